@@ -1,1 +1,19 @@
-//! placeholder
+//! Every message on the wire, in its binary and its JSON form.
+//!
+//! Start from [`message::ClientMessage`] and [`message::ServerMessage`]; a
+//! packet of them is framed by [`packet`], the world's state travels as
+//! [`snapshot`] deltas, and [`json`] maps the same messages to the text form
+//! that any other client can speak. [`fleet`] and [`ticket`] are what control
+//! plane and game server share.
+//!
+//! This crate turns bytes into values and back. It knows no sockets, no clock
+//! and no world; every decoder here is total: hostile bytes give an error,
+//! never a panic, and never allocate more than they justify.
+#![forbid(unsafe_code)]
+
+pub mod fleet;
+pub mod script;
+pub mod ticket;
+pub mod value;
+
+pub use value::{Args, Value, ValueError, ValueLimits};

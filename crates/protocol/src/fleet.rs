@@ -1,0 +1,83 @@
+//! What the control plane and its game servers say to each other over HTTP
+//! below `/internal/worlds/{world_id}`.
+
+use serde::{Deserialize, Serialize};
+
+/// Environment variable with the bearer token for `/internal`.
+pub const WORLD_TOKEN_ENV: &str = "FROLIC_WORLD_TOKEN";
+/// Environment variable with the world's ticket key, in hex.
+pub const TICKET_KEY_ENV: &str = "FROLIC_TICKET_KEY";
+
+/// `GET /internal/worlds/{id}`: what a game server needs to start.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WorldBoot {
+    /// The world's id, `world_…`.
+    pub world_id: String,
+    /// The short code that reaches it.
+    pub room_code: String,
+    /// The game it is an instance of.
+    pub game_id: String,
+    /// SHA-256 of the package, in hex.
+    pub revision: String,
+    /// Seed of everything random in the world.
+    pub seed: u64,
+}
+
+/// Where a WebTransport endpoint is and how to trust it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WebTransportEndpoint {
+    /// UDP port.
+    pub port: u16,
+    /// SHA-256 of the certificate, in hex; the page pins it.
+    pub cert_sha256: String,
+}
+
+/// `POST …/ready`: the world is loaded and takes connections.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ServerReady {
+    /// Process id of the game server.
+    pub pid: u32,
+    /// TCP port of the WebSocket endpoint.
+    pub websocket_port: u16,
+    /// Absent where UDP could not be bound.
+    pub webtransport: Option<WebTransportEndpoint>,
+}
+
+/// `POST …/heartbeat`, every two seconds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// Players connected now.
+    pub players: u32,
+    /// Current tick.
+    pub tick: u32,
+    /// 99th percentile of the tick time since the last heartbeat.
+    pub tick_ms_p99: f32,
+    /// Errors scripts raised since the last heartbeat.
+    pub script_errors: u32,
+}
+
+/// What the control plane answers to a heartbeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FleetAction {
+    /// Go on.
+    Continue,
+    /// Take no new players; stop when the last one leaves.
+    Drain,
+    /// Tell the players and stop now.
+    Stop,
+}
+
+/// Answer to a heartbeat.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct HeartbeatReply {
+    /// What to do next.
+    pub action: FleetAction,
+}
+
+/// `POST …/stopped`: the last word of a game server that ends by itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ServerStopped {
+    /// Why, for people.
+    pub reason: String,
+}
