@@ -1,1 +1,89 @@
-fn main() {}
+//! `cargo xtask …`: every build step of Frolic, in Rust, with no other build
+//! tool to learn. One file per command; `progress` shows what is going on,
+//! `stamp` lets an unchanged step cost nothing.
+
+#![forbid(unsafe_code)]
+
+mod assemble;
+mod bench;
+mod browser;
+mod codegen;
+mod dist;
+mod luau;
+mod progress;
+mod serve;
+mod stamp;
+mod test;
+mod tidy;
+mod tools;
+mod wasm;
+mod web;
+mod workspace;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::progress::Progress;
+use crate::workspace::Workspace;
+
+/// Build, run, test and measure Frolic.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build everything and start the platform on http://127.0.0.1:5000
+    Serve {
+        /// Passed on to `frolic serve`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Run every check and every test; the last line is `N passed, N failed`
+    Test {
+        /// Run only the tests whose name contains this (and skip the checks)
+        filter: Option<String>,
+    },
+    /// Measure a release build and write bench/results.json
+    Bench {
+        /// Passed on to `frolic bench crowd`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Write the TypeScript types that come from the Rust types
+    Codegen {
+        /// Change nothing; fail when the committed types are out of date
+        #[arg(long)]
+        check: bool,
+    },
+    /// Check the house rules: file headers, sizes, dead paths in Markdown
+    Tidy,
+    /// Build the release binary with everything inside
+    Dist,
+    /// Build the client core for the browser into web/src/wasm
+    Wasm,
+    /// Build the browser's Luau VM into web/src/wasm
+    Luau,
+    /// Build the web site into web/dist
+    Web,
+}
+
+fn main() -> Result<()> {
+    let command = Cli::parse().command;
+    let workspace = Workspace::locate()?;
+    let progress = Progress::new();
+    match command {
+        Command::Serve { args } => serve::run(&workspace, &progress, &args),
+        Command::Test { filter } => test::run(&workspace, &progress, filter.as_deref()),
+        Command::Bench { args } => bench::run(&workspace, &progress, &args),
+        Command::Codegen { check } => codegen::run(&workspace, &progress, check),
+        Command::Tidy => tidy::run(&workspace),
+        Command::Dist => dist::run(&workspace, &progress),
+        Command::Wasm => wasm::run(&workspace, &progress),
+        Command::Luau => luau::run(&workspace, &progress),
+        Command::Web => assemble::site(&workspace, &progress),
+    }
+}

@@ -1,0 +1,254 @@
+//! `cargo xtask test`: everything that can be checked, with one command. It
+//! installs what it needs, goes on after a failure, and ends with the line
+//! `N passed, N failed`. Each Rust, web and browser test counts, and so does
+//! each check (formatting, lints, types, …).
+
+mod counts;
+
+use std::env;
+use std::fs;
+use std::process::Command;
+use std::sync::Mutex;
+
+use anyhow::{Context, Result, anyhow};
+
+use self::counts::Counts;
+use crate::progress::{Finished, Progress, Step};
+use crate::workspace::Workspace;
+use crate::{assemble, browser, codegen, luau, tidy, tools, wasm, web};
+
+/// Runs it all; with a filter only the tests whose names contain it.
+pub fn run(workspace: &Workspace, progress: &Progress, filter: Option<&str>) -> Result<()> {
+    let suite = Suite {
+        workspace,
+        progress,
+        filter,
+        outcome: Mutex::new(Outcome::default()),
+    };
+    suite.everything();
+    suite.report()
+}
+
+struct Suite<'run> {
+    workspace: &'run Workspace,
+    progress: &'run Progress,
+    filter: Option<&'run str>,
+    outcome: Mutex<Outcome>,
+}
+
+#[derive(Default)]
+struct Outcome {
+    counts: Counts,
+    failures: Vec<String>,
+}
+
+impl Suite<'_> {
+    fn everything(&self) {
+        self.check("tidy", |_| tidy::check(&self.workspace.root));
+        self.check("format", |step| {
+            let fmt = ["fmt", "--all", "--check"];
+            step.run(self.workspace.cargo().args(fmt)).map(drop)
+        });
+        if !self.part("tools", tools::check(self.progress)) || !self.build_site() {
+            return;
+        }
+        // The linter and the web checks share the two cores well: one is
+        // waiting for rustc most of the time.
+        let _ = assemble::both(
+            || {
+                self.web_checks();
+                Ok(())
+            },
+            || {
+                self.check("clippy", |step| self.clippy(step));
+                Ok(())
+            },
+        );
+        self.rust_tests();
+        self.check("generated types", |step| {
+            codegen::check(self.workspace, step)
+        });
+        // Last and alone: a browser that renders in software wants both cores.
+        self.browser_tests();
+    }
+
+    /// The site must exist before any crate compiles that embeds it.
+    fn build_site(&self) -> bool {
+        let built = assemble::both(
+            || {
+                web::packages(self.workspace, self.progress)?;
+                luau::run(self.workspace, self.progress)
+            },
+            || wasm::run(self.workspace, self.progress),
+        );
+        let built = built.and_then(|_| web::site(self.workspace, self.progress));
+        self.part("web site", built)
+    }
+
+    fn web_checks(&self) {
+        for (name, script) in [("web types", "check"), ("web lint", "lint")] {
+            self.check(name, |step| {
+                let run = ["run", script];
+                step.run(self.workspace.npm().args(run)).map(drop)
+            });
+        }
+        self.tests("web tests", |step| {
+            let report = self.workspace.tools().join("vitest.json");
+            let _ = fs::remove_file(&report);
+            let mut npm = self.workspace.npm();
+            npm.args(["run", "test", "--", "--reporter=default", "--reporter=json"]);
+            npm.arg(format!("--outputFile.json={}", report.display()));
+            if let Some(filter) = self.filter {
+                npm.args(["-t", filter]);
+            }
+            let finished = step.run_unchecked(&mut npm)?;
+            let counts = fs::read_to_string(&report).unwrap_or_default();
+            Ok((counts::vitest(&counts), finished))
+        });
+    }
+
+    fn clippy(&self, step: &Step) -> Result<()> {
+        let clippy = ["clippy", "--workspace", "--all-targets", "--quiet"];
+        let mut cargo = self.workspace.cargo();
+        step.run(cargo.args(clippy).args(["--", "-D", "warnings"]))
+            .map(drop)
+    }
+
+    fn rust_tests(&self) {
+        // xtask in its own profile: its dependencies are compiled already,
+        // and optimising wasm-bindgen to test a line counter is a waste.
+        for (name, args) in [
+            ("Rust tests", &["--workspace", "--exclude=xtask"][..]),
+            ("build tests", &["--package=xtask", "--profile=xtask"][..]),
+        ] {
+            self.tests(name, |step| {
+                let mut cargo = self.workspace.cargo();
+                cargo.args(["test", "--no-fail-fast"]).args(args);
+                if let Some(filter) = self.filter {
+                    cargo.args(["--", filter]);
+                }
+                let finished = step.run_unchecked(&mut cargo)?;
+                Ok((counts::libtest(&finished.output), finished))
+            });
+        }
+    }
+
+    fn browser_tests(&self) {
+        let ready = self
+            .progress
+            .step("browser", |step| browser::ensure(self.workspace, step))
+            .and_then(|browser| {
+                assemble::binary(self.workspace, self.progress)?;
+                Ok(browser)
+            });
+        let browser = match ready {
+            Ok(browser) => browser,
+            Err(error) => {
+                self.part("browser tests", Err(error));
+                return;
+            }
+        };
+        self.tests("browser tests", |step| {
+            let mut node = Command::new("node");
+            node.current_dir(self.workspace.web()).args([
+                "--test",
+                "--test-reporter=tap",
+                "--test-concurrency=1",
+                "--test-timeout=120000",
+            ]);
+            if let Some(filter) = self.filter {
+                node.arg(format!("--test-name-pattern={filter}"));
+            }
+            node.args(browser_test_files(self.workspace)?)
+                .env("FROLIC_BIN", self.workspace.frolic("debug"));
+            if let Some(browser) = &browser {
+                node.env("CHROMIUM", browser);
+            }
+            let finished = step.run_unchecked(&mut node)?;
+            Ok((counts::tap(&finished.output), finished))
+        });
+    }
+
+    /// A check that counts as one test; skipped when only some tests are wanted.
+    fn check(&self, name: &str, work: impl FnOnce(&Step) -> Result<()>) {
+        if self.filter.is_none() {
+            let result = self.progress.step(name, work);
+            self.part(name, result);
+        }
+    }
+
+    /// Tests that count themselves. A run that fails without a failed test
+    /// (it did not compile, say) counts as one failure.
+    fn tests(&self, name: &str, work: impl FnOnce(&Step) -> Result<(Counts, Finished)>) {
+        let mut counted = Counts::default();
+        let result = self.progress.step(name, |step| {
+            let (counts, finished) = work(step)?;
+            counted = counts;
+            step.note(counts.to_string());
+            if finished.success {
+                return Ok(());
+            }
+            Err(finished.into_error())
+        });
+        if result.is_err() && counted.failed == 0 {
+            counted.failed = 1;
+        }
+        self.record(name, counted, result.err());
+    }
+
+    fn part(&self, name: &str, result: Result<()>) -> bool {
+        let success = result.is_ok();
+        let counts = Counts {
+            passed: usize::from(success),
+            failed: usize::from(!success),
+        };
+        self.record(name, counts, result.err());
+        success
+    }
+
+    fn record(&self, name: &str, counts: Counts, error: Option<anyhow::Error>) {
+        let mut outcome = self
+            .outcome
+            .lock()
+            .expect("no step panics while it holds the outcome");
+        outcome.counts += counts;
+        if let Some(error) = error {
+            outcome
+                .failures
+                .push(format!("── {name} failed ──\n{error:#}"));
+        }
+    }
+
+    fn report(self) -> Result<()> {
+        let outcome = self
+            .outcome
+            .into_inner()
+            .map_err(|_| anyhow!("a step panicked"))?;
+        for failure in &outcome.failures {
+            println!("\n{failure}");
+        }
+        println!("\n{}", outcome.counts);
+        if outcome.counts.failed > 0 {
+            std::process::exit(1);
+        }
+        Ok(())
+    }
+}
+
+fn browser_test_files(workspace: &Workspace) -> Result<Vec<String>> {
+    let folder = workspace.web().join("e2e");
+    let entries = fs::read_dir(&folder).context("web/e2e is missing")?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".test.mjs") {
+            files.push(format!("e2e/{name}"));
+        }
+    }
+    files.sort();
+    // One file by name, for whoever works on it: FROLIC_E2E=play.
+    if let Ok(wanted) = env::var("FROLIC_E2E") {
+        files.retain(|file| file.contains(&wanted));
+    }
+    Ok(files)
+}

@@ -1,0 +1,188 @@
+//! `cargo xtask tidy`: the house rules that no compiler checks. Each rule is a
+//! function from a file to complaints; it also runs as an ordinary test.
+
+mod markdown;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::Workspace;
+
+/// Past this, a file holds more than one idea.
+const LINES_MAX: usize = 700;
+
+/// Source files, and how the comment at their top begins.
+const HEADERS: [(&str, &[&str]); 10] = [
+    ("rs", &["//"]),
+    ("ts", &["//", "/*"]),
+    ("mjs", &["//", "/*"]),
+    ("js", &["//", "/*"]),
+    ("svelte", &["<!--"]),
+    ("html", &["<!--"]),
+    ("luau", &["--"]),
+    ("css", &["/*"]),
+    ("cpp", &["//"]),
+    ("sql", &["--"]),
+];
+
+/// Other text files that are searched for things that must not be there.
+const TEXT: [&str; 7] = ["md", "toml", "json", "s", "yml", "yaml", "sh"];
+
+/// Checks the checkout and prints the verdict.
+pub fn run(workspace: &Workspace) -> Result<()> {
+    check(&workspace.root)?;
+    println!("tidy");
+    Ok(())
+}
+
+/// Fails with one line per complaint.
+pub fn check(root: &Path) -> Result<()> {
+    let files = tracked_files(root)?;
+    let mut complaints = Vec::new();
+    for name in &files {
+        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+        let source = HEADERS.iter().find(|(known, _)| *known == extension);
+        if source.is_none() && !TEXT.contains(&extension) {
+            continue;
+        }
+        // Deleted but not committed yet, or not text after all: not ours.
+        let Ok(text) = fs::read_to_string(root.join(name)) else {
+            continue;
+        };
+        let mut found = Vec::new();
+        if let Some((_, comments)) = source {
+            header(&text, comments, &mut found);
+            size(&text, &mut found);
+        }
+        if name != "xtask/src/tidy.rs" {
+            forbidden(&text, &mut found);
+        }
+        match extension {
+            "md" => markdown::dead_paths(name, &text, &files, &mut found),
+            "toml" if name.ends_with("Cargo.toml") => lints(&text, &mut found),
+            "json" if name.ends_with("package-lock.json") => lock(&text, &mut found),
+            _ => {}
+        }
+        complaints.extend(found.into_iter().map(|what| format!("{name}{what}")));
+    }
+    if complaints.is_empty() {
+        return Ok(());
+    }
+    bail!("{}", complaints.join("\n"));
+}
+
+/// What a clone would contain. Files that git does not know (another
+/// checkout's leftovers, an editor's backup) are nobody's business.
+fn tracked_files(root: &Path) -> Result<BTreeSet<String>> {
+    let output = Command::new("git")
+        .current_dir(root)
+        .args(["ls-files", "-z"])
+        .output()
+        .context("cannot run git ls-files")?;
+    if !output.status.success() {
+        bail!(
+            "git ls-files failed: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    let names = String::from_utf8_lossy(&output.stdout).into_owned();
+    let names = names.split('\0').filter(|name| !name.is_empty());
+    Ok(names.map(str::to_owned).collect())
+}
+
+fn header(text: &str, comments: &[&str], found: &mut Vec<String>) {
+    let mut lines = text.lines().map(str::trim_start);
+    let is_preamble = |line: &str| {
+        line.is_empty()
+            || line.starts_with("#!/")
+            || line.starts_with("--!")
+            || line.to_ascii_lowercase().starts_with("<!doctype")
+    };
+    let first = lines.find(|line| !is_preamble(line)).unwrap_or_default();
+    if !comments.iter().any(|comment| first.starts_with(comment)) {
+        found.push(":1: starts without a comment that says what the file is".to_owned());
+    }
+}
+
+fn size(text: &str, found: &mut Vec<String>) {
+    let lines = text.lines().count();
+    if lines > LINES_MAX {
+        found.push(format!(": {lines} lines; split it (at most {LINES_MAX})"));
+    }
+}
+
+fn forbidden(text: &str, found: &mut Vec<String>) {
+    const WORDS: [(&str, &str); 6] = [
+        ("TODO", "do it, or write an issue"),
+        ("FIXME", "fix it, or write an issue"),
+        ("/home/", "a path of one machine"),
+        ("/Users/", "a path of one machine"),
+        ("/root/", "a path of one machine"),
+        ("C:\\Users", "a path of one machine"),
+    ];
+    for (index, line) in text.lines().enumerate() {
+        for (word, advice) in WORDS {
+            if line.contains(word) {
+                found.push(format!(":{}: `{word}`: {advice}", index + 1));
+            }
+        }
+    }
+}
+
+fn lints(text: &str, found: &mut Vec<String>) {
+    let is_package = text.contains("[package]");
+    if is_package && !text.contains("[lints]\nworkspace = true") {
+        found.push(": does not inherit the workspace's lints".to_owned());
+    }
+}
+
+fn lock(text: &str, found: &mut Vec<String>) {
+    if text.contains("\"resolved\": \"http") {
+        let advice =
+            "names a registry; write it with `npm install --omit-lockfile-registry-resolved`";
+        found.push(format!(": {advice}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rules hold for this very checkout.
+    #[test]
+    fn the_house_is_tidy() {
+        let workspace = Workspace::locate().unwrap();
+        check(&workspace.root).unwrap();
+    }
+
+    #[test]
+    fn each_rule_complains() {
+        let complaints = |rule: &dyn Fn(&mut Vec<String>)| {
+            let mut found = Vec::new();
+            rule(&mut found);
+            found.len()
+        };
+        assert_eq!(
+            complaints(&|found| header("fn main() {}", &["//"], found)),
+            1
+        );
+        assert_eq!(
+            complaints(&|found| header("--!strict\n-- Moves.", &["--"], found)),
+            0
+        );
+        assert_eq!(complaints(&|found| size(&"x\n".repeat(701), found)), 1);
+        assert_eq!(complaints(&|found| forbidden("// TODO later", found)), 1);
+        assert_eq!(
+            complaints(&|found| lints("[package]\nname = \"a\"", found)),
+            1
+        );
+        assert_eq!(
+            complaints(&|found| lock(r#""resolved": "https://a""#, found)),
+            1
+        );
+    }
+}

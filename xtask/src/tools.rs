@@ -1,0 +1,170 @@
+//! Is everything here that the build needs? What can be added without asking
+//! (the wasm target) is added; for the rest one sentence per missing tool
+//! says what to type (R-RUN-3).
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::progress::{Progress, Step};
+use crate::workspace::Workspace;
+
+const NODE_MAJOR_MIN: u32 = 20;
+const WASM_TARGET: &str = "wasm32-unknown-unknown";
+
+/// A tool that a person has to install.
+struct Tool {
+    name: &'static str,
+    why: &'static str,
+    apt: &'static str,
+    brew: &'static str,
+    otherwise: &'static str,
+}
+
+const NODE: Tool = Tool {
+    name: "Node.js 20 or newer",
+    why: "builds the web site",
+    apt: "nodejs npm",
+    brew: "node",
+    otherwise: "install it from https://nodejs.org",
+};
+
+const NPM: Tool = Tool {
+    name: "npm",
+    why: "installs the web site's packages",
+    apt: "npm",
+    brew: "node",
+    otherwise: "install it with Node.js from https://nodejs.org",
+};
+
+const PYTHON: Tool = Tool {
+    name: "Python 3 with venv and pip",
+    why: "installs the C++ compiler for the browser's Luau VM",
+    apt: "python3 python3-venv",
+    brew: "python3",
+    otherwise: "install it from https://www.python.org",
+};
+
+const CXX: Tool = Tool {
+    name: "a C++ compiler",
+    why: "compiles the server's Luau VM",
+    apt: "build-essential",
+    brew: "llvm",
+    otherwise: "install the C++ build tools of your platform",
+};
+
+/// Looks for every tool and lists all missing ones at once.
+pub fn check(progress: &Progress) -> Result<()> {
+    progress.step("tools", |step| {
+        let mut missing = Vec::new();
+        let mut found = Vec::new();
+        match node_version() {
+            Some((major, version)) if major >= NODE_MAJOR_MIN => {
+                found.push(format!("node {version}"));
+            }
+            Some((_, version)) => missing.push(format!(
+                "{} (found {version})",
+                NODE.sentence().trim_end_matches('.')
+            )),
+            None => missing.push(NODE.sentence()),
+        }
+        let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
+        if first_line(npm, &["--version"]).is_none() {
+            missing.push(NPM.sentence());
+        }
+        match python() {
+            Some(program) => found.push(program.to_owned()),
+            None => missing.push(PYTHON.sentence()),
+        }
+        if !has_cxx() {
+            missing.push(CXX.sentence());
+        }
+        if !missing.is_empty() {
+            bail!("{}", missing.join("\n"));
+        }
+        step.note(found.join(", "));
+        Ok(())
+    })
+}
+
+/// The Python 3 that can make virtual environments, if there is one.
+pub fn python() -> Option<&'static str> {
+    let probe = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 8))";
+    ["python3", "python"].into_iter().find(|program| {
+        let output = Command::new(program).args(["-c", probe]).output();
+        output.is_ok_and(|output| output.status.success())
+    })
+}
+
+/// The sentence for a missing Python.
+pub fn python_missing() -> String {
+    PYTHON.sentence()
+}
+
+/// Adds the wasm target to the toolchain unless it is there.
+pub fn ensure_wasm_target(workspace: &Workspace, step: &Step) -> Result<()> {
+    // Asking rustc, not rustup: distributions ship the target without rustup.
+    let mut rustc = Command::new("rustc");
+    rustc.current_dir(&workspace.root);
+    rustc.args(["--print", "target-libdir", "--target", WASM_TARGET]);
+    let libdir = rustc.output().ok();
+    let libdir = libdir.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    if libdir.is_some_and(|dir| !dir.is_empty() && Path::new(&dir).is_dir()) {
+        return Ok(());
+    }
+    step.say("rustup target add wasm32-unknown-unknown");
+    let mut rustup = Command::new("rustup");
+    rustup.current_dir(&workspace.root);
+    rustup.args(["target", "add", WASM_TARGET]);
+    if let Err(error) = step.run(&mut rustup) {
+        bail!(
+            "Rust's {WASM_TARGET} target is missing and could not be added; \
+             run `rustup target add {WASM_TARGET}` (rustup: https://rustup.rs) and try again.\n{error:#}"
+        );
+    }
+    Ok(())
+}
+
+/// Whether this user may install system packages with apt.
+pub fn can_apt_install() -> bool {
+    let root = first_line("id", &["-u"]).is_some_and(|id| id == "0");
+    root && first_line("apt-get", &["--version"]).is_some()
+}
+
+/// The first line a program prints, or `None` when it cannot be run.
+pub fn first_line(program: &str, args: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(args).output().ok()?;
+    if !output.status.success() {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Some(text.lines().next().unwrap_or_default().trim().to_owned())
+}
+
+fn node_version() -> Option<(u32, String)> {
+    let version = first_line("node", &["--version"])?;
+    let major = version.trim_start_matches('v').split('.').next()?;
+    Some((major.parse().ok()?, version.clone()))
+}
+
+fn has_cxx() -> bool {
+    // MSVC is found through the registry by the `cc` crate, not on the PATH.
+    if cfg!(windows) || std::env::var_os("CXX").is_some() {
+        return true;
+    }
+    first_line("c++", &["--version"]).is_some()
+}
+
+impl Tool {
+    fn sentence(&self) -> String {
+        let how = if first_line("apt-get", &["--version"]).is_some() {
+            format!("run `sudo apt-get install -y {}`", self.apt)
+        } else if first_line("brew", &["--version"]).is_some() {
+            format!("run `brew install {}`", self.brew)
+        } else {
+            self.otherwise.to_owned()
+        };
+        format!("{} is missing ({}): {how}.", self.name, self.why)
+    }
+}
