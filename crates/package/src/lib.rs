@@ -1,1 +1,25 @@
-//! placeholder
+//! The `.game` format: what is in a package, and how it is read, checked and written.
+//!
+//! Start from [`Scene`] (scene.json), [`Manifest`] (game.toml) and [`Report`] (every problem
+//! found, with its place). The crate does no file I/O: it takes bytes and gives values, and it
+//! treats all of those bytes as hostile. Feature `archive` adds `Package` and `pack`; without it
+//! the crate builds for the browser, whose client core reads scenes with this very code.
+#![forbid(unsafe_code)]
+
+mod json;
+mod limits;
+mod manifest;
+mod report;
+mod scene;
+mod text;
+
+pub use limits::Limits;
+pub use manifest::{
+    Capabilities, GameInfo, Manifest, SimulationSettings, Visibility, WorldSettings,
+};
+pub use report::{Problem, Report, Rule, Severity};
+pub use scene::{
+    Attribute, Body, BodyKind, Color, ComponentProblem, Components, Light, LightKind, Material,
+    Model, NetworkIdentity, Pattern, Prefab, SCENE_FORMAT, Scene, SceneEntity, ScriptRef, Shape,
+    Sound, SpawnPoint, Transform, Trigger,
+};

@@ -1,0 +1,1 @@
+//! Manifests read, and every mistake in one reported at its place.

@@ -1,0 +1,1 @@
+//! Scenes read, refused with places, and written back byte for byte.

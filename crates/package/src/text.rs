@@ -1,0 +1,99 @@
+//! Turns byte offsets of a text file into the line and column that a person looks for.
+
+use crate::{Problem, Report, Rule};
+
+/// The file's bytes as text, or where they stop being UTF-8.
+pub(crate) fn utf8<'b>(file: &str, bytes: &'b [u8]) -> Result<&'b str, Report> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let start = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        let start = std::str::from_utf8(start).unwrap_or_default();
+        let place = LineIndex::new(start).place(start.len());
+        Problem::error(Rule::InvalidText, file, "is not UTF-8 from here on")
+            .at(place)
+            .into()
+    })
+}
+
+/// Where the lines of a text begin.
+pub(crate) struct LineIndex<'t> {
+    text: &'t str,
+    starts: Vec<usize>,
+}
+
+impl<'t> LineIndex<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1));
+        LineIndex {
+            text,
+            starts: starts.collect(),
+        }
+    }
+
+    /// Line and column of a byte offset, both counted from 1; columns are characters.
+    pub(crate) fn place(&self, offset: usize) -> (u32, u32) {
+        let offset = floor_char_boundary(self.text, offset);
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = self.starts[line - 1];
+        let column = self.text[start..offset].chars().count() + 1;
+        (line as u32, column as u32)
+    }
+
+    /// Byte offset of a line and a byte column counted from 1, as serde_json gives them,
+    /// clamped to the text.
+    pub(crate) fn offset(text: &str, line: usize, column: usize) -> usize {
+        let mut start = 0;
+        for _ in 1..line {
+            match text[start..].find('\n') {
+                Some(at) => start += at + 1,
+                None => return text.len(),
+            }
+        }
+        (start + column.saturating_sub(1)).min(text.len())
+    }
+}
+
+fn floor_char_boundary(text: &str, offset: usize) -> usize {
+    let offset = offset.min(text.len());
+    let mut boundaries = (0..=offset).rev();
+    boundaries
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0)
+}
+
+/// What an error message may show of a hostile text: no control characters, not too long.
+pub(crate) fn shown(text: &str) -> String {
+    const CHARS_MAX: usize = 80;
+    let mut out: String = text
+        .chars()
+        .take(CHARS_MAX)
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
+    if text.chars().nth(CHARS_MAX).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn place_counts_lines_and_characters_from_one() {
+        let lines = LineIndex::new("a\nbé c\n");
+        assert_eq!(lines.place(0), (1, 1));
+        assert_eq!(lines.place(2), (2, 1));
+        assert_eq!(lines.place(6), (2, 4));
+        // In the middle of é, and far past the end.
+        assert_eq!(lines.place(4), (2, 2));
+        assert_eq!(lines.place(999), (3, 1));
+    }
+
+    #[test]
+    fn offset_is_clamped_to_the_text() {
+        assert_eq!(LineIndex::offset("ab\ncd", 2, 2), 4);
+        assert_eq!(LineIndex::offset("ab\ncd", 9, 2), 5);
+        assert_eq!(LineIndex::offset("ab", 1, 0), 0);
+    }
+}
