@@ -20,6 +20,8 @@ mod wasm;
 mod web;
 mod workspace;
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
@@ -71,8 +73,18 @@ enum Command {
     Web,
 }
 
-fn main() -> Result<()> {
-    let command = Cli::parse().command;
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Printed by hand: a backtrace of the build helps nobody.
+        Err(error) => {
+            eprintln!("\nerror: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
     let workspace = Workspace::locate()?;
     let progress = Progress::new();
     match command {

@@ -44,6 +44,7 @@ impl Progress {
             started: Instant::now(),
             bar: (!self.plain).then(|| self.bars.add(spinner(name))),
             note: Mutex::new(String::new()),
+            detail: Mutex::new(String::new()),
         };
         if self.plain {
             eprintln!("  …  {name}");
@@ -68,6 +69,7 @@ pub struct Step<'progress> {
     started: Instant,
     bar: Option<ProgressBar>,
     note: Mutex<String>,
+    detail: Mutex<String>,
 }
 
 impl Step<'_> {
@@ -80,8 +82,15 @@ impl Step<'_> {
 
     /// Says what the step does at the moment.
     pub fn say(&self, detail: &str) {
+        let detail = detail.trim();
+        if detail.is_empty() {
+            return;
+        }
         if let Some(bar) = &self.bar {
-            bar.set_message(detail.trim().to_owned());
+            bar.set_message(detail.to_owned());
+        }
+        if let Ok(mut slot) = self.detail.lock() {
+            detail.clone_into(&mut slot);
         }
     }
 
@@ -119,7 +128,6 @@ impl Step<'_> {
         drop(lines);
 
         let mut output = String::new();
-        let mut newest = String::new();
         let mut heartbeat = Instant::now();
         loop {
             match received.recv_timeout(Duration::from_secs(1)) {
@@ -127,9 +135,6 @@ impl Step<'_> {
                     self.say(&line);
                     output.push_str(&line);
                     output.push('\n');
-                    if !line.trim().is_empty() {
-                        newest = line;
-                    }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -137,7 +142,9 @@ impl Step<'_> {
             if self.bar.is_none() && heartbeat.elapsed() >= HEARTBEAT {
                 heartbeat = Instant::now();
                 let elapsed = self.started.elapsed().as_secs();
-                eprintln!("  …  {} ({elapsed} s): {}", self.name, newest.trim());
+                let detail = self.detail.lock().map(|detail| detail.clone());
+                let detail = detail.unwrap_or_default();
+                eprintln!("  …  {} ({elapsed} s): {detail}", self.name);
             }
         }
         let status = child
