@@ -1,0 +1,45 @@
+// The API client: guest login, one new login after a 401, and errors that can be shown.
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ApiError, join, listGames } from './api';
+import { forgetSession } from './session';
+
+type Handler = (path: string, init: RequestInit) => Response;
+
+function serve(handler: Handler): string[] {
+  const calls: string[] = [];
+  vi.stubGlobal('fetch', async (path: string, init: RequestInit) => {
+    calls.push(path);
+    return handler(path, init);
+  });
+  return calls;
+}
+
+const json = (body: unknown, status = 200) => new Response(JSON.stringify(body), { status });
+
+beforeEach(() => forgetSession());
+afterEach(() => vi.unstubAllGlobals());
+
+test('join logs in as a guest first and again once after a 401', async () => {
+  let logins = 0;
+  const calls = serve((path, init) => {
+    if (path === '/login') return json({ session_token: `t${++logins}`, client_id: 'c', username: 'Guest' });
+    const token = new Headers(init.headers).get('Authorization');
+    return token === 'Bearer t2' ? json({ world_id: 'world_1' }) : json({ error: { code: 'x', message: 'no' } }, 401);
+  });
+  expect((await join({ game_id: 'obby' })).world_id).toBe('world_1');
+  expect(calls).toEqual(['/login', '/join', '/login', '/join']);
+});
+
+test('a refusal carries the words of the server', async () => {
+  serve(() => json({ error: { code: 'bad_sort', message: 'Unknown sort.' } }, 400));
+  await expect(listGames('popular')).rejects.toMatchObject({ status: 400, code: 'bad_sort', message: 'Unknown sort.' });
+});
+
+test('an unreachable server and a foreign error page are readable errors', async () => {
+  vi.stubGlobal('fetch', () => Promise.reject(new TypeError('fetch failed')));
+  await expect(listGames('new')).rejects.toMatchObject({ status: 0, code: 'unreachable' });
+  serve(() => new Response('<html>bad gateway</html>', { status: 502 }));
+  const error = await listGames('new').catch((e: unknown) => e);
+  expect(error).toBeInstanceOf(ApiError);
+  expect((error as ApiError).message).toContain('502');
+});

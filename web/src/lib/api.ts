@@ -1,0 +1,83 @@
+// Calls to the control plane. Every failure becomes an ApiError whose message can be shown to a person.
+import type { GameDetail, GameList, GameSort, JoinRequest, JoinResponse, LoginResponse } from './api-types';
+import { forgetSession, loadSession, saveSession, type Session } from './session';
+
+/** A refused or failed request: `status` 0 means that the server was not reached. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+    this.name = 'ApiError';
+  }
+}
+
+export function listGames(sort: GameSort, q = '', signal?: AbortSignal): Promise<GameList> {
+  const query = new URLSearchParams({ sort });
+  if (q) query.set('q', q);
+  return request<GameList>(`/api/games?${query}`, { signal });
+}
+
+export function getGame(id: string, signal?: AbortSignal): Promise<GameDetail> {
+  return request<GameDetail>(`/api/games/${encodeURIComponent(id)}`, { signal });
+}
+
+/** The kept guest session, or a new one. */
+export async function session(): Promise<Session> {
+  const kept = loadSession();
+  if (kept) return kept;
+  const answer = await request<LoginResponse>('/login', { method: 'POST', body: '{}' });
+  const fresh = { token: answer.session_token, clientId: answer.client_id, username: answer.username };
+  saveSession(fresh);
+  return fresh;
+}
+
+/** Asks for a place in a world; logs in again once when the kept session has run out. */
+export async function join(wish: JoinRequest): Promise<JoinResponse> {
+  try {
+    return await joinOnce(wish);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 401) throw error;
+    forgetSession();
+    return joinOnce(wish);
+  }
+}
+
+async function joinOnce(wish: JoinRequest): Promise<JoinResponse> {
+  const { token } = await session();
+  return request<JoinResponse>('/join', {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}` },
+    body: JSON.stringify(wish),
+  });
+}
+
+async function request<T>(path: string, init: RequestInit = {}): Promise<T> {
+  const headers = new Headers(init.headers);
+  if (init.body) headers.set('Content-Type', 'application/json');
+  let response: Response;
+  try {
+    response = await fetch(path, { ...init, headers });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw new ApiError(0, 'unreachable', 'Frolic did not answer. Check your connection and try again.');
+  }
+  if (!response.ok) throw await apiError(response);
+  try {
+    return (await response.json()) as T;
+  } catch {
+    throw new ApiError(response.status, 'bad_answer', 'Frolic gave an answer that makes no sense. Reload the page.');
+  }
+}
+
+async function apiError(response: Response): Promise<ApiError> {
+  try {
+    const body = (await response.json()) as { error?: { code?: string; message?: string } };
+    if (body.error?.message) return new ApiError(response.status, body.error.code ?? 'error', body.error.message);
+  } catch {
+    // Not our JSON form: a proxy answered. The status says the rest.
+  }
+  return new ApiError(response.status, 'error', `Frolic answered with status ${response.status}. Try again in a moment.`);
+}

@@ -1,0 +1,26 @@
+// Paths to pages and back.
+import { expect, test } from 'vitest';
+import { gamePath, parseRoute, playPath } from './routes';
+
+test('each path leads to its page', () => {
+  expect(parseRoute('/')).toEqual({ page: 'home' });
+  expect(parseRoute('/games/obby')).toEqual({ page: 'game', gameId: 'obby' });
+  expect(parseRoute('/games/obby/')).toEqual({ page: 'game', gameId: 'obby' });
+  const play = parseRoute('/play/obby', '?world=world_1');
+  expect(play.page === 'play' && play.query.get('world')).toBe('world_1');
+  expect(parseRoute('/games')).toEqual({ page: 'missing', path: '/games' });
+});
+
+test('a broken escape is a missing page, not a crash', () => {
+  expect(parseRoute('/games/%E0%A4')).toEqual({ page: 'missing', path: '/games/%E0%A4' });
+});
+
+test('dev pages exist only in dev builds', () => {
+  expect(parseRoute('/dev/scene').page).toBe('missing');
+  expect(parseRoute('/dev/scene', '', true).page).toBe('dev-scene');
+});
+
+test('built paths parse back to the same game', () => {
+  expect(parseRoute(gamePath('a b/c'))).toEqual({ page: 'game', gameId: 'a b/c' });
+  expect(playPath('obby', 'world_1')).toBe('/play/obby?world=world_1');
+});

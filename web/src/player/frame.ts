@@ -1,0 +1,46 @@
+// The layout of ClientCore.frame(): sixteen numbers for each moving thing that can be seen now.
+import { Quaternion, Vector3 } from 'three';
+
+export const FRAME_STRIDE = 16;
+export const KIND_PLAYER = 1;
+const FLAG_GROUNDED = 1;
+const FLAG_OWN = 2;
+
+/** One record of the frame. The same object is reused for each record: copy what must last. */
+export class FrameRecord {
+  id = 0;
+  isPlayer = false;
+  /** Index of the prefab it was spawned from; -1 for an entity of the scene. */
+  prefab = -1;
+  grounded = false;
+  own = false;
+  readonly position = new Vector3();
+  readonly rotation = new Quaternion();
+  readonly velocity = new Vector3();
+  yaw = 0;
+  pitch = 0;
+
+  read(frame: Float32Array, offset: number): this {
+    const at = (i: number) => frame[offset + i] ?? 0;
+    const flags = at(3);
+    this.id = at(0);
+    this.isPlayer = at(1) === KIND_PLAYER;
+    this.prefab = at(2);
+    this.grounded = (flags & FLAG_GROUNDED) !== 0;
+    this.own = (flags & FLAG_OWN) !== 0;
+    this.position.set(at(4), at(5), at(6));
+    this.rotation.set(at(7), at(8), at(9), at(10));
+    this.velocity.set(at(11), at(12), at(13));
+    this.yaw = at(14);
+    this.pitch = at(15);
+    return this;
+  }
+}
+
+/** Walks over all records of a frame. */
+export function* records(frame: Float32Array): Generator<FrameRecord> {
+  const record = new FrameRecord();
+  for (let offset = 0; offset + FRAME_STRIDE <= frame.length; offset += FRAME_STRIDE) {
+    yield record.read(frame, offset);
+  }
+}

@@ -1,0 +1,103 @@
+// One character: a small tree of joints posed in code. Nothing here is drawn directly: the crowd copies the
+// joints' matrices into its instanced meshes, so a hundred avatars cost as many draw calls as one.
+import type { Vector3 } from 'three';
+import { Object3D } from 'three';
+import type { AvatarLook } from './look';
+import { pose, strideLength, turnTowards, type Motion } from './pose';
+
+/** Sizes in metres; the figure is as tall as the simulation's capsule. */
+export const BODY = {
+  leg: [0.25, 0.56, 0.27],
+  torso: [0.58, 0.58, 0.34],
+  arm: [0.18, 0.54, 0.22],
+  head: [0.64, 0.56, 0.58],
+  hair: [0.68, 0.2, 0.62],
+} as const;
+const HIP_Y = 0.56;
+const SHOULDER_Y = 1.1;
+
+/** What the server says about a character this frame. */
+export interface CharacterFrame {
+  position: Vector3;
+  velocity: Vector3;
+  yaw: number;
+  grounded: boolean;
+}
+
+const LANDING_FADE_S = 0.22;
+/** Slower landings than this leave no dust. */
+const HARD_LANDING_MS = 4;
+
+export class Avatar {
+  readonly root = new Object3D();
+  readonly head = new Object3D();
+  readonly hair = new Object3D();
+  readonly face = new Object3D();
+  readonly torso = new Object3D();
+  readonly arms = [new Object3D(), new Object3D()] as const;
+  readonly legs = [new Object3D(), new Object3D()] as const;
+  #spine = new Object3D();
+  #motion: Motion = { speed: 0, rise: 0, grounded: true, stride: 0, time: Math.random() * 6, landing: 0 };
+  #facing: number | null = null;
+
+  constructor(
+    readonly id: number,
+    readonly look: AvatarLook,
+  ) {
+    this.root.add(this.#spine, ...this.legs);
+    this.#spine.position.y = HIP_Y;
+    this.#spine.add(this.torso, this.head, ...this.arms);
+    this.torso.position.y = BODY.torso[1] / 2;
+    this.head.position.y = BODY.torso[1];
+    this.head.add(this.hair, this.face);
+    this.hair.position.set(0, BODY.head[1] - 0.04, 0.015);
+    this.face.position.set(0, BODY.head[1] / 2 - 0.03, -BODY.head[2] / 2 - 0.004);
+    this.face.rotation.y = Math.PI;
+    this.legs[0].position.set(-0.15, HIP_Y, 0);
+    this.legs[1].position.set(0.15, HIP_Y, 0);
+    const side = BODY.torso[0] / 2 + BODY.arm[0] / 2 + 0.01;
+    this.arms[0].position.set(-side, SHOULDER_Y - HIP_Y, 0);
+    this.arms[1].position.set(side, SHOULDER_Y - HIP_Y, 0);
+  }
+
+  /** Poses the figure; true when it has just landed hard enough to raise dust. */
+  update(frame: CharacterFrame, dt: number): boolean {
+    const motion = this.#motion;
+    const speed = Math.hypot(frame.velocity.x, frame.velocity.z);
+    const landedHard = frame.grounded && !motion.grounded && motion.rise < -HARD_LANDING_MS;
+    motion.landing = landedHard ? 1 : Math.max(0, motion.landing - dt / LANDING_FADE_S);
+    motion.speed += (speed - motion.speed) * (1 - Math.exp(-dt * 14));
+    motion.stride += ((speed * dt) / strideLength(speed)) * Math.PI * 2;
+    motion.time += dt;
+    motion.rise = frame.velocity.y;
+    motion.grounded = frame.grounded;
+    this.#turn(frame, speed, dt);
+    this.root.position.copy(frame.position);
+    this.#apply();
+    return landedHard;
+  }
+
+  /** Characters look where they walk; standing, they keep looking there. */
+  #turn(frame: CharacterFrame, speed: number, dt: number): void {
+    if (this.#facing === null) this.#facing = frame.yaw;
+    if (speed > 0.4) {
+      const course = Math.atan2(-frame.velocity.x, -frame.velocity.z);
+      this.#facing = turnTowards(this.#facing, course, 13, dt);
+    }
+    this.root.rotation.y = this.#facing;
+  }
+
+  #apply(): void {
+    const p = pose(this.#motion);
+    this.legs[0].rotation.x = p.legLeft;
+    this.legs[1].rotation.x = p.legRight;
+    this.arms[0].rotation.set(p.armLeft, 0, -p.armSpread);
+    this.arms[1].rotation.set(p.armRight, 0, p.armSpread);
+    this.#spine.rotation.x = p.lean;
+    this.#spine.position.y = HIP_Y + p.bob;
+    this.head.rotation.x = p.headTilt;
+    const wide = 1 / Math.sqrt(p.squash);
+    this.root.scale.set(wide, p.squash, wide);
+    this.root.updateMatrixWorld(true);
+  }
+}

@@ -1,0 +1,35 @@
+// Lines against solid parts.
+import { Quaternion, Vector3 } from 'three';
+import { expect, test } from 'vitest';
+import { makePart, type Components } from '../scene';
+import { Occluders } from './occluders';
+
+const wall: Components = { Shape: { type: 'box', size: [4, 4, 1] }, Transform: { position: [0, 0, -5] } };
+const ahead = new Vector3(0, 0, -1);
+
+function world(components: Components): Occluders {
+  const occluders = new Occluders();
+  occluders.add(makePart(1, components));
+  return occluders;
+}
+
+test('a wall stops the line at its face; beside it the line is free', () => {
+  const occluders = world(wall);
+  expect(occluders.cast(new Vector3(), ahead, 20)).toBeCloseTo(4.5);
+  expect(occluders.cast(new Vector3(3, 0, 0), ahead, 20)).toBe(20);
+  expect(occluders.cast(new Vector3(), ahead.clone().negate(), 20)).toBe(20);
+});
+
+test('a turned wall is met where it now stands', () => {
+  const occluders = world(wall);
+  const turn = new Quaternion().setFromAxisAngle(new Vector3(0, 1, 0), Math.PI / 2);
+  occluders.move(1, new Vector3(0, 0, -5), turn);
+  expect(occluders.cast(new Vector3(), ahead, 20)).toBeCloseTo(3);
+  occluders.remove(1);
+  expect(occluders.cast(new Vector3(), ahead, 20)).toBe(20);
+});
+
+test('triggers and glass do not block', () => {
+  expect(world({ ...wall, Trigger: {} }).cast(new Vector3(), ahead, 20)).toBe(20);
+  expect(world({ ...wall, Material: { opacity: 0.3 } }).cast(new Vector3(), ahead, 20)).toBe(20);
+});

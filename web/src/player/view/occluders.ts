@@ -1,0 +1,76 @@
+// What stands in the way of a line: solid parts as turned boxes, tested without touching their triangles.
+// The camera uses it every frame, and the round shadow under the own feet.
+import type { Quaternion} from 'three';
+import { Vector3 } from 'three';
+import { isSolid, type Part } from '../scene';
+import { shapeHalfExtents } from './geometry';
+
+interface Occluder {
+  position: Vector3;
+  inverse: Quaternion;
+  half: Vector3;
+  reach: number;
+}
+
+const from = new Vector3();
+const along = new Vector3();
+
+export class Occluders {
+  #boxes = new Map<number, Occluder>();
+
+  add(part: Part): void {
+    const opacity = part.components.Material?.opacity ?? 1;
+    // One can look through glass, and a mesh's box would block what the mesh does not.
+    if (!part.shape || part.shape.type === 'mesh' || !isSolid(part.components) || opacity < 0.5) return;
+    const half = new Vector3(...shapeHalfExtents(part.shape));
+    this.#boxes.set(part.id, {
+      position: part.placement.position.clone(),
+      inverse: part.placement.rotation.clone().invert(),
+      half,
+      reach: half.length(),
+    });
+  }
+
+  move(id: number, position: Vector3, rotation: Quaternion): void {
+    const box = this.#boxes.get(id);
+    if (!box) return;
+    box.position.copy(position);
+    box.inverse.copy(rotation).invert();
+  }
+
+  remove(id: number): void {
+    this.#boxes.delete(id);
+  }
+
+  /** Distance to the first part along the ray (a unit direction), at most `max`. */
+  cast(origin: Vector3, direction: Vector3, max: number): number {
+    let nearest = max;
+    for (const box of this.#boxes.values()) {
+      from.subVectors(origin, box.position);
+      const along0 = -from.dot(direction);
+      // The ball around the box: behind the start, beyond the nearest hit, or beside the line.
+      if (along0 + box.reach < 0 || along0 - box.reach > nearest) continue;
+      if (from.lengthSq() - along0 * along0 > box.reach * box.reach) continue;
+      const hit = enter(from.applyQuaternion(box.inverse), along.copy(direction).applyQuaternion(box.inverse), box.half);
+      if (hit !== null && hit < nearest) nearest = hit;
+    }
+    return nearest;
+  }
+}
+
+/** Where a ray enters a box around the origin; null when it misses or starts inside. */
+function enter(origin: Vector3, direction: Vector3, half: Vector3): number | null {
+  let near = -Infinity;
+  let far = Infinity;
+  for (const axis of ['x', 'y', 'z'] as const) {
+    const [o, d, h] = [origin[axis], direction[axis], half[axis]];
+    if (Math.abs(d) < 1e-9) {
+      if (Math.abs(o) > h) return null;
+      continue;
+    }
+    const [a, b] = [(-h - o) / d, (h - o) / d];
+    near = Math.max(near, Math.min(a, b));
+    far = Math.min(far, Math.max(a, b));
+  }
+  return near > far || near < 0 ? null : near;
+}

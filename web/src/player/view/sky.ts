@@ -1,0 +1,61 @@
+// The sky: a gradient dome with a sun, soft clouds, and the fog that meets the dome at the horizon.
+import { BackSide, Color, Fog, IcosahedronGeometry, Mesh, ShaderMaterial, type Vector3 } from 'three';
+
+export const ZENITH = new Color('#4f9fe8');
+export const HORIZON = new Color('#cfe6f5');
+const GROUND = new Color('#b9cfd8');
+const SUN = new Color('#fff1c9');
+
+const vertexShader = /* glsl */ `
+  varying vec3 direction;
+  void main() {
+    direction = normalize(position);
+    // The dome travels with the camera and always lies on the far plane.
+    vec4 clip = projectionMatrix * vec4(mat3(viewMatrix) * position, 1.0);
+    gl_Position = clip.xyww;
+  }`;
+
+const fragmentShader = /* glsl */ `
+  uniform vec3 zenith, horizon, ground, sunColor, sunDirection;
+  varying vec3 direction;
+  void main() {
+    vec3 d = normalize(direction);
+    float up = d.y;
+    vec3 color = mix(horizon, zenith, pow(clamp(up, 0.0, 1.0), 0.55));
+    color = mix(color, ground, smoothstep(0.0, -0.35, up));
+    float toSun = max(dot(d, sunDirection), 0.0);
+    // Warm haze around the sun, a glow, then the disc itself.
+    color = mix(color, sunColor, 0.35 * pow(toSun, 6.0));
+    color += sunColor * (0.25 * pow(toSun, 60.0) + 1.5 * smoothstep(0.9985, 0.9992, toSun));
+    gl_FragColor = vec4(color, 1.0);
+    #include <tonemapping_fragment>
+    #include <colorspace_fragment>
+  }`;
+
+/** The dome; put it into the scene once. */
+export function makeSky(sunDirection: Vector3): Mesh {
+  const material = new ShaderMaterial({
+    vertexShader,
+    fragmentShader,
+    uniforms: {
+      zenith: { value: ZENITH },
+      horizon: { value: HORIZON },
+      ground: { value: GROUND },
+      sunColor: { value: SUN },
+      sunDirection: { value: sunDirection },
+    },
+    side: BackSide,
+    depthWrite: false,
+    fog: false,
+  });
+  const dome = new Mesh(new IcosahedronGeometry(10, 4), material);
+  dome.frustumCulled = false;
+  // Drawn after the solid parts: only the pixels that stay sky are shaded.
+  dome.renderOrder = 1;
+  return dome;
+}
+
+/** Fog to the horizon colour, so that far parts melt into the dome. */
+export function makeFog(viewDistance: number): Fog {
+  return new Fog(HORIZON, viewDistance * 0.25, viewDistance);
+}

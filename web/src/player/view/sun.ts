@@ -1,0 +1,93 @@
+// Light: a bright sky, one sun whose shadow follows the player, and the lamps of the scene.
+import type { Quaternion} from 'three';
+import { Color, DirectionalLight, Group, HemisphereLight, PointLight, SpotLight, Vector3 } from 'three';
+import type { Part } from '../scene';
+
+/** How far around the player shadows reach. */
+const SHADOW_REACH_M = 36;
+const SUN_DISTANCE_M = 90;
+
+export class Lights {
+  readonly group = new Group();
+  /** From the ground towards the sun. */
+  readonly sunDirection = new Vector3(0.45, 0.72, 0.38).normalize();
+  #sun = new DirectionalLight('#ffe2b0', 2.9);
+  #shadowMapSize: number;
+
+  constructor(parts: Part[], shadowMapSize: number, pointLightsMax: number) {
+    this.#shadowMapSize = shadowMapSize;
+    this.group.add(new HemisphereLight('#d4e8ff', '#b79a78', 1.55));
+    this.#setUpSun();
+    let lamps = 0;
+    for (const part of parts) {
+      const light = part.components.Light;
+      if (!light) continue;
+      if (light.type === 'sun') this.#takeSun(part);
+      else if (lamps++ < pointLightsMax) this.#addLamp(part);
+    }
+  }
+
+  /** Moves the shadow's window to the player, in whole texels so that edges do not crawl. */
+  follow(target: Vector3): void {
+    const texel = this.#shadowMapSize > 0 ? (2 * SHADOW_REACH_M) / this.#shadowMapSize : 1;
+    const snapped = target.clone().divideScalar(texel).round().multiplyScalar(texel);
+    this.#sun.target.position.copy(snapped);
+    this.#sun.position.copy(snapped).addScaledVector(this.sunDirection, SUN_DISTANCE_M);
+  }
+
+  dispose(): void {
+    this.#sun.dispose();
+  }
+
+  #setUpSun(): void {
+    const sun = this.#sun;
+    if (this.#shadowMapSize > 0) {
+      sun.castShadow = true;
+      sun.shadow.mapSize.setScalar(this.#shadowMapSize);
+      const camera = sun.shadow.camera;
+      camera.left = camera.bottom = -SHADOW_REACH_M;
+      camera.right = camera.top = SHADOW_REACH_M;
+      camera.near = 1;
+      camera.far = SUN_DISTANCE_M * 2;
+      sun.shadow.normalBias = 0.05;
+      sun.shadow.bias = -0.0004;
+      sun.shadow.radius = 2.5;
+    }
+    this.group.add(sun, sun.target);
+    this.follow(new Vector3());
+  }
+
+  /** A sun in the scene shines along its own -Z. */
+  #takeSun(part: Part): void {
+    const light = part.components.Light;
+    this.sunDirection.set(0, 0, 1).applyQuaternion(part.placement.rotation);
+    if (this.sunDirection.y < 0.05) this.sunDirection.y = 0.05; // a sun under the floor lights nothing
+    this.sunDirection.normalize();
+    if (light?.color) this.#sun.color = new Color(light.color);
+    if (light?.intensity !== undefined) this.#sun.intensity = 2.9 * Math.min(4, Math.max(0, light.intensity));
+    this.follow(new Vector3());
+  }
+
+  #addLamp(part: Part): void {
+    const light = part.components.Light;
+    if (!light) return;
+    const range = light.range ?? 10;
+    // Scene intensities are "1 is a normal lamp"; three counts candela.
+    const candela = (light.intensity ?? 1) * range;
+    const { position, rotation } = part.placement;
+    if (light.type === 'spot') {
+      const spot = new SpotLight(light.color ?? '#ffffff', candela * 2, range, Math.PI / 5, 0.4);
+      spot.position.copy(position);
+      spot.target.position.copy(position).add(forward(rotation));
+      this.group.add(spot, spot.target);
+    } else {
+      const lamp = new PointLight(light.color ?? '#ffffff', candela, range);
+      lamp.position.copy(position);
+      this.group.add(lamp);
+    }
+  }
+}
+
+function forward(rotation: Quaternion): Vector3 {
+  return new Vector3(0, 0, -1).applyQuaternion(rotation);
+}

@@ -1,0 +1,244 @@
+// The picture of the world: owns the three.js scene and turns each frame of the client core into what is seen.
+// It asks and draws; it decides nothing.
+import { NeutralToneMapping, PCFShadowMap, Scene, Vector3, WebGLRenderer } from 'three';
+import { records } from '../frame';
+import { makePart, prefabComponents, resolveParts, type Part, type SceneData } from '../scene';
+import { Avatar } from './avatar';
+import { ChaseCamera } from './camera';
+import { Crowd } from './crowd';
+import { BlobShadow, Dust } from './dust';
+import { avatarLook } from './look';
+import { MaterialLibrary } from './materials';
+import { NameTag } from './nametag';
+import { Occluders } from './occluders';
+import { PartsView } from './parts';
+import { LEVELS, QualityGovernor, startingQuality, type Quality } from './quality';
+import { makeFog, makeSky } from './sky';
+import { Lights } from './sun';
+
+/** Where the player looks, from the input. */
+export interface Look {
+  yaw: number;
+  pitch: number;
+}
+
+export interface Hooks {
+  landed?(id: number, own: boolean): void;
+}
+
+interface Character {
+  avatar: Avatar;
+  tag: NameTag | null;
+  name: string;
+}
+
+export class WorldView {
+  readonly camera = new ChaseCamera();
+  readonly renderer: WebGLRenderer;
+  /** Feet of the own character, as last drawn. */
+  readonly ownPosition = new Vector3();
+  ownId = 0;
+  #scene = new Scene();
+  #data: SceneData = { entities: [] };
+  #prefabs: string[] = [];
+  #names = new Map<number, string>();
+  #characters = new Map<number, Character>();
+  #governor: QualityGovernor;
+  #forced: Quality | null;
+  #parts!: PartsView;
+  #materials!: MaterialLibrary;
+  #lights!: Lights;
+  #crowd!: Crowd;
+  #occluders = new Occluders();
+  #dust = new Dust();
+  #blob = new BlobShadow();
+  #spawned = new Map<number, Part>();
+  #gone = new Set<number>();
+
+  constructor(
+    canvas: HTMLCanvasElement,
+    forced: Quality | null,
+    private readonly hooks: Hooks = {},
+  ) {
+    this.renderer = new WebGLRenderer({ canvas, antialias: forced !== 'low', powerPreference: 'high-performance' });
+    this.renderer.toneMapping = NeutralToneMapping;
+    this.renderer.toneMappingExposure = 1;
+    this.renderer.shadowMap.type = PCFShadowMap;
+    this.#forced = forced;
+    this.#governor = new QualityGovernor(forced ?? startingQuality(rendererName(this.renderer)));
+    this.#rebuild();
+  }
+
+  get quality(): Quality {
+    return this.#governor.quality;
+  }
+
+  /** Fixes the quality, or lets it follow the frame time again (null). */
+  forceQuality(quality: Quality | null): void {
+    this.#forced = quality;
+    if (quality && quality !== this.quality) this.#setQuality(quality);
+  }
+
+  setScene(data: SceneData): void {
+    this.#data = data;
+    this.#prefabs = Object.keys(data.prefabs ?? {}).sort();
+    this.#gone.clear();
+    this.#spawned.clear();
+    this.camera.snap();
+    this.#rebuild();
+  }
+
+  /** Names by character entity, for the tags. */
+  setNames(names: Map<number, string>): void {
+    this.#names = names;
+  }
+
+  /** Where something that is drawn stands, for scripts and tests. */
+  characterPosition(id: number): Vector3 | null {
+    return this.#characters.get(id)?.avatar.root.position ?? null;
+  }
+
+  resize(width: number, height: number): void {
+    const level = LEVELS[this.quality];
+    this.renderer.setPixelRatio(Math.min(devicePixelRatio, level.pixelRatioMax));
+    this.renderer.setSize(width, height, false);
+    this.camera.resize(width, height, level.viewDistance);
+  }
+
+  /** Takes what the core says about this moment. */
+  apply(frame: Float32Array, removed: ArrayLike<number>, dt: number): void {
+    for (let i = 0; i < removed.length; i++) this.#remove(removed[i] ?? 0);
+    for (const record of records(frame)) {
+      if (record.isPlayer) {
+        const character = this.#character(record.id, record.own);
+        if (record.own) {
+          this.ownId = record.id;
+          this.ownPosition.copy(record.position);
+        }
+        if (character.avatar.update(record, dt)) {
+          this.#dust.burst(record.position);
+          this.hooks.landed?.(record.id, record.own);
+        }
+      } else {
+        if (record.prefab >= 0) this.#ensureSpawned(record.id, record.prefab);
+        this.#parts.move(record.id, record.position, record.rotation);
+        this.#occluders.move(record.id, record.position, record.rotation);
+      }
+    }
+  }
+
+  /** Draws. */
+  render(look: Look, dt: number): void {
+    this.camera.update(this.ownPosition, look.yaw, look.pitch, dt, this.#occluders);
+    this.#lights.follow(this.ownPosition);
+    this.#dust.update(dt);
+    this.#blob.update(this.ownPosition, this.#occluders);
+    this.#crowd.setHidden(this.ownId, this.camera.firstPerson);
+    this.#crowd.update();
+    const eye = this.camera.camera.position;
+    for (const { avatar, tag } of this.#characters.values()) tag?.update(avatar.root.position, eye);
+    this.renderer.render(this.#scene, this.camera.camera);
+    const change = this.#forced ? null : this.#governor.frame(dt * 1000);
+    if (change) this.#setQuality(change);
+  }
+
+  dispose(): void {
+    this.#tearDown();
+    for (const id of [...this.#characters.keys()]) this.#remove(id);
+    this.#dust.dispose();
+    this.#blob.dispose();
+    this.renderer.dispose();
+  }
+
+  #character(id: number, own: boolean): Character {
+    let character = this.#characters.get(id);
+    if (!character) {
+      character = { avatar: new Avatar(id, avatarLook(id)), tag: null, name: '' };
+      this.#characters.set(id, character);
+      this.#crowd.add(character.avatar);
+    }
+    const name = own ? '' : (this.#names.get(id) ?? '');
+    if (name !== character.name) {
+      this.#dropTag(character);
+      character.name = name;
+      if (name) {
+        character.tag = new NameTag(name);
+        this.#scene.add(character.tag.sprite);
+      }
+    }
+    return character;
+  }
+
+  #dropTag(character: Character): void {
+    if (!character.tag) return;
+    this.#scene.remove(character.tag.sprite);
+    character.tag.dispose();
+    character.tag = null;
+  }
+
+  #ensureSpawned(id: number, prefab: number): void {
+    if (this.#parts.has(id)) return;
+    const part = makePart(id, prefabComponents(this.#data, this.#prefabs[prefab]));
+    this.#spawned.set(id, part);
+    this.#parts.add(part);
+    this.#occluders.add(part);
+  }
+
+  #remove(id: number): void {
+    const character = this.#characters.get(id);
+    if (character) {
+      this.#dropTag(character);
+      this.#crowd.remove(character.avatar);
+      this.#characters.delete(id);
+      return;
+    }
+    if (!this.#spawned.delete(id)) this.#gone.add(id);
+    this.#parts.remove(id);
+    this.#occluders.remove(id);
+  }
+
+  #setQuality(quality: Quality): void {
+    this.#governor.quality = quality;
+    this.#rebuild();
+    const canvas = this.renderer.domElement;
+    this.resize(canvas.clientWidth, canvas.clientHeight);
+  }
+
+  /** Builds everything whose cost depends on the quality; also after a new scene. */
+  #rebuild(): void {
+    this.#tearDown();
+    const level = LEVELS[this.quality];
+    const parts = resolveParts(this.#data).filter((part) => !this.#gone.has(part.id));
+    this.renderer.shadowMap.enabled = level.shadowMapSize > 0;
+    this.#materials = new MaterialLibrary(level.physicalMaterials);
+    this.#parts = new PartsView(this.#materials, level.roundShapes);
+    this.#parts.addAll(parts);
+    this.#lights = new Lights(parts, level.shadowMapSize, level.pointLightsMax);
+    this.#crowd = new Crowd(level.roundShapes, level.physicalMaterials);
+    for (const { avatar } of this.#characters.values()) this.#crowd.add(avatar);
+    this.#occluders = new Occluders();
+    for (const part of parts) this.#occluders.add(part);
+    for (const part of this.#spawned.values()) {
+      this.#parts.add(part);
+      this.#occluders.add(part);
+    }
+    this.#scene.fog = makeFog(level.viewDistance);
+    this.#scene.add(makeSky(this.#lights.sunDirection), this.#lights.group, this.#parts.group, this.#crowd.group);
+    this.#scene.add(this.#dust.group, this.#blob.mesh);
+    for (const { tag } of this.#characters.values()) if (tag) this.#scene.add(tag.sprite);
+  }
+
+  #tearDown(): void {
+    this.#scene.clear();
+    this.#parts?.dispose();
+    this.#materials?.dispose();
+    this.#lights?.dispose();
+    this.#crowd?.dispose();
+  }
+}
+
+function rendererName(renderer: WebGLRenderer): string {
+  const gl = renderer.getContext();
+  const info = gl.getExtension('WEBGL_debug_renderer_info');
+  return String(gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
+}

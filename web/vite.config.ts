@@ -1,0 +1,26 @@
+// Build of the site. Output goes to web/dist, which the `frolic` binary embeds.
+// In dev, API calls are forwarded to a running `frolic serve`.
+import { svelte } from '@sveltejs/vite-plugin-svelte';
+import { defineConfig } from 'vitest/config';
+
+const controlPlane = process.env.FROLIC_URL ?? 'http://127.0.0.1:5000';
+
+export default defineConfig({
+  plugins: [svelte()],
+  build: {
+    target: 'es2022',
+    // Inlined data: URLs would need wider CSP rules than `'self'`.
+    assetsInlineLimit: 0,
+    // three.js alone is above the default warning line; it is loaded by the play page only.
+    chunkSizeWarningLimit: 800,
+  },
+  server: {
+    proxy: Object.fromEntries(
+      ['/api', '/login', '/join', '/cdn', '/health'].map((path) => [path, { target: controlPlane, ws: true }]),
+    ),
+  },
+  test: {
+    environment: 'node',
+    include: ['src/**/*.test.ts'],
+  },
+});
