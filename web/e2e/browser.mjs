@@ -1,0 +1,41 @@
+// A real Chromium for a test file, and pages that play: what a test needs to
+// say "she walks forward until he sees it". Software rendering is slow, so
+// everything waits for a state of the game, never for a number of frames.
+import { chromium } from 'playwright-core';
+
+const ARGS = [
+  '--no-sandbox',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  // Two players are two pages: the one behind must not be put to sleep.
+  '--disable-background-timer-throttling',
+  '--disable-backgrounding-occluded-windows',
+  '--disable-renderer-backgrounding',
+];
+
+const SMALL = { width: 640, height: 360 };
+const PATIENCE_MS = 30_000;
+
+export function launchBrowser() {
+  const executablePath = process.env.CHROMIUM ?? (process.platform === 'linux' ? '/usr/bin/chromium' : undefined);
+  return chromium.launch({ executablePath, args: ARGS });
+}
+
+/**
+ * Opens a page in a context of its own (its own guest, its own storage).
+ * Whatever the page complains about is kept in `page.complaints`.
+ */
+export async function openPage(browser, { viewport = SMALL, touch = false, prepare } = {}) {
+  const context = await browser.newContext({ viewport, hasTouch: touch, isMobile: touch });
+  context.setDefaultTimeout(PATIENCE_MS);
+  await prepare?.(context);
+  const page = await context.newPage();
+  page.complaints = [];
+  page.on('pageerror', (error) => page.complaints.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error') page.complaints.push(message.text());
+  });
+  return page;
+}

@@ -1,0 +1,117 @@
+// A stranger's WebSocket client in the JSON form: it joins, walks and is seen,
+// and its mistakes get answers, not disconnects (NET-12 to NET-15).
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { JsonClient, Replica } from './json-client.mjs';
+import { startServer } from './server.mjs';
+
+let server;
+before(async () => {
+  server = await startServer();
+});
+after(() => server?.stop());
+
+async function enter(where, options = {}) {
+  const joined = await server.join(where);
+  const client = await JsonClient.open(options.address?.(joined) ?? joined.server_address, {
+    ticket: joined.ticket,
+    handshake: options.handshake,
+  });
+  const welcome = await client.next('welcome');
+  const replica = new Replica();
+  await replica.until(client, (world) => world.entities.has(welcome.entityId), 'own character in a snapshot');
+  return { joined, client, welcome, replica };
+}
+
+test('NET-13: a ticket in the URL is welcomed, then the whole world comes', async () => {
+  const { joined, client, welcome } = await enter();
+  assert.equal(welcome.v, 2);
+  assert.equal(welcome.worldId, joined.world_id);
+  assert.equal(welcome.roomCode, joined.room_code);
+  assert.equal(welcome.tickHz, 60);
+  assert.equal(welcome.snapshotHz, 20);
+  assert.equal(typeof welcome.resumeToken, 'string');
+  await client.close();
+});
+
+test('NET-12: a ticket in the first message is welcomed too', async () => {
+  const { client } = await enter({}, { handshake: true });
+  await client.close();
+});
+
+test('NET-10: the room code reaches the world through the control plane', async () => {
+  const first = await enter();
+  const through = await enter(
+    { room_code: first.joined.room_code },
+    { address: (joined) => `${server.url.replace('http', 'ws')}/api/rooms/${joined.room_code}/ws` },
+  );
+  assert.equal(through.welcome.worldId, first.joined.world_id);
+  await Promise.all([first.client.close(), through.client.close()]);
+});
+
+test('NET-15: held keys move the character, and another client sees it', async () => {
+  const walker = await enter();
+  const watcher = await enter({ world_id: walker.joined.world_id });
+  const me = walker.welcome.entityId;
+  const at = (replica) => replica.entities.get(me).p;
+  const start = [...at(walker.replica)];
+
+  const last = walker.client.walk(40, { up: true });
+  await walker.client.next((message) => message.kind === 'ack', 'ack of the inputs');
+  await walker.replica.until(walker.client, (world) => world.ackSeq >= last, 'all inputs processed');
+  const moved = Math.hypot(at(walker.replica)[0] - start[0], at(walker.replica)[2] - start[2]);
+  assert.ok(moved > 1, `walked ${moved} m in 40 ticks`);
+
+  await watcher.replica.until(
+    watcher.client,
+    (world) => world.entities.has(me) && Math.hypot(at(world)[0] - start[0], at(world)[2] - start[2]) > 1,
+    'the walker moved in the other client',
+  );
+  await Promise.all([walker.client.close(), watcher.client.close()]);
+});
+
+test('NET-15: ping is answered, nonsense gets an error, and the connection lives on', async () => {
+  const { client } = await enter();
+  const errorFor = (seq) => client.next((message) => message.kind === 'error' && message.seq === seq, `error of ${seq}`);
+  const mistakes = [
+    client.send('levitation', 'rise'),
+    client.send('movement', 'fly'),
+    client.send('movement', 'input_batch', { inputs: 'all of them' }),
+    client.send('session', 'ack', { tick: 'yesterday' }),
+  ];
+  for (const seq of mistakes) {
+    const error = await errorFor(seq);
+    assert.ok(error.code && error.message, JSON.stringify(error));
+  }
+  client.sendRaw('{"v":2,');
+  assert.ok((await client.next('error', 'error of broken JSON')).message);
+
+  client.send('session', 'ping', { t: 123 });
+  const pong = await client.next('pong');
+  assert.equal(pong.t, 123);
+  assert.equal(typeof pong.tick, 'number');
+  await client.close();
+});
+
+test('a client that leaves disappears for the others', async () => {
+  const stays = await enter();
+  const leaves = await enter({ world_id: stays.joined.world_id });
+  const gone = leaves.welcome.entityId;
+  await stays.replica.until(stays.client, (world) => world.entities.has(gone), 'the other came');
+  leaves.client.send('session', 'leave');
+  await leaves.client.closed;
+  await stays.replica.until(stays.client, (world) => !world.entities.has(gone), 'the other left');
+  await stays.client.close();
+});
+
+test('a flood of commands ends in a kick that says why; the world goes on', async () => {
+  const victim = await enter();
+  const flooder = await enter({ world_id: victim.joined.world_id });
+  for (let count = 0; count < 5_000; count += 1) flooder.client.send('session', 'ping', { t: count });
+  const kick = await flooder.client.next((message) => message.kind === 'kick', 'a kick');
+  assert.ok(kick.reason, JSON.stringify(kick));
+  await flooder.client.closed;
+  victim.client.send('session', 'ping', { t: 1 });
+  await victim.client.next('pong');
+  await victim.client.close();
+});

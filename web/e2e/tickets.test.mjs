@@ -1,0 +1,86 @@
+// A ticket admits one connection to one world, once, for a short time (NET-4):
+// every other ticket is refused with a code that says why.
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { JsonClient } from './json-client.mjs';
+import { SECRET_KEY, startServer } from './server.mjs';
+
+let server;
+let world;
+before(async () => {
+  server = await startServer();
+  world = await server.join();
+});
+after(() => server?.stop());
+
+const hmac = (key, message) => createHmac('sha256', key).update(message).digest();
+
+/** Signs claims as the control plane would (crates/protocol/src/ticket.rs). */
+function sign(claims, { secret = SECRET_KEY, keyOf = claims.world_id } = {}) {
+  const body = Buffer.from(JSON.stringify(claims));
+  const key = hmac(secret, `frolic ticket key\0${keyOf}`);
+  return `${body.toString('base64url')}.${hmac(key, body).toString('base64url')}`;
+}
+
+function claims(changes = {}) {
+  const now = Math.floor(Date.now() / 1000);
+  const usual = { world_id: world.world_id, player_id: 'client_e2e', name: 'Mallory', expires_at: now + 60 };
+  return { ...usual, nonce: `nonce-${Math.random()}`, ...changes };
+}
+
+async function refused(ticket, code) {
+  const client = await JsonClient.open(world.server_address, { ticket, handshake: true });
+  const error = await client.next('error', `refusal with ${code}`);
+  assert.equal(error.code, code);
+  assert.ok(error.message);
+  await client.closed;
+}
+
+test('a ticket signed with the right key is good (the tests below prove something)', async () => {
+  const client = await JsonClient.open(world.server_address, { ticket: sign(claims()) });
+  await client.next('welcome');
+  await client.close();
+});
+
+test('a ticket works once', async () => {
+  const joined = await server.join({ world_id: world.world_id });
+  const client = await JsonClient.open(joined.server_address, { ticket: joined.ticket });
+  await client.next('welcome');
+  await refused(joined.ticket, 'ticket_used');
+  await client.close();
+  await refused(joined.ticket, 'ticket_used');
+});
+
+test('a forged ticket is refused', async () => {
+  await refused(sign(claims(), { secret: 'guessed' }), 'ticket_forged');
+  const [body, signature] = sign(claims()).split('.');
+  const changed = Buffer.from(body, 'base64url').toString().replace('Mallory', 'Malloru');
+  await refused(`${Buffer.from(changed).toString('base64url')}.${signature}`, 'ticket_forged');
+});
+
+test('an expired ticket is refused', async () => {
+  await refused(sign(claims({ expires_at: Math.floor(Date.now() / 1000) - 1 })), 'ticket_expired');
+});
+
+test('a ticket for another world is refused, whichever key signed it', async () => {
+  const other = claims({ world_id: 'world_elsewhere' });
+  await refused(sign(other), 'ticket_forged');
+  await refused(sign(other, { keyOf: world.world_id }), 'ticket_wrong_world');
+});
+
+test('what is no ticket at all is refused', async () => {
+  for (const ticket of ['', 'no dot', 'a.b', '.', 'x'.repeat(10_000)]) {
+    const client = await JsonClient.open(world.server_address, { ticket, handshake: true });
+    const error = await client.next('error');
+    assert.match(error.code, /^ticket_/);
+    await client.closed;
+  }
+});
+
+test('after all that the world still takes players', async () => {
+  const joined = await server.join({ world_id: world.world_id });
+  const client = await JsonClient.open(joined.server_address, { ticket: joined.ticket });
+  await client.next('welcome');
+  await client.close();
+});
