@@ -1,1 +1,40 @@
-//! placeholder
+//! Luau for Frolic: compile, run in a sandbox, and give scripts the engine's API.
+//!
+//! Start from [`compile()`], which turns one source file into a
+//! [`CompiledScript`], from [`Vm`], which runs a world's server scripts, and
+//! from [`Engine`], the trait through which a [`Vm`] reads and changes the
+//! world it lives in. Most of the API that creators type is Luau itself:
+//! `builtin/common` runs on the server and in the browser, `builtin/server`
+//! and `builtin/client` on one side only ([`builtin`]).
+//!
+//! Scripts are hostile until proven otherwise: what keeps them inside is
+//! [`limits`] (numbers), [`guard`] (time, memory; the only unsafe code here)
+//! and `builtin/common/caps.luau` (native functions that could run for ever).
+//! This crate knows no sockets, no clock of day and no database.
+#![deny(unsafe_code)]
+
+pub mod builtin;
+pub mod compile;
+pub mod convert;
+pub mod engine;
+pub mod event;
+pub mod guard;
+mod host;
+pub mod limits;
+pub mod log;
+pub mod rotation;
+pub mod service;
+pub mod vm;
+
+pub use builtin::client_builtin;
+pub use compile::{CompileError, CompiledScript, compile};
+pub use engine::{
+    Engine, EngineError, EntityId, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest,
+    Recipient, SpawnRequest, SpawnSource, Spawned,
+};
+pub use event::ScriptEvent;
+pub use frolic_protocol::script::RunContext;
+pub use limits::VmLimits;
+pub use log::{LogLevel, ScriptLog};
+pub use service::Service;
+pub use vm::{Attachment, Usage, Vm, VmError};

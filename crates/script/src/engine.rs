@@ -1,0 +1,342 @@
+//! What scripts can ask of the world they run in.
+//!
+//! The world implements [`Engine`]; the VM borrows it for the length of one
+//! call and never while user code runs. Every argument that reaches an engine
+//! has been checked: numbers are finite and within
+//! [`COORDINATE_MAX`](crate::limits::COORDINATE_MAX), names are short.
+
+use frolic_protocol::Value;
+
+use crate::log::ScriptLog;
+
+/// An entity's network id.
+pub type EntityId = u32;
+
+/// A connected player, as the world numbers them.
+pub type PlayerId = u32;
+
+/// A field of an entity that scripts read and, where noted, write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Property {
+    /// `String`, writable.
+    Name,
+    /// `Vector` in metres, writable (moves at once; use `move_to` for motion).
+    Position,
+    /// `Vector` of degrees (x pitch, y yaw, z roll), writable. See
+    /// [`rotation`](crate::rotation) for the order of the turns.
+    Rotation,
+    /// `Vector` in metres per second, writable.
+    Velocity,
+    /// `Vector`, writable: a factor per axis.
+    Scale,
+    /// `String` `#rrggbb`, writable.
+    Color,
+    /// `Number` 0 (invisible) to 1, writable.
+    Opacity,
+    /// `Entity` or `Nil`, writable.
+    Parent,
+    /// `List` of `Entity`.
+    Children,
+    /// `List` of `String`.
+    Tags,
+    /// `Number`, the player that controls the entity, or `Nil`.
+    Owner,
+}
+
+/// A field of a player that scripts read and, where noted, write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PlayerProperty {
+    /// `String`: the name that others see.
+    Name,
+    /// `String`: the account, the same in every world.
+    UserId,
+    /// `Entity` or `Nil` while the player has no body.
+    Character,
+    /// `Number`, writable; zero or less kills.
+    Health,
+    /// `Number`, writable.
+    MaxHealth,
+    /// `String` or `Nil`, writable.
+    Team,
+}
+
+/// What to bring into the world.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SpawnSource {
+    /// A prefab of the scene, by name.
+    Prefab(String),
+    /// Components in the form of `scene.json`.
+    Components(serde_json::Value),
+}
+
+/// One `World.Spawn`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpawnRequest {
+    /// What to make.
+    pub source: SpawnSource,
+    /// Where, if not where the prefab says.
+    pub position: Option<[f32; 3]>,
+}
+
+/// The outcome of a spawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spawned {
+    /// The new entity.
+    pub entity: EntityId,
+    /// Paths of the scripts its components name; the VM starts them.
+    pub scripts: Vec<String>,
+}
+
+/// One `World.Raycast`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RaycastRequest {
+    /// Where the ray starts.
+    pub origin: [f32; 3],
+    /// Unit length.
+    pub direction: [f32; 3],
+    /// How far to look, in metres.
+    pub distance_max: f32,
+    /// Entities the ray passes through.
+    pub ignore: Vec<EntityId>,
+    /// Only entities with this tag stop the ray.
+    pub tag: Option<String>,
+}
+
+/// What a ray met first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RaycastHit {
+    /// The entity.
+    pub entity: EntityId,
+    /// The point on its surface.
+    pub position: [f32; 3],
+    /// The surface's direction there.
+    pub normal: [f32; 3],
+    /// Metres from the origin.
+    pub distance: f32,
+}
+
+/// Who receives a remote event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recipient {
+    /// One player.
+    One(PlayerId),
+    /// Everybody connected.
+    All,
+}
+
+/// Why the world did not do what a script asked. The text reaches the
+/// creator, so it says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EngineError {
+    /// The entity is gone or never was.
+    #[error("entity {0} does not exist (any more); check `entity.Exists` first")]
+    NoSuchEntity(EntityId),
+    /// The player has left.
+    #[error("player {0} is not in this world (any more)")]
+    NoSuchPlayer(PlayerId),
+    /// The scene has no prefab of that name.
+    #[error("there is no prefab \"{0}\" in scene.json")]
+    NoSuchPrefab(String),
+    /// The property cannot be assigned.
+    #[error("{0} is read-only")]
+    ReadOnly(&'static str),
+    /// The value has the wrong type.
+    #[error("{property} must be a {expected}")]
+    WrongType {
+        /// The property or argument.
+        property: &'static str,
+        /// What it takes.
+        expected: &'static str,
+    },
+    /// A limit of the world was reached.
+    #[error("limit reached: {0}")]
+    Limit(String),
+    /// Any other reason.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Everything server scripts can ask of the world.
+///
+/// Methods with a body have a sensible default so that a small world (or a
+/// test) implements only what it has.
+pub trait Engine {
+    /// The number of the current tick.
+    fn tick(&self) -> u64;
+    /// Seconds of simulated time since the world started.
+    fn time(&self) -> f64;
+    /// Downward acceleration in m/s².
+    fn gravity(&self) -> f32;
+    /// Changes gravity for everything that moves.
+    ///
+    /// # Errors
+    /// When the world's gravity is fixed.
+    fn set_gravity(&mut self, _gravity: f32) -> Result<(), EngineError> {
+        Err(EngineError::ReadOnly("World.Gravity"))
+    }
+
+    /// Makes an entity.
+    ///
+    /// # Errors
+    /// Unknown prefab, malformed components, too many entities.
+    fn spawn(&mut self, request: &SpawnRequest) -> Result<Spawned, EngineError>;
+    /// Removes an entity and its children. [`ScriptEvent::EntityDestroyed`]
+    /// follows for each of them.
+    ///
+    /// [`ScriptEvent::EntityDestroyed`]: crate::ScriptEvent::EntityDestroyed
+    ///
+    /// # Errors
+    /// When there is no such entity, or it is a player's character.
+    fn destroy(&mut self, entity: EntityId) -> Result<(), EngineError>;
+    /// Whether the entity is in the world.
+    fn exists(&self, entity: EntityId) -> bool;
+
+    /// Reads a property; see [`Property`] for the types.
+    ///
+    /// # Errors
+    /// When there is no such entity.
+    fn property(&self, entity: EntityId, property: Property) -> Result<Value, EngineError>;
+    /// Writes a property.
+    ///
+    /// # Errors
+    /// When there is no such entity, or it cannot be set that way.
+    fn set_property(
+        &mut self,
+        entity: EntityId,
+        property: Property,
+        value: Value,
+    ) -> Result<(), EngineError>;
+    /// Reads a replicated attribute; `Nil` when it was never set.
+    ///
+    /// # Errors
+    /// When there is no such entity.
+    fn attribute(&self, _entity: EntityId, _name: &str) -> Result<Value, EngineError> {
+        Ok(Value::Nil)
+    }
+    /// All attributes of an entity, as a `Map`.
+    ///
+    /// # Errors
+    /// When there is no such entity.
+    fn attributes(&self, _entity: EntityId) -> Result<Value, EngineError> {
+        Ok(Value::Map(Default::default()))
+    }
+    /// Writes a replicated attribute; `Nil` removes it.
+    ///
+    /// # Errors
+    /// When there is no such entity or it has too many attributes.
+    fn set_attribute(
+        &mut self,
+        _entity: EntityId,
+        _name: &str,
+        _value: Value,
+    ) -> Result<(), EngineError> {
+        Err(EngineError::ReadOnly("Attributes"))
+    }
+    /// Adds (`true`) or removes a tag.
+    ///
+    /// # Errors
+    /// When there is no such entity or it has too many tags.
+    fn set_tag(&mut self, _entity: EntityId, _tag: &str, _on: bool) -> Result<(), EngineError> {
+        Err(EngineError::ReadOnly("Tags"))
+    }
+
+    /// Moves an entity to a point within so many seconds, as one replicated
+    /// segment that clients replay smoothly.
+    ///
+    /// # Errors
+    /// When there is no such entity or it cannot move.
+    fn move_to(&mut self, entity: EntityId, to: [f32; 3], seconds: f32) -> Result<(), EngineError>;
+    /// Sets the velocity of a moving entity.
+    ///
+    /// # Errors
+    /// When there is no such entity or it cannot move.
+    fn set_velocity(&mut self, entity: EntityId, velocity: [f32; 3]) -> Result<(), EngineError>;
+    /// Adds impulse (kg·m/s).
+    ///
+    /// # Errors
+    /// When there is no such entity or it cannot move.
+    fn apply_impulse(&mut self, entity: EntityId, impulse: [f32; 3]) -> Result<(), EngineError>;
+
+    /// Entities with this name or tag, by ascending id.
+    fn find(&self, name_or_tag: &str) -> Vec<EntityId>;
+    /// Entities whose position is within the sphere, by ascending id.
+    fn in_radius(&self, center: [f32; 3], radius: f32) -> Vec<EntityId>;
+    /// The first thing a ray meets.
+    fn raycast(&self, request: &RaycastRequest) -> Option<RaycastHit>;
+
+    /// Everybody connected, by ascending id.
+    fn players(&self) -> Vec<PlayerId>;
+    /// Reads a player's property.
+    ///
+    /// # Errors
+    /// When the player has left.
+    fn player_property(
+        &self,
+        player: PlayerId,
+        property: PlayerProperty,
+    ) -> Result<Value, EngineError>;
+    /// Writes a player's property.
+    ///
+    /// # Errors
+    /// When the player has left or the property is read-only.
+    fn set_player_property(
+        &mut self,
+        player: PlayerId,
+        property: PlayerProperty,
+        value: Value,
+    ) -> Result<(), EngineError>;
+    /// Reads one of the figures shown beside the player's name.
+    ///
+    /// # Errors
+    /// When the player has left.
+    fn player_stat(&self, _player: PlayerId, _name: &str) -> Result<Value, EngineError> {
+        Ok(Value::Nil)
+    }
+    /// Writes one of the figures shown beside the player's name (`leaderstats`).
+    ///
+    /// # Errors
+    /// When the player has left or there are too many figures.
+    fn set_player_stat(
+        &mut self,
+        _player: PlayerId,
+        _name: &str,
+        _value: Value,
+    ) -> Result<(), EngineError> {
+        Err(EngineError::ReadOnly("leaderstats"))
+    }
+    /// Puts the player at a spawn point with full health.
+    ///
+    /// # Errors
+    /// When the player has left.
+    fn respawn(&mut self, player: PlayerId) -> Result<(), EngineError>;
+    /// Ends the character's life; the world respawns it by its own rules.
+    ///
+    /// # Errors
+    /// When the player has left.
+    fn kill(&mut self, player: PlayerId) -> Result<(), EngineError>;
+    /// Moves the character at once, without interpolation on clients.
+    ///
+    /// # Errors
+    /// When the player has left or has no body.
+    fn teleport(&mut self, player: PlayerId, to: [f32; 3]) -> Result<(), EngineError>;
+    /// The player whose character this entity is.
+    fn player_of_entity(&self, entity: EntityId) -> Option<PlayerId>;
+
+    /// Sends a remote event.
+    ///
+    /// # Errors
+    /// When the player has left or the event is too large.
+    fn send(
+        &mut self,
+        to: Recipient,
+        name: &str,
+        args: Vec<Value>,
+        reliable: bool,
+    ) -> Result<(), EngineError>;
+    /// Answers a [`ScriptEvent::ClientInvoke`](crate::ScriptEvent::ClientInvoke);
+    /// the error text travels back to the caller.
+    fn reply(&mut self, _player: PlayerId, _invoke: u32, _result: Result<Vec<Value>, String>) {}
+
+    /// A line for the creator's console.
+    fn log(&mut self, line: ScriptLog);
+}

@@ -1,0 +1,78 @@
+//! What happens in the world that scripts hear of.
+
+use frolic_protocol::Value;
+
+use crate::engine::{EntityId, PlayerId};
+
+/// One occurrence, handed to [`Vm::dispatch`](crate::Vm::dispatch).
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScriptEvent {
+    /// A player entered the world; they are in `Engine::players` already.
+    PlayerJoined {
+        /// Who.
+        player: PlayerId,
+    },
+    /// A player left; their properties may still be read during the event.
+    PlayerLeft {
+        /// Who.
+        player: PlayerId,
+    },
+    /// A player's character was (re)born.
+    CharacterSpawned {
+        /// Whose.
+        player: PlayerId,
+    },
+    /// A client called `Network.FireServer`.
+    ClientEvent {
+        /// Who.
+        player: PlayerId,
+        /// The event's name.
+        name: String,
+        /// Its arguments, already within `ValueLimits`.
+        args: Vec<Value>,
+    },
+    /// A client called `Network.InvokeServer` and waits for `Engine::reply`.
+    ClientInvoke {
+        /// Who.
+        player: PlayerId,
+        /// The client's number for the call.
+        id: u32,
+        /// The function's name.
+        name: String,
+        /// Its arguments, already within `ValueLimits`.
+        args: Vec<Value>,
+    },
+    /// Something entered a trigger's volume.
+    TriggerEnter {
+        /// The trigger.
+        entity: EntityId,
+        /// What entered.
+        other: EntityId,
+    },
+    /// Something left a trigger's volume.
+    TriggerExit {
+        /// The trigger.
+        entity: EntityId,
+        /// What left.
+        other: EntityId,
+    },
+    /// Two solid things met.
+    Touched {
+        /// The entity.
+        entity: EntityId,
+        /// What it met.
+        other: EntityId,
+    },
+    /// A player pressed interact at an entity.
+    Interact {
+        /// The entity.
+        entity: EntityId,
+        /// Who.
+        player: PlayerId,
+    },
+    /// An entity is gone; its scripts end after this.
+    EntityDestroyed {
+        /// The entity.
+        entity: EntityId,
+    },
+}

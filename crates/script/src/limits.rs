@@ -1,0 +1,60 @@
+//! The numbers that bound what scripts may do. Each is measured or argued for
+//! where it stands; operators may change [`VmLimits`].
+
+use std::time::Duration;
+
+/// Coordinates and speeds beyond this are refused: `f32` still has
+/// centimetres here, and physics stays finite.
+pub const COORDINATE_MAX: f64 = 1.0e6;
+
+/// Bytes of one source file. At -O1 this compiles in under 140 ms.
+pub const SOURCE_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes of a name: entity, tag, attribute, event, prefab.
+pub const NAME_BYTES_MAX: usize = 64;
+
+/// Bytes of one error or log text.
+pub const TEXT_BYTES_MAX: usize = 1024;
+
+/// What one world's scripts share.
+#[derive(Clone, Debug)]
+pub struct VmLimits {
+    /// Memory of all scripts of the world. Passing it stops the running
+    /// script; the allocator refuses at [`VmLimits::memory_hard_bytes`].
+    pub memory_bytes: usize,
+    /// How long one handler may run before it is cut.
+    pub slice: Duration,
+    /// How long all handlers of one tick may run; what is left waits.
+    pub tick_budget: Duration,
+    /// How often a script may be cut before it is disabled.
+    pub offences_max: u32,
+    /// Lines that scripts may log per second of world time.
+    pub log_lines_per_second: u32,
+    /// Entities that scripts may spawn per tick.
+    pub spawns_per_tick: u32,
+    /// Bytes of remote events that scripts may send per tick.
+    pub send_bytes_per_tick: usize,
+}
+
+impl Default for VmLimits {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 64 * 1024 * 1024,
+            slice: Duration::from_millis(50),
+            tick_budget: Duration::from_millis(100),
+            offences_max: 5,
+            log_lines_per_second: 100,
+            spawns_per_tick: 256,
+            send_bytes_per_tick: 256 * 1024,
+        }
+    }
+}
+
+impl VmLimits {
+    /// Where the allocator refuses. Far enough above the soft cap that the
+    /// stop (which waits for the next safe point) nearly always comes first:
+    /// a refused allocation may leave the VM unusable.
+    pub fn memory_hard_bytes(&self) -> usize {
+        self.memory_bytes.saturating_mul(2)
+    }
+}

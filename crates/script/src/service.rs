@@ -1,0 +1,130 @@
+//! Where a script lives decides where it may run (SCR-1, SCR-2).
+
+use frolic_protocol::script::RunContext;
+
+/// The folders of a package that hold scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Service {
+    /// Clients, before everything else.
+    ReplicatedFirst,
+    /// Modules for both sides, loaded with `require`.
+    ReplicatedStorage,
+    /// Both sides, usually attached to an entity.
+    Workspace,
+    /// Clients: what is on the screen.
+    StarterGui,
+    /// Clients: how the player plays.
+    StarterPlayer,
+    /// The server only; never sent.
+    ServerScriptService,
+}
+
+impl Service {
+    /// All services, in the order clients should run them.
+    pub const ALL: [Service; 6] = [
+        Service::ReplicatedFirst,
+        Service::ReplicatedStorage,
+        Service::Workspace,
+        Service::StarterGui,
+        Service::StarterPlayer,
+        Service::ServerScriptService,
+    ];
+
+    /// The folder's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Service::ReplicatedFirst => "ReplicatedFirst",
+            Service::ReplicatedStorage => "ReplicatedStorage",
+            Service::Workspace => "Workspace",
+            Service::StarterGui => "StarterGui",
+            Service::StarterPlayer => "StarterPlayer",
+            Service::ServerScriptService => "ServerScriptService",
+        }
+    }
+
+    /// The service of a path like `Workspace/KillBrick.luau`.
+    pub fn of_path(path: &str) -> Option<Service> {
+        let folder = path.split('/').next()?;
+        Service::ALL.into_iter().find(|s| s.name() == folder)
+    }
+
+    /// The widest context a script of this service may have.
+    pub fn context(self) -> RunContext {
+        match self {
+            Service::ServerScriptService => RunContext::Server,
+            Service::ReplicatedStorage | Service::Workspace => RunContext::Both,
+            Service::StarterGui | Service::StarterPlayer | Service::ReplicatedFirst => {
+                RunContext::Client
+            }
+        }
+    }
+
+    /// Whether scripts here are modules: they run when first required.
+    pub fn holds_modules(self) -> bool {
+        self == Service::ReplicatedStorage
+    }
+}
+
+/// What the first line says: `--@context server|client|both`.
+pub(crate) fn context_directive(source: &str) -> Option<Result<RunContext, String>> {
+    let first = source.lines().next()?.trim_start_matches('\u{feff}');
+    let word = first.trim().strip_prefix("--@context")?.trim();
+    Some(match word {
+        "server" => Ok(RunContext::Server),
+        "client" => Ok(RunContext::Client),
+        "both" => Ok(RunContext::Both),
+        other => Err(format!(
+            "unknown context \"{other}\": write `--@context server`, `client` or `both`"
+        )),
+    })
+}
+
+/// Narrows a service's context by a directive.
+pub(crate) fn narrow(service: Service, wanted: RunContext) -> Result<RunContext, String> {
+    let allowed = service.context();
+    if wanted == allowed || allowed == RunContext::Both {
+        return Ok(wanted);
+    }
+    Err(format!(
+        "a script in {} runs on the {} only; move it to another service to widen that",
+        service.name(),
+        match allowed {
+            RunContext::Server => "server",
+            _ => "client",
+        }
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scr_1_a_directive_narrows_but_never_widens() {
+        assert_eq!(
+            narrow(Service::Workspace, RunContext::Server),
+            Ok(RunContext::Server)
+        );
+        assert!(narrow(Service::ServerScriptService, RunContext::Both).is_err());
+        assert!(narrow(Service::StarterGui, RunContext::Server).is_err());
+    }
+
+    #[test]
+    fn the_directive_stands_on_the_first_line_only() {
+        assert_eq!(
+            context_directive("--@context client\nprint(1)"),
+            Some(Ok(RunContext::Client))
+        );
+        assert_eq!(context_directive("print(1)\n--@context client"), None);
+        assert!(matches!(context_directive("--@context moon"), Some(Err(_))));
+    }
+
+    #[test]
+    fn paths_outside_a_service_have_none() {
+        assert_eq!(
+            Service::of_path("Workspace/A/B.luau"),
+            Some(Service::Workspace)
+        );
+        assert_eq!(Service::of_path("Other/B.luau"), None);
+    }
+}
