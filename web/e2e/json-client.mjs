@@ -65,7 +65,11 @@ export class JsonClient {
     return this.#inputSeq;
   }
 
-  /** The first message, past or future, that fits; fails when the connection ends first. */
+  /**
+   * The first message that fits, past or future, each given out once; fails
+   * when the connection ends first. The others stay: a snapshot must not get
+   * lost because somebody waited for an ack.
+   */
   next(fits, what = fits.toString(), timeoutMs = 10_000) {
     const wanted = typeof fits === 'string' ? (message) => message.kind === fits : fits;
     return new Promise((resolve, reject) => {
@@ -92,7 +96,7 @@ export class JsonClient {
       this.#waiting = this.#waiting.filter((entry) => entry !== waiter);
       clearTimeout(waiter.timer);
       if (index < 0) waiter.reject(new Error(`closed while waiting for: ${waiter.what}`));
-      else waiter.resolve(this.#messages.splice(0, index + 1)[index]);
+      else waiter.resolve(this.#messages.splice(index, 1)[0]);
     }
   }
 }

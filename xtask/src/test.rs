@@ -152,6 +152,8 @@ impl Suite<'_> {
             let mut node = Command::new("node");
             node.current_dir(self.workspace.web()).args([
                 "--test",
+                // Node 20 has a WebSocket client, but hides it.
+                "--experimental-websocket",
                 "--test-reporter=tap",
                 "--test-concurrency=1",
                 "--test-timeout=120000",
