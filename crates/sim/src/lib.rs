@@ -1,1 +1,28 @@
-//! placeholder
+//! The shared simulation: what happens to a character, and against what.
+//!
+//! Start from [`CharacterState`] and [`step_character`]; [`CollisionWorld`]
+//! is what they run against, [`scene`] builds it from a package's scene.
+//!
+//! The server decides with this crate and the browser predicts with it, so it
+//! must give the same bits on both: no clock, no I/O, no threads, no
+//! iteration over unordered maps, and no transcendental function but `libm`'s
+//! (the platform's `sin` differs from wasm's in the last bit, and one bit is
+//! a visible correction a second later).
+#![forbid(unsafe_code)]
+
+pub mod angle;
+pub mod character;
+pub mod collision;
+mod contact;
+pub mod digest;
+pub mod motion;
+pub mod random;
+pub mod scene;
+pub mod shape;
+
+pub use angle::Angle;
+pub use character::{Buttons, CharacterInput, CharacterParams, CharacterState, step_character};
+pub use collision::{CollisionWorld, EntityId, RayHit};
+pub use motion::Motion;
+pub use parry3d::math::{Pose3 as Pose, Rot3 as Rotation, Vec3};
+pub use shape::Shape;

@@ -1,0 +1,392 @@
+//! How a character moves: one step of the capsule, the same bits everywhere (SIM-3).
+//!
+//! The step is discrete: move a little, push out of what it entered, repeat.
+//! No sub-step is longer than half the capsule's radius, so nothing is ever
+//! passed through, however thin, at any speed.
+
+use parry3d::math::Vec3;
+use serde::{Deserialize, Serialize};
+
+use crate::angle::Angle;
+use crate::collision::{CollisionWorld, EntityId, Solid};
+use crate::contact::{self, SKIN};
+
+/// What a character can do. The same for everybody in a world.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CharacterParams {
+    /// Radius of the capsule.
+    pub radius: f32,
+    /// From the feet to the top of the head.
+    pub height: f32,
+    /// Metres per second.
+    pub walk_speed: f32,
+    /// Metres per second.
+    pub run_speed: f32,
+    /// Upward metres per second at the start of a jump.
+    pub jump_speed: f32,
+    /// Metres per second squared, downwards.
+    pub gravity: f32,
+    /// Highest edge it walks onto; not more than the radius.
+    pub step_height: f32,
+    /// Cosine of the steepest slope it walks on.
+    pub slope_cos_min: f32,
+    /// How fast it reaches its speed on the ground, in m/s².
+    pub ground_acceleration: f32,
+    /// How fast it changes its speed in the air, in m/s².
+    pub air_acceleration: f32,
+    /// Fastest fall, in m/s.
+    pub fall_speed_max: f32,
+}
+
+impl Default for CharacterParams {
+    fn default() -> Self {
+        Self {
+            radius: 0.4,
+            height: 1.8,
+            walk_speed: 5.0,
+            run_speed: 8.0,
+            jump_speed: 9.0,
+            gravity: 25.0,
+            step_height: 0.4,
+            slope_cos_min: 0.7,
+            ground_acceleration: 70.0,
+            air_acceleration: 25.0,
+            fall_speed_max: 60.0,
+        }
+    }
+}
+
+impl CharacterParams {
+    pub(crate) fn walkable(&self, normal: Vec3) -> bool {
+        normal.y >= self.slope_cos_min
+    }
+}
+
+/// What a player holds down, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Buttons(pub u8);
+
+impl Buttons {
+    /// Jump, as long as it is held.
+    pub const JUMP: Buttons = Buttons(1);
+    /// Run instead of walk.
+    pub const RUN: Buttons = Buttons(2);
+    /// Fire whatever the game gives.
+    pub const FIRE: Buttons = Buttons(4);
+    /// Use what is in front.
+    pub const INTERACT: Buttons = Buttons(8);
+
+    /// Whether all of `other` are held.
+    pub fn contains(self, other: Buttons) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn with(self, other: Buttons) -> Buttons {
+        Buttons(self.0 | other.0)
+    }
+}
+
+/// One tick of a player's intent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CharacterInput {
+    /// To the right, −127…127.
+    pub right: i8,
+    /// Forward, −127…127.
+    pub forward: i8,
+    /// Where the camera looks; forward is towards it.
+    pub yaw: Angle,
+    /// Up and down.
+    pub pitch: Angle,
+    /// What is held.
+    pub buttons: Buttons,
+}
+
+impl CharacterInput {
+    /// From the unit square of a stick or keys; more than full tilt is full tilt.
+    pub fn new(right: f32, forward: f32, yaw: f32, pitch: f32, buttons: Buttons) -> Self {
+        let axis = |x: f32| {
+            if x.is_finite() {
+                libm::roundf(x.clamp(-1.0, 1.0) * 127.0) as i8
+            } else {
+                0
+            }
+        };
+        Self {
+            right: axis(right),
+            forward: axis(forward),
+            yaw: Angle::from_radians(yaw),
+            pitch: Angle::from_radians(pitch),
+            buttons,
+        }
+    }
+
+    /// Direction of walking in the world, at most one long.
+    fn direction(&self) -> Vec3 {
+        let (right, forward) = (
+            f32::from(self.right) / 127.0,
+            f32::from(self.forward) / 127.0,
+        );
+        let length_sq = right * right + forward * forward;
+        if length_sq == 0.0 {
+            return Vec3::ZERO;
+        }
+        let scale = if length_sq > 1.0 {
+            1.0 / length_sq.sqrt()
+        } else {
+            1.0
+        };
+        let (sin, cos) = self.yaw.sin_cos();
+        Vec3::new(
+            (right * cos - forward * sin) * scale,
+            0.0,
+            (-right * sin - forward * cos) * scale,
+        )
+    }
+}
+
+/// Everything that decides a character's next step.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CharacterState {
+    /// The lowest point of the capsule.
+    pub feet: Vec3,
+    /// Metres per second, without what carries it.
+    pub velocity: Vec3,
+    /// Which way the ground faces while on it.
+    pub ground_normal: Vec3,
+    /// What it stands on.
+    pub ground: Option<EntityId>,
+    /// Ticks since it last stood on something, up to 255.
+    pub air_ticks: u8,
+}
+
+/// A jump still works this many ticks after walking off an edge.
+const COYOTE_TICKS: u8 = 5;
+/// How many times a sub-step looks for something to be pushed out of.
+const PUSH_OUT_ROUNDS: usize = 4;
+/// Bounds the work of one step whatever a script set the velocity to.
+const SUBSTEPS_MAX: usize = 32;
+
+impl CharacterState {
+    /// Standing still in the air at `feet`.
+    pub fn at(feet: Vec3) -> Self {
+        Self {
+            feet,
+            velocity: Vec3::ZERO,
+            ground_normal: Vec3::Y,
+            ground: None,
+            air_ticks: u8::MAX,
+        }
+    }
+
+    /// Whether it stands on something.
+    pub fn grounded(&self) -> bool {
+        self.ground.is_some()
+    }
+}
+
+/// Moves a character by one tick of `dt` seconds.
+pub fn step_character(
+    world: &CollisionWorld,
+    params: &CharacterParams,
+    state: &mut CharacterState,
+    input: &CharacterInput,
+    dt: f32,
+) {
+    let before = *state;
+    carry(world, state);
+    steer(params, state, input, dt);
+    travel(world, params, state, dt, before.grounded());
+    if !state.feet.is_finite() || !state.velocity.is_finite() {
+        // Cannot happen with finite scenes; if it does, standing still beats
+        // a world full of NaN.
+        *state = CharacterState::at(before.feet);
+    }
+}
+
+/// Moves along with what it stands on.
+fn carry(world: &CollisionWorld, state: &mut CharacterState) {
+    let Some(ground) = state.ground.and_then(|id| world.solid(id)) else {
+        return;
+    };
+    if ground.pose != ground.previous_pose {
+        let local = ground.previous_pose.inverse_transform_point(state.feet);
+        state.feet = ground.pose.transform_point(local);
+    }
+}
+
+/// Turns intent and gravity into velocity.
+fn steer(params: &CharacterParams, state: &mut CharacterState, input: &CharacterInput, dt: f32) {
+    let running = input.buttons.contains(Buttons::RUN);
+    let speed = if running {
+        params.run_speed
+    } else {
+        params.walk_speed
+    };
+    let wanted = input.direction() * speed;
+    let acceleration = if state.grounded() {
+        params.ground_acceleration
+    } else {
+        params.air_acceleration
+    };
+    let level = Vec3::new(state.velocity.x, 0.0, state.velocity.z);
+    let level = approach(level, wanted, acceleration * dt);
+    state.velocity.x = level.x;
+    state.velocity.z = level.z;
+
+    let can_jump = state.air_ticks <= COYOTE_TICKS && state.velocity.y <= 0.01;
+    if input.buttons.contains(Buttons::JUMP) && can_jump {
+        state.velocity.y = params.jump_speed;
+        state.ground = None;
+        state.air_ticks = u8::MAX;
+    } else if state.grounded() {
+        state.velocity.y = 0.0;
+    } else {
+        state.velocity.y = (state.velocity.y - params.gravity * dt).max(-params.fall_speed_max);
+    }
+}
+
+fn approach(from: Vec3, to: Vec3, step_max: f32) -> Vec3 {
+    let difference = to - from;
+    let distance_sq = difference.length_squared();
+    if distance_sq <= step_max * step_max {
+        to
+    } else {
+        from + difference * (step_max / distance_sq.sqrt())
+    }
+}
+
+/// Moves by the velocity, out of what it meets, and finds the ground.
+fn travel(
+    world: &CollisionWorld,
+    params: &CharacterParams,
+    state: &mut CharacterState,
+    dt: f32,
+    was_grounded: bool,
+) {
+    let mut way = state.velocity * dt;
+    if state.grounded() {
+        // Along the slope at full speed over the map, not into it.
+        let n = state.ground_normal;
+        way.y = -(n.x * way.x + n.z * way.z) / n.y;
+    }
+    let substep_max = params.radius * 0.5;
+    let length = way.length();
+    let way = if length > substep_max * SUBSTEPS_MAX as f32 {
+        way * (substep_max * SUBSTEPS_MAX as f32 / length)
+    } else {
+        way
+    };
+    let count = (libm::ceilf(length / substep_max) as usize).clamp(1, SUBSTEPS_MAX);
+
+    let mut near = Vec::with_capacity(16);
+    let bounds = contact::swept_bounds(params, state.feet, way, params.step_height + SKIN);
+    world.near(&bounds, &mut near);
+
+    let jumping = state.velocity.y > 0.01;
+    let mut ground = None;
+    let mut substep = way / count as f32;
+    for _ in 0..count {
+        state.feet += substep;
+        ground = push_out(params, state, &mut substep, &near);
+    }
+    if ground.is_none() && was_grounded && !jumping {
+        ground = snap_down(params, state, &near);
+    }
+    match ground {
+        Some((entity, normal)) if !jumping => {
+            state.ground = Some(entity);
+            state.ground_normal = normal;
+            state.air_ticks = 0;
+            state.velocity.y = 0.0;
+        }
+        _ => {
+            state.ground = None;
+            state.ground_normal = Vec3::Y;
+            state.air_ticks = state.air_ticks.saturating_add(1);
+        }
+    }
+}
+
+/// Pushes the capsule out of every solid near it; returns the ground it then
+/// stands on, the flattest if there are several.
+fn push_out(
+    params: &CharacterParams,
+    state: &mut CharacterState,
+    substep: &mut Vec3,
+    near: &[&Solid],
+) -> Option<(EntityId, Vec3)> {
+    let mut ground: Option<(EntityId, Vec3)> = None;
+    for _ in 0..PUSH_OUT_ROUNDS {
+        let mut pushed = false;
+        for solid in near {
+            let Some(touch) = contact::touch(params, state.feet, solid) else {
+                continue;
+            };
+            let (normal, standing) = match touch.step_lift {
+                Some(lift) => {
+                    let lifted = state.feet + Vec3::Y * lift;
+                    if lift == 0.0 || contact::is_free(params, lifted, near) {
+                        state.feet = lifted;
+                        (Vec3::Y, true)
+                    } else {
+                        state.feet += touch.normal * touch.depth.max(0.0);
+                        (touch.normal, false)
+                    }
+                }
+                None => {
+                    // Out of the floor means straight up: along a slope's
+                    // normal, standing still would creep downhill.
+                    let standing = params.walkable(touch.normal);
+                    if touch.depth > 1e-4 {
+                        pushed = true;
+                        state.feet += if standing {
+                            Vec3::Y * (touch.depth / touch.normal.y)
+                        } else {
+                            touch.normal * touch.depth
+                        };
+                    }
+                    (touch.normal, standing)
+                }
+            };
+            if standing && ground.is_none_or(|(_, best)| normal.y > best.y) {
+                ground = Some((solid.entity, normal));
+            }
+            if touch.depth > 0.0 && !standing {
+                slide(&mut state.velocity, normal);
+                slide(substep, normal);
+            } else if standing && state.velocity.y < 0.0 {
+                state.velocity.y = 0.0;
+                substep.y = substep.y.max(0.0);
+            }
+        }
+        if !pushed {
+            break;
+        }
+    }
+    ground
+}
+
+/// Removes the part of `vector` that points into a surface.
+fn slide(vector: &mut Vec3, normal: Vec3) {
+    let into = vector.dot(normal);
+    if into < 0.0 {
+        *vector -= normal * into;
+    }
+}
+
+/// Keeps the feet on the ground when it falls away gently: stairs and slopes.
+fn snap_down(
+    params: &CharacterParams,
+    state: &mut CharacterState,
+    near: &[&Solid],
+) -> Option<(EntityId, Vec3)> {
+    let drop = contact::drop_distance(params, state.feet, params.step_height, near)?;
+    let mut lowered = *state;
+    lowered.feet.y -= drop;
+    let mut still = Vec3::ZERO;
+    let ground = push_out(params, &mut lowered, &mut still, near)?;
+    state.feet = lowered.feet;
+    Some(ground)
+}

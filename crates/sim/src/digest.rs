@@ -1,0 +1,170 @@
+//! A fingerprint of simulation states, and a long random run to take it of.
+//!
+//! The same run is made natively and in wasm by the tests: if a change makes
+//! the two differ in one bit anywhere, prediction in the browser is broken.
+
+use parry3d::math::{Pose3 as Pose, Rot3, Vec3};
+
+use crate::character::{Buttons, CharacterInput, CharacterParams, CharacterState, step_character};
+use crate::collision::CollisionWorld;
+use crate::motion::Motion;
+use crate::random::Random;
+use crate::shape::Shape;
+
+/// FNV-1a over the bits of everything written to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest(u64);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Digest {
+    /// Adds four bytes.
+    pub fn word(&mut self, word: u32) {
+        for byte in word.to_le_bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// Adds a vector, bit for bit.
+    pub fn vector(&mut self, vector: Vec3) {
+        vector
+            .to_array()
+            .iter()
+            .for_each(|component| self.word(component.to_bits()));
+    }
+
+    /// Adds all of a character.
+    pub fn character(&mut self, state: &CharacterState) {
+        self.vector(state.feet);
+        self.vector(state.velocity);
+        self.vector(state.ground_normal);
+        self.word(state.ground.unwrap_or(0));
+        self.word(u32::from(state.air_ticks));
+    }
+
+    /// The fingerprint.
+    pub fn value(self) -> u64 {
+        self.0
+    }
+}
+
+/// Walks, runs and jumps a character at random through a scene of every kind
+/// of shape, moving platforms included, and returns the digest of all states.
+pub fn random_walk(seed: u64, steps: u32) -> u64 {
+    let mut random = Random::new(seed);
+    let mut world = playground(&mut random);
+    let params = CharacterParams::default();
+    let mut state = CharacterState::at(Vec3::new(0.0, 3.0, 0.0));
+    let mut input = CharacterInput::default();
+    let mut digest = Digest::default();
+    for tick in 0..steps {
+        world.begin_tick();
+        for id in PLATFORMS {
+            world.move_to(id, Pose::from_translation(platform(id, tick)));
+        }
+        if tick % 20 == 0 {
+            input = CharacterInput::new(
+                random.range(-1.0, 1.0),
+                random.range(-0.5, 1.5),
+                random.range(-3.0, 3.0),
+                0.0,
+                Buttons(random.below(4) as u8),
+            );
+        }
+        step_character(&world, &params, &mut state, &input, 1.0 / 60.0);
+        if state.feet.y < -20.0 {
+            state = CharacterState::at(Vec3::new(random.range(-15.0, 15.0), 4.0, 0.0));
+        }
+        digest.character(&state);
+    }
+    digest.value()
+}
+
+const PLATFORMS: [u32; 2] = [900, 901];
+
+fn platform(id: u32, tick: u32) -> Vec3 {
+    let (a, b) = if id == 900 {
+        (Vec3::new(-8.0, 0.3, 0.0), Vec3::new(8.0, 0.3, 0.0))
+    } else {
+        (Vec3::new(5.0, 0.0, 5.0), Vec3::new(5.0, 3.0, 5.0))
+    };
+    let leg = tick / 240;
+    let (from, to) = if leg.is_multiple_of(2) {
+        (a, b)
+    } else {
+        (b, a)
+    };
+    Motion {
+        from,
+        to,
+        start_tick: leg * 240,
+        end_tick: leg * 240 + 240,
+    }
+    .position_at(tick)
+}
+
+fn playground(random: &mut Random) -> CollisionWorld {
+    let mut world = CollisionWorld::new();
+    let floor = Shape::Box(Vec3::new(20.0, 0.5, 20.0));
+    world.insert(1, floor, Pose::translation(0.0, -0.5, 0.0));
+    for id in 2..150 {
+        let size = Vec3::new(
+            random.range(0.2, 2.0),
+            random.range(0.1, 1.0),
+            random.range(0.2, 2.0),
+        );
+        let shape = match random.below(5) {
+            0 => Shape::Sphere(size.x),
+            1 => Shape::Cylinder {
+                half_height: size.y,
+                radius: size.x,
+            },
+            2 => Shape::Wedge(size),
+            3 => Shape::Capsule {
+                half_height: size.y,
+                radius: size.x,
+            },
+            _ => Shape::Box(size),
+        };
+        let place = Vec3::new(
+            random.range(-19.0, 19.0),
+            random.range(0.0, 2.5),
+            random.range(-19.0, 19.0),
+        );
+        let turn = Rot3::from_xyzw(
+            random.range(-0.2, 0.2),
+            random.range(-1.0, 1.0),
+            random.range(-0.2, 0.2),
+            1.0,
+        );
+        world.insert(id, shape, Pose::from_parts(place, turn.normalize()));
+    }
+    for id in PLATFORMS {
+        let slab = Shape::Box(Vec3::new(2.0, 0.2, 2.0));
+        world.insert(id, slab, Pose::from_translation(platform(id, 0)));
+    }
+    world
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The browser must get these very numbers; see `web/src/player/determinism.test.ts`.
+    #[test]
+    fn ten_thousand_random_steps_give_the_recorded_digest() {
+        let digests: Vec<String> = (1..=3)
+            .map(|seed| format!("{:016x}", random_walk(seed, 10_000)))
+            .collect();
+        let recorded = include_str!("../digests.txt");
+        assert_eq!(
+            digests.join("\n"),
+            recorded.trim(),
+            "update digests.txt only for an intended change of movement"
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! Movement that both sides can compute: a straight path between two ticks.
+//!
+//! A platform on a motion costs no bytes while it moves, and a player who
+//! stands on it is predicted exactly, because its place is a function of the
+//! tick and not of the last packet.
+
+use parry3d::math::Vec3;
+use serde::{Deserialize, Serialize};
+
+/// A straight path from one place to another.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Motion {
+    /// Where it begins.
+    pub from: Vec3,
+    /// Where it ends, and where the entity then stays.
+    pub to: Vec3,
+    /// The tick at which it is at `from`.
+    pub start_tick: u32,
+    /// The tick at which it arrives.
+    pub end_tick: u32,
+}
+
+impl Motion {
+    /// Where the entity is at `tick`.
+    pub fn position_at(&self, tick: u32) -> Vec3 {
+        if tick >= self.end_tick {
+            return self.to;
+        }
+        let done = tick.saturating_sub(self.start_tick) as f32;
+        let whole = (self.end_tick - self.start_tick.min(self.end_tick)).max(1) as f32;
+        self.from + (self.to - self.from) * (done / whole)
+    }
+
+    /// Where the entity is between two ticks, for drawing.
+    pub fn position_between(&self, tick: f64) -> Vec3 {
+        let whole = tick.max(0.0).floor();
+        let a = self.position_at(whole as u32);
+        let b = self.position_at(whole as u32 + 1);
+        a + (b - a) * ((tick - whole) as f32).clamp(0.0, 1.0)
+    }
+
+    /// Metres per second while it lasts.
+    pub fn velocity_at(&self, tick: u32, tick_hz: u32) -> Vec3 {
+        if tick < self.start_tick || tick >= self.end_tick {
+            return Vec3::ZERO;
+        }
+        (self.to - self.from) * (tick_hz as f32 / (self.end_tick - self.start_tick) as f32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_starts_arrives_and_stays() {
+        let motion = Motion {
+            from: Vec3::ZERO,
+            to: Vec3::X * 10.0,
+            start_tick: 100,
+            end_tick: 200,
+        };
+        assert_eq!(motion.position_at(0), Vec3::ZERO);
+        assert_eq!(motion.position_at(150), Vec3::X * 5.0);
+        assert_eq!(motion.position_at(500), Vec3::X * 10.0);
+        assert_eq!(motion.position_between(150.5).x, 5.05);
+        assert_eq!(motion.velocity_at(150, 60), Vec3::X * 6.0);
+    }
+
+    #[test]
+    fn a_motion_without_length_is_at_its_end() {
+        let motion = Motion {
+            from: Vec3::ZERO,
+            to: Vec3::Y,
+            start_tick: 5,
+            end_tick: 5,
+        };
+        assert_eq!(motion.position_at(5), Vec3::Y);
+        assert_eq!(motion.velocity_at(5, 60), Vec3::ZERO);
+    }
+}

@@ -1,0 +1,69 @@
+//! Solid shapes and how they become parry's.
+
+use parry3d::math::Vec3;
+use parry3d::shape::SharedShape;
+
+/// A solid, centred on its origin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Shape {
+    /// A box with these half sizes.
+    Box(Vec3),
+    /// A sphere of this radius.
+    Sphere(f32),
+    /// An upright capsule.
+    Capsule {
+        /// Half of the straight part.
+        half_height: f32,
+        /// Radius of both ends.
+        radius: f32,
+    },
+    /// An upright cylinder.
+    Cylinder {
+        /// Half of its height.
+        half_height: f32,
+        /// Its radius.
+        radius: f32,
+    },
+    /// A ramp in a box of these half sizes: full height at −z, nothing at +z.
+    Wedge(Vec3),
+}
+
+/// Below this a solid is a surface, and contacts with it are unreliable.
+const HALF_SIZE_MIN: f32 = 0.005;
+
+impl Shape {
+    /// The collision shape. Degenerate sizes are raised to a hair's breadth,
+    /// because parry asserts on flat solids and a scene may hold one.
+    pub(crate) fn to_parry(self) -> SharedShape {
+        let fat = |size: Vec3| size.abs().max(Vec3::splat(HALF_SIZE_MIN));
+        let thick = |x: f32| x.abs().max(HALF_SIZE_MIN);
+        match self {
+            Shape::Box(half) => {
+                let half = fat(half);
+                SharedShape::cuboid(half.x, half.y, half.z)
+            }
+            Shape::Sphere(radius) => SharedShape::ball(thick(radius)),
+            Shape::Capsule {
+                half_height,
+                radius,
+            } => SharedShape::capsule_y(thick(half_height), thick(radius)),
+            Shape::Cylinder {
+                half_height,
+                radius,
+            } => SharedShape::cylinder(thick(half_height), thick(radius)),
+            Shape::Wedge(half) => {
+                let h = fat(half);
+                let corners = [
+                    Vec3::new(-h.x, -h.y, -h.z),
+                    Vec3::new(h.x, -h.y, -h.z),
+                    Vec3::new(-h.x, -h.y, h.z),
+                    Vec3::new(h.x, -h.y, h.z),
+                    Vec3::new(-h.x, h.y, -h.z),
+                    Vec3::new(h.x, h.y, -h.z),
+                ];
+                SharedShape::convex_hull(&corners)
+                    .unwrap_or_else(|| SharedShape::cuboid(h.x, h.y, h.z))
+            }
+        }
+    }
+}
