@@ -38,9 +38,29 @@ pub fn run(workspace: &Workspace, progress: &Progress, check_only: bool) -> Resu
     })
 }
 
-/// Fails with the names of the files that are out of date.
+/// Exports once more and fails with the names of the files that differ.
 pub fn check(workspace: &Workspace, step: &Step) -> Result<()> {
     let exported = export(workspace, step)?;
+    compare(workspace, step, &exported)
+}
+
+/// Makes an empty folder for a test run to export into: with this variable in
+/// its environment, `cargo test` writes there and not into the checkout.
+pub fn export_folder(workspace: &Workspace) -> Result<(&'static str, PathBuf)> {
+    let folder = workspace.tools().join("codegen");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    Ok(("TS_RS_EXPORT_DIR", folder))
+}
+
+/// Like [`check`], for a folder that a whole test run has just exported into.
+pub fn check_exported(workspace: &Workspace, step: &Step, folder: &Path) -> Result<()> {
+    compare(workspace, step, &read_folder(folder)?)
+}
+
+fn compare(workspace: &Workspace, step: &Step, exported: &BTreeMap<String, String>) -> Result<()> {
     let committed = read_folder(&generated(workspace))?;
     let mut stale: Vec<&String> = exported
         .iter()
@@ -65,19 +85,11 @@ fn generated(workspace: &Workspace) -> PathBuf {
 
 /// Runs the exporting tests into an empty folder and reads what they wrote.
 fn export(workspace: &Workspace, step: &Step) -> Result<BTreeMap<String, String>> {
-    let folder = workspace.tools().join("codegen");
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
-    fs::create_dir_all(&folder)?;
+    let (variable, folder) = export_folder(workspace)?;
     let mut cargo = workspace.cargo();
-    cargo
-        .arg("test")
-        .args(PACKAGES)
-        .args(["--lib", "export_bindings"])
-        .env("TS_RS_EXPORT_DIR", &folder)
-        .env("TS_RS_IMPORT_EXTENSION", "");
-    step.run(&mut cargo)?;
+    cargo.arg("test").args(PACKAGES);
+    cargo.args(["--lib", "export_bindings"]);
+    step.run(cargo.env(variable, &folder))?;
     read_folder(&folder)
 }
 

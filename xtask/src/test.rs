@@ -65,9 +65,7 @@ impl Suite<'_> {
             },
         );
         self.rust_tests();
-        self.check("generated types", |step| {
-            codegen::check(self.workspace, step)
-        });
+        self.build_tests();
         // Last and alone: a browser that renders in software wants both cores.
         self.browser_tests();
     }
@@ -114,23 +112,40 @@ impl Suite<'_> {
             .map(drop)
     }
 
+    /// Everything but xtask. The same run exports the TypeScript types.
     fn rust_tests(&self) {
-        // xtask in its own profile: its dependencies are compiled already,
-        // and optimising wasm-bindgen to test a line counter is a waste.
-        for (name, args) in [
-            ("Rust tests", &["--workspace", "--exclude=xtask"][..]),
-            ("build tests", &["--package=xtask", "--profile=xtask"][..]),
-        ] {
-            self.tests(name, |step| {
-                let mut cargo = self.workspace.cargo();
-                cargo.args(["test", "--no-fail-fast"]).args(args);
-                if let Some(filter) = self.filter {
-                    cargo.args(["--", filter]);
-                }
-                let finished = step.run_unchecked(&mut cargo)?;
-                Ok((counts::libtest(&finished.output), finished))
-            });
+        let mut exported = None;
+        self.tests("Rust tests", |step| {
+            let (variable, folder) = codegen::export_folder(self.workspace)?;
+            let mut cargo = self.cargo_test(&["--workspace", "--exclude=xtask"]);
+            cargo.env(variable, &folder);
+            exported = Some(folder);
+            let finished = step.run_unchecked(&mut cargo)?;
+            Ok((counts::libtest(&finished.output), finished))
+        });
+        self.check("generated types", |step| {
+            let folder = exported.context("the Rust tests did not run")?;
+            codegen::check_exported(self.workspace, step, &folder)
+        });
+    }
+
+    /// xtask in its own profile: its dependencies are compiled already, and
+    /// optimising wasm-bindgen to test a line counter is a waste.
+    fn build_tests(&self) {
+        self.tests("build tests", |step| {
+            let mut cargo = self.cargo_test(&["--package=xtask", "--profile=xtask"]);
+            let finished = step.run_unchecked(&mut cargo)?;
+            Ok((counts::libtest(&finished.output), finished))
+        });
+    }
+
+    fn cargo_test(&self, args: &[&str]) -> Command {
+        let mut cargo = self.workspace.cargo();
+        cargo.args(["test", "--no-fail-fast"]).args(args);
+        if let Some(filter) = self.filter {
+            cargo.args(["--", filter]);
         }
+        cargo
     }
 
     fn browser_tests(&self) {
