@@ -111,6 +111,9 @@ impl Step<'_> {
     pub fn run_unchecked(&self, command: &mut Command) -> Result<Finished> {
         let shown = shown(command);
         let mut child = command
+            // Captured, cut and searched: colours would be in the way.
+            .env("NO_COLOR", "1")
+            .env_remove("FORCE_COLOR")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

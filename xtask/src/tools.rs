@@ -17,6 +17,7 @@ const WASM_TARGET: &str = "wasm32-unknown-unknown";
 struct Tool {
     name: &'static str,
     why: &'static str,
+    /// The commands where apt or Homebrew is at hand.
     apt: &'static str,
     brew: &'static str,
     otherwise: &'static str,
@@ -25,32 +26,33 @@ struct Tool {
 const NODE: Tool = Tool {
     name: "Node.js 20 or newer",
     why: "builds the web site",
-    apt: "nodejs npm",
-    brew: "node",
+    // Debian's own may be older than we need.
+    apt: "curl -fsSL https://deb.nodesource.com/setup_22.x | sudo bash - && sudo apt-get install -y nodejs",
+    brew: "brew install node",
     otherwise: "install it from https://nodejs.org",
 };
 
 const NPM: Tool = Tool {
     name: "npm",
     why: "installs the web site's packages",
-    apt: "npm",
-    brew: "node",
+    apt: "sudo apt-get install -y npm",
+    brew: "brew install node",
     otherwise: "install it with Node.js from https://nodejs.org",
 };
 
 const PYTHON: Tool = Tool {
     name: "Python 3 with venv and pip",
     why: "installs the C++ compiler for the browser's Luau VM",
-    apt: "python3 python3-venv",
-    brew: "python3",
+    apt: "sudo apt-get install -y python3 python3-venv",
+    brew: "brew install python3",
     otherwise: "install it from https://www.python.org",
 };
 
 const CXX: Tool = Tool {
-    name: "a C++ compiler",
+    name: "A C++ compiler",
     why: "compiles the server's Luau VM",
-    apt: "build-essential",
-    brew: "llvm",
+    apt: "sudo apt-get install -y build-essential",
+    brew: "xcode-select --install",
     otherwise: "install the C++ build tools of your platform",
 };
 
@@ -63,10 +65,9 @@ pub fn check(progress: &Progress) -> Result<()> {
             Some((major, version)) if major >= NODE_MAJOR_MIN => {
                 found.push(format!("node {version}"));
             }
-            Some((_, version)) => missing.push(format!(
-                "{} (found {version})",
-                NODE.sentence().trim_end_matches('.')
-            )),
+            Some((_, version)) => {
+                missing.push(format!("Node.js {version} is too old. {}", NODE.sentence()));
+            }
             None => missing.push(NODE.sentence()),
         }
         let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
@@ -159,9 +160,9 @@ fn has_cxx() -> bool {
 impl Tool {
     fn sentence(&self) -> String {
         let how = if first_line("apt-get", &["--version"]).is_some() {
-            format!("run `sudo apt-get install -y {}`", self.apt)
+            format!("run `{}`", self.apt)
         } else if first_line("brew", &["--version"]).is_some() {
-            format!("run `brew install {}`", self.brew)
+            format!("run `{}`", self.brew)
         } else {
             self.otherwise.to_owned()
         };
