@@ -1,6 +1,7 @@
 //! All parts of the product in the right order: what needs the network and
 //! what needs the processor run side by side.
 
+use std::fs;
 use std::thread;
 
 use anyhow::{Result, anyhow};
@@ -8,15 +9,6 @@ use anyhow::{Result, anyhow};
 use crate::progress::Progress;
 use crate::workspace::Workspace;
 use crate::{luau, tools, wasm, web};
-
-/// Crates that the binary links and that do not need the site: compiling them
-/// while npm and pip download saves most of a first start.
-const LIBRARIES: [&str; 4] = [
-    "--package=frolic-platform",
-    "--package=frolic-gameserver",
-    "--package=frolic-client",
-    "--package=frolic-package",
-];
 
 /// Checks the tools and builds the site with both wasm modules.
 pub fn site(workspace: &Workspace, progress: &Progress) -> Result<()> {
@@ -41,18 +33,21 @@ pub fn product(workspace: &Workspace, progress: &Progress) -> Result<()> {
         },
         || {
             wasm::run(workspace, progress)?;
-            progress.step("server libraries", |step| {
-                step.run(workspace.cargo().arg("build").args(LIBRARIES))
-            })
+            // Around whatever site is there: it compiles all dependencies
+            // while npm and pip download. Only the binary itself is built
+            // again when the site is ready.
+            binary(workspace, progress, "server")
         },
     )?;
     web::site(workspace, progress)?;
-    binary(workspace, progress)
+    binary(workspace, progress, "frolic")
 }
 
 /// Builds `target/debug/frolic` around the site that is there.
-pub fn binary(workspace: &Workspace, progress: &Progress) -> Result<()> {
-    progress.step("frolic", |step| {
+pub fn binary(workspace: &Workspace, progress: &Progress, name: &str) -> Result<()> {
+    // The embedding macro wants the folder, even an empty one.
+    fs::create_dir_all(workspace.web().join("dist"))?;
+    progress.step(name, |step| {
         step.run(workspace.cargo().args(["build", "--package=frolic"]))?;
         Ok(())
     })

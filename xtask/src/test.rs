@@ -153,7 +153,7 @@ impl Suite<'_> {
             .progress
             .step("browser", |step| browser::ensure(self.workspace, step))
             .and_then(|browser| {
-                assemble::binary(self.workspace, self.progress)?;
+                assemble::binary(self.workspace, self.progress, "frolic")?;
                 Ok(browser)
             });
         let browser = match ready {
