@@ -11,9 +11,19 @@
 //! never a panic, and never allocate more than they justify.
 #![forbid(unsafe_code)]
 
+pub mod bits;
+pub mod entity;
 pub mod fleet;
+pub mod json;
+pub mod message;
+pub mod packet;
+pub mod quantize;
 pub mod script;
+pub mod snapshot;
 pub mod ticket;
 pub mod value;
+
+pub use entity::{EntityKind, EntityState};
+pub use message::{ClientMessage, NumberedInput, PlayerInfo, ServerMessage, Welcome};
 
 pub use value::{Args, Value, ValueError, ValueLimits};

@@ -1,0 +1,126 @@
+//! One entity as clients know it: rounded, comparable, small.
+
+use frolic_sim::{Motion, Rotation, Vec3};
+
+use crate::quantize;
+
+/// What an entity is to a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntityKind {
+    /// A player's character.
+    Character,
+    /// Anything else.
+    Thing,
+}
+
+/// Bits of [`EntityState::flags`].
+pub mod flags {
+    /// A character that stands on something.
+    pub const GROUNDED: u8 = 1;
+    /// An entity of the scene that was destroyed: clients take it away.
+    pub const DESTROYED: u8 = 2;
+}
+
+/// The definition number of entities that come from the scene file.
+pub const SCENE_DEFINITION: u16 = 0;
+
+/// Everything a client knows of an entity. Rounded, so that equal means that
+/// there is nothing to send.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EntityState {
+    /// Its network id.
+    pub id: u32,
+    /// What it is.
+    pub kind: EntityKind,
+    /// What it looks like: [`SCENE_DEFINITION`], or a definition of the world
+    /// (prefabs in the order of their names, counted from 1, then others).
+    pub definition: u16,
+    /// The player it belongs to, or 0.
+    pub owner: u32,
+    /// See [`quantize::position`].
+    pub position: [i32; 3],
+    /// See [`quantize::rotation`].
+    pub rotation: u32,
+    /// See [`quantize::velocity`].
+    pub velocity: [i16; 3],
+    /// Where a character looks: yaw and pitch in 1/65536 of a turn.
+    pub look: [u16; 2],
+    /// See [`flags`].
+    pub flags: u8,
+    /// The path it follows, exact, while it follows one.
+    pub motion: Option<Motion>,
+}
+
+impl EntityState {
+    /// An entity that rests at the origin.
+    pub fn new(id: u32, kind: EntityKind) -> Self {
+        Self {
+            id,
+            kind,
+            definition: SCENE_DEFINITION,
+            owner: 0,
+            position: [0; 3],
+            rotation: quantize::rotation(Rotation::IDENTITY),
+            velocity: [0; 3],
+            look: [0; 2],
+            flags: 0,
+            motion: None,
+        }
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> Vec3 {
+        quantize::position_back(self.position)
+    }
+
+    /// How it is turned.
+    pub fn turn(&self) -> Rotation {
+        quantize::rotation_back(self.rotation)
+    }
+
+    /// How fast it moves.
+    pub fn speed(&self) -> Vec3 {
+        quantize::velocity_back(self.velocity)
+    }
+
+    /// Whether a flag is set.
+    pub fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+}
+
+/// How one entity differs between two sets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Difference<'a> {
+    /// It was not there before.
+    Created(&'a EntityState),
+    /// It was there, and something changed.
+    Changed(&'a EntityState, &'a EntityState),
+    /// It is there no more.
+    Removed(u32),
+}
+
+/// What changed between two sets, both in order of ids.
+pub fn differences<'a>(
+    old: &'a [EntityState],
+    new: &'a [EntityState],
+) -> impl Iterator<Item = Difference<'a>> {
+    let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
+    std::iter::from_fn(move || {
+        loop {
+            match (old.peek(), new.peek()) {
+                (None, None) => return None,
+                (Some(before), Some(after)) if before.id == after.id => {
+                    let (before, after) = (old.next()?, new.next()?);
+                    if before != after {
+                        return Some(Difference::Changed(before, after));
+                    }
+                }
+                (Some(before), after) if after.is_none_or(|after| before.id < after.id) => {
+                    return old.next().map(|gone| Difference::Removed(gone.id));
+                }
+                _ => return new.next().map(Difference::Created),
+            }
+        }
+    })
+}

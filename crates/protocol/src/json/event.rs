@@ -1,0 +1,110 @@
+//! What a JSON client receives, snapshots aside.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Value as Json, json};
+
+use crate::message::{PROTOCOL_VERSION, ServerMessage};
+use crate::value::{Args, Value};
+
+/// Confirms a command.
+pub fn ack(seq: u32) -> String {
+    json!({ "v": PROTOCOL_VERSION, "kind": "ack", "seq": seq }).to_string()
+}
+
+/// Refuses a command, or tells of another problem when `seq` is none.
+pub fn error(seq: Option<u32>, code: &str, message: &str) -> String {
+    json!({
+        "v": PROTOCOL_VERSION, "kind": "error", "seq": seq, "code": code, "message": message,
+    })
+    .to_string()
+}
+
+/// The text form of a message; none for those that a JSON client gets in
+/// another way (snapshots, and presence, which is part of them).
+pub fn encode(message: &ServerMessage) -> Option<String> {
+    let body = match message {
+        ServerMessage::Snapshot(_) | ServerMessage::Presence(_) => return None,
+        ServerMessage::Welcome(welcome) => json!({
+            "kind": "welcome",
+            "tick": welcome.tick,
+            "entityId": welcome.entity_id,
+            "playerId": welcome.player_id,
+            "playerNumber": welcome.player_number,
+            "worldId": welcome.world_id,
+            "roomCode": welcome.room_code,
+            "tickHz": welcome.tick_hz,
+            "snapshotHz": welcome.snapshot_hz,
+            "resumeToken": welcome.resume_token,
+            "serverTime": welcome.server_time,
+            "revision": welcome.revision,
+        }),
+        ServerMessage::Scene { hash, zstd } => event(
+            "scene",
+            json!({ "hash": hash, "zstd": BASE64.encode(zstd) }),
+        ),
+        ServerMessage::Definition { index, components } => event(
+            "definition",
+            json!({
+                "index": index,
+                "components": serde_json::from_str::<Json>(components).unwrap_or(Json::Null),
+            }),
+        ),
+        ServerMessage::Pong {
+            t,
+            server_time,
+            tick,
+        } => json!({ "kind": "pong", "t": t, "serverTime": server_time, "tick": tick }),
+        ServerMessage::Error { code, message } => return Some(error(None, code, message)),
+        ServerMessage::Kick { reason } => json!({
+            "kind": "error", "seq": null, "code": "kick", "message": reason,
+        }),
+        ServerMessage::Event { name, args } => {
+            event("network", json!({ "name": name, "args": args }))
+        }
+        ServerMessage::InvokeResult { id, result } => event(
+            "network.result",
+            match result {
+                Ok(values) => json!({ "id": id, "ok": true, "value": one_or_list(values) }),
+                Err(error) => json!({ "id": id, "ok": false, "error": error }),
+            },
+        ),
+        ServerMessage::Chat { from, text } => event("chat", json!({ "from": from, "text": text })),
+        ServerMessage::ScriptManifest(manifest) => event(
+            "scripts",
+            json!({ "action": "manifest", "manifest": manifest }),
+        ),
+        ServerMessage::ScriptChunk(chunk) => event(
+            "scripts",
+            json!({
+                "action": "chunk", "path": chunk.path, "index": chunk.index,
+                "total": chunk.total, "data": BASE64.encode(&chunk.data),
+            }),
+        ),
+        ServerMessage::ExecuteScript { path, run_context } => event(
+            "scripts",
+            json!({ "action": "execute", "path": path, "runContext": run_context }),
+        ),
+    };
+    Some(with_version(body).to_string())
+}
+
+fn with_version(mut body: Json) -> Json {
+    body["v"] = json!(PROTOCOL_VERSION);
+    body
+}
+
+fn event(feature: &str, mut body: Json) -> Json {
+    body["kind"] = json!("event");
+    body["feature"] = json!(feature);
+    body
+}
+
+/// A function that returned one value gives that value, not a list of one.
+fn one_or_list(values: &Args) -> Json {
+    match values.0.as_slice() {
+        [] => Json::Null,
+        [one] => one.to_json(),
+        many => Json::Array(many.iter().map(Value::to_json).collect()),
+    }
+}

@@ -1,0 +1,115 @@
+//! Snapshots for JSON clients (NET-14).
+
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use crate::entity::{Difference, EntityKind, EntityState, differences, flags};
+use crate::message::{PROTOCOL_VERSION, PlayerInfo};
+use crate::snapshot::SnapshotHeader;
+
+/// One entity of `movement.entities`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+pub struct JsonEntity {
+    /// Its network id.
+    pub id: u32,
+    /// `character` or `entity`.
+    pub kind: &'static str,
+    /// What it was made from.
+    pub prefab: Option<String>,
+    /// Position in metres; of a character, its feet.
+    pub p: [f32; 3],
+    /// Rotation as a quaternion x, y, z, w.
+    pub q: [f32; 4],
+    /// Velocity in metres per second.
+    pub v: [f32; 3],
+    /// Whether a character stands on something.
+    pub grounded: bool,
+}
+
+/// What a snapshot for one JSON client is made from.
+pub struct SnapshotView<'a> {
+    /// Tick, baseline and acknowledged input.
+    pub header: SnapshotHeader,
+    /// What the client has; empty without a baseline.
+    pub baseline: &'a [EntityState],
+    /// What it should have.
+    pub current: &'a [EntityState],
+    /// Players to tell of: all of them in a full snapshot, else who changed.
+    pub players: &'a [PlayerInfo],
+    /// Names the prefab of an entity.
+    pub prefab_of: &'a dyn Fn(&EntityState) -> Option<String>,
+    /// Where an entity is at the header's tick, motions included.
+    pub place_of: &'a dyn Fn(&EntityState) -> [f32; 3],
+}
+
+/// The text of a snapshot.
+pub fn snapshot(view: &SnapshotView) -> String {
+    let mut entities = Vec::new();
+    let mut removed = Vec::new();
+    for difference in differences(view.baseline, view.current) {
+        match difference {
+            Difference::Removed(id) => removed.push(id),
+            Difference::Created(state) | Difference::Changed(_, state) => {
+                if state.has(flags::DESTROYED) {
+                    removed.push(state.id);
+                } else {
+                    entities.push(entity(state, view));
+                }
+            }
+        }
+    }
+    let mut features = serde_json::Map::new();
+    if !view.players.is_empty() || view.header.baseline.is_none() {
+        let players: Vec<Json> = view
+            .players
+            .iter()
+            .map(|player| {
+                json!({
+                    "id": player.id, "entityId": player.entity_id,
+                    "name": player.name, "online": player.online,
+                })
+            })
+            .collect();
+        features.insert("presence".into(), json!({ "players": players }));
+    }
+    features.insert(
+        "movement".into(),
+        json!({ "entities": entities, "removed": removed }),
+    );
+    let mode = if view.header.baseline.is_some() {
+        "delta"
+    } else {
+        "full"
+    };
+    json!({
+        "v": PROTOCOL_VERSION,
+        "kind": "snapshot",
+        "tick": view.header.tick,
+        "mode": mode,
+        "baseline": view.header.baseline,
+        "ackSeq": view.header.ack_seq,
+        "features": features,
+    })
+    .to_string()
+}
+
+fn entity(state: &EntityState, view: &SnapshotView) -> JsonEntity {
+    let yaw = frolic_sim::Angle(state.look[0]).radians() * 0.5;
+    let q = match state.kind {
+        EntityKind::Character => [0.0, yaw.sin(), 0.0, yaw.cos()],
+        EntityKind::Thing => state.turn().to_array(),
+    };
+    JsonEntity {
+        id: state.id,
+        kind: match state.kind {
+            EntityKind::Character => "character",
+            EntityKind::Thing => "entity",
+        },
+        prefab: (view.prefab_of)(state),
+        p: (view.place_of)(state),
+        q,
+        v: state.speed().to_array(),
+        grounded: state.has(flags::GROUNDED),
+    }
+}

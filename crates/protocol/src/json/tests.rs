@@ -1,0 +1,150 @@
+//! The JSON form as other people's clients rely on it.
+
+use super::*;
+use crate::entity::{EntityKind, EntityState};
+use crate::message::{ClientMessage, PlayerInfo, ServerMessage};
+use crate::snapshot::SnapshotHeader;
+use crate::value::{Args, Value};
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+#[test]
+fn the_example_of_the_specification_is_understood() {
+    let command = parse(
+        r#"{"v":2,"kind":"command","seq":42,"feature":"movement","action":"input_batch",
+            "clientTime":1234.5,"payload":{"inputs":[{"seq":101,"up":true,"right":true,"jump":true}]}}"#,
+    )
+    .unwrap();
+    assert_eq!(command.seq, 42);
+    let ClientMessage::Inputs { inputs, .. } = command.message else {
+        panic!("{command:?}");
+    };
+    assert_eq!(inputs[0].seq, 101);
+    assert_eq!((inputs[0].input.forward, inputs[0].input.right), (127, 127));
+}
+
+#[test]
+fn every_mistake_has_its_own_code_and_keeps_the_seq() {
+    let code = |text: &str| {
+        let error = parse(text).unwrap_err();
+        (error.code, error.seq)
+    };
+    assert_eq!(code("{"), ("bad_json", None));
+    assert_eq!(code("[]").0, "bad_json");
+    assert_eq!(code(r#"{"v":1,"seq":3}"#), ("unsupported_version", Some(3)));
+    assert_eq!(code(r#"{"v":2,"kind":"x","seq":3}"#), ("bad_kind", Some(3)));
+    assert_eq!(
+        code(r#"{"v":2,"kind":"command","seq":3}"#),
+        ("bad_command", Some(3))
+    );
+    let command = |feature: &str, action: &str, payload: Json| {
+        json!({"v":2,"kind":"command","seq":9,"feature":feature,"action":action,"payload":payload})
+            .to_string()
+    };
+    assert_eq!(
+        code(&command("fly", "away", json!({}))),
+        ("unknown_command", Some(9))
+    );
+    assert_eq!(
+        code(&command("chat", "say", json!({"text": 5}))),
+        ("bad_payload", Some(9))
+    );
+    let flood = json!({"inputs": vec![json!({"seq":1}); 500]});
+    assert_eq!(
+        code(&command("movement", "input_batch", flood)),
+        ("bad_payload", Some(9))
+    );
+    assert!(parse(&command("session", "leave", Json::Null)).is_ok());
+    assert!(parse(&command("session", "handshake", Json::Null)).is_ok());
+}
+
+proptest! {
+    #[test]
+    fn random_text_never_panics(text in ".{0,200}") {
+        let _ = parse(&text);
+    }
+}
+
+#[test]
+fn events_and_results_have_their_documented_form() {
+    let text = |message: &ServerMessage| -> Json {
+        serde_json::from_str(&encode(message).unwrap()).unwrap()
+    };
+    let event = text(&ServerMessage::Event {
+        name: "Falls".into(),
+        args: Args(vec![Value::Number(3.0), Value::Vector([1.0, 2.0, 3.0])]),
+    });
+    assert_eq!(
+        event,
+        json!({"v":2,"kind":"event","feature":"network","name":"Falls","args":[3.0,{"$v":[1.0,2.0,3.0]}]})
+    );
+    let result = text(&ServerMessage::InvokeResult {
+        id: 4,
+        result: Err("no".into()),
+    });
+    assert_eq!(
+        result,
+        json!({"v":2,"kind":"event","feature":"network.result","id":4,"ok":false,"error":"no"})
+    );
+}
+
+#[test]
+fn a_delta_tells_only_what_changed() {
+    let old: Vec<_> = (1..4)
+        .map(|id| EntityState::new(id, EntityKind::Thing))
+        .collect();
+    let mut new = old.clone();
+    new[1].position = [256, 0, 0];
+    new.remove(2);
+    let view = |baseline: Option<u32>| {
+        let text = snapshot(&SnapshotView {
+            header: SnapshotHeader {
+                tick: 60,
+                baseline,
+                ack_seq: 5,
+                late_ticks: 0,
+                queued_inputs: 0,
+                own: None,
+            },
+            baseline: if baseline.is_some() { &old } else { &[] },
+            current: &new,
+            players: &[PlayerInfo {
+                id: "client_1".into(),
+                number: 1,
+                entity_id: 2,
+                name: "Ada".into(),
+                online: true,
+            }],
+            prefab_of: &|_| None,
+            place_of: &|state| state.place().to_array(),
+        });
+        serde_json::from_str::<Json>(&text).unwrap()
+    };
+    let delta = view(Some(57));
+    assert_eq!(delta["mode"], "delta");
+    assert_eq!(
+        delta["features"]["movement"]["entities"][0]["p"],
+        json!([1.0, 0.0, 0.0])
+    );
+    assert_eq!(
+        delta["features"]["movement"]["entities"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(delta["features"]["movement"]["removed"], json!([3]));
+    let full = view(None);
+    assert_eq!(
+        (&full["mode"], &full["baseline"]),
+        (&json!("full"), &Json::Null)
+    );
+    assert_eq!(
+        full["features"]["movement"]["entities"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    assert_eq!(full["features"]["presence"]["players"][0]["name"], "Ada");
+}

@@ -1,0 +1,236 @@
+//! The messages themselves: one definition for both encodings (NET-2, NET-3).
+
+use frolic_sim::{CharacterInput, CharacterParams};
+use serde::{Deserialize, Serialize};
+
+use crate::script::{RunContext, ScriptChunk, ScriptManifest};
+use crate::value::Args;
+
+/// Both sides must speak the same version.
+pub const PROTOCOL_VERSION: u16 = 2;
+
+/// One input with its number. Numbers rise by one with every tick of the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NumberedInput {
+    /// The client's count.
+    pub seq: u32,
+    /// What the player wanted in that tick.
+    pub input: CharacterInput,
+}
+
+/// What a client asks for or tells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ClientMessage {
+    /// HANDSHAKE: the first message of a connection.
+    Handshake {
+        /// Must be [`PROTOCOL_VERSION`].
+        version: u16,
+        /// Signed by the control plane; may come in the URL instead.
+        ticket: Option<String>,
+        /// From an earlier welcome, to get the same character back.
+        resume_token: Option<String>,
+        /// Used only where the server runs without tickets (development).
+        name: Option<String>,
+    },
+    /// INPUT_FRAME: the newest inputs, repeated until acknowledged.
+    Inputs {
+        /// Newest snapshot this client has, or 0.
+        snapshot_ack: u32,
+        /// In rising order; the server skips those it has.
+        inputs: Vec<NumberedInput>,
+    },
+    /// Acknowledges a snapshot apart from inputs.
+    SnapshotAck {
+        /// Its tick.
+        tick: u32,
+    },
+    /// Asks for a [`ServerMessage::Pong`].
+    Ping {
+        /// The client's clock, returned as it is.
+        t: f64,
+    },
+    /// A polite goodbye: no resume is wanted.
+    Leave,
+    /// `Network.FireServer`.
+    Event {
+        /// Which event.
+        name: String,
+        /// Its arguments.
+        args: Args,
+    },
+    /// `Network.InvokeServer`.
+    Invoke {
+        /// Chosen by the client; comes back with the answer.
+        id: u32,
+        /// Which function.
+        name: String,
+        /// Its arguments.
+        args: Args,
+    },
+    /// Asks for the bytecode of scripts.
+    ScriptRequest {
+        /// Paths from the manifest.
+        paths: Vec<String>,
+    },
+    /// Tells whether a script arrived intact.
+    ScriptVerify {
+        /// Which script.
+        path: String,
+        /// What the client computed.
+        hash: String,
+        /// Whether it matched the manifest.
+        success: bool,
+    },
+    /// Says something to everybody in the world.
+    Chat {
+        /// The text.
+        text: String,
+    },
+}
+
+/// A player as others know them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+#[serde(rename_all = "camelCase")]
+pub struct PlayerInfo {
+    /// Lasting id.
+    pub id: String,
+    /// Number within this world; entities name their owner by it.
+    pub number: u32,
+    /// Their character, or 0.
+    pub entity_id: u32,
+    /// Name to show.
+    pub name: String,
+    /// False once they have left.
+    pub online: bool,
+}
+
+/// HANDSHAKE_RESPONSE: the player is in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The server's tick now.
+    pub tick: u32,
+    /// The player's character.
+    pub entity_id: u32,
+    /// The player's lasting id.
+    pub player_id: String,
+    /// The player's number in this world.
+    pub player_number: u32,
+    /// Which world.
+    pub world_id: String,
+    /// Its short code.
+    pub room_code: String,
+    /// Simulation steps per second.
+    pub tick_hz: u32,
+    /// Snapshots per second.
+    pub snapshot_hz: u32,
+    /// Brings the character back after a lost connection.
+    pub resume_token: String,
+    /// Milliseconds since the server started.
+    pub server_time: f64,
+    /// SHA-256 of the package that runs.
+    pub revision: String,
+    /// How characters move here; prediction needs it.
+    pub character: CharacterParams,
+}
+
+/// What a server tells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ServerMessage {
+    /// First answer to a good handshake.
+    Welcome(Box<Welcome>),
+    /// The scene file, compressed with zstd.
+    Scene {
+        /// SHA-256 of the uncompressed text, in hex.
+        hash: String,
+        /// One zstd frame.
+        zstd: Vec<u8>,
+    },
+    /// What entities of this definition look like; sent before or with their
+    /// first snapshot. Prefabs of the scene are known without it.
+    Definition {
+        /// Its number.
+        index: u16,
+        /// Components as JSON, in the form of scene.json.
+        components: String,
+    },
+    /// STATE_SNAPSHOT, encoded by [`crate::snapshot`].
+    Snapshot(Vec<u8>),
+    /// Who is here: everybody after the welcome, then whoever changed.
+    Presence(Vec<PlayerInfo>),
+    /// Answer to a ping.
+    Pong {
+        /// The client's clock from the ping.
+        t: f64,
+        /// Milliseconds since the server started.
+        server_time: f64,
+        /// The server's tick now.
+        tick: u32,
+    },
+    /// Something was refused; the connection stays.
+    Error {
+        /// A word for programs.
+        code: String,
+        /// A sentence for people.
+        message: String,
+    },
+    /// The connection ends.
+    Kick {
+        /// A sentence for people.
+        reason: String,
+    },
+    /// `Network.FireClient` or `Network.Broadcast`.
+    Event {
+        /// Which event.
+        name: String,
+        /// Its arguments.
+        args: Args,
+    },
+    /// Answer to an invoke: the values, or what went wrong.
+    InvokeResult {
+        /// From the invoke.
+        id: u32,
+        /// What the function returned.
+        result: Result<Args, String>,
+    },
+    /// Somebody said something.
+    Chat {
+        /// Who.
+        from: String,
+        /// What.
+        text: String,
+    },
+    /// Which scripts to run.
+    ScriptManifest(ScriptManifest),
+    /// A piece of one.
+    ScriptChunk(ScriptChunk),
+    /// Run it now.
+    ExecuteScript {
+        /// Which script.
+        path: String,
+        /// Where it runs; a client refuses `server`.
+        run_context: RunContext,
+    },
+}
+
+impl ServerMessage {
+    /// Whether it may be lost: the next one replaces it.
+    pub fn is_unreliable(&self) -> bool {
+        matches!(
+            self,
+            ServerMessage::Snapshot(_) | ServerMessage::Pong { .. }
+        )
+    }
+}
+
+impl ClientMessage {
+    /// Whether it may be lost: the next one replaces it.
+    pub fn is_unreliable(&self) -> bool {
+        matches!(
+            self,
+            ClientMessage::Inputs { .. }
+                | ClientMessage::SnapshotAck { .. }
+                | ClientMessage::Ping { .. }
+        )
+    }
+}

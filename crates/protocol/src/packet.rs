@@ -1,0 +1,191 @@
+//! Packets: one or more binary messages in a row, each behind its length.
+//!
+//! A WebSocket message and a datagram are one packet each; a stream is one
+//! long packet that arrives in any split, read by [`StreamReader`].
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Longest message a client may send.
+pub const CLIENT_MESSAGE_BYTES_MAX: usize = 64 * 1024;
+/// Longest message a server may send: a scene of the largest package.
+pub const SERVER_MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Longest packet that fits a datagram on every path.
+pub const DATAGRAM_BYTES_MAX: usize = 1200;
+
+/// Why a packet was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PacketError {
+    /// A length or a message ends too early.
+    #[error("the packet ends in the middle of a message")]
+    Truncated,
+    /// Longer than the receiver takes.
+    #[error("a message of {bytes} bytes is longer than {max}")]
+    TooLong {
+        /// What the sender announced.
+        bytes: usize,
+        /// What is allowed.
+        max: usize,
+    },
+    /// Not a message of this protocol.
+    #[error("the message cannot be read; is the client of the same version?")]
+    Malformed,
+}
+
+/// Appends one message to a packet.
+pub fn write<M: Serialize>(packet: &mut Vec<u8>, message: &M) {
+    let body = postcard::to_stdvec(message).expect("our messages always serialise");
+    let mut length = body.len();
+    while length >= 0x80 {
+        packet.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    packet.push(length as u8);
+    packet.extend_from_slice(&body);
+}
+
+/// A packet of a single message.
+pub fn single<M: Serialize>(message: &M) -> Vec<u8> {
+    let mut packet = Vec::new();
+    write(&mut packet, message);
+    packet
+}
+
+/// Reads all messages of a whole packet.
+///
+/// # Errors
+/// The first thing wrong with it; nothing of it is used then.
+pub fn read<M: DeserializeOwned>(mut packet: &[u8], max: usize) -> Result<Vec<M>, PacketError> {
+    let mut messages = Vec::new();
+    while !packet.is_empty() {
+        let (body, rest) = split_first(packet, max)?.ok_or(PacketError::Truncated)?;
+        messages.push(parse(body)?);
+        packet = rest;
+    }
+    Ok(messages)
+}
+
+/// The first message's bytes and what follows, or none if it is not all there.
+fn split_first(bytes: &[u8], max: usize) -> Result<Option<(&[u8], &[u8])>, PacketError> {
+    let mut length = 0usize;
+    for (index, &byte) in bytes.iter().enumerate() {
+        if index > 3 {
+            return Err(PacketError::Malformed);
+        }
+        length |= usize::from(byte & 0x7f) << (7 * index);
+        if byte < 0x80 {
+            if length > max {
+                return Err(PacketError::TooLong { bytes: length, max });
+            }
+            return Ok(bytes[index + 1..].split_at_checked(length));
+        }
+    }
+    Ok(None)
+}
+
+fn parse<M: DeserializeOwned>(body: &[u8]) -> Result<M, PacketError> {
+    match postcard::take_from_bytes(body) {
+        Ok((message, [])) => Ok(message),
+        _ => Err(PacketError::Malformed),
+    }
+}
+
+/// Cuts a byte stream into messages.
+#[derive(Default)]
+pub struct StreamReader {
+    buffer: Vec<u8>,
+}
+
+impl StreamReader {
+    /// Takes the next bytes and returns the messages that are now complete.
+    ///
+    /// # Errors
+    /// When the stream is not one of ours; it cannot be used any further.
+    pub fn push<M: DeserializeOwned>(
+        &mut self,
+        bytes: &[u8],
+        max: usize,
+    ) -> Result<Vec<M>, PacketError> {
+        self.buffer.extend_from_slice(bytes);
+        let mut messages = Vec::new();
+        let mut rest = &self.buffer[..];
+        while let Some((body, after)) = split_first(rest, max)? {
+            messages.push(parse(body)?);
+            rest = after;
+        }
+        let used = self.buffer.len() - rest.len();
+        self.buffer.drain(..used);
+        Ok(messages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{ClientMessage, NumberedInput, ServerMessage};
+    use crate::value::Args;
+    use crate::value::tests::any_value;
+    use frolic_sim::{Buttons, CharacterInput};
+    use proptest::prelude::*;
+
+    fn any_message() -> impl Strategy<Value = ClientMessage> {
+        prop_oneof![
+            (any::<u32>(), -1.0f32..1.0, -4.0f32..4.0).prop_map(|(seq, x, yaw)| {
+                ClientMessage::Inputs {
+                    snapshot_ack: seq,
+                    inputs: vec![NumberedInput {
+                        seq,
+                        input: CharacterInput::new(x, -x, yaw, 0.1, Buttons::JUMP),
+                    }],
+                }
+            }),
+            (any::<u32>(), prop::collection::vec(any_value(), 0..4)).prop_map(|(id, values)| {
+                ClientMessage::Invoke {
+                    id,
+                    name: "Buy".into(),
+                    args: Args(values),
+                }
+            }),
+            Just(ClientMessage::Leave),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn packets_round_trip_whole_and_in_pieces(messages in prop::collection::vec(any_message(), 0..6), cut in 1usize..50) {
+            let mut packet = Vec::new();
+            messages.iter().for_each(|message| write(&mut packet, message));
+            prop_assert_eq!(&read::<ClientMessage>(&packet, CLIENT_MESSAGE_BYTES_MAX).unwrap(), &messages);
+            let mut reader = StreamReader::default();
+            let mut got = Vec::new();
+            for piece in packet.chunks(cut) {
+                got.extend(reader.push::<ClientMessage>(piece, CLIENT_MESSAGE_BYTES_MAX).unwrap());
+            }
+            prop_assert_eq!(got, messages);
+        }
+
+        #[test]
+        fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = read::<ClientMessage>(&bytes, CLIENT_MESSAGE_BYTES_MAX);
+            let _ = read::<ServerMessage>(&bytes, SERVER_MESSAGE_BYTES_MAX);
+        }
+    }
+
+    #[test]
+    fn cut_and_oversized_packets_are_told_apart() {
+        let packet = single(&ClientMessage::Ping { t: 1.0 });
+        assert_eq!(
+            read::<ClientMessage>(&packet[..packet.len() - 1], 100),
+            Err(PacketError::Truncated)
+        );
+        assert_eq!(
+            read::<ClientMessage>(&[0xff, 0xff, 0x7f], 100),
+            Err(PacketError::TooLong {
+                bytes: 2_097_151,
+                max: 100
+            })
+        );
+        let mut stream = StreamReader::default();
+        assert!(stream.push::<ClientMessage>(&[0xff; 8], 100).is_err());
+    }
+}

@@ -1,0 +1,104 @@
+//! How places, speeds and rotations are rounded for the wire.
+
+use frolic_sim::{Rotation, Vec3};
+
+/// Steps per metre: positions are right to 2 mm.
+const POSITION_SCALE: f32 = 256.0;
+/// Steps per metre per second.
+const VELOCITY_SCALE: f32 = 64.0;
+/// Positions beyond this are clamped; about 8 km.
+const POSITION_MAX: f32 = 8_000.0;
+
+/// Rounds a place.
+pub fn position(place: Vec3) -> [i32; 3] {
+    place
+        .to_array()
+        .map(|c| (c.clamp(-POSITION_MAX, POSITION_MAX) * POSITION_SCALE).round() as i32)
+}
+
+/// The place that was rounded.
+pub fn position_back(steps: [i32; 3]) -> Vec3 {
+    Vec3::from(steps.map(|c| c as f32 / POSITION_SCALE))
+}
+
+/// Rounds a velocity.
+pub fn velocity(velocity: Vec3) -> [i16; 3] {
+    velocity
+        .to_array()
+        .map(|c| (c * VELOCITY_SCALE).round() as i16)
+}
+
+/// The velocity that was rounded.
+pub fn velocity_back(steps: [i16; 3]) -> Vec3 {
+    Vec3::from(steps.map(|c| f32::from(c) / VELOCITY_SCALE))
+}
+
+const ROTATION_BITS: u32 = 10;
+const ROTATION_MAX: f32 = core::f32::consts::FRAC_1_SQRT_2;
+const ROTATION_STEPS: f32 = ((1 << ROTATION_BITS) - 1) as f32;
+
+/// Rounds a rotation to its three smallest parts of 10 bits each; the largest
+/// follows from the length being one.
+pub fn rotation(rotation: Rotation) -> u32 {
+    let parts = rotation.normalize().to_array();
+    let largest = (0..4).fold(0, |best, i| {
+        if parts[i].abs() > parts[best].abs() {
+            i
+        } else {
+            best
+        }
+    });
+    let sign = if parts[largest] < 0.0 { -1.0 } else { 1.0 };
+    let mut packed = largest as u32;
+    for (_, part) in parts.iter().enumerate().filter(|(i, _)| *i != largest) {
+        let unit = (part * sign / ROTATION_MAX * 0.5 + 0.5).clamp(0.0, 1.0);
+        packed = (packed << ROTATION_BITS) | (unit * ROTATION_STEPS).round() as u32;
+    }
+    packed
+}
+
+/// The rotation that was rounded.
+pub fn rotation_back(packed: u32) -> Rotation {
+    let largest = (packed >> (3 * ROTATION_BITS)) as usize & 3;
+    let mut parts = [0.0f32; 4];
+    let mut shift = 3 * ROTATION_BITS;
+    let mut sum = 0.0;
+    for (_, part) in parts.iter_mut().enumerate().filter(|(i, _)| *i != largest) {
+        shift -= ROTATION_BITS;
+        let steps = (packed >> shift) & ((1 << ROTATION_BITS) - 1);
+        *part = (steps as f32 / ROTATION_STEPS * 2.0 - 1.0) * ROTATION_MAX;
+        sum += *part * *part;
+    }
+    parts[largest] = (1.0 - sum).max(0.0).sqrt();
+    Rotation::from_array(parts).normalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn rotations_come_back_close(x in -1.0f32..1.0, y in -1.0f32..1.0, z in -1.0f32..1.0, w in -1.0f32..1.0) {
+            prop_assume!(x * x + y * y + z * z + w * w > 0.01);
+            let original = Rotation::from_xyzw(x, y, z, w).normalize();
+            let back = rotation_back(rotation(original));
+            prop_assert!(original.dot(back).abs() > 0.9999);
+        }
+
+        #[test]
+        fn positions_come_back_close(x in -7_000.0f32..7_000.0) {
+            let back = position_back(position(Vec3::new(x, -x, 0.0)));
+            prop_assert!((back - Vec3::new(x, -x, 0.0)).length() < 0.004);
+        }
+    }
+
+    #[test]
+    fn garbage_does_not_leave_the_range() {
+        assert_eq!(position(Vec3::splat(f32::MAX))[0], 2_048_000);
+        assert_eq!(position(Vec3::splat(f32::NAN))[0], 0);
+        assert_eq!(velocity(Vec3::splat(1e9))[0], i16::MAX);
+        assert!(rotation_back(u32::MAX).is_finite());
+    }
+}
