@@ -1,0 +1,103 @@
+// Playing with others in real pages: from the click on Play into the world,
+// two players who see each other move, and what happens when one leaves.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { launchBrowser, openPage } from './browser.mjs';
+import { Player } from './player.mjs';
+import { startServer } from './server.mjs';
+
+let server;
+let browser;
+let game;
+before(async () => {
+  server = await startServer();
+  browser = await launchBrowser();
+  game = (await server.call('GET', '/api/games')).body.games[0].id;
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+test('a click on Play leads into the world', async (context) => {
+  const page = await openPage(browser, { prepare: lowQuality });
+  await page.goto(`${server.url}/games/${game}`);
+  const clicked = performance.now();
+  await page.locator('[data-play]').click();
+  const player = new Player(page);
+  await player.ready(server);
+  context.diagnostic(`from the click to the world: ${Math.round(performance.now() - clicked)} ms`);
+  assert.match(await player.read('worldId'), /^world_/);
+  await player.walk(1.5);
+  assert.deepEqual(page.complaints, []);
+  await player.close();
+});
+
+test('two players in one world see each other move', async () => {
+  const ada = await Player.enter(browser, server, { game });
+  const world = await ada.read('worldId');
+  const ben = await Player.enter(browser, server, { game, world });
+  assert.equal(await ben.read('worldId'), world);
+  const adaId = await ada.read('entityId');
+
+  await ben.until((id) => window.__frolic.entities().some((entity) => entity.id === id), adaId);
+  const before = await ben.seen(adaId);
+  await ada.walk(2);
+  const [x, , z] = before;
+  await ben.until(
+    ([id, startX, startZ]) => {
+      const seen = window.__frolic.entities().find((entity) => entity.id === id)?.position;
+      return seen && Math.hypot(seen[0] - startX, seen[2] - startZ) > 1.5;
+    },
+    [adaId, x, z],
+  );
+
+  // Once she stands still, both agree on where.
+  const stands = await ada.until(() => {
+    const own = window.__frolic.entities().find((entity) => entity.own);
+    return own && Math.hypot(...own.velocity) < 0.01 && own.position;
+  });
+  await ben.until(
+    ([id, there]) => {
+      const seen = window.__frolic.entities().find((entity) => entity.id === id)?.position;
+      return seen && Math.hypot(seen[0] - there[0], seen[2] - there[2]) < 0.3;
+    },
+    [adaId, stands],
+  );
+
+  await ada.close();
+  await ben.until((id) => !window.__frolic.entities().some((entity) => entity.id === id), adaId);
+  await ben.close();
+});
+
+test('jumping lifts off the ground and lands again', async () => {
+  const player = await Player.enter(browser, server, { game });
+  const grounded = () => window.__frolic.entities().find((entity) => entity.own)?.grounded;
+  await player.until(grounded);
+  await player.holding('Space', () => player.until(() => window.__frolic.entities().find((entity) => entity.own)?.grounded === false));
+  await player.until(grounded);
+  await player.close();
+});
+
+test('Tab shows how the connection is doing', async () => {
+  const player = await Player.enter(browser, server, { game });
+  await player.page.keyboard.press('Tab');
+  await player.page.getByText(/rtt/i).first().waitFor();
+  await player.page.getByText(/webtransport/i).first().waitFor();
+  await player.close();
+});
+
+/** Play links carry no quality, so this page is told before it starts. */
+function lowQuality(context) {
+  return context.addInitScript(() => {
+    if (location.pathname.startsWith('/play/')) return;
+    document.addEventListener(
+      'click',
+      (event) => {
+        const link = event.target.closest?.('a[data-play]');
+        if (link) link.href += link.search ? '&gfx=low' : '?gfx=low';
+      },
+      { capture: true },
+    );
+  });
+}

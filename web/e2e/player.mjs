@@ -1,0 +1,111 @@
+// Somebody who plays in a browser page: enters a world, walks, looks, and
+// knows what the page shows (through `window.__frolic`, web/src/player/debug.ts).
+import { openPage } from './browser.mjs';
+
+/** Time for anything that should happen at once: software rendering is slow. */
+const PATIENCE_MS = 30_000;
+/** How often a condition in the page is looked at. */
+const POLLING_MS = 50;
+
+export class Player {
+  /** Opens the play page of a game and waits until the character stands in the world. */
+  static async enter(browser, server, { game, world, query = {}, ...pageOptions }) {
+    const page = await openPage(browser, pageOptions);
+    const parameters = new URLSearchParams({ gfx: 'low', ...query });
+    if (world) parameters.set('world', world);
+    await page.goto(`${server.url}/play/${game}?${parameters}`);
+    const player = new Player(page);
+    await player.ready(server);
+    return player;
+  }
+
+  constructor(page) {
+    this.page = page;
+  }
+
+  /** Waits for the world; a failure tells what the page and the server say. */
+  async ready(server) {
+    try {
+      await this.until(() => window.__frolic?.ready && window.__frolic.position() !== null);
+    } catch (error) {
+      const phase = await this.page.evaluate(() => window.__frolic?.phase).catch(() => undefined);
+      const text = await this.page.evaluate(() => document.body.innerText).catch(() => '');
+      throw new Error(
+        `not in the world (phase ${phase}): ${error.message}\npage: ${text}\n` +
+          `complaints: ${this.page.complaints.join('\n')}\nserver: ${server?.log()}`,
+      );
+    }
+  }
+
+  /** Waits until `holds(argument)` is true in the page, and returns what it gave. */
+  async until(holds, argument, timeout = PATIENCE_MS) {
+    const handle = await this.page.waitForFunction(holds, argument, { polling: POLLING_MS, timeout });
+    return handle.jsonValue();
+  }
+
+  read(name) {
+    return this.page.evaluate((key) => window.__frolic[key], name);
+  }
+
+  position() {
+    return this.page.evaluate(() => window.__frolic.position());
+  }
+
+  /** Where this player sees another entity. */
+  seen(entityId) {
+    return this.page.evaluate(
+      (id) => window.__frolic.entities().find((entity) => entity.id === id)?.position ?? null,
+      entityId,
+    );
+  }
+
+  hudTexts() {
+    return this.page.evaluate(() => window.__frolic.hudTexts());
+  }
+
+  /** Holds a key while `work` runs. */
+  async holding(key, work) {
+    await this.page.keyboard.down(key);
+    try {
+      return await work();
+    } finally {
+      await this.page.keyboard.up(key);
+    }
+  }
+
+  /** Walks until the own character is `metres` away from where it stood. */
+  async walk(metres, key = 'KeyW') {
+    const start = await this.position();
+    await this.holding(key, () =>
+      this.until(
+        ([[x, , z], far]) => {
+          const now = window.__frolic.position();
+          return now !== null && Math.hypot(now[0] - x, now[2] - z) >= far;
+        },
+        [start, metres],
+      ),
+    );
+  }
+
+  /**
+   * Walks towards the point (x, z), turning all the while, until `holds` is
+   * true in the page.
+   */
+  walkTowards([x, z], holds, argument) {
+    return this.holding('KeyW', () =>
+      this.until(
+        ([target, source, given]) => {
+          const now = window.__frolic.position();
+          // Yaw 0 looks along -z, and turns left when it grows.
+          if (now) window.__frolic.look(Math.atan2(now[0] - target[0], now[2] - target[1]), 0);
+          return new Function(`return (${source})`)()(given);
+        },
+        [[x, z], holds.toString(), argument],
+      ),
+    );
+  }
+
+  close() {
+    return this.page.context().close();
+  }
+}
