@@ -33,6 +33,7 @@ export class Player {
       throw new Error(
         `not in the world (phase ${phase}): ${error.message}\npage: ${text}\n` +
           `complaints: ${this.page.complaints.join('\n')}\nserver: ${server?.log()}`,
+        { cause: error },
       );
     }
   }
@@ -87,22 +88,22 @@ export class Player {
     );
   }
 
-  /**
-   * Walks towards the point (x, z), turning all the while, until `holds` is
-   * true in the page.
-   */
-  walkTowards([x, z], holds, argument) {
-    return this.holding('KeyW', () =>
-      this.until(
-        ([target, source, given]) => {
-          const now = window.__frolic.position();
+  /** Walks towards the point (x, z), turning all the while, until `work` is done. */
+  async walkingTowards([x, z], work) {
+    const steering = await this.page.evaluate(
+      ([targetX, targetZ, everyMs]) =>
+        setInterval(() => {
+          const now = window.__frolic?.position();
           // Yaw 0 looks along -z, and turns left when it grows.
-          if (now) window.__frolic.look(Math.atan2(now[0] - target[0], now[2] - target[1]), 0);
-          return new Function(`return (${source})`)()(given);
-        },
-        [[x, z], holds.toString(), argument],
-      ),
+          if (now) window.__frolic.look(Math.atan2(now[0] - targetX, now[2] - targetZ), 0);
+        }, everyMs),
+      [x, z, POLLING_MS],
     );
+    try {
+      return await this.holding('KeyW', work);
+    } finally {
+      await this.page.evaluate((id) => clearInterval(id), steering);
+    }
   }
 
   close() {
