@@ -1,1 +1,59 @@
-fn main() {}
+//! The `frolic` command line: each subcommand is a file in `commands/`, and
+//! none of them holds logic that a crate could.
+#![forbid(unsafe_code)]
+
+mod assets;
+mod commands;
+mod config;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+/// Create, share and play multiplayer games
+#[derive(Parser, Debug)]
+#[command(name = "frolic", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Serve(commands::serve::ServeArgs),
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    start_logging();
+    match run(cli.command).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Serve(args) => commands::serve::run(args).await,
+    }
+}
+
+/// Logs go to stderr, filtered by `RUST_LOG`; `FROLIC_LOG=json` writes them
+/// for programs.
+fn start_logging() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false);
+    if std::env::var("FROLIC_LOG").is_ok_and(|form| form == "json") {
+        builder.json().init();
+    } else {
+        builder.compact().init();
+    }
+}

@@ -1,1 +1,45 @@
-//! placeholder
+//! The control plane: login, store, joining, and the fleet of game servers.
+//!
+//! [`Platform::open`] prepares one, [`bind`] takes its port and
+//! [`Platform::serve`] runs it. [`routes`] is the map of what it answers;
+//! [`fleet`] starts and watches game servers through a [`fleet::Launcher`]
+//! that the binary gives. Nothing here simulates: a world is a row, a process
+//! and a ticket.
+#![forbid(unsafe_code)]
+
+pub mod address;
+mod admin;
+pub mod api;
+mod auth;
+mod blobs;
+mod cleanup;
+pub mod clock;
+mod db;
+mod error;
+mod extract;
+pub mod fleet;
+mod games;
+mod health;
+pub mod ids;
+mod internal;
+mod join;
+mod limits;
+mod metrics;
+mod names;
+mod platform;
+mod publish;
+mod rooms;
+mod routes;
+mod server;
+mod settings;
+mod site;
+mod trace;
+mod worlds;
+
+pub use clock::Clock;
+pub use db::OpenDatabaseError;
+pub use platform::{OpenError, Parts, Platform};
+pub use publish::PublishError;
+pub use server::{BindError, bind};
+pub use settings::{FleetSettings, LimitSettings, Settings};
+pub use site::SiteFiles;

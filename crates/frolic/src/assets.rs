@@ -1,0 +1,42 @@
+//! What the binary carries, so that it needs no other file: the built site and
+//! the folders of the sample games.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use rust_embed::RustEmbed;
+
+#[derive(RustEmbed)]
+#[folder = "$CARGO_MANIFEST_DIR/../../web/dist"]
+#[allow_missing = true]
+struct SiteFolder;
+
+#[derive(RustEmbed)]
+#[folder = "$CARGO_MANIFEST_DIR/../../games"]
+#[allow_missing = true]
+struct GamesFolder;
+
+/// A file of the site.
+pub fn site_file(path: &str) -> Option<Cow<'static, [u8]>> {
+    SiteFolder::get(path).map(|file| file.data)
+}
+
+/// Every sample game: the name of its folder, and its files by path.
+pub fn sample_games() -> BTreeMap<String, BTreeMap<String, Vec<u8>>> {
+    let mut games: BTreeMap<String, BTreeMap<String, Vec<u8>>> = BTreeMap::new();
+    for path in GamesFolder::iter() {
+        // Files beside the games, and what editors and systems leave around.
+        let Some((folder, inner)) = path.split_once('/') else {
+            continue;
+        };
+        if path.split('/').any(|part| part.starts_with('.')) {
+            continue;
+        }
+        if let Some(file) = GamesFolder::get(&path) {
+            let files = games.entry(folder.to_owned()).or_default();
+            files.insert(inner.to_owned(), file.data.into_owned());
+        }
+    }
+    games.retain(|_, files| files.contains_key("game.toml"));
+    games
+}

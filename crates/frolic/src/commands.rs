@@ -1,0 +1,3 @@
+//! The subcommands, one file each: `…Args` and `run`.
+
+pub mod serve;

@@ -1,0 +1,303 @@
+//! Configuration of `frolic serve`: flags beat environment beats `frolic.toml`
+//! beats defaults (R-RUN-4).
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use frolic_platform::{Settings, ids};
+use serde::Deserialize;
+
+const CONFIG_FILE: &str = "frolic.toml";
+const SECRET_FILE: &str = "secret_key";
+/// Shorter secrets can be guessed.
+const SECRET_CHARS_MIN: usize = 16;
+
+/// Settings from one source; what is absent is left to the next one.
+#[derive(Args, Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Layer {
+    /// Address to listen on [env: HOST] [default: 127.0.0.1]
+    #[arg(long)]
+    pub host: Option<String>,
+    /// Port to listen on [env: PORT] [default: 5000]
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// Folder of everything that is kept [env: DATA_DIR] [default: ./data]
+    #[arg(long)]
+    pub data_dir: Option<PathBuf>,
+    /// Database, such as sqlite://data/frolic.db [env: DATABASE_URL] [default: SQLite in the data folder]
+    #[arg(long)]
+    pub database_url: Option<String>,
+    /// Folder of packages and assets, as a path or file:// [env: BLOB_URL] [default: in the data folder]
+    #[arg(long)]
+    pub blob_url: Option<String>,
+    /// Signs tickets; other users of this machine can see flags, so prefer the environment
+    /// [env: SECRET_KEY] [default: made once and kept in the data folder]
+    #[arg(long)]
+    pub secret_key: Option<String>,
+    /// Opens /admin [env: ADMIN_TOKEN] [default: closed]
+    #[arg(long)]
+    pub admin_token: Option<String>,
+    /// Game that a join without any id opens [env: DEFAULT_GAME] [default: the first sample]
+    #[arg(long)]
+    pub default_game: Option<String>,
+}
+
+impl Layer {
+    /// Reads the environment through `lookup`. Empty variables count as absent.
+    ///
+    /// # Errors
+    /// Names the variable that cannot be understood.
+    pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
+        let get = |name: &str| lookup(name).filter(|value| !value.is_empty());
+        let port = get("PORT")
+            .map(|port| {
+                port.parse()
+                    .with_context(|| format!("PORT must be a number from 0 to 65535, not '{port}'"))
+            })
+            .transpose()?;
+        Ok(Self {
+            host: get("HOST"),
+            port,
+            data_dir: get("DATA_DIR").map(PathBuf::from),
+            database_url: get("DATABASE_URL"),
+            blob_url: get("BLOB_URL"),
+            secret_key: get("SECRET_KEY"),
+            admin_token: get("ADMIN_TOKEN"),
+            default_game: get("DEFAULT_GAME"),
+        })
+    }
+
+    /// Reads a `frolic.toml`. A key that means nothing is an error: it is a
+    /// setting that somebody believes to be on.
+    ///
+    /// # Errors
+    /// With line and column.
+    pub fn from_toml(text: &str) -> anyhow::Result<Self> {
+        Ok(toml::from_str(text)?)
+    }
+
+    /// This layer, completed by the one below.
+    pub fn over(self, below: Self) -> Self {
+        Self {
+            host: self.host.or(below.host),
+            port: self.port.or(below.port),
+            data_dir: self.data_dir.or(below.data_dir),
+            database_url: self.database_url.or(below.database_url),
+            blob_url: self.blob_url.or(below.blob_url),
+            secret_key: self.secret_key.or(below.secret_key),
+            admin_token: self.admin_token.or(below.admin_token),
+            default_game: self.default_game.or(below.default_game),
+        }
+    }
+
+    /// The platform's settings, with a secret from the data folder when none
+    /// is configured. Makes the data folder.
+    ///
+    /// # Errors
+    /// Says which setting is wrong and what to write instead.
+    pub fn into_settings(self) -> anyhow::Result<Settings> {
+        let host = parse_host(self.host.as_deref().unwrap_or("127.0.0.1"))?;
+        let data_dir = self.data_dir.unwrap_or_else(|| PathBuf::from("data"));
+        fs::create_dir_all(&data_dir)
+            .with_context(|| format!("could not make the data folder {}", data_dir.display()))?;
+        let secret_key = match self.secret_key {
+            Some(secret) => {
+                ensure!(
+                    secret.chars().count() >= SECRET_CHARS_MIN,
+                    "SECRET_KEY is too short: use at least {SECRET_CHARS_MIN} characters nobody can guess, \
+                     or leave it out and one is made and kept in {}",
+                    data_dir.display()
+                );
+                secret.into_bytes()
+            }
+            None => kept_secret(&data_dir)?,
+        };
+        let mut settings = Settings::new(data_dir, secret_key);
+        settings.host = host;
+        settings.port = self.port.unwrap_or(5000);
+        settings.database_url = self.database_url.map(checked_database_url).transpose()?;
+        settings.blob_dir = self.blob_url.map(|url| blob_folder(&url)).transpose()?;
+        settings.admin_token = self.admin_token.filter(|token| !token.is_empty());
+        settings.default_game = self.default_game;
+        Ok(settings)
+    }
+}
+
+/// All layers of this process: flags over environment over file. Without
+/// `file`, `frolic.toml` in the current folder is read where there is one.
+///
+/// # Errors
+/// Names the file or variable that cannot be understood.
+pub fn load(flags: Layer, file: Option<&Path>) -> anyhow::Result<Layer> {
+    let path = file.unwrap_or(Path::new(CONFIG_FILE));
+    let from_file = match fs::read_to_string(path) {
+        Ok(text) => {
+            Layer::from_toml(&text).with_context(|| format!("{} cannot be used", path.display()))?
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound && file.is_none() => Layer::default(),
+        Err(error) => {
+            return Err(error).with_context(|| format!("could not read {}", path.display()));
+        }
+    };
+    let from_env = Layer::from_env(|name| std::env::var(name).ok())?;
+    Ok(flags.over(from_env).over(from_file))
+}
+
+fn parse_host(host: &str) -> anyhow::Result<IpAddr> {
+    if host.eq_ignore_ascii_case("localhost") {
+        return Ok(IpAddr::from([127, 0, 0, 1]));
+    }
+    host.trim_start_matches('[').trim_end_matches(']').parse().with_context(|| {
+        format!(
+            "HOST must be an address of this machine such as 127.0.0.1, or 0.0.0.0 for all of them, not '{host}'"
+        )
+    })
+}
+
+fn checked_database_url(url: String) -> anyhow::Result<String> {
+    ensure!(
+        url.starts_with("sqlite:"),
+        "DATABASE_URL must start with sqlite: (other databases come in a later version)"
+    );
+    Ok(url)
+}
+
+fn blob_folder(url: &str) -> anyhow::Result<PathBuf> {
+    match url.split_once("://") {
+        Some(("file", path)) => Ok(PathBuf::from(path)),
+        Some((scheme, _)) => {
+            bail!("BLOB_URL cannot use '{scheme}://' yet: give a folder, or file:///a/folder")
+        }
+        None => Ok(PathBuf::from(url)),
+    }
+}
+
+/// The secret in the data folder, made on first use.
+fn kept_secret(data_dir: &Path) -> anyhow::Result<Vec<u8>> {
+    let path = data_dir.join(SECRET_FILE);
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            let secret = text.trim();
+            ensure!(
+                secret.chars().count() >= SECRET_CHARS_MIN,
+                "{} is damaged; delete it to have a new one made (players must then join again)",
+                path.display()
+            );
+            Ok(secret.as_bytes().to_vec())
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let secret = ids::new_token();
+            write_private(&path, &secret)
+                .with_context(|| format!("could not keep a secret in {}", path.display()))?;
+            Ok(secret.into_bytes())
+        }
+        Err(error) => Err(error).with_context(|| format!("could not read {}", path.display())),
+    }
+}
+
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    // `create_new`: never follows a link or takes over a file that appeared.
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn temp_dir() -> PathBuf {
+        std::env::temp_dir().join(ids::new_id("frolic-config-test"))
+    }
+
+    #[test]
+    fn flags_beat_environment_beats_file() {
+        let file =
+            Layer::from_toml("port = 1\nhost = \"0.0.0.0\"\nadmin_token = \"file\"").unwrap();
+        let env = Layer::from_env(|name| match name {
+            "PORT" => Some("2".to_owned()),
+            "ADMIN_TOKEN" => Some("env".to_owned()),
+            "DATA_DIR" => Some(String::new()),
+            _ => None,
+        })
+        .unwrap();
+        let flags = Layer {
+            port: Some(3),
+            ..Layer::default()
+        };
+        let merged = flags.over(env).over(file);
+        assert_eq!(merged.port, Some(3));
+        assert_eq!(merged.admin_token.as_deref(), Some("env"));
+        assert_eq!(merged.host.as_deref(), Some("0.0.0.0"));
+        assert_eq!(merged.data_dir, None);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let error = Layer::from_toml("prot = 80").unwrap_err().to_string();
+        assert!(
+            error.contains("prot") && error.contains("line 1"),
+            "{error}"
+        );
+        let error =
+            Layer::from_env(|name| (name == "PORT").then(|| "http".to_owned())).unwrap_err();
+        assert!(format!("{error:#}").contains("PORT"), "{error:#}");
+        for wrong in [
+            Layer {
+                secret_key: Some("changeme".to_owned()),
+                ..Layer::default()
+            },
+            Layer {
+                host: Some("example.org".to_owned()),
+                ..Layer::default()
+            },
+            Layer {
+                blob_url: Some("s3://bucket".to_owned()),
+                ..Layer::default()
+            },
+        ] {
+            let data_dir = temp_dir();
+            let layer = Layer {
+                data_dir: Some(data_dir.clone()),
+                ..wrong
+            };
+            assert!(layer.clone().into_settings().is_err(), "{layer:?}");
+            let _ = fs::remove_dir_all(data_dir);
+        }
+    }
+
+    #[test]
+    fn a_secret_is_made_once_and_kept_private() {
+        let data_dir = temp_dir();
+        let layer = Layer {
+            data_dir: Some(data_dir.clone()),
+            ..Layer::default()
+        };
+        let first = layer.clone().into_settings().unwrap().secret_key;
+        let second = layer.into_settings().unwrap().secret_key;
+        assert_eq!(first, second);
+        assert_eq!(first.len(), 64);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(data_dir.join(SECRET_FILE))
+                .unwrap()
+                .permissions()
+                .mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        fs::remove_dir_all(data_dir).unwrap();
+    }
+}

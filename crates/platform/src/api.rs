@@ -1,0 +1,364 @@
+//! What the REST interface takes and gives, as types. The tests write them as
+//! TypeScript (`rest.ts`), so the site cannot drift from the server.
+
+use serde::{Deserialize, Serialize};
+
+/// `POST /login`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct LoginRequest {
+    /// The name to play under; one is made up without it.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional))]
+    pub username: Option<String>,
+}
+
+/// Answer of `POST /login`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct LoginResponse {
+    /// Bearer token for everything else; lasts four hours.
+    pub session_token: String,
+    /// Who you are to worlds and other players.
+    pub client_id: String,
+    /// The name as others see it, made unique.
+    pub username: String,
+}
+
+/// `POST /join`: at most one of the three; none opens a new world of the
+/// default game.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct JoinRequest {
+    /// Exactly this world.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional))]
+    pub world_id: Option<String>,
+    /// The best running world of this game, or a new one.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional))]
+    pub game_id: Option<String>,
+    /// The world behind this code.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional))]
+    pub room_code: Option<String>,
+}
+
+/// Answer of `POST /join`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct JoinResponse {
+    /// WebSocket address of the world's server.
+    pub server_address: String,
+    /// The token that asked.
+    pub session_token: String,
+    /// Who you are in the world.
+    pub client_id: String,
+    /// The world that was found or made.
+    pub world_id: String,
+    /// The game it is an instance of.
+    pub game_id: String,
+    /// Code to give to a friend.
+    pub room_code: String,
+    /// Admits one connection to this world, once, for a short time.
+    pub ticket: String,
+    /// All the ways to connect.
+    pub transports: Transports,
+}
+
+/// Ways to reach a world's server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct Transports {
+    /// Always there.
+    pub websocket: WebSocketTransport,
+    /// `null` where the server cannot be reached over UDP.
+    pub webtransport: Option<WebTransportTransport>,
+}
+
+/// A WebSocket endpoint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct WebSocketTransport {
+    /// Add `?ticket=…`, or send the ticket in the first message.
+    pub url: String,
+}
+
+/// A WebTransport endpoint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct WebTransportTransport {
+    /// `https://…/game`.
+    pub url: String,
+    /// SHA-256 of its certificate in hex, to pin.
+    pub cert_sha256: String,
+}
+
+/// A game in a listing.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct GameSummary {
+    /// Slug.
+    pub id: String,
+    /// Title.
+    pub name: String,
+    /// What it is, in plain text.
+    pub description: String,
+    /// Name of its creator.
+    pub creator: String,
+    /// Picture, when the game has one.
+    pub thumbnail_url: Option<String>,
+    /// Players in its worlds now.
+    pub players_now: u32,
+    /// Joins so far.
+    pub plays: u32,
+    /// Likes so far.
+    pub likes: u32,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// Version of the newest package.
+    pub version: String,
+    /// Players that fit into one world.
+    pub max_players: u32,
+}
+
+/// `GET /api/games`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct GameList {
+    /// This page.
+    pub games: Vec<GameSummary>,
+    /// Games on all pages.
+    pub total: u32,
+    /// Page number, from 1.
+    pub page: u32,
+    /// Games on a full page.
+    pub page_size: u32,
+}
+
+/// `GET /api/games/{id}`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct GameDetail {
+    /// What listings show.
+    #[serde(flatten)]
+    pub summary: GameSummary,
+    /// Worlds that run now.
+    pub servers: Vec<RunningWorld>,
+    /// Published packages, newest first.
+    pub versions: Vec<GameVersion>,
+}
+
+/// A world in a game's server browser.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct RunningWorld {
+    /// Id to join.
+    pub world_id: String,
+    /// Code to share.
+    pub room_code: String,
+    /// Players in it.
+    pub players: u32,
+    /// Players that fit.
+    pub max_players: u32,
+}
+
+/// One published package.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct GameVersion {
+    /// Version in its manifest.
+    pub version: String,
+    /// SHA-256 of the package.
+    pub revision: String,
+    /// RFC 3339.
+    pub published_at: String,
+}
+
+/// `GET /api/games/{id}/files`: the assets of a revision and where they are.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct GameFiles {
+    /// SHA-256 of the package they belong to.
+    pub revision: String,
+    /// Everything below `assets/`.
+    pub files: Vec<GameFile>,
+}
+
+/// One asset.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct GameFile {
+    /// Path in the package, `assets/…`.
+    pub path: String,
+    /// `/cdn/{sha256}`: never changes, cache for ever.
+    pub url: String,
+    /// Media type.
+    pub media_type: String,
+    /// Size in bytes.
+    pub size_bytes: u32,
+}
+
+/// Answer of `POST /api/games`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct PublishResponse {
+    /// Slug of the game.
+    pub game_id: String,
+    /// Version in the manifest.
+    pub version: String,
+    /// SHA-256 of the package.
+    pub revision: String,
+    /// False when this very package was there already.
+    pub new_revision: bool,
+}
+
+/// A world as `GET /world/{id}` and `GET /worlds` show it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct WorldInfo {
+    /// Id.
+    pub world_id: String,
+    /// Code to share.
+    pub room_code: String,
+    /// Name of the world.
+    pub name: String,
+    /// What its owner says about it.
+    pub description: String,
+    /// The game it is an instance of.
+    pub game_id: String,
+    /// Package it runs.
+    pub revision: String,
+    /// Whether it is kept when nobody is in it.
+    pub persistent: bool,
+    /// Whether a game server runs it now.
+    pub running: bool,
+    /// Players in it.
+    pub player_count: u32,
+    /// Players that fit.
+    pub max_players: u32,
+    /// RFC 3339.
+    pub created_at: String,
+    /// RFC 3339.
+    pub updated_at: String,
+}
+
+/// `GET /worlds`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct WorldList {
+    /// Worlds, the fullest first.
+    pub worlds: Vec<WorldInfo>,
+}
+
+/// A game server as `GET /admin/servers` shows it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct ServerInfo {
+    /// Id for `DELETE /admin/servers/{id}`; the world's id works too.
+    pub server_id: String,
+    /// The world it runs.
+    pub world_id: String,
+    /// The game.
+    pub game_id: String,
+    /// The room code.
+    pub room_code: String,
+    /// `starting`, `ready`, `stopping` or `backing_off`.
+    pub state: String,
+    /// Process id once it is ready.
+    pub pid: Option<u32>,
+    /// Players connected at the last heartbeat.
+    pub players: u32,
+    /// Places held for players on their way.
+    pub reserved: u32,
+    /// Players that fit.
+    pub max_players: u32,
+    /// Tick at the last heartbeat.
+    pub tick: u32,
+    /// 99th percentile of tick time at the last heartbeat.
+    pub tick_ms_p99: f32,
+    /// Crashes since it was first started.
+    pub crashes: u32,
+    /// Seconds since the process was launched.
+    pub uptime_s: u32,
+}
+
+/// `GET /admin/servers`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct ServerList {
+    /// All that run.
+    pub servers: Vec<ServerInfo>,
+}
+
+/// A login as `GET /admin/sessions` shows it: never the token.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct SessionInfo {
+    /// Who.
+    pub client_id: String,
+    /// Name.
+    pub username: String,
+    /// RFC 3339.
+    pub created_at: String,
+    /// RFC 3339.
+    pub expires_at: String,
+}
+
+/// `GET /admin/sessions`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct SessionList {
+    /// The newest 500.
+    pub sessions: Vec<SessionInfo>,
+    /// All that are valid now.
+    pub total: u32,
+}
+
+/// Answer of `POST /admin/cleanup`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct CleanupReport {
+    /// Expired sessions removed.
+    pub sessions: u32,
+    /// Guests removed whose sessions are gone and who made nothing.
+    pub guests: u32,
+    /// Worlds removed that were not persistent and slept too long.
+    pub worlds: u32,
+}
+
+/// `GET /health`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct Health {
+    /// `ok`, or `stopping` during shutdown.
+    pub status: String,
+    /// Version of the program.
+    pub version: String,
+    /// Game servers that run.
+    pub servers: u32,
+    /// Players in all worlds.
+    pub players: u32,
+}
+
+/// Every error.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct ErrorBody {
+    /// What went wrong.
+    pub error: ErrorInfo,
+}
+
+/// Inside [`ErrorBody`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct ErrorInfo {
+    /// For programs; stable.
+    pub code: String,
+    /// For people; says what to do.
+    pub message: String,
+    /// More for programs, when there is more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional, type = "unknown"))]
+    pub details: Option<serde_json::Value>,
+}

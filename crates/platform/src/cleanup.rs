@@ -1,0 +1,75 @@
+//! Sweeps out what has had its time: sessions, guests, sleeping worlds.
+
+use std::time::Duration;
+
+use sqlx::Row;
+
+use crate::Platform;
+use crate::api::CleanupReport;
+use crate::worlds;
+
+/// How often the platform sweeps by itself.
+const INTERVAL: Duration = Duration::from_secs(15 * 60);
+
+/// Sweeps until the platform's task is dropped.
+pub async fn sweep_forever(platform: Platform) {
+    let mut interval = tokio::time::interval(INTERVAL);
+    loop {
+        interval.tick().await;
+        match sweep(&platform).await {
+            Ok(report) if report != CleanupReport::default() => {
+                tracing::info!(?report, "swept");
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "could not sweep"),
+        }
+    }
+}
+
+/// Sweeps once.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn sweep(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
+    let db = platform.db();
+    let now = platform.clock().now_ms();
+    let sessions = sqlx::query("DELETE FROM sessions WHERE expires_at <= $1")
+        .bind(now)
+        .execute(db)
+        .await?
+        .rows_affected();
+    // A guest who made something stays, and so does their name.
+    let guests = sqlx::query(
+        "DELETE FROM users WHERE kind = 'guest'
+           AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.user_id = users.user_id)
+           AND NOT EXISTS (SELECT 1 FROM games g WHERE g.creator_id = users.user_id)
+           AND NOT EXISTS (SELECT 1 FROM worlds w WHERE w.created_by = users.user_id AND w.persistent = 1)",
+    )
+    .execute(db)
+    .await?
+    .rows_affected();
+    Ok(CleanupReport {
+        sessions: u32::try_from(sessions).unwrap_or(u32::MAX),
+        guests: u32::try_from(guests).unwrap_or(u32::MAX),
+        worlds: sweep_worlds(platform, now).await?,
+    })
+}
+
+async fn sweep_worlds(platform: &Platform, now: i64) -> Result<u32, sqlx::Error> {
+    let keep_ms = i64::try_from(platform.settings().world_keep.as_millis()).unwrap_or(i64::MAX);
+    let before = now.saturating_sub(keep_ms);
+    let rows = sqlx::query("SELECT world_id FROM worlds WHERE persistent = 0 AND updated_at < $1")
+        .bind(before)
+        .fetch_all(platform.db())
+        .await?;
+    let mut swept = 0;
+    for row in rows {
+        let world_id: String = row.try_get("world_id")?;
+        if platform.fleet().server(&world_id).is_some() {
+            continue;
+        }
+        // Again with the condition: a join may have touched it since.
+        swept += worlds::delete_untouched(platform.db(), &world_id, before).await?;
+    }
+    Ok(swept)
+}

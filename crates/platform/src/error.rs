@@ -1,0 +1,149 @@
+//! Every failure that a client can see: its status, its code and a message
+//! that says what to do, as `{error: {code, message, details?}}`.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+
+use crate::api::{ErrorBody, ErrorInfo};
+use crate::fleet::FleetError;
+
+/// An error on its way to a client.
+#[derive(Debug, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct ApiError {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+    details: Option<Value>,
+    retry_after_s: Option<u64>,
+}
+
+impl ApiError {
+    /// An error with a stable `code` for programs and a `message` for people.
+    pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            details: None,
+            retry_after_s: None,
+        }
+    }
+
+    /// 400: the request itself is wrong.
+    pub fn bad_request(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, message)
+    }
+
+    /// 401: who is asking is unknown.
+    pub fn unauthorized(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, code, message)
+    }
+
+    /// 403: known, but not allowed.
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", message)
+    }
+
+    /// 404 with a code that names what was looked for.
+    pub fn not_found(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, code, message)
+    }
+
+    /// 503: right request, wrong moment.
+    pub fn unavailable(code: &'static str, message: impl Into<String>, retry_after_s: u64) -> Self {
+        Self {
+            retry_after_s: Some(retry_after_s.max(1)),
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message)
+        }
+    }
+
+    /// 429, with the seconds to wait.
+    pub fn rate_limited(retry_after_s: u64) -> Self {
+        Self {
+            retry_after_s: Some(retry_after_s.max(1)),
+            ..Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "rate_limited",
+                format!(
+                    "too many requests from your address; try again in {} s",
+                    retry_after_s.max(1)
+                ),
+            )
+        }
+    }
+
+    /// Adds something a program can use.
+    pub fn with_details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    /// A failure of ours: the cause goes to the log, never to the client.
+    fn internal(cause: &(dyn std::error::Error + 'static)) -> Self {
+        tracing::error!(error = cause, "request failed");
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal",
+            "something went wrong on the server; try again, and tell the operator if it stays",
+        )
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = ErrorBody {
+            error: ErrorInfo {
+                code: self.code.to_owned(),
+                message: self.message,
+                details: self.details,
+            },
+        };
+        let mut response = (self.status, Json(body)).into_response();
+        let headers = response.headers_mut();
+        if let Some(seconds) = self.retry_after_s {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl From<sqlx::Error> for ApiError {
+    fn from(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::PoolTimedOut => {
+                tracing::error!("no database connection was free in time");
+                Self::unavailable("busy", "the server is busy; try again", 2)
+            }
+            other => Self::internal(&other),
+        }
+    }
+}
+
+impl From<std::io::Error> for ApiError {
+    fn from(error: std::io::Error) -> Self {
+        Self::internal(&error)
+    }
+}
+
+impl From<FleetError> for ApiError {
+    fn from(error: FleetError) -> Self {
+        let message = error.to_string();
+        match error {
+            FleetError::WorldFull { .. } => Self::new(StatusCode::CONFLICT, "world_full", message),
+            FleetError::Draining => Self::new(StatusCode::CONFLICT, "world_closing", message),
+            FleetError::StartFailed { .. } => Self::unavailable("server_failed", message, 2),
+            FleetError::StartTimeout => Self::unavailable("server_starting", message, 2),
+            FleetError::CrashLoop { retry_after } => {
+                Self::unavailable("server_crashing", message, retry_after.as_secs() + 1)
+            }
+            FleetError::TooManyServers => Self::unavailable("fleet_full", message, 30),
+            FleetError::ShuttingDown => Self::unavailable("shutting_down", message, 5),
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! The fleet: which worlds run where (PLAT-6).
+//!
+//! There is at most one [`Server`] entry per world, made under one lock and
+//! removed only when its process is gone, so a world never runs twice. Joins
+//! hold places on an entry and wait for it; a supervisor task per entry does
+//! the rest. This is the only module that knows processes.
+
+pub mod launcher;
+pub mod server;
+mod supervise;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sqlx::AnyPool;
+use tokio::time::{Instant, timeout_at};
+
+use crate::settings::FleetSettings;
+use crate::worlds;
+pub use launcher::{GameServer, LaunchRequest, Launcher, ProcessLauncher, ServerExit};
+pub use server::{End, Endpoints, Phase, Reservation, Server, WorldSpec};
+
+/// Failures that are remembered at once.
+const FAILURES_MAX: usize = 4096;
+
+/// Why a world cannot be entered now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FleetError {
+    /// All places are taken or held.
+    #[error("this world is full ({max_players} players); try again later or join another one")]
+    WorldFull {
+        /// Players that fit.
+        max_players: u32,
+    },
+    /// The process could not start, or gave up.
+    #[error("the world's game server could not be started: {why}")]
+    StartFailed {
+        /// What happened to it.
+        why: String,
+    },
+    /// It is still starting.
+    #[error("the world's game server is still starting; try again in a moment")]
+    StartTimeout,
+    /// It failed too often a moment ago.
+    #[error("the world's game server keeps failing; try again in {} s", retry_after.as_secs() + 1)]
+    CrashLoop {
+        /// When the next try is allowed.
+        retry_after: Duration,
+    },
+    /// The machine runs as many worlds as it may.
+    #[error("all game servers are in use; join a running world or try again later")]
+    TooManyServers,
+    /// Its players finish; nobody new is let in.
+    #[error("this world is closing; join another one")]
+    Draining,
+    /// The platform is going down.
+    #[error("the platform is shutting down; try again in a moment")]
+    ShuttingDown,
+}
+
+/// A place in a world whose server is ready.
+#[derive(Clone, Debug)]
+pub struct Placement {
+    /// The world.
+    pub spec: WorldSpec,
+    /// Where to connect.
+    pub endpoints: Endpoints,
+}
+
+/// Handle to the fleet. Cheap to clone.
+#[derive(Clone)]
+pub struct Fleet(Arc<Inner>);
+
+struct Inner {
+    launcher: Box<dyn Launcher>,
+    settings: FleetSettings,
+    control_plane: String,
+    host: IpAddr,
+    secret: Vec<u8>,
+    db: AnyPool,
+    servers: Mutex<HashMap<String, Arc<Server>>>,
+    failures: Mutex<HashMap<String, Failure>>,
+    stopping: AtomicBool,
+    starts: AtomicU64,
+    crashes: AtomicU64,
+    script_errors_of_the_gone: AtomicU64,
+}
+
+struct Failure {
+    count: u32,
+    until: Instant,
+}
+
+/// Totals for `/metrics`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FleetTotals {
+    /// Servers per phase: starting, ready, stopping, backing off.
+    pub by_phase: [u32; 4],
+    /// Players in all worlds.
+    pub players: u32,
+    /// Worlds started since the platform started.
+    pub starts: u64,
+    /// Crashes since the platform started.
+    pub crashes: u64,
+    /// Errors that scripts raised.
+    pub script_errors: u64,
+}
+
+impl Fleet {
+    /// A fleet whose servers call back to `control_plane` and listen on `host`.
+    pub fn new(
+        launcher: Box<dyn Launcher>,
+        settings: FleetSettings,
+        control_plane: String,
+        host: IpAddr,
+        secret: Vec<u8>,
+        db: AnyPool,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            launcher,
+            settings,
+            control_plane,
+            host,
+            secret,
+            db,
+            servers: Mutex::default(),
+            failures: Mutex::default(),
+            stopping: AtomicBool::new(false),
+            starts: AtomicU64::new(0),
+            crashes: AtomicU64::new(0),
+            script_errors_of_the_gone: AtomicU64::new(0),
+        }))
+    }
+
+    /// Takes a place for `player_id` in `spec`'s world, starting its server
+    /// when none runs, and waits until it is ready.
+    ///
+    /// # Errors
+    /// [`FleetError`]; no place is held then.
+    pub async fn join(&self, spec: &WorldSpec, player_id: &str) -> Result<Placement, FleetError> {
+        let deadline = Instant::now() + self.0.settings.start_timeout + Duration::from_secs(1);
+        loop {
+            let server = self.server_or_start(spec)?;
+            match server.reserve(player_id, self.0.settings.reservation) {
+                Reservation::Held => {}
+                Reservation::Full => {
+                    return Err(FleetError::WorldFull {
+                        max_players: spec.max_players,
+                    });
+                }
+                Reservation::Draining => return Err(FleetError::Draining),
+                Reservation::Leaving => {
+                    wait_for_end(&server, deadline).await?;
+                    continue;
+                }
+            }
+            match wait_until_ready(&server, deadline).await {
+                Ok(Some(endpoints)) => {
+                    return Ok(Placement {
+                        spec: server.spec.clone(),
+                        endpoints,
+                    });
+                }
+                // It stopped while we waited: the next one is ours to start.
+                Ok(None) => {}
+                Err(error) => {
+                    server.release(player_id);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Starts `spec`'s world and holds a place, without waiting. The caller
+    /// goes on with [`Fleet::join`].
+    ///
+    /// # Errors
+    /// [`FleetError`] when it may not start now.
+    pub fn open(&self, spec: &WorldSpec, player_id: &str) -> Result<(), FleetError> {
+        let server = self.server_or_start(spec)?;
+        server.reserve(player_id, self.0.settings.reservation);
+        Ok(())
+    }
+
+    /// Holds a place in the fullest running world of `game_id` that has room.
+    /// The caller goes on with [`Fleet::join`], which keeps the place.
+    pub fn reserve_in_game(
+        &self,
+        game_id: &str,
+        revision: &str,
+        player_id: &str,
+    ) -> Option<WorldSpec> {
+        let mut candidates: Vec<_> = self
+            .all()
+            .into_iter()
+            .filter(|server| server.spec.game_id == game_id && server.spec.revision == revision)
+            .filter(|server| matches!(server.phase(), Phase::Ready(_) | Phase::Starting))
+            .map(|server| (server.occupied(), server))
+            .collect();
+        candidates.sort_by(|a, b| {
+            let by_id = || a.1.spec.world_id.cmp(&b.1.spec.world_id);
+            b.0.cmp(&a.0).then_with(by_id)
+        });
+        candidates
+            .into_iter()
+            .map(|(_, server)| server)
+            .find(|server| {
+                server.reserve(player_id, self.0.settings.reservation) == Reservation::Held
+            })
+            .map(|server| server.spec.clone())
+    }
+
+    /// The entry of a world, when it has one.
+    pub fn server(&self, world_id: &str) -> Option<Arc<Server>> {
+        self.servers().get(world_id).cloned()
+    }
+
+    /// Where a world takes connections, when it is ready.
+    pub fn endpoints(&self, world_id: &str) -> Option<Endpoints> {
+        match self.server(world_id)?.phase() {
+            Phase::Ready(endpoints) => Some(endpoints),
+            _ => None,
+        }
+    }
+
+    /// The world that runs behind a room code.
+    pub fn world_of_room(&self, room_code: &str) -> Option<String> {
+        let servers = self.servers();
+        let server = servers
+            .values()
+            .find(|server| server.spec.room_code == room_code);
+        server.map(|server| server.spec.world_id.clone())
+    }
+
+    /// Every entry, in a stable order.
+    pub fn all(&self) -> Vec<Arc<Server>> {
+        let mut servers: Vec<_> = self.servers().values().cloned().collect();
+        servers.sort_by(|a, b| a.spec.world_id.cmp(&b.spec.world_id));
+        servers
+    }
+
+    /// Asks the server with this id, or of this world, to stop.
+    pub fn stop(&self, id: &str) -> bool {
+        let server = self.all().into_iter().find(|server| server.is(id));
+        if let Some(server) = &server {
+            server.request_stop();
+        }
+        server.is_some()
+    }
+
+    /// Lets the players of a server finish, then stops it.
+    pub fn drain(&self, id: &str) -> bool {
+        let server = self.all().into_iter().find(|server| server.is(id));
+        if let Some(server) = &server {
+            server.drain();
+        }
+        server.is_some()
+    }
+
+    /// Refuses new worlds, asks every server to stop, and waits for their end.
+    pub async fn shut_down(&self) {
+        self.0.stopping.store(true, Ordering::SeqCst);
+        let servers = self.all();
+        for server in &servers {
+            server.request_stop();
+        }
+        // Supervisors kill what does not obey: this deadline is never met.
+        let deadline = Instant::now() + self.0.settings.stop_grace + Duration::from_secs(5);
+        for server in servers {
+            let _ = wait_for_end(&server, deadline).await;
+        }
+    }
+
+    /// Whether [`Fleet::shut_down`] was called.
+    pub fn is_stopping(&self) -> bool {
+        self.0.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Figures of the whole fleet.
+    pub fn totals(&self) -> FleetTotals {
+        let mut totals = FleetTotals {
+            starts: self.0.starts.load(Ordering::Relaxed),
+            crashes: self.0.crashes.load(Ordering::Relaxed),
+            script_errors: self.0.script_errors_of_the_gone.load(Ordering::Relaxed),
+            ..FleetTotals::default()
+        };
+        for server in self.all() {
+            let phase = match server.phase() {
+                Phase::Starting => 0,
+                Phase::Ready(_) => 1,
+                Phase::Stopping | Phase::Ended(_) => 2,
+                Phase::BackingOff { .. } => 3,
+            };
+            totals.by_phase[phase] += 1;
+            totals.players += server.players();
+            totals.script_errors += server.script_errors();
+        }
+        totals
+    }
+
+    fn server_or_start(&self, spec: &WorldSpec) -> Result<Arc<Server>, FleetError> {
+        let mut servers = self.servers();
+        if let Some(server) = servers.get(&spec.world_id) {
+            return Ok(server.clone());
+        }
+        // Read under the lock: shutdown sets the flag before it lists entries,
+        // so no server can slip in behind it.
+        if self.is_stopping() {
+            return Err(FleetError::ShuttingDown);
+        }
+        self.check_failures(spec)?;
+        if servers.len() >= self.0.settings.servers_max {
+            return Err(FleetError::TooManyServers);
+        }
+        let server = Arc::new(Server::new(spec.clone()));
+        servers.insert(spec.world_id.clone(), server.clone());
+        drop(servers);
+        self.0.starts.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(supervise::supervise(self.clone(), server.clone()));
+        Ok(server)
+    }
+
+    fn check_failures(&self, spec: &WorldSpec) -> Result<(), FleetError> {
+        let failures = self.failures();
+        let now = Instant::now();
+        let until = [&spec.world_id, &spec.revision]
+            .into_iter()
+            .filter_map(|key| failures.get(key))
+            .map(|failure| failure.until)
+            .max();
+        match until {
+            Some(until) if until > now => Err(FleetError::CrashLoop {
+                retry_after: until - now,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Remembers that a world or a package failed, so that the next start
+    /// waits longer each time.
+    fn note_failure(&self, key: &str) {
+        let settings = &self.0.settings;
+        let now = Instant::now();
+        let mut failures = self.failures();
+        failures.retain(|_, failure| failure.until + settings.steady_after > now);
+        if failures.len() >= FAILURES_MAX {
+            return;
+        }
+        let failure = failures.entry(key.to_owned()).or_insert(Failure {
+            count: 0,
+            until: now,
+        });
+        failure.count += 1;
+        failure.until = now + backoff(settings.backoff_first, settings.backoff_max, failure.count);
+    }
+
+    fn count_crash(&self) {
+        self.0.crashes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    async fn remove(&self, server: &Arc<Server>, end: End) {
+        let world_id = &server.spec.world_id;
+        self.0
+            .script_errors_of_the_gone
+            .fetch_add(server.script_errors(), Ordering::Relaxed);
+        if let Err(error) = worlds::set_player_count(&self.0.db, world_id, 0, None).await {
+            tracing::warn!(%error, world = world_id, "could not store the player count");
+        }
+        // Out of the map first: whoever sees `Ended` may start anew at once.
+        self.servers().remove(world_id);
+        server.set_ended(end);
+    }
+
+    fn settings(&self) -> &FleetSettings {
+        &self.0.settings
+    }
+
+    fn launcher(&self) -> &dyn Launcher {
+        self.0.launcher.as_ref()
+    }
+
+    fn control_plane(&self) -> &str {
+        &self.0.control_plane
+    }
+
+    /// Address that game servers listen on.
+    pub fn host(&self) -> IpAddr {
+        self.0.host
+    }
+
+    fn secret(&self) -> &[u8] {
+        &self.0.secret
+    }
+
+    fn servers(&self) -> MutexGuard<'_, HashMap<String, Arc<Server>>> {
+        self.0
+            .servers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failures(&self) -> MutexGuard<'_, HashMap<String, Failure>> {
+        self.0
+            .failures
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Endpoints once the server is ready, `None` when it stopped instead.
+async fn wait_until_ready(
+    server: &Server,
+    deadline: Instant,
+) -> Result<Option<Endpoints>, FleetError> {
+    let mut phase = server.watch_phase();
+    let settled = phase.wait_for(|phase| matches!(phase, Phase::Ready(_) | Phase::Ended(_)));
+    match timeout_at(deadline, settled).await {
+        Ok(Ok(phase)) => match &*phase {
+            Phase::Ready(endpoints) => Ok(Some(endpoints.clone())),
+            Phase::Ended(End::Failed(why)) => Err(FleetError::StartFailed { why: why.clone() }),
+            _ => Ok(None),
+        },
+        // The sender lives in `server`, which we hold.
+        Ok(Err(_)) => Ok(None),
+        Err(_) => Err(FleetError::StartTimeout),
+    }
+}
+
+async fn wait_for_end(server: &Server, deadline: Instant) -> Result<(), FleetError> {
+    let mut phase = server.watch_phase();
+    let ended = phase.wait_for(|phase| matches!(phase, Phase::Ended(_)));
+    match timeout_at(deadline, ended).await {
+        Ok(_) => Ok(()),
+        Err(_) => Err(FleetError::StartTimeout),
+    }
+}
+
+/// The pause after the `count`th failure in a row.
+fn backoff(first: Duration, max: Duration, count: u32) -> Duration {
+    let doublings = count.saturating_sub(1).min(16);
+    first.saturating_mul(1 << doublings).min(max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let pause = |count| backoff(Duration::from_millis(500), Duration::from_secs(30), count);
+        assert_eq!(pause(1), Duration::from_millis(500));
+        assert_eq!(pause(3), Duration::from_secs(2));
+        assert_eq!(pause(7), Duration::from_secs(30));
+        assert_eq!(pause(u32::MAX), Duration::from_secs(30));
+    }
+}

@@ -1,0 +1,368 @@
+//! One game server as the control plane sees it: its phase, who is in it, who
+//! is on the way.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use frolic_protocol::fleet::{FleetAction, Heartbeat, ServerReady, WebTransportEndpoint};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::api::{RunningWorld, ServerInfo};
+use crate::ids;
+
+/// What the fleet must know of a world to run it.
+#[derive(Clone, Debug)]
+pub struct WorldSpec {
+    /// Id of the world.
+    pub world_id: String,
+    /// Game it is an instance of.
+    pub game_id: String,
+    /// Package it runs.
+    pub revision: String,
+    /// Code that reaches it.
+    pub room_code: String,
+    /// Players that fit.
+    pub max_players: u32,
+    /// How long it may be empty before it is stopped.
+    pub idle_stop: Duration,
+}
+
+/// Where a ready server takes connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoints {
+    /// TCP port of the WebSocket endpoint.
+    pub websocket_port: u16,
+    /// UDP endpoint, where there is one.
+    pub webtransport: Option<WebTransportEndpoint>,
+}
+
+/// Where in its life a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Launched, not ready yet.
+    Starting,
+    /// Takes connections.
+    Ready(Endpoints),
+    /// Asked to stop; takes nobody new.
+    Stopping,
+    /// Crashed; waits before the next launch.
+    BackingOff {
+        /// When it is launched again.
+        until: Instant,
+    },
+    /// Gone for good; its entry is out of the fleet.
+    Ended(End),
+}
+
+/// How a server's life ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// As it should; whoever still wants the world starts it again.
+    Stopped,
+    /// It could not be started or kept crashing.
+    Failed(String),
+}
+
+/// Answer to a wish for a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reservation {
+    /// The place is held.
+    Held,
+    /// No place is left.
+    Full,
+    /// The server is on its way out: wait for its end and start anew.
+    Leaving,
+    /// It lets its players finish and takes nobody new.
+    Draining,
+}
+
+/// One entry of the fleet. Shared between its supervisor and requests.
+pub struct Server {
+    /// The world it runs.
+    pub spec: WorldSpec,
+    /// Changes of phase, to wait on.
+    phase: watch::Sender<Phase>,
+    run: Mutex<Run>,
+}
+
+/// What belongs to the current process of the world.
+struct Run {
+    server_id: String,
+    token_sha256: [u8; 32],
+    launched_at: Instant,
+    heard_at: Instant,
+    empty_since: Instant,
+    pid: Option<u32>,
+    players: u32,
+    tick: u32,
+    tick_ms_p99: f32,
+    script_errors: u64,
+    crashes: u32,
+    draining: bool,
+    /// Player id and when its place is given up.
+    reservations: HashMap<String, Instant>,
+}
+
+impl Server {
+    pub(super) fn new(spec: WorldSpec) -> Self {
+        let now = Instant::now();
+        Self {
+            spec,
+            phase: watch::Sender::new(Phase::Starting),
+            run: Mutex::new(Run {
+                server_id: ids::new_id("server"),
+                // No token has an all-zero hash: closed until the first launch.
+                token_sha256: [0; 32],
+                launched_at: now,
+                heard_at: now,
+                empty_since: now,
+                pid: None,
+                players: 0,
+                tick: 0,
+                tick_ms_p99: 0.0,
+                script_errors: 0,
+                crashes: 0,
+                draining: false,
+                reservations: HashMap::new(),
+            }),
+        }
+    }
+
+    /// The phase now.
+    pub fn phase(&self) -> Phase {
+        self.phase.borrow().clone()
+    }
+
+    pub(super) fn watch_phase(&self) -> watch::Receiver<Phase> {
+        self.phase.subscribe()
+    }
+
+    /// The last phase of all.
+    pub(super) fn set_ended(&self, end: End) {
+        self.phase.send_replace(Phase::Ended(end));
+    }
+
+    /// Moves on to `next`, unless the server was asked to stop meanwhile: a
+    /// stop must never be overwritten.
+    pub(super) fn advance(&self, next: Phase) -> bool {
+        self.phase.send_if_modified(|phase| {
+            let allowed = !matches!(phase, Phase::Stopping | Phase::Ended(_));
+            if allowed {
+                *phase = next;
+            }
+            allowed
+        })
+    }
+
+    /// Takes nobody new and stops when the last player has left.
+    pub(super) fn drain(&self) {
+        let mut run = self.run();
+        run.draining = true;
+        if run.players == 0 {
+            self.request_stop();
+        }
+    }
+
+    /// Asks the server to leave; its supervisor does the rest.
+    pub(super) fn request_stop(&self) {
+        self.phase.send_if_modified(|phase| {
+            let leaving = matches!(phase, Phase::Stopping | Phase::Ended(_));
+            if !leaving {
+                *phase = Phase::Stopping;
+            }
+            !leaving
+        });
+    }
+
+    /// A new process takes over: only its token counts from here on, so that a
+    /// process that was given up can never speak for the world again.
+    pub(super) fn begin_launch(&self, token: &str) {
+        let now = Instant::now();
+        let mut run = self.run();
+        run.token_sha256 = ids::secret_digest(token);
+        run.launched_at = now;
+        run.heard_at = now;
+        run.pid = None;
+        run.players = 0;
+    }
+
+    /// Whether `token` belongs to the process that runs the world now.
+    pub fn accepts_token(&self, token: &str) -> bool {
+        let expected = self.run().token_sha256;
+        ids::matches_secret(token, &expected)
+    }
+
+    /// `POST …/ready`. False when the server was not waited for.
+    pub fn ready(&self, ready: ServerReady) -> bool {
+        let now = Instant::now();
+        let mut run = self.run();
+        run.pid = Some(ready.pid);
+        run.heard_at = now;
+        run.empty_since = now;
+        drop(run);
+        self.phase.send_if_modified(|phase| {
+            let expected = *phase == Phase::Starting;
+            if expected {
+                *phase = Phase::Ready(Endpoints {
+                    websocket_port: ready.websocket_port,
+                    webtransport: ready.webtransport,
+                });
+            }
+            expected
+        })
+    }
+
+    /// `POST …/heartbeat`: takes the figures and says what to do next.
+    pub fn heartbeat(&self, beat: &Heartbeat) -> FleetAction {
+        let now = Instant::now();
+        let mut run = self.run();
+        // Heartbeats name no players: whoever is new was most likely the one
+        // who waited longest. A wrong guess only holds a place a little longer.
+        let arrived = beat.players.saturating_sub(run.players);
+        run.release_oldest(arrived);
+        run.expire_reservations(now);
+        run.heard_at = now;
+        run.players = beat.players;
+        run.tick = beat.tick;
+        run.tick_ms_p99 = beat.tick_ms_p99;
+        run.script_errors += u64::from(beat.script_errors);
+        if run.occupied() > 0 {
+            run.empty_since = now;
+        }
+        let idle = now.duration_since(run.empty_since) >= self.spec.idle_stop;
+        let drained = run.draining && run.players == 0;
+        if idle || drained {
+            // Still under the lock that `reserve` takes: a join either holds
+            // its place before we look, or finds the server leaving.
+            self.request_stop();
+        }
+        match *self.phase.borrow() {
+            Phase::Stopping | Phase::Ended(_) => FleetAction::Stop,
+            _ if run.draining => FleetAction::Drain,
+            _ => FleetAction::Continue,
+        }
+    }
+
+    /// Holds a place for `player_id` until it connects or `hold` has passed.
+    pub fn reserve(&self, player_id: &str, hold: Duration) -> Reservation {
+        let now = Instant::now();
+        let mut run = self.run();
+        if matches!(*self.phase.borrow(), Phase::Stopping | Phase::Ended(_)) {
+            return Reservation::Leaving;
+        }
+        if run.draining {
+            return Reservation::Draining;
+        }
+        run.expire_reservations(now);
+        let returning = run.reservations.contains_key(player_id);
+        if !returning && run.occupied() >= self.spec.max_players {
+            return Reservation::Full;
+        }
+        run.reservations.insert(player_id.to_owned(), now + hold);
+        Reservation::Held
+    }
+
+    /// Gives a place back, after a join that failed.
+    pub fn release(&self, player_id: &str) {
+        self.run().reservations.remove(player_id);
+    }
+
+    /// Players in it and on their way.
+    pub fn occupied(&self) -> u32 {
+        let mut run = self.run();
+        run.expire_reservations(Instant::now());
+        run.occupied()
+    }
+
+    /// Players at the last heartbeat.
+    pub fn players(&self) -> u32 {
+        self.run().players
+    }
+
+    pub(super) fn script_errors(&self) -> u64 {
+        self.run().script_errors
+    }
+
+    pub(super) fn silence(&self) -> Duration {
+        self.run().heard_at.elapsed()
+    }
+
+    pub(super) fn since_launch(&self) -> Duration {
+        self.run().launched_at.elapsed()
+    }
+
+    pub(super) fn count_crash(&self) {
+        let mut run = self.run();
+        run.crashes += 1;
+        run.players = 0;
+        run.pid = None;
+    }
+
+    pub(super) fn is(&self, id: &str) -> bool {
+        self.spec.world_id == id || self.run().server_id == id
+    }
+
+    /// As the server browser shows it.
+    pub fn running_world(&self) -> RunningWorld {
+        RunningWorld {
+            world_id: self.spec.world_id.clone(),
+            room_code: self.spec.room_code.clone(),
+            players: self.players(),
+            max_players: self.spec.max_players,
+        }
+    }
+
+    /// As an admin sees it.
+    pub fn info(&self) -> ServerInfo {
+        let state = match self.phase() {
+            Phase::Starting => "starting",
+            Phase::Ready(_) => "ready",
+            Phase::Stopping | Phase::Ended(_) => "stopping",
+            Phase::BackingOff { .. } => "backing_off",
+        };
+        let run = self.run();
+        ServerInfo {
+            server_id: run.server_id.clone(),
+            world_id: self.spec.world_id.clone(),
+            game_id: self.spec.game_id.clone(),
+            room_code: self.spec.room_code.clone(),
+            state: state.to_owned(),
+            pid: run.pid,
+            players: run.players,
+            reserved: u32::try_from(run.reservations.len()).unwrap_or(u32::MAX),
+            max_players: self.spec.max_players,
+            tick: run.tick,
+            tick_ms_p99: run.tick_ms_p99,
+            crashes: run.crashes,
+            uptime_s: u32::try_from(run.launched_at.elapsed().as_secs()).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn run(&self) -> MutexGuard<'_, Run> {
+        // Every critical section leaves the figures whole, even on a panic.
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Run {
+    fn occupied(&self) -> u32 {
+        let reserved = u32::try_from(self.reservations.len()).unwrap_or(u32::MAX);
+        self.players.saturating_add(reserved)
+    }
+
+    fn expire_reservations(&mut self, now: Instant) {
+        self.reservations.retain(|_, until| *until > now);
+    }
+
+    fn release_oldest(&mut self, count: u32) {
+        for _ in 0..count {
+            let oldest = self.reservations.iter().min_by_key(|(_, until)| **until);
+            let Some(player_id) = oldest.map(|(player_id, _)| player_id.clone()) else {
+                return;
+            };
+            self.reservations.remove(&player_id);
+        }
+    }
+}

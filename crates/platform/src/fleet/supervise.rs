@@ -1,0 +1,190 @@
+//! The life of one server, from launch to end: waits for it to be ready,
+//! notices silence and crashes, launches it again with growing pauses, and
+//! ends it when asked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use frolic_protocol::ticket;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
+
+use super::launcher::{GameServer, LaunchRequest, ServerExit};
+use super::server::{End, Phase, Server};
+use super::{Fleet, backoff};
+use crate::ids;
+
+/// How often time limits are looked at.
+const WATCH_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How one process ended.
+enum Outcome {
+    /// On purpose.
+    Stopped,
+    /// Before it was ever ready.
+    NeverReady(String),
+    /// After it was ready.
+    Crashed { ran: Duration, why: String },
+}
+
+/// Runs `server` until its end. Exactly one task does this per entry.
+pub(super) async fn supervise(fleet: Fleet, server: Arc<Server>) {
+    let end = run_until_end(&fleet, &server).await;
+    match &end {
+        End::Stopped => tracing::info!(world = server.spec.world_id, "game server stopped"),
+        End::Failed(why) => {
+            tracing::error!(world = server.spec.world_id, why, "game server given up");
+        }
+    }
+    fleet.remove(&server, end).await;
+}
+
+async fn run_until_end(fleet: &Fleet, server: &Arc<Server>) -> End {
+    let settings = fleet.settings().clone();
+    let mut crashes_in_a_row = 0;
+    loop {
+        let why = match run_once(fleet, server).await {
+            Outcome::Stopped => return End::Stopped,
+            // The first launch of a package that cannot start: tell whoever
+            // waits at once. The pause is kept per package by the fleet.
+            Outcome::NeverReady(why) if crashes_in_a_row == 0 => {
+                fleet.note_failure(&server.spec.revision);
+                return End::Failed(why);
+            }
+            Outcome::NeverReady(why) => why,
+            Outcome::Crashed { ran, why } => {
+                if ran >= settings.steady_after {
+                    crashes_in_a_row = 0;
+                }
+                why
+            }
+        };
+        crashes_in_a_row += 1;
+        server.count_crash();
+        fleet.count_crash();
+        tracing::error!(
+            world = server.spec.world_id,
+            why,
+            crashes_in_a_row,
+            "game server crashed"
+        );
+        if crashes_in_a_row >= settings.crashes_max {
+            fleet.note_failure(&server.spec.world_id);
+            return End::Failed(format!(
+                "it crashed {crashes_in_a_row} times in a row: {why}"
+            ));
+        }
+        let pause = backoff(
+            settings.backoff_first,
+            settings.backoff_max,
+            crashes_in_a_row,
+        );
+        if !back_off(server, pause).await {
+            return End::Stopped;
+        }
+    }
+}
+
+/// Waits before the next launch; false when the server was asked to stop.
+async fn back_off(server: &Server, pause: Duration) -> bool {
+    let until = Instant::now() + pause;
+    let mut phase = server.watch_phase();
+    if !server.advance(Phase::BackingOff { until }) {
+        return false;
+    }
+    tokio::select! {
+        () = sleep_until(until) => server.advance(Phase::Starting),
+        _ = phase.wait_for(|phase| *phase == Phase::Stopping) => false,
+    }
+}
+
+async fn run_once(fleet: &Fleet, server: &Arc<Server>) -> Outcome {
+    let world_id = &server.spec.world_id;
+    let token = ids::new_token();
+    server.begin_launch(&token);
+    let request = LaunchRequest {
+        world_id: world_id.clone(),
+        control_plane: fleet.control_plane().to_owned(),
+        host: fleet.host(),
+        world_token: token,
+        ticket_key: ticket::world_key(fleet.secret(), world_id),
+    };
+    tracing::info!(
+        world = world_id,
+        game = server.spec.game_id,
+        room = server.spec.room_code,
+        "starting game server"
+    );
+    let mut process = match fleet.launcher().launch(request).await {
+        Ok(process) => process,
+        Err(error) => return Outcome::NeverReady(format!("could not launch it: {error}")),
+    };
+    watch_process(fleet, server, process.as_mut()).await
+}
+
+async fn watch_process(fleet: &Fleet, server: &Server, process: &mut dyn GameServer) -> Outcome {
+    let settings = fleet.settings();
+    let mut phase = server.watch_phase();
+    let mut ready_at = None;
+    let mut watch = interval(WATCH_INTERVAL);
+    watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        match &*phase.borrow_and_update() {
+            Phase::Ready(_) if ready_at.is_none() => {
+                ready_at = Some(Instant::now());
+                tracing::info!(
+                    world = server.spec.world_id,
+                    after_ms = server.since_launch().as_millis(),
+                    "game server ready"
+                );
+            }
+            Phase::Stopping => break,
+            _ => {}
+        }
+        tokio::select! {
+            exit = process.wait() => return classify(exit, ready_at, server),
+            _ = phase.changed() => {}
+            _ = watch.tick() => {
+                let stuck = match ready_at {
+                    None if server.since_launch() > settings.start_timeout => "it was not ready in time",
+                    Some(_) if server.silence() > settings.heartbeat_timeout => "it stopped answering",
+                    _ => continue,
+                };
+                process.kill();
+                process.wait().await;
+                return match ready_at {
+                    None => Outcome::NeverReady(stuck.to_owned()),
+                    Some(since) => Outcome::Crashed { ran: since.elapsed(), why: stuck.to_owned() },
+                };
+            }
+        }
+    }
+    end_process(process, settings.stop_grace).await;
+    Outcome::Stopped
+}
+
+fn classify(exit: ServerExit, ready_at: Option<Instant>, server: &Server) -> Outcome {
+    if server.phase() == Phase::Stopping {
+        return Outcome::Stopped;
+    }
+    let why = format!("the game server ended ({})", exit.description);
+    match ready_at {
+        None => Outcome::NeverReady(why),
+        Some(_) if exit.success => Outcome::Stopped,
+        Some(since) => Outcome::Crashed {
+            ran: since.elapsed(),
+            why,
+        },
+    }
+}
+
+async fn end_process(process: &mut dyn GameServer, grace: Duration) {
+    process.terminate();
+    tokio::select! {
+        _ = process.wait() => {}
+        () = sleep(grace) => {
+            tracing::warn!("a game server did not stop when asked; killing it");
+            process.kill();
+            process.wait().await;
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Is it alive, is it ready, how is it doing (PLAT-7).
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use sqlx::Row;
+
+use crate::Platform;
+use crate::api::Health;
+use crate::db::to_u32;
+use crate::error::ApiError;
+
+/// `GET /health`, `/healthz`, `/api/health`: answers as long as the process
+/// does.
+pub async fn health(State(platform): State<Platform>) -> Json<Health> {
+    Json(report(&platform))
+}
+
+/// `GET /readyz`: whether new players should be sent here.
+///
+/// # Errors
+/// 503 when the database does not answer or the platform is going down.
+pub async fn ready(State(platform): State<Platform>) -> Result<Json<Health>, ApiError> {
+    if platform.fleet().is_stopping() {
+        return Err(ApiError::unavailable(
+            "shutting_down",
+            "the platform is shutting down",
+            5,
+        ));
+    }
+    sqlx::query("SELECT 1 AS one")
+        .fetch_one(platform.db())
+        .await
+        .map_err(|error| {
+            tracing::error!(%error, "the database does not answer");
+            ApiError::unavailable("database_unavailable", "the database does not answer", 5)
+        })?;
+    Ok(Json(report(&platform)))
+}
+
+/// `GET /metrics`.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn metrics(State(platform): State<Platform>) -> Result<impl IntoResponse, ApiError> {
+    let sessions: i64 = sqlx::query("SELECT COUNT(*) AS total FROM sessions WHERE expires_at > $1")
+        .bind(platform.clock().now_ms())
+        .fetch_one(platform.db())
+        .await?
+        .try_get("total")?;
+    let text = platform
+        .metrics()
+        .render(&platform.fleet().totals(), to_u32(sessions));
+    let content_type = "text/plain; version=0.0.4; charset=utf-8";
+    Ok((StatusCode::OK, [(header::CONTENT_TYPE, content_type)], text))
+}
+
+fn report(platform: &Platform) -> Health {
+    let fleet = platform.fleet();
+    let totals = fleet.totals();
+    Health {
+        status: if fleet.is_stopping() {
+            "stopping"
+        } else {
+            "ok"
+        }
+        .to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        servers: totals.by_phase.iter().sum(),
+        players: totals.players,
+    }
+}

@@ -1,0 +1,142 @@
+//! `/internal/worlds/{id}/…`: what game servers ask and report. Each call
+//! carries the token of the one process that runs the world now.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{FromRequestParts, Path, State};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use frolic_protocol::fleet::{Heartbeat, HeartbeatReply, ServerReady, ServerStopped, WorldBoot};
+
+use crate::Platform;
+use crate::auth::bearer;
+use crate::error::ApiError;
+use crate::extract::ApiJson;
+use crate::fleet::Server;
+use crate::worlds;
+
+/// Characters of a reason that reach the log.
+const REASON_CHARS_MAX: usize = 200;
+
+/// A game server that proved which world it runs.
+pub struct Caller(Arc<Server>);
+
+impl FromRequestParts<Platform> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        platform: &Platform,
+    ) -> Result<Self, Self::Rejection> {
+        // One answer for unknown worlds and wrong tokens: nothing to probe.
+        // A process that was replaced ends itself when it sees this.
+        let refused = || {
+            ApiError::unauthorized(
+                "not_your_world",
+                "this token does not run this world (any more)",
+            )
+        };
+        let Path(world_id) = Path::<String>::from_request_parts(parts, platform)
+            .await
+            .map_err(|_| refused())?;
+        let token = bearer(&parts.headers)?;
+        platform
+            .fleet()
+            .server(&world_id)
+            .filter(|server| server.accepts_token(token))
+            .map(Caller)
+            .ok_or_else(refused)
+    }
+}
+
+/// `GET /internal/worlds/{id}`.
+///
+/// # Errors
+/// 404 when the world was deleted meanwhile.
+pub async fn boot(
+    State(platform): State<Platform>,
+    Caller(server): Caller,
+) -> Result<Json<WorldBoot>, ApiError> {
+    let world = worlds::find(platform.db(), &server.spec.world_id)
+        .await?
+        .ok_or_else(worlds::unknown_world)?;
+    Ok(Json(WorldBoot {
+        world_id: world.spec.world_id,
+        room_code: world.spec.room_code,
+        game_id: world.spec.game_id,
+        revision: world.spec.revision,
+        seed: world.seed,
+    }))
+}
+
+/// `GET /internal/worlds/{id}/package`.
+///
+/// # Errors
+/// 404 when the package is gone.
+pub async fn package(
+    State(platform): State<Platform>,
+    Caller(server): Caller,
+) -> Result<Response, ApiError> {
+    let archive = platform
+        .blobs()
+        .get(&server.spec.revision)
+        .await?
+        .ok_or_else(|| ApiError::not_found("package_not_found", "the world's package is gone"))?;
+    Ok(([(header::CONTENT_TYPE, "application/zip")], archive).into_response())
+}
+
+/// `POST /internal/worlds/{id}/ready`.
+///
+/// # Errors
+/// 409 when nobody waits for this server any more.
+pub async fn ready(
+    Caller(server): Caller,
+    ApiJson(ready): ApiJson<ServerReady>,
+) -> Result<StatusCode, ApiError> {
+    if server.ready(ready) {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "not_expected",
+            "this world is not waiting for a game server; stop",
+        ))
+    }
+}
+
+/// `POST /internal/worlds/{id}/heartbeat`.
+///
+/// # Errors
+/// Only those of the caller's identity and body.
+pub async fn heartbeat(
+    State(platform): State<Platform>,
+    Caller(server): Caller,
+    ApiJson(beat): ApiJson<Heartbeat>,
+) -> Result<Json<HeartbeatReply>, ApiError> {
+    let players_before = server.players();
+    let action = server.heartbeat(&beat);
+    if beat.players != players_before {
+        let now = platform.clock().now_ms();
+        let world_id = &server.spec.world_id;
+        worlds::set_player_count(platform.db(), world_id, beat.players, Some(now)).await?;
+    }
+    Ok(Json(HeartbeatReply { action }))
+}
+
+/// `POST /internal/worlds/{id}/stopped`.
+pub async fn stopped(
+    State(platform): State<Platform>,
+    Caller(server): Caller,
+    ApiJson(stopped): ApiJson<ServerStopped>,
+) -> StatusCode {
+    let reason: String = stopped.reason.chars().take(REASON_CHARS_MAX).collect();
+    tracing::info!(
+        world = server.spec.world_id,
+        reason,
+        "game server stops by itself"
+    );
+    platform.fleet().stop(&server.spec.world_id);
+    StatusCode::NO_CONTENT
+}

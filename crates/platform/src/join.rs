@@ -1,0 +1,178 @@
+//! Joining (PLAT-4): from an id, a game, a room code or nothing to a place in
+//! a running world and a ticket for it.
+
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use frolic_protocol::ticket::{self, TICKET_LIFETIME_S, TicketClaims};
+
+use crate::Platform;
+use crate::api::{JoinRequest, JoinResponse};
+use crate::auth::Session;
+use crate::error::ApiError;
+use crate::extract::OptionalJson;
+use crate::fleet::{Placement, WorldSpec};
+use crate::games::{self, GameRow};
+use crate::{address, ids, worlds};
+
+/// What a client asked for.
+enum Target {
+    World(String),
+    Room(String),
+    Game(String),
+    NewWorld,
+}
+
+/// `POST /join`.
+///
+/// # Errors
+/// 400 for more than one target, 404 for an unknown one, 409 for a full
+/// world, 503 with `Retry-After` when its server cannot run now.
+pub async fn join(
+    State(platform): State<Platform>,
+    session: Session,
+    headers: HeaderMap,
+    OptionalJson(request): OptionalJson<JoinRequest>,
+) -> Result<Json<JoinResponse>, ApiError> {
+    let started = Instant::now();
+    let result = place(&platform, &session, request).await;
+    platform
+        .metrics()
+        .join_finished(started.elapsed(), result.is_ok());
+    let placement = result?;
+    games::count_play(platform.db(), &placement.spec.game_id).await?;
+    Ok(Json(admit(&platform, session, &headers, placement)))
+}
+
+async fn place(
+    platform: &Platform,
+    session: &Session,
+    request: JoinRequest,
+) -> Result<Placement, ApiError> {
+    let spec = match Target::of(request)? {
+        Target::World(id) => worlds::find(platform.db(), &id)
+            .await?
+            .map(|world| world.spec)
+            .ok_or_else(worlds::unknown_world)?,
+        Target::Room(code) => worlds::find_by_room_code(platform.db(), &code)
+            .await?
+            .map(|world| world.spec)
+            .ok_or_else(|| {
+                ApiError::not_found(
+                    "room_not_found",
+                    "there is no room with this code (any more)",
+                )
+            })?,
+        Target::Game(id) => {
+            let game = games::find(platform.db(), &id)
+                .await?
+                .filter(|game| game.open_to(&session.user_id))
+                .ok_or_else(games::unknown_game)?;
+            world_of_game(platform, &game, session).await?
+        }
+        Target::NewWorld => {
+            let game = default_game(platform).await?;
+            open_new_world(platform, &game, session).await?
+        }
+    };
+    // Keeps the row from being swept while its server starts.
+    worlds::touch(platform.db(), &spec.world_id, platform.clock().now_ms()).await?;
+    Ok(platform.fleet().join(&spec, &session.user_id).await?)
+}
+
+/// The fullest running world with room, else a new one. One join at a time
+/// per game decides, so that a crowd arriving at once fills one world and
+/// does not open one each.
+async fn world_of_game(
+    platform: &Platform,
+    game: &GameRow,
+    session: &Session,
+) -> Result<WorldSpec, ApiError> {
+    let find = || {
+        platform
+            .fleet()
+            .reserve_in_game(&game.game_id, &game.revision, &session.user_id)
+    };
+    if let Some(spec) = find() {
+        return Ok(spec);
+    }
+    let turn = platform.game_turn(&game.game_id);
+    let _turn = turn.lock().await;
+    match find() {
+        Some(spec) => Ok(spec),
+        None => open_new_world(platform, game, session).await,
+    }
+}
+
+async fn open_new_world(
+    platform: &Platform,
+    game: &GameRow,
+    session: &Session,
+) -> Result<WorldSpec, ApiError> {
+    let db = platform.db();
+    let spec = worlds::create(db, game, &session.user_id, platform.clock().now_ms()).await?;
+    if let Err(error) = platform.fleet().open(&spec, &session.user_id) {
+        worlds::delete(db, &spec.world_id).await?;
+        return Err(error.into());
+    }
+    Ok(spec)
+}
+
+async fn default_game(platform: &Platform) -> Result<GameRow, ApiError> {
+    let game = match platform.default_game() {
+        Some(id) => games::find(platform.db(), &id).await?,
+        None => None,
+    };
+    game.ok_or_else(|| {
+        ApiError::not_found(
+            "no_default_game",
+            "this platform has no default game; join with a game_id from /api/games",
+        )
+    })
+}
+
+fn admit(
+    platform: &Platform,
+    session: Session,
+    headers: &HeaderMap,
+    placement: Placement,
+) -> JoinResponse {
+    let spec = placement.spec;
+    let claims = TicketClaims {
+        world_id: spec.world_id.clone(),
+        player_id: session.user_id.clone(),
+        name: session.username,
+        nonce: hex::encode(ids::random_bytes::<16>()),
+        expires_at: platform.clock().now_s() + TICKET_LIFETIME_S,
+    };
+    let key = ticket::world_key(&platform.settings().secret_key, &spec.world_id);
+    let reach = address::reach(headers, platform.fleet().host(), platform.port());
+    let transports = address::transports(&reach, &placement.endpoints, &spec.room_code);
+    JoinResponse {
+        server_address: transports.websocket.url.clone(),
+        session_token: session.token,
+        client_id: session.user_id,
+        world_id: spec.world_id,
+        game_id: spec.game_id,
+        room_code: spec.room_code,
+        ticket: ticket::sign(&key, &claims),
+        transports,
+    }
+}
+
+impl Target {
+    fn of(request: JoinRequest) -> Result<Self, ApiError> {
+        match (request.world_id, request.game_id, request.room_code) {
+            (None, None, None) => Ok(Target::NewWorld),
+            (Some(id), None, None) => Ok(Target::World(id)),
+            (None, Some(id), None) => Ok(Target::Game(id)),
+            (None, None, Some(code)) => Ok(Target::Room(code)),
+            _ => Err(ApiError::bad_request(
+                "too_many_targets",
+                "give only one of world_id, game_id and room_code",
+            )),
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Bounds on strangers: how often, how long, how much, and the headers that
+//! keep a browser safe from what others uploaded.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tokio::time::Instant;
+
+use crate::Platform;
+use crate::error::ApiError;
+use crate::settings::LimitSettings;
+
+/// Addresses that are remembered at once.
+const ADDRESSES_MAX: usize = 50_000;
+/// Programs on this machine (bots, tests, benchmarks) may do this much more.
+const LOCAL_FACTOR: f64 = 20.0;
+
+/// The site may run its own scripts and wasm, and talk to game servers
+/// wherever they are. Nothing else. Styles may be inline because components
+/// set them on elements; they can do no harm there.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; \
+    style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; media-src 'self' blob:; \
+    font-src 'self' data:; connect-src 'self' ws: wss: https:; worker-src 'self' blob:; \
+    object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'";
+
+/// Token buckets per address.
+pub struct RateLimiter {
+    burst: f64,
+    per_s: f64,
+    buckets: Mutex<HashMap<IpAddr, Bucket>>,
+}
+
+struct Bucket {
+    tokens: f64,
+    at: Instant,
+}
+
+impl RateLimiter {
+    /// Limits of `settings`.
+    pub fn new(settings: &LimitSettings) -> Self {
+        Self {
+            burst: f64::from(settings.rate_burst.max(1)),
+            per_s: settings.rate_per_s.max(0.001),
+            buckets: Mutex::default(),
+        }
+    }
+
+    /// Takes one token of `address`, or says how long to wait for one.
+    ///
+    /// # Errors
+    /// The time until the next token.
+    pub fn take(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
+        let factor = if address.is_loopback() {
+            LOCAL_FACTOR
+        } else {
+            1.0
+        };
+        let (burst, per_s) = (self.burst * factor, self.per_s * factor);
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if buckets.len() >= ADDRESSES_MAX {
+            // Full buckets say nothing; when all are busy, forget everything
+            // rather than refuse everybody or grow.
+            let refill_s = self.burst / self.per_s;
+            buckets.retain(|_, b| now.duration_since(b.at).as_secs_f64() < refill_s);
+            if buckets.len() >= ADDRESSES_MAX {
+                buckets.clear();
+            }
+        }
+        let bucket = buckets.entry(network_of(address)).or_insert(Bucket {
+            tokens: burst,
+            at: now,
+        });
+        let refill = now.duration_since(bucket.at).as_secs_f64() * per_s;
+        bucket.tokens = (bucket.tokens + refill).min(burst);
+        bucket.at = now;
+        if bucket.tokens >= 1.0 {
+            bucket.tokens -= 1.0;
+            Ok(())
+        } else {
+            Err(Duration::from_secs_f64((1.0 - bucket.tokens) / per_s))
+        }
+    }
+}
+
+/// One household has a whole /64 of IPv6: it counts as one.
+fn network_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(v6) => {
+            let [a, b, c, d, ..] = v6.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        v4 => v4,
+    }
+}
+
+/// Who is asking. A proxy on this machine is believed about its last hop;
+/// anybody else could write anything there.
+fn client_address(peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    let forwarded = || {
+        let last = headers.get_all("x-forwarded-for").iter().next_back()?;
+        last.to_str().ok()?.rsplit(',').next()?.trim().parse().ok()
+    };
+    let peer = peer.to_canonical();
+    if peer.is_loopback() {
+        forwarded().unwrap_or(peer)
+    } else {
+        peer
+    }
+}
+
+/// Middleware of logins and joins.
+///
+/// # Errors
+/// 429 with `Retry-After`.
+pub async fn limit_rate(
+    State(platform): State<Platform>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    if let Some(ConnectInfo(peer)) = peer {
+        let address = client_address(peer.ip(), request.headers());
+        if let Err(wait) = platform.rates().take(address, Instant::now()) {
+            platform.metrics().rate_limited.add(1);
+            return Err(ApiError::rate_limited(wait.as_secs() + 1));
+        }
+    }
+    Ok(next.run(request).await)
+}
+
+/// Middleware that ends requests that take too long, slow bodies included.
+///
+/// # Errors
+/// 408.
+pub async fn limit_time(
+    State(limit): State<Duration>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    tokio::time::timeout(limit, next.run(request))
+        .await
+        .map_err(|_| {
+            ApiError::new(
+                StatusCode::REQUEST_TIMEOUT,
+                "timeout",
+                "the request took too long; try again",
+            )
+        })
+}
+
+/// Middleware around everything: security headers and counting.
+pub async fn finish(State(platform): State<Platform>, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    // axum's own refusals have no body of ours.
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        let allow = response.headers().get(header::ALLOW).cloned();
+        response = ApiError::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            "this address does not take this method",
+        )
+        .into_response();
+        if let Some(allow) = allow {
+            response.headers_mut().insert(header::ALLOW, allow);
+        }
+    }
+    platform.metrics().response_sent(response.status());
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "same-origin"),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        ),
+        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+    ] {
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limiter() -> RateLimiter {
+        RateLimiter::new(&LimitSettings {
+            rate_burst: 2,
+            rate_per_s: 1.0,
+            ..LimitSettings::default()
+        })
+    }
+
+    #[test]
+    fn a_bucket_empties_and_refills() {
+        let (limiter, now) = (limiter(), Instant::now());
+        let address = IpAddr::from([10, 0, 0, 1]);
+        assert!(limiter.take(address, now).is_ok());
+        assert!(limiter.take(address, now).is_ok());
+        assert_eq!(limiter.take(address, now), Err(Duration::from_secs(1)));
+        assert!(limiter.take(IpAddr::from([10, 0, 0, 2]), now).is_ok());
+        assert!(limiter.take(address, now + Duration::from_secs(1)).is_ok());
+    }
+
+    #[test]
+    fn a_network_counts_as_one_and_this_machine_as_many() {
+        let (limiter, now) = (limiter(), Instant::now());
+        let taken =
+            |addresses: [&str; 3]| addresses.map(|a| limiter.take(a.parse().unwrap(), now).is_ok());
+        assert_eq!(
+            taken(["fd00::1", "fd00::2", "fd00::3"]),
+            [true, true, false]
+        );
+        let local = IpAddr::from([127, 0, 0, 1]);
+        let count = (0..100)
+            .filter(|_| limiter.take(local, now).is_ok())
+            .count();
+        assert_eq!(count, 40);
+    }
+
+    #[test]
+    fn only_a_local_proxy_is_believed() {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-forwarded-for", "1.1.1.1, 2.2.2.2".parse().unwrap());
+        let (proxy, stranger) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([9, 9, 9, 9]));
+        assert_eq!(client_address(proxy, &headers), IpAddr::from([2, 2, 2, 2]));
+        assert_eq!(client_address(stranger, &headers), stranger);
+        assert_eq!(client_address(proxy, &HeaderMap::new()), proxy);
+    }
+}

@@ -1,0 +1,189 @@
+//! Counters for `/metrics`, without a registry: each figure is a field.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+
+use crate::fleet::FleetTotals;
+
+/// Upper bounds of the join histogram, in seconds.
+const JOIN_BUCKETS_S: [f64; 8] = [0.025, 0.05, 0.1, 0.3, 1.0, 2.0, 5.0, 20.0];
+const PHASES: [&str; 4] = ["starting", "ready", "stopping", "backing_off"];
+
+/// A figure that only grows.
+#[derive(Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds `n`.
+    pub fn add(&self, n: u64) {
+        self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// The figure now.
+    pub fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// All counters of the control plane.
+#[derive(Default)]
+pub struct Metrics {
+    /// Guests that logged in.
+    pub logins: Counter,
+    /// Requests that were told to slow down.
+    pub rate_limited: Counter,
+    joins_failed: Counter,
+    join_buckets: [Counter; JOIN_BUCKETS_S.len()],
+    join_count: Counter,
+    join_us: Counter,
+    /// Responses by the first digit of their status.
+    responses: [Counter; 6],
+}
+
+impl Metrics {
+    /// Counts one join and how long it took.
+    pub fn join_finished(&self, took: Duration, placed: bool) {
+        if !placed {
+            self.joins_failed.add(1);
+            return;
+        }
+        self.join_count.add(1);
+        self.join_us
+            .add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+        for (bucket, limit) in self.join_buckets.iter().zip(JOIN_BUCKETS_S) {
+            if took.as_secs_f64() <= limit {
+                bucket.add(1);
+            }
+        }
+    }
+
+    /// Counts one response.
+    pub fn response_sent(&self, status: StatusCode) {
+        if let Some(counter) = self.responses.get(usize::from(status.as_u16() / 100)) {
+            counter.add(1);
+        }
+    }
+
+    /// Everything in the Prometheus text format.
+    pub fn render(&self, fleet: &FleetTotals, sessions: u32) -> String {
+        let mut text = String::with_capacity(4096);
+        gauge(&mut text, "frolic_sessions", "Valid logins", sessions);
+        gauge(
+            &mut text,
+            "frolic_players",
+            "Players in all worlds",
+            fleet.players,
+        );
+        head(
+            &mut text,
+            "frolic_servers",
+            "gauge",
+            "Game servers by phase",
+        );
+        for (phase, count) in PHASES.iter().zip(fleet.by_phase) {
+            let _ = writeln!(text, "frolic_servers{{phase=\"{phase}\"}} {count}");
+        }
+        for (name, help, value) in [
+            ("frolic_server_starts_total", "Worlds started", fleet.starts),
+            (
+                "frolic_server_crashes_total",
+                "Game servers that crashed",
+                fleet.crashes,
+            ),
+            (
+                "frolic_script_errors_total",
+                "Errors raised by scripts",
+                fleet.script_errors,
+            ),
+            (
+                "frolic_logins_total",
+                "Guests that logged in",
+                self.logins.value(),
+            ),
+            (
+                "frolic_joins_failed_total",
+                "Joins that found no place",
+                self.joins_failed.value(),
+            ),
+            (
+                "frolic_rate_limited_total",
+                "Requests told to slow down",
+                self.rate_limited.value(),
+            ),
+        ] {
+            head(&mut text, name, "counter", help);
+            let _ = writeln!(text, "{name} {value}");
+        }
+        head(
+            &mut text,
+            "frolic_http_responses_total",
+            "counter",
+            "Responses by class",
+        );
+        for (class, counter) in self.responses.iter().enumerate().skip(1) {
+            let _ = writeln!(
+                text,
+                "frolic_http_responses_total{{class=\"{class}xx\"}} {}",
+                counter.value()
+            );
+        }
+        self.render_joins(&mut text);
+        text
+    }
+
+    fn render_joins(&self, text: &mut String) {
+        let name = "frolic_join_seconds";
+        head(
+            text,
+            name,
+            "histogram",
+            "From a join to a place in a running world",
+        );
+        for (bucket, limit) in self.join_buckets.iter().zip(JOIN_BUCKETS_S) {
+            let _ = writeln!(text, "{name}_bucket{{le=\"{limit}\"}} {}", bucket.value());
+        }
+        let count = self.join_count.value();
+        let _ = writeln!(text, "{name}_bucket{{le=\"+Inf\"}} {count}");
+        let seconds = Duration::from_micros(self.join_us.value()).as_secs_f64();
+        let _ = writeln!(text, "{name}_sum {seconds}");
+        let _ = writeln!(text, "{name}_count {count}");
+    }
+}
+
+fn head(text: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+fn gauge(text: &mut String, name: &str, help: &str, value: u32) {
+    head(text, name, "gauge", help);
+    let _ = writeln!(text, "{name} {value}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_appear_in_the_text() {
+        let metrics = Metrics::default();
+        metrics.logins.add(2);
+        metrics.join_finished(Duration::from_millis(80), true);
+        metrics.join_finished(Duration::from_millis(80), false);
+        metrics.response_sent(StatusCode::NOT_FOUND);
+        let text = metrics.render(&FleetTotals::default(), 7);
+        for line in [
+            "frolic_sessions 7",
+            "frolic_logins_total 2",
+            "frolic_joins_failed_total 1",
+            "frolic_join_seconds_bucket{le=\"0.05\"} 0",
+            "frolic_join_seconds_bucket{le=\"0.1\"} 1",
+            "frolic_join_seconds_count 1",
+            "frolic_http_responses_total{class=\"4xx\"} 1",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+        }
+    }
+}

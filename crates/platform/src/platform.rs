@@ -1,0 +1,231 @@
+//! [`Platform`]: the state that every handler shares, and how it is opened.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use sqlx::AnyPool;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::address;
+use crate::api::PublishResponse;
+use crate::blobs::BlobStore;
+use crate::clock::Clock;
+use crate::db::{self, OpenDatabaseError};
+use crate::error::ApiError;
+use crate::fleet::{Fleet, Launcher};
+use crate::limits::RateLimiter;
+use crate::metrics::Metrics;
+use crate::publish::{self, PublishError};
+use crate::settings::Settings;
+use crate::site::{Site, SiteFiles};
+
+/// Who the sample games are by.
+const HOUSE_CREATOR: &str = "Frolic";
+/// Packages that are unpacked and checked at once.
+const UPLOADS_AT_ONCE: usize = 2;
+
+/// The control plane. Cheap to clone.
+#[derive(Clone)]
+pub struct Platform(Arc<Inner>);
+
+struct Inner {
+    settings: Settings,
+    clock: Clock,
+    db: AnyPool,
+    blobs: BlobStore,
+    fleet: Fleet,
+    site: Site,
+    metrics: Metrics,
+    rates: RateLimiter,
+    port: u16,
+    house_id: String,
+    default_game: Mutex<Option<String>>,
+    game_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    upload_turns: Arc<Semaphore>,
+    sockets: Arc<Semaphore>,
+}
+
+/// What a platform is given by whoever runs it.
+pub struct Parts {
+    /// Starts game servers.
+    pub launcher: Box<dyn Launcher>,
+    /// The site's files.
+    pub site: Box<dyn SiteFiles>,
+    /// The time of day.
+    pub clock: Clock,
+    /// Where the platform listens, once that is known.
+    pub listens_on: SocketAddr,
+}
+
+/// Why a platform could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The data folder cannot be used.
+    #[error("could not use the data folder {}: {source}", folder.display())]
+    DataFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The database cannot be used.
+    #[error(transparent)]
+    Database(#[from] OpenDatabaseError),
+    /// The database refused a first query.
+    #[error("the database refused a query: {0}")]
+    Query(#[from] sqlx::Error),
+}
+
+impl OpenError {
+    fn folder(folder: &Path, source: std::io::Error) -> Self {
+        OpenError::DataFolder {
+            folder: folder.to_owned(),
+            source,
+        }
+    }
+}
+
+impl Platform {
+    /// Opens data and database, bringing the schema up to date.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub async fn open(settings: Settings, parts: Parts) -> Result<Self, OpenError> {
+        let data_dir = &settings.data_dir;
+        let blob_dir = settings
+            .blob_dir
+            .clone()
+            .unwrap_or_else(|| data_dir.join("blobs"));
+        tokio::fs::create_dir_all(data_dir)
+            .await
+            .map_err(|source| OpenError::folder(data_dir, source))?;
+        let blobs = BlobStore::open(blob_dir.clone())
+            .await
+            .map_err(|source| OpenError::folder(&blob_dir, source))?;
+        let url = settings
+            .database_url
+            .clone()
+            .unwrap_or_else(|| db::default_url(&settings.data_dir));
+        let db = db::open(&url).await?;
+        let house_id =
+            publish::ensure_house_account(&db, HOUSE_CREATOR, parts.clock.now_ms()).await?;
+        // Whoever was in a world when the last run ended is not any more.
+        sqlx::query("UPDATE worlds SET player_count = 0 WHERE player_count <> 0")
+            .execute(&db)
+            .await?;
+        let port = parts.listens_on.port();
+        let internal = SocketAddr::new(address::local_ip(parts.listens_on.ip()), port);
+        let fleet = Fleet::new(
+            parts.launcher,
+            settings.fleet.clone(),
+            format!("http://{internal}"),
+            parts.listens_on.ip(),
+            settings.secret_key.clone(),
+            db.clone(),
+        );
+        Ok(Self(Arc::new(Inner {
+            rates: RateLimiter::new(&settings.limits),
+            sockets: Arc::new(Semaphore::new(settings.limits.proxied_sockets_max)),
+            upload_turns: Arc::new(Semaphore::new(UPLOADS_AT_ONCE)),
+            default_game: Mutex::new(settings.default_game.clone()),
+            game_turns: Mutex::default(),
+            site: Site::new(parts.site),
+            metrics: Metrics::default(),
+            clock: parts.clock,
+            settings,
+            db,
+            blobs,
+            fleet,
+            port,
+            house_id,
+        })))
+    }
+
+    /// Publishes a sample game, unless this very package is there already. The
+    /// first one becomes the default game where none is set.
+    ///
+    /// # Errors
+    /// [`PublishError`].
+    pub async fn publish_sample(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
+        let published = publish::publish_package(self, archive, &self.0.house_id).await?;
+        let mut default_game = self
+            .0
+            .default_game
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        default_game.get_or_insert_with(|| published.game_id.clone());
+        Ok(published)
+    }
+
+    /// The fleet of game servers.
+    pub fn fleet(&self) -> &Fleet {
+        &self.0.fleet
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    pub(crate) fn db(&self) -> &AnyPool {
+        &self.0.db
+    }
+
+    pub(crate) fn blobs(&self) -> &BlobStore {
+        &self.0.blobs
+    }
+
+    pub(crate) fn site(&self) -> &Site {
+        &self.0.site
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn rates(&self) -> &RateLimiter {
+        &self.0.rates
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.0.port
+    }
+
+    pub(crate) fn default_game(&self) -> Option<String> {
+        self.0
+            .default_game
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// The lock under which worlds of one game are opened. Games exist before
+    /// they get one, so there are never more locks than games.
+    pub(crate) fn game_turn(&self, game_id: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut turns = self
+            .0
+            .game_turns
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        turns.entry(game_id.to_owned()).or_default().clone()
+    }
+
+    pub(crate) async fn upload_turn(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        self.0
+            .upload_turns
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(|_| ApiError::unavailable("shutting_down", "the platform is shutting down", 5))
+    }
+
+    pub(crate) fn socket_permit(&self) -> Option<OwnedSemaphorePermit> {
+        self.0.sockets.clone().try_acquire_owned().ok()
+    }
+}

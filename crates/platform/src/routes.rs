@@ -1,0 +1,57 @@
+//! The map of the REST interface: every address, its handler and its bounds.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::{delete, get, post};
+
+use crate::limits::{finish, limit_rate, limit_time};
+use crate::{Platform, admin, auth, games, health, internal, join, publish, rooms, site, worlds};
+
+/// A slow line may take this long for a large package.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// Everything the control plane answers.
+pub fn router(platform: Platform) -> Router {
+    let limits = platform.settings().limits.clone();
+    let rated = from_fn_with_state(platform.clone(), limit_rate);
+    let ordinary = Router::new()
+        .route("/login", post(auth::login).layer(rated.clone()))
+        .route("/join", post(join::join).layer(rated.clone()))
+        .route("/worlds", get(worlds::list))
+        .route("/world/{id}", get(worlds::show))
+        .route("/api/games", get(games::list))
+        .route("/api/games/{id}", get(games::show))
+        .route("/api/games/{id}/files", get(games::files))
+        .route("/api/games/{id}/thumbnail", get(games::thumbnail))
+        .route("/cdn/{sha256}", get(games::cdn))
+        .route("/api/rooms/{code}/ws", get(rooms::proxy))
+        .route("/internal/worlds/{id}", get(internal::boot))
+        .route("/internal/worlds/{id}/package", get(internal::package))
+        .route("/internal/worlds/{id}/ready", post(internal::ready))
+        .route("/internal/worlds/{id}/heartbeat", post(internal::heartbeat))
+        .route("/internal/worlds/{id}/stopped", post(internal::stopped))
+        .route("/admin/servers", get(admin::servers))
+        .route("/admin/servers/{id}", delete(admin::stop_server))
+        .route("/admin/sessions", get(admin::sessions))
+        .route("/admin/cleanup", post(admin::clean_up))
+        .route("/health", get(health::health))
+        .route("/healthz", get(health::health))
+        .route("/api/health", get(health::health))
+        .route("/readyz", get(health::ready))
+        .route("/metrics", get(health::metrics))
+        .layer(DefaultBodyLimit::max(limits.body_bytes_max))
+        .layer(from_fn_with_state(limits.request_timeout, limit_time));
+    let uploads = Router::new()
+        .route("/api/games", post(publish::upload).layer(rated))
+        .layer(DefaultBodyLimit::max(limits.package_bytes_max))
+        .layer(from_fn_with_state(UPLOAD_TIMEOUT, limit_time));
+    ordinary
+        .merge(uploads)
+        .fallback(site::serve)
+        .layer(from_fn_with_state(platform.clone(), finish))
+        .layer(from_fn(crate::trace::trace))
+        .with_state(platform)
+}

@@ -1,0 +1,129 @@
+//! What an operator can set, with the numbers the specification gives.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Settings of a control plane. Start from [`Settings::new`].
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Address to listen on; game servers listen on the same one.
+    pub host: IpAddr,
+    /// Port to listen on; 0 picks a free one.
+    pub port: u16,
+    /// Folder of everything that is kept.
+    pub data_dir: PathBuf,
+    /// Where the tables are; SQLite in `data_dir` when absent.
+    pub database_url: Option<String>,
+    /// Folder of the blobs; inside `data_dir` when absent.
+    pub blob_dir: Option<PathBuf>,
+    /// Signs tickets. Never a known default: the caller makes one.
+    pub secret_key: Vec<u8>,
+    /// Opens `/admin`; without it those endpoints are closed.
+    pub admin_token: Option<String>,
+    /// The game that a join without any id opens.
+    pub default_game: Option<String>,
+    /// How long a login lasts (PLAT-1).
+    pub session_lifetime: Duration,
+    /// How long a world that is not persistent is kept asleep.
+    pub world_keep: Duration,
+    /// Life cycle of game servers.
+    pub fleet: FleetSettings,
+    /// Bounds on what clients may ask.
+    pub limits: LimitSettings,
+}
+
+/// How game servers are started, watched and stopped (PLAT-6).
+#[derive(Clone, Debug)]
+pub struct FleetSettings {
+    /// From launch to `ready`, before the process counts as failed.
+    pub start_timeout: Duration,
+    /// Silence after which a server that was ready counts as hung.
+    pub heartbeat_timeout: Duration,
+    /// From being asked to stop until the process is killed.
+    pub stop_grace: Duration,
+    /// Wait before the first restart after a crash; doubles each time.
+    pub backoff_first: Duration,
+    /// Longest wait between restarts.
+    pub backoff_max: Duration,
+    /// A server that ran this long starts a new count of crashes.
+    pub steady_after: Duration,
+    /// Crashes in a row after which the world is given up until asked for again.
+    pub crashes_max: u32,
+    /// How long a join holds a place for a client that has not connected yet.
+    pub reservation: Duration,
+    /// Game servers that run at once.
+    pub servers_max: usize,
+}
+
+/// Bounds on requests (SEC-4).
+#[derive(Clone, Debug)]
+pub struct LimitSettings {
+    /// Largest JSON body.
+    pub body_bytes_max: usize,
+    /// Largest `.game` upload.
+    pub package_bytes_max: usize,
+    /// Longest handling of one request; also how long a body may trickle in.
+    pub request_timeout: Duration,
+    /// Longest wait for the head of a request.
+    pub header_timeout: Duration,
+    /// Connections at once.
+    pub connections_max: usize,
+    /// WebSockets proxied at once through `/api/rooms`.
+    pub proxied_sockets_max: usize,
+    /// Logins and joins one address may make in a burst.
+    pub rate_burst: u32,
+    /// Logins and joins one address gets back per second.
+    pub rate_per_s: f64,
+}
+
+impl Settings {
+    /// Defaults of the specification, for `data_dir` and `secret_key`.
+    pub fn new(data_dir: PathBuf, secret_key: Vec<u8>) -> Self {
+        Self {
+            host: IpAddr::from([127, 0, 0, 1]),
+            port: 5000,
+            data_dir,
+            database_url: None,
+            blob_dir: None,
+            secret_key,
+            admin_token: None,
+            default_game: None,
+            session_lifetime: Duration::from_secs(4 * 60 * 60),
+            world_keep: Duration::from_secs(60 * 60),
+            fleet: FleetSettings::default(),
+            limits: LimitSettings::default(),
+        }
+    }
+}
+
+impl Default for FleetSettings {
+    fn default() -> Self {
+        Self {
+            start_timeout: Duration::from_secs(20),
+            heartbeat_timeout: Duration::from_secs(15),
+            stop_grace: Duration::from_secs(8),
+            backoff_first: Duration::from_millis(500),
+            backoff_max: Duration::from_secs(30),
+            steady_after: Duration::from_secs(60),
+            crashes_max: 6,
+            reservation: Duration::from_secs(frolic_protocol::ticket::TICKET_LIFETIME_S),
+            servers_max: 200,
+        }
+    }
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        Self {
+            body_bytes_max: 64 * 1024,
+            package_bytes_max: 100 * 1024 * 1024,
+            request_timeout: Duration::from_secs(30),
+            header_timeout: Duration::from_secs(10),
+            connections_max: 12_000,
+            proxied_sockets_max: 2_000,
+            rate_burst: 60,
+            rate_per_s: 2.0,
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Worlds as rows: made, found, listed. Whether one runs is the fleet's
+//! knowledge.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use sqlx::any::AnyRow;
+use sqlx::{AnyPool, Row};
+
+use crate::Platform;
+use crate::api::{WorldInfo, WorldList};
+use crate::clock::rfc3339;
+use crate::db::to_u32;
+use crate::error::ApiError;
+use crate::fleet::WorldSpec;
+use crate::games::GameRow;
+use crate::ids;
+
+/// Worlds that `GET /worlds` shows.
+const LIST_MAX: i64 = 200;
+/// Six characters of 29 collide once in half a billion worlds; three tries
+/// never all do.
+const ROOM_CODE_TRIES: usize = 3;
+const COLUMNS: &str = "world_id, room_code, name, description, game_id, revision, seed, max_players, \
+     idle_stop_s, persistent, player_count, created_at, updated_at";
+
+/// A row of `worlds`.
+#[derive(Clone, Debug)]
+pub struct WorldRow {
+    /// What the fleet needs of it.
+    pub spec: WorldSpec,
+    /// Seed of everything random in it.
+    pub seed: u64,
+    name: String,
+    description: String,
+    persistent: bool,
+    player_count: u32,
+    created_at: i64,
+    updated_at: i64,
+}
+
+/// Makes a world of the newest version of `game`.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn create(
+    db: &AnyPool,
+    game: &GameRow,
+    created_by: &str,
+    now_ms: i64,
+) -> Result<WorldSpec, sqlx::Error> {
+    let world_id = ids::new_id("world");
+    let seed = i64::from_le_bytes(ids::random_bytes());
+    for _ in 0..ROOM_CODE_TRIES {
+        let room_code = ids::new_room_code();
+        let inserted = sqlx::query(
+            "INSERT INTO worlds (world_id, room_code, name, description, game_id, revision, seed,
+               max_players, idle_stop_s, persistent, created_by, player_count, created_at, updated_at)
+             VALUES ($1, $2, $3, '', $4, $5, $6, $7, $8, $9, $10, 0, $11, $11)
+             ON CONFLICT (room_code) DO NOTHING",
+        )
+        .bind(&world_id)
+        .bind(&room_code)
+        .bind(&game.name)
+        .bind(&game.game_id)
+        .bind(&game.revision)
+        .bind(seed)
+        .bind(i64::from(game.max_players))
+        .bind(i64::from(game.idle_stop_s))
+        .bind(i64::from(game.persistent))
+        .bind(created_by)
+        .bind(now_ms)
+        .execute(db)
+        .await?;
+        if inserted.rows_affected() == 1 {
+            return Ok(WorldSpec {
+                world_id,
+                game_id: game.game_id.clone(),
+                revision: game.revision.clone(),
+                room_code,
+                max_players: game.max_players,
+                idle_stop: Duration::from_secs(u64::from(game.idle_stop_s)),
+            });
+        }
+    }
+    Err(sqlx::Error::Protocol(
+        "no free room code was found".to_owned(),
+    ))
+}
+
+/// The world with this id.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn find(db: &AnyPool, world_id: &str) -> Result<Option<WorldRow>, sqlx::Error> {
+    find_by(db, "world_id", world_id).await
+}
+
+/// The world behind a room code, in any spelling.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn find_by_room_code(db: &AnyPool, typed: &str) -> Result<Option<WorldRow>, sqlx::Error> {
+    match ids::canonical_room_code(typed) {
+        Some(code) => find_by(db, "room_code", &code).await,
+        None => Ok(None),
+    }
+}
+
+/// `column` is one of ours, never a client's.
+async fn find_by(
+    db: &AnyPool,
+    column: &'static str,
+    value: &str,
+) -> Result<Option<WorldRow>, sqlx::Error> {
+    let query = format!("SELECT {COLUMNS} FROM worlds WHERE {column} = $1");
+    sqlx::query(sqlx::AssertSqlSafe(query))
+        .bind(value)
+        .fetch_optional(db)
+        .await?
+        .map(|row| WorldRow::read(&row))
+        .transpose()
+}
+
+/// Notes how many players are in a world, for listings.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn set_player_count(
+    db: &AnyPool,
+    world_id: &str,
+    players: u32,
+    now_ms: Option<i64>,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE worlds SET player_count = $1, updated_at = COALESCE($2, updated_at) WHERE world_id = $3",
+    )
+    .bind(i64::from(players))
+    .bind(now_ms)
+    .bind(world_id)
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Marks a world as wanted, so that a sweep leaves it alone.
+///
+/// # Errors
+/// 404 when a sweep was faster.
+pub async fn touch(db: &AnyPool, world_id: &str, now_ms: i64) -> Result<(), ApiError> {
+    let touched = sqlx::query("UPDATE worlds SET updated_at = $1 WHERE world_id = $2")
+        .bind(now_ms)
+        .bind(world_id)
+        .execute(db)
+        .await?;
+    if touched.rows_affected() == 0 {
+        return Err(unknown_world());
+    }
+    Ok(())
+}
+
+/// Removes a world.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn delete(db: &AnyPool, world_id: &str) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM worlds WHERE world_id = $1")
+        .bind(world_id)
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+/// Removes a world that nobody wanted since `before`; returns how many went.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn delete_untouched(
+    db: &AnyPool,
+    world_id: &str,
+    before: i64,
+) -> Result<u32, sqlx::Error> {
+    let deleted = sqlx::query("DELETE FROM worlds WHERE world_id = $1 AND updated_at < $2")
+        .bind(world_id)
+        .bind(before)
+        .execute(db)
+        .await?;
+    Ok(u32::try_from(deleted.rows_affected()).unwrap_or(u32::MAX))
+}
+
+/// `GET /worlds`: the fullest first. Instances of private games stay private.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn list(State(platform): State<Platform>) -> Result<Json<WorldList>, ApiError> {
+    let query = format!(
+        "SELECT {COLUMNS} FROM worlds WHERE game_id IN
+           (SELECT game_id FROM games WHERE visibility = 'public')
+         ORDER BY player_count DESC, updated_at DESC, world_id LIMIT $1"
+    );
+    let rows = sqlx::query(sqlx::AssertSqlSafe(query))
+        .bind(LIST_MAX)
+        .fetch_all(platform.db())
+        .await?;
+    let worlds = rows
+        .iter()
+        .map(|row| Ok(WorldRow::read(row)?.info(&platform)))
+        .collect::<Result<_, sqlx::Error>>()?;
+    Ok(Json(WorldList { worlds }))
+}
+
+/// `GET /world/{id}`.
+///
+/// # Errors
+/// 404 when there is no such world.
+pub async fn show(
+    State(platform): State<Platform>,
+    Path(world_id): Path<String>,
+) -> Result<Json<WorldInfo>, ApiError> {
+    let world = find(platform.db(), &world_id)
+        .await?
+        .ok_or_else(unknown_world)?;
+    Ok(Json(world.info(&platform)))
+}
+
+/// 404 for a world.
+pub fn unknown_world() -> ApiError {
+    ApiError::not_found(
+        "world_not_found",
+        "there is no such world (any more); join a game to get a new one",
+    )
+}
+
+impl WorldRow {
+    fn read(row: &AnyRow) -> Result<Self, sqlx::Error> {
+        let idle_stop_s: i64 = row.try_get("idle_stop_s")?;
+        Ok(Self {
+            spec: WorldSpec {
+                world_id: row.try_get("world_id")?,
+                game_id: row.try_get("game_id")?,
+                revision: row.try_get("revision")?,
+                room_code: row.try_get("room_code")?,
+                max_players: to_u32(row.try_get("max_players")?),
+                idle_stop: Duration::from_secs(u64::from(to_u32(idle_stop_s))),
+            },
+            seed: row.try_get::<i64, _>("seed")?.cast_unsigned(),
+            name: row.try_get("name")?,
+            description: row.try_get("description")?,
+            persistent: row.try_get::<i64, _>("persistent")? != 0,
+            player_count: to_u32(row.try_get("player_count")?),
+            created_at: row.try_get("created_at")?,
+            updated_at: row.try_get("updated_at")?,
+        })
+    }
+
+    fn info(self, platform: &Platform) -> WorldInfo {
+        let server = platform.fleet().server(&self.spec.world_id);
+        let player_count = server.as_ref().map_or(self.player_count, |s| s.players());
+        WorldInfo {
+            running: server.is_some(),
+            player_count,
+            world_id: self.spec.world_id,
+            room_code: self.spec.room_code,
+            name: self.name,
+            description: self.description,
+            game_id: self.spec.game_id,
+            revision: self.spec.revision,
+            persistent: self.persistent,
+            max_players: self.spec.max_players,
+            created_at: rfc3339(self.created_at),
+            updated_at: rfc3339(self.updated_at),
+        }
+    }
+}
