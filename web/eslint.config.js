@@ -21,7 +21,7 @@ export default ts.config(
       'no-console': ['error', { allow: ['warn', 'error', 'info'] }],
       // The compiler checks names better than this rule, which does not know TypeScript types.
       'no-undef': 'off',
-      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
       // Our own router has no base path to resolve.
       'svelte/no-navigation-without-resolve': 'off',

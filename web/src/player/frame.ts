@@ -1,5 +1,11 @@
 // The layout of ClientCore.frame(): sixteen numbers for each moving thing that can be seen now.
-import { Quaternion, Vector3 } from 'three';
+// No three.js here: the session reads frames before the renderer is loaded.
+
+export interface Point {
+  x: number;
+  y: number;
+  z: number;
+}
 
 export const FRAME_STRIDE = 16;
 export const KIND_PLAYER = 1;
@@ -14,9 +20,9 @@ export class FrameRecord {
   prefab = -1;
   grounded = false;
   own = false;
-  readonly position = new Vector3();
-  readonly rotation = new Quaternion();
-  readonly velocity = new Vector3();
+  readonly position: Point = { x: 0, y: 0, z: 0 };
+  readonly rotation = { x: 0, y: 0, z: 0, w: 1 };
+  readonly velocity: Point = { x: 0, y: 0, z: 0 };
   yaw = 0;
   pitch = 0;
 
@@ -28,9 +34,10 @@ export class FrameRecord {
     this.prefab = at(2);
     this.grounded = (flags & FLAG_GROUNDED) !== 0;
     this.own = (flags & FLAG_OWN) !== 0;
-    this.position.set(at(4), at(5), at(6));
-    this.rotation.set(at(7), at(8), at(9), at(10));
-    this.velocity.set(at(11), at(12), at(13));
+    setPoint(this.position, at(4), at(5), at(6));
+    setPoint(this.rotation, at(7), at(8), at(9));
+    this.rotation.w = at(10);
+    setPoint(this.velocity, at(11), at(12), at(13));
     this.yaw = at(14);
     this.pitch = at(15);
     return this;
@@ -43,4 +50,10 @@ export function* records(frame: Float32Array): Generator<FrameRecord> {
   for (let offset = 0; offset + FRAME_STRIDE <= frame.length; offset += FRAME_STRIDE) {
     yield record.read(frame, offset);
   }
+}
+
+function setPoint(point: Point, x: number, y: number, z: number): void {
+  point.x = x;
+  point.y = y;
+  point.z = z;
 }

@@ -1,7 +1,7 @@
 // One character: a small tree of joints posed in code. Nothing here is drawn directly: the crowd copies the
 // joints' matrices into its instanced meshes, so a hundred avatars cost as many draw calls as one.
-import type { Vector3 } from 'three';
 import { Object3D } from 'three';
+import type { Point } from '../frame';
 import type { AvatarLook } from './look';
 import { pose, strideLength, turnTowards, type Motion } from './pose';
 
@@ -18,12 +18,16 @@ const SHOULDER_Y = 1.1;
 
 /** What the server says about a character this frame. */
 export interface CharacterFrame {
-  position: Vector3;
-  velocity: Vector3;
+  position: Point;
+  velocity: Point;
   yaw: number;
   grounded: boolean;
 }
 
+/** Something that just happened and can be seen or heard. */
+export type Moment = 'jumped' | 'landed' | 'stepped';
+
+const JUMP_MS = 2;
 const LANDING_FADE_S = 0.22;
 /** Slower landings than this leave no dust. */
 const HARD_LANDING_MS = 4;
@@ -60,21 +64,24 @@ export class Avatar {
     this.arms[1].position.set(side, SHOULDER_Y - HIP_Y, 0);
   }
 
-  /** Poses the figure; true when it has just landed hard enough to raise dust. */
-  update(frame: CharacterFrame, dt: number): boolean {
+  /** Poses the figure; says what the player should see or hear of it. */
+  update(frame: CharacterFrame, dt: number): Moment | null {
     const motion = this.#motion;
     const speed = Math.hypot(frame.velocity.x, frame.velocity.z);
     const landedHard = frame.grounded && !motion.grounded && motion.rise < -HARD_LANDING_MS;
+    const jumped = !frame.grounded && motion.grounded && frame.velocity.y > JUMP_MS;
     motion.landing = landedHard ? 1 : Math.max(0, motion.landing - dt / LANDING_FADE_S);
     motion.speed += (speed - motion.speed) * (1 - Math.exp(-dt * 14));
+    const footBefore = Math.floor(motion.stride / Math.PI);
     motion.stride += ((speed * dt) / strideLength(speed)) * Math.PI * 2;
+    const stepped = frame.grounded && speed > 1 && Math.floor(motion.stride / Math.PI) !== footBefore;
     motion.time += dt;
     motion.rise = frame.velocity.y;
     motion.grounded = frame.grounded;
     this.#turn(frame, speed, dt);
     this.root.position.copy(frame.position);
     this.#apply();
-    return landedHard;
+    return landedHard ? 'landed' : jumped ? 'jumped' : stepped ? 'stepped' : null;
   }
 
   /** Characters look where they walk; standing, they keep looking there. */

@@ -4,8 +4,7 @@ import {
   MeshLambertMaterial, MeshStandardMaterial, type Object3D, PlaneGeometry, SRGBColorSpace,
 } from 'three';
 import { RoundedBoxGeometry } from 'three/examples/jsm/geometries/RoundedBoxGeometry.js';
-import type { Avatar} from './avatar';
-import { BODY } from './avatar';
+import { type Avatar, BODY } from './avatar';
 import { softBox } from './geometry';
 import type { AvatarLook } from './look';
 

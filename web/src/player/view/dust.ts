@@ -2,6 +2,7 @@
 import {
   CanvasTexture, DoubleSide, Group, Mesh, MeshBasicMaterial, PlaneGeometry, Sprite, SpriteMaterial, Vector3,
 } from 'three';
+import type { Point } from '../frame';
 import type { Occluders } from './occluders';
 
 const PUFFS_PER_LANDING = 7;
@@ -30,7 +31,7 @@ export class Dust {
     }
   }
 
-  burst(at: Vector3): void {
+  burst(at: Point): void {
     for (let i = 0; i < PUFFS_PER_LANDING; i++) {
       const puff = this.#puffs[this.#next++ % POOL];
       if (!puff) return;

@@ -1,7 +1,6 @@
 // What stands in the way of a line: solid parts as turned boxes, tested without touching their triangles.
 // The camera uses it every frame, and the round shadow under the own feet.
-import type { Quaternion} from 'three';
-import { Vector3 } from 'three';
+import { type Quaternion, type QuaternionLike, Vector3, type Vector3Like } from 'three';
 import { isSolid, type Part } from '../scene';
 import { shapeHalfExtents } from './geometry';
 
@@ -31,7 +30,7 @@ export class Occluders {
     });
   }
 
-  move(id: number, position: Vector3, rotation: Quaternion): void {
+  move(id: number, position: Vector3Like, rotation: QuaternionLike): void {
     const box = this.#boxes.get(id);
     if (!box) return;
     box.position.copy(position);

@@ -1,6 +1,6 @@
 // Draws the parts of the scene. Parts that stand still are merged into one mesh per material; a part that turns
 // out to move (the server says so, not the scene) is cut out of the merge and gets a mesh of its own.
-import { BufferAttribute, BufferGeometry, Color, Group, Matrix4, Mesh, type Quaternion, Vector3 } from 'three';
+import { BufferAttribute, BufferGeometry, Color, Group, Matrix4, Mesh, type QuaternionLike, Vector3, type Vector3Like } from 'three';
 import type { Part } from '../scene';
 import { shapeGeometry } from './geometry';
 import { DEFAULT_COLOR, type MaterialLibrary } from './materials';
@@ -54,7 +54,7 @@ export class PartsView {
     return this.#parts.has(id);
   }
 
-  move(id: number, position: Vector3, rotation: Quaternion): void {
+  move(id: number, position: Vector3Like, rotation: QuaternionLike): void {
     const mesh = this.#movers.get(id) ?? this.#cutOut(id);
     if (!mesh) return;
     mesh.position.copy(position);

@@ -1,6 +1,5 @@
 // Light: a bright sky, one sun whose shadow follows the player, and the lamps of the scene.
-import type { Quaternion} from 'three';
-import { Color, DirectionalLight, Group, HemisphereLight, PointLight, SpotLight, Vector3 } from 'three';
+import { Color, DirectionalLight, Group, HemisphereLight, PointLight, type Quaternion, SpotLight, Vector3 } from 'three';
 import type { Part } from '../scene';
 
 /** How far around the player shadows reach. */

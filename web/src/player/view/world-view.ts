@@ -1,9 +1,9 @@
 // The picture of the world: owns the three.js scene and turns each frame of the client core into what is seen.
 // It asks and draws; it decides nothing.
 import { NeutralToneMapping, PCFShadowMap, Scene, Vector3, WebGLRenderer } from 'three';
-import { records } from '../frame';
+import { type FrameRecord, records } from '../frame';
 import { makePart, prefabComponents, resolveParts, type Part, type SceneData } from '../scene';
-import { Avatar } from './avatar';
+import { Avatar, type Moment } from './avatar';
 import { ChaseCamera } from './camera';
 import { Crowd } from './crowd';
 import { BlobShadow, Dust } from './dust';
@@ -22,8 +22,11 @@ export interface Look {
   pitch: number;
 }
 
+/** What the picture notices and the ears should hear. */
 export interface Hooks {
-  landed?(id: number, own: boolean): void;
+  jumped?(own: boolean): void;
+  landed?(own: boolean): void;
+  stepped?(own: boolean): void;
 }
 
 interface Character {
@@ -89,8 +92,8 @@ export class WorldView {
   }
 
   /** Names by character entity, for the tags. */
-  setNames(names: Map<number, string>): void {
-    this.#names = names;
+  setNames(names: Iterable<[number, string]>): void {
+    this.#names = new Map(names);
   }
 
   /** Where something that is drawn stands, for scripts and tests. */
@@ -115,10 +118,7 @@ export class WorldView {
           this.ownId = record.id;
           this.ownPosition.copy(record.position);
         }
-        if (character.avatar.update(record, dt)) {
-          this.#dust.burst(record.position);
-          this.hooks.landed?.(record.id, record.own);
-        }
+        this.#notice(character.avatar.update(record, dt), record);
       } else {
         if (record.prefab >= 0) this.#ensureSpawned(record.id, record.prefab);
         this.#parts.move(record.id, record.position, record.rotation);
@@ -148,6 +148,11 @@ export class WorldView {
     this.#dust.dispose();
     this.#blob.dispose();
     this.renderer.dispose();
+  }
+
+  #notice(moment: Moment | null, record: FrameRecord): void {
+    if (moment === 'landed') this.#dust.burst(record.position);
+    if (moment) this.hooks[moment]?.(record.own);
   }
 
   #character(id: number, own: boolean): Character {

@@ -1,0 +1,61 @@
+// The client core (crates/client-wasm) as the page sees it: its interface, and how it is loaded.
+// The wasm module is built by `cargo xtask wasm` into src/wasm and is not in the repository; a glob lets the site be
+// type-checked and tested without it.
+
+/** Connection, replication and prediction of one world. Times are performance.now() milliseconds. */
+export interface ClientCore {
+  handshake(ticket: string, resumeToken?: string): void;
+  /** One WebSocket message or one datagram. */
+  receive(packet: Uint8Array, nowMs: number): void;
+  /** Bytes of the reliable stream, in any split. */
+  receive_stream(bytes: Uint8Array, nowMs: number): void;
+  /** Move is -1…1 (x right, y forward), angles in radians, buttons as in `Button`. */
+  set_input(moveX: number, moveY: number, yaw: number, pitch: number, buttons: number): void;
+  /** Runs the fixed steps that are due; queues inputs and pings. */
+  advance(nowMs: number): void;
+  take_reliable(): Uint8Array | undefined;
+  take_datagram(): Uint8Array | undefined;
+  /** The next event as JSON; see `CoreEvent`. */
+  take_event(): string | undefined;
+  /** Verified bytecode of a client script, once. */
+  take_script(path: string): Uint8Array | undefined;
+  /** Bytecode kept from an earlier visit, in answer to `scriptWanted`; empty when there is none. */
+  offer_script?(path: string, bytes: Uint8Array): void;
+  scene_json(): string;
+  /** See frame.ts. */
+  frame(nowMs: number): Float32Array;
+  /** Entities gone since the last call. */
+  removed(): Uint32Array;
+  fire_server(name: string, argsJson: string): void;
+  /** See `CoreStats`, as JSON. */
+  stats(): string;
+  free(): void;
+}
+
+export const Button = { jump: 1, run: 2, fire: 4, interact: 8 } as const;
+
+interface CoreModule {
+  default(options: { module_or_path: string }): Promise<unknown>;
+  ClientCore: new () => ClientCore;
+}
+
+const modules = import.meta.glob<CoreModule>('../wasm/frolic_client_wasm.js');
+const binaries = import.meta.glob<string>('../wasm/frolic_client_wasm_bg.wasm', { query: '?url', import: 'default' });
+
+let ready: Promise<CoreModule> | null = null;
+
+/** Loads the wasm module once per page and makes a core. */
+export async function loadCore(): Promise<ClientCore> {
+  ready ??= initialise();
+  const { ClientCore } = await ready;
+  return new ClientCore();
+}
+
+async function initialise(): Promise<CoreModule> {
+  const [loadModule] = Object.values(modules);
+  const [loadUrl] = Object.values(binaries);
+  if (!loadModule || !loadUrl) throw new Error('This build of the site has no client core. Run `cargo xtask wasm`, then build again.');
+  const [module, url] = await Promise.all([loadModule(), loadUrl()]);
+  await module.default({ module_or_path: url });
+  return module;
+}

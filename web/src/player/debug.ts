@@ -1,0 +1,78 @@
+// `window.__frolic`: a read-only look into the running player for tests and for the curious. Not an API for games;
+// it may change with any version.
+import type { CoreStats, PlayerInfo } from './events';
+import type { Point } from './frame';
+import type { PlaySession } from './session.svelte';
+
+export interface DebugEntity {
+  id: number;
+  kind: 'player' | 'entity';
+  own: boolean;
+  grounded: boolean;
+  position: [number, number, number];
+  velocity: [number, number, number];
+  yaw: number;
+}
+
+export interface FrolicDebug {
+  /** The world is on screen and the own character stands in it. */
+  readonly ready: boolean;
+  readonly phase: string;
+  /** 'webtransport', 'websocket', or null before the connection. */
+  readonly transport: string | null;
+  readonly quality: string | null;
+  readonly worldId: string | null;
+  readonly roomCode: string;
+  /** Entity id of the own character. */
+  readonly entityId: number;
+  /** Feet of the own character: predicted, as drawn. */
+  position(): [number, number, number] | null;
+  /** Everything that moves and can be seen, the own character included. */
+  entities(): DebugEntity[];
+  players(): PlayerInfo[];
+  stats(): CoreStats;
+  /** Visible texts of script widgets. */
+  hudTexts(): string[];
+  /** Turns the view, as the mouse would. */
+  look(yaw: number, pitch: number): void;
+}
+
+declare global {
+  interface Window {
+    __frolic?: FrolicDebug;
+  }
+}
+
+/** Shows the session as `window.__frolic` until the returned function is called. */
+export function exposeDebug(session: PlaySession): () => void {
+  const own = () => session.entity(session.ownEntity());
+  const debug: FrolicDebug = {
+    get ready() { return session.phase === 'playing'; },
+    get phase() { return session.phase; },
+    get transport() { return session.link?.kind ?? null; },
+    get quality() { return session.view?.quality ?? null; },
+    get worldId() { return session.link?.join.world_id ?? null; },
+    get roomCode() { return session.roomCode; },
+    get entityId() { return session.ownEntity(); },
+    position: () => { const record = own(); return record && triple(record.position); },
+    entities: () => Array.from(session.frameRecords(), (record) => ({
+      id: record.id,
+      kind: record.isPlayer ? 'player' as const : 'entity' as const,
+      own: record.own,
+      grounded: record.grounded,
+      position: triple(record.position),
+      velocity: triple(record.velocity),
+      yaw: record.yaw,
+    })),
+    players: () => session.players,
+    stats: () => session.stats,
+    hudTexts: () => session.hud.texts(),
+    look: (yaw, pitch) => { session.input.yaw = yaw; session.input.pitch = pitch; },
+  };
+  window.__frolic = debug;
+  return () => {
+    if (window.__frolic === debug) delete window.__frolic;
+  };
+}
+
+const triple = (point: Point): [number, number, number] => [point.x, point.y, point.z];

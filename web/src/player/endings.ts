@@ -1,0 +1,37 @@
+// Why play stopped, in words for the player: what happened and what to do next.
+import { ApiError } from '../lib/api';
+import { ConnectError } from './transport/transport';
+
+export interface Ending {
+  title: string;
+  message: string;
+  /** Whether trying again can help. */
+  retry: boolean;
+}
+
+export function endingOf(error: unknown): Ending {
+  if (error instanceof ApiError) {
+    if (error.status === 0) return { title: 'Frolic is not reachable', message: error.message, retry: true };
+    if (error.status === 404) return { title: 'This world is gone', message: `${error.message} Pick another one from the store.`, retry: false };
+    return { title: 'You could not join', message: error.message, retry: true };
+  }
+  if (error instanceof ConnectError) {
+    return { title: 'No connection to the world', message: `${error.message} A firewall may block it; try again or try another network.`, retry: true };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return { title: 'Something broke while loading', message, retry: true };
+}
+
+export function kicked(reason: string): Ending {
+  return { title: 'You were removed from the world', message: reason || 'The server gave no reason.', retry: true };
+}
+
+export function refused(message: string): Ending {
+  return { title: 'The world did not let you in', message, retry: true };
+}
+
+export const lost: Ending = {
+  title: 'The connection was lost',
+  message: 'We tried to reconnect for a minute without success. The world may have closed, or your network is down.',
+  retry: true,
+};

@@ -1,0 +1,85 @@
+// One connection to one world: asks for a place, opens a transport and moves bytes between it and a client core.
+import * as api from '../lib/api';
+import type { JoinRequest, JoinResponse } from '../lib/api-types';
+import { type ClientCore, loadCore } from './core';
+import type { LoadProgress } from './progress.svelte';
+import { connect } from './transport/connect';
+import type { Transport, TransportKind } from './transport/transport';
+
+export interface LinkOptions {
+  wish: JoinRequest;
+  force: TransportKind | null;
+  resumeToken?: string | undefined;
+  progress?: LoadProgress;
+  /** The connection ended, and not by `close()`. */
+  onclosed(reason: string): void;
+}
+
+export class WorldLink {
+  #closed = false;
+
+  private constructor(
+    readonly core: ClientCore,
+    readonly join: JoinResponse,
+    private readonly transport: Transport,
+  ) {}
+
+  /** Joins and connects; the handshake is on its way when this returns. */
+  static async open(options: LinkOptions): Promise<WorldLink> {
+    const { progress } = options;
+    const engine = loadCore();
+    engine.catch(() => undefined); // awaited below; the join may fail first
+    await api.session();
+    progress?.done('login');
+    const join = await api.join(options.wish);
+    progress?.done('join');
+    const core = await engine;
+    progress?.done('engine');
+    let link: WorldLink | null = null;
+    const transport = await connect(
+      join.transports,
+      {
+        packet: (bytes) => link?.receive(() => core.receive(bytes, performance.now())),
+        stream: (bytes) => link?.receive(() => core.receive_stream(bytes, performance.now())),
+        closed: (reason) => {
+          if (!link?.isOpen) return;
+          link.close();
+          options.onclosed(reason);
+        },
+      },
+      options.force,
+    );
+    link = new WorldLink(core, join, transport);
+    core.handshake(join.ticket, options.resumeToken);
+    link.flush();
+    return link;
+  }
+
+  get kind(): TransportKind {
+    return this.transport.kind;
+  }
+
+  get isOpen(): boolean {
+    return !this.#closed;
+  }
+
+  /** Sends what the core has queued. */
+  flush(): void {
+    if (this.#closed) return;
+    for (let bytes = this.core.take_reliable(); bytes; bytes = this.core.take_reliable()) this.transport.sendReliable(bytes);
+    for (let bytes = this.core.take_datagram(); bytes; bytes = this.core.take_datagram()) this.transport.sendDatagram(bytes);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.transport.close();
+  }
+
+  /** Acknowledgements leave at once: waiting for the next frame would look like a slow network to the server. */
+  private receive(feed: () => void): void {
+    if (this.#closed) return;
+    feed();
+    this.flush();
+  }
+}

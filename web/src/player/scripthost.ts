@@ -1,0 +1,72 @@
+// What client scripts can reach outside their VM: the HUD, the keyboard, the camera, entities, sounds, the server.
+import type { WireValue } from './events';
+import type { Point } from './frame';
+import type { HudModel } from './hud/model.svelte';
+import type { PlayerInput } from './input/input';
+import type { SoundBoard } from './sound';
+
+/** The parts of a running session that scripts may see. */
+export interface ScriptWorld {
+  readonly hud: HudModel;
+  readonly input: PlayerInput;
+  readonly sound: SoundBoard;
+  fireServer(name: string, args: WireValue[]): void;
+  ownEntity(): number;
+  entity(id: number): { position: Point; velocity: Point } | null;
+  cameraPosition(): Point;
+}
+
+type Triple = [number, number, number];
+
+export class ScriptHost {
+  constructor(private readonly world: ScriptWorld) {}
+
+  fireServer(name: string, args: WireValue[]): void {
+    this.world.fireServer(name, args);
+  }
+
+  log(level: string, text: string): void {
+    if (level === 'error') console.error(`[script] ${text}`);
+    else if (level === 'warn') console.warn(`[script] ${text}`);
+    else console.info(`[script] ${text}`);
+  }
+
+  uiCreate(id: number, kind: string, props: Record<string, unknown>): void {
+    if (!this.world.hud.create(id, kind, props)) this.log('warn', `could not create UI of kind ${kind}`);
+  }
+
+  uiUpdate(id: number, props: Record<string, unknown>): void {
+    this.world.hud.update(id, props);
+  }
+
+  uiRemove(id: number): void {
+    this.world.hud.remove(id);
+  }
+
+  isKeyDown(name: string): boolean {
+    return this.world.input.isKeyDown(name);
+  }
+
+  camera(): { position: Triple; forward: Triple } {
+    const { yaw, pitch } = this.world.input;
+    const flat = Math.cos(pitch);
+    const position = triple(this.world.cameraPosition());
+    return { position, forward: [-Math.sin(yaw) * flat, Math.sin(pitch), -Math.cos(yaw) * flat] };
+  }
+
+  /** Entity id of the own character; 0 before there is one. */
+  character(): number {
+    return this.world.ownEntity();
+  }
+
+  entity(id: number): { position: Triple; velocity: Triple } | null {
+    const found = this.world.entity(id);
+    return found && { position: triple(found.position), velocity: triple(found.velocity) };
+  }
+
+  playSound(name: string): void {
+    this.world.sound.play(name);
+  }
+}
+
+const triple = (point: Point): Triple => [point.x, point.y, point.z];

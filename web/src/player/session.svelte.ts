@@ -1,0 +1,255 @@
+// One visit to a world, from the click on Play to leaving: the only place that knows the order of things.
+import type { JoinRequest } from '../lib/api-types';
+import { endingOf, kicked, lost, refused, type Ending } from './endings';
+import { parseEvent, type CoreEvent, type CoreStats, type PlayerInfo, type WireValue } from './events';
+import { type FrameRecord, type Point, records } from './frame';
+import { HudModel } from './hud/model.svelte';
+import { PlayerInput } from './input/input';
+import { WorldLink } from './link';
+import { loadLuau } from './luau-loader';
+import { LoadProgress } from './progress.svelte';
+import type { SceneData } from './scene';
+import { ScriptHost } from './scripthost';
+import { ClientScripts } from './scripts';
+import { SoundBoard } from './sound';
+import type { TransportKind } from './transport/transport';
+import type { Quality } from './view/quality';
+import type { WorldView } from './view/world-view';
+
+export type Phase = 'loading' | 'playing' | 'reconnecting' | 'ended';
+
+export interface SessionOptions {
+  wish: JoinRequest;
+  transport: TransportKind | null;
+  quality: Quality | null;
+}
+
+/** NET-9 keeps a dropped player's place for a minute. */
+const RECONNECT_FOR_MS = 60_000;
+const RECONNECT_PAUSE_MS = [300, 1000, 2000, 4000, 8000];
+
+export class PlaySession {
+  phase = $state<Phase>('loading');
+  ending = $state.raw<Ending | null>(null);
+  players = $state.raw<PlayerInfo[]>([]);
+  roomCode = $state('');
+  readonly progress = new LoadProgress();
+  readonly hud = new HudModel();
+  readonly input = new PlayerInput();
+  readonly sound = new SoundBoard();
+  view: WorldView | null = null;
+  link: WorldLink | null = null;
+  scripts: ClientScripts | null = null;
+  #resumeToken: string | undefined;
+  #lastError: string | null = null;
+  #sceneShown = false;
+  #ownEntity = 0;
+  #disposed = false;
+  #lookedAround = false;
+
+  constructor(private readonly options: SessionOptions) {}
+
+  /** Loads and joins. Failures end in `ending`, never in an exception. */
+  async start(canvas: HTMLCanvasElement): Promise<void> {
+    try {
+      const renderer = import('./view/world-view');
+      renderer.catch(() => undefined);
+      const link = await this.#open(this.options.wish);
+      const { WorldView } = await renderer;
+      if (this.#disposed) return link.close();
+      this.view = new WorldView(canvas, this.options.quality, {
+        jumped: (own) => own && this.sound.play('jump'),
+        landed: (own) => own && this.sound.play('land'),
+        stepped: (own) => own && this.sound.play('step'),
+      });
+      this.#showScene();
+    } catch (error) {
+      this.#end(endingOf(error));
+    }
+  }
+
+  /** Input to the core, fixed steps, bytes out, events in. As often as you like; also while the tab is hidden. */
+  advance(nowMs: number): void {
+    const link = this.link;
+    if (!link?.isOpen) return;
+    const { x, y } = this.input.move();
+    link.core.set_input(x, y, this.input.yaw, this.input.pitch, this.input.takeButtons(nowMs));
+    link.core.advance(nowMs);
+    link.flush();
+    this.#drainEvents();
+  }
+
+  /** Draws one frame. */
+  draw(nowMs: number, dt: number): void {
+    const { view, link } = this;
+    if (!view || !link) return;
+    const frame = link.core.frame(nowMs);
+    if (!this.#lookedAround) this.#lookWhereTheSpawnLooks(frame);
+    view.apply(frame, link.core.removed(), dt);
+    this.scripts?.tick(dt);
+    view.render(this.input, dt);
+    if (this.phase === 'loading' && this.#sceneShown && view.ownId !== 0) this.phase = 'playing';
+  }
+
+  get stats(): CoreStats {
+    return this.link ? (JSON.parse(this.link.core.stats()) as CoreStats) : {};
+  }
+
+  /** What is known about an entity right now; null when it cannot be seen. */
+  entity(id: number): FrameRecord | null {
+    for (const record of this.frameRecords()) if (record.id === id) return record;
+    return null;
+  }
+
+  frameRecords(): Iterable<FrameRecord> {
+    return this.link ? records(this.link.core.frame(performance.now())) : [];
+  }
+
+  ownEntity(): number {
+    return this.#ownEntity;
+  }
+
+  fireServer(name: string, args: WireValue[]): void {
+    this.link?.core.fire_server(name, JSON.stringify(args));
+  }
+
+  cameraPosition(): Point {
+    return this.view?.camera.camera.position ?? { x: 0, y: 0, z: 0 };
+  }
+
+  dispose(): void {
+    this.#disposed = true;
+    this.link?.close();
+    this.scripts?.dispose();
+    this.view?.dispose();
+    this.sound.dispose();
+  }
+
+  async #open(wish: JoinRequest): Promise<WorldLink> {
+    const link = await WorldLink.open({
+      wish,
+      force: this.options.transport,
+      resumeToken: this.#resumeToken,
+      progress: this.progress,
+      onclosed: (reason) => this.#onClosed(reason),
+    });
+    if (this.#disposed) {
+      link.close();
+      return link;
+    }
+    this.link = link;
+    this.roomCode = link.join.room_code;
+    this.#sceneShown = false;
+    this.#lastError = null;
+    this.scripts?.dispose();
+    this.hud.clear();
+    this.scripts = new ClientScripts(new ScriptHost(this), loadLuau, () => this.progress.done('scripts'));
+    return link;
+  }
+
+  #drainEvents(): void {
+    const link = this.link;
+    if (!link) return;
+    for (let json = link.core.take_event(); json !== undefined; json = link.core.take_event()) {
+      const event = parseEvent(json);
+      if (event) this.#onEvent(event, link);
+    }
+  }
+
+  #onEvent(event: CoreEvent, link: WorldLink): void {
+    switch (event.type) {
+      case 'welcome':
+        this.#resumeToken = event.resumeToken;
+        this.#ownEntity = event.entityId;
+        this.progress.done('connect');
+        if (this.phase === 'reconnecting') this.phase = 'loading';
+        break;
+      case 'scene':
+        this.#showScene();
+        break;
+      case 'players':
+        this.players = event.players.filter((player) => player.online !== false);
+        this.view?.setNames(this.#names());
+        break;
+      case 'scriptManifest':
+        this.scripts?.manifest(event.scripts);
+        break;
+      case 'scriptWanted':
+        void this.scripts?.wanted(link.core, event.path, event.hash);
+        break;
+      case 'scriptReady': {
+        const bytes = link.core.take_script(event.path);
+        if (bytes) this.scripts?.ready(event.path, bytes);
+        break;
+      }
+      case 'event':
+        this.scripts?.event(event.name, event.args);
+        break;
+      case 'error':
+        console.warn(`server: ${event.message} (${event.code})`);
+        this.#lastError = event.message;
+        break;
+      case 'kick':
+        this.#end(kicked(event.reason));
+        break;
+      case 'log':
+        console.info(`client core: ${event.message}`);
+        break;
+    }
+  }
+
+  /** The scene and the renderer arrive in either order; the world is shown when both are there. */
+  #showScene(): void {
+    if (!this.view || !this.link || this.#sceneShown) return;
+    const json = this.link.core.scene_json();
+    if (!json) return;
+    this.view.setScene(JSON.parse(json) as SceneData);
+    this.view.setNames(this.#names());
+    this.#sceneShown = true;
+    this.progress.done('scene');
+  }
+
+  #names(): [number, string][] {
+    return this.players.map((player) => [player.entityId, player.name]);
+  }
+
+  #lookWhereTheSpawnLooks(frame: Float32Array): void {
+    for (const record of records(frame)) {
+      if (!record.own) continue;
+      this.input.yaw = record.yaw;
+      this.#lookedAround = true;
+    }
+  }
+
+  #onClosed(reason: string): void {
+    this.#drainEvents(); // a kick or an error may have come just before the end
+    if (this.phase === 'ended' || this.#disposed) return;
+    if (!this.#resumeToken) return this.#end(refused(this.#lastError ?? reason));
+    void this.#reconnect();
+  }
+
+  async #reconnect(): Promise<void> {
+    this.phase = 'reconnecting';
+    const world = this.link?.join.world_id;
+    const giveUpAt = performance.now() + RECONNECT_FOR_MS;
+    for (let attempt = 0; performance.now() < giveUpAt && !this.#disposed; attempt++) {
+      const pause = RECONNECT_PAUSE_MS[Math.min(attempt, RECONNECT_PAUSE_MS.length - 1)];
+      await new Promise((resolve) => setTimeout(resolve, pause));
+      try {
+        await this.#open(world ? { world_id: world } : this.options.wish);
+        return;
+      } catch (error) {
+        console.info('still reconnecting:', error instanceof Error ? error.message : error);
+      }
+    }
+    if (!this.#disposed) this.#end(lost);
+  }
+
+  #end(ending: Ending): void {
+    if (this.#disposed || this.phase === 'ended') return;
+    this.ending = ending;
+    this.phase = 'ended';
+    this.link?.close();
+    this.input.release();
+  }
+}

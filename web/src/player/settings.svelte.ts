@@ -1,0 +1,43 @@
+// What the player may set in the pause menu, kept in the browser.
+import { parseQuality, type Quality } from './view/quality';
+
+const KEY = 'frolic.settings';
+
+class Settings {
+  /** Factor on mouse and touch look. */
+  sensitivity = $state(1);
+  invertY = $state(false);
+  /** 0…1. */
+  volume = $state(0.6);
+  /** null: chosen by measured frame time. */
+  quality = $state<Quality | null>(null);
+
+  constructor() {
+    try {
+      const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '{}');
+      if (typeof kept !== 'object' || kept === null) return;
+      const { sensitivity, invertY, volume, quality } = kept as Record<string, unknown>;
+      this.sensitivity = inRange(sensitivity, 0.1, 4, this.sensitivity);
+      this.volume = inRange(volume, 0, 1, this.volume);
+      this.invertY = invertY === true;
+      this.quality = parseQuality(typeof quality === 'string' ? quality : null);
+    } catch {
+      // Storage is blocked or holds something else: defaults.
+    }
+  }
+
+  save(): void {
+    const { sensitivity, invertY, volume, quality } = this;
+    try {
+      localStorage.setItem(KEY, JSON.stringify({ sensitivity, invertY, volume, quality }));
+    } catch {
+      // The settings last for this visit only.
+    }
+  }
+}
+
+function inRange(value: unknown, min: number, max: number, fallback: number): number {
+  return typeof value === 'number' && value >= min && value <= max ? value : fallback;
+}
+
+export const settings = new Settings();

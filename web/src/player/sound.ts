@@ -1,0 +1,61 @@
+// Small synthesised sounds: no files to load. Silent until the first gesture, as browsers want it.
+import { settings } from './settings.svelte';
+
+interface Tone {
+  from: number;
+  to: number;
+  seconds: number;
+  wave: OscillatorType;
+  gain: number;
+  /** Seconds after the sound's start. */
+  at?: number;
+}
+
+const SOUNDS: Record<string, Tone[]> = {
+  step: [{ from: 150, to: 90, seconds: 0.05, wave: 'triangle', gain: 0.1 }],
+  jump: [{ from: 260, to: 520, seconds: 0.13, wave: 'sine', gain: 0.22 }],
+  land: [{ from: 160, to: 60, seconds: 0.12, wave: 'triangle', gain: 0.3 }],
+  hit: [{ from: 320, to: 90, seconds: 0.18, wave: 'sawtooth', gain: 0.16 }],
+  click: [{ from: 700, to: 600, seconds: 0.04, wave: 'sine', gain: 0.15 }],
+  coin: [
+    { from: 880, to: 880, seconds: 0.07, wave: 'square', gain: 0.07 },
+    { from: 1320, to: 1320, seconds: 0.16, wave: 'square', gain: 0.07, at: 0.07 },
+  ],
+  win: [523, 659, 784, 1047].map((hz, i) => ({ from: hz, to: hz, seconds: 0.18, wave: 'triangle' as const, gain: 0.16, at: i * 0.11 })),
+  fall: [{ from: 480, to: 110, seconds: 0.45, wave: 'sine', gain: 0.2 }],
+};
+
+export class SoundBoard {
+  #context: AudioContext | null = null;
+
+  /** Call on a gesture of the user. */
+  unlock(): void {
+    this.#context ??= new AudioContext();
+    if (this.#context.state === 'suspended') void this.#context.resume();
+  }
+
+  /** Plays a sound by name; unknown names are silent. */
+  play(name: string): void {
+    const context = this.#context;
+    const tones = SOUNDS[name];
+    if (!context || context.state !== 'running' || !tones || settings.volume <= 0) return;
+    for (const tone of tones) playTone(context, tone, settings.volume);
+  }
+
+  dispose(): void {
+    void this.#context?.close();
+    this.#context = null;
+  }
+}
+
+function playTone(context: AudioContext, tone: Tone, volume: number): void {
+  const start = context.currentTime + (tone.at ?? 0);
+  const end = start + tone.seconds;
+  const oscillator = new OscillatorNode(context, { type: tone.wave, frequency: tone.from });
+  const gain = new GainNode(context, { gain: tone.gain * volume });
+  oscillator.frequency.exponentialRampToValueAtTime(tone.to, end);
+  gain.gain.exponentialRampToValueAtTime(0.0005, end);
+  oscillator.connect(gain).connect(context.destination);
+  oscillator.start(start);
+  oscillator.stop(end);
+}

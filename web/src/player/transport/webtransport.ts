@@ -1,0 +1,71 @@
+// WebTransport: datagrams for what may be lost, one bidirectional stream for what may not.
+import { ConnectError, type Transport, type TransportHandlers } from './transport';
+
+export interface WebTransportAddress {
+  url: string;
+  /** Hex SHA-256 of the server's short-lived certificate; empty when it has a public one. */
+  cert_sha256: string;
+}
+
+export const webTransportAvailable = (): boolean => typeof WebTransport === 'function';
+
+/** Opens the connection and its stream. `signal` gives up: a connection that opens later is closed again. */
+export async function openWebTransport(
+  address: WebTransportAddress,
+  handlers: TransportHandlers,
+  signal: AbortSignal,
+): Promise<Transport> {
+  const hashes = address.cert_sha256 ? [{ algorithm: 'sha-256', value: hexBytes(address.cert_sha256) }] : [];
+  const connection = new WebTransport(address.url, { serverCertificateHashes: hashes });
+  connection.closed.catch(() => undefined); // reported below; must not be an unhandled rejection before that
+  signal.addEventListener('abort', () => connection.close(), { once: true });
+  await connection.ready;
+  const stream = await connection.createBidirectionalStream();
+  if (signal.aborted) throw new ConnectError('WebTransport opened too late.');
+
+  let over = false;
+  const end = (reason: string) => {
+    if (over) return;
+    over = true;
+    handlers.closed(reason);
+  };
+  connection.closed.then(
+    (info) => end(info.reason || 'connection closed'),
+    (error: unknown) => end(describe(error)),
+  );
+  void pump(stream.readable, handlers.stream).then(() => end('stream ended'), (error: unknown) => end(describe(error)));
+  void pump(connection.datagrams.readable, handlers.packet).catch(() => undefined);
+
+  const reliable = stream.writable.getWriter();
+  const datagrams = connection.datagrams.writable.getWriter();
+  // A write fails only when the connection is gone, which `closed` reports.
+  const write = (writer: WritableStreamDefaultWriter, bytes: Uint8Array) => void writer.write(bytes).catch(() => undefined);
+  return {
+    kind: 'webtransport',
+    sendReliable: (bytes) => write(reliable, bytes),
+    sendDatagram: (bytes) => write(datagrams, bytes),
+    close: () => {
+      over = true;
+      connection.close();
+    },
+  };
+}
+
+async function pump(readable: ReadableStream, sink: (bytes: Uint8Array) => void): Promise<void> {
+  const reader = readable.getReader() as ReadableStreamDefaultReader<Uint8Array>;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    sink(value);
+  }
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error && error.message ? error.message : 'connection lost';
+}
+
+/** Bytes of a hex string; throws a readable error for anything else. */
+export function hexBytes(hex: string): Uint8Array<ArrayBuffer> {
+  if (!/^([0-9a-f]{2})+$/i.test(hex)) throw new ConnectError('The certificate hash is not hexadecimal.');
+  return Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+}

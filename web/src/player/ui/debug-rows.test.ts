@@ -1,0 +1,23 @@
+// The overlay's figures: all of NET-11, readable, with dashes for what is unknown.
+import { expect, test } from 'vitest';
+import { debugRows } from './debug-rows';
+
+const page = { transport: 'webtransport', phase: 'playing', fps: 59.7, quality: 'high', scriptBytes: 300_000, scriptMs: 0.123, players: 2 };
+const value = (rows: ReturnType<typeof debugRows>, name: string) => rows.find((row) => row.name === name);
+
+test('every figure of NET-11 has a row', () => {
+  const names = debugRows({}, page).map((row) => row.name);
+  for (const name of ['state', 'transport', 'server tick', 'round trip', 'jitter', 'loss', 'input seq', 'pending inputs', 'corrections', 'in', 'out', 'snapshot age', 'entities', 'script memory', 'script time']) {
+    expect(names).toContain(name);
+  }
+});
+
+test('units, dashes and warnings', () => {
+  const rows = debugRows({ rttMs: 4.25, loss: 0.1, bytesInPerS: 20_480 }, { ...page, transport: 'websocket' });
+  expect(value(rows, 'round trip')?.value).toBe('4.3 ms');
+  expect(value(rows, 'loss')).toMatchObject({ value: '10.0 %', warn: true });
+  expect(value(rows, 'in')?.value).toBe('20.0 KiB/s');
+  expect(value(rows, 'jitter')?.value).toBe('–');
+  expect(value(rows, 'transport')?.warn).toBe(true);
+  expect(value(rows, 'script memory')?.value).toBe('293.0 KiB');
+});
