@@ -1,1 +1,176 @@
-//! placeholder
+//! The client core's face to JavaScript.
+//!
+//! A thin wrapper: it turns JavaScript's types into the core's and back, and
+//! decides nothing. Numbers cross as flat arrays, everything rare as JSON.
+#![forbid(unsafe_code)]
+
+mod event;
+
+use frolic_client::{Client, Drawn, DrawnKind};
+use frolic_protocol::{Args, ClientMessage};
+use frolic_sim::{Buttons, CharacterInput};
+use wasm_bindgen::prelude::*;
+
+/// Floats per entity in [`ClientCore::frame`].
+const FRAME_STRIDE: usize = 16;
+
+/// A client of one world, for a browser page.
+#[wasm_bindgen]
+#[derive(Default)]
+pub struct ClientCore {
+    client: Client,
+    frame: Vec<f32>,
+}
+
+#[wasm_bindgen]
+impl ClientCore {
+    /// A client that has not said anything yet.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Queues the handshake.
+    pub fn handshake(&mut self, ticket: Option<String>, resume_token: Option<String>) {
+        self.client.handshake(ticket, resume_token, None);
+    }
+
+    /// Takes one WebSocket message or one datagram in.
+    pub fn receive(&mut self, packet: &[u8], now_ms: f64) -> Result<(), JsError> {
+        Ok(self.client.receive(packet, now_ms)?)
+    }
+
+    /// Takes the next bytes of the reliable stream in, in any split.
+    pub fn receive_stream(&mut self, bytes: &[u8], now_ms: f64) -> Result<(), JsError> {
+        Ok(self.client.receive_stream(bytes, now_ms)?)
+    }
+
+    /// What the player holds from now on. Axes −1…1 (x right, y forward),
+    /// angles in radians, buttons: 1 jump, 2 run, 4 fire, 8 interact.
+    pub fn set_input(&mut self, move_x: f32, move_y: f32, yaw: f32, pitch: f32, buttons: u8) {
+        self.client.set_input(CharacterInput::new(
+            move_x,
+            move_y,
+            yaw,
+            pitch,
+            Buttons(buttons & 0x0f),
+        ));
+    }
+
+    /// Runs the steps that are due and queues inputs and pings.
+    pub fn advance(&mut self, now_ms: f64) {
+        self.client.advance(now_ms);
+    }
+
+    /// Bytes for the reliable stream, or one WebSocket message.
+    pub fn take_reliable(&mut self) -> Option<Vec<u8>> {
+        self.client.take_reliable()
+    }
+
+    /// One datagram, or one WebSocket message.
+    pub fn take_datagram(&mut self) -> Option<Vec<u8>> {
+        self.client.take_datagram()
+    }
+
+    /// The next event as JSON: `{"type": …}`; see `event.rs` for the kinds.
+    pub fn take_event(&mut self) -> Option<String> {
+        self.client
+            .take_event()
+            .map(|event| event::to_json(&event).to_string())
+    }
+
+    /// Text of scene.json, after the `scene` event.
+    pub fn scene_json(&self) -> String {
+        self.client.scene_json().to_owned()
+    }
+
+    /// Everything that moves, 16 floats each: id, kind (1 character, 2
+    /// thing), definition (0: an entity of the scene), flags (1 grounded, 2
+    /// own), position, rotation as a quaternion, velocity, yaw, pitch.
+    pub fn frame(&mut self, now_ms: f64) -> Vec<f32> {
+        self.frame.clear();
+        for drawn in self.client.frame(now_ms) {
+            push_drawn(&mut self.frame, drawn);
+        }
+        self.frame.clone()
+    }
+
+    /// Entities that are gone since the last call.
+    pub fn removed(&mut self) -> Vec<u32> {
+        self.client.take_removed()
+    }
+
+    /// Takes a script from the page's cache; true when it is the right one.
+    pub fn offer_script(&mut self, path: &str, bytes: Vec<u8>) -> bool {
+        self.client.offer_script(path, bytes)
+    }
+
+    /// Asks for every script of the manifest that was not offered.
+    pub fn request_missing_scripts(&mut self) {
+        self.client.request_missing_scripts();
+    }
+
+    /// Verified bytecode of a script.
+    pub fn script(&self, path: &str) -> Option<Vec<u8>> {
+        self.client.script(path).map(<[u8]>::to_vec)
+    }
+
+    /// `Network.FireServer`; the arguments as a JSON list.
+    pub fn fire_server(&mut self, name: String, args_json: &str) -> Result<(), JsError> {
+        let args: Args = serde_json::from_str(args_json)?;
+        self.client.fire_server(name, args);
+        Ok(())
+    }
+
+    /// `Network.InvokeServer`; the answer comes as an `invokeResult` event.
+    pub fn invoke_server(&mut self, id: u32, name: String, args_json: &str) -> Result<(), JsError> {
+        let args: Args = serde_json::from_str(args_json)?;
+        self.client.send(&ClientMessage::Invoke { id, name, args });
+        Ok(())
+    }
+
+    /// Says something to everybody in the world.
+    pub fn chat(&mut self, text: String) {
+        self.client.send(&ClientMessage::Chat { text });
+    }
+
+    /// A polite goodbye; send what `take_reliable` then gives.
+    pub fn leave(&mut self) {
+        self.client.send(&ClientMessage::Leave);
+    }
+
+    /// Figures for the overlay, as JSON.
+    pub fn stats(&self, now_ms: f64) -> String {
+        serde_json::to_string(&self.client.stats(now_ms)).unwrap_or_default()
+    }
+}
+
+fn push_drawn(out: &mut Vec<f32>, drawn: &Drawn) {
+    let start = out.len();
+    let kind = match drawn.kind {
+        DrawnKind::Character => 1.0,
+        DrawnKind::Thing => 2.0,
+    };
+    let flags = u8::from(drawn.grounded) | u8::from(drawn.own) << 1;
+    out.extend([
+        drawn.id as f32,
+        kind,
+        f32::from(drawn.definition),
+        f32::from(flags),
+    ]);
+    out.extend(drawn.position.to_array());
+    out.extend(drawn.rotation.to_array());
+    out.extend(drawn.velocity.to_array());
+    out.extend([drawn.yaw, drawn.pitch]);
+    debug_assert_eq!(out.len() - start, FRAME_STRIDE);
+}
+
+/// Digest of a long random walk, in hex: equal on every machine, or
+/// prediction is broken. The tests compare it with the native one.
+#[wasm_bindgen]
+pub fn determinism_digest(seed: u32, steps: u32) -> String {
+    format!(
+        "{:016x}",
+        frolic_sim::digest::random_walk(u64::from(seed), steps)
+    )
+}

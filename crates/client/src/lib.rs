@@ -1,1 +1,26 @@
-//! placeholder
+//! The client core: everything a client of a world does except drawing it.
+//!
+//! Start from [`Client`]. Feed it bytes and the time, take bytes and events
+//! from it, ask it what to draw. The browser wraps it in `client-wasm`, bots
+//! drive it natively; both therefore predict with the very code the server
+//! decides with.
+//!
+//! No sockets, no clock, no rendering: time comes in as milliseconds of any
+//! steady clock. What the server sends is checked like any other input; a
+//! hostile server can make this client wrong, never make it panic.
+#![forbid(unsafe_code)]
+
+mod client;
+mod event;
+mod pacing;
+mod playback;
+mod prediction;
+mod replication;
+mod scene;
+mod scripts;
+mod stats;
+
+pub use client::{Client, ClientError};
+pub use event::ClientEvent;
+pub use playback::{Drawn, DrawnKind};
+pub use stats::Stats;

@@ -1,0 +1,51 @@
+//! Events as JSON for the page.
+
+use frolic_client::ClientEvent;
+use serde_json::{Value as Json, json};
+
+/// The JSON form of an event; `type` names its kind.
+pub(crate) fn to_json(event: &ClientEvent) -> Json {
+    match event {
+        ClientEvent::Welcome(welcome) => json!({
+            "type": "welcome",
+            "tick": welcome.tick,
+            "entityId": welcome.entity_id,
+            "playerId": welcome.player_id,
+            "playerNumber": welcome.player_number,
+            "worldId": welcome.world_id,
+            "roomCode": welcome.room_code,
+            "tickHz": welcome.tick_hz,
+            "snapshotHz": welcome.snapshot_hz,
+            "resumeToken": welcome.resume_token,
+            "revision": welcome.revision,
+        }),
+        ClientEvent::Scene => json!({ "type": "scene" }),
+        ClientEvent::Definition { index, components } => json!({
+            "type": "definition",
+            "index": index,
+            "components": serde_json::from_str::<Json>(components).unwrap_or(Json::Null),
+        }),
+        ClientEvent::Players(players) => json!({ "type": "players", "players": players }),
+        ClientEvent::ScriptManifest(manifest) => {
+            json!({ "type": "scriptManifest", "manifest": manifest })
+        }
+        ClientEvent::ScriptVerified { path, hash } => {
+            json!({ "type": "scriptVerified", "path": path, "hash": hash })
+        }
+        ClientEvent::ScriptRun { path } => json!({ "type": "scriptRun", "path": path }),
+        ClientEvent::Remote { name, args } => {
+            json!({ "type": "event", "name": name, "args": args })
+        }
+        ClientEvent::InvokeResult { id, result } => match result {
+            Ok(values) => {
+                json!({ "type": "invokeResult", "id": id, "ok": true, "values": values })
+            }
+            Err(error) => json!({ "type": "invokeResult", "id": id, "ok": false, "error": error }),
+        },
+        ClientEvent::Chat { from, text } => json!({ "type": "chat", "from": from, "text": text }),
+        ClientEvent::Error { code, message } => {
+            json!({ "type": "error", "code": code, "message": message })
+        }
+        ClientEvent::Kick { reason } => json!({ "type": "kick", "reason": reason }),
+    }
+}

@@ -1,0 +1,413 @@
+//! The client itself: messages in, messages out, one step at a time.
+
+use std::collections::VecDeque;
+
+use frolic_protocol::message::PROTOCOL_VERSION;
+use frolic_protocol::packet::{self, PacketError, SERVER_MESSAGE_BYTES_MAX, StreamReader};
+use frolic_protocol::{Args, ClientMessage, ServerMessage, Welcome};
+use frolic_sim::{CharacterInput, CharacterState};
+
+use crate::event::ClientEvent;
+use crate::pacing::Pacing;
+use crate::playback::{Drawn, DrawnKind, Playback};
+use crate::prediction::Prediction;
+use crate::replication::Replication;
+use crate::scene::ClientScene;
+use crate::scripts::{ChunkOutcome, Scripts, decompress, hash_of};
+use crate::stats::{Meter, Stats};
+
+const PING_INTERVAL_MS: f64 = 1000.0;
+/// Largest scene file, unpacked.
+const SCENE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Events the host has not taken; a host that takes none loses the oldest.
+const EVENTS_MAX: usize = 4096;
+
+/// The connection cannot be used any further.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The server sent something that is not ours.
+    #[error("the server sent something unreadable: {0}")]
+    Packet(#[from] PacketError),
+}
+
+/// A client of one world.
+#[derive(Default)]
+pub struct Client {
+    joined: Option<Joined>,
+    scene: ClientScene,
+    scene_ready: bool,
+    scripts: Scripts,
+    input: CharacterInput,
+    stream: StreamReader,
+    reliable: Vec<u8>,
+    datagrams: VecDeque<Vec<u8>>,
+    events: VecDeque<ClientEvent>,
+    removed: Vec<u32>,
+    drawn: Vec<Drawn>,
+    received: Meter,
+    sent: Meter,
+    rtt_ms: Option<f64>,
+    next_ping_ms: f64,
+    last_snapshot_ms: Option<f64>,
+}
+
+/// What exists from the welcome on.
+struct Joined {
+    welcome: Welcome,
+    pacing: Pacing,
+    playback: Playback,
+    prediction: Prediction,
+    replication: Replication,
+}
+
+impl Client {
+    /// A client that has not said anything yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Queues the handshake.
+    pub fn handshake(
+        &mut self,
+        ticket: Option<String>,
+        resume_token: Option<String>,
+        name: Option<String>,
+    ) {
+        self.send(&ClientMessage::Handshake {
+            version: PROTOCOL_VERSION,
+            ticket,
+            resume_token,
+            name,
+        });
+    }
+
+    /// Queues any message.
+    pub fn send(&mut self, message: &ClientMessage) {
+        if message.is_unreliable() {
+            let packet = packet::single(message);
+            self.sent.add(packet.len());
+            self.datagrams.push_back(packet);
+        } else {
+            let before = self.reliable.len();
+            packet::write(&mut self.reliable, message);
+            self.sent.add(self.reliable.len() - before);
+        }
+    }
+
+    /// Queues `Network.FireServer`.
+    pub fn fire_server(&mut self, name: String, args: Args) {
+        self.send(&ClientMessage::Event { name, args });
+    }
+
+    /// Takes a whole packet in: a datagram or a WebSocket message.
+    ///
+    /// # Errors
+    /// When it cannot be read; the connection should be closed.
+    pub fn receive(&mut self, packet: &[u8], now_ms: f64) -> Result<(), ClientError> {
+        self.received.add(packet.len());
+        for message in packet::read(packet, SERVER_MESSAGE_BYTES_MAX)? {
+            self.handle(message, now_ms);
+        }
+        Ok(())
+    }
+
+    /// Takes the next bytes of the reliable stream in.
+    ///
+    /// # Errors
+    /// When it cannot be read; the connection should be closed.
+    pub fn receive_stream(&mut self, bytes: &[u8], now_ms: f64) -> Result<(), ClientError> {
+        self.received.add(bytes.len());
+        for message in self.stream.push(bytes, SERVER_MESSAGE_BYTES_MAX)? {
+            self.handle(message, now_ms);
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, message: ServerMessage, now_ms: f64) {
+        match message {
+            ServerMessage::Welcome(welcome) => self.welcome(*welcome),
+            ServerMessage::Scene { hash, zstd } => self.load_scene(&hash, &zstd),
+            ServerMessage::Definition { index, components } => {
+                match self.scene.define(index, &components) {
+                    Ok(()) => self.tell(ClientEvent::Definition { index, components }),
+                    Err(cause) => self.trouble("bad_definition", cause),
+                }
+            }
+            ServerMessage::Snapshot(bytes) => self.snapshot(&bytes, now_ms),
+            ServerMessage::Presence(players) => self.tell(ClientEvent::Players(players)),
+            ServerMessage::Pong { t, .. } => {
+                let sample = (now_ms - t).max(0.0);
+                let known = *self.rtt_ms.get_or_insert(sample);
+                self.rtt_ms = Some(known + (sample - known) * 0.2);
+            }
+            ServerMessage::Error { code, message } => {
+                self.tell(ClientEvent::Error { code, message });
+            }
+            ServerMessage::Kick { reason } => self.tell(ClientEvent::Kick { reason }),
+            ServerMessage::Event { name, args } => self.tell(ClientEvent::Remote { name, args }),
+            ServerMessage::InvokeResult { id, result } => {
+                self.tell(ClientEvent::InvokeResult { id, result });
+            }
+            ServerMessage::Chat { from, text } => self.tell(ClientEvent::Chat { from, text }),
+            ServerMessage::ScriptManifest(manifest) => {
+                self.scripts.set_manifest(manifest.clone());
+                self.tell(ClientEvent::ScriptManifest(manifest));
+            }
+            ServerMessage::ScriptChunk(chunk) => {
+                let path = chunk.path.clone();
+                match self.scripts.chunk(chunk) {
+                    Ok(ChunkOutcome::Waiting) => {}
+                    Ok(ChunkOutcome::Verified(hash)) => {
+                        self.confirm_script(&path, hash.clone(), true);
+                        self.tell(ClientEvent::ScriptVerified { path, hash });
+                    }
+                    Err(cause) => {
+                        self.confirm_script(&path, String::new(), false);
+                        self.trouble("script_refused", cause);
+                    }
+                }
+            }
+            ServerMessage::ExecuteScript { path, run_context } => {
+                match self.scripts.runnable(&path, run_context) {
+                    Ok(()) => self.tell(ClientEvent::ScriptRun { path }),
+                    Err(cause) => self.trouble("script_refused", cause),
+                }
+            }
+        }
+    }
+
+    fn welcome(&mut self, welcome: Welcome) {
+        self.joined = Some(Joined {
+            pacing: Pacing::new(welcome.tick_hz),
+            playback: Playback::new(welcome.tick_hz, welcome.snapshot_hz),
+            prediction: Prediction::new(welcome.character, welcome.tick_hz),
+            replication: Replication::default(),
+            welcome: welcome.clone(),
+        });
+        self.tell(ClientEvent::Welcome(Box::new(welcome)));
+    }
+
+    fn load_scene(&mut self, hash: &str, zstd: &[u8]) {
+        let tick_hz = self.joined.as_ref().map_or(60, |j| j.welcome.tick_hz);
+        let scene = decompress(zstd, SCENE_BYTES_MAX).and_then(|bytes| {
+            if hash_of(&bytes) != format!("sha256:{hash}") {
+                return Err("the scene does not match its hash".to_owned());
+            }
+            let json = String::from_utf8(bytes).map_err(|_| "the scene is not text".to_owned())?;
+            ClientScene::load(json, tick_hz)
+        });
+        match scene {
+            Ok(scene) => {
+                self.scene = scene;
+                self.scene_ready = true;
+                self.tell(ClientEvent::Scene);
+            }
+            Err(cause) => self.trouble("bad_scene", cause),
+        }
+    }
+
+    fn snapshot(&mut self, bytes: &[u8], now_ms: f64) {
+        let Some(joined) = &mut self.joined else {
+            return;
+        };
+        let ticks = joined.welcome.tick_hz / joined.welcome.snapshot_hz.max(1);
+        match joined.replication.apply(bytes, ticks) {
+            Ok(Some(applied)) => {
+                let header = applied.header;
+                self.last_snapshot_ms = Some(now_ms);
+                joined.playback.arrived(header.tick, now_ms);
+                joined
+                    .pacing
+                    .observe(header.queued_inputs, header.late_ticks);
+                if let Some(known) = joined.replication.newest() {
+                    self.scene
+                        .apply(known.tick, &known.entities, &applied.removed);
+                }
+                joined.prediction.reconcile(&mut self.scene, &header);
+                self.removed.extend(applied.removed);
+            }
+            Ok(None) => {}
+            Err(cause) => self.trouble("bad_snapshot", cause.to_string()),
+        }
+    }
+
+    fn confirm_script(&mut self, path: &str, hash: String, success: bool) {
+        self.send(&ClientMessage::ScriptVerify {
+            path: path.to_owned(),
+            hash,
+            success,
+        });
+    }
+
+    fn tell(&mut self, event: ClientEvent) {
+        if self.events.len() == EVENTS_MAX {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+
+    fn trouble(&mut self, code: &str, message: String) {
+        self.tell(ClientEvent::Error {
+            code: code.to_owned(),
+            message,
+        });
+    }
+
+    /// Takes a script's bytecode from the host's cache. Returns whether it
+    /// was what the manifest asks for.
+    pub fn offer_script(&mut self, path: &str, bytes: Vec<u8>) -> bool {
+        match self.scripts.offer(path, bytes) {
+            Ok(hash) => {
+                self.confirm_script(path, hash, true);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Asks the server for every script that was not offered.
+    pub fn request_missing_scripts(&mut self) {
+        let paths = self.scripts.missing();
+        if !paths.is_empty() {
+            self.send(&ClientMessage::ScriptRequest { paths });
+        }
+    }
+
+    /// Verified bytecode of a script.
+    pub fn script(&self, path: &str) -> Option<&[u8]> {
+        self.scripts.bytecode(path)
+    }
+
+    /// What the player holds from now on.
+    pub fn set_input(&mut self, input: CharacterInput) {
+        self.input = input;
+    }
+
+    /// Runs the steps that are due and queues inputs and pings.
+    pub fn advance(&mut self, now_ms: f64) {
+        self.received.roll(now_ms);
+        self.sent.roll(now_ms);
+        let Some(joined) = &mut self.joined else {
+            return;
+        };
+        let steps = joined.pacing.steps_due(now_ms);
+        if self.scene_ready && joined.replication.newest().is_some() {
+            for _ in 0..steps {
+                joined.prediction.step(&mut self.scene, self.input);
+            }
+            if steps > 0 {
+                let message = ClientMessage::Inputs {
+                    snapshot_ack: joined.replication.newest().map_or(0, |known| known.tick),
+                    inputs: joined.prediction.newest_inputs(),
+                };
+                self.send(&message);
+            }
+        }
+        if now_ms >= self.next_ping_ms {
+            self.next_ping_ms = now_ms + PING_INTERVAL_MS;
+            self.send(&ClientMessage::Ping { t: now_ms });
+        }
+    }
+
+    /// Bytes for the reliable stream, or one WebSocket message.
+    pub fn take_reliable(&mut self) -> Option<Vec<u8>> {
+        (!self.reliable.is_empty()).then(|| std::mem::take(&mut self.reliable))
+    }
+
+    /// One datagram, or one WebSocket message.
+    pub fn take_datagram(&mut self) -> Option<Vec<u8>> {
+        self.datagrams.pop_front()
+    }
+
+    /// The next thing to tell the host.
+    pub fn take_event(&mut self) -> Option<ClientEvent> {
+        self.events.pop_front()
+    }
+
+    /// Entities that are gone since the last call.
+    pub fn take_removed(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.removed)
+    }
+
+    /// The welcome, once there was one.
+    pub fn welcomed(&self) -> Option<&Welcome> {
+        self.joined.as_ref().map(|joined| &joined.welcome)
+    }
+
+    /// Text of scene.json; empty before it came.
+    pub fn scene_json(&self) -> &str {
+        &self.scene.json
+    }
+
+    /// The own character as predicted.
+    pub fn own_state(&self) -> Option<&CharacterState> {
+        let joined = self.joined.as_ref()?;
+        joined.replication.newest()?;
+        Some(joined.prediction.state())
+    }
+
+    /// Everything that moves, ready to draw; the own character last.
+    pub fn frame(&mut self, now_ms: f64) -> &[Drawn] {
+        self.drawn.clear();
+        let Some(joined) = &mut self.joined else {
+            return &self.drawn;
+        };
+        if joined.replication.newest().is_none() {
+            return &self.drawn;
+        }
+        let own_id = joined.welcome.entity_id;
+        let fraction = joined.pacing.fraction(now_ms);
+        let own = *joined.prediction.state();
+        joined.playback.frame(
+            &joined.replication,
+            now_ms,
+            own_id,
+            joined.prediction.shown_tick(fraction),
+            own.ground,
+            &mut self.drawn,
+        );
+        let input = joined.prediction.newest_input();
+        self.drawn.push(Drawn {
+            id: own_id,
+            kind: DrawnKind::Character,
+            definition: 0,
+            grounded: own.grounded(),
+            own: true,
+            position: joined.prediction.shown(fraction),
+            rotation: frolic_sim::Rotation::IDENTITY,
+            velocity: own.velocity,
+            yaw: input.yaw.radians(),
+            pitch: input.pitch.radians(),
+        });
+        &self.drawn
+    }
+
+    /// Figures for the overlay.
+    pub fn stats(&self, now_ms: f64) -> Stats {
+        let mut stats = Stats {
+            rtt_ms: self.rtt_ms.unwrap_or(0.0),
+            bytes_in_per_s: self.received.per_s,
+            bytes_out_per_s: self.sent.per_s,
+            bytes_in: self.received.total,
+            snapshot_age_ms: self.last_snapshot_ms.map_or(0.0, |at| now_ms - at),
+            ..Stats::default()
+        };
+        if let Some(joined) = &self.joined {
+            let replication = &joined.replication;
+            if let Some(known) = replication.newest() {
+                stats.tick = known.tick;
+                stats.entities = known.entities.len();
+            }
+            stats.snapshots = replication.received;
+            let lost = replication.expected.saturating_sub(replication.received);
+            stats.loss = f64::from(lost) / f64::from(replication.expected.max(1));
+            stats.jitter_ms = joined.playback.jitter_ms();
+            stats.playback_delay_ms = joined.playback.delay_s() * 1000.0;
+            stats.input_seq = joined.prediction.last_seq();
+            stats.pending_inputs = joined.prediction.pending_count();
+            stats.corrections = joined.prediction.corrections;
+            stats.last_correction_m = joined.prediction.last_correction_m;
+        }
+        stats
+    }
+}

@@ -1,0 +1,70 @@
+//! What the core tells its host.
+
+use frolic_protocol::script::ScriptManifest;
+use frolic_protocol::{Args, PlayerInfo, Welcome};
+
+/// Something the host shows, runs or stores.
+#[derive(Clone, Debug)]
+pub enum ClientEvent {
+    /// The player is in.
+    Welcome(Box<Welcome>),
+    /// The scene arrived and was understood.
+    Scene,
+    /// How entities of a definition look.
+    Definition {
+        /// Its number.
+        index: u16,
+        /// Components as JSON, in the form of scene.json.
+        components: String,
+    },
+    /// Players who came, changed or left.
+    Players(Vec<PlayerInfo>),
+    /// The world's scripts: offer those that are cached by hash, then call
+    /// `request_missing_scripts`.
+    ScriptManifest(ScriptManifest),
+    /// A script arrived and matches its hash; a host with a cache keeps it.
+    ScriptVerified {
+        /// Its path.
+        path: String,
+        /// `sha256:` and its hash.
+        hash: String,
+    },
+    /// Run this script now; its bytecode is there to take.
+    ScriptRun {
+        /// Its path.
+        path: String,
+    },
+    /// The server's scripts fired an event at this client.
+    Remote {
+        /// Which event.
+        name: String,
+        /// Its arguments.
+        args: Args,
+    },
+    /// The answer to an invoke.
+    InvokeResult {
+        /// From the invoke.
+        id: u32,
+        /// What came of it.
+        result: Result<Args, String>,
+    },
+    /// Somebody said something.
+    Chat {
+        /// Who.
+        from: String,
+        /// What.
+        text: String,
+    },
+    /// The server refused something, or sent something unusable.
+    Error {
+        /// A word for programs.
+        code: String,
+        /// A sentence for people.
+        message: String,
+    },
+    /// The server ends the connection.
+    Kick {
+        /// A sentence for people.
+        reason: String,
+    },
+}

@@ -1,0 +1,176 @@
+//! Prediction: the own character moves at once, and is put right afterwards (NET-7).
+
+use std::collections::VecDeque;
+
+use frolic_protocol::NumberedInput;
+use frolic_protocol::snapshot::SnapshotHeader;
+use frolic_sim::{CharacterInput, CharacterParams, CharacterState, Vec3, step_character};
+
+use crate::scene::ClientScene;
+
+/// Inputs kept for replay: two seconds at 60 Hz.
+const PENDING_MAX: usize = 128;
+/// Each packet repeats this many of the newest inputs, so that it takes that
+/// many losses in a row before the server misses one.
+const REDUNDANT_INPUTS: usize = 6;
+/// Corrections beyond this are jumps (a respawn, a teleport), not errors.
+const SMOOTHED_ERROR_MAX_M: f32 = 2.5;
+/// What is left of a shown error after one second.
+const ERROR_LEFT_PER_S: f32 = 1e-5;
+
+struct Pending {
+    input: NumberedInput,
+    /// What we predicted the input leads to.
+    outcome: CharacterState,
+}
+
+pub(crate) struct Prediction {
+    params: CharacterParams,
+    dt: f32,
+    next_seq: u32,
+    pending: VecDeque<Pending>,
+    /// Newest predicted state, and the one before it, for drawing between steps.
+    current: CharacterState,
+    previous: CharacterState,
+    /// Which tick the server will simulate input `n` at is `n + tick_offset`.
+    tick_offset: i64,
+    /// Shown minus predicted: fades to nothing.
+    error: Vec3,
+    pub corrections: u32,
+    pub last_correction_m: f32,
+}
+
+impl Prediction {
+    pub fn new(params: CharacterParams, tick_hz: u32) -> Self {
+        let start = CharacterState::at(Vec3::ZERO);
+        Self {
+            params,
+            dt: 1.0 / tick_hz.max(1) as f32,
+            next_seq: 1,
+            pending: VecDeque::with_capacity(PENDING_MAX),
+            current: start,
+            previous: start,
+            tick_offset: 0,
+            error: Vec3::ZERO,
+            corrections: 0,
+            last_correction_m: 0.0,
+        }
+    }
+
+    /// Predicts one step.
+    pub fn step(&mut self, scene: &mut ClientScene, input: CharacterInput) {
+        let seq = self.next_seq;
+        self.next_seq = self.next_seq.wrapping_add(1);
+        if self.pending.len() == PENDING_MAX {
+            self.pending.pop_front();
+        }
+        self.previous = self.current;
+        scene.pose_movers_at(self.tick_of(seq));
+        step_character(
+            &scene.collision,
+            &self.params,
+            &mut self.current,
+            &input,
+            self.dt,
+        );
+        self.pending.push_back(Pending {
+            input: NumberedInput { seq, input },
+            outcome: self.current,
+        });
+        self.error *= ERROR_LEFT_PER_S.powf(self.dt);
+    }
+
+    /// Compares what the server computed with what we predicted, and predicts
+    /// again from there if they differ.
+    pub fn reconcile(&mut self, scene: &mut ClientScene, header: &SnapshotHeader) {
+        let Some(truth) = header.own else {
+            return;
+        };
+        let used = header.ack_seq.wrapping_add(u32::from(header.late_ticks));
+        self.tick_offset = i64::from(header.tick) - i64::from(used);
+        let mut predicted = None;
+        while let Some(first) = self.pending.front()
+            && first.input.seq <= used
+        {
+            predicted = self.pending.pop_front().map(|pending| pending.outcome);
+        }
+        if used >= self.next_seq {
+            // The server ran on without us (the tab slept): count on from there.
+            self.next_seq = used.wrapping_add(1);
+        }
+        if predicted == Some(truth) {
+            return;
+        }
+        let shown = self.current.feet + self.error;
+        let mut state = truth;
+        self.previous = truth;
+        for pending in &mut self.pending {
+            let tick = i64::from(pending.input.seq) + self.tick_offset;
+            scene.pose_movers_at(tick.max(0) as u32);
+            self.previous = state;
+            step_character(
+                &scene.collision,
+                &self.params,
+                &mut state,
+                &pending.input.input,
+                self.dt,
+            );
+            pending.outcome = state;
+        }
+        let wrong_by = (self.current.feet - state.feet).length();
+        self.current = state;
+        if wrong_by > 1e-6 {
+            self.corrections += 1;
+            self.last_correction_m = wrong_by;
+        }
+        self.error = if wrong_by < SMOOTHED_ERROR_MAX_M {
+            shown - state.feet
+        } else {
+            self.previous = state;
+            Vec3::ZERO
+        };
+    }
+
+    fn tick_of(&self, seq: u32) -> u32 {
+        (i64::from(seq) + self.tick_offset).max(0) as u32
+    }
+
+    /// The newest inputs, oldest first.
+    pub fn newest_inputs(&self) -> Vec<NumberedInput> {
+        let skip = self.pending.len().saturating_sub(REDUNDANT_INPUTS);
+        self.pending
+            .iter()
+            .skip(skip)
+            .map(|pending| pending.input)
+            .collect()
+    }
+
+    /// The tick that is shown for the own character, with its fraction.
+    pub fn shown_tick(&self, fraction: f32) -> f64 {
+        f64::from(self.tick_of(self.next_seq)) - 2.0 + f64::from(fraction)
+    }
+
+    /// Where to draw the own character.
+    pub fn shown(&self, fraction: f32) -> Vec3 {
+        self.previous.feet + (self.current.feet - self.previous.feet) * fraction + self.error
+    }
+
+    pub fn state(&self) -> &CharacterState {
+        &self.current
+    }
+
+    pub fn pending_count(&self) -> usize {
+        self.pending.len()
+    }
+
+    pub fn last_seq(&self) -> u32 {
+        self.next_seq.wrapping_sub(1)
+    }
+
+    /// The newest input, for the direction the own character faces.
+    pub fn newest_input(&self) -> CharacterInput {
+        self.pending
+            .back()
+            .map_or_else(CharacterInput::default, |pending| pending.input.input)
+    }
+}

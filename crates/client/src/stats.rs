@@ -1,0 +1,64 @@
+//! Figures for the debug overlay and for load reports (NET-11).
+
+use serde::Serialize;
+
+/// How the connection is doing.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stats {
+    /// Newest tick of the server that we know of.
+    pub tick: u32,
+    /// Round trip of the last ping, smoothed.
+    pub rtt_ms: f64,
+    /// Scatter of snapshot arrivals.
+    pub jitter_ms: f64,
+    /// Share of snapshots that never came, 0 to 1.
+    pub loss: f64,
+    /// Number of the newest input.
+    pub input_seq: u32,
+    /// Inputs the server has not confirmed.
+    pub pending_inputs: usize,
+    /// How often prediction was wrong.
+    pub corrections: u32,
+    /// By how much it was wrong the last time, in metres.
+    pub last_correction_m: f32,
+    /// Bytes received per second.
+    pub bytes_in_per_s: f64,
+    /// Bytes sent per second.
+    pub bytes_out_per_s: f64,
+    /// Bytes received in all.
+    pub bytes_in: u64,
+    /// Snapshots received in all.
+    pub snapshots: u32,
+    /// Time since the newest snapshot.
+    pub snapshot_age_ms: f64,
+    /// Entities we know of.
+    pub entities: usize,
+    /// How far in the past others are shown.
+    pub playback_delay_ms: f64,
+}
+
+/// Bytes per second over the last second.
+#[derive(Default)]
+pub(crate) struct Meter {
+    pub total: u64,
+    window_start_ms: f64,
+    window_bytes: u64,
+    pub per_s: f64,
+}
+
+impl Meter {
+    pub fn add(&mut self, bytes: usize) {
+        self.total += bytes as u64;
+        self.window_bytes += bytes as u64;
+    }
+
+    pub fn roll(&mut self, now_ms: f64) {
+        let elapsed = now_ms - self.window_start_ms;
+        if elapsed >= 1000.0 {
+            self.per_s = self.window_bytes as f64 * 1000.0 / elapsed;
+            self.window_bytes = 0;
+            self.window_start_ms = now_ms;
+        }
+    }
+}
