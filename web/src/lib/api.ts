@@ -1,6 +1,8 @@
 // Calls to the control plane. Every failure becomes an ApiError whose message can be shown to a person.
-import type { GameDetail, GameList, GameSort, JoinRequest, JoinResponse, LoginResponse } from './api-types';
+import type { ErrorBody, GameDetail, GameList, JoinRequest, JoinResponse, LoginResponse } from '../generated/rest';
 import { forgetSession, loadSession, saveSession, type Session } from './session';
+
+export type GameSort = 'popular' | 'new' | 'featured';
 
 /** A refused or failed request: `status` 0 means that the server was not reached. */
 export class ApiError extends Error {
@@ -74,8 +76,8 @@ async function request<T>(path: string, init: RequestInit = {}): Promise<T> {
 
 async function apiError(response: Response): Promise<ApiError> {
   try {
-    const body = (await response.json()) as { error?: { code?: string; message?: string } };
-    if (body.error?.message) return new ApiError(response.status, body.error.code ?? 'error', body.error.message);
+    const body = (await response.json()) as Partial<ErrorBody>;
+    if (body.error?.message) return new ApiError(response.status, body.error.code, body.error.message);
   } catch {
     // Not our JSON form: a proxy answered. The status says the rest.
   }

@@ -1,20 +1,12 @@
 // Events and figures that the client core gives as JSON.
 
+import type { PlayerInfo } from '../generated/PlayerInfo';
+import type { ScriptEntry } from '../generated/ScriptEntry';
+
+export type { PlayerInfo, ScriptEntry };
+
 /** A value on the wire: plain JSON; a vector is {"$v":[x,y,z]}, an entity {"$e":id}. */
 export type WireValue = null | boolean | number | string | WireValue[] | { [key: string]: WireValue };
-
-export interface PlayerInfo {
-  id: number;
-  entityId: number;
-  name: string;
-  online?: boolean;
-}
-
-export interface ScriptEntry {
-  path: string;
-  hash: string;
-  bytes?: number;
-}
 
 export type CoreEvent =
   | { type: 'welcome'; entityId: number; playerId: number; roomCode?: string; worldId?: string; resumeToken?: string; tickHz?: number }

@@ -1,6 +1,6 @@
 // One connection to one world: asks for a place, opens a transport and moves bytes between it and a client core.
 import * as api from '../lib/api';
-import type { JoinRequest, JoinResponse } from '../lib/api-types';
+import type { JoinRequest, JoinResponse } from '../generated/rest';
 import { type ClientCore, loadCore } from './core';
 import type { LoadProgress } from './progress.svelte';
 import { connect } from './transport/connect';

@@ -1,5 +1,6 @@
 // Order of scripts and events, whatever the order in which they arrive.
 import { expect, test, vi } from 'vitest';
+import type { ScriptEntry } from './events';
 import type { ScriptHost } from './scripthost';
 import { ClientScripts, type Runtime } from './scripts';
 
@@ -19,7 +20,9 @@ function setUp(load?: () => Promise<Runtime>) {
   return { calls, scripts, started, runtime };
 }
 
-const entries = ['@builtin/client', 'StarterGui/A.luau', 'StarterGui/B.luau'].map((path) => ({ path, hash: path }));
+const entries = ['@builtin/client', 'StarterGui/A.luau', 'StarterGui/B.luau'].map(
+  (path) => ({ path, hash: path, size_bytes: 1, run_context: 'client', service: 'StarterGui', entities: [] }) as ScriptEntry,
+);
 const bytes = new Uint8Array([1]);
 
 test('scripts run in manifest order and events wait for all of them', async () => {

@@ -1,5 +1,5 @@
 // One visit to a world, from the click on Play to leaving: the only place that knows the order of things.
-import type { JoinRequest } from '../lib/api-types';
+import type { JoinRequest } from '../generated/rest';
 import { endingOf, kicked, lost, refused, type Ending } from './endings';
 import { parseEvent, type CoreEvent, type CoreStats, type PlayerInfo, type WireValue } from './events';
 import { type FrameRecord, type Point, records } from './frame';

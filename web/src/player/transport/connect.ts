@@ -1,5 +1,5 @@
 // Chooses the transport (NET-1): WebTransport when it opens within a second, otherwise WebSocket.
-import type { JoinResponse } from '../../lib/api-types';
+import type { JoinResponse } from '../../generated/rest';
 import type { Transport, TransportHandlers, TransportKind } from './transport';
 import { openWebSocket } from './websocket';
 import { openWebTransport, webTransportAvailable } from './webtransport';

@@ -7,14 +7,14 @@ const value = (rows: ReturnType<typeof debugRows>, name: string) => rows.find((r
 
 test('every figure of NET-11 has a row', () => {
   const names = debugRows({}, page).map((row) => row.name);
-  for (const name of ['state', 'transport', 'server tick', 'round trip', 'jitter', 'loss', 'input seq', 'pending inputs', 'corrections', 'in', 'out', 'snapshot age', 'entities', 'script memory', 'script time']) {
+  for (const name of ['state', 'transport', 'server tick', 'rtt', 'jitter', 'loss', 'input seq', 'pending inputs', 'corrections', 'in', 'out', 'snapshot age', 'entities', 'script memory', 'script time']) {
     expect(names).toContain(name);
   }
 });
 
 test('units, dashes and warnings', () => {
   const rows = debugRows({ rttMs: 4.25, loss: 0.1, bytesInPerS: 20_480 }, { ...page, transport: 'websocket' });
-  expect(value(rows, 'round trip')?.value).toBe('4.3 ms');
+  expect(value(rows, 'rtt')?.value).toBe('4.3 ms');
   expect(value(rows, 'loss')).toMatchObject({ value: '10.0 %', warn: true });
   expect(value(rows, 'in')?.value).toBe('20.0 KiB/s');
   expect(value(rows, 'jitter')?.value).toBe('–');

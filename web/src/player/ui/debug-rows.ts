@@ -23,7 +23,7 @@ export function debugRows(stats: CoreStats, page: PageFigures): DebugRow[] {
     row('state', stats.state ?? page.phase),
     row('transport', page.transport ?? '–', page.transport === 'websocket'),
     row('server tick', integer(stats.tick)),
-    row('round trip', milliseconds(stats.rttMs), (stats.rttMs ?? 0) > 200),
+    row('rtt', milliseconds(stats.rttMs), (stats.rttMs ?? 0) > 200),
     row('jitter', milliseconds(stats.jitterMs), (stats.jitterMs ?? 0) > 40),
     row('loss', stats.loss === undefined ? '–' : `${(stats.loss * 100).toFixed(1)} %`, (stats.loss ?? 0) > 0.05),
     row('input seq', integer(stats.inputSeq)),

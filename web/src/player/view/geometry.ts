@@ -8,7 +8,9 @@ const BEVEL_M = 0.06;
 
 /** Local geometry of a shape; meshes are not loaded yet and show as a unit box. */
 export function shapeGeometry(shape: Shape, round: boolean): BufferGeometry {
-  const segments = round ? 24 : 14;
+  // Big round things need more corners to look round.
+  const radius = 'radius' in shape ? shape.radius : 0;
+  const segments = Math.round(Math.min(64, (round ? 20 : 12) + radius * (round ? 6 : 3)));
   switch (shape.type) {
     case 'box':
       return softBox(shape.size);

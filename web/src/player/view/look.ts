@@ -10,9 +10,9 @@ export interface AvatarLook {
 }
 
 const SHIRTS = ['#ff5d5d', '#3aa6ff', '#ffc53d', '#2fbf71', '#8b6cff', '#ff8f4a', '#1fb8b0', '#f27db7'];
-const TROUSERS = ['#2c3e66', '#3b2f5c', '#264d3f', '#5a3326', '#22303d', '#6b2f45'];
-const SKINS = ['#ffd9b0', '#f3bf93', '#dca073', '#b97a4f', '#8d5636', '#6a3f28'];
-const HAIRS = ['#2a1d16', '#4a2c18', '#7a4a22', '#c98b3c', '#e9c46a', '#8f2f24', '#3d3a4f'];
+const TROUSERS = ['#3f5a96', '#5a4790', '#3a7660', '#8a5238', '#41586e', '#97486a'];
+const SKINS = ['#ffdcb8', '#f7c79d', '#e3ab80', '#c98d62', '#a76c48', '#865338'];
+const HAIRS = ['#3d2b22', '#5c3a22', '#8a5630', '#d39a4a', '#efd07c', '#a8402f', '#55506e'];
 
 export function avatarLook(playerId: number): AvatarLook {
   const hash = hashText(`player ${playerId}`);

@@ -28,12 +28,12 @@ const painters: Partial<Record<Pattern, Painter>> = {
   },
   grass: (c) => {
     const random = seeded(7);
-    for (let i = 0; i < 420; i++) {
-      const shade = 205 + Math.floor(random() * 50);
-      c.strokeStyle = `rgb(${shade} ${shade} ${Math.floor(shade * 0.94)})`;
-      c.lineWidth = 1.5;
+    for (let i = 0; i < 520; i++) {
+      const shade = 222 + Math.floor(random() * 33);
+      c.strokeStyle = `rgb(${shade} ${shade} ${Math.floor(shade * 0.95)})`;
+      c.lineWidth = 1;
       const [x, y] = [random() * SIZE, random() * SIZE];
-      const [dx, dy] = [(random() - 0.5) * 6, 3 + random() * 6];
+      const [dx, dy] = [(random() - 0.5) * 3, 1 + random() * 3];
       // Blades that leave the tile come back on the other side, so that the tiles join.
       for (const ox of [-SIZE, 0, SIZE]) {
         for (const oy of [-SIZE, 0, SIZE]) {

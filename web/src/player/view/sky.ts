@@ -1,9 +1,10 @@
 // The sky: a gradient dome with a sun, soft clouds, and the fog that meets the dome at the horizon.
 import { BackSide, Color, Fog, IcosahedronGeometry, Mesh, ShaderMaterial, type Vector3 } from 'three';
 
-export const ZENITH = new Color('#4f9fe8');
-export const HORIZON = new Color('#cfe6f5');
-const GROUND = new Color('#b9cfd8');
+const ZENITH = new Color('#2f86e0');
+const PALE = new Color('#9fd2ff');
+const HORIZON = new Color('#ffe9cf');
+const GROUND = new Color('#d8cdbb');
 const SUN = new Color('#fff1c9');
 
 const vertexShader = /* glsl */ `
@@ -16,12 +17,15 @@ const vertexShader = /* glsl */ `
   }`;
 
 const fragmentShader = /* glsl */ `
-  uniform vec3 zenith, horizon, ground, sunColor, sunDirection;
+  uniform vec3 zenith, pale, horizon, ground, sunColor, sunDirection;
   varying vec3 direction;
   void main() {
     vec3 d = normalize(direction);
     float up = d.y;
-    vec3 color = mix(horizon, zenith, pow(clamp(up, 0.0, 1.0), 0.55));
+    float height = clamp(up, 0.0, 1.0);
+    // A cream rim, pale blue above it, deep blue overhead.
+    vec3 color = mix(horizon, pale, smoothstep(0.0, 0.16, height));
+    color = mix(color, zenith, smoothstep(0.08, 0.75, height));
     color = mix(color, ground, smoothstep(0.0, -0.35, up));
     float toSun = max(dot(d, sunDirection), 0.0);
     // Warm haze around the sun, a glow, then the disc itself.
@@ -39,6 +43,7 @@ export function makeSky(sunDirection: Vector3): Mesh {
     fragmentShader,
     uniforms: {
       zenith: { value: ZENITH },
+      pale: { value: PALE },
       horizon: { value: HORIZON },
       ground: { value: GROUND },
       sunColor: { value: SUN },

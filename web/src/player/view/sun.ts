@@ -5,17 +5,18 @@ import type { Part } from '../scene';
 /** How far around the player shadows reach. */
 const SHADOW_REACH_M = 36;
 const SUN_DISTANCE_M = 90;
+const SUN_INTENSITY = 2.5;
 
 export class Lights {
   readonly group = new Group();
   /** From the ground towards the sun. */
-  readonly sunDirection = new Vector3(0.45, 0.72, 0.38).normalize();
-  #sun = new DirectionalLight('#ffe2b0', 2.9);
+  readonly sunDirection = new Vector3(0.55, 0.62, 0.42).normalize();
+  #sun = new DirectionalLight('#ffdca6', SUN_INTENSITY);
   #shadowMapSize: number;
 
   constructor(parts: Part[], shadowMapSize: number, pointLightsMax: number) {
     this.#shadowMapSize = shadowMapSize;
-    this.group.add(new HemisphereLight('#d4e8ff', '#b79a78', 1.55));
+    this.group.add(new HemisphereLight('#d9ecff', '#d8b48a', 1.9));
     this.#setUpSun();
     let lamps = 0;
     for (const part of parts) {
@@ -48,9 +49,9 @@ export class Lights {
       camera.right = camera.top = SHADOW_REACH_M;
       camera.near = 1;
       camera.far = SUN_DISTANCE_M * 2;
-      sun.shadow.normalBias = 0.05;
-      sun.shadow.bias = -0.0004;
-      sun.shadow.radius = 2.5;
+      sun.shadow.normalBias = 0.03;
+      sun.shadow.bias = -0.0003;
+      sun.shadow.radius = 1.3;
     }
     this.group.add(sun, sun.target);
     this.follow(new Vector3());
@@ -63,7 +64,7 @@ export class Lights {
     if (this.sunDirection.y < 0.05) this.sunDirection.y = 0.05; // a sun under the floor lights nothing
     this.sunDirection.normalize();
     if (light?.color) this.#sun.color = new Color(light.color);
-    if (light?.intensity !== undefined) this.#sun.intensity = 2.9 * Math.min(4, Math.max(0, light.intensity));
+    if (light?.intensity !== undefined) this.#sun.intensity = SUN_INTENSITY * Math.min(4, Math.max(0, light.intensity));
     this.follow(new Vector3());
   }
 
