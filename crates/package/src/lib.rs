@@ -6,17 +6,30 @@
 //! the crate builds for the browser, whose client core reads scenes with this very code.
 #![forbid(unsafe_code)]
 
-mod json;
 mod limits;
-mod manifest;
 mod report;
+
+mod manifest;
 mod scene;
+
+#[cfg(feature = "archive")]
+mod archive;
+#[cfg(feature = "archive")]
+mod package;
+
+mod json;
+#[cfg(feature = "archive")]
+mod names;
 mod text;
 
+#[cfg(feature = "archive")]
+pub use archive::{PackError, pack};
 pub use limits::Limits;
 pub use manifest::{
     Capabilities, GameInfo, Manifest, SimulationSettings, Visibility, WorldSettings,
 };
+#[cfg(feature = "archive")]
+pub use package::Package;
 pub use report::{Problem, Report, Rule, Severity};
 pub use scene::{
     Attribute, Body, BodyKind, Color, ComponentProblem, Components, Light, LightKind, Material,

@@ -89,7 +89,16 @@ impl Scene {
     /// # Errors
     /// As [`Scene::parse`].
     pub fn parse_with_warnings(bytes: &[u8], limits: &Limits) -> Result<(Scene, Report), Report> {
-        parse::parse(bytes, limits)
+        parse::parse(bytes, limits, None)
+    }
+
+    #[cfg(feature = "archive")]
+    pub(crate) fn parse_in_package(
+        bytes: &[u8],
+        limits: &Limits,
+        is_file: &dyn Fn(&str) -> bool,
+    ) -> Result<(Scene, Report), Report> {
+        parse::parse(bytes, limits, Some(is_file))
     }
 
     /// The one way this scene is written: two-space indent, one component per line, keys in a

@@ -12,7 +12,7 @@ use serde::de::{self, Deserializer};
 use serde_json::value::RawValue;
 
 use super::check::is_label;
-use super::{Attribute, Components, Prefab, SCENE_FORMAT, Scene, SceneEntity};
+use super::{Attribute, Components, Prefab, SCENE_FORMAT, Scene, SceneEntity, Shape};
 use crate::json::{Items, Members, nesting_problem};
 use crate::text::{LineIndex, shown};
 use crate::{Limits, Problem, Report, Rule};
@@ -21,10 +21,19 @@ const FILE: &str = "scene.json";
 /// Far more text than any real component has; keeps hostile ones from growing in memory.
 const COMPONENT_BYTES_MAX: usize = 64 << 10;
 const TERRAIN_BYTES_MAX: usize = 4 << 20;
+const COMPONENTS: &str = "Transform, Shape, Material, Model, Body, Trigger, Light, Sound, \
+    SpawnPoint, Npc, Script, Tag, Attributes or NetworkIdentity";
 /// More members than any object of the format has.
 const MEMBERS_MAX: usize = 64;
 
-pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<(Scene, Report), Report> {
+/// Tells whether a path is a file of the package; scenes read without their package have none.
+pub(crate) type FileLookup<'f> = Option<&'f dyn Fn(&str) -> bool>;
+
+pub(super) fn parse(
+    bytes: &[u8],
+    limits: &Limits,
+    is_file: FileLookup<'_>,
+) -> Result<(Scene, Report), Report> {
     if bytes.len() > limits.scene_bytes_max {
         let message = format!(
             "{} bytes; at most {} are allowed",
@@ -38,6 +47,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<(Scene, Report), Re
         text,
         lines: LineIndex::new(text),
         limits,
+        is_file,
         report: Report::new(limits),
     };
     let scene = reader.scene();
@@ -53,6 +63,7 @@ struct Reader<'t, 'l> {
     text: &'t str,
     lines: LineIndex<'t>,
     limits: &'l Limits,
+    is_file: FileLookup<'l>,
     report: Report,
 }
 
@@ -299,7 +310,7 @@ impl<'t> Reader<'t, '_> {
                         .map(|Unique(attributes)| attributes);
                 }
                 "NetworkIdentity" => c.network_identity = self.decode(value, &key),
-                _ => self.unknown_key(&key, value, "a component (see the list in the docs)"),
+                _ => self.unknown_key(&key, value, COMPONENTS),
             }
         }
         for problem in components.check() {
@@ -308,7 +319,39 @@ impl<'t> Reader<'t, '_> {
             let message = format!("{}: {}", problem.component, problem.message);
             self.error(problem.rule, offset, message);
         }
+        self.check_files(&components, &spots);
         (components, spots)
+    }
+
+    /// Scripts and assets that components name must be in the package.
+    fn check_files(&mut self, components: &Components, spots: &ComponentPlaces<'t>) {
+        let Some(is_file) = self.is_file else { return };
+        let mesh = match &components.shape {
+            Some(Shape::Mesh { asset }) => Some(asset.clone()),
+            _ => None,
+        };
+        let script = components.script.as_ref();
+        let named = [
+            (
+                "Script",
+                script.map(|script| format!("scripts/{}", script.path)),
+            ),
+            ("Shape", mesh),
+            ("Model", components.model.as_ref().map(|m| m.asset.clone())),
+            ("Sound", components.sound.as_ref().map(|s| s.asset.clone())),
+        ];
+        for (component, path) in named {
+            let Some(path) = path.filter(|path| !is_file(path)) else {
+                continue;
+            };
+            let spot = spots.iter().find(|(key, _)| key == component);
+            let message = format!("{component}: there is no file {}", shown(&path));
+            self.error(
+                Rule::UnknownReference,
+                spot.map_or(0, |(_, at)| *at),
+                message,
+            );
+        }
     }
 
     fn check_ids_and_parents(&mut self, entities: &[SceneEntity], places: &[Places]) {

@@ -1,0 +1,134 @@
+//! A whole package: its files, checked, with manifest and scene read.
+
+mod assets;
+mod validate;
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+
+use crate::{Limits, Manifest, Problem, Report, Rule, Scene, archive, pack};
+
+/// One version of a game, ready to be run. It exists only when nothing in it is wrong.
+#[derive(Clone, Debug)]
+pub struct Package {
+    /// game.toml.
+    pub manifest: Manifest,
+    /// scene.json.
+    pub scene: Scene,
+    /// All files by path, game.toml and scene.json among them.
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// SHA-256 of the archive in hexadecimal: the identity of this version.
+    pub revision: String,
+    /// What is allowed but probably not meant; no errors.
+    pub warnings: Report,
+}
+
+impl Package {
+    /// Reads a `.game` archive (zip, .tar.gz or .tar.zst).
+    ///
+    /// # Errors
+    /// All problems found; nothing of a refused package is kept.
+    pub fn read(archive: &[u8], limits: &Limits) -> Result<Package, Report> {
+        let files = archive::read(archive, limits)?;
+        let revision = sha256_hex(archive);
+        Package::checked(files, limits, revision)
+    }
+
+    /// Checks files (of a folder, say) as a package. Its revision is that of their archive.
+    ///
+    /// # Errors
+    /// As [`Package::read`].
+    pub fn from_files(
+        files: BTreeMap<String, Vec<u8>>,
+        limits: &Limits,
+    ) -> Result<Package, Report> {
+        Package::build(files, limits).map(|(package, _)| package)
+    }
+
+    /// Like [`Package::from_files`], together with the archive.
+    ///
+    /// # Errors
+    /// As [`Package::read`].
+    pub fn build(
+        files: BTreeMap<String, Vec<u8>>,
+        limits: &Limits,
+    ) -> Result<(Package, Vec<u8>), Report> {
+        check_sizes(&files, limits)?;
+        // Checked before it is packed: problems of the files matter more than those of packing.
+        let mut package = Package::checked(files, limits, String::new())?;
+        let archive = pack(&package.files)?;
+        // What is packed must load again: the same limits, the ratio among them.
+        archive::check_packed(&archive, limits)?;
+        package.revision = sha256_hex(&archive);
+        Ok((package, archive))
+    }
+
+    /// The scripts: path below `scripts/`, such as `ServerScriptService/Main.luau`, and text.
+    pub fn scripts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().filter_map(|(path, bytes)| {
+            let path = path.strip_prefix("scripts/")?;
+            Some((path, std::str::from_utf8(bytes).ok()?))
+        })
+    }
+
+    /// The bytes of scene.json, as clients get them.
+    pub fn scene_json(&self) -> &[u8] {
+        self.files.get("scene.json").map_or(b"", Vec::as_slice)
+    }
+
+    /// The picture for the store: its path and bytes.
+    pub fn thumbnail(&self) -> Option<(&str, &[u8])> {
+        let path = self.manifest.game.thumbnail.as_deref()?;
+        Some((path, self.files.get(path)?))
+    }
+
+    fn checked(
+        files: BTreeMap<String, Vec<u8>>,
+        limits: &Limits,
+        revision: String,
+    ) -> Result<Package, Report> {
+        let (manifest, scene, warnings) = validate::validate(&files, limits)?;
+        Ok(Package {
+            manifest,
+            scene,
+            files,
+            revision,
+            warnings,
+        })
+    }
+}
+
+/// The limits that an archive is held to while it is read, for files that come without one.
+fn check_sizes(files: &BTreeMap<String, Vec<u8>>, limits: &Limits) -> Result<(), Report> {
+    let mut report = Report::new(limits);
+    if files.len() > limits.entries_max {
+        let message = format!(
+            "{} files; at most {} are allowed",
+            files.len(),
+            limits.entries_max
+        );
+        report.push(Problem::error(Rule::EntryCount, "", message));
+    }
+    let sizes = files.values().map(|bytes| bytes.len() as u64);
+    if sizes.sum::<u64>() > limits.unpacked_bytes_max {
+        let max = limits.unpacked_bytes_max;
+        let message = format!("all files together have at most {max} bytes");
+        report.push(Problem::error(Rule::UnpackedSize, "", message));
+    }
+    for (path, bytes) in files {
+        if bytes.len() as u64 > limits.file_bytes_max {
+            let max = limits.file_bytes_max;
+            let message = format!("{} bytes; one file has at most {max}", bytes.len());
+            report.push(Problem::error(Rule::FileSize, path, message));
+        }
+    }
+    match report.has_errors() {
+        true => Err(report),
+        false => Ok(()),
+    }
+}
+
+fn sha256_hex(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}

@@ -1,0 +1,178 @@
+//! Checks the files of a package against each other and reports every problem at once (PKG-7).
+
+use std::collections::BTreeMap;
+
+use super::assets;
+use crate::names::{PathSet, check_path};
+use crate::text::{LineIndex, shown};
+use crate::{Limits, Manifest, Problem, Report, Rule, Scene};
+
+const SERVICES: [&str; 6] = [
+    "ReplicatedFirst",
+    "ReplicatedStorage",
+    "ServerScriptService",
+    "StarterGui",
+    "StarterPlayer",
+    "Workspace",
+];
+/// Files for people that may lie beside game.toml.
+const DOCUMENTS: [&str; 5] = [
+    "CHANGELOG.md",
+    "LICENSE",
+    "LICENSE.md",
+    "LICENSE.txt",
+    "README.md",
+];
+const TEXT_BYTES_MAX: usize = 256 << 10;
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// Reads manifest and scene and checks everything else; the report returned holds warnings only.
+pub(super) fn validate(
+    files: &Files,
+    limits: &Limits,
+) -> Result<(Manifest, Scene, Report), Report> {
+    let mut report = Report::new(limits);
+    let manifest = manifest(files, limits, &mut report);
+    let scene = scene(files, limits, &mut report);
+    let mut paths = PathSet::default();
+    for (path, bytes) in files {
+        match check_path(path) {
+            Ok(()) => paths.add(path, &mut report),
+            Err(problem) => {
+                report.push(problem);
+                continue;
+            }
+        }
+        if let Err(problem) = check_file(path, bytes, limits) {
+            report.push(problem);
+        }
+    }
+    report.sort();
+    match (manifest, scene) {
+        (Some(manifest), Some(scene)) if !report.has_errors() => Ok((manifest, scene, report)),
+        _ => Err(report),
+    }
+}
+
+fn manifest(files: &Files, limits: &Limits, report: &mut Report) -> Option<Manifest> {
+    let Some(bytes) = files.get("game.toml") else {
+        let message = "is missing: a package needs it at its top level";
+        report.push(Problem::error(Rule::MissingFile, "game.toml", message));
+        return None;
+    };
+    let (manifest, places) = match Manifest::parse_with_places(bytes, limits) {
+        Ok(parsed) => parsed,
+        Err(problems) => {
+            report.append(problems);
+            return None;
+        }
+    };
+    let mut unknown = |message: String, place: Option<&(u32, u32)>| {
+        let problem = Problem::error(Rule::UnknownReference, "game.toml", message);
+        report.push(problem.at(place.copied().unwrap_or((1, 1))));
+    };
+    if let Some(path) = &manifest.game.thumbnail {
+        if !files.contains_key(path) || !assets::is_picture(path) {
+            let message = format!("thumbnail: there is no picture {}", shown(path));
+            unknown(message, places.thumbnail.as_ref());
+        }
+    }
+    for (name, scripts) in &manifest.bundles {
+        let missing = |path: &&String| !files.contains_key(&format!("scripts/{path}"));
+        for path in scripts.iter().filter(missing) {
+            let message = format!("bundle {}: there is no script {}", shown(name), shown(path));
+            unknown(message, places.bundles.get(name));
+        }
+    }
+    Some(manifest)
+}
+
+fn scene(files: &Files, limits: &Limits, report: &mut Report) -> Option<Scene> {
+    let Some(bytes) = files.get("scene.json") else {
+        let message = "is missing: a package needs it at its top level";
+        report.push(Problem::error(Rule::MissingFile, "scene.json", message));
+        return None;
+    };
+    match Scene::parse_in_package(bytes, limits, &|path| files.contains_key(path)) {
+        Ok((scene, warnings)) => {
+            report.append(warnings);
+            Some(scene)
+        }
+        Err(problems) => {
+            report.append(problems);
+            None
+        }
+    }
+}
+
+/// Whether the file belongs where it is and is what its name says.
+fn check_file(path: &str, bytes: &[u8], limits: &Limits) -> Result<(), Problem> {
+    let (folder, rest) = path.split_once('/').unwrap_or(("", path));
+    let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
+    match folder {
+        "" if matches!(path, "game.toml" | "scene.json") => Ok(()),
+        "" if DOCUMENTS.contains(&path) => check_text(path, bytes, TEXT_BYTES_MAX),
+        "scripts" => check_script(path, rest, extension, bytes, limits),
+        "assets" => assets::check(path, extension, bytes),
+        "spells" => {
+            let name = rest.split_once('/').map(|(_, name)| name);
+            match name {
+                Some("spell.luau") => check_text(path, bytes, limits.script_bytes_max),
+                Some("spell.toml") => check_text(path, bytes, limits.manifest_bytes_max),
+                _ => unexpected(
+                    path,
+                    "a spell is spells/<spell_id>/spell.luau and spell.toml",
+                ),
+            }
+        }
+        _ => unexpected(
+            path,
+            "a package holds game.toml, scene.json, scripts/, assets/ and spells/",
+        ),
+    }
+}
+
+fn check_script(
+    path: &str,
+    rest: &str,
+    extension: &str,
+    bytes: &[u8],
+    limits: &Limits,
+) -> Result<(), Problem> {
+    let service = rest.split_once('/').map(|(service, _)| service);
+    if !service.is_some_and(|service| SERVICES.contains(&service)) {
+        let message = format!("scripts are in scripts/ and one of {}", SERVICES.join(", "));
+        return unexpected(path, &message);
+    }
+    if !matches!(extension, "luau" | "lua" | "soul") {
+        return unexpected(path, "scripts end in .luau, .lua or .soul");
+    }
+    check_text(path, bytes, limits.script_bytes_max)
+}
+
+fn unexpected(path: &str, message: &str) -> Result<(), Problem> {
+    Err(Problem::error(Rule::UnexpectedFile, path, message))
+}
+
+/// UTF-8 without control characters. A script that starts with one would be bytecode.
+fn check_text(path: &str, bytes: &[u8], bytes_max: usize) -> Result<(), Problem> {
+    if bytes.len() > bytes_max {
+        let message = format!("{} bytes; at most {bytes_max} are allowed", bytes.len());
+        return Err(Problem::error(Rule::FileSize, path, message));
+    }
+    let valid = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    let is_bad = |c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r');
+    let control_at = valid.find(is_bad);
+    let bad_at = control_at.or((valid.len() < bytes.len()).then_some(valid.len()));
+    let Some(at) = bad_at else { return Ok(()) };
+    let message = match control_at {
+        Some(_) => "holds a control character",
+        None => "is not UTF-8 from here on",
+    };
+    let place = LineIndex::new(valid).place(at);
+    Err(Problem::error(Rule::InvalidText, path, message).at(place))
+}
