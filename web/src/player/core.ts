@@ -5,7 +5,7 @@
 /** Connection, replication and prediction of one world. Times are performance.now() milliseconds. */
 export interface ClientCore {
   handshake(ticket: string, resumeToken?: string): void;
-  /** One WebSocket message or one datagram. */
+  /** One WebSocket message or one datagram. Throws when it makes no sense. */
   receive(packet: Uint8Array, nowMs: number): void;
   /** Bytes of the reliable stream, in any split. */
   receive_stream(bytes: Uint8Array, nowMs: number): void;
@@ -17,18 +17,26 @@ export interface ClientCore {
   take_datagram(): Uint8Array | undefined;
   /** The next event as JSON; see `CoreEvent`. */
   take_event(): string | undefined;
-  /** Verified bytecode of a client script, once. */
-  take_script(path: string): Uint8Array | undefined;
-  /** Bytecode kept from an earlier visit, in answer to `scriptWanted`; empty when there is none. */
-  offer_script?(path: string, bytes: Uint8Array): void;
+  /** Takes a script from the page's cache; false when it is not what the manifest says. */
+  offer_script(path: string, bytes: Uint8Array): boolean;
+  /** Asks for every script of the manifest that was not offered. */
+  request_missing_scripts(): void;
+  /** Verified bytecode of a client script. */
+  script(path: string): Uint8Array | undefined;
   scene_json(): string;
   /** See frame.ts. */
   frame(nowMs: number): Float32Array;
   /** Entities gone since the last call. */
   removed(): Uint32Array;
+  /** `Network.FireServer`; the arguments as a JSON list. Throws when they cannot be sent. */
   fire_server(name: string, argsJson: string): void;
+  /** `Network.InvokeServer`; the answer comes as an `invokeResult` event. */
+  invoke_server(id: number, name: string, argsJson: string): void;
+  chat(text: string): void;
+  /** A polite goodbye; send what take_reliable() then gives. */
+  leave(): void;
   /** See `CoreStats`, as JSON. */
-  stats(): string;
+  stats(nowMs: number): string;
   free(): void;
 }
 

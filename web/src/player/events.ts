@@ -2,6 +2,8 @@
 
 import type { PlayerInfo } from '../generated/PlayerInfo';
 import type { ScriptEntry } from '../generated/ScriptEntry';
+import type { ScriptManifest } from '../generated/ScriptManifest';
+import type { Components } from './scene';
 
 export type { PlayerInfo, ScriptEntry };
 
@@ -9,21 +11,24 @@ export type { PlayerInfo, ScriptEntry };
 export type WireValue = null | boolean | number | string | WireValue[] | { [key: string]: WireValue };
 
 export type CoreEvent =
-  | { type: 'welcome'; entityId: number; playerId: number; roomCode?: string; worldId?: string; resumeToken?: string; tickHz?: number }
+  | { type: 'welcome'; entityId: number; playerId: string; roomCode: string; worldId: string; resumeToken: string; tickHz: number }
   | { type: 'scene' }
-  | { type: 'definition'; [key: string]: unknown }
+  /** How spawned entities of this number look. */
+  | { type: 'definition'; index: number; components: Components | null }
+  /** Players who came, changed or left; not all of them. */
   | { type: 'players'; players: PlayerInfo[] }
-  | { type: 'scriptManifest'; scripts: ScriptEntry[] }
-  | { type: 'scriptWanted'; path: string; hash: string }
-  | { type: 'scriptReady'; path: string; hash?: string }
+  | { type: 'scriptManifest'; manifest: ScriptManifest }
+  | { type: 'scriptVerified'; path: string; hash: string }
+  | { type: 'scriptRun'; path: string }
   | { type: 'event'; name: string; args: WireValue[] }
+  | { type: 'invokeResult'; id: number; ok: true; values: WireValue[] }
+  | { type: 'invokeResult'; id: number; ok: false; error: string }
+  | { type: 'chat'; from: string; text: string }
   | { type: 'error'; code: string; message: string }
-  | { type: 'kick'; reason: string }
-  | { type: 'log'; level?: string; message: string };
+  | { type: 'kick'; reason: string };
 
 /** What the debug overlay shows (NET-11). Missing figures are shown as a dash. */
 export interface CoreStats {
-  state?: string;
   tick?: number;
   rttMs?: number;
   jitterMs?: number;
@@ -35,6 +40,8 @@ export interface CoreStats {
   bytesOutPerS?: number;
   snapshotAgeMs?: number;
   entities?: number;
+  lastCorrectionM?: number;
+  playbackDelayMs?: number;
 }
 
 /** Parses one event; null for something that this page does not know. */

@@ -16,8 +16,8 @@ const FLAG_OWN = 2;
 export class FrameRecord {
   id = 0;
   isPlayer = false;
-  /** Index of the prefab it was spawned from; -1 for an entity of the scene. */
-  prefab = -1;
+  /** Number of the definition it was spawned from; 0 for an entity of the scene. */
+  definition = 0;
   grounded = false;
   own = false;
   readonly position: Point = { x: 0, y: 0, z: 0 };
@@ -31,7 +31,7 @@ export class FrameRecord {
     const flags = at(3);
     this.id = at(0);
     this.isPlayer = at(1) === KIND_PLAYER;
-    this.prefab = at(2);
+    this.definition = at(2);
     this.grounded = (flags & FLAG_GROUNDED) !== 0;
     this.own = (flags & FLAG_OWN) !== 0;
     setPoint(this.position, at(4), at(5), at(6));

@@ -1,6 +1,7 @@
 // Reading scene.json for the view: prefabs, parents, hostile parent loops.
 import { expect, test } from 'vitest';
-import { resolveParts, type SceneData } from './scene';
+import { Vector3 } from 'three';
+import { resolveParts, spawnYaw, type SceneData } from './scene';
 
 const at = (scene: SceneData, id: number): number[] => {
   const part = resolveParts(scene).find((p) => p.id === id);
@@ -43,4 +44,17 @@ test('scale goes into the shape and round shapes stay round', () => {
     { type: 'box', size: [2, 1, 3] },
     { type: 'cylinder', radius: 3, height: 2 },
   ]);
+});
+
+test('a player looks where the nearest spawn point looks', () => {
+  const left = [0, Math.SQRT1_2, 0, Math.SQRT1_2] as [number, number, number, number];
+  const scene: SceneData = {
+    entities: [
+      { id: 1, components: { SpawnPoint: {}, Transform: { position: [50, 0, 0] } } },
+      { id: 2, components: { SpawnPoint: {}, Transform: { position: [1, 0, 0], rotation: left } } },
+    ],
+  };
+  expect(spawnYaw(resolveParts(scene), new Vector3())).toBeCloseTo(Math.PI / 2);
+  expect(spawnYaw(resolveParts(scene), new Vector3(49, 0, 0))).toBeCloseTo(0);
+  expect(spawnYaw([], new Vector3())).toBe(0);
 });

@@ -35,6 +35,7 @@ export interface Components {
   Body?: { type: 'static' | 'dynamic' | 'kinematic' };
   Trigger?: object;
   Light?: LightData;
+  SpawnPoint?: object;
 }
 
 export interface SceneEntity {
@@ -94,6 +95,16 @@ export function resolveParts(scene: SceneData): Part[] {
     return part;
   };
   return scene.entities.map((entity) => resolve(entity, new Set()));
+}
+
+/** The direction of the spawn point nearest to `feet`: yaw 0 looks along -Z. */
+export function spawnYaw(parts: Part[], feet: Vector3): number {
+  const distance = (part: Part) => part.placement.position.distanceToSquared(feet);
+  const spawns = parts.filter((part) => part.components.SpawnPoint).sort((a, b) => distance(a) - distance(b));
+  const spawn = spawns[0];
+  if (!spawn) return 0;
+  const forward = new Vector3(0, 0, -1).applyQuaternion(spawn.placement.rotation);
+  return Math.atan2(-forward.x, -forward.z);
 }
 
 /** Solid things block the camera and carry the shadows of players. */

@@ -1,41 +1,46 @@
-// Client scripts of the game: fetched by the core (or offered from the cache), run in the order of the manifest,
-// fed with events. A game whose scripts fail stays playable; the error goes to the console.
+// Client scripts of the game: offered from the cache or downloaded by the core, run when the server says so, fed with
+// events. A game whose scripts fail stays playable; the error goes to the console.
 import type { ClientCore } from './core';
 import type { ScriptEntry, WireValue } from './events';
 import type { ScriptHost } from './scripthost';
-import { ScriptCache } from './scriptcache';
+import type { ScriptCache } from './scriptcache';
 
 /** The VM in the browser (luau/runtime.ts), as far as the player uses it. */
 export interface Runtime {
   run(path: string, bytecode: Uint8Array): void;
   dispatchEvent(name: string, args: WireValue[]): void;
-  tick(dtSeconds: number): void;
   /** A widget of a script was clicked. */
   uiEvent?(id: number, event: string): void;
+  tick(dtSeconds: number): void;
   readonly memoryBytes: number;
   readonly lastTickMs: number;
   dispose(): void;
 }
 
 export type RuntimeLoader = (host: ScriptHost) => Promise<Runtime>;
+/** The part of the core that scripts need. */
+export type ScriptSource = Pick<ClientCore, 'script' | 'offer_script' | 'request_missing_scripts'>;
+/** The part of the cache that is used here. */
+export type Cache = Pick<ScriptCache, 'get' | 'put'>;
 
 /** Events that wait for the scripts; more than this and the oldest are dropped. */
 const EVENTS_WAITING_MAX = 256;
 
 export class ClientScripts {
-  #cache = new ScriptCache();
-  #manifest: ScriptEntry[] = [];
-  #ready = new Map<string, Uint8Array>();
-  #next = 0;
+  #expected = new Set<string>();
+  #toRun: string[] = [];
   #runtime: Runtime | null = null;
   #loading = false;
   #waiting: { name: string; args: WireValue[] }[] = [];
+  #started = false;
   #disposed = false;
 
   constructor(
+    private readonly source: ScriptSource,
     private readonly host: ScriptHost,
+    private readonly cache: Cache,
     private readonly loadRuntime: RuntimeLoader,
-    /** All scripts of the manifest have been started (or there are none). */
+    /** The scripts of the world run (or there are none, or they cannot run). */
     private readonly onstarted: () => void,
   ) {}
 
@@ -47,28 +52,35 @@ export class ClientScripts {
     return this.#runtime?.lastTickMs ?? 0;
   }
 
-  manifest(scripts: ScriptEntry[]): void {
-    this.#manifest = scripts;
-    if (scripts.length === 0) this.onstarted();
-    else void this.#load();
+  /** What the world's scripts are: offers what earlier visits have left, then asks for the rest. */
+  async manifest(entries: ScriptEntry[]): Promise<void> {
+    const scripts = entries.filter((entry) => entry.run_context !== 'server');
+    this.#expected = new Set(scripts.map((entry) => entry.path));
+    if (scripts.length === 0) return this.#start();
+    void this.#load();
+    const kept = await Promise.all(scripts.map((entry) => this.cache.get(entry.hash)));
+    if (this.#disposed) return;
+    scripts.forEach((entry, i) => {
+      const bytes = kept[i];
+      if (bytes) this.source.offer_script(entry.path, bytes);
+    });
+    this.source.request_missing_scripts();
   }
 
-  /** The core asks whether this page still has a script from an earlier visit. */
-  async wanted(core: ClientCore, path: string, hash: string): Promise<void> {
-    const bytes = await this.#cache.get(hash);
-    if (!this.#disposed) core.offer_script?.(path, bytes ?? new Uint8Array());
+  /** A script has arrived and matches its hash. */
+  verified(path: string, hash: string): void {
+    const bytes = this.source.script(path);
+    if (bytes) void this.cache.put(hash, bytes);
   }
 
-  /** Verified bytecode has arrived. */
-  ready(path: string, bytes: Uint8Array): void {
-    this.#ready.set(path, bytes);
-    const hash = this.#manifest.find((entry) => entry.path === path)?.hash;
-    if (hash) void this.#cache.put(hash, bytes.slice());
-    this.#runReady();
+  /** The server says: run it now. */
+  run(path: string): void {
+    this.#toRun.push(path);
+    this.#runWaiting();
   }
 
   event(name: string, args: WireValue[]): void {
-    if (this.#runtime && this.#allStarted) return this.#guard(() => this.#runtime?.dispatchEvent(name, args));
+    if (this.#started) return this.#guard(() => this.#runtime?.dispatchEvent(name, args));
     this.#waiting.push({ name, args });
     if (this.#waiting.length > EVENTS_WAITING_MAX) this.#waiting.shift();
   }
@@ -78,17 +90,13 @@ export class ClientScripts {
   }
 
   tick(dtSeconds: number): void {
-    if (this.#runtime && this.#next > 0) this.#guard(() => this.#runtime?.tick(dtSeconds));
+    this.#guard(() => this.#runtime?.tick(dtSeconds));
   }
 
   dispose(): void {
     this.#disposed = true;
     this.#runtime?.dispose();
     this.#runtime = null;
-  }
-
-  get #allStarted(): boolean {
-    return this.#next >= this.#manifest.length;
   }
 
   async #load(): Promise<void> {
@@ -98,26 +106,29 @@ export class ClientScripts {
       const runtime = await this.loadRuntime(this.host);
       if (this.#disposed) return runtime.dispose();
       this.#runtime = runtime;
-      this.#runReady();
+      this.#runWaiting();
     } catch (error) {
-      this.host.log('error', `scripts cannot run: ${error instanceof Error ? error.message : String(error)}`);
-      this.onstarted();
+      this.host.log('error', `scripts cannot run: ${describe(error)}`);
+      this.#start();
     }
   }
 
-  /** A script runs only when all before it in the manifest have: the engine's own part comes first. */
-  #runReady(): void {
-    if (!this.#runtime || this.#allStarted) return;
-    for (let entry = this.#manifest[this.#next]; entry; entry = this.#manifest[this.#next]) {
-      const bytes = this.#ready.get(entry.path);
-      if (!bytes) return;
-      const { path } = entry;
-      this.#ready.delete(path);
-      this.#next++;
-      this.#guard(() => this.#runtime?.run(path, bytes));
+  #runWaiting(): void {
+    const runtime = this.#runtime;
+    if (!runtime) return;
+    for (let path = this.#toRun.shift(); path !== undefined; path = this.#toRun.shift()) {
+      const [name, bytes] = [path, this.source.script(path)];
+      this.#expected.delete(name);
+      if (bytes) this.#guard(() => runtime.run(name, bytes));
     }
-    const events = this.#waiting.splice(0);
-    for (const { name, args } of events) this.event(name, args);
+    if (this.#expected.size === 0) this.#start();
+  }
+
+  /** Events wait until all scripts run, lest the first of them finds nobody listening. */
+  #start(): void {
+    if (this.#started) return;
+    this.#started = true;
+    for (const { name, args } of this.#waiting.splice(0)) this.event(name, args);
     this.onstarted();
   }
 
@@ -125,7 +136,9 @@ export class ClientScripts {
     try {
       work();
     } catch (error) {
-      this.host.log('error', error instanceof Error ? error.message : String(error));
+      this.host.log('error', describe(error));
     }
   }
 }
+
+const describe = (error: unknown): string => (error instanceof Error ? error.message : String(error));

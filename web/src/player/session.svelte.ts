@@ -1,4 +1,5 @@
 // One visit to a world, from the click on Play to leaving: the only place that knows the order of things.
+import { SvelteMap } from 'svelte/reactivity';
 import type { JoinRequest } from '../generated/rest';
 import { endingOf, kicked, lost, refused, type Ending } from './endings';
 import { parseEvent, type CoreEvent, type CoreStats, type PlayerInfo, type WireValue } from './events';
@@ -8,8 +9,9 @@ import { PlayerInput } from './input/input';
 import { WorldLink } from './link';
 import { loadLuau } from './luau-loader';
 import { LoadProgress } from './progress.svelte';
-import type { SceneData } from './scene';
+import type { Components, SceneData } from './scene';
 import { ScriptHost } from './scripthost';
+import { ScriptCache } from './scriptcache';
 import { ClientScripts } from './scripts';
 import { SoundBoard } from './sound';
 import type { TransportKind } from './transport/transport';
@@ -44,8 +46,10 @@ export class PlaySession {
   #lastError: string | null = null;
   #sceneShown = false;
   #ownEntity = 0;
+  #definitions = new SvelteMap<number, Components>();
   #disposed = false;
   #lookedAround = false;
+  #scriptCache = new ScriptCache();
 
   constructor(private readonly options: SessionOptions) {}
 
@@ -84,15 +88,18 @@ export class PlaySession {
     const { view, link } = this;
     if (!view || !link) return;
     const frame = link.core.frame(nowMs);
-    if (!this.#lookedAround) this.#lookWhereTheSpawnLooks(frame);
     view.apply(frame, link.core.removed(), dt);
+    if (!this.#lookedAround && this.#sceneShown && view.ownId !== 0) {
+      this.input.yaw = view.spawnYaw();
+      this.#lookedAround = true;
+    }
     this.scripts?.tick(dt);
     view.render(this.input, dt);
     if (this.phase === 'loading' && this.#sceneShown && view.ownId !== 0) this.phase = 'playing';
   }
 
   get stats(): CoreStats {
-    return this.link ? (JSON.parse(this.link.core.stats()) as CoreStats) : {};
+    return this.link ? (JSON.parse(this.link.core.stats(performance.now())) as CoreStats) : {};
   }
 
   /** What is known about an entity right now; null when it cannot be seen. */
@@ -119,7 +126,7 @@ export class PlaySession {
 
   dispose(): void {
     this.#disposed = true;
-    this.link?.close();
+    this.link?.leave();
     this.scripts?.dispose();
     this.view?.dispose();
     this.sound.dispose();
@@ -141,9 +148,12 @@ export class PlaySession {
     this.roomCode = link.join.room_code;
     this.#sceneShown = false;
     this.#lastError = null;
+    this.#definitions.clear();
+    this.players = [];
     this.scripts?.dispose();
     this.hud.clear();
-    this.scripts = new ClientScripts(new ScriptHost(this), loadLuau, () => this.progress.done('scripts'));
+    const host = new ScriptHost(this);
+    this.scripts = new ClientScripts(link.core, host, this.#scriptCache, loadLuau, () => this.progress.done('scripts'));
     return link;
   }
 
@@ -152,11 +162,11 @@ export class PlaySession {
     if (!link) return;
     for (let json = link.core.take_event(); json !== undefined; json = link.core.take_event()) {
       const event = parseEvent(json);
-      if (event) this.#onEvent(event, link);
+      if (event) this.#onEvent(event);
     }
   }
 
-  #onEvent(event: CoreEvent, link: WorldLink): void {
+  #onEvent(event: CoreEvent): void {
     switch (event.type) {
       case 'welcome':
         this.#resumeToken = event.resumeToken;
@@ -168,20 +178,21 @@ export class PlaySession {
         this.#showScene();
         break;
       case 'players':
-        this.players = event.players.filter((player) => player.online !== false);
-        this.view?.setNames(this.#names());
+        this.#mergePlayers(event.players);
+        break;
+      case 'definition':
+        if (event.components) this.#definitions.set(event.index, event.components);
+        this.view?.setDefinitions(this.#definitions);
         break;
       case 'scriptManifest':
-        this.scripts?.manifest(event.scripts);
+        void this.scripts?.manifest(event.manifest.scripts);
         break;
-      case 'scriptWanted':
-        void this.scripts?.wanted(link.core, event.path, event.hash);
+      case 'scriptVerified':
+        this.scripts?.verified(event.path, event.hash);
         break;
-      case 'scriptReady': {
-        const bytes = link.core.take_script(event.path);
-        if (bytes) this.scripts?.ready(event.path, bytes);
+      case 'scriptRun':
+        this.scripts?.run(event.path);
         break;
-      }
       case 'event':
         this.scripts?.event(event.name, event.args);
         break;
@@ -192,9 +203,6 @@ export class PlaySession {
       case 'kick':
         this.#end(kicked(event.reason));
         break;
-      case 'log':
-        console.info(`client core: ${event.message}`);
-        break;
     }
   }
 
@@ -204,21 +212,20 @@ export class PlaySession {
     const json = this.link.core.scene_json();
     if (!json) return;
     this.view.setScene(JSON.parse(json) as SceneData);
+    this.view.setDefinitions(this.#definitions);
     this.view.setNames(this.#names());
     this.#sceneShown = true;
     this.progress.done('scene');
   }
 
-  #names(): [number, string][] {
-    return this.players.map((player) => [player.entityId, player.name]);
+  #mergePlayers(changed: PlayerInfo[]): void {
+    const others = this.players.filter((known) => !changed.some((player) => player.id === known.id));
+    this.players = [...others, ...changed.filter((player) => player.online)].sort((a, b) => a.number - b.number);
+    this.view?.setNames(this.#names());
   }
 
-  #lookWhereTheSpawnLooks(frame: Float32Array): void {
-    for (const record of records(frame)) {
-      if (!record.own) continue;
-      this.input.yaw = record.yaw;
-      this.#lookedAround = true;
-    }
+  #names(): [number, string][] {
+    return this.players.map((player) => [player.entityId, player.name]);
   }
 
   #onClosed(reason: string): void {

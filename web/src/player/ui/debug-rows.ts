@@ -20,7 +20,7 @@ export interface PageFigures {
 export function debugRows(stats: CoreStats, page: PageFigures): DebugRow[] {
   const row = (name: string, value: string, warn = false): DebugRow => ({ name, value, warn });
   return [
-    row('state', stats.state ?? page.phase),
+    row('state', page.phase),
     row('transport', page.transport ?? '–', page.transport === 'websocket'),
     row('server tick', integer(stats.tick)),
     row('rtt', milliseconds(stats.rttMs), (stats.rttMs ?? 0) > 200),

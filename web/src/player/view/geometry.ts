@@ -10,7 +10,7 @@ const BEVEL_M = 0.06;
 export function shapeGeometry(shape: Shape, round: boolean): BufferGeometry {
   // Big round things need more corners to look round.
   const radius = 'radius' in shape ? shape.radius : 0;
-  const segments = Math.round(Math.min(64, (round ? 20 : 12) + radius * (round ? 6 : 3)));
+  const segments = 4 * Math.ceil(Math.min(64, (round ? 20 : 12) + radius * (round ? 6 : 3)) / 4);
   switch (shape.type) {
     case 'box':
       return softBox(shape.size);

@@ -2,7 +2,7 @@
 // It asks and draws; it decides nothing.
 import { NeutralToneMapping, PCFShadowMap, Scene, Vector3, WebGLRenderer } from 'three';
 import { type FrameRecord, records } from '../frame';
-import { makePart, prefabComponents, resolveParts, type Part, type SceneData } from '../scene';
+import { makePart, resolveParts, spawnYaw, type Components, type Part, type SceneData } from '../scene';
 import { Avatar, type Moment } from './avatar';
 import { ChaseCamera } from './camera';
 import { Crowd } from './crowd';
@@ -43,7 +43,7 @@ export class WorldView {
   ownId = 0;
   #scene = new Scene();
   #data: SceneData = { entities: [] };
-  #prefabs: string[] = [];
+  #definitions: ReadonlyMap<number, Components> = new Map();
   #names = new Map<number, string>();
   #characters = new Map<number, Character>();
   #governor: QualityGovernor;
@@ -84,11 +84,20 @@ export class WorldView {
 
   setScene(data: SceneData): void {
     this.#data = data;
-    this.#prefabs = Object.keys(data.prefabs ?? {}).sort();
     this.#gone.clear();
     this.#spawned.clear();
     this.camera.snap();
     this.#rebuild();
+  }
+
+  /** How spawned things look, by the number that frames name. */
+  setDefinitions(definitions: ReadonlyMap<number, Components>): void {
+    this.#definitions = definitions;
+  }
+
+  /** Where the spawn point that the own character stands on looks: a player should see what is ahead. */
+  spawnYaw(): number {
+    return spawnYaw(resolveParts(this.#data), this.ownPosition);
   }
 
   /** Names by character entity, for the tags. */
@@ -120,7 +129,7 @@ export class WorldView {
         }
         this.#notice(character.avatar.update(record, dt), record);
       } else {
-        if (record.prefab >= 0) this.#ensureSpawned(record.id, record.prefab);
+        if (record.definition > 0) this.#ensureSpawned(record.id, record.definition);
         this.#parts.move(record.id, record.position, record.rotation);
         this.#occluders.move(record.id, record.position, record.rotation);
       }
@@ -181,9 +190,10 @@ export class WorldView {
     character.tag = null;
   }
 
-  #ensureSpawned(id: number, prefab: number): void {
-    if (this.#parts.has(id)) return;
-    const part = makePart(id, prefabComponents(this.#data, this.#prefabs[prefab]));
+  #ensureSpawned(id: number, definition: number): void {
+    const components = this.#definitions.get(definition);
+    if (!components || this.#parts.has(id)) return;
+    const part = makePart(id, components);
     this.#spawned.set(id, part);
     this.#parts.add(part);
     this.#occluders.add(part);
