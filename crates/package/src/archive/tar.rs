@@ -79,6 +79,9 @@ impl Reader<'_> {
             }
             self.entry(entry.map_err(damaged)?)?;
         }
+        // To the end of the stream: its checksum stands there.
+        let mut rest = archive.into_inner();
+        io::copy(&mut rest, &mut io::sink()).map_err(damaged)?;
         Ok(())
     }
 

@@ -214,7 +214,13 @@ fn bombs_are_refused_before_they_are_unpacked() {
         })
         .collect();
     check_zip(&many, Rule::UnpackedSize, "many small bombs");
-    check_archive(&gzip(&zeroes), Rule::CompressionRatio, "gzip bomb");
+    check_archive(
+        &gzip(&zeroes),
+        Rule::CompressionRatio,
+        "bomb after the end of a tar",
+    );
+    let bomb = tar(&game(&[("assets/a.png", &zeroes)]));
+    check_archive(&gzip(&bomb), Rule::CompressionRatio, "gzip bomb");
     let zstd_bomb = zstd::encode_all(zeroes.as_slice(), 19).unwrap();
     check_archive(&zstd_bomb, Rule::CompressionRatio, "zstd bomb");
 }
@@ -280,6 +286,10 @@ fn hostile_tars_are_refused() {
     huge[..512].copy_from_slice(header.as_bytes());
     check_archive(&gzip(&huge), Rule::FileSize, "huge");
     check_archive(&gzip(b"not a tar at all"), Rule::NotAnArchive, "text");
+    let mut damaged = gzip(&tar(&game(&[])));
+    let checksum = damaged.len() - 8;
+    damaged[checksum] ^= 1;
+    check_archive(&damaged, Rule::NotAnArchive, "wrong gzip checksum");
 }
 
 #[test]
