@@ -13,7 +13,7 @@ export interface Widget {
   text: string;
   anchor: Anchor;
   color: string | null;
-  /** Factor on the normal size. */
+  /** Height of the text in pixels; bars and buttons grow with it. */
   size: number;
   visible: boolean;
   /** 0…1, for bars. */
@@ -23,6 +23,9 @@ export interface Widget {
 /** More than this is a script gone wild. */
 export const WIDGETS_MAX = 200;
 const TEXT_CHARS_MAX = 500;
+const SIZE_DEFAULT_PX = 18;
+const SIZE_MIN_PX = 8;
+const SIZE_MAX_PX = 96;
 
 export class HudModel {
   widgets = new SvelteMap<number, Widget>();
@@ -31,7 +34,7 @@ export class HudModel {
   create(id: number, kind: string, props: Record<string, unknown>): boolean {
     if (kind !== 'Label' && kind !== 'Button' && kind !== 'Bar') return false;
     if (this.widgets.size >= WIDGETS_MAX && !this.widgets.has(id)) return false;
-    const blank: Widget = { id, kind, text: '', anchor: 'TopLeft', color: null, size: 1, visible: true, value: 0 };
+    const blank: Widget = { id, kind, text: '', anchor: 'TopLeft', color: null, size: SIZE_DEFAULT_PX, visible: true, value: 0 };
     this.widgets.set(id, withProps(blank, props));
     return true;
   }
@@ -67,7 +70,7 @@ function withProps(widget: Widget, props: Record<string, unknown>): Widget {
   const anchor = ANCHORS.find((name) => name === Anchor);
   if (anchor) next.anchor = anchor;
   if (typeof Color === 'string' && /^#[0-9a-f]{6}$/i.test(Color)) next.color = Color;
-  if (typeof Size === 'number' && Number.isFinite(Size)) next.size = Math.min(4, Math.max(0.5, Size));
+  if (typeof Size === 'number' && Number.isFinite(Size)) next.size = Math.min(SIZE_MAX_PX, Math.max(SIZE_MIN_PX, Size));
   if (typeof Visible === 'boolean') next.visible = Visible;
   if (typeof Value === 'number' && Number.isFinite(Value)) next.value = Math.min(1, Math.max(0, Value));
   return next;

@@ -18,7 +18,7 @@ test('nonsense is bounded or left out', () => {
   expect(hud.create(1, 'Iframe', {})).toBe(false);
   hud.create(1, 'Bar', { Value: 7, Size: 1e9, Color: 'url(x)', Anchor: 'Middle', Text: 'x'.repeat(9999) });
   const bar = hud.widgets.get(1);
-  expect(bar).toMatchObject({ value: 1, size: 4, color: null, anchor: 'TopLeft' });
+  expect(bar).toMatchObject({ value: 1, size: 96, color: null, anchor: 'TopLeft' });
   expect(bar?.text.length).toBe(500);
   for (let id = 2; id <= WIDGETS_MAX + 10; id++) hud.create(id, 'Label', {});
   expect(hud.widgets.size).toBe(WIDGETS_MAX);

@@ -3,8 +3,8 @@ import { BackSide, Color, Fog, IcosahedronGeometry, Mesh, ShaderMaterial, type V
 
 const ZENITH = new Color('#2f86e0');
 const PALE = new Color('#9fd2ff');
-const HORIZON = new Color('#ffe9cf');
-const GROUND = new Color('#d8cdbb');
+const HORIZON = new Color('#ffeeda');
+const GROUND = new Color('#a9d3f0');
 const SUN = new Color('#fff1c9');
 
 const vertexShader = /* glsl */ `

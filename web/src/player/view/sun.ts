@@ -5,6 +5,8 @@ import type { Part } from '../scene';
 /** How far around the player shadows reach. */
 const SHADOW_REACH_M = 36;
 const SUN_DISTANCE_M = 90;
+/** How far the player walks before other lamps are lit. */
+const LAMPS_MOVE_M = 4;
 const SUN_INTENSITY = 2.5;
 
 export class Lights {
@@ -13,18 +15,32 @@ export class Lights {
   readonly sunDirection = new Vector3(0.55, 0.62, 0.42).normalize();
   #sun = new DirectionalLight('#ffdca6', SUN_INTENSITY);
   #shadowMapSize: number;
+  #lampParts: Part[] = [];
+  #lamps = new Group();
+  #lampsMax = 0;
+  #litAround = new Vector3(Infinity, 0, 0);
 
   constructor(parts: Part[], shadowMapSize: number, pointLightsMax: number) {
     this.#shadowMapSize = shadowMapSize;
-    this.group.add(new HemisphereLight('#d9ecff', '#d8b48a', 1.9));
+    this.group.add(this.#lamps, new HemisphereLight('#d9ecff', '#d8b48a', 1.9));
     this.#setUpSun();
-    let lamps = 0;
     for (const part of parts) {
       const light = part.components.Light;
-      if (!light) continue;
-      if (light.type === 'sun') this.#takeSun(part);
-      else if (lamps++ < pointLightsMax) this.#addLamp(part);
+      if (light?.type === 'sun') this.#takeSun(part);
+      else if (light) this.#lampParts.push(part);
     }
+    this.#lampsMax = Math.min(pointLightsMax, this.#lampParts.length);
+    this.#moveLamps(new Vector3());
+  }
+
+  /** Lights the lamps nearest to the player: a shader can only count so many. Cheap enough for every frame. */
+  #moveLamps(target: Vector3): void {
+    if (this.#lampsMax === 0 || this.#litAround.distanceToSquared(target) < LAMPS_MOVE_M ** 2) return;
+    this.#litAround.copy(target);
+    const distance = (part: Part) => part.placement.position.distanceToSquared(target);
+    this.#lampParts.sort((a, b) => distance(a) - distance(b));
+    this.#lamps.clear();
+    for (const part of this.#lampParts.slice(0, this.#lampsMax)) this.#addLamp(part);
   }
 
   /** Moves the shadow's window to the player, in whole texels so that edges do not crawl. */
@@ -33,6 +49,7 @@ export class Lights {
     const snapped = target.clone().divideScalar(texel).round().multiplyScalar(texel);
     this.#sun.target.position.copy(snapped);
     this.#sun.position.copy(snapped).addScaledVector(this.sunDirection, SUN_DISTANCE_M);
+    this.#moveLamps(target);
   }
 
   dispose(): void {
@@ -79,11 +96,11 @@ export class Lights {
       const spot = new SpotLight(light.color ?? '#ffffff', candela * 2, range, Math.PI / 5, 0.4);
       spot.position.copy(position);
       spot.target.position.copy(position).add(forward(rotation));
-      this.group.add(spot, spot.target);
+      this.#lamps.add(spot, spot.target);
     } else {
       const lamp = new PointLight(light.color ?? '#ffffff', candela, range);
       lamp.position.copy(position);
-      this.group.add(lamp);
+      this.#lamps.add(lamp);
     }
   }
 }
