@@ -1,0 +1,55 @@
+// The sample game Sunny Steps in a real page: its scripts move a platform and
+// send whoever touches a kill brick back, and its HUD counts the falls. What
+// is where stands in games/obby/README.md.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { launchBrowser } from './browser.mjs';
+import { Player } from './player.mjs';
+import { startServer } from './server.mjs';
+
+const GAME = 'obby';
+const MOVING_PLATFORM = 52;
+
+let server;
+let browser;
+before(async () => {
+  server = await startServer();
+  browser = await launchBrowser();
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const shows = (player, text) => player.until((wanted) => window.__frolic.hudTexts().includes(wanted), text);
+
+test('the kill brick sends the player back, and only their HUD counts the fall', async () => {
+  const falls = await Player.enter(browser, server, { game: GAME });
+  const stays = await Player.enter(browser, server, { game: GAME, world: await falls.read('worldId') });
+  await shows(falls, 'Falls: 0');
+  await shows(stays, 'Falls: 0');
+
+  // KillBrick1 is straight ahead of the spawn point.
+  await falls.holding('KeyW', async () => {
+    await falls.until(() => window.__frolic.position()[2] < -5);
+    await shows(falls, 'Falls: 1');
+  });
+  await falls.until(() => {
+    const [x, , z] = window.__frolic.position();
+    return Math.hypot(x, z) < 3;
+  });
+  assert.ok((await stays.hudTexts()).includes('Falls: 0'));
+  assert.deepEqual(falls.page.complaints, []);
+  await Promise.all([falls.close(), stays.close()]);
+});
+
+test('the platform that a server script moves is seen to move', async () => {
+  const player = await Player.enter(browser, server, { game: GAME });
+  const at = (id) => window.__frolic.entities().find((entity) => entity.id === id)?.position[2];
+  const start = await player.until(at, MOVING_PLATFORM);
+  await player.until(
+    ([id, z]) => Math.abs(window.__frolic.entities().find((entity) => entity.id === id)?.position[2] - z) > 1,
+    [MOVING_PLATFORM, start],
+  );
+  await player.close();
+});
