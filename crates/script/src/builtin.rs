@@ -1,8 +1,93 @@
 //! The part of the API that is written in Luau, from `builtin/`.
+//!
+//! Every file is a function of one argument, the table `engine`, to which it
+//! adds; the lists below are the order in which they build on each other.
+//! `common` runs on both sides, byte for byte the same.
 
-use crate::compile::CompiledScript;
+use std::sync::OnceLock;
+
+use frolic_protocol::script::RunContext;
+
+use crate::compile::{CompiledScript, compile_builtin};
+
+/// (path, source) pairs of files below `builtin/`.
+macro_rules! files {
+    ($($path:literal),* $(,)?) => {
+        &[$((concat!("@builtin/", $path), include_str!(concat!("../builtin/", $path)))),*]
+    };
+}
+
+type Files = &'static [(&'static str, &'static str)];
+
+const COMMON: Files = files![
+    "common/caps.luau",
+    "common/scheduler.luau",
+    "common/signal.luau",
+    "common/vector3.luau",
+    "common/color.luau",
+    "common/random.luau",
+    "common/handle.luau",
+    "common/remote.luau",
+    "common/require.luau",
+];
+
+const SERVER: Files = files![
+    "server/entity.luau",
+    "server/world.luau",
+    "server/players.luau",
+    "server/network.luau",
+];
+
+const CLIENT: Files = files![
+    "client/entity.luau",
+    "client/network.luau",
+    "client/input.luau",
+    "client/camera.luau",
+    "client/ui.luau",
+    "client/sound.luau",
+];
+
+/// Freezes what the others have put up for user code.
+const GLOBALS: Files = files!["common/globals.luau"];
+const SERVER_ENTRY: Files = files!["server/lifecycle.luau"];
+const CLIENT_ENTRY: Files = files!["client/lifecycle.luau"];
 
 /// The engine's own scripts for the browser's VM, in the order to run them.
 pub fn client_builtin() -> Vec<CompiledScript> {
-    Vec::new()
+    static COMPILED: OnceLock<Vec<CompiledScript>> = OnceLock::new();
+    COMPILED
+        .get_or_init(|| compile_all(&[COMMON, CLIENT, GLOBALS, CLIENT_ENTRY], RunContext::Client))
+        .clone()
+}
+
+/// The engine's own scripts for the server's VM, in the order to run them.
+pub(crate) fn server_builtin() -> &'static [CompiledScript] {
+    static COMPILED: OnceLock<Vec<CompiledScript>> = OnceLock::new();
+    COMPILED
+        .get_or_init(|| compile_all(&[COMMON, SERVER, GLOBALS, SERVER_ENTRY], RunContext::Server))
+}
+
+fn compile_all(lists: &[Files], context: RunContext) -> Vec<CompiledScript> {
+    lists
+        .iter()
+        .flat_map(|files| files.iter())
+        .map(|(path, source)| {
+            compile_builtin(path, source, context)
+                .expect("built-in scripts compile: a test compiles each of them")
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_builtin_compiles_and_common_is_the_same_on_both_sides() {
+        let client = client_builtin();
+        for (ours, theirs) in server_builtin().iter().zip(&client).take(COMMON.len()) {
+            assert_eq!(ours.sha256_hex, theirs.sha256_hex, "{}", ours.path);
+        }
+        assert!(client.iter().all(|s| !s.path.contains("server")));
+    }
 }

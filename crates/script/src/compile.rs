@@ -195,7 +195,13 @@ fn long_bracket_end(text: &[u8]) -> Option<usize> {
 
 /// Functions that `builtin/common/caps.luau` replaces and that the compiler
 /// would otherwise turn into direct calls of the original.
-const WRAPPED_FAST_CALLS: [&str; 4] = ["tonumber", "tostring", "table.unpack", "unpack"];
+const WRAPPED_FAST_CALLS: [&str; 5] = ["tonumber", "tostring", "table.unpack", "unpack", "typeof"];
+
+/// Globals whose fields change while a script runs. The compiler resolves
+/// `a.b` of every other global once, when the script loads.
+const MUTABLE_GLOBALS: [&str; 10] = [
+    "entity", "script", "World", "Players", "Camera", "camera", "Input", "UI", "Sound", "Store",
+];
 
 /// -O1 keeps compile time linear; debug level 1 keeps line numbers and
 /// function names for error messages.
@@ -205,6 +211,7 @@ fn compiler() -> Compiler {
         .set_debug_level(1)
         .set_vector_ctor("Vector3.new")
         .set_vector_type("Vector3")
+        .set_mutable_globals(MUTABLE_GLOBALS)
         .set_disabled_builtins(WRAPPED_FAST_CALLS)
 }
 

@@ -1,1 +1,455 @@
-//! placeholder
+//! Time and memory limits of a VM: the only unsafe code of this crate.
+//!
+//! A watchdog thread looks every few milliseconds at the slice of work that
+//! runs and, when it has used its CPU time, stores Luau's raw interrupt
+//! callback, which raises an error at every safe point until the host is back
+//! in control: no `pcall` outlives that. `Lua::set_interrupt` is not used: it
+//! costs on every call, and slows down without bound after caught errors.
+//!
+//! Memory has two caps. The soft one arms the same interrupt after an
+//! allocation; at the next safe point a full collection decides. The hard one
+//! is mlua's allocator limit, twice as high: failing allocations are what Luau
+//! survives least well, so they should never be the first line.
+//!
+//! Measured in CPU time of the VM's thread where the system has such a clock,
+//! because a busy machine must not look like a busy script.
+#![allow(unsafe_code)]
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, c_int, c_void};
+use std::fmt::Write as _;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use mlua::{Buffer, Lua, ffi};
+
+use crate::limits::VmLimits;
+
+/// How often the watchdog looks; a slice may overrun by this much.
+const POLL: Duration = Duration::from_millis(2);
+
+/// Stack levels kept for the report of a stop.
+const TRACE_LEVELS_MAX: c_int = 16;
+
+/// Flags that keep Luau memory-safe at its limits; off by default.
+const SAFETY_FLAGS: [&str; 4] = [
+    // A failing allocation while a table shrinks corrupts the heap without it.
+    "LuauTableRobustOom",
+    // `table.move` over 2^31 elements never returns without it.
+    "LuauTableMoveTimeoutFix",
+    "LuauTableArrayAdjustCheck",
+    "LuauSandboxFreezesVectorMetatable",
+];
+
+/// Sets the flags; must happen before the first VM of the process.
+///
+/// # Errors
+/// The name of a flag this Luau does not know: it is not the one we measured.
+pub fn set_safety_flags() -> Result<(), &'static str> {
+    SAFETY_FLAGS
+        .into_iter()
+        .try_for_each(|flag| Lua::set_fflag(flag, true).map_err(|()| flag))
+}
+
+/// Which limit was passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// The slice's time.
+    Time,
+    /// The world's script memory.
+    Memory,
+}
+
+/// What is known about a piece of work that was stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// Why.
+    pub reason: StopReason,
+    /// The script instance that ran.
+    pub instance: u32,
+    /// Where it was, one `path:line function` per line.
+    pub traceback: String,
+}
+
+/// How a guarded call ended, if not well.
+#[derive(Debug)]
+pub enum Failure {
+    /// It passed a limit.
+    Stopped(Stop),
+    /// Luau raised an error nobody caught.
+    Error(mlua::Error),
+}
+
+thread_local! {
+    /// The soft memory cap of the VM that runs on this thread.
+    static SOFT_BYTES: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// Set by the interrupt when it first raises.
+    static TRIPPED: Cell<Option<StopReason>> = const { Cell::new(None) };
+    static TRACE: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Watches over one VM. Dropping it ends the watchdog.
+pub struct Guard {
+    lua: Lua,
+    /// Keeps the shared words alive; Luau never moves a buffer.
+    slot: Buffer,
+    shared: Arc<Shared>,
+    soft_bytes: usize,
+    watchdog: Option<JoinHandle<()>>,
+}
+
+/// What the VM's thread and the watchdog both see.
+struct Shared {
+    state: Mutex<Watch>,
+    wake: Condvar,
+    /// `&lua_callbacks(L)->interrupt`.
+    interrupt: *const AtomicPtr<c_void>,
+    /// The words that `builtin/common/scheduler.luau` writes: at 0 the slice's
+    /// number, at 8 the instance, at 12 the request to pause.
+    slot: *const u8,
+    clock: Clock,
+    slice: Duration,
+    tick_budget: Duration,
+}
+
+// SAFETY: the pointers lead into the VM's memory, which outlives the watchdog
+// (`Guard::drop` joins it before the `Lua` handle goes), and are used through
+// atomics only.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+#[derive(Default)]
+struct Watch {
+    /// Counts guarded calls; `None` while the host is in control.
+    call: Option<u64>,
+    calls: u64,
+    ended: bool,
+}
+
+impl Guard {
+    /// Puts a VM under watch.
+    ///
+    /// # Errors
+    /// When the VM is out of memory already, or no thread can be started.
+    pub fn new(lua: &Lua, limits: &VmLimits) -> mlua::Result<Guard> {
+        lua.set_memory_limit(limits.memory_hard_bytes())?;
+        let slot = lua.create_buffer_with_capacity(16)?;
+        let mut words = ptr::null::<u8>();
+        // SAFETY: reads the address of the buffer that was just pushed.
+        unsafe {
+            lua.exec_raw::<()>(slot.clone(), |state| {
+                let mut length = 0;
+                words = ffi::lua_tobuffer(state, -1, &mut length).cast();
+                ffi::lua_settop(state, 0);
+            })?;
+        }
+        // SAFETY: the callbacks live as long as the state. Addresses shown to
+        // scripts are scrambled with keys they cannot know.
+        let interrupt = unsafe {
+            let callbacks = ffi::lua_callbacks(lua.state());
+            (*callbacks).onallocate = Some(on_allocate);
+            let [a, b, c, d] = scramble_keys();
+            ffi::lua_setpointerencodekey(lua.state(), a, b, c, d);
+            &raw const (*callbacks).interrupt
+        };
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            interrupt: interrupt.cast(),
+            slot: words,
+            clock: Clock::of_this_thread(),
+            slice: limits.slice,
+            tick_budget: limits.tick_budget,
+        });
+        let for_thread = Arc::clone(&shared);
+        let watchdog = std::thread::Builder::new()
+            .name("script-watchdog".to_owned())
+            .spawn(move || for_thread.watch())
+            .map_err(mlua::Error::external)?;
+        Ok(Guard {
+            lua: lua.clone(),
+            slot,
+            shared,
+            soft_bytes: limits.memory_bytes,
+            watchdog: Some(watchdog),
+        })
+    }
+
+    /// The words shared with the scheduler.
+    pub fn slot(&self) -> &Buffer {
+        &self.slot
+    }
+
+    /// CPU time of this thread; only differences mean something.
+    pub fn now(&self) -> Duration {
+        self.shared.clock.now()
+    }
+
+    /// Calls into the VM under the limits.
+    ///
+    /// # Errors
+    /// When a limit stopped it or Luau raised an error.
+    pub fn run<R>(&self, call: impl FnOnce() -> mlua::Result<R>) -> Result<R, Failure> {
+        self.arm();
+        let result = call();
+        self.disarm();
+        if let Some(reason) = TRIPPED.take() {
+            return Err(Failure::Stopped(Stop {
+                reason,
+                instance: self.shared.word(8).load(Ordering::Relaxed),
+                traceback: TRACE.take(),
+            }));
+        }
+        result.map_err(Failure::Error)
+    }
+
+    fn arm(&self) {
+        SOFT_BYTES.set(self.soft_bytes);
+        TRIPPED.set(None);
+        self.shared.word(12).store(0, Ordering::Relaxed);
+        let mut watch = self.shared.lock();
+        watch.calls += 1;
+        watch.call = Some(watch.calls);
+    }
+
+    fn disarm(&self) {
+        // Under the lock, so that the watchdog cannot trip us afterwards.
+        let mut watch = self.shared.lock();
+        watch.call = None;
+        self.shared
+            .interrupt()
+            .store(ptr::null_mut(), Ordering::Relaxed);
+        SOFT_BYTES.set(usize::MAX);
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.shared.lock().ended = true;
+        self.shared.wake.notify_all();
+        if let Some(watchdog) = self.watchdog.take() {
+            // A panic of the watchdog has nothing left to tell us.
+            let _ = watchdog.join();
+        }
+        // SAFETY: the state is alive while `self.lua` is.
+        unsafe {
+            (*ffi::lua_callbacks(self.lua.state())).onallocate = None;
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Watch> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn interrupt(&self) -> &AtomicPtr<c_void> {
+        // SAFETY: aligned, alive (see `Shared`), and a nullable function
+        // pointer has the layout of a pointer.
+        unsafe { &*self.interrupt }
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU32 {
+        // SAFETY: inside the 16-byte buffer, whose data Luau aligns to 8.
+        unsafe { &*self.slot.add(offset).cast() }
+    }
+
+    fn slice_number(&self) -> u64 {
+        // SAFETY: as `word`.
+        unsafe { (*self.slot.cast::<AtomicU64>()).load(Ordering::Relaxed) }
+    }
+
+    /// The watchdog's loop.
+    fn watch(&self) {
+        let mut seen = (0, 0);
+        let mut call_began = Duration::ZERO;
+        let mut slice_began = Duration::ZERO;
+        loop {
+            let watch = self.lock();
+            let (watch, _) = self
+                .wake
+                .wait_timeout(watch, POLL)
+                .unwrap_or_else(PoisonError::into_inner);
+            if watch.ended {
+                return;
+            }
+            let Some(call) = watch.call else { continue };
+            let now = self.clock.now();
+            let slice = self.slice_number();
+            if seen.0 != call {
+                call_began = now;
+            }
+            if seen != (call, slice) {
+                seen = (call, slice);
+                slice_began = now;
+            }
+            if now.saturating_sub(call_began) > self.tick_budget {
+                self.word(12).store(1, Ordering::Relaxed);
+            }
+            if now.saturating_sub(slice_began) > self.slice {
+                // Still under the lock: the call has not ended.
+                self.interrupt()
+                    .store(out_of_time as *mut c_void, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Raised at every safe point until `disarm`.
+unsafe extern "C-unwind" fn out_of_time(state: *mut ffi::lua_State, gc: c_int) {
+    if gc < 0 {
+        // SAFETY: called by the VM at a safe point.
+        unsafe { raise(state, StopReason::Time, c"script stopped: out of time") }
+    }
+}
+
+/// Decides at a safe point whether memory is really short.
+unsafe extern "C-unwind" fn out_of_memory(state: *mut ffi::lua_State, gc: c_int) {
+    if gc >= 0 {
+        return;
+    }
+    // SAFETY: called by the VM at a safe point, where a collection may run.
+    unsafe {
+        if TRIPPED.get().is_none() {
+            ffi::lua_gc(state, ffi::LUA_GCCOLLECT, 0);
+            if ffi::lua_totalbytes(state, -1) <= SOFT_BYTES.get() {
+                // Garbage only. The watchdog may have come in between.
+                let _ = interrupt_of(state).compare_exchange(
+                    out_of_memory as *mut c_void,
+                    ptr::null_mut(),
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                );
+                return;
+            }
+        }
+        raise(state, StopReason::Memory, c"script stopped: out of memory");
+    }
+}
+
+/// Notes the first stop and raises. No Rust value lives across the raise.
+unsafe fn raise(state: *mut ffi::lua_State, reason: StopReason, text: &CStr) {
+    if TRIPPED.get().is_none() {
+        TRIPPED.set(Some(reason));
+        // SAFETY: `state` is the running thread.
+        unsafe { note_trace(state) };
+    }
+    // SAFETY: leaves by Luau's own exception, which passes our frames.
+    unsafe {
+        ffi::lua_rawcheckstack(state, 4);
+        ffi::luaL_error(state, text.as_ptr());
+    }
+}
+
+/// Writes down where the running thread is.
+unsafe fn note_trace(state: *mut ffi::lua_State) {
+    TRACE.with_borrow_mut(|trace| {
+        trace.clear();
+        for level in 0..TRACE_LEVELS_MAX {
+            // SAFETY: plain data, filled by `lua_getinfo` when it returns non-zero.
+            let mut info: ffi::lua_Debug = unsafe { std::mem::zeroed() };
+            // SAFETY: `state` is the running thread; the strings it leaves are
+            // C strings or null.
+            unsafe {
+                if ffi::lua_getinfo(state, level, c"sln".as_ptr(), &mut info) == 0 {
+                    break;
+                }
+                if info.short_src.is_null() {
+                    continue;
+                }
+                let source = CStr::from_ptr(info.short_src).to_string_lossy();
+                let _ = write!(trace, "{source}:{}", info.currentline);
+                if !info.name.is_null() {
+                    let name = CStr::from_ptr(info.name).to_string_lossy();
+                    let _ = write!(trace, " function {name}");
+                }
+            }
+            trace.push('\n');
+        }
+    });
+}
+
+/// Luau's allocation hook: arms the interrupt when the soft cap is passed.
+unsafe extern "C-unwind" fn on_allocate(
+    state: *mut ffi::lua_State,
+    _block: *mut c_void,
+    old_bytes: usize,
+    new_bytes: usize,
+    _category: u8,
+    _kind: c_int,
+    _tag: c_int,
+) {
+    // SAFETY: reads a counter and writes a callback of the running VM.
+    unsafe {
+        if new_bytes > old_bytes && ffi::lua_totalbytes(state, -1) > SOFT_BYTES.get() {
+            let _ = interrupt_of(state).compare_exchange(
+                ptr::null_mut(),
+                out_of_memory as *mut c_void,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+        }
+    }
+}
+
+unsafe fn interrupt_of<'a>(state: *mut ffi::lua_State) -> &'a AtomicPtr<c_void> {
+    // SAFETY: the callbacks of a live state; see `Shared::interrupt`.
+    unsafe { &*(&raw const (*ffi::lua_callbacks(state)).interrupt).cast() }
+}
+
+/// Keys that scramble addresses; unpredictable is all they need to be.
+fn scramble_keys() -> [u64; 4] {
+    use std::hash::{BuildHasher, RandomState};
+    [0, 1, 2, 3].map(|n: u64| RandomState::new().hash_one(n))
+}
+
+/// The VM thread's CPU clock, readable from the watchdog's thread.
+#[cfg(target_os = "linux")]
+struct Clock(libc::clockid_t);
+
+#[cfg(target_os = "linux")]
+impl Clock {
+    fn of_this_thread() -> Clock {
+        let mut id = libc::CLOCK_MONOTONIC;
+        // SAFETY: writes one integer; on failure wall time remains.
+        unsafe {
+            if libc::pthread_getcpuclockid(libc::pthread_self(), &mut id) != 0 {
+                id = libc::CLOCK_MONOTONIC;
+            }
+        }
+        Clock(id)
+    }
+
+    fn now(&self) -> Duration {
+        let mut time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: writes one struct. Fails when the thread is gone, which
+        // reads as time standing still.
+        unsafe { libc::clock_gettime(self.0, &mut time) };
+        Duration::new(
+            u64::try_from(time.tv_sec).unwrap_or(0),
+            u32::try_from(time.tv_nsec).unwrap_or(0),
+        )
+    }
+}
+
+/// Wall time, where threads have no clock of their own.
+#[cfg(not(target_os = "linux"))]
+struct Clock(std::time::Instant);
+
+#[cfg(not(target_os = "linux"))]
+impl Clock {
+    fn of_this_thread() -> Clock {
+        Clock(std::time::Instant::now())
+    }
+
+    fn now(&self) -> Duration {
+        self.0.elapsed()
+    }
+}

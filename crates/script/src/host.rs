@@ -1,1 +1,296 @@
-//! placeholder
+//! The native functions below the server's Luau: the table `host`, which only
+//! `builtin/` sees.
+//!
+//! None of them raises: they return an error text as their last result, and
+//! the Luau above raises it at the line of the creator's call. Each borrows
+//! the engine for one call and never while user code can run.
+
+mod entity;
+mod network;
+mod player;
+mod world;
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use frolic_protocol::Value;
+use mlua::chunk::ChunkMode;
+use mlua::{Lua, Table, Value as LuaValue};
+
+use crate::compile::CompiledScript;
+use crate::convert::{self, Entities};
+use crate::engine::{Engine, EngineError};
+use crate::limits::{TEXT_BYTES_MAX, VmLimits};
+use crate::log::{LogLevel, ScriptLog};
+
+/// What the natives share.
+pub(crate) struct Host {
+    pub engine: Rc<RefCell<dyn Engine>>,
+    /// Every script of the package that may run here, by path.
+    pub scripts: RefCell<BTreeMap<String, CompiledScript>>,
+    pub limits: VmLimits,
+    pub quota: RefCell<Quota>,
+    /// Set once the Luau side has defined them.
+    pub entities: OnceCell<Entities>,
+}
+
+/// What scripts have used of this tick's and this second's allowance.
+#[derive(Default)]
+pub(crate) struct Quota {
+    pub spawns: u32,
+    pub sent_bytes: usize,
+    log_lines: u32,
+    log_dropped: u32,
+    log_second: u64,
+}
+
+impl Host {
+    pub fn new(engine: Rc<RefCell<dyn Engine>>, limits: VmLimits) -> Rc<Host> {
+        Rc::new(Host {
+            engine,
+            scripts: RefCell::default(),
+            limits,
+            quota: RefCell::default(),
+            entities: OnceCell::new(),
+        })
+    }
+
+    /// The table `host`.
+    pub fn table(self: &Rc<Self>, lua: &Lua) -> mlua::Result<Table> {
+        let table = lua.create_table()?;
+        self.add_basics(lua, &table)?;
+        entity::add(self, lua, &table)?;
+        world::add(self, lua, &table)?;
+        player::add(self, lua, &table)?;
+        network::add(self, lua, &table)?;
+        Ok(table)
+    }
+
+    pub fn begin_tick(&self) {
+        let mut quota = self.quota.borrow_mut();
+        quota.spawns = 0;
+        quota.sent_bytes = 0;
+    }
+
+    /// An error of a script, with the line it happened at.
+    pub fn report(&self, script: &str, message: &str, traceback: &str) {
+        let traceback = readable_traceback(traceback);
+        // Errors raised by natives carry no location, but the stack does.
+        let (at, line, text) = match split_location(message) {
+            Some((path, line, text)) => (path.to_owned(), Some(line), text),
+            None => match first_location(&traceback) {
+                Some((path, line)) => (path, Some(line), message),
+                None => (script.to_owned(), None, message),
+            },
+        };
+        let source_line = line.and_then(|line| self.source_line(&at, line));
+        self.log(ScriptLog {
+            level: LogLevel::Error,
+            script: at,
+            line,
+            message: cut(text),
+            source_line,
+            traceback,
+        });
+    }
+
+    /// Hands a line to the engine, within the quota.
+    pub fn log(&self, line: ScriptLog) {
+        let second = self.engine.borrow().time() as u64;
+        let dropped = {
+            let mut quota = self.quota.borrow_mut();
+            let mut dropped = 0;
+            if quota.log_second != second {
+                quota.log_second = second;
+                quota.log_lines = 0;
+                dropped = std::mem::take(&mut quota.log_dropped);
+            }
+            quota.log_lines += 1;
+            if quota.log_lines > self.limits.log_lines_per_second {
+                quota.log_dropped += 1;
+                return;
+            }
+            dropped
+        };
+        let mut engine = self.engine.borrow_mut();
+        if dropped > 0 {
+            engine.log(ScriptLog {
+                level: LogLevel::Warn,
+                script: line.script.clone(),
+                line: None,
+                message: format!("{dropped} more lines in the second before were not shown"),
+                source_line: None,
+                traceback: String::new(),
+            });
+        }
+        engine.log(line);
+    }
+
+    /// The entity handles; natives run only after the Luau side is complete.
+    pub fn entities(&self) -> mlua::Result<&Entities> {
+        self.entities
+            .get()
+            .ok_or_else(|| mlua::Error::runtime("the built-in scripts are still loading"))
+    }
+
+    /// A value or an error text, as the two results of a native.
+    fn answer(
+        &self,
+        lua: &Lua,
+        result: Result<Value, EngineError>,
+    ) -> mlua::Result<(LuaValue, Option<String>)> {
+        match result {
+            Ok(value) => Ok((convert::to_luau(lua, self.entities()?, &value)?, None)),
+            Err(error) => Ok((LuaValue::Nil, Some(error.to_string()))),
+        }
+    }
+
+    fn source_line(&self, script: &str, line: u32) -> Option<String> {
+        let scripts = self.scripts.borrow();
+        let text = scripts.get(script)?.source_line(line)?;
+        Some(cut(text.trim()))
+    }
+
+    fn add_basics(self: &Rc<Self>, lua: &Lua, table: &Table) -> mlua::Result<()> {
+        let host = Rc::clone(self);
+        table.set(
+            "load",
+            lua.create_function(move |lua, (path, env): (String, Table)| {
+                host.load(lua, &path, env)
+            })?,
+        )?;
+        let host = Rc::clone(self);
+        table.set(
+            "report",
+            lua.create_function(
+                move |_, (path, message, traceback): (String, mlua::LuaString, mlua::LuaString)| {
+                    host.report(
+                        &path,
+                        &message.to_string_lossy(),
+                        &traceback.to_string_lossy(),
+                    );
+                    Ok(())
+                },
+            )?,
+        )?;
+        let host = Rc::clone(self);
+        table.set(
+            "log",
+            lua.create_function(
+                move |_, (level, script, line, text): (u8, String, u32, mlua::LuaString)| {
+                    host.log(ScriptLog {
+                        level: if level == 0 {
+                            LogLevel::Info
+                        } else {
+                            LogLevel::Warn
+                        },
+                        script,
+                        line: Some(line).filter(|&line| line > 0),
+                        message: cut(&text.to_string_lossy()),
+                        source_line: None,
+                        traceback: String::new(),
+                    });
+                    Ok(())
+                },
+            )?,
+        )?;
+        table.set(
+            "freeze",
+            lua.create_function(|_, table: Table| {
+                table.set_readonly(true);
+                Ok(table)
+            })?,
+        )?;
+        table.set(
+            "setVectorMetatable",
+            lua.create_function(|lua, meta: Table| {
+                lua.set_type_metatable::<mlua::Vector>(Some(meta));
+                Ok(())
+            })?,
+        )
+    }
+
+    /// Loads a script of the package into an environment.
+    fn load(
+        &self,
+        lua: &Lua,
+        path: &str,
+        env: Table,
+    ) -> mlua::Result<(Option<mlua::Function>, Option<String>)> {
+        let scripts = self.scripts.borrow();
+        let Some(script) = scripts.get(path) else {
+            return Ok((
+                None,
+                Some(format!("there is no script {path} on the server")),
+            ));
+        };
+        // Lets the compiler's direct calls of library functions work; nobody
+        // but the script itself can reach this table.
+        env.set_safeenv(true);
+        load_chunk(lua, script, env).map(|main| (Some(main), None))
+    }
+}
+
+/// Loads bytecode that our own compiler made.
+pub(crate) fn load_chunk(
+    lua: &Lua,
+    script: &CompiledScript,
+    env: Table,
+) -> mlua::Result<mlua::Function> {
+    lua.load(script.bytecode())
+        .set_name(format!("={}", script.path))
+        .set_mode(ChunkMode::Binary)
+        .set_environment(env)
+        .into_function()
+}
+
+/// Runs a check and then an engine call; gives the error text, if any.
+fn outcome<T>(
+    checked: Result<T, String>,
+    call: impl FnOnce(T) -> Result<(), EngineError>,
+) -> Option<String> {
+    match checked {
+        Ok(value) => call(value).err().map(|error| error.to_string()),
+        Err(text) => Some(text),
+    }
+}
+
+/// Splits `path.luau:12: text`.
+fn split_location(message: &str) -> Option<(&str, u32, &str)> {
+    let (path, rest) = message.split_once(".luau:")?;
+    let (line, text) = rest.split_once(": ")?;
+    let path = &message[..path.len() + ".luau".len()];
+    Some((path, line.parse().ok()?, text))
+}
+
+/// Where the topmost frame of a readable traceback is.
+fn first_location(traceback: &str) -> Option<(String, u32)> {
+    let (path, rest) = traceback.lines().next()?.split_once(".luau:")?;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    Some((format!("{path}.luau"), digits.parse().ok()?))
+}
+
+/// Only what creators wrote: the engine's own frames say nothing to them.
+fn readable_traceback(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| {
+            !line.is_empty() && !line.starts_with("@builtin") && !line.starts_with("[C]")
+        })
+        .take(16)
+        .collect();
+    cut(&lines.join("\n"))
+}
+
+fn cut(text: &str) -> String {
+    if text.len() <= TEXT_BYTES_MAX {
+        return text.to_owned();
+    }
+    let end = (0..=TEXT_BYTES_MAX)
+        .rev()
+        .find(|&end| text.is_char_boundary(end))
+        .unwrap_or(0);
+    format!("{}…", &text[..end])
+}

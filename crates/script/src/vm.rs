@@ -1,12 +1,38 @@
 //! The server's VM: one per world, all server scripts in it.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use mlua::{Function, IntoLua, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table};
+
+use crate::builtin::server_builtin;
 use crate::compile::CompiledScript;
+use crate::convert::{Entities, to_luau};
 use crate::engine::{Engine, EntityId};
 use crate::event::ScriptEvent;
+use crate::guard::{Failure, Guard, Stop, StopReason, set_safety_flags};
+use crate::host::{Host, load_chunk};
 use crate::limits::VmLimits;
+use crate::log::{LogLevel, ScriptLog};
+use crate::service::Service;
+
+/// Globals of Luau that nobody needs once the built-in scripts are loaded.
+const REMOVED_GLOBALS: [&str; 10] = [
+    "loadstring",
+    "require",
+    "getfenv",
+    "setfenv",
+    "newproxy",
+    "collectgarbage",
+    "gcinfo",
+    "os",
+    "debug",
+    "_G",
+];
+
+/// A world goes on after this many stops in one call, in the next tick.
+const STOPS_PER_CALL_MAX: u32 = 64;
 
 /// A script on an entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,9 +48,9 @@ pub struct Attachment {
 pub struct Usage {
     /// Bytes of Luau memory.
     pub memory_bytes: usize,
-    /// Time inside the VM during the last tick, events included.
+    /// CPU time inside the VM since the tick before, events included.
     pub last_tick_us: u64,
-    /// Scripts disabled after repeated offences.
+    /// Script instances disabled after repeated offences.
     pub disabled_scripts: usize,
 }
 
@@ -36,12 +62,30 @@ pub enum VmError {
     MissingFlag(&'static str),
     /// The engine's own Luau did not load.
     #[error("the built-in scripts did not load: {0}")]
-    Builtin(String),
+    Builtin(#[from] mlua::Error),
 }
 
 /// Runs the server scripts of one world.
 pub struct Vm {
-    _engine: Rc<RefCell<dyn Engine>>,
+    // Before `lua`: its drop ends the watchdog while the state is alive.
+    guard: Guard,
+    entry: Entry,
+    host: Rc<Host>,
+    attach_only: BTreeSet<String>,
+    disabled_scripts: usize,
+    spent_us: u64,
+    last_tick_us: u64,
+    lua: Lua,
+}
+
+/// The functions of `builtin/server/lifecycle.luau` that the host calls.
+struct Entry {
+    tick: Function,
+    drain: Function,
+    stopped: Function,
+    launch: Function,
+    attach: Function,
+    dispatch: Function,
 }
 
 impl Vm {
@@ -51,27 +95,266 @@ impl Vm {
     /// When Luau or the built-in scripts are not what this crate was made for.
     pub fn new(
         engine: Rc<RefCell<dyn Engine>>,
-        _limits: VmLimits,
-        _seed: u64,
+        limits: VmLimits,
+        seed: u64,
     ) -> Result<Vm, VmError> {
-        Ok(Vm { _engine: engine })
+        set_safety_flags().map_err(VmError::MissingFlag)?;
+        let options = LuaOptions::new().catch_rust_panics(false);
+        let lua = Lua::new_with(StdLib::ALL_SAFE, options)?;
+        let collector = mlua::state::GcIncParams::default()
+            .goal(115)
+            .step_multiplier(400);
+        lua.gc_set_mode(mlua::state::GcMode::Incremental(collector));
+        let guard = Guard::new(&lua, &limits)?;
+        let host = Host::new(engine, limits);
+        let entry = load_builtin(&lua, &host, &guard, seed)?;
+        Ok(Vm {
+            guard,
+            entry,
+            host,
+            attach_only: BTreeSet::new(),
+            disabled_scripts: 0,
+            spent_us: 0,
+            last_tick_us: 0,
+            lua,
+        })
+    }
+
+    /// Names scripts that run only for entities, because a prefab names them;
+    /// call it before [`Vm::start`]. Others of `Workspace` also run alone.
+    pub fn attach_only(&mut self, paths: impl IntoIterator<Item = String>) {
+        self.attach_only.extend(paths);
     }
 
     /// Loads `scripts` (those of the client are ignored), runs the ones that
-    /// are not modules, and starts the attached ones for their entities.
-    pub fn start(&mut self, _scripts: Vec<CompiledScript>, _attachments: &[Attachment]) {}
+    /// are neither modules nor attached, and starts the attached ones.
+    pub fn start(&mut self, scripts: Vec<CompiledScript>, attachments: &[Attachment]) {
+        self.attach_only
+            .extend(attachments.iter().map(|a| a.script.clone()));
+        let mut alone: Vec<(Option<Service>, String)> = Vec::new();
+        for script in scripts.into_iter().filter(CompiledScript::runs_on_server) {
+            let is_module = script.service.is_some_and(Service::holds_modules);
+            if !is_module && !self.attach_only.contains(&script.path) {
+                alone.push((script.service, script.path.clone()));
+            }
+            let path = script.path.clone();
+            self.host.scripts.borrow_mut().insert(path, script);
+        }
+        // The game's own rules first, so that they hear of everything else.
+        alone.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        for (_, path) in alone {
+            self.call(&self.entry.launch.clone(), path);
+        }
+        for attachment in attachments {
+            self.attach(attachment.entity, &attachment.script);
+        }
+        self.call(&self.entry.drain.clone(), ());
+    }
 
-    /// Starts a script for an entity that appeared later.
-    pub fn attach(&mut self, _entity: EntityId, _path: &str) {}
+    /// Starts a script for an entity that appeared later; it runs with the
+    /// next event or tick.
+    pub fn attach(&mut self, entity: EntityId, path: &str) {
+        self.call(&self.entry.attach.clone(), (entity, path));
+    }
 
     /// Runs what is due: waiting tasks, then `OnTick(dt)` handlers.
-    pub fn tick(&mut self, _dt: f64) {}
+    pub fn tick(&mut self, dt: f64) {
+        self.last_tick_us = std::mem::take(&mut self.spent_us);
+        self.host.begin_tick();
+        self.call(&self.entry.tick.clone(), dt);
+    }
 
     /// Tells scripts what happened.
-    pub fn dispatch(&mut self, _event: ScriptEvent) {}
+    pub fn dispatch(&mut self, event: ScriptEvent) {
+        match self.event_args(event) {
+            Ok(args) => self.call(&self.entry.dispatch.clone(), args),
+            Err(error) => self.host.report("@builtin", &error.to_string(), ""),
+        }
+    }
 
     /// What the scripts use now.
     pub fn usage(&self) -> Usage {
-        Usage::default()
+        Usage {
+            memory_bytes: self.lua.used_memory(),
+            last_tick_us: self.last_tick_us,
+            disabled_scripts: self.disabled_scripts,
+        }
     }
+
+    /// Enters the VM, and after a stop goes on with what was left.
+    fn call(&mut self, function: &Function, args: impl IntoLuaMulti) {
+        let began = self.guard.now();
+        let mut result = self.guard.run(|| function.call::<()>(args));
+        for _ in 0..STOPS_PER_CALL_MAX {
+            match result {
+                Ok(()) => break,
+                Err(Failure::Stopped(stop)) => self.after_stop(&stop),
+                Err(Failure::Error(error)) => self.after_error(&error),
+            }
+            result = self.guard.run(|| self.entry.drain.call::<()>(()));
+        }
+        let spent = self.guard.now().saturating_sub(began);
+        self.spent_us += u64::try_from(spent.as_micros()).unwrap_or(u64::MAX);
+    }
+
+    /// Counts the offence, tells the creator, and frees what can be freed.
+    fn after_stop(&mut self, stop: &Stop) {
+        let mut offences_max = self.host.limits.offences_max;
+        if stop.reason == StopReason::Memory {
+            self.collect();
+            // What is left is held by somebody, most likely by this one.
+            if self.lua.used_memory() > self.host.limits.memory_bytes {
+                offences_max = 1;
+            }
+        }
+        let verdict = self
+            .guard
+            .run(|| self.entry.stopped.call((stop.instance, offences_max)));
+        let (path, disabled): (String, bool) =
+            verdict.unwrap_or_else(|_| ("@builtin".to_owned(), false));
+        let what = match stop.reason {
+            StopReason::Time => format!(
+                "stopped after {} ms without a pause; use task.wait in long loops",
+                self.host.limits.slice.as_millis()
+            ),
+            StopReason::Memory => format!(
+                "stopped because the scripts of this world use more than {} MiB",
+                self.host.limits.memory_bytes >> 20
+            ),
+        };
+        self.host.report(&path, &what, &stop.traceback);
+        if disabled {
+            self.disabled_scripts += 1;
+            self.host.log(ScriptLog {
+                level: LogLevel::Error,
+                script: path,
+                line: None,
+                message: "disabled after repeated offences; the world goes on without it"
+                    .to_owned(),
+                source_line: None,
+                traceback: String::new(),
+            });
+            if stop.reason == StopReason::Memory {
+                self.collect();
+            }
+        }
+    }
+
+    /// An error outside of any handler: out of memory, or our own mistake.
+    fn after_error(&mut self, error: &mlua::Error) {
+        tracing::error!(%error, "the script scheduler failed");
+        self.host.report("@builtin", &error.to_string(), "");
+        self.collect();
+        let reset = self
+            .guard
+            .run(|| self.entry.stopped.call::<()>((0, u32::MAX)));
+        if let Err(failure) = reset {
+            tracing::error!(?failure, "the script scheduler did not recover");
+        }
+    }
+
+    fn collect(&self) {
+        if let Err(error) = self.lua.gc_collect() {
+            tracing::warn!(%error, "collection of script memory failed");
+        }
+    }
+
+    /// The arguments of `dispatch`: the event's name and what it carries.
+    fn event_args(&self, event: ScriptEvent) -> mlua::Result<MultiValue> {
+        let lua = &self.lua;
+        Ok(match event {
+            ScriptEvent::PlayerJoined { player } => ("PlayerJoined", player).into_lua_multi(lua)?,
+            ScriptEvent::PlayerLeft { player } => ("PlayerLeft", player).into_lua_multi(lua)?,
+            ScriptEvent::CharacterSpawned { player } => {
+                ("CharacterSpawned", player).into_lua_multi(lua)?
+            }
+            ScriptEvent::TriggerEnter { entity, other } => {
+                ("TriggerEnter", entity, other).into_lua_multi(lua)?
+            }
+            ScriptEvent::TriggerExit { entity, other } => {
+                ("TriggerExit", entity, other).into_lua_multi(lua)?
+            }
+            ScriptEvent::Touched { entity, other } => {
+                ("Touched", entity, other).into_lua_multi(lua)?
+            }
+            ScriptEvent::Interact { entity, player } => {
+                ("Interact", entity, player).into_lua_multi(lua)?
+            }
+            ScriptEvent::EntityDestroyed { entity } => {
+                ("EntityDestroyed", entity).into_lua_multi(lua)?
+            }
+            ScriptEvent::ClientEvent { player, name, args } => {
+                let head = [player.into_lua(lua)?, name.into_lua(lua)?];
+                self.remote_args("ClientEvent", head.into(), &args)?
+            }
+            ScriptEvent::ClientInvoke {
+                player,
+                id,
+                name,
+                args,
+            } => {
+                let head = [
+                    player.into_lua(lua)?,
+                    id.into_lua(lua)?,
+                    name.into_lua(lua)?,
+                ];
+                self.remote_args("ClientInvoke", head.into(), &args)?
+            }
+        })
+    }
+
+    fn remote_args(
+        &self,
+        event: &str,
+        head: Vec<mlua::Value>,
+        args: &[frolic_protocol::Value],
+    ) -> mlua::Result<MultiValue> {
+        let entities = self.host.entities()?;
+        let mut all = vec![event.into_lua(&self.lua)?];
+        all.extend(head);
+        for arg in args {
+            all.push(to_luau(&self.lua, entities, arg)?);
+        }
+        Ok(MultiValue::from_vec(all))
+    }
+}
+
+/// Runs `builtin/` and then closes the door behind it.
+fn load_builtin(lua: &Lua, host: &Rc<Host>, guard: &Guard, seed: u64) -> mlua::Result<Entry> {
+    let globals = lua.globals();
+    let random_seed: Function = globals.get::<Table>("math")?.get("randomseed")?;
+    // Doubles hold 53 bits exactly.
+    let seed = (seed >> 11) as f64;
+    random_seed.call::<()>(seed % f64::from(u32::MAX))?;
+    let engine = lua.create_table()?;
+    engine.set("host", host.table(lua)?)?;
+    engine.set("slot", guard.slot().clone())?;
+    engine.set("api", lua.create_table()?)?;
+    engine.set("seed", seed)?;
+    for script in server_builtin() {
+        load_chunk(lua, script, globals.clone())?.call::<()>(&engine)?;
+    }
+    for name in REMOVED_GLOBALS {
+        globals.set(name, mlua::Nil)?;
+    }
+    lua.sandbox(true)?;
+    let entry: Table = engine.get("entry")?;
+    let entities = Entities {
+        handles: entry.get("entities")?,
+        make: entry.get("make_entity")?,
+        meta: entry.get("entity_meta")?,
+    };
+    if host.entities.set(entities).is_err() {
+        return Err(mlua::Error::runtime(
+            "the built-in scripts were loaded twice",
+        ));
+    }
+    Ok(Entry {
+        tick: entry.get("tick")?,
+        drain: entry.get("drain")?,
+        stopped: entry.get("stopped")?,
+        launch: entry.get("launch")?,
+        attach: entry.get("attach")?,
+        dispatch: entry.get("dispatch")?,
+    })
 }
