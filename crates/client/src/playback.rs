@@ -192,14 +192,10 @@ fn drawn(state: &EntityState) -> Drawn {
     }
 }
 
-/// Steps longer than this in one snapshot are jumps and not drawn as movement.
-const JUMP_M: f32 = 8.0;
-
 fn between(old: &EntityState, new: &EntityState, fraction: f32) -> Drawn {
     let (a, mut b) = (drawn(old), drawn(new));
-    let way = b.position - a.position;
-    if way.length() < JUMP_M {
-        b.position = a.position + way * fraction;
+    if (old.flags ^ new.flags) & flags::JUMPS == 0 {
+        b.position = a.position + (b.position - a.position) * fraction;
     }
     b.rotation = a.rotation.slerp(b.rotation, fraction);
     b.velocity = a.velocity + (b.velocity - a.velocity) * fraction;

@@ -88,6 +88,11 @@ impl<'a> BitReader<'a> {
         self.bytes.len() * 8 - self.position
     }
 
+    /// Skips to the next whole byte.
+    pub fn align(&mut self) {
+        self.position = self.position.next_multiple_of(8);
+    }
+
     /// The next `count` (at most 32) bits.
     ///
     /// # Errors

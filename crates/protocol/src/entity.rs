@@ -19,6 +19,14 @@ pub mod flags {
     pub const GROUNDED: u8 = 1;
     /// An entity of the scene that was destroyed: clients take it away.
     pub const DESTROYED: u8 = 2;
+    /// Two bits that count jumps from place to place: when they change, the
+    /// way between is not drawn.
+    pub const JUMPS: u8 = 0b1100_0000;
+
+    /// The bits of [`JUMPS`] for a count.
+    pub fn jumps(count: u8) -> u8 {
+        count << 6
+    }
 }
 
 /// The definition number of entities that come from the scene file.

@@ -44,15 +44,11 @@ impl From<BitError> for SnapshotError {
 /// More entities than a world may have: a longer list is an attack.
 const ENTITIES_MAX: usize = 300_000;
 
-/// Writes the snapshot that turns `baseline` into `current`. Both are in
-/// order of ids; `baseline` is empty when the header names none.
-pub fn encode(
-    header: &SnapshotHeader,
-    baseline: &[EntityState],
-    current: &[EntityState],
-) -> Vec<u8> {
+/// Writes the entities of a snapshot: what turns `baseline` into `current`,
+/// both in order of ids. Clients with the same baseline and the same view
+/// share the result.
+pub fn encode_entities(baseline: &[EntityState], current: &[EntityState]) -> Vec<u8> {
     let mut writer = BitWriter::new();
-    write_header(&mut writer, header);
     let mut last_id = 0;
     for difference in differences(baseline, current) {
         writer.flag(true);
@@ -78,6 +74,24 @@ pub fn encode(
     writer.finish()
 }
 
+/// Puts a client's header before shared entities.
+pub fn join(header: &SnapshotHeader, entities: &[u8]) -> Vec<u8> {
+    let mut writer = BitWriter::new();
+    write_header(&mut writer, header);
+    let mut bytes = writer.finish();
+    bytes.extend_from_slice(entities);
+    bytes
+}
+
+/// Writes a whole snapshot; `baseline` is empty when the header names none.
+pub fn encode(
+    header: &SnapshotHeader,
+    baseline: &[EntityState],
+    current: &[EntityState],
+) -> Vec<u8> {
+    join(header, &encode_entities(baseline, current))
+}
+
 /// Reads a snapshot. `baseline_of` finds the entities of an earlier tick.
 ///
 /// # Errors
@@ -88,6 +102,7 @@ pub fn decode<'a>(
 ) -> Result<(SnapshotHeader, Vec<EntityState>), SnapshotError> {
     let mut reader = BitReader::new(bytes);
     let header = read_header(&mut reader)?;
+    reader.align();
     let baseline = match header.baseline {
         Some(tick) => baseline_of(tick).ok_or(SnapshotError::UnknownBaseline(tick))?,
         None => &[],

@@ -1,7 +1,8 @@
 //! Solid shapes and how they become parry's.
 
-use parry3d::math::Vec3;
-use parry3d::shape::SharedShape;
+use parry3d::math::{Pose3 as Pose, Vec3};
+use parry3d::query::intersection_test;
+use parry3d::shape::{Capsule, SharedShape};
 
 /// A solid, centred on its origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,5 +66,33 @@ impl Shape {
                     .unwrap_or_else(|| SharedShape::cuboid(h.x, h.y, h.z))
             }
         }
+    }
+}
+
+impl Shape {
+    /// Radius of a sphere around it.
+    pub fn bounding_radius(self) -> f32 {
+        match self {
+            Shape::Box(half) | Shape::Wedge(half) => half.length(),
+            Shape::Sphere(radius) => radius.abs(),
+            Shape::Capsule {
+                half_height,
+                radius,
+            } => half_height.abs() + radius.abs(),
+            Shape::Cylinder {
+                half_height,
+                radius,
+            } => half_height.abs() + radius.abs(),
+        }
+    }
+
+    /// Whether an upright capsule whose lowest point is `feet` touches it.
+    pub fn overlaps_capsule(self, pose: &Pose, radius: f32, height: f32, feet: Vec3) -> bool {
+        let low = feet + Vec3::Y * radius;
+        let high = feet + Vec3::Y * (height - radius).max(radius);
+        let capsule = Capsule::new(low, high, radius);
+        let solid = self.to_parry();
+        intersection_test(pose, solid.as_ref(), &Pose::identity(), &capsule)
+            .is_ok_and(|test| test.intersecting)
     }
 }

@@ -1,1 +1,29 @@
-//! placeholder
+//! One authoritative world: entities, players, scripts, and what each client sees.
+//!
+//! Start from [`World`]: load a package, let players join, give it their
+//! inputs, [`World::step`] it, and take what it wants to tell. The tick goes
+//! in this order (SIM-2): inputs and messages of players, scripts, moving
+//! things, characters, triggers, deferred script events; a snapshot is taken
+//! from the outside when one is due.
+//!
+//! A world is a library. It does no I/O, has no clock and no threads (a step
+//! is as long as the tick rate says), and the same inputs and seed give the
+//! same states; a test can run an hour in a second.
+#![forbid(unsafe_code)]
+
+mod character;
+mod definitions;
+mod engine;
+mod entity;
+mod inputs;
+mod player;
+mod state;
+mod trigger;
+mod view;
+mod world;
+
+pub use inputs::InputQueue;
+pub use player::PlayerNumber;
+pub use state::Outgoing;
+pub use view::{ClientView, SharedSight};
+pub use world::{LoadError, StepReport, World, WorldOptions};

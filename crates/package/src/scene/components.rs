@@ -245,10 +245,16 @@ pub struct Color(
     pub [u8; 3],
 );
 
+impl std::fmt::Display for Color {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [r, g, b] = self.0;
+        write!(f, "#{r:02x}{g:02x}{b:02x}")
+    }
+}
+
 impl Serialize for Color {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let [r, g, b] = self.0;
-        serializer.serialize_str(&format!("#{r:02x}{g:02x}{b:02x}"))
+        serializer.collect_str(self)
     }
 }
 

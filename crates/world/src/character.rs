@@ -1,0 +1,161 @@
+//! Characters: joining, spawning, walking, dying.
+
+use frolic_protocol::EntityState;
+use frolic_protocol::entity::{EntityKind, flags};
+use frolic_protocol::quantize;
+use frolic_script::ScriptEvent;
+use frolic_sim::{CharacterState, Vec3, step_character};
+
+use crate::inputs::InputQueue;
+use crate::player::{HEALTH_MAX, Player, PlayerNumber};
+use crate::state::WorldState;
+use crate::trigger::Way;
+
+impl WorldState {
+    /// Brings a player in, at a spawn point.
+    pub fn join(&mut self, number: PlayerNumber, id: String, name: String) -> u32 {
+        let feet = self.spawn_place(number);
+        let entity = self.spawn_character(number, &name, feet);
+        let player = Player {
+            number,
+            id,
+            name,
+            entity,
+            character: CharacterState::at(feet),
+            inputs: InputQueue::default(),
+            input: Default::default(),
+            health: HEALTH_MAX,
+            health_max: HEALTH_MAX,
+            team: None,
+            stats: Default::default(),
+            online: true,
+        };
+        self.note_presence(player.info());
+        self.players.insert(number, player);
+        self.events
+            .push(ScriptEvent::PlayerJoined { player: number });
+        self.events
+            .push(ScriptEvent::CharacterSpawned { player: number });
+        entity
+    }
+
+    /// Takes a player's character out; `remove_player` follows once scripts
+    /// have heard of it.
+    pub fn leave(&mut self, number: PlayerNumber) {
+        let Some(player) = self.players.get_mut(&number) else {
+            return;
+        };
+        player.online = false;
+        let (entity, info) = (player.entity, player.info());
+        self.note_presence(info);
+        self.events.push(ScriptEvent::PlayerLeft { player: number });
+        self.destroy(entity);
+    }
+
+    /// Where the player with this number appears: spawn points in turn, and
+    /// around each in a ring, so that a crowd does not stand in one place.
+    fn spawn_place(&self, number: PlayerNumber) -> Vec3 {
+        let points = self.spawn_points.len().max(1) as u32;
+        let point = self
+            .spawn_points
+            .get((number % points) as usize)
+            .and_then(|id| self.alive(*id));
+        let Some(point) = point else {
+            return Vec3::Y * 5.0;
+        };
+        let ring = number / points % 8;
+        let angle = ring as f32 * core::f32::consts::FRAC_PI_4;
+        let aside = Vec3::new(libm::cosf(angle), 0.0, libm::sinf(angle)) * 0.9;
+        let above = point.position + Vec3::Y * 0.2;
+        // On top of what is there: pads have a shape, bare points do not.
+        let from = above + aside + Vec3::Y * 2.0;
+        match self.collision.raycast(from, -Vec3::Y, 4.0, &[]) {
+            Some(hit) => hit.point + Vec3::Y * 0.05,
+            None => above,
+        }
+    }
+
+    /// Puts a player back to a spawn point with full health.
+    pub fn respawn(&mut self, number: PlayerNumber) {
+        let feet = self.spawn_place(number);
+        let Some(player) = self.players.get_mut(&number) else {
+            return;
+        };
+        player.health = player.health_max;
+        self.teleport(number, feet);
+        self.events
+            .push(ScriptEvent::CharacterSpawned { player: number });
+    }
+
+    /// Moves a character without anything between.
+    pub fn teleport(&mut self, number: PlayerNumber, feet: Vec3) {
+        let Some(player) = self.players.get_mut(&number) else {
+            return;
+        };
+        player.character = CharacterState::at(feet);
+        let entity = player.entity;
+        if let Some(entity) = self.alive_mut(entity) {
+            entity.position = feet;
+            entity.jumps = (entity.jumps + 1) & 3;
+        }
+        let crossings = self.triggers.forget(entity);
+        self.report(&crossings);
+    }
+
+    /// Takes each player's input for this tick.
+    pub fn take_inputs(&mut self) {
+        for player in self.players.values_mut() {
+            player.input = player.inputs.next_tick();
+        }
+    }
+
+    /// Steps every character, and tells triggers of their ways.
+    pub fn step_characters(&mut self) {
+        let dt = self.dt();
+        let mut ways = Vec::with_capacity(self.players.len());
+        let mut fallen = Vec::new();
+        for player in self.players.values_mut().filter(|player| player.online) {
+            let from = player.character.feet;
+            step_character(
+                &self.collision,
+                &self.params,
+                &mut player.character,
+                &player.input,
+                dt,
+            );
+            let to = player.character.feet;
+            if let Some(entity) = self.entities.get_mut(&player.entity) {
+                entity.position = to;
+                entity.velocity = player.character.velocity;
+            }
+            if to.y < self.kill_height {
+                fallen.push(player.number);
+            }
+            ways.push(Way {
+                entity: player.entity,
+                from,
+                to,
+            });
+        }
+        let crossings = self.triggers.cross(&self.params, &ways);
+        self.report(&crossings);
+        for number in fallen {
+            self.respawn(number);
+        }
+    }
+
+    /// A character as clients know it.
+    pub fn replicated_character(&self, player: &Player) -> EntityState {
+        let mut state = EntityState::new(player.entity, EntityKind::Character);
+        state.owner = player.number;
+        state.position = quantize::position(player.character.feet);
+        state.velocity = quantize::velocity(player.character.velocity);
+        state.look = [player.input.yaw.0, player.input.pitch.0];
+        let jumps = self.entities.get(&player.entity).map_or(0, |e| e.jumps);
+        state.flags = flags::jumps(jumps);
+        if player.character.grounded() {
+            state.flags |= flags::GROUNDED;
+        }
+        state
+    }
+}

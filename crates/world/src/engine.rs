@@ -1,0 +1,511 @@
+//! What scripts can ask of the world: [`Engine`] over [`WorldState`].
+
+use std::rc::Rc;
+
+use frolic_package::Components;
+use frolic_protocol::{Args, ServerMessage, Value};
+use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
+use frolic_script::{
+    Engine, EngineError, EntityId, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest,
+    Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
+};
+use frolic_sim::{Motion, Pose, Rotation, Vec3};
+
+use crate::entity::Entity;
+use crate::player::Player;
+use crate::state::{Outgoing, SPAWNED_MAX, WorldState};
+
+/// Values an entity or a player may carry.
+const ATTRIBUTES_MAX: usize = 64;
+const TAGS_MAX: usize = 32;
+/// Lines kept until the game server takes them.
+const LOG_LINES_MAX: usize = 1024;
+
+impl WorldState {
+    fn entity(&self, id: EntityId) -> Result<&Entity, EngineError> {
+        self.alive(id).ok_or(EngineError::NoSuchEntity(id))
+    }
+
+    fn entity_mut(&mut self, id: EntityId) -> Result<&mut Entity, EngineError> {
+        self.alive_mut(id).ok_or(EngineError::NoSuchEntity(id))
+    }
+
+    fn player(&self, id: PlayerId) -> Result<&Player, EngineError> {
+        self.players.get(&id).ok_or(EngineError::NoSuchPlayer(id))
+    }
+
+    fn player_mut(&mut self, id: PlayerId) -> Result<&mut Player, EngineError> {
+        self.players
+            .get_mut(&id)
+            .ok_or(EngineError::NoSuchPlayer(id))
+    }
+
+    /// A thing that may be moved; characters move through their player.
+    fn movable(&mut self, id: EntityId) -> Result<&mut Entity, EngineError> {
+        let entity = self.entity_mut(id)?;
+        if entity.player.is_some() {
+            let advice = "this is a player's character; use player.Teleport".to_owned();
+            return Err(EngineError::Refused(advice));
+        }
+        Ok(entity)
+    }
+
+    fn spawn_components(
+        &mut self,
+        json: &serde_json::Value,
+    ) -> Result<(u16, Rc<Components>), EngineError> {
+        let components: Components = serde_json::from_value(json.clone())
+            .map_err(|cause| EngineError::Refused(format!("wrong components: {cause}")))?;
+        if let Some(problem) = components.check().first() {
+            let message = format!("{}: {}", problem.component, problem.message);
+            return Err(EngineError::Refused(message));
+        }
+        let text = serde_json::to_string(&components)
+            .map_err(|cause| EngineError::Refused(cause.to_string()))?;
+        let (index, new) = self
+            .definitions
+            .of_components(components, &text)
+            .ok_or_else(|| EngineError::Limit("too many different sets of components".into()))?;
+        if new {
+            self.outbox.push(Outgoing {
+                to: None,
+                message: ServerMessage::Definition {
+                    index,
+                    components: text,
+                },
+                reliable: true,
+            });
+        }
+        let components = self
+            .definitions
+            .components(index)
+            .ok_or_else(|| EngineError::Refused("the components were not kept".into()))?;
+        Ok((index, components))
+    }
+
+    fn set_motion(&mut self, id: EntityId, offset: Vec3, ticks: u32) {
+        let tick = self.tick;
+        let Some(entity) = self.alive_mut(id) else {
+            return;
+        };
+        entity.velocity = Vec3::ZERO;
+        entity.motion = Some(Motion {
+            from: entity.position,
+            to: entity.position + offset,
+            start_tick: tick,
+            end_tick: tick + ticks,
+        });
+        let children = entity.children.clone();
+        self.moving.insert(id);
+        self.replicated.insert(id);
+        for child in children {
+            self.set_motion(child, offset, ticks);
+        }
+    }
+}
+
+fn vector(property: &'static str, value: &Value) -> Result<Vec3, EngineError> {
+    match value {
+        Value::Vector(v) => Ok(Vec3::from(*v)),
+        _ => Err(wrong(property, "Vector3")),
+    }
+}
+
+fn wrong(property: &'static str, expected: &'static str) -> EngineError {
+    EngineError::WrongType { property, expected }
+}
+
+impl Engine for WorldState {
+    fn tick(&self) -> u64 {
+        u64::from(self.tick)
+    }
+
+    fn time(&self) -> f64 {
+        f64::from(self.tick) / f64::from(self.tick_hz)
+    }
+
+    fn gravity(&self) -> f32 {
+        self.params.gravity
+    }
+
+    fn spawn(&mut self, request: &SpawnRequest) -> Result<Spawned, EngineError> {
+        let (name, (definition, components)) = match &request.source {
+            SpawnSource::Prefab(name) => {
+                let found = self.definitions.prefab(name);
+                let found = found.ok_or_else(|| EngineError::NoSuchPrefab(name.clone()))?;
+                (name.clone(), found)
+            }
+            SpawnSource::Components(json) => ("Entity".to_owned(), self.spawn_components(json)?),
+        };
+        let scripts = components.script.iter().map(|s| s.path.clone()).collect();
+        let entity = WorldState::spawn(self, name, definition, components, request.position)
+            .ok_or_else(|| {
+                EngineError::Limit(format!(
+                    "{SPAWNED_MAX} spawned entities; destroy some first"
+                ))
+            })?;
+        Ok(Spawned { entity, scripts })
+    }
+
+    fn destroy(&mut self, id: EntityId) -> Result<(), EngineError> {
+        self.movable(id)?;
+        WorldState::destroy(self, id);
+        Ok(())
+    }
+
+    fn exists(&self, id: EntityId) -> bool {
+        self.alive(id).is_some()
+    }
+
+    fn property(&self, id: EntityId, property: Property) -> Result<Value, EngineError> {
+        let entity = self.entity(id)?;
+        Ok(match property {
+            Property::Name => Value::String(entity.name.clone()),
+            Property::Position => Value::Vector(entity.position.to_array()),
+            Property::Rotation => {
+                Value::Vector(degrees_from_quaternion(entity.rotation.to_array()))
+            }
+            Property::Velocity => Value::Vector(entity.velocity.to_array()),
+            Property::Scale => Value::Vector(entity.scale.to_array()),
+            Property::Color => entity
+                .components
+                .material
+                .as_ref()
+                .map_or(Value::Nil, |m| Value::String(m.color.to_string())),
+            Property::Opacity => entity
+                .components
+                .material
+                .as_ref()
+                .map_or(Value::Number(1.0), |m| Value::Number(f64::from(m.opacity))),
+            Property::Parent => entity.parent.map_or(Value::Nil, Value::Entity),
+            Property::Children => {
+                Value::List(entity.children.iter().copied().map(Value::Entity).collect())
+            }
+            Property::Tags => Value::List(entity.tags.iter().cloned().map(Value::String).collect()),
+            Property::Owner => entity
+                .player
+                .map_or(Value::Nil, |player| Value::Number(f64::from(player))),
+        })
+    }
+
+    fn set_property(
+        &mut self,
+        id: EntityId,
+        property: Property,
+        value: Value,
+    ) -> Result<(), EngineError> {
+        match property {
+            Property::Name => {
+                let Value::String(name) = value else {
+                    return Err(wrong("Name", "string"));
+                };
+                let old = std::mem::replace(&mut self.entity_mut(id)?.name, name.clone());
+                self.unindex(id, &old);
+                self.index(id, &name);
+            }
+            Property::Position => {
+                let to = vector("Position", &value)?;
+                if let Some(player) = self.entity(id)?.player {
+                    self.teleport(player, to);
+                    return Ok(());
+                }
+                let entity = self.movable(id)?;
+                entity.motion = None;
+                let pose = Pose::from_parts(to, entity.rotation);
+                self.place(id, pose);
+            }
+            Property::Rotation => {
+                let degrees = vector("Rotation", &value)?;
+                let entity = self.movable(id)?;
+                let turned = Rotation::from_array(quaternion_from_degrees(degrees.to_array()));
+                let pose = Pose::from_parts(entity.position, turned.normalize());
+                self.place(id, pose);
+            }
+            Property::Velocity => {
+                let velocity = vector("Velocity", &value)?;
+                self.set_velocity(id, velocity.to_array())?;
+            }
+            Property::Scale => return Err(not_yet("Scale")),
+            Property::Color => return Err(not_yet("Color")),
+            Property::Opacity => return Err(not_yet("Opacity")),
+            Property::Parent => return Err(not_yet("Parent")),
+            Property::Children => return Err(EngineError::ReadOnly("Children")),
+            Property::Tags => return Err(EngineError::ReadOnly("Tags; use AddTag and RemoveTag")),
+            Property::Owner => return Err(EngineError::ReadOnly("Owner")),
+        }
+        Ok(())
+    }
+
+    fn attribute(&self, id: EntityId, name: &str) -> Result<Value, EngineError> {
+        let attributes = &self.entity(id)?.attributes;
+        Ok(attributes.get(name).cloned().unwrap_or_default())
+    }
+
+    fn attributes(&self, id: EntityId) -> Result<Value, EngineError> {
+        Ok(Value::Map(self.entity(id)?.attributes.clone()))
+    }
+
+    fn set_attribute(&mut self, id: EntityId, name: &str, value: Value) -> Result<(), EngineError> {
+        let attributes = &mut self.entity_mut(id)?.attributes;
+        if value == Value::Nil {
+            attributes.remove(name);
+        } else if attributes.len() < ATTRIBUTES_MAX || attributes.contains_key(name) {
+            attributes.insert(name.to_owned(), value);
+        } else {
+            let message = format!("{ATTRIBUTES_MAX} attributes on one entity");
+            return Err(EngineError::Limit(message));
+        }
+        Ok(())
+    }
+
+    fn set_tag(&mut self, id: EntityId, tag: &str, on: bool) -> Result<(), EngineError> {
+        let tags = &mut self.entity_mut(id)?.tags;
+        tags.retain(|known| known != tag);
+        if on {
+            if tags.len() >= TAGS_MAX {
+                return Err(EngineError::Limit(format!("{TAGS_MAX} tags on one entity")));
+            }
+            tags.push(tag.to_owned());
+            self.index(id, tag);
+        } else {
+            self.unindex(id, tag);
+        }
+        Ok(())
+    }
+
+    fn move_to(&mut self, id: EntityId, to: [f32; 3], seconds: f32) -> Result<(), EngineError> {
+        let (tick_hz, tick) = (self.tick_hz as f32, self.tick);
+        let entity = self.movable(id)?;
+        let offset = Vec3::from(to) - entity.position;
+        let ticks = (seconds.max(0.0) * tick_hz).round().min(1e6) as u32;
+        if ticks == 0 {
+            let pose = Pose::from_parts(Vec3::from(to), entity.rotation);
+            entity.motion = None;
+            self.place(id, pose);
+        } else {
+            debug_assert!(tick.checked_add(ticks).is_some());
+            self.set_motion(id, offset, ticks);
+        }
+        Ok(())
+    }
+
+    fn set_velocity(&mut self, id: EntityId, velocity: [f32; 3]) -> Result<(), EngineError> {
+        let velocity = Vec3::from(velocity);
+        let entity = self.entity_mut(id)?;
+        entity.velocity = velocity;
+        if let Some(player) = entity.player {
+            let character = &mut self.player_mut(player)?.character;
+            character.velocity = velocity;
+            character.ground = None;
+            return Ok(());
+        }
+        entity.motion = None;
+        self.replicated.insert(id);
+        if velocity == Vec3::ZERO {
+            self.moving.remove(&id);
+        } else {
+            self.moving.insert(id);
+        }
+        Ok(())
+    }
+
+    fn apply_impulse(&mut self, id: EntityId, impulse: [f32; 3]) -> Result<(), EngineError> {
+        let entity = self.entity(id)?;
+        let mass = entity
+            .components
+            .body
+            .as_ref()
+            .map_or(1.0, |body| body.mass);
+        let velocity = entity.velocity + Vec3::from(impulse) / mass.max(1e-3);
+        self.set_velocity(id, velocity.to_array())
+    }
+
+    fn find(&self, name_or_tag: &str) -> Vec<EntityId> {
+        self.named_or_tagged(name_or_tag)
+    }
+
+    fn in_radius(&self, center: [f32; 3], radius: f32) -> Vec<EntityId> {
+        let center = Vec3::from(center);
+        self.entities
+            .values()
+            .filter(|entity| !entity.destroyed)
+            .filter(|entity| (entity.position - center).length_squared() <= radius * radius)
+            .map(|entity| entity.id)
+            .collect()
+    }
+
+    fn raycast(&self, request: &RaycastRequest) -> Option<RaycastHit> {
+        let mut ignore = request.ignore.clone();
+        // Bounded: each round passes through one more entity of the wrong tag.
+        for _ in 0..64 {
+            let hit = self.collision.raycast(
+                Vec3::from(request.origin),
+                Vec3::from(request.direction),
+                request.distance_max,
+                &ignore,
+            )?;
+            let wanted = request.tag.as_ref().is_none_or(|tag| {
+                self.alive(hit.entity)
+                    .is_some_and(|entity| entity.tags.contains(tag))
+            });
+            if wanted {
+                return Some(RaycastHit {
+                    entity: hit.entity,
+                    position: hit.point.to_array(),
+                    normal: hit.normal.to_array(),
+                    distance: hit.distance,
+                });
+            }
+            ignore.push(hit.entity);
+        }
+        None
+    }
+
+    fn players(&self) -> Vec<PlayerId> {
+        let online = self.players.values().filter(|player| player.online);
+        online.map(|player| player.number).collect()
+    }
+
+    fn player_property(
+        &self,
+        id: PlayerId,
+        property: PlayerProperty,
+    ) -> Result<Value, EngineError> {
+        let player = self.player(id)?;
+        Ok(match property {
+            PlayerProperty::Name => Value::String(player.name.clone()),
+            PlayerProperty::UserId => Value::String(player.id.clone()),
+            PlayerProperty::Character => match self.alive(player.entity) {
+                Some(_) => Value::Entity(player.entity),
+                None => Value::Nil,
+            },
+            PlayerProperty::Health => Value::Number(player.health),
+            PlayerProperty::MaxHealth => Value::Number(player.health_max),
+            PlayerProperty::Team => player.team.clone().map_or(Value::Nil, Value::String),
+        })
+    }
+
+    fn set_player_property(
+        &mut self,
+        id: PlayerId,
+        property: PlayerProperty,
+        value: Value,
+    ) -> Result<(), EngineError> {
+        let player = self.player_mut(id)?;
+        match (property, value) {
+            (PlayerProperty::Health, Value::Number(health)) => {
+                player.health = health.clamp(0.0, player.health_max);
+                if player.health <= 0.0 {
+                    self.kill(id)?;
+                }
+            }
+            (PlayerProperty::MaxHealth, Value::Number(max)) if max > 0.0 => {
+                player.health_max = max;
+                player.health = player.health.min(max);
+            }
+            (PlayerProperty::Team, Value::String(team)) => player.team = Some(team),
+            (PlayerProperty::Team, Value::Nil) => player.team = None,
+            (PlayerProperty::Health, _) => return Err(wrong("Health", "number")),
+            (PlayerProperty::MaxHealth, _) => return Err(wrong("MaxHealth", "number above 0")),
+            (PlayerProperty::Team, _) => return Err(wrong("Team", "string")),
+            (PlayerProperty::Name, _) => return Err(EngineError::ReadOnly("Name")),
+            (PlayerProperty::UserId, _) => return Err(EngineError::ReadOnly("UserId")),
+            (PlayerProperty::Character, _) => return Err(EngineError::ReadOnly("Character")),
+        }
+        Ok(())
+    }
+
+    fn player_stat(&self, id: PlayerId, name: &str) -> Result<Value, EngineError> {
+        Ok(self
+            .player(id)?
+            .stats
+            .get(name)
+            .cloned()
+            .unwrap_or_default())
+    }
+
+    fn set_player_stat(
+        &mut self,
+        id: PlayerId,
+        name: &str,
+        value: Value,
+    ) -> Result<(), EngineError> {
+        let stats = &mut self.player_mut(id)?.stats;
+        if stats.len() >= ATTRIBUTES_MAX && !stats.contains_key(name) {
+            return Err(EngineError::Limit(format!("{ATTRIBUTES_MAX} leaderstats")));
+        }
+        stats.insert(name.to_owned(), value);
+        Ok(())
+    }
+
+    fn respawn(&mut self, id: PlayerId) -> Result<(), EngineError> {
+        self.player(id)?;
+        WorldState::respawn(self, id);
+        Ok(())
+    }
+
+    fn kill(&mut self, id: PlayerId) -> Result<(), EngineError> {
+        self.player_mut(id)?.health = 0.0;
+        WorldState::respawn(self, id);
+        Ok(())
+    }
+
+    fn teleport(&mut self, id: PlayerId, to: [f32; 3]) -> Result<(), EngineError> {
+        self.player(id)?;
+        WorldState::teleport(self, id, Vec3::from(to));
+        Ok(())
+    }
+
+    fn player_of_entity(&self, id: EntityId) -> Option<PlayerId> {
+        self.alive(id)?.player
+    }
+
+    fn send(
+        &mut self,
+        to: Recipient,
+        name: &str,
+        args: Vec<Value>,
+        reliable: bool,
+    ) -> Result<(), EngineError> {
+        let to = match to {
+            Recipient::All => None,
+            Recipient::One(player) => {
+                self.player(player)?;
+                Some(player)
+            }
+        };
+        self.outbox.push(Outgoing {
+            to,
+            message: ServerMessage::Event {
+                name: name.to_owned(),
+                args: Args(args),
+            },
+            reliable,
+        });
+        Ok(())
+    }
+
+    fn reply(&mut self, player: PlayerId, invoke: u32, result: Result<Vec<Value>, String>) {
+        self.outbox.push(Outgoing {
+            to: Some(player),
+            message: ServerMessage::InvokeResult {
+                id: invoke,
+                result: result.map(Args),
+            },
+            reliable: true,
+        });
+    }
+
+    fn log(&mut self, line: ScriptLog) {
+        if self.logs.len() < LOG_LINES_MAX {
+            self.logs.push(line);
+        }
+    }
+}
+
+/// Changes of looks are not replicated yet, so they are refused, not ignored.
+fn not_yet(property: &'static str) -> EngineError {
+    EngineError::Refused(format!(
+        "{property} cannot be changed yet; spawn a prefab that has it instead"
+    ))
+}

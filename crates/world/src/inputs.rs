@@ -1,0 +1,253 @@
+//! A player's inputs between the network and the simulation.
+//!
+//! One input is used per tick, in order. When none has arrived the last one
+//! is used again, and the input that comes too late is taken as that repeat:
+//! it is confirmed and steers the next tick, but gets no tick of its own. A
+//! client that predicted it is then right without a correction, as long as
+//! the player held the same keys.
+
+use std::collections::VecDeque;
+
+use frolic_protocol::NumberedInput;
+use frolic_sim::{Buttons, CharacterInput};
+
+/// Inputs that may wait: half a second. More is a client that runs ahead.
+const QUEUE_MAX: usize = 32;
+/// Repeats that late inputs may still stand for; after that the client slept.
+const LATE_TICKS_MAX: u8 = 20;
+/// Ticks an unheard player goes on walking before they stop.
+const REPEAT_TICKS_MAX: u32 = 20;
+/// Missing numbers that are bridged by repeats, tick for tick.
+const GAP_MAX: u32 = 8;
+
+/// Inputs of one player.
+#[derive(Default)]
+pub struct InputQueue {
+    waiting: VecDeque<NumberedInput>,
+    started: bool,
+    last_seq: u32,
+    late_ticks: u8,
+    silent_ticks: u32,
+    current: CharacterInput,
+    /// Buttons of inputs that came too late to have a tick; pressed in the next.
+    missed_buttons: Buttons,
+}
+
+impl InputQueue {
+    /// Takes inputs in; repeats and old ones are ignored. Returns how many
+    /// were new but found the queue full.
+    pub fn push(&mut self, inputs: &[NumberedInput]) -> usize {
+        let mut refused = 0;
+        for input in inputs {
+            if !self.started {
+                self.started = true;
+                self.last_seq = input.seq.wrapping_sub(1);
+            }
+            if input.seq <= self.last_seq {
+                continue;
+            }
+            let place = self.waiting.partition_point(|other| other.seq < input.seq);
+            if self
+                .waiting
+                .get(place)
+                .is_some_and(|other| other.seq == input.seq)
+            {
+                continue;
+            }
+            if self.waiting.len() >= QUEUE_MAX {
+                refused += 1;
+                continue;
+            }
+            self.waiting.insert(place, *input);
+        }
+        refused
+    }
+
+    /// The input of the next tick.
+    pub fn next_tick(&mut self) -> CharacterInput {
+        self.absorb_late();
+        match self.waiting.front().copied() {
+            Some(next) if self.bridges(next.seq) => {
+                self.last_seq += 1;
+                self.silent_ticks = 0;
+            }
+            Some(next) => {
+                self.waiting.pop_front();
+                self.last_seq = next.seq;
+                self.current = next.input;
+                self.silent_ticks = 0;
+            }
+            None => {
+                self.silent_ticks = self.silent_ticks.saturating_add(1);
+                self.late_ticks = if !self.started || self.late_ticks >= LATE_TICKS_MAX {
+                    0
+                } else {
+                    self.late_ticks + 1
+                };
+                if self.silent_ticks > REPEAT_TICKS_MAX {
+                    self.late_ticks = 0;
+                    self.current = CharacterInput {
+                        yaw: self.current.yaw,
+                        pitch: self.current.pitch,
+                        ..CharacterInput::default()
+                    };
+                }
+            }
+        }
+        let mut input = self.current;
+        input.buttons = input.buttons.with(std::mem::take(&mut self.missed_buttons));
+        input
+    }
+
+    /// Whether the next number is missing and lost for good: a later one is
+    /// there. The missing tick is bridged with the last input.
+    fn bridges(&self, next_seq: u32) -> bool {
+        let gap = next_seq - self.last_seq;
+        gap > 1 && gap <= GAP_MAX
+    }
+
+    /// Inputs for ticks that were already simulated with a repeat.
+    fn absorb_late(&mut self) {
+        while self.late_ticks > 0
+            && let Some(next) = self.waiting.front().copied()
+        {
+            let stands_for = (next.seq - self.last_seq).min(u32::from(self.late_ticks));
+            self.late_ticks -= stands_for as u8;
+            self.last_seq += stands_for;
+            if self.last_seq == next.seq || next.seq - self.last_seq > GAP_MAX {
+                self.last_seq = next.seq;
+                self.waiting.pop_front();
+                self.current = next.input;
+                self.missed_buttons = self.missed_buttons.with(next.input.buttons);
+            }
+        }
+    }
+
+    /// Number of the last input that was used.
+    pub fn ack_seq(&self) -> u32 {
+        if self.started { self.last_seq } else { 0 }
+    }
+
+    /// Ticks that were simulated since without a new one.
+    pub fn late_ticks(&self) -> u8 {
+        self.late_ticks
+    }
+
+    /// Inputs that wait.
+    pub fn queued(&self) -> u8 {
+        self.waiting.len() as u8
+    }
+
+    /// The input in use.
+    pub fn current(&self) -> CharacterInput {
+        self.current
+    }
+
+    /// Forgets everything: the player connected anew.
+    pub fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn input(seq: u32) -> NumberedInput {
+        NumberedInput {
+            seq,
+            input: CharacterInput {
+                forward: (seq % 100) as i8,
+                ..CharacterInput::default()
+            },
+        }
+    }
+
+    #[test]
+    fn one_input_per_tick_in_order_whatever_the_arrival() {
+        let mut queue = InputQueue::default();
+        queue.push(&[input(10), input(12), input(11), input(10)]);
+        let used: Vec<i8> = (0..3).map(|_| queue.next_tick().forward).collect();
+        assert_eq!(used, [10, 11, 12]);
+        assert_eq!((queue.ack_seq(), queue.late_ticks()), (12, 0));
+        assert_eq!(queue.push(&[input(5), input(12)]), 0);
+        assert_eq!(queue.queued(), 0, "old and repeated ones are ignored");
+    }
+
+    #[test]
+    fn a_late_input_is_confirmed_without_a_tick_of_its_own() {
+        let mut queue = InputQueue::default();
+        queue.push(&[input(1)]);
+        queue.next_tick();
+        assert_eq!(queue.next_tick().forward, 1, "repeats");
+        assert_eq!((queue.ack_seq(), queue.late_ticks()), (1, 1));
+        queue.push(&[input(2), input(3)]);
+        assert_eq!(queue.next_tick().forward, 3, "2 stood for the repeat");
+        assert_eq!((queue.ack_seq(), queue.late_ticks()), (3, 0));
+    }
+
+    #[test]
+    fn a_press_that_came_late_is_not_lost() {
+        let mut queue = InputQueue::default();
+        queue.push(&[input(1)]);
+        queue.next_tick();
+        queue.next_tick();
+        let mut jump = input(2);
+        jump.input.buttons = Buttons::JUMP;
+        queue.push(&[jump, input(3)]);
+        assert!(queue.next_tick().buttons.contains(Buttons::JUMP));
+        assert!(!queue.next_tick().buttons.contains(Buttons::JUMP));
+    }
+
+    #[test]
+    fn a_silent_player_stops_and_a_slow_client_still_steers() {
+        let mut queue = InputQueue::default();
+        queue.push(&[input(1)]);
+        for _ in 0..100 {
+            queue.next_tick();
+        }
+        assert_eq!(queue.next_tick().forward, 0);
+        // A stranger's client at 10 inputs a second: each takes effect at once.
+        for seq in 2..20 {
+            queue.push(&[input(seq)]);
+            assert_eq!(queue.next_tick().forward, (seq % 100) as i8);
+            assert_eq!(queue.ack_seq(), seq);
+            (0..5).for_each(|_| {
+                queue.next_tick();
+            });
+        }
+    }
+
+    #[test]
+    fn a_flood_is_refused_and_a_gap_is_bridged() {
+        let mut queue = InputQueue::default();
+        let flood: Vec<_> = (1..=100).map(input).collect();
+        assert_eq!(queue.push(&flood), 100 - QUEUE_MAX);
+        let mut queue = InputQueue::default();
+        queue.push(&[input(1), input(4)]);
+        let used: Vec<i8> = (0..4).map(|_| queue.next_tick().forward).collect();
+        assert_eq!(used, [1, 1, 1, 4]);
+        queue.push(&[input(4_000_000)]);
+        assert_eq!(
+            queue.next_tick().forward,
+            0,
+            "a jump in numbers is not waited out"
+        );
+        assert_eq!(queue.ack_seq(), 4_000_000);
+    }
+
+    proptest! {
+        #[test]
+        fn the_count_never_goes_back(arrivals in prop::collection::vec(prop::collection::vec(1u32..200, 0..6), 1..100)) {
+            let mut queue = InputQueue::default();
+            let mut acked = 0;
+            for seqs in arrivals {
+                queue.push(&seqs.into_iter().map(input).collect::<Vec<_>>());
+                queue.next_tick();
+                prop_assert!(queue.ack_seq() >= acked);
+                acked = queue.ack_seq();
+            }
+        }
+    }
+}

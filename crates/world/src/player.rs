@@ -1,0 +1,42 @@
+//! One player in the world.
+
+use std::collections::BTreeMap;
+
+use frolic_protocol::{PlayerInfo, Value};
+use frolic_sim::{CharacterInput, CharacterState};
+
+use crate::inputs::InputQueue;
+
+/// Counts the players of a world, from 1; never used twice.
+pub type PlayerNumber = u32;
+
+/// Health of a fresh character.
+pub(crate) const HEALTH_MAX: f64 = 100.0;
+
+pub(crate) struct Player {
+    pub number: PlayerNumber,
+    pub id: String,
+    pub name: String,
+    pub entity: u32,
+    pub character: CharacterState,
+    pub inputs: InputQueue,
+    /// The input of this tick.
+    pub input: CharacterInput,
+    pub health: f64,
+    pub health_max: f64,
+    pub team: Option<String>,
+    pub stats: BTreeMap<String, Value>,
+    pub online: bool,
+}
+
+impl Player {
+    pub fn info(&self) -> PlayerInfo {
+        PlayerInfo {
+            id: self.id.clone(),
+            number: self.number,
+            entity_id: self.entity,
+            name: self.name.clone(),
+            online: self.online,
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! All state of a world except its scripts. Scripts reach it through
+//! [`frolic_script::Engine`], implemented in `engine.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use frolic_package::{Components, Package, SceneEntity, Transform};
+use frolic_protocol::entity::SCENE_DEFINITION;
+use frolic_protocol::{PlayerInfo, ServerMessage};
+use frolic_script::{ScriptEvent, ScriptLog};
+use frolic_sim::{CharacterParams, CollisionWorld, Pose, Vec3};
+
+use crate::definitions::Definitions;
+use crate::entity::Entity;
+use crate::player::{Player, PlayerNumber};
+use crate::trigger::{Crossing, Triggers};
+
+/// Entities that scripts may have spawned at a time.
+pub(crate) const SPAWNED_MAX: usize = 20_000;
+
+/// A message to one player, or to everybody.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    /// The player, or none for all.
+    pub to: Option<PlayerNumber>,
+    /// What to tell.
+    pub message: ServerMessage,
+    /// Whether it has to arrive.
+    pub reliable: bool,
+}
+
+pub(crate) struct WorldState {
+    pub tick: u32,
+    pub tick_hz: u32,
+    pub kill_height: f32,
+    pub params: CharacterParams,
+    pub entities: BTreeMap<u32, Entity>,
+    pub players: BTreeMap<PlayerNumber, Player>,
+    pub collision: CollisionWorld,
+    pub triggers: Triggers,
+    pub definitions: Definitions,
+    pub spawn_points: Vec<u32>,
+    /// Entities that clients do not know from the scene file alone.
+    pub replicated: BTreeSet<u32>,
+    /// Things with a motion or a velocity.
+    pub moving: BTreeSet<u32>,
+    by_name_or_tag: BTreeMap<String, BTreeSet<u32>>,
+    next_entity: u32,
+    spawned: usize,
+    /// Events for scripts, in the order they happened.
+    pub events: Vec<ScriptEvent>,
+    pub outbox: Vec<Outgoing>,
+    pub logs: Vec<ScriptLog>,
+    /// Players who came or changed, and players who left, with the tick.
+    pub presence_changes: Vec<(u32, PlayerInfo)>,
+}
+
+impl WorldState {
+    pub fn load(package: &Package) -> Self {
+        let settings = &package.manifest.simulation;
+        let params = CharacterParams {
+            gravity: settings.gravity,
+            ..CharacterParams::default()
+        };
+        let mut state = Self {
+            tick: 0,
+            tick_hz: settings.tick_hz.clamp(1, 240),
+            kill_height: settings.kill_height,
+            params,
+            entities: BTreeMap::new(),
+            players: BTreeMap::new(),
+            collision: frolic_sim::scene::load(&package.scene),
+            triggers: Triggers::default(),
+            definitions: Definitions::new(&package.scene),
+            spawn_points: Vec::new(),
+            replicated: BTreeSet::new(),
+            moving: BTreeSet::new(),
+            by_name_or_tag: BTreeMap::new(),
+            next_entity: SceneEntity::ID_MAX + 1,
+            spawned: 0,
+            events: Vec::new(),
+            outbox: Vec::new(),
+            logs: Vec::new(),
+            presence_changes: Vec::new(),
+        };
+        let scene = &package.scene;
+        for (entity, transform) in scene.entities.iter().zip(scene.world_transforms()) {
+            let components = Rc::new(scene.resolved(entity));
+            let name = entity.name.clone();
+            let mut made = Entity::new(entity.id, name, SCENE_DEFINITION, components, &transform);
+            made.parent = entity.parent;
+            state.register(made, &transform);
+        }
+        for entity in &scene.entities {
+            if let Some(parent) = entity.parent.and_then(|id| state.entities.get_mut(&id)) {
+                parent.children.push(entity.id);
+            }
+        }
+        state
+    }
+
+    pub fn dt(&self) -> f32 {
+        1.0 / self.tick_hz as f32
+    }
+
+    /// Puts an entity into every index. Scene solids are in the collision
+    /// world already.
+    fn register(&mut self, entity: Entity, transform: &Transform) {
+        let components = &entity.components;
+        if let Some(shape) = frolic_sim::scene::trigger_shape(components, transform) {
+            self.triggers.insert(entity.id, shape, entity.pose());
+        }
+        if components.spawn_point.is_some() {
+            self.spawn_points.push(entity.id);
+        }
+        self.index(entity.id, &entity.name);
+        for tag in &entity.tags {
+            Self::index_in(&mut self.by_name_or_tag, entity.id, tag);
+        }
+        if entity.definition != SCENE_DEFINITION || entity.player.is_some() {
+            self.replicated.insert(entity.id);
+        }
+        self.entities.insert(entity.id, entity);
+    }
+
+    pub fn index(&mut self, id: u32, word: &str) {
+        Self::index_in(&mut self.by_name_or_tag, id, word);
+    }
+
+    fn index_in(index: &mut BTreeMap<String, BTreeSet<u32>>, id: u32, word: &str) {
+        index.entry(word.to_owned()).or_default().insert(id);
+    }
+
+    pub fn unindex(&mut self, id: u32, word: &str) {
+        if let Some(ids) = self.by_name_or_tag.get_mut(word) {
+            ids.remove(&id);
+            if ids.is_empty() {
+                self.by_name_or_tag.remove(word);
+            }
+        }
+    }
+
+    pub fn named_or_tagged(&self, word: &str) -> Vec<u32> {
+        self.by_name_or_tag
+            .get(word)
+            .map(|ids| ids.iter().copied().collect())
+            .unwrap_or_default()
+    }
+
+    /// Makes an entity from components. None when there are too many.
+    pub fn spawn(
+        &mut self,
+        name: String,
+        definition: u16,
+        components: Rc<Components>,
+        position: Option<[f32; 3]>,
+    ) -> Option<u32> {
+        if self.spawned >= SPAWNED_MAX {
+            return None;
+        }
+        self.spawned += 1;
+        let mut transform = components.transform.unwrap_or_default();
+        if let Some(position) = position {
+            transform.position = position;
+        }
+        let id = self.fresh_id();
+        let entity = Entity::new(id, name, definition, components, &transform);
+        if let Some(shape) = frolic_sim::scene::solid_shape(&entity.components, &transform) {
+            self.collision.insert(id, shape, entity.pose());
+        }
+        self.register(entity, &transform);
+        Some(id)
+    }
+
+    /// Makes the entity of a player's character.
+    pub fn spawn_character(&mut self, player: PlayerNumber, name: &str, feet: Vec3) -> u32 {
+        let id = self.fresh_id();
+        let transform = Transform {
+            position: feet.to_array(),
+            ..Transform::default()
+        };
+        let nothing = Rc::new(Components::default());
+        let mut entity = Entity::new(id, name.to_owned(), SCENE_DEFINITION, nothing, &transform);
+        entity.player = Some(player);
+        self.register(entity, &transform);
+        id
+    }
+
+    fn fresh_id(&mut self) -> u32 {
+        let id = self.next_entity;
+        self.next_entity += 1;
+        id
+    }
+
+    /// Removes an entity and what hangs on it.
+    pub fn destroy(&mut self, id: u32) {
+        let Some(entity) = self.entities.get_mut(&id).filter(|e| !e.destroyed) else {
+            return;
+        };
+        entity.destroyed = true;
+        entity.motion = None;
+        entity.velocity = Vec3::ZERO;
+        let (children, parent) = (std::mem::take(&mut entity.children), entity.parent);
+        let words: Vec<String> = entity
+            .tags
+            .drain(..)
+            .chain(std::iter::once(entity.name.clone()))
+            .collect();
+        let from_scene = entity.from_scene();
+        for word in words {
+            self.unindex(id, &word);
+        }
+        for child in children {
+            self.destroy(child);
+        }
+        if let Some(parent) = parent.and_then(|parent| self.entities.get_mut(&parent)) {
+            parent.children.retain(|child| *child != id);
+        }
+        self.collision.remove(id);
+        self.moving.remove(&id);
+        self.spawn_points.retain(|point| *point != id);
+        let mut crossings = self.triggers.remove(id);
+        crossings.extend(self.triggers.forget(id));
+        self.report(&crossings);
+        self.events
+            .push(ScriptEvent::EntityDestroyed { entity: id });
+        if from_scene {
+            // Clients know it from the scene file: they are told it is gone.
+            self.replicated.insert(id);
+        } else {
+            self.replicated.remove(&id);
+            self.entities.remove(&id);
+            self.spawned = self.spawned.saturating_sub(1);
+        }
+    }
+
+    /// The living entity of that id.
+    pub fn alive(&self, id: u32) -> Option<&Entity> {
+        self.entities.get(&id).filter(|entity| !entity.destroyed)
+    }
+
+    pub fn alive_mut(&mut self, id: u32) -> Option<&mut Entity> {
+        self.entities
+            .get_mut(&id)
+            .filter(|entity| !entity.destroyed)
+    }
+
+    /// Moves a thing, with what hangs on it; whoever stands on it is carried.
+    pub fn place(&mut self, id: u32, pose: Pose) {
+        let Some(entity) = self.alive_mut(id) else {
+            return;
+        };
+        let before = entity.pose();
+        entity.position = pose.translation;
+        entity.rotation = pose.rotation;
+        let children = entity.children.clone();
+        self.collision.move_to(id, pose);
+        self.triggers.move_to(id, pose);
+        self.replicated.insert(id);
+        for child in children {
+            if let Some(child_pose) = self.alive(child).map(Entity::pose) {
+                let local = before.inverse() * child_pose;
+                self.place(child, pose * local);
+            }
+        }
+    }
+
+    /// Notes a crossing for scripts.
+    pub fn report(&mut self, crossings: &[Crossing]) {
+        self.events.extend(crossings.iter().map(|crossing| {
+            let (entity, other) = (crossing.trigger, crossing.other);
+            if crossing.entered {
+                ScriptEvent::TriggerEnter { entity, other }
+            } else {
+                ScriptEvent::TriggerExit { entity, other }
+            }
+        }));
+    }
+
+    /// Moves things along their paths and velocities.
+    pub fn move_things(&mut self) {
+        let (tick, dt) = (self.tick, self.dt());
+        for id in self.moving.iter().copied().collect::<Vec<_>>() {
+            let Some(entity) = self.alive(id) else {
+                self.moving.remove(&id);
+                continue;
+            };
+            let mut pose = entity.pose();
+            match entity.motion {
+                Some(motion) => pose.translation = motion.position_at(tick),
+                None => pose.translation += entity.velocity * dt,
+            }
+            let arrived = entity.motion.is_some_and(|motion| tick >= motion.end_tick);
+            let lost = pose.translation.y < self.kill_height && !entity.from_scene();
+            if lost {
+                self.destroy(id);
+                continue;
+            }
+            self.place(id, pose);
+            if arrived && let Some(entity) = self.alive_mut(id) {
+                entity.motion = None;
+                if entity.velocity == Vec3::ZERO {
+                    self.moving.remove(&id);
+                }
+            }
+        }
+    }
+
+    pub fn note_presence(&mut self, info: PlayerInfo) {
+        self.outbox.push(Outgoing {
+            to: None,
+            message: ServerMessage::Presence(vec![info.clone()]),
+            reliable: true,
+        });
+        self.presence_changes
+            .retain(|(_, known)| known.number != info.number);
+        self.presence_changes.push((self.tick, info));
+        // JSON clients see changes since their baseline, a few seconds at most.
+        let forget_before = self.tick.saturating_sub(self.tick_hz * 30);
+        self.presence_changes
+            .retain(|(tick, info)| info.online || *tick >= forget_before);
+    }
+}

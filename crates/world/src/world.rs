@@ -1,0 +1,383 @@
+//! The world itself: load, join, step, look.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use frolic_package::Package;
+use frolic_protocol::entity::SCENE_DEFINITION;
+use frolic_protocol::snapshot::SnapshotHeader;
+use frolic_protocol::{Args, EntityState, NumberedInput, PlayerInfo, ServerMessage};
+use frolic_script::{
+    Attachment, CompileError, CompiledScript, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
+    VmLimits, compile,
+};
+use frolic_sim::digest::Digest;
+use frolic_sim::{CharacterParams, CharacterState, Vec3};
+
+use crate::player::PlayerNumber;
+use crate::state::{Outgoing, WorldState};
+use crate::view::{SharedSight, Sight};
+
+/// How a world runs, beyond what its package says.
+#[derive(Clone, Debug)]
+pub struct WorldOptions {
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Limits of its scripts.
+    pub scripts: VmLimits,
+    /// Overrides the package's simulation rate.
+    pub tick_hz: Option<u32>,
+    /// Clients see only what is this near; none: everything.
+    pub interest_radius: Option<f32>,
+}
+
+impl Default for WorldOptions {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            scripts: VmLimits::default(),
+            tick_hz: None,
+            interest_radius: None,
+        }
+    }
+}
+
+/// Why a world could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Luau did not start.
+    #[error("the script engine did not start: {0}")]
+    Vm(#[from] VmError),
+}
+
+/// What a step did, for metrics.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StepReport {
+    /// What scripts use.
+    pub scripts: Usage,
+}
+
+/// One running world.
+pub struct World {
+    state: Rc<RefCell<WorldState>>,
+    vm: Vm,
+    scripts: Vec<CompiledScript>,
+    compile_errors: Vec<CompileError>,
+    scene_prefabs: std::collections::BTreeMap<u32, String>,
+    interest_radius: Option<f32>,
+    next_player: PlayerNumber,
+    inbox: Vec<ScriptEvent>,
+}
+
+impl World {
+    /// Makes a world from a package and starts its scripts. Scripts that do
+    /// not compile are left out and told of in the log: the game goes on.
+    ///
+    /// # Errors
+    /// When the script engine does not start.
+    pub fn load(package: &Package, options: WorldOptions) -> Result<Self, LoadError> {
+        let mut state = WorldState::load(package);
+        if let Some(tick_hz) = options.tick_hz {
+            state.tick_hz = tick_hz.clamp(1, 240);
+        }
+        let mut scripts = Vec::new();
+        let mut compile_errors = Vec::new();
+        for (path, source) in package.scripts() {
+            match compile(path, source) {
+                Ok(script) => scripts.push(script),
+                Err(error) => {
+                    state.logs.push(compile_log(&error));
+                    compile_errors.push(error);
+                }
+            }
+        }
+        let attachments: Vec<Attachment> = state
+            .entities
+            .values()
+            .filter_map(|entity| {
+                let script = entity.components.script.as_ref()?;
+                Some(Attachment {
+                    entity: entity.id,
+                    script: script.path.clone(),
+                })
+            })
+            .collect();
+        let state = Rc::new(RefCell::new(state));
+        let mut vm = Vm::new(state.clone(), options.scripts, options.seed)?;
+        vm.start(scripts.clone(), &attachments);
+        Ok(Self {
+            state,
+            vm,
+            scripts,
+            compile_errors,
+            scene_prefabs: package
+                .scene
+                .entities
+                .iter()
+                .filter_map(|entity| Some((entity.id, entity.prefab.clone()?)))
+                .collect(),
+            interest_radius: options.interest_radius,
+            next_player: 1,
+            inbox: Vec::new(),
+        })
+    }
+
+    /// Brings a player in; they are in the world at once.
+    pub fn join(&mut self, id: String, name: String) -> PlayerNumber {
+        let number = self.next_player;
+        self.next_player += 1;
+        self.state.borrow_mut().join(number, id, name);
+        number
+    }
+
+    /// Takes a player out for good.
+    pub fn leave(&mut self, player: PlayerNumber) {
+        self.state.borrow_mut().leave(player);
+        self.dispatch_events();
+        self.state.borrow_mut().players.remove(&player);
+    }
+
+    /// The player connected again: their count of inputs starts anew.
+    pub fn reconnect(&mut self, player: PlayerNumber) {
+        if let Some(player) = self.state.borrow_mut().players.get_mut(&player) {
+            player.inputs.reset();
+        }
+    }
+
+    /// Takes a player's inputs in. Returns how many found the queue full.
+    pub fn receive_inputs(&mut self, player: PlayerNumber, inputs: &[NumberedInput]) -> usize {
+        let mut state = self.state.borrow_mut();
+        let player = state.players.get_mut(&player);
+        player.map_or(0, |player| player.inputs.push(inputs))
+    }
+
+    /// A client fired an event; scripts hear of it in the next step.
+    pub fn receive_event(&mut self, player: PlayerNumber, name: String, args: Args) {
+        self.inbox.push(ScriptEvent::ClientEvent {
+            player,
+            name,
+            args: args.0,
+        });
+    }
+
+    /// A client calls a function; the answer comes through the outbox.
+    pub fn receive_invoke(&mut self, player: PlayerNumber, id: u32, name: String, args: Args) {
+        self.inbox.push(ScriptEvent::ClientInvoke {
+            player,
+            id,
+            name,
+            args: args.0,
+        });
+    }
+
+    /// Simulates one tick.
+    pub fn step(&mut self) -> StepReport {
+        {
+            let mut state = self.state.borrow_mut();
+            state.tick += 1;
+            state.collision.begin_tick();
+            state.take_inputs();
+        }
+        for event in std::mem::take(&mut self.inbox) {
+            self.vm.dispatch(event);
+        }
+        let dt = f64::from(self.state.borrow().dt());
+        self.vm.tick(dt);
+        {
+            let mut state = self.state.borrow_mut();
+            state.move_things();
+            state.step_characters();
+        }
+        self.dispatch_events();
+        StepReport {
+            scripts: self.vm.usage(),
+        }
+    }
+
+    /// Tells scripts what happened; what they cause is told in the next round,
+    /// a bounded number of times, the rest in the next tick.
+    fn dispatch_events(&mut self) {
+        for _ in 0..4 {
+            let events = std::mem::take(&mut self.state.borrow_mut().events);
+            if events.is_empty() {
+                break;
+            }
+            for event in events {
+                self.vm.dispatch(event);
+            }
+        }
+    }
+
+    /// The current tick.
+    pub fn tick(&self) -> u32 {
+        self.state.borrow().tick
+    }
+
+    /// Ticks per second.
+    pub fn tick_hz(&self) -> u32 {
+        self.state.borrow().tick_hz
+    }
+
+    /// How characters move.
+    pub fn character_params(&self) -> CharacterParams {
+        self.state.borrow().params
+    }
+
+    /// The entity of a player's character.
+    pub fn entity_of(&self, player: PlayerNumber) -> Option<u32> {
+        Some(self.state.borrow().players.get(&player)?.entity)
+    }
+
+    /// A player's character, exactly.
+    pub fn character(&self, player: PlayerNumber) -> Option<CharacterState> {
+        Some(self.state.borrow().players.get(&player)?.character)
+    }
+
+    /// Where the first entity of that name or tag is.
+    pub fn position_of(&self, name_or_tag: &str) -> Option<Vec3> {
+        let state = self.state.borrow();
+        let id = *state.named_or_tagged(name_or_tag).first()?;
+        Some(state.alive(id)?.position)
+    }
+
+    /// Everybody here.
+    pub fn players(&self) -> Vec<PlayerInfo> {
+        let state = self.state.borrow();
+        state.players.values().map(|player| player.info()).collect()
+    }
+
+    pub(crate) fn presence_changes_after(&self, tick: u32) -> Vec<PlayerInfo> {
+        let state = self.state.borrow();
+        let changes = state.presence_changes.iter();
+        changes
+            .filter(|(at, _)| *at > tick)
+            .map(|(_, info)| info.clone())
+            .collect()
+    }
+
+    /// All scripts that compiled.
+    pub fn scripts(&self) -> &[CompiledScript] {
+        &self.scripts
+    }
+
+    /// Entities that a script is attached to.
+    pub fn entities_with_script(&self, path: &str) -> Vec<u32> {
+        let state = self.state.borrow();
+        let entities = state.entities.values();
+        entities
+            .filter(|entity| {
+                let script = entity.components.script.as_ref();
+                entity.from_scene() && script.is_some_and(|script| script.path == path)
+            })
+            .map(|entity| entity.id)
+            .collect()
+    }
+
+    /// Scripts that did not.
+    pub fn compile_errors(&self) -> &[CompileError] {
+        &self.compile_errors
+    }
+
+    /// Messages for players since the last call.
+    pub fn take_outbox(&mut self) -> Vec<Outgoing> {
+        std::mem::take(&mut self.state.borrow_mut().outbox)
+    }
+
+    /// Lines of scripts since the last call.
+    pub fn take_logs(&mut self) -> Vec<ScriptLog> {
+        std::mem::take(&mut self.state.borrow_mut().logs)
+    }
+
+    /// What a client that joins has to be told besides the scene.
+    pub fn definitions(&self) -> Vec<ServerMessage> {
+        let state = self.state.borrow();
+        let extra = state.definitions.extra();
+        extra
+            .map(|(index, components)| ServerMessage::Definition {
+                index,
+                components: components.to_owned(),
+            })
+            .collect()
+    }
+
+    /// Everything there is to see now; make one per snapshot tick.
+    pub fn sight(&self) -> SharedSight {
+        let state = self.state.borrow();
+        let all = state
+            .replicated
+            .iter()
+            .filter_map(|id| state.entities.get(id))
+            .filter_map(|entity| match entity.player {
+                Some(number) => {
+                    let player = state.players.get(&number)?;
+                    Some(state.replicated_character(player))
+                }
+                None => Some(entity.replicated()),
+            })
+            .collect();
+        SharedSight(Sight::new(state.tick, all))
+    }
+
+    pub(crate) fn header(
+        &self,
+        player: PlayerNumber,
+        tick: u32,
+        baseline: Option<u32>,
+    ) -> SnapshotHeader {
+        let state = self.state.borrow();
+        let player = state.players.get(&player);
+        SnapshotHeader {
+            tick,
+            baseline,
+            ack_seq: player.map_or(0, |player| player.inputs.ack_seq()),
+            late_ticks: player.map_or(0, |player| player.inputs.late_ticks()),
+            queued_inputs: player.map_or(0, |player| player.inputs.queued()),
+            own: player.map(|player| player.character),
+        }
+    }
+
+    pub(crate) fn interest_radius(&self) -> Option<f32> {
+        self.interest_radius
+    }
+
+    pub(crate) fn place_of_player(&self, player: PlayerNumber) -> Option<Vec3> {
+        Some(self.character(player)?.feet)
+    }
+
+    pub(crate) fn prefab_of(&self, entity: &EntityState) -> Option<String> {
+        if entity.definition == SCENE_DEFINITION {
+            return self.scene_prefabs.get(&entity.id).cloned();
+        }
+        let state = self.state.borrow();
+        state.definitions.name(entity.definition).map(str::to_owned)
+    }
+
+    /// A fingerprint of everything that decides the future, scripts aside.
+    pub fn state_hash(&self) -> u64 {
+        let state = self.state.borrow();
+        let mut digest = Digest::default();
+        digest.word(state.tick);
+        for entity in state.entities.values() {
+            digest.word(entity.id);
+            digest.vector(entity.position);
+            digest.vector(entity.velocity);
+            digest.word(u32::from(entity.destroyed));
+        }
+        for player in state.players.values() {
+            digest.word(player.number);
+            digest.character(&player.character);
+        }
+        digest.value()
+    }
+}
+
+fn compile_log(error: &CompileError) -> ScriptLog {
+    ScriptLog {
+        level: LogLevel::Error,
+        script: error.path.clone(),
+        line: Some(error.line),
+        message: error.message.clone(),
+        source_line: None,
+        traceback: String::new(),
+    }
+}
