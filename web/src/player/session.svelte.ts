@@ -1,5 +1,6 @@
 // One visit to a world, from the click on Play to leaving: the only place that knows the order of things.
 import { SvelteMap } from 'svelte/reactivity';
+import { ApiError } from '../lib/api';
 import type { JoinRequest } from '../generated/rest';
 import { endingOf, kicked, lost, refused, type Ending } from './endings';
 import { parseEvent, type CoreEvent, type CoreStats, type PlayerInfo, type WireValue } from './events';
@@ -49,6 +50,9 @@ export class PlaySession {
   #definitions = new SvelteMap<number, Components>();
   #disposed = false;
   #lookedAround = false;
+  /** Set while reconnecting. */
+  #giveUpAt: number | null = null;
+  #attempts = 0;
   #scriptCache = new ScriptCache();
 
   constructor(private readonly options: SessionOptions) {}
@@ -171,6 +175,8 @@ export class PlaySession {
       case 'welcome':
         this.#resumeToken = event.resumeToken;
         this.#ownEntity = event.entityId;
+        this.#giveUpAt = null;
+        this.#attempts = 0;
         this.progress.done('connect');
         if (this.phase === 'reconnecting') this.phase = 'loading';
         break;
@@ -235,21 +241,24 @@ export class PlaySession {
     void this.#reconnect();
   }
 
+  /** Tries until a minute after the first loss; a welcome ends it, and a refusal on the way only costs an attempt. */
   async #reconnect(): Promise<void> {
     this.phase = 'reconnecting';
     const world = this.link?.join.world_id;
-    const giveUpAt = performance.now() + RECONNECT_FOR_MS;
-    for (let attempt = 0; performance.now() < giveUpAt && !this.#disposed; attempt++) {
-      const pause = RECONNECT_PAUSE_MS[Math.min(attempt, RECONNECT_PAUSE_MS.length - 1)];
+    this.#giveUpAt ??= performance.now() + RECONNECT_FOR_MS;
+    while (performance.now() < this.#giveUpAt) {
+      const pause = RECONNECT_PAUSE_MS[Math.min(this.#attempts++, RECONNECT_PAUSE_MS.length - 1)];
       await new Promise((resolve) => setTimeout(resolve, pause));
+      if (this.#disposed) return;
       try {
         await this.#open(world ? { world_id: world } : this.options.wish);
         return;
       } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return this.#end(endingOf(error));
         console.info('still reconnecting:', error instanceof Error ? error.message : error);
       }
     }
-    if (!this.#disposed) this.#end(lost);
+    this.#end(lost);
   }
 
   #end(ending: Ending): void {

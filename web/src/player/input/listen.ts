@@ -12,14 +12,23 @@ export interface InputActions {
   gesture(): void;
 }
 
+const PAUSE_ONCE_MS = 150;
+
 /** Listens until the returned function is called. */
 export function listen(canvas: HTMLElement, input: PlayerInput, actions: InputActions): () => void {
   const abort = new AbortController();
   const on = <K extends keyof WindowEventMap>(target: EventTarget, type: K, handler: (event: WindowEventMap[K]) => void) =>
     target.addEventListener(type, handler as EventListener, { signal: abort.signal, passive: false });
 
-  onKeys(on, input, actions);
-  onMouse(on, canvas, input, actions, abort.signal);
+  // Some browsers report Esc twice, as a lost pointer lock and as a key: one press must not open and close the menu.
+  let pausedAt = -Infinity;
+  const pause = () => {
+    if (performance.now() - pausedAt < PAUSE_ONCE_MS) return;
+    pausedAt = performance.now();
+    actions.pause();
+  };
+  onKeys(on, input, { ...actions, pause });
+  onMouse(on, canvas, input, { ...actions, pause }, abort.signal);
   onFingers(on, canvas, input, actions);
   on(window, 'blur', () => input.release());
   return () => {

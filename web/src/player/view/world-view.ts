@@ -84,6 +84,9 @@ export class WorldView {
 
   setScene(data: SceneData): void {
     this.#data = data;
+    // After a reconnection everybody may have another entity id.
+    for (const id of [...this.#characters.keys()]) this.#remove(id);
+    this.ownId = 0;
     this.#gone.clear();
     this.#spawned.clear();
     this.camera.snap();
