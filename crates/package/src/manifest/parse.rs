@@ -141,10 +141,10 @@ impl<'t> Reader<'t> {
         if let Some(value) = section.take("version") {
             self.version(value, &mut game);
         }
-        if let Some(value) = section.take("max_players") {
-            if let Some(count) = self.integer("max_players", value, MAX_PLAYERS) {
-                game.max_players = count;
-            }
+        if let Some(value) = section.take("max_players")
+            && let Some(count) = self.integer("max_players", value, MAX_PLAYERS)
+        {
+            game.max_players = count;
         }
         if let Some(value) = section.take("tags") {
             game.tags = self.tags(value);
@@ -225,10 +225,10 @@ impl<'t> Reader<'t> {
             spells: self.flag(section, "spells"),
             ..WorldSettings::default()
         };
-        if let Some(value) = section.take("idle_stop_s") {
-            if let Some(seconds) = self.integer("idle_stop_s", value, 1..=86_400) {
-                world.idle_stop_s = seconds;
-            }
+        if let Some(value) = section.take("idle_stop_s")
+            && let Some(seconds) = self.integer("idle_stop_s", value, 1..=86_400)
+        {
+            world.idle_stop_s = seconds;
         }
         world
     }
@@ -255,10 +255,10 @@ impl<'t> Reader<'t> {
             ("gravity", &mut simulation.gravity, 0.0..=200.0),
             ("kill_height", &mut simulation.kill_height, -1e5..=1e5),
         ] {
-            if let Some(value) = section.take(key) {
-                if let Some(number) = self.number(key, value, range) {
-                    *field = number;
-                }
+            if let Some(value) = section.take(key)
+                && let Some(number) = self.number(key, value, range)
+            {
+                *field = number;
             }
         }
         simulation

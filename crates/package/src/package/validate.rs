@@ -72,11 +72,11 @@ fn manifest(files: &Files, limits: &Limits, report: &mut Report) -> Option<Manif
         let problem = Problem::error(Rule::UnknownReference, "game.toml", message);
         report.push(problem.at(place.copied().unwrap_or((1, 1))));
     };
-    if let Some(path) = &manifest.game.thumbnail {
-        if !files.contains_key(path) || !assets::is_picture(path) {
-            let message = format!("thumbnail: there is no picture {}", shown(path));
-            unknown(message, places.thumbnail.as_ref());
-        }
+    if let Some(path) = &manifest.game.thumbnail
+        && !(files.contains_key(path) && assets::is_picture(path))
+    {
+        let message = format!("thumbnail: there is no picture {}", shown(path));
+        unknown(message, places.thumbnail.as_ref());
     }
     for (name, scripts) in &manifest.bundles {
         let missing = |path: &&String| !files.contains_key(&format!("scripts/{path}"));

@@ -4,18 +4,23 @@
 //! point into the text; each component is then read on its own, and an error in one is reported
 //! at the right line while the others are still read.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+mod attributes;
+mod references;
+mod source;
 
-use serde::Deserialize;
-use serde::de::{self, Deserializer};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use serde_json::value::RawValue;
 
 use super::check::is_label;
-use super::{Attribute, Components, Prefab, SCENE_FORMAT, Scene, SceneEntity, Shape};
+use super::{Components, Prefab, SCENE_FORMAT, Scene, SceneEntity};
 use crate::json::{Items, Members, nesting_problem};
 use crate::text::{LineIndex, shown};
 use crate::{Limits, Problem, Report, Rule};
+use attributes::Unique;
+
+pub(super) use attributes::unique_attributes;
 
 const FILE: &str = "scene.json";
 /// Far more text than any real component has; keeps hostile ones from growing in memory.
@@ -322,220 +327,10 @@ impl<'t> Reader<'t, '_> {
         self.check_files(&components, &spots);
         (components, spots)
     }
-
-    /// Scripts and assets that components name must be in the package.
-    fn check_files(&mut self, components: &Components, spots: &ComponentPlaces<'t>) {
-        let Some(is_file) = self.is_file else { return };
-        let mesh = match &components.shape {
-            Some(Shape::Mesh { asset }) => Some(asset.clone()),
-            _ => None,
-        };
-        let script = components.script.as_ref();
-        let named = [
-            (
-                "Script",
-                script.map(|script| format!("scripts/{}", script.path)),
-            ),
-            ("Shape", mesh),
-            ("Model", components.model.as_ref().map(|m| m.asset.clone())),
-            ("Sound", components.sound.as_ref().map(|s| s.asset.clone())),
-        ];
-        for (component, path) in named {
-            let Some(path) = path.filter(|path| !is_file(path)) else {
-                continue;
-            };
-            let spot = spots.iter().find(|(key, _)| key == component);
-            let message = format!("{component}: there is no file {}", shown(&path));
-            self.error(
-                Rule::UnknownReference,
-                spot.map_or(0, |(_, at)| *at),
-                message,
-            );
-        }
-    }
-
-    fn check_ids_and_parents(&mut self, entities: &[SceneEntity], places: &[Places]) {
-        let mut index_of = BTreeMap::new();
-        for (index, entity) in entities.iter().enumerate() {
-            let (id, at) = (entity.id, places[index].entity);
-            if !(1..=SceneEntity::ID_MAX).contains(&id) {
-                let message = format!("id must be from 1 to {}, not {id}", SceneEntity::ID_MAX);
-                self.error(Rule::InvalidValue, at, message);
-            }
-            if let Some(first) = index_of.insert(id, index) {
-                let (line, _) = self.lines.place(places[first].entity);
-                let message = format!("id {id} is already used in line {line}");
-                self.error(Rule::DuplicateId, at, message);
-            }
-        }
-        // Depth below the root of every entity that is known not to be in a cycle.
-        let mut depths: Vec<Option<usize>> = vec![None; entities.len()];
-        for start in 0..entities.len() {
-            let mut chain = vec![];
-            let mut next = Some(start);
-            while let Some(index) = next.filter(|index| depths[*index].is_none()) {
-                chain.push(index);
-                // A cycle is longer than any allowed chain, so this ends it too.
-                if chain.len() > self.limits.parent_depth_max {
-                    break;
-                }
-                let parent = entities[index].parent;
-                next = parent.and_then(|id| index_of.get(&id).copied());
-                if let Some(id) = parent.filter(|_| next.is_none()) {
-                    let message = format!("there is no entity {id} to be the parent");
-                    self.error(Rule::UnknownReference, places[index].parent, message);
-                }
-            }
-            let above = next.and_then(|index| depths[index]).map_or(0, |d| d + 1);
-            let deepest = above + chain.len();
-            if deepest > self.limits.parent_depth_max {
-                let message = format!(
-                    "entity {} is its own ancestor, or more than {} parents deep",
-                    entities[start].id, self.limits.parent_depth_max
-                );
-                self.error(Rule::ParentCycle, places[start].parent, message);
-                // Enough to know: marking all of them keeps the walk linear.
-                chain.iter().for_each(|index| depths[*index] = Some(0));
-                continue;
-            }
-            for (depth, index) in chain.into_iter().rev().enumerate() {
-                depths[index] = Some(above + depth);
-            }
-        }
-    }
-
-    /// The members of an object that is not a map of free names, duplicates reported.
-    fn object(&mut self, value: &'t RawValue, what: &str) -> Vec<(Cow<'t, str>, &'t RawValue)> {
-        match Members::parse(value.get(), MEMBERS_MAX) {
-            Ok(members) => self.unique(members, what),
-            Err(error) => {
-                self.json_error(value.get(), error, what);
-                vec![]
-            }
-        }
-    }
-
-    fn unique(&mut self, members: Members<'t>, what: &str) -> Vec<(Cow<'t, str>, &'t RawValue)> {
-        let mut seen = BTreeSet::new();
-        let mut unique = Vec::with_capacity(members.list.len());
-        for (key, value) in members.list {
-            if seen.insert(key.clone()) {
-                unique.push((key, value));
-            } else {
-                let message = format!("\"{}\" appears twice in {what}", shown(&key));
-                self.error(Rule::DuplicateKey, self.key_offset(&key, value), message);
-            }
-        }
-        unique
-    }
-
-    fn decode<T: Deserialize<'t>>(&mut self, value: &'t RawValue, what: &str) -> Option<T> {
-        match serde_json::from_str(value.get()) {
-            Ok(decoded) => Some(decoded),
-            Err(error) => {
-                self.json_error(value.get(), error, what);
-                None
-            }
-        }
-    }
-
-    /// Reports an error that serde_json found in `part`, a slice of the text.
-    fn json_error(&mut self, part: &'t str, error: serde_json::Error, what: &str) {
-        let inside = LineIndex::offset(part, error.line(), error.column());
-        let message = error.to_string();
-        let place = format!(" at line {} column {}", error.line(), error.column());
-        let message = message.strip_suffix(&place).unwrap_or(&message);
-        let rule = match () {
-            _ if error.is_syntax() && message.contains("out of range") => Rule::NonFiniteNumber,
-            _ if error.is_syntax() && message.contains("recursion") => Rule::JsonNesting,
-            _ if !error.is_data() => Rule::Syntax,
-            _ if message.starts_with("unknown field") => Rule::UnknownKey,
-            _ if message.starts_with("missing field") => Rule::MissingKey,
-            _ if message.starts_with("duplicate field") => Rule::DuplicateKey,
-            _ => Rule::InvalidValue,
-        };
-        let start = part.as_ptr() as usize - self.text.as_ptr() as usize;
-        let message = format!("{}: {}", shown(what), limited(message));
-        self.error(rule, start + inside, message);
-    }
-
-    fn unknown_key(&mut self, key: &Cow<'t, str>, value: &'t RawValue, known: &str) {
-        let message = format!("unknown key \"{}\"; expected {known}", shown(key));
-        self.error(Rule::UnknownKey, self.key_offset(key, value), message);
-    }
-
-    fn error(&mut self, rule: Rule, offset: usize, message: impl Into<String>) {
-        let problem = Problem::error(rule, FILE, message).at(self.lines.place(offset));
-        self.report.push(problem);
-    }
-
-    fn warning(&mut self, offset: usize, message: &str) {
-        let problem = Problem::error(Rule::Suspicious, FILE, message);
-        let problem = problem.at(self.lines.place(offset)).as_warning();
-        self.report.push(problem);
-    }
-
-    fn offset(&self, value: &'t RawValue) -> usize {
-        value.get().as_ptr() as usize - self.text.as_ptr() as usize
-    }
-
-    /// A key without escapes is a slice of the text; for others its value is near enough.
-    fn key_offset(&self, key: &Cow<'t, str>, value: &'t RawValue) -> usize {
-        match key {
-            Cow::Borrowed(key) => (key.as_ptr() as usize - self.text.as_ptr() as usize) - 1,
-            Cow::Owned(_) => self.offset(value),
-        }
-    }
-}
-
-/// serde quotes hostile values in its messages.
-fn limited(message: &str) -> String {
-    let mut short: String = message.chars().take(300).collect();
-    if short.len() < message.len() {
-        short.push('…');
-    }
-    short.replace(char::is_control, "\u{fffd}")
 }
 
 fn is_spawn_point(scene: &Scene, entity: &SceneEntity) -> bool {
     let prefab = entity.prefab.as_ref().and_then(|p| scene.prefabs.get(p));
     entity.components.spawn_point.is_some()
         || prefab.is_some_and(|prefab| prefab.components.spawn_point.is_some())
-}
-
-/// Attributes whose names are refused when they repeat; serde's maps would keep the last.
-struct Unique(BTreeMap<String, Attribute>);
-
-impl<'de> Deserialize<'de> for Unique {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> de::Visitor<'de> for Visitor {
-            type Value = Unique;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object of attributes")
-            }
-
-            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Unique, A::Error> {
-                let mut attributes = BTreeMap::new();
-                while let Some((name, value)) = map.next_entry::<String, Attribute>()? {
-                    if attributes.contains_key(&name) {
-                        let message = format!("duplicate field `{}`", shown(&name));
-                        return Err(de::Error::custom(message));
-                    }
-                    attributes.insert(name, value);
-                }
-                Ok(Unique(attributes))
-            }
-        }
-        deserializer.deserialize_map(Visitor)
-    }
-}
-
-/// For `#[serde(deserialize_with)]` on [`Components::attributes`].
-pub(super) fn unique_attributes<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<BTreeMap<String, Attribute>>, D::Error> {
-    let unique = Option::<Unique>::deserialize(deserializer)?;
-    Ok(unique.map(|Unique(attributes)| attributes))
 }

@@ -1,0 +1,91 @@
+//! What entities refer to must exist: ids, parents, scripts and assets.
+
+use std::collections::BTreeMap;
+
+use super::{ComponentPlaces, Places, Reader};
+use crate::Rule;
+use crate::scene::{Components, SceneEntity, Shape};
+use crate::text::shown;
+
+impl<'t> Reader<'t, '_> {
+    /// Scripts and assets that components name must be in the package.
+    pub(super) fn check_files(&mut self, components: &Components, spots: &ComponentPlaces<'t>) {
+        let Some(is_file) = self.is_file else { return };
+        let mesh = match &components.shape {
+            Some(Shape::Mesh { asset }) => Some(asset.clone()),
+            _ => None,
+        };
+        let script = components.script.as_ref();
+        let named = [
+            (
+                "Script",
+                script.map(|script| format!("scripts/{}", script.path)),
+            ),
+            ("Shape", mesh),
+            ("Model", components.model.as_ref().map(|m| m.asset.clone())),
+            ("Sound", components.sound.as_ref().map(|s| s.asset.clone())),
+        ];
+        for (component, path) in named {
+            let Some(path) = path.filter(|path| !is_file(path)) else {
+                continue;
+            };
+            let spot = spots.iter().find(|(key, _)| key == component);
+            let message = format!("{component}: there is no file {}", shown(&path));
+            self.error(
+                Rule::UnknownReference,
+                spot.map_or(0, |(_, at)| *at),
+                message,
+            );
+        }
+    }
+
+    pub(super) fn check_ids_and_parents(&mut self, entities: &[SceneEntity], places: &[Places]) {
+        let mut index_of = BTreeMap::new();
+        for (index, entity) in entities.iter().enumerate() {
+            let (id, at) = (entity.id, places[index].entity);
+            if !(1..=SceneEntity::ID_MAX).contains(&id) {
+                let message = format!("id must be from 1 to {}, not {id}", SceneEntity::ID_MAX);
+                self.error(Rule::InvalidValue, at, message);
+            }
+            if let Some(first) = index_of.insert(id, index) {
+                let (line, _) = self.lines.place(places[first].entity);
+                let message = format!("id {id} is already used in line {line}");
+                self.error(Rule::DuplicateId, at, message);
+            }
+        }
+        // Depth below the root of every entity that is known not to be in a cycle.
+        let mut depths: Vec<Option<usize>> = vec![None; entities.len()];
+        for start in 0..entities.len() {
+            let mut chain = vec![];
+            let mut next = Some(start);
+            while let Some(index) = next.filter(|index| depths[*index].is_none()) {
+                chain.push(index);
+                // A cycle is longer than any allowed chain, so this ends it too.
+                if chain.len() > self.limits.parent_depth_max {
+                    break;
+                }
+                let parent = entities[index].parent;
+                next = parent.and_then(|id| index_of.get(&id).copied());
+                if let Some(id) = parent.filter(|_| next.is_none()) {
+                    let message = format!("there is no entity {id} to be the parent");
+                    self.error(Rule::UnknownReference, places[index].parent, message);
+                }
+            }
+            let above = next.and_then(|index| depths[index]).map_or(0, |d| d + 1);
+            let deepest = above + chain.len();
+            if deepest > self.limits.parent_depth_max {
+                let message = format!(
+                    "entity {} is its own ancestor, or more than {} parents deep",
+                    entities[start].id, self.limits.parent_depth_max
+                );
+                self.error(Rule::ParentCycle, places[start].parent, message);
+                // Enough to know: marking all of them keeps the walk linear.
+                chain.iter().for_each(|index| depths[*index] = Some(0));
+                continue;
+            }
+            for (depth, index) in chain.into_iter().rev().enumerate() {
+                depths[index] = Some(above + depth);
+            }
+        }
+    }
+}
