@@ -40,9 +40,9 @@ pub(crate) struct Host {
 pub(crate) struct Quota {
     pub spawns: u32,
     pub sent_bytes: usize,
-    log_lines: u32,
-    log_dropped: u32,
     log_second: u64,
+    /// By script, so that a chatty one does not silence the others.
+    log_lines: BTreeMap<String, u32>,
 }
 
 impl Host {
@@ -77,11 +77,13 @@ impl Host {
     pub fn report(&self, script: &str, message: &str, traceback: &str) {
         let traceback = readable_traceback(traceback);
         // Errors raised by natives carry no location, but the stack does.
-        let (at, line, text) = match split_location(message) {
-            Some((path, line, text)) => (path.to_owned(), Some(line), text),
+        let stated = split_location(message);
+        let text = stated.map_or(message, |(_, _, text)| text);
+        let (at, line) = match stated.filter(|(path, ..)| !path.starts_with("@builtin")) {
+            Some((path, line, _)) => (path.to_owned(), Some(line)),
             None => match first_location(&traceback) {
-                Some((path, line)) => (path, Some(line), message),
-                None => (script.to_owned(), None, message),
+                Some((path, line)) => (path, Some(line)),
+                None => (script.to_owned(), None),
             },
         };
         let source_line = line.and_then(|line| self.source_line(&at, line));
@@ -98,31 +100,30 @@ impl Host {
     /// Hands a line to the engine, within the quota.
     pub fn log(&self, line: ScriptLog) {
         let second = self.engine.borrow().time() as u64;
-        let dropped = {
-            let mut quota = self.quota.borrow_mut();
-            let mut dropped = 0;
-            if quota.log_second != second {
-                quota.log_second = second;
-                quota.log_lines = 0;
-                dropped = std::mem::take(&mut quota.log_dropped);
-            }
-            quota.log_lines += 1;
-            if quota.log_lines > self.limits.log_lines_per_second {
-                quota.log_dropped += 1;
-                return;
-            }
-            dropped
-        };
+        let lines_max = self.limits.log_lines_per_second;
+        let mut quota = self.quota.borrow_mut();
+        let mut finished = BTreeMap::new();
+        if quota.log_second != second {
+            quota.log_second = second;
+            finished = std::mem::take(&mut quota.log_lines);
+        }
+        let lines = quota.log_lines.entry(line.script.clone()).or_default();
+        *lines = lines.saturating_add(1);
+        let over = *lines > lines_max;
+        drop(quota);
         let mut engine = self.engine.borrow_mut();
-        if dropped > 0 {
+        for (script, lines) in finished.into_iter().filter(|(_, n)| *n > lines_max) {
             engine.log(ScriptLog {
                 level: LogLevel::Warn,
-                script: line.script.clone(),
+                script,
                 line: None,
-                message: format!("{dropped} more lines in the second before were not shown"),
+                message: format!("{} more lines were not shown", lines - lines_max),
                 source_line: None,
                 traceback: String::new(),
             });
+        }
+        if over {
+            return;
         }
         engine.log(line);
     }

@@ -99,8 +99,10 @@ impl Vm {
         seed: u64,
     ) -> Result<Vm, VmError> {
         set_safety_flags().map_err(VmError::MissingFlag)?;
-        let options = LuaOptions::new().catch_rust_panics(false);
-        let lua = Lua::new_with(StdLib::ALL_SAFE, options)?;
+        // mlua's own `pcall` (`catch_rust_panics(false)`) would let panics of
+        // natives through, but nothing inside it could wait. Ours stay out of
+        // the way: natives do not panic.
+        let lua = Lua::new_with(StdLib::ALL_SAFE, LuaOptions::new())?;
         let collector = mlua::state::GcIncParams::default()
             .goal(115)
             .step_multiplier(400);
@@ -199,13 +201,15 @@ impl Vm {
 
     /// Counts the offence, tells the creator, and frees what can be freed.
     fn after_stop(&mut self, stop: &Stop) {
-        let mut offences_max = self.host.limits.offences_max;
-        if stop.reason == StopReason::Memory {
+        let limits = &self.host.limits;
+        let mut offences_max = limits.offences_max;
+        // What it left behind must not be charged to whoever runs next.
+        if self.lua.used_memory() > limits.memory_bytes / 2 {
             self.collect();
+        }
+        if stop.reason == StopReason::Memory && self.lua.used_memory() > limits.memory_bytes {
             // What is left is held by somebody, most likely by this one.
-            if self.lua.used_memory() > self.host.limits.memory_bytes {
-                offences_max = 1;
-            }
+            offences_max = 1;
         }
         let verdict = self
             .guard
@@ -334,10 +338,7 @@ fn load_builtin(lua: &Lua, host: &Rc<Host>, guard: &Guard, seed: u64) -> mlua::R
     for script in server_builtin() {
         load_chunk(lua, script, globals.clone())?.call::<()>(&engine)?;
     }
-    for name in REMOVED_GLOBALS {
-        globals.set(name, mlua::Nil)?;
-    }
-    lua.sandbox(true)?;
+    close_globals(lua, &globals, engine.get("api")?)?;
     let entry: Table = engine.get("entry")?;
     let entities = Entities {
         handles: entry.get("entities")?,
@@ -357,4 +358,17 @@ fn load_builtin(lua: &Lua, host: &Rc<Host>, guard: &Guard, seed: u64) -> mlua::R
         attach: entry.get("attach")?,
         dispatch: entry.get("dispatch")?,
     })
+}
+
+/// From here on `api` is what globals are. Luau resolves `math.floor` and the
+/// like when a chunk loads, in the globals of the thread that loads it and not
+/// in the chunk's environment: so those must be the ones scripts may see.
+fn close_globals(lua: &Lua, globals: &Table, api: Table) -> mlua::Result<()> {
+    for name in REMOVED_GLOBALS {
+        globals.set(name, mlua::Nil)?;
+    }
+    globals.set_readonly(true);
+    globals.set_safeenv(true);
+    api.set_safeenv(true);
+    lua.set_globals(api)
 }

@@ -1,0 +1,292 @@
+//! What happens to scripts: attachment, handlers, events, errors in the log.
+
+mod support;
+
+use frolic_protocol::Value;
+use frolic_script::{LogLevel, Recipient, ScriptEvent};
+use support::Stage;
+
+fn client_event(stage: &mut Stage, name: &str, args: Vec<Value>) {
+    stage.vm.dispatch(ScriptEvent::ClientEvent {
+        player: 7,
+        name: name.to_owned(),
+        args,
+    });
+}
+
+#[test]
+fn scr_3_the_example_runs_unchanged() {
+    let mut stage = Stage::new();
+    let source = r#"
+Network.OnClientEvent("FireGun", function(player, dir)
+    local bullet = World.Spawn("Bullet")
+    bullet.SetVelocity(dir * 100)
+    Network.Broadcast("PlaySound", "shoot.wav")
+end)
+"#;
+    stage.start(&[("ServerScriptService/Gun.luau", source)]);
+    client_event(&mut stage, "FireGun", vec![Value::Vector([0.0, 0.0, -1.0])]);
+    assert_eq!(stage.errors(), Vec::<String>::new());
+    let world = stage.world.borrow();
+    let bullet = &world.entities[&1_000_001];
+    assert_eq!(
+        bullet.properties["Velocity"],
+        Value::Vector([0.0, 0.0, -100.0])
+    );
+    let sound = Value::String("shoot.wav".to_owned());
+    assert_eq!(
+        world.sent,
+        [(Recipient::All, "PlaySound".to_owned(), vec![sound], true)]
+    );
+}
+
+#[test]
+fn scr_5_an_attached_script_sees_its_entity_and_its_handlers_run() {
+    let mut stage = Stage::new();
+    let source = r#"
+print("main", entity.Name)
+local ticks = 0
+function OnStart() print("start") end
+function OnTick(dt) ticks += 1 if ticks == 2 then print("tick", dt > 0) end end
+function OnTriggerEnter(other) print("enter", other.Player.Name) other.Player:Respawn() end
+function OnTriggerExit(other) print("exit", other.Name) end
+function OnInteract(player) print("interact", player.Name) end
+function OnDestroy() print("destroy") end
+entity.TriggerEntered:Connect(function(other) print("signal", other.Name) end)
+"#;
+    stage.start_attached(
+        &[("Workspace/KillBrick.luau", source)],
+        &[(2, "Workspace/KillBrick.luau")],
+    );
+    stage.ticks(2);
+    for event in [
+        ScriptEvent::TriggerEnter {
+            entity: 2,
+            other: 10,
+        },
+        ScriptEvent::TriggerExit {
+            entity: 2,
+            other: 10,
+        },
+        ScriptEvent::Interact {
+            entity: 2,
+            player: 7,
+        },
+        ScriptEvent::EntityDestroyed { entity: 2 },
+        ScriptEvent::TriggerEnter {
+            entity: 2,
+            other: 10,
+        },
+    ] {
+        stage.vm.dispatch(event);
+    }
+    stage.ticks(2);
+    assert_eq!(stage.errors(), Vec::<String>::new());
+    assert_eq!(
+        stage.prints(),
+        [
+            "main KillBrick",
+            "start",
+            "tick true",
+            "enter Ada",
+            "signal Ada",
+            "exit Ada",
+            "interact Ada",
+            "destroy"
+        ]
+    );
+    assert_eq!(stage.world.borrow().players[&7].deeds, ["respawn"]);
+}
+
+#[test]
+fn each_entity_has_its_own_run_of_a_shared_script() {
+    let mut stage = Stage::new();
+    let source = "count = 0\nfunction OnTick() count += 1 end\n\
+                  function OnInteract() print(entity.Id, count) end";
+    stage.start_attached(
+        &[("Workspace/A.luau", source)],
+        &[(1, "Workspace/A.luau"), (2, "Workspace/A.luau")],
+    );
+    stage.ticks(3);
+    stage
+        .vm
+        .dispatch(ScriptEvent::EntityDestroyed { entity: 1 });
+    stage.ticks(2);
+    for entity in [1, 2] {
+        stage
+            .vm
+            .dispatch(ScriptEvent::Interact { entity, player: 7 });
+    }
+    assert_eq!(stage.prints(), ["2 5"]);
+}
+
+#[test]
+fn a_spawned_prefab_brings_its_script() {
+    let mut stage = Stage::new();
+    stage.world.borrow_mut().prefab_scripts = vec!["Workspace/Coin.luau".to_owned()];
+    stage.vm.attach_only(["Workspace/Coin.luau".to_owned()]);
+    stage.start(&[
+        ("Workspace/Coin.luau", "print('coin', entity.Id)"),
+        ("ServerScriptService/Main.luau", "World.Spawn('Scripted')"),
+    ]);
+    stage.ticks(1);
+    assert_eq!(stage.errors(), Vec::<String>::new());
+    assert_eq!(stage.prints(), ["coin 1000001"]);
+}
+
+#[test]
+fn handlers_work_while_the_script_body_still_waits() {
+    let mut stage = Stage::new();
+    let source = "function OnInteract() print('hello') end\nwhile true do task.wait() end";
+    stage.start_attached(&[("Workspace/A.luau", source)], &[(2, "Workspace/A.luau")]);
+    stage.ticks(3);
+    stage.vm.dispatch(ScriptEvent::Interact {
+        entity: 2,
+        player: 7,
+    });
+    assert_eq!(stage.prints(), ["hello"]);
+}
+
+#[test]
+fn players_join_and_leave() {
+    let mut stage = Stage::new();
+    let source = r#"
+Players.PlayerAdded:Connect(function(player)
+    print("joined", player.Name)
+    player.CharacterAdded:Connect(function(character) print("born", character.Id) end)
+    Network.FireClient(player, "Welcome", player.Name)
+end)
+Players.PlayerLeft.Connect(function(player) print("left", player.Name) end)
+"#;
+    stage.start(&[("ServerScriptService/Main.luau", source)]);
+    stage.world.borrow_mut().add_player(9, "Bob", 10);
+    stage.vm.dispatch(ScriptEvent::PlayerJoined { player: 9 });
+    stage
+        .vm
+        .dispatch(ScriptEvent::CharacterSpawned { player: 9 });
+    stage.vm.dispatch(ScriptEvent::PlayerLeft { player: 9 });
+    assert_eq!(stage.errors(), Vec::<String>::new());
+    assert_eq!(stage.prints(), ["joined Bob", "born 10", "left Bob"]);
+    let world = stage.world.borrow();
+    assert_eq!(world.sent[0].0, Recipient::One(9));
+}
+
+#[test]
+fn scr_7_calls_are_answered_by_message_and_by_event() {
+    let mut stage = Stage::new();
+    let source = r#"
+Network.OnClientInvoke("Add", function(player, a, b) return a + b end)
+Network.OnClientInvoke("Slow", function(player) task.wait(0.1) return "done" end)
+Network.OnClientInvoke("Fail", function() error("no coins", 0) end)
+"#;
+    stage.start(&[("ServerScriptService/Main.luau", source)]);
+    for (id, name, args) in [
+        (1, "Add", vec![Value::Number(2.0), Value::Number(3.0)]),
+        (2, "Slow", vec![]),
+        (3, "Fail", vec![]),
+        (4, "Nothing", vec![]),
+    ] {
+        stage.vm.dispatch(ScriptEvent::ClientInvoke {
+            player: 7,
+            id,
+            name: name.to_owned(),
+            args,
+        });
+    }
+    let text = |s: &str| Value::String(s.to_owned());
+    let call = vec![
+        Value::Number(5.0),
+        text("Add"),
+        Value::Number(1.0),
+        Value::Number(1.0),
+    ];
+    client_event(&mut stage, "$invoke", call);
+    // A hostile client's malformed call is nobody's problem.
+    client_event(&mut stage, "$invoke", vec![text("x")]);
+    stage.ticks(20);
+    let world = stage.world.borrow();
+    let mut replies = world.replies.clone();
+    replies.sort_by_key(|reply| reply.1);
+    assert_eq!(replies[0], (7, 1, Ok(vec![Value::Number(5.0)])));
+    assert_eq!(replies[1], (7, 2, Ok(vec![text("done")])));
+    assert_eq!(replies[2], (7, 3, Err("no coins".to_owned())));
+    assert_eq!(replies[3].2, Err("nothing answers \"Nothing\"".to_owned()));
+    assert_eq!(world.sent[0].1, "$reply");
+    let answer = vec![Value::Number(5.0), Value::Bool(true), Value::Number(2.0)];
+    assert_eq!(world.sent[0].2, answer);
+    assert_eq!(stage.errors(), ["no coins"]);
+}
+
+#[test]
+fn scr_18_an_error_names_file_line_stack_and_source() {
+    let mut stage = Stage::new();
+    let source = "local function inner()\n    local t = nil\n    return t.x\nend\n\
+                  function OnTick()\n    inner()\nend\nprint('fine')";
+    stage.start(&[("ServerScriptService/Bad.luau", source)]);
+    stage.ticks(1);
+    let world = stage.world.borrow();
+    let line = world
+        .logs
+        .iter()
+        .find(|line| line.level == LogLevel::Error)
+        .expect("the error was logged");
+    assert_eq!(line.script, "ServerScriptService/Bad.luau");
+    assert_eq!(line.line, Some(3));
+    assert_eq!(line.source_line.as_deref(), Some("return t.x"));
+    assert!(line.message.contains("nil"), "{}", line.message);
+    let frames: Vec<&str> = line.traceback.lines().collect();
+    assert!(frames[0].contains("Bad.luau:3") && frames[0].contains("inner"));
+    assert!(frames[1].contains("Bad.luau:6"), "{frames:?}");
+    assert_eq!(frames.len(), 2, "the engine's own frames are left out");
+}
+
+#[test]
+fn an_error_of_the_api_points_at_the_creators_line() {
+    let mut stage = Stage::new();
+    let source = "\nWorld.Spawn('Nope')\n";
+    stage.start(&[("ServerScriptService/Main.luau", source)]);
+    let world = stage.world.borrow();
+    let line = &world.logs[0];
+    assert_eq!(line.line, Some(2), "{line:?}");
+    assert_eq!(line.source_line.as_deref(), Some("World.Spawn('Nope')"));
+}
+
+#[test]
+fn scr_15_scripts_do_not_see_each_others_globals() {
+    let mut stage = Stage::new();
+    stage.start(&[
+        (
+            "ServerScriptService/A.luau",
+            "secret = 1\nprint = nil\nassert = error",
+        ),
+        (
+            "ServerScriptService/B.luau",
+            "assert(secret == nil) print('ok')",
+        ),
+    ]);
+    assert_eq!(stage.errors(), Vec::<String>::new());
+    assert_eq!(stage.prints(), ["ok"]);
+}
+
+#[test]
+fn client_scripts_and_modules_do_not_run_by_themselves() {
+    let mut stage = Stage::new();
+    stage.start(&[
+        ("StarterGui/Hud.luau", "print('client')"),
+        ("ReplicatedStorage/M.luau", "print('module') return 1"),
+        ("Workspace/C.luau", "--@context client\nprint('client')"),
+        ("Workspace/S.luau", "print('server')"),
+    ]);
+    assert_eq!(stage.prints(), ["server"]);
+}
+
+#[test]
+fn a_flood_of_lines_is_cut_and_counted() {
+    let mut stage = Stage::new();
+    let source = "for i = 1, 5000 do print(i) end\nfunction OnTick() print('later') end";
+    stage.start(&[("ServerScriptService/Main.luau", source)]);
+    assert_eq!(stage.prints().len(), 100);
+    stage.ticks(70);
+    let warnings = stage.world.borrow().messages(LogLevel::Warn);
+    assert!(warnings[0].contains("more lines"), "{warnings:?}");
+}
