@@ -99,7 +99,8 @@ export class PlaySession {
     }
     this.scripts?.tick(dt);
     view.render(this.input, dt);
-    if (this.phase === 'loading' && this.#sceneShown && view.ownId !== 0) this.phase = 'playing';
+    const arriving = this.phase === 'loading' || this.phase === 'reconnecting';
+    if (arriving && link.isOpen && this.#sceneShown && view.ownId !== 0) this.phase = 'playing';
   }
 
   get stats(): CoreStats {
@@ -178,7 +179,6 @@ export class PlaySession {
         this.#giveUpAt = null;
         this.#attempts = 0;
         this.progress.done('connect');
-        if (this.phase === 'reconnecting') this.phase = 'loading';
         break;
       case 'scene':
         this.#showScene();
