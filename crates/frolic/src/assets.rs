@@ -25,11 +25,13 @@ pub fn site_file(path: &str) -> Option<Cow<'static, [u8]>> {
 pub fn sample_games() -> BTreeMap<String, BTreeMap<String, Vec<u8>>> {
     let mut games: BTreeMap<String, BTreeMap<String, Vec<u8>>> = BTreeMap::new();
     for path in GamesFolder::iter() {
-        // Files beside the games, and what editors and systems leave around.
+        // Left out as `frolic pack` leaves it out: files beside the games,
+        // hidden ones, packages made before. The revision must be the same.
         let Some((folder, inner)) = path.split_once('/') else {
             continue;
         };
-        if path.split('/').any(|part| part.starts_with('.')) {
+        let hidden = path.split('/').any(|part| part.starts_with('.'));
+        if hidden || (!inner.contains('/') && inner.ends_with(".game")) {
             continue;
         }
         if let Some(file) = GamesFolder::get(&path) {

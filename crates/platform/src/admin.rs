@@ -1,7 +1,7 @@
 //! `/admin/*`: what an operator sees and does, with ADMIN_TOKEN.
 
 use axum::Json;
-use axum::extract::{FromRequestParts, Path, State};
+use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use crate::cleanup;
 use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
-use crate::extract::ApiQuery;
+use crate::extract::{ApiPath, ApiQuery};
 use crate::ids;
 
 /// Sessions that are shown at once.
@@ -70,7 +70,7 @@ pub struct StopQuery {
 pub async fn stop_server(
     State(platform): State<Platform>,
     _: Admin,
-    Path(id): Path<String>,
+    ApiPath(id): ApiPath<String>,
     ApiQuery(query): ApiQuery<StopQuery>,
 ) -> Result<StatusCode, ApiError> {
     let found = if query.drain {

@@ -1,10 +1,12 @@
 //! Request bodies and queries whose refusals have the platform's error form.
 
-use axum::extract::{FromRequest, FromRequestParts, Query, Request, rejection::BytesRejection};
+use axum::extract::{
+    FromRequest, FromRequestParts, Path, Query, Request, rejection::BytesRejection,
+};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use bytes::Bytes;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde_json::json;
 
 use crate::error::ApiError;
@@ -55,6 +57,24 @@ impl<S: Send + Sync> FromRequest<S> for ApiBytes {
     }
 }
 
+/// A part of the path.
+pub struct ApiPath<T>(pub T);
+
+impl<S, T> FromRequestParts<S> for ApiPath<T>
+where
+    S: Send + Sync,
+    T: DeserializeOwned + Send,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
+        Path::from_request_parts(parts, state)
+            .await
+            .map(|Path(path)| Self(path))
+            .map_err(|rejection| ApiError::bad_request("invalid_path", rejection.body_text()))
+    }
+}
+
 /// The query string.
 pub struct ApiQuery<T>(pub T);
 
@@ -90,7 +110,16 @@ async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes,
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(bytes).map_err(|error| {
+    let object = bytes.trim_ascii_start().first() == Some(&b'{');
+    let parsed = if object {
+        serde_json::from_slice(bytes)
+    } else {
+        // Serde would also fill a struct from an array, in the order of its
+        // fields; nobody means that.
+        serde_json::from_slice::<IgnoredAny>(bytes)
+            .and_then(|_| Err(serde_json::Error::custom("expected a JSON object")))
+    };
+    parsed.map_err(|error| {
         let code = if error.is_data() {
             "invalid_field"
         } else {

@@ -141,7 +141,7 @@ impl Fleet {
     /// # Errors
     /// [`FleetError`]; no place is held then.
     pub async fn join(&self, spec: &WorldSpec, player_id: &str) -> Result<Placement, FleetError> {
-        let deadline = Instant::now() + self.0.settings.start_timeout + Duration::from_secs(1);
+        let deadline = self.join_deadline();
         loop {
             let server = self.server_or_start(spec)?;
             match server.reserve(player_id, self.0.settings.reservation) {
@@ -157,42 +157,47 @@ impl Fleet {
                     continue;
                 }
             }
-            match wait_until_ready(&server, deadline).await {
-                Ok(Some(endpoints)) => {
-                    return Ok(Placement {
-                        spec: server.spec.clone(),
-                        endpoints,
-                    });
-                }
-                // It stopped while we waited: the next one is ours to start.
-                Ok(None) => {}
-                Err(error) => {
-                    server.release(player_id);
-                    return Err(error);
-                }
+            if let Some(placement) = settle(&server, player_id, deadline).await? {
+                return Ok(placement);
             }
+            // It stopped while we waited: the next one is ours to start.
+        }
+    }
+
+    /// Waits for a server on which `player_id` holds a place already.
+    ///
+    /// # Errors
+    /// As [`Fleet::join`].
+    pub async fn join_held(
+        &self,
+        server: &Server,
+        player_id: &str,
+    ) -> Result<Placement, FleetError> {
+        match settle(server, player_id, self.join_deadline()).await? {
+            Some(placement) => Ok(placement),
+            None => self.join(&server.spec, player_id).await,
         }
     }
 
     /// Starts `spec`'s world and holds a place, without waiting. The caller
-    /// goes on with [`Fleet::join`].
+    /// goes on with [`Fleet::join_held`].
     ///
     /// # Errors
     /// [`FleetError`] when it may not start now.
-    pub fn open(&self, spec: &WorldSpec, player_id: &str) -> Result<(), FleetError> {
+    pub fn open(&self, spec: &WorldSpec, player_id: &str) -> Result<Arc<Server>, FleetError> {
         let server = self.server_or_start(spec)?;
         server.reserve(player_id, self.0.settings.reservation);
-        Ok(())
+        Ok(server)
     }
 
     /// Holds a place in the fullest running world of `game_id` that has room.
-    /// The caller goes on with [`Fleet::join`], which keeps the place.
+    /// The caller goes on with [`Fleet::join_held`].
     pub fn reserve_in_game(
         &self,
         game_id: &str,
         revision: &str,
         player_id: &str,
-    ) -> Option<WorldSpec> {
+    ) -> Option<Arc<Server>> {
         let mut candidates: Vec<_> = self
             .all()
             .into_iter()
@@ -200,17 +205,14 @@ impl Fleet {
             .filter(|server| matches!(server.phase(), Phase::Ready(_) | Phase::Starting))
             .map(|server| (server.occupied(), server))
             .collect();
-        candidates.sort_by(|a, b| {
-            let by_id = || a.1.spec.world_id.cmp(&b.1.spec.world_id);
-            b.0.cmp(&a.0).then_with(by_id)
-        });
+        // Stable: entries come in the order of their ids.
+        candidates.sort_by_key(|(occupied, _)| std::cmp::Reverse(*occupied));
         candidates
             .into_iter()
             .map(|(_, server)| server)
             .find(|server| {
                 server.reserve(player_id, self.0.settings.reservation) == Reservation::Held
             })
-            .map(|server| server.spec.clone())
     }
 
     /// The entry of a world, when it has one.
@@ -299,6 +301,10 @@ impl Fleet {
             totals.script_errors += server.script_errors();
         }
         totals
+    }
+
+    fn join_deadline(&self) -> Instant {
+        Instant::now() + self.0.settings.start_timeout + Duration::from_secs(1)
     }
 
     fn server_or_start(&self, spec: &WorldSpec) -> Result<Arc<Server>, FleetError> {
@@ -410,6 +416,25 @@ impl Fleet {
     }
 }
 
+/// The place once the server is ready, `None` when it stopped instead. A place
+/// on a server that fails is given back.
+async fn settle(
+    server: &Server,
+    player_id: &str,
+    deadline: Instant,
+) -> Result<Option<Placement>, FleetError> {
+    match wait_until_ready(server, deadline).await {
+        Ok(endpoints) => Ok(endpoints.map(|endpoints| Placement {
+            spec: server.spec.clone(),
+            endpoints,
+        })),
+        Err(error) => {
+            server.release(player_id);
+            Err(error)
+        }
+    }
+}
+
 /// Endpoints once the server is ready, `None` when it stopped instead.
 async fn wait_until_ready(
     server: &Server,
@@ -430,12 +455,9 @@ async fn wait_until_ready(
 }
 
 async fn wait_for_end(server: &Server, deadline: Instant) -> Result<(), FleetError> {
-    let mut phase = server.watch_phase();
-    let ended = phase.wait_for(|phase| matches!(phase, Phase::Ended(_)));
-    match timeout_at(deadline, ended).await {
-        Ok(_) => Ok(()),
-        Err(_) => Err(FleetError::StartTimeout),
-    }
+    timeout_at(deadline, server.ended())
+        .await
+        .map_err(|_| FleetError::StartTimeout)
 }
 
 /// The pause after the `count`th failure in a row.

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use crate::api::{GameDetail, GameFile, GameFiles, GameList, GameSummary, GameVer
 use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
-use crate::extract::ApiQuery;
+use crate::extract::{ApiPath, ApiQuery};
 use crate::ids;
 
 const PAGE_SIZE: u32 = 24;
@@ -141,7 +141,7 @@ pub async fn list(
 /// 404 when there is no such game.
 pub async fn show(
     State(platform): State<Platform>,
-    Path(game_id): Path<String>,
+    ApiPath(game_id): ApiPath<String>,
 ) -> Result<Json<GameDetail>, ApiError> {
     let select = format!("{SUMMARY} WHERE g.game_id = $1 AND g.visibility <> 'private'");
     let row = sqlx::query(sqlx::AssertSqlSafe(select))
@@ -169,7 +169,7 @@ pub async fn show(
 /// 404 when there is no such game.
 pub async fn files(
     State(platform): State<Platform>,
-    Path(game_id): Path<String>,
+    ApiPath(game_id): ApiPath<String>,
 ) -> Result<Json<GameFiles>, ApiError> {
     let game = find(platform.db(), &game_id)
         .await?
@@ -204,7 +204,7 @@ pub async fn files(
 /// 404 when there is no such game, or it has no picture.
 pub async fn thumbnail(
     State(platform): State<Platform>,
-    Path(game_id): Path<String>,
+    ApiPath(game_id): ApiPath<String>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let row = sqlx::query(
@@ -226,7 +226,7 @@ pub async fn thumbnail(
 /// 404 for anything that is not the hash of such an asset.
 pub async fn cdn(
     State(platform): State<Platform>,
-    Path(sha256): Path<String>,
+    ApiPath(sha256): ApiPath<String>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     asset(

@@ -1,6 +1,7 @@
 //! Joining (PLAT-4): from an id, a game, a room code or nothing to a place in
 //! a running world and a ticket for it.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Json;
@@ -13,7 +14,7 @@ use crate::api::{JoinRequest, JoinResponse};
 use crate::auth::Session;
 use crate::error::ApiError;
 use crate::extract::OptionalJson;
-use crate::fleet::{Placement, WorldSpec};
+use crate::fleet::{Placement, Server, WorldSpec};
 use crate::games::{self, GameRow};
 use crate::{address, ids, worlds};
 
@@ -51,73 +52,81 @@ async fn place(
     session: &Session,
     request: JoinRequest,
 ) -> Result<Placement, ApiError> {
-    let spec = match Target::of(request)? {
-        Target::World(id) => worlds::find(platform.db(), &id)
-            .await?
-            .map(|world| world.spec)
-            .ok_or_else(worlds::unknown_world)?,
-        Target::Room(code) => worlds::find_by_room_code(platform.db(), &code)
-            .await?
-            .map(|world| world.spec)
-            .ok_or_else(|| {
-                ApiError::not_found(
-                    "room_not_found",
-                    "there is no room with this code (any more)",
-                )
-            })?,
+    let player_id = &session.user_id;
+    let server = match Target::of(request)? {
+        Target::World(id) => {
+            let world = worlds::find(platform.db(), &id).await?;
+            let world = world.ok_or_else(worlds::unknown_world)?;
+            return enter_world(platform, &world.spec, player_id).await;
+        }
+        Target::Room(code) => {
+            let world = worlds::find_by_room_code(platform.db(), &code).await?;
+            let world = world.ok_or_else(worlds::unknown_room)?;
+            return enter_world(platform, &world.spec, player_id).await;
+        }
         Target::Game(id) => {
             let game = games::find(platform.db(), &id)
                 .await?
-                .filter(|game| game.open_to(&session.user_id))
+                .filter(|game| game.open_to(player_id))
                 .ok_or_else(games::unknown_game)?;
-            world_of_game(platform, &game, session).await?
+            place_in_game(platform, &game, player_id).await?
         }
         Target::NewWorld => {
             let game = default_game(platform).await?;
-            open_new_world(platform, &game, session).await?
+            open_new_world(platform, &game, player_id).await?
         }
     };
-    // Keeps the row from being swept while its server starts.
-    worlds::touch(platform.db(), &spec.world_id, platform.clock().now_ms()).await?;
-    Ok(platform.fleet().join(&spec, &session.user_id).await?)
+    Ok(platform.fleet().join_held(&server, player_id).await?)
 }
 
-/// The fullest running world with room, else a new one. One join at a time
-/// per game decides, so that a crowd arriving at once fills one world and
-/// does not open one each.
-async fn world_of_game(
+async fn enter_world(
+    platform: &Platform,
+    spec: &WorldSpec,
+    player_id: &str,
+) -> Result<Placement, ApiError> {
+    // Keeps the row from being swept while its server starts.
+    worlds::touch(platform.db(), &spec.world_id, platform.clock().now_ms()).await?;
+    Ok(platform.fleet().join(spec, player_id).await?)
+}
+
+/// A place in the fullest running world with room, else in a new one. One
+/// join at a time per game decides, so that a crowd arriving at once fills
+/// one world and does not open one each.
+async fn place_in_game(
     platform: &Platform,
     game: &GameRow,
-    session: &Session,
-) -> Result<WorldSpec, ApiError> {
+    player_id: &str,
+) -> Result<Arc<Server>, ApiError> {
     let find = || {
         platform
             .fleet()
-            .reserve_in_game(&game.game_id, &game.revision, &session.user_id)
+            .reserve_in_game(&game.game_id, &game.revision, player_id)
     };
-    if let Some(spec) = find() {
-        return Ok(spec);
+    if let Some(server) = find() {
+        return Ok(server);
     }
     let turn = platform.game_turn(&game.game_id);
     let _turn = turn.lock().await;
     match find() {
-        Some(spec) => Ok(spec),
-        None => open_new_world(platform, game, session).await,
+        Some(server) => Ok(server),
+        None => open_new_world(platform, game, player_id).await,
     }
 }
 
 async fn open_new_world(
     platform: &Platform,
     game: &GameRow,
-    session: &Session,
-) -> Result<WorldSpec, ApiError> {
+    player_id: &str,
+) -> Result<Arc<Server>, ApiError> {
     let db = platform.db();
-    let spec = worlds::create(db, game, &session.user_id, platform.clock().now_ms()).await?;
-    if let Err(error) = platform.fleet().open(&spec, &session.user_id) {
-        worlds::delete(db, &spec.world_id).await?;
-        return Err(error.into());
+    let spec = worlds::create(db, game, player_id, platform.clock().now_ms()).await?;
+    match platform.fleet().open(&spec, player_id) {
+        Ok(server) => Ok(server),
+        Err(error) => {
+            worlds::delete(db, &spec.world_id).await?;
+            Err(error.into())
+        }
     }
-    Ok(spec)
 }
 
 async fn default_game(platform: &Platform) -> Result<GameRow, ApiError> {

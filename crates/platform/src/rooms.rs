@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 
 use axum::extract::ws::{self, WebSocket, WebSocketUpgrade};
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, Request, header};
 use axum::response::Response;
 use futures_util::{SinkExt, StreamExt};
@@ -15,6 +15,7 @@ use tokio_tungstenite::tungstenite::{self, protocol::WebSocketConfig};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use crate::error::ApiError;
+use crate::extract::ApiPath;
 use crate::{Platform, address, ids, worlds};
 
 /// Largest message in either direction; game servers send bundles of scripts.
@@ -32,7 +33,7 @@ type Upstream = WebSocketStream<TcpStream>;
 /// cannot be reached or too many sockets are open.
 pub async fn proxy(
     State(platform): State<Platform>,
-    Path(code): Path<String>,
+    ApiPath(code): ApiPath<String>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, ws::rejection::WebSocketUpgradeRejection>,
@@ -61,20 +62,14 @@ pub async fn proxy(
 }
 
 async fn room_port(platform: &Platform, code: &str) -> Result<u16, ApiError> {
-    let unknown = || {
-        ApiError::not_found(
-            "room_not_found",
-            "there is no room with this code (any more)",
-        )
-    };
-    let code = ids::canonical_room_code(code).ok_or_else(unknown)?;
+    let code = ids::canonical_room_code(code).ok_or_else(worlds::unknown_room)?;
     let running = platform.fleet().world_of_room(&code);
     let world_id = match running {
         Some(world_id) => world_id,
         None => worlds::find_by_room_code(platform.db(), &code)
             .await?
             .map(|world| world.spec.world_id)
-            .ok_or_else(unknown)?,
+            .ok_or_else(worlds::unknown_room)?,
     };
     let endpoints = platform.fleet().endpoints(&world_id).ok_or_else(|| {
         ApiError::new(

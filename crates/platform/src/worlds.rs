@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
@@ -13,6 +13,7 @@ use crate::api::{WorldInfo, WorldList};
 use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
+use crate::extract::ApiPath;
 use crate::fleet::WorldSpec;
 use crate::games::GameRow;
 use crate::ids;
@@ -216,7 +217,7 @@ pub async fn list(State(platform): State<Platform>) -> Result<Json<WorldList>, A
 /// 404 when there is no such world.
 pub async fn show(
     State(platform): State<Platform>,
-    Path(world_id): Path<String>,
+    ApiPath(world_id): ApiPath<String>,
 ) -> Result<Json<WorldInfo>, ApiError> {
     let world = find(platform.db(), &world_id)
         .await?
@@ -229,6 +230,14 @@ pub fn unknown_world() -> ApiError {
     ApiError::not_found(
         "world_not_found",
         "there is no such world (any more); join a game to get a new one",
+    )
+}
+
+/// 404 for a room code.
+pub fn unknown_room() -> ApiError {
+    ApiError::not_found(
+        "room_not_found",
+        "there is no room with this code (any more)",
     )
 }
 

@@ -135,6 +135,15 @@ impl Server {
         self.phase.borrow().clone()
     }
 
+    /// Completes when the server has left the fleet.
+    pub async fn ended(&self) {
+        let mut phase = self.phase.subscribe();
+        // The sender is ours: waiting cannot fail.
+        let _ = phase
+            .wait_for(|phase| matches!(phase, Phase::Ended(_)))
+            .await;
+    }
+
     pub(super) fn watch_phase(&self) -> watch::Receiver<Phase> {
         self.phase.subscribe()
     }

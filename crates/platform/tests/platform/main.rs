@@ -1,0 +1,11 @@
+//! The control plane as clients and game servers meet it: real sockets, a real
+//! database, one binary so that it is linked once.
+#![allow(clippy::unwrap_used, reason = "all of this is test code, helpers too")]
+
+mod fleet;
+mod hostile;
+mod join;
+mod login;
+mod rooms;
+mod store;
+mod support;

@@ -1,0 +1,213 @@
+//! The store (PLAT-8, PLAT-9): listings, game pages, files, uploads.
+
+use std::sync::atomic::Ordering;
+
+use crate::support::{TestPlatform, error_of, game_files, picture};
+use frolic_platform::api::{GameDetail, GameFiles, GameList, PublishResponse, WorldList};
+use frolic_platform::ids;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+async fn names(platform: &TestPlatform, query: &str) -> Vec<String> {
+    let list: GameList = platform.get_json(&format!("/api/games?{query}")).await;
+    list.games.into_iter().map(|game| game.id).collect()
+}
+
+#[tokio::test]
+async fn plat_9_listings_sort_search_and_page() {
+    let platform = TestPlatform::start().await;
+    for id in ["alpha", "beta"] {
+        platform.clock.advance_ms(1_000);
+        platform.publish_sample(&game_files(id, 8)).await;
+    }
+    assert_eq!(
+        names(&platform, "sort=new").await,
+        ["beta", "alpha", "sample"]
+    );
+    platform.join(json!({ "game_id": "alpha" })).await;
+    assert_eq!(names(&platform, "sort=popular").await[0], "alpha");
+    assert_eq!(names(&platform, "q=BETA").await, ["beta"]);
+    // Wildcards of the database are letters like any other.
+    for query in ["q=%25", "q=_lpha", "q=x' OR '1'='1", "sort=featured"] {
+        assert!(names(&platform, query).await.is_empty(), "{query}");
+    }
+    let list: GameList = platform.get_json("/api/games?page=2").await;
+    assert_eq!((list.games.len(), list.total, list.page), (0, 3, 2));
+    for query in ["sort=best", "page=-1", "page=x"] {
+        let response = platform.get(&format!("/api/games?{query}")).await;
+        assert_eq!(
+            error_of(response).await,
+            (400, "invalid_query".to_owned()),
+            "{query}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn plat_9_players_now_follow_the_heartbeats() {
+    let platform = TestPlatform::start().await;
+    let joined = platform.join(json!({ "game_id": "sample" })).await;
+    for players in [3, 0] {
+        platform.stage.players.store(players, Ordering::SeqCst);
+        platform.stage.wait_for_heartbeats().await;
+        let game: GameDetail = platform.get_json("/api/games/sample").await;
+        assert_eq!(game.summary.players_now, players);
+        assert_eq!(game.servers[0].players, players);
+        let worlds: WorldList = platform.get_json("/worlds").await;
+        assert_eq!(worlds.worlds[0].world_id, joined.world_id);
+        assert_eq!(worlds.worlds[0].player_count, players);
+    }
+}
+
+#[tokio::test]
+async fn a_game_page_has_its_versions_and_picture() {
+    let platform = TestPlatform::start().await;
+    platform.clock.advance_ms(1_000);
+    let newest = platform.publish_sample(&game_files("sample", 9)).await;
+    // The same package again is not a version.
+    platform.publish_sample(&game_files("sample", 9)).await;
+    let game: GameDetail = platform.get_json("/api/games/sample").await;
+    assert_eq!(game.summary.creator, "Frolic");
+    assert_eq!(game.summary.description, "For <b>tests</b>");
+    assert_eq!(game.versions.len(), 2);
+    assert_eq!(game.versions[0].revision, newest);
+    assert_eq!(game.versions[0].published_at, "2025-11-15T00:00:01Z");
+
+    let response = platform.get(&game.summary.thumbnail_url.unwrap()).await;
+    assert_eq!(response.headers()["content-type"], "image/png");
+    assert_eq!(response.headers()["x-content-type-options"], "nosniff");
+    let etag = response.headers()["etag"].clone();
+    assert_eq!(response.bytes().await.unwrap(), picture());
+    let request = platform.request(Method::GET, "/api/games/sample/thumbnail");
+    let response = request.header("if-none-match", etag).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::NOT_MODIFIED);
+}
+
+#[tokio::test]
+async fn the_cdn_gives_assets_and_nothing_else() {
+    let platform = TestPlatform::start().await;
+    let files: GameFiles = platform.get_json("/api/games/sample/files").await;
+    assert_eq!(files.files.len(), 1);
+    assert_eq!(files.files[0].path, "assets/thumbnail.png");
+    let response = platform.get(&files.files[0].url).await;
+    assert!(
+        response.headers()["cache-control"]
+            .to_str()
+            .unwrap()
+            .contains("immutable")
+    );
+    assert_eq!(
+        response.headers()["content-security-policy"],
+        "default-src 'none'; sandbox"
+    );
+    assert_eq!(response.bytes().await.unwrap(), picture());
+
+    // The package is a blob too, but whoever knows its hash gets no sources.
+    let package = format!("/cdn/{}", files.revision);
+    let upper = files.files[0].url.to_uppercase().replace("/CDN/", "/cdn/");
+    let nothing = format!("/cdn/{}", ids::sha256_hex(b"nothing"));
+    for path in [
+        package.as_str(),
+        upper.as_str(),
+        nothing.as_str(),
+        "/cdn/..%2f..%2fsecret_key",
+        "/cdn/%2e%2e%2ffrolic.db",
+        "/cdn/..%5c..%5cfrolic.db",
+        "/cdn/",
+        "/cdn/a/b",
+        "/cdn/%00",
+        "/cdn/%ff%fe",
+    ] {
+        let response = platform.get(path).await;
+        let status = response.status().as_u16();
+        assert!(matches!(status, 400 | 404), "{path}: {status}");
+        let body = response.text().await.unwrap();
+        assert!(body.starts_with("{\"error\":"), "{path}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn plat_8_uploads_are_checked_and_belong_to_somebody() {
+    let platform = TestPlatform::start().await;
+    let ada = platform.login("Ada").await;
+    let eve = platform.login("Eve").await;
+    let upload = |token: String, archive: Vec<u8>| {
+        let request = platform
+            .request(Method::POST, "/api/games")
+            .bearer_auth(token)
+            .body(archive);
+        async move { request.send().await.unwrap() }
+    };
+    let archive = frolic_package::pack(&game_files("adas-game", 4)).unwrap();
+    let response = upload(ada.session_token.clone(), archive.clone()).await;
+    assert_eq!(response.status(), StatusCode::CREATED);
+    let published: PublishResponse = response.json().await.unwrap();
+    assert_eq!(published.revision, ids::sha256_hex(&archive));
+    let game: GameDetail = platform.get_json("/api/games/adas-game").await;
+    assert_eq!(game.summary.creator, "Ada");
+    let again = upload(ada.session_token.clone(), archive).await;
+    assert_eq!(again.status(), StatusCode::OK);
+
+    // Somebody else's id, also the house's.
+    for id in ["adas-game", "sample"] {
+        let archive = frolic_package::pack(&game_files(id, 5)).unwrap();
+        let response = upload(eve.session_token.clone(), archive).await;
+        assert_eq!(
+            error_of(response).await,
+            (403, "forbidden".to_owned()),
+            "{id}"
+        );
+    }
+    // Not a package: all that is wrong is told.
+    for bytes in [
+        Vec::new(),
+        b"PK\x03\x04 not a zip".to_vec(),
+        vec![0; 100_000],
+    ] {
+        let response = upload(ada.session_token.clone(), bytes).await;
+        assert_eq!(response.status(), StatusCode::UNPROCESSABLE_ENTITY);
+        let body: Value = response.json().await.unwrap();
+        assert_eq!(body["error"]["code"], "invalid_package");
+        assert!(!body["error"]["details"].is_null(), "{body}");
+    }
+    let response = platform
+        .request(Method::POST, "/api/games")
+        .body("x")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(error_of(response).await, (401, "missing_token".to_owned()));
+}
+
+#[tokio::test]
+async fn private_games_are_for_their_creator() {
+    let platform = TestPlatform::start().await;
+    let ada = platform.login("Ada").await;
+    let mut files = game_files("hidden", 4);
+    let manifest = String::from_utf8(files["game.toml"].clone()).unwrap();
+    let manifest = manifest.replace("max_players", "visibility = \"private\"\nmax_players");
+    files.insert("game.toml".to_owned(), manifest.into_bytes());
+    let archive = frolic_package::pack(&files).unwrap();
+    let request = platform
+        .request(Method::POST, "/api/games")
+        .bearer_auth(&ada.session_token);
+    assert_eq!(
+        request.body(archive).send().await.unwrap().status(),
+        StatusCode::CREATED
+    );
+
+    assert_eq!(names(&platform, "").await, ["sample"]);
+    for path in [
+        "/api/games/hidden",
+        "/api/games/hidden/thumbnail",
+        "/api/games/hidden/files",
+    ] {
+        assert_eq!(error_of(platform.get(path).await).await.0, 404, "{path}");
+    }
+    let eve = platform.login("Eve").await;
+    let body = json!({ "game_id": "hidden" });
+    let response = platform.try_join(&eve.session_token, body.clone()).await;
+    assert_eq!(error_of(response).await, (404, "game_not_found".to_owned()));
+    let response = platform.try_join(&ada.session_token, body).await;
+    assert_eq!(response.status(), StatusCode::OK);
+}

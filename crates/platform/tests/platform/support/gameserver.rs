@@ -1,0 +1,306 @@
+//! A game server without a game: a task of the test that boots, reports and
+//! echoes over the real HTTP interface, and misbehaves when told to.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use frolic_platform::fleet::launcher::BoxFuture;
+use frolic_platform::fleet::{GameServer, LaunchRequest, Launcher, ServerExit};
+use frolic_platform::ids;
+use frolic_protocol::fleet::{
+    FleetAction, Heartbeat, HeartbeatReply, ServerReady, ServerStopped, WorldBoot,
+};
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
+
+/// What the next launch does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// Becomes ready and runs until it is told to stop.
+    Run,
+    /// Ends before it is ready.
+    FailAtStart,
+    /// Exists, and never says anything.
+    Hang,
+    /// Becomes ready, then sends no heartbeat.
+    FallSilent,
+    /// Ignores being asked to stop.
+    Stubborn,
+}
+
+/// What the test sees and steers of all its game servers.
+#[derive(Default)]
+pub struct Stage {
+    /// Launches so far, with what they were told.
+    pub launches: watch::Sender<Vec<LaunchRequest>>,
+    /// Processes alive.
+    pub alive: watch::Sender<u32>,
+    /// Heartbeats answered so far.
+    pub beats: watch::Sender<u64>,
+    /// Last words, of all servers.
+    pub last_words: Mutex<Vec<String>>,
+    /// Players that heartbeats report.
+    pub players: AtomicU32,
+    /// Plans of the next launches; `Run` when empty.
+    pub plans: Mutex<VecDeque<Plan>>,
+    /// Raised by one to crash every server.
+    pub crash: watch::Sender<u32>,
+}
+
+impl Stage {
+    pub fn plan(&self, plans: impl IntoIterator<Item = Plan>) {
+        self.plans.lock().unwrap().extend(plans);
+    }
+
+    pub fn launch_count(&self) -> usize {
+        self.launches.borrow().len()
+    }
+
+    pub async fn wait_for_launches(&self, count: usize) {
+        let mut launches = self.launches.subscribe();
+        launches
+            .wait_for(|launches| launches.len() >= count)
+            .await
+            .unwrap();
+    }
+
+    pub async fn wait_for_alive(&self, count: u32) {
+        let mut alive = self.alive.subscribe();
+        alive.wait_for(|alive| *alive == count).await.unwrap();
+    }
+
+    /// Two whole rounds: the second began after now.
+    pub async fn wait_for_heartbeats(&self) {
+        let mut beats = self.beats.subscribe();
+        let now = *beats.borrow();
+        beats.wait_for(|beats| *beats >= now + 2).await.unwrap();
+    }
+
+    pub fn crash_all(&self) {
+        self.crash.send_modify(|crash| *crash += 1);
+    }
+}
+
+pub struct TaskLauncher(pub Arc<Stage>);
+
+impl Launcher for TaskLauncher {
+    fn launch(&self, request: LaunchRequest) -> BoxFuture<'_, io::Result<Box<dyn GameServer>>> {
+        let plan = self
+            .0
+            .plans
+            .lock()
+            .unwrap()
+            .pop_front()
+            .unwrap_or(Plan::Run);
+        let alive = Alive::new(self.0.clone());
+        let crashes = self.0.crash.subscribe();
+        let (terminate, terminated) = watch::channel(false);
+        let task = tokio::spawn(run(alive, request.clone(), plan, terminated, crashes));
+        self.0
+            .launches
+            .send_modify(|launches| launches.push(request));
+        let server: Box<dyn GameServer> = Box::new(TaskServer {
+            task,
+            terminate,
+            exit: None,
+        });
+        Box::pin(async { Ok(server) })
+    }
+}
+
+struct TaskServer {
+    task: JoinHandle<bool>,
+    terminate: watch::Sender<bool>,
+    exit: Option<ServerExit>,
+}
+
+impl GameServer for TaskServer {
+    fn wait(&mut self) -> BoxFuture<'_, ServerExit> {
+        Box::pin(async move {
+            if let Some(exit) = &self.exit {
+                return exit.clone();
+            }
+            let success = matches!((&mut self.task).await, Ok(true));
+            let description = format!("task, success: {success}");
+            let exit = ServerExit {
+                success,
+                description,
+            };
+            self.exit = Some(exit.clone());
+            exit
+        })
+    }
+
+    fn terminate(&mut self) {
+        self.terminate.send_replace(true);
+    }
+
+    fn kill(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Drop for TaskServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Counts a server as alive for as long as its task exists, killed or not.
+struct Alive(Arc<Stage>);
+
+impl Alive {
+    fn new(stage: Arc<Stage>) -> Self {
+        stage.alive.send_modify(|alive| *alive += 1);
+        Self(stage)
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.alive.send_modify(|alive| *alive -= 1);
+    }
+}
+
+/// The life of one server; true when it ended on purpose.
+async fn run(
+    alive: Alive,
+    request: LaunchRequest,
+    plan: Plan,
+    mut terminated: watch::Receiver<bool>,
+    mut crashes: watch::Receiver<u32>,
+) -> bool {
+    let stage = &alive.0;
+    match plan {
+        Plan::FailAtStart => return false,
+        Plan::Hang => std::future::pending().await,
+        _ => {}
+    }
+    let client = Internal::new(&request);
+    let boot: WorldBoot = client.get("").await.json().await.unwrap();
+    assert_eq!(boot.world_id, request.world_id);
+    let package = client.get("/package").await.bytes().await.unwrap();
+    assert_eq!(ids::sha256_hex(&package), boot.revision);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let ready = ServerReady {
+        pid: 1,
+        websocket_port: listener.local_addr().unwrap().port(),
+        webtransport: None,
+    };
+    let echo = tokio::spawn(echo(listener));
+    client.post("/ready", &ready).await;
+    if plan == Plan::FallSilent {
+        std::future::pending::<()>().await;
+    }
+    let mut beat = tokio::time::interval(Duration::from_millis(20));
+    let reason = loop {
+        tokio::select! {
+            _ = crashes.changed() => return false,
+            _ = terminated.changed() => {
+                if plan != Plan::Stubborn {
+                    break "asked to stop";
+                }
+            }
+            _ = beat.tick() => {}
+        }
+        let heartbeat = Heartbeat {
+            players: stage.players.load(Ordering::SeqCst),
+            tick: 1,
+            tick_ms_p99: 1.5,
+            script_errors: 0,
+        };
+        let reply: HeartbeatReply = client
+            .post("/heartbeat", &heartbeat)
+            .await
+            .json()
+            .await
+            .unwrap();
+        stage.beats.send_modify(|beats| *beats += 1);
+        if reply.action == FleetAction::Stop && plan != Plan::Stubborn {
+            break "told to stop";
+        }
+    };
+    echo.abort();
+    stage.last_words.lock().unwrap().push(reason.to_owned());
+    let stopped = ServerStopped {
+        reason: reason.to_owned(),
+    };
+    client.post("/stopped", &stopped).await;
+    true
+}
+
+/// Calls of one game server to `/internal`.
+struct Internal {
+    http: reqwest::Client,
+    base: String,
+    token: String,
+}
+
+impl Internal {
+    fn new(request: &LaunchRequest) -> Self {
+        Self {
+            http: reqwest::Client::new(),
+            base: format!(
+                "{}/internal/worlds/{}",
+                request.control_plane, request.world_id
+            ),
+            token: request.world_token.clone(),
+        }
+    }
+
+    async fn get(&self, path: &str) -> reqwest::Response {
+        let request = self.http.get(format!("{}{path}", self.base));
+        checked(request.bearer_auth(&self.token)).await
+    }
+
+    async fn post(&self, path: &str, body: &impl serde::Serialize) -> reqwest::Response {
+        let request = self.http.post(format!("{}{path}", self.base)).json(body);
+        checked(request.bearer_auth(&self.token)).await
+    }
+}
+
+async fn checked(request: reqwest::RequestBuilder) -> reqwest::Response {
+    request.send().await.unwrap().error_for_status().unwrap()
+}
+
+/// Greets with path and query, answers with the first subprotocol asked for,
+/// and sends everything back.
+async fn echo(listener: TcpListener) {
+    while let Ok((stream, _)) = listener.accept().await {
+        tokio::spawn(async move {
+            let mut uri = String::new();
+            let socket = tokio_tungstenite::accept_hdr_async(
+                stream,
+                |request: &Request, response: Response| {
+                    uri = request.uri().to_string();
+                    select_protocol(request, response)
+                },
+            );
+            let mut socket = socket.await.unwrap();
+            let _ = socket.send(Message::text(uri)).await;
+            while let Some(Ok(message)) = socket.next().await {
+                let closing = message.is_close();
+                if closing || socket.send(message).await.is_err() {
+                    break;
+                }
+            }
+        });
+    }
+}
+
+#[expect(clippy::result_large_err, reason = "the library's signature")]
+fn select_protocol(request: &Request, mut response: Response) -> Result<Response, ErrorResponse> {
+    let name = "sec-websocket-protocol";
+    if let Some(asked) = request.headers().get(name) {
+        let first = asked.to_str().unwrap().split(',').next().unwrap().trim();
+        response.headers_mut().insert(name, first.parse().unwrap());
+    }
+    Ok(response)
+}
