@@ -17,20 +17,6 @@ use crate::limits::VmLimits;
 use crate::log::{LogLevel, ScriptLog};
 use crate::service::Service;
 
-/// Globals of Luau that nobody needs once the built-in scripts are loaded.
-const REMOVED_GLOBALS: [&str; 10] = [
-    "loadstring",
-    "require",
-    "getfenv",
-    "setfenv",
-    "newproxy",
-    "collectgarbage",
-    "gcinfo",
-    "os",
-    "debug",
-    "_G",
-];
-
 /// A world goes on after this many stops in one call, in the next tick.
 const STOPS_PER_CALL_MAX: u32 = 64;
 
@@ -326,15 +312,12 @@ impl Vm {
 /// Runs `builtin/` and then closes the door behind it.
 fn load_builtin(lua: &Lua, host: &Rc<Host>, guard: &Guard, seed: u64) -> mlua::Result<Entry> {
     let globals = lua.globals();
-    let random_seed: Function = globals.get::<Table>("math")?.get("randomseed")?;
-    // Doubles hold 53 bits exactly.
-    let seed = (seed >> 11) as f64;
-    random_seed.call::<()>(seed % f64::from(u32::MAX))?;
     let engine = lua.create_table()?;
     engine.set("host", host.table(lua)?)?;
     engine.set("slot", guard.slot().clone())?;
     engine.set("api", lua.create_table()?)?;
-    engine.set("seed", seed)?;
+    // Doubles hold 53 bits exactly.
+    engine.set("seed", (seed >> 11) as f64)?;
     for script in server_builtin() {
         load_chunk(lua, script, globals.clone())?.call::<()>(&engine)?;
     }
@@ -364,9 +347,6 @@ fn load_builtin(lua: &Lua, host: &Rc<Host>, guard: &Guard, seed: u64) -> mlua::R
 /// like when a chunk loads, in the globals of the thread that loads it and not
 /// in the chunk's environment: so those must be the ones scripts may see.
 fn close_globals(lua: &Lua, globals: &Table, api: Table) -> mlua::Result<()> {
-    for name in REMOVED_GLOBALS {
-        globals.set(name, mlua::Nil)?;
-    }
     globals.set_readonly(true);
     globals.set_safeenv(true);
     api.set_safeenv(true);
