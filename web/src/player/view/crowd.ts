@@ -79,6 +79,7 @@ export class Crowd {
 
   #build(): void {
     const cloth = this.physical ? new MeshStandardMaterial({ roughness: 0.75 }) : new MeshLambertMaterial();
+    if (this.round) addRim(cloth);
     const face = new MeshBasicMaterial({ map: faceTexture(), transparent: true, depthWrite: false });
     const add = (name: PartName, perAvatar: number, geometry: BufferGeometry, joints: PartMesh['joints'], color: PartMesh['color']) => {
       const mesh = new InstancedMesh(geometry, name === 'face' ? face : cloth, this.#capacity * perAvatar);
@@ -108,6 +109,19 @@ export class Crowd {
       if (mesh.instanceColor) mesh.instanceColor.needsUpdate = true;
     }
   }
+}
+
+/** A soft warm edge of light, so that players stand out from the world behind them. */
+function addRim(material: Material): void {
+  material.onBeforeCompile = (shader) => {
+    shader.fragmentShader = shader.fragmentShader.replace(
+      '#include <opaque_fragment>',
+      /* glsl */ `
+      float rim = 1.0 - saturate(dot(normalize(vViewPosition), normal));
+      outgoingLight += vec3(1.0, 0.93, 0.8) * 0.45 * rim * rim * rim;
+      #include <opaque_fragment>`,
+    );
+  };
 }
 
 /** Two eyes with a glint and a smile. */
