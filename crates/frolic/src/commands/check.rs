@@ -1,0 +1,184 @@
+//! `frolic check`: says everything that is wrong with a game, for people or as JSON.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use frolic_package::{Limits, Package, Problem, Report, Rule, Scene};
+
+use crate::folder;
+
+/// Check a game's folder or package and list every problem
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// The game's folder or its .game file
+    #[arg(default_value = ".")]
+    pub game: PathBuf,
+    /// Write the problems as JSON to standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Write scene.json in its canonical form (folders only)
+    #[arg(long)]
+    pub fix: bool,
+}
+
+/// Runs `frolic check`.
+///
+/// # Errors
+/// When the game has errors, or cannot be read.
+pub fn run(args: CheckArgs) -> anyhow::Result<()> {
+    let limits = Limits::default();
+    if args.fix {
+        write_canonical_scene(&args.game, &limits)?;
+    }
+    let checked = load(&args.game, &limits)?;
+    let report = match &checked {
+        Ok(package) => &package.warnings,
+        Err(report) => report,
+    };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report.to_json())?);
+    } else {
+        print_report(report);
+    }
+    match &checked {
+        Err(report) => bail!(
+            "{} has {}",
+            args.game.display(),
+            counted(report.error_count(), "error")
+        ),
+        Ok(package) => {
+            if !args.json {
+                let info = &package.manifest.game;
+                let entities = package.scene.entities.len();
+                let scripts = package.scripts().count();
+                println!(
+                    "{} {}: {}, {}, no errors",
+                    info.name,
+                    info.version,
+                    counted(entities, "entity"),
+                    counted(scripts, "script")
+                );
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Reads a folder or a package and checks everything, the scripts' syntax included.
+///
+/// # Errors
+/// The outer error is about reading; the inner one lists the problems of the game.
+pub(super) fn load(game: &Path, limits: &Limits) -> anyhow::Result<Result<Package, Report>> {
+    let loaded = if game.is_dir() {
+        Package::from_files(folder::read(game, limits)?, limits)
+    } else {
+        let size = fs::metadata(game)
+            .with_context(|| format!("cannot read {}", game.display()))?
+            .len();
+        if size > limits.packed_bytes_max {
+            bail!(
+                "{} has {size} bytes; a package has at most {}",
+                game.display(),
+                limits.packed_bytes_max
+            );
+        }
+        let archive = fs::read(game).with_context(|| format!("cannot read {}", game.display()))?;
+        Package::read(&archive, limits)
+    };
+    Ok(loaded.and_then(|package| with_compiled_scripts(package, limits)))
+}
+
+/// Lists a report on standard error.
+pub(super) fn print_report(report: &Report) {
+    if !report.problems.is_empty() {
+        eprintln!("{report}");
+    }
+}
+
+/// The package, when all of its scripts compile.
+fn with_compiled_scripts(package: Package, limits: &Limits) -> Result<Package, Report> {
+    let mut report = Report::new(limits);
+    // A .soul is plain language; it becomes Luau on the server.
+    let luau = package
+        .scripts()
+        .filter(|(path, _)| !path.ends_with(".soul"));
+    for (path, source) in luau {
+        if let Err(error) = frolic_script::compile(path, source) {
+            let file = format!("scripts/{path}");
+            report.push(Problem::error(Rule::Syntax, file, error.message).at((error.line, 1)));
+        }
+    }
+    if !report.has_errors() {
+        return Ok(package);
+    }
+    report.append(package.warnings);
+    Err(report)
+}
+
+fn write_canonical_scene(game: &Path, limits: &Limits) -> anyhow::Result<()> {
+    if !game.is_dir() {
+        bail!("--fix needs a folder, and {} is none", game.display());
+    }
+    let path = game.join("scene.json");
+    let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    // A scene with errors is left as it is; the check that follows lists them.
+    if let Ok(scene) = Scene::parse(&bytes, limits) {
+        let canonical = scene.to_canonical_json();
+        if canonical.as_bytes() != bytes {
+            fs::write(&path, canonical)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            println!("wrote {} in canonical form", path.display());
+        }
+    }
+    Ok(())
+}
+
+fn counted(count: usize, what: &str) -> String {
+    match (count, what.strip_suffix('y')) {
+        (1, _) => format!("1 {what}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        _ => format!("{count} {what}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn obby() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../games/obby")
+    }
+
+    #[test]
+    fn the_sample_game_and_its_scripts_pass() {
+        let loaded = load(&obby(), &Limits::default()).unwrap();
+        assert!(loaded.is_ok(), "{}", loaded.unwrap_err());
+    }
+
+    #[test]
+    fn a_script_that_does_not_compile_is_reported_at_its_line() {
+        let package = load(&obby(), &Limits::default()).unwrap().unwrap();
+        let mut files = package.files;
+        let broken = b"local a = 1\nlocal = 2\n".to_vec();
+        files.insert("scripts/Workspace/Broken.luau".into(), broken);
+        let package = Package::from_files(files, &Limits::default()).unwrap();
+        let report = with_compiled_scripts(package, &Limits::default()).unwrap_err();
+        assert_eq!(report.problems[0].file, "scripts/Workspace/Broken.luau");
+        assert_eq!(report.problems[0].line, Some(2));
+    }
+
+    #[test]
+    fn what_is_not_there_is_said_with_its_name() {
+        let error = load(Path::new("no-such-game"), &Limits::default()).unwrap_err();
+        assert!(error.to_string().contains("no-such-game"));
+    }
+
+    #[test]
+    fn counts_read_well() {
+        assert_eq!(counted(1, "entity"), "1 entity");
+        assert_eq!(counted(2, "entity"), "2 entities");
+        assert_eq!(counted(0, "script"), "0 scripts");
+    }
+}
