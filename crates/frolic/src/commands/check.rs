@@ -1,5 +1,6 @@
 //! `frolic check`: says everything that is wrong with a game, for people or as JSON.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,8 @@ use clap::Args;
 use frolic_package::{Limits, Package, Problem, Report, Rule, Scene};
 
 use crate::folder;
+
+type Files = BTreeMap<String, Vec<u8>>;
 
 /// Check a game's folder or package and list every problem
 #[derive(Args, Debug)]
@@ -71,23 +74,24 @@ pub fn run(args: CheckArgs) -> anyhow::Result<()> {
 /// # Errors
 /// The outer error is about reading; the inner one lists the problems of the game.
 pub(super) fn load(game: &Path, limits: &Limits) -> anyhow::Result<Result<Package, Report>> {
-    let loaded = if game.is_dir() {
-        Package::from_files(folder::read(game, limits)?, limits)
-    } else {
-        let size = fs::metadata(game)
-            .with_context(|| format!("cannot read {}", game.display()))?
-            .len();
-        if size > limits.packed_bytes_max {
-            bail!(
-                "{} has {size} bytes; a package has at most {}",
-                game.display(),
-                limits.packed_bytes_max
-            );
-        }
-        let archive = fs::read(game).with_context(|| format!("cannot read {}", game.display()))?;
-        Package::read(&archive, limits)
-    };
-    Ok(loaded.and_then(|package| with_compiled_scripts(package, limits)))
+    if game.is_dir() {
+        return Ok(check_files(folder::read(game, limits)?, limits));
+    }
+    let size = fs::metadata(game)
+        .with_context(|| format!("cannot read {}", game.display()))?
+        .len();
+    if size > limits.packed_bytes_max {
+        bail!(
+            "{} has {size} bytes; a package has at most {}",
+            game.display(),
+            limits.packed_bytes_max
+        );
+    }
+    let archive = fs::read(game).with_context(|| format!("cannot read {}", game.display()))?;
+    Ok(Package::read(&archive, limits).and_then(|package| {
+        let scripts = script_problems(&package.files, limits);
+        with_problems(Ok(package), scripts)
+    }))
 }
 
 /// Lists a report on standard error.
@@ -97,24 +101,42 @@ pub(super) fn print_report(report: &Report) {
     }
 }
 
-/// The package, when all of its scripts compile.
-fn with_compiled_scripts(package: Package, limits: &Limits) -> Result<Package, Report> {
+fn check_files(files: Files, limits: &Limits) -> Result<Package, Report> {
+    let scripts = script_problems(&files, limits);
+    with_problems(Package::from_files(files, limits), scripts)
+}
+
+/// The package, unless there are more problems; then all of them together.
+fn with_problems(loaded: Result<Package, Report>, more: Report) -> Result<Package, Report> {
+    if !more.has_errors() {
+        return loaded;
+    }
+    let mut report = match loaded {
+        Ok(package) => package.warnings,
+        Err(report) => report,
+    };
+    report.append(more);
+    Err(report)
+}
+
+/// What does not compile. Scripts in the wrong place are the package's own complaint.
+fn script_problems(files: &Files, limits: &Limits) -> Report {
     let mut report = Report::new(limits);
-    // A .soul is plain language; it becomes Luau on the server.
-    let luau = package
-        .scripts()
-        .filter(|(path, _)| !path.ends_with(".soul"));
-    for (path, source) in luau {
+    for (file, bytes) in files {
+        let path = file.strip_prefix("scripts/").unwrap_or_default();
+        // A .soul is plain language; it becomes Luau on the server.
+        let is_luau = path.ends_with(".luau") || path.ends_with(".lua");
+        let Ok(source) = std::str::from_utf8(bytes) else {
+            continue;
+        };
+        if !is_luau || frolic_script::Service::of_path(path).is_none() {
+            continue;
+        }
         if let Err(error) = frolic_script::compile(path, source) {
-            let file = format!("scripts/{path}");
             report.push(Problem::error(Rule::Syntax, file, error.message).at((error.line, 1)));
         }
     }
-    if !report.has_errors() {
-        return Ok(package);
-    }
-    report.append(package.warnings);
-    Err(report)
+    report
 }
 
 fn write_canonical_scene(game: &Path, limits: &Limits) -> anyhow::Result<()> {
@@ -163,10 +185,19 @@ mod tests {
         let mut files = package.files;
         let broken = b"local a = 1\nlocal = 2\n".to_vec();
         files.insert("scripts/Workspace/Broken.luau".into(), broken);
-        let package = Package::from_files(files, &Limits::default()).unwrap();
-        let report = with_compiled_scripts(package, &Limits::default()).unwrap_err();
-        assert_eq!(report.problems[0].file, "scripts/Workspace/Broken.luau");
-        assert_eq!(report.problems[0].line, Some(2));
+        files.insert("notes.txt".into(), vec![]);
+        let report = check_files(files, &Limits::default()).unwrap_err();
+        let found: Vec<_> = report
+            .problems
+            .iter()
+            .map(|problem| (problem.file.as_str(), problem.line))
+            .collect();
+        // Together with what else is wrong, not instead of it.
+        let expected = [
+            ("notes.txt", None),
+            ("scripts/Workspace/Broken.luau", Some(2)),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]
