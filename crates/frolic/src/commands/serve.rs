@@ -60,10 +60,16 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
 
 async fn open(settings: Settings, listens_on: SocketAddr) -> anyhow::Result<Platform> {
     let program = std::env::current_exe().context("could not find the path of this program")?;
+    // Where DIST-1 wants compiled scripts to be found.
+    let scripts = settings.data_dir.join("server").join("scripts");
     let parts = Parts {
         launcher: Box::new(ProcessLauncher {
             program,
-            args: vec!["gameserver".into()],
+            args: vec![
+                "gameserver".into(),
+                "--script-folder".into(),
+                scripts.into(),
+            ],
             env: Vec::new(),
         }),
         site: Box::new(assets::site_file),

@@ -88,6 +88,8 @@ impl Launcher for ProcessLauncher {
                 .env(WORLD_TOKEN_ENV, &request.world_token)
                 .env(TICKET_KEY_ENV, hex::encode(request.ticket_key))
                 .stdin(Stdio::null())
+                // Its logs come on stderr; stdout belongs to the platform.
+                .stdout(Stdio::null())
                 .kill_on_drop(true);
             // Ctrl-C in the terminal is for the control plane, which then
             // drains its servers in order.

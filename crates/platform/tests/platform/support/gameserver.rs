@@ -1,6 +1,8 @@
 //! A game server without a game: a task of the test that boots, reports and
 //! echoes over the real HTTP interface, and misbehaves when told to.
 
+#![allow(clippy::result_large_err, reason = "the WebSocket library's callback")]
+
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -295,7 +297,6 @@ async fn echo(listener: TcpListener) {
     }
 }
 
-#[expect(clippy::result_large_err, reason = "the library's signature")]
 fn select_protocol(request: &Request, mut response: Response) -> Result<Response, ErrorResponse> {
     let name = "sec-websocket-protocol";
     if let Some(asked) = request.headers().get(name) {
