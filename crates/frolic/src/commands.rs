@@ -1,3 +1,8 @@
 //! The subcommands, one file each: `…Args` and `run`.
 
+pub mod bench;
+pub mod bots;
+pub mod check;
+pub mod gameserver;
+pub mod pack;
 pub mod serve;

@@ -3,9 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod assets;
+mod bench;
+mod bots;
 mod commands;
 mod config;
+mod folder;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -21,6 +25,11 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    Bench(commands::bench::BenchArgs),
+    Bots(commands::bots::BotsArgs),
+    Check(commands::check::CheckArgs),
+    Gameserver(commands::gameserver::GameserverArgs),
+    Pack(commands::pack::PackArgs),
     Serve(commands::serve::ServeArgs),
 }
 
@@ -39,6 +48,11 @@ async fn main() -> ExitCode {
 
 async fn run(command: Command) -> anyhow::Result<()> {
     match command {
+        Command::Bench(args) => commands::bench::run(args).await,
+        Command::Bots(args) => commands::bots::run(args).await,
+        Command::Check(args) => commands::check::run(args),
+        Command::Gameserver(args) => commands::gameserver::run(args).await,
+        Command::Pack(args) => commands::pack::run(args),
         Command::Serve(args) => commands::serve::run(args).await,
     }
 }
@@ -50,6 +64,7 @@ fn start_logging() {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
     if std::env::var("FROLIC_LOG").is_ok_and(|form| form == "json") {
         builder.json().init();

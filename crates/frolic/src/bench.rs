@@ -1,0 +1,6 @@
+//! Benchmarks that need whole processes, pinned to cores of their own.
+
+pub mod crowd;
+pub mod floor;
+mod meadow;
+mod process;

@@ -1,0 +1,161 @@
+//! One bot: a socket, the client core, and a clock.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use frolic_client::{Client, ClientEvent};
+use frolic_protocol::ClientMessage;
+use frolic_protocol::json::BINARY_SUBPROTOCOL;
+use futures_util::{SinkExt, StreamExt};
+use tokio::sync::{mpsc, watch};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+
+use super::behaviour::Behaviour;
+use super::door::Door;
+
+/// What all bots do together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Still coming in.
+    Joining,
+    /// All are in: what happens now counts.
+    Measuring,
+    /// Time to go.
+    Leaving,
+}
+
+pub struct BotSettings {
+    pub number: u32,
+    pub input_hz: u32,
+    pub roam_m: Option<f32>,
+}
+
+/// What one bot saw while it counted.
+#[derive(Default)]
+pub struct Outcome {
+    /// From the join request to the first snapshot.
+    pub join_ms: f64,
+    /// From one snapshot to the next.
+    pub gaps_ms: Vec<f32>,
+    pub bytes_in: u64,
+    pub seconds: f64,
+    pub rtt_ms: f64,
+    pub corrections: u32,
+    pub entities: usize,
+}
+
+/// Joins, plays until told to leave, and tells what it saw.
+pub async fn run(
+    settings: BotSettings,
+    door: Arc<Door>,
+    joined: mpsc::Sender<u32>,
+    mut phase: watch::Receiver<Phase>,
+) -> Result<Outcome> {
+    let name = format!("Bot {}", settings.number + 1);
+    let began = Instant::now();
+    let entry = door.enter(&reqwest::Client::new(), &name).await?;
+    let mut request = entry.address.as_str().into_client_request()?;
+    let protocol = HeaderValue::from_static(BINARY_SUBPROTOCOL);
+    request
+        .headers_mut()
+        .insert("sec-websocket-protocol", protocol);
+    let config = WebSocketConfig::default()
+        .read_buffer_size(2048)
+        .write_buffer_size(0);
+    let (socket, _) = tokio_tungstenite::connect_async_with_config(request, Some(config), true)
+        .await
+        .with_context(|| format!("connecting to {}", entry.address))?;
+    let (mut sink, mut source) = socket.split();
+
+    let mut client = Client::new();
+    client.handshake(entry.ticket, None, Some(name));
+    let mut behaviour = Behaviour::new(u64::from(settings.number) + 1, settings.roam_m);
+    let mut every = tokio::time::interval(Duration::from_secs(1) / settings.input_hz.max(1));
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut outcome = Outcome::default();
+    let mut seen = Seen::default();
+    let mut measured_from: Option<(Instant, u64)> = None;
+    let now_ms = || began.elapsed().as_secs_f64() * 1000.0;
+    loop {
+        tokio::select! {
+            incoming = source.next() => match incoming {
+                Some(Ok(Message::Binary(bytes))) => {
+                    client.receive(&bytes, now_ms())?;
+                    watch_events(&mut client)?;
+                    let snapshots = client.stats(now_ms()).snapshots;
+                    if snapshots > seen.snapshots {
+                        let now = Instant::now();
+                        if seen.snapshots == 0 {
+                            outcome.join_ms = now_ms();
+                            let _ = joined.send(settings.number).await;
+                        } else if measured_from.is_some() && let Some(last) = seen.last {
+                            outcome.gaps_ms.push((now - last).as_secs_f32() * 1000.0);
+                        }
+                        seen = Seen { snapshots, last: Some(now) };
+                    }
+                }
+                Some(Ok(Message::Close(frame))) => bail!("closed by the server: {frame:?}"),
+                Some(Ok(_)) => {}
+                Some(Err(cause)) => bail!("connection lost: {cause}"),
+                None => bail!("connection closed"),
+            },
+            _ = every.tick() => {
+                if let Some(state) = client.own_state() {
+                    let feet = state.feet;
+                    client.set_input(behaviour.input(began.elapsed().as_secs_f64(), feet));
+                }
+                client.advance(now_ms());
+                // One message per turn: what is queued leaves together.
+                let mut packet = client.take_reliable().unwrap_or_default();
+                while let Some(datagram) = client.take_datagram() {
+                    packet.extend_from_slice(&datagram);
+                }
+                if !packet.is_empty() {
+                    sink.send(Message::Binary(packet.into())).await.context("sending")?;
+                }
+            },
+            _ = phase.changed() => match *phase.borrow_and_update() {
+                Phase::Joining => {}
+                Phase::Measuring => {
+                    measured_from = Some((Instant::now(), client.stats(now_ms()).bytes_in));
+                }
+                Phase::Leaving => break,
+            },
+        }
+    }
+    let stats = client.stats(now_ms());
+    if let Some((from, bytes)) = measured_from {
+        outcome.seconds = from.elapsed().as_secs_f64();
+        outcome.bytes_in = stats.bytes_in - bytes;
+    }
+    outcome.rtt_ms = stats.rtt_ms;
+    outcome.corrections = stats.corrections;
+    outcome.entities = stats.entities;
+    client.send(&ClientMessage::Leave);
+    if let Some(packet) = client.take_reliable() {
+        let _ = sink.send(Message::Binary(packet.into())).await;
+    }
+    let _ = sink.close().await;
+    Ok(outcome)
+}
+
+#[derive(Default)]
+struct Seen {
+    snapshots: u32,
+    last: Option<Instant>,
+}
+
+fn watch_events(client: &mut Client) -> Result<()> {
+    while let Some(event) = client.take_event() {
+        match event {
+            ClientEvent::Kick { reason } => bail!("kicked: {reason}"),
+            ClientEvent::Error { code, message } => tracing::debug!(%code, %message, "bot"),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! `frolic bench`: measurements, as ratios against a floor taken in the same run.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use crate::bench::{crowd, floor};
+
+/// Measure this machine and this build
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    what: Benchmark,
+}
+
+#[derive(Subcommand, Debug)]
+enum Benchmark {
+    Crowd(crowd::CrowdArgs),
+    #[command(hide = true)]
+    FloorServer(floor::ServerArgs),
+    #[command(hide = true)]
+    FloorClients(floor::ClientArgs),
+}
+
+/// Runs one benchmark.
+pub async fn run(args: BenchArgs) -> Result<()> {
+    match args.what {
+        Benchmark::Crowd(args) => crowd::run(args),
+        Benchmark::FloorServer(args) => floor::serve(args),
+        Benchmark::FloorClients(args) => floor::clients(args),
+    }
+}

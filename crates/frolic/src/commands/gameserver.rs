@@ -1,0 +1,116 @@
+//! `frolic gameserver`: the process of one world. The control plane starts it.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use frolic_gameserver::{GameServerConfig, WorldSource};
+use frolic_package::{Limits, Package};
+use frolic_protocol::fleet::{TICKET_KEY_ENV, WORLD_TOKEN_ENV};
+
+use crate::folder;
+
+/// Run one world.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  frolic gameserver --port 7777 --world world_abc123 --control-plane http://127.0.0.1:5000
+  frolic gameserver --port 7777 --package games/obby      (no tickets, this machine only)")]
+pub struct GameserverArgs {
+    /// TCP port for WebSocket and HTTP; 0 takes a free one
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Address to listen on
+    #[arg(long, default_value = "127.0.0.1")]
+    host: IpAddr,
+    /// The world's id
+    #[arg(long, default_value = "world_local")]
+    world: String,
+    /// Address of the control plane, which hands out package and tickets
+    #[arg(long, conflicts_with = "package")]
+    control_plane: Option<String>,
+    /// A game's folder or .game file, to run it without a control plane
+    #[arg(long)]
+    package: Option<PathBuf>,
+    /// Do not offer WebTransport
+    #[arg(long)]
+    no_webtransport: bool,
+    /// Simulation steps per second, instead of the game's
+    #[arg(long)]
+    tick_hz: Option<u32>,
+    /// Snapshots per second, instead of the game's
+    #[arg(long)]
+    snapshot_hz: Option<u32>,
+    /// Clients see only what is this near, in metres
+    #[arg(long)]
+    radius: Option<f32>,
+    /// Most players, instead of the game's
+    #[arg(long)]
+    max_players: Option<u32>,
+    /// Folder for compiled scripts
+    #[arg(long)]
+    script_folder: Option<PathBuf>,
+}
+
+/// Runs the world until it stops.
+pub async fn run(args: GameserverArgs) -> Result<()> {
+    let source = match (&args.control_plane, &args.package) {
+        (Some(url), None) => WorldSource::ControlPlane {
+            url: url.clone(),
+            token: env(WORLD_TOKEN_ENV)?,
+            key: ticket_key(&env(TICKET_KEY_ENV)?)?,
+        },
+        (None, Some(path)) => WorldSource::Package(Box::new(read_package(path)?)),
+        _ => bail!("say where the world comes from: --control-plane URL or --package PATH"),
+    };
+    let config = GameServerConfig {
+        world_id: args.world.clone(),
+        host: args.host,
+        port: args.port,
+        webtransport: !args.no_webtransport,
+        source,
+        tick_hz: args.tick_hz,
+        snapshot_hz: args.snapshot_hz,
+        interest_radius: args.radius,
+        players_max: args.max_players,
+        script_folder: args.script_folder,
+    };
+    let world = args.world;
+    let reason = frolic_gameserver::run(config, |address| {
+        println!("{world} is ready on ws://{address}/ws");
+    })
+    .await?;
+    tracing::info!(%reason, "the world stopped");
+    Ok(())
+}
+
+fn env(name: &str) -> Result<String> {
+    std::env::var(name).with_context(|| {
+        format!("{name} is not set; the control plane sets it when it starts a game server")
+    })
+}
+
+fn ticket_key(hex: &str) -> Result<[u8; 32]> {
+    let bytes = (0..hex.len())
+        .step_by(2)
+        .map(|at| {
+            hex.get(at..at + 2)
+                .and_then(|pair| u8::from_str_radix(pair, 16).ok())
+        })
+        .collect::<Option<Vec<u8>>>();
+    bytes
+        .and_then(|bytes| bytes.try_into().ok())
+        .with_context(|| format!("{TICKET_KEY_ENV} must be 64 hex digits"))
+}
+
+/// Reads a game from a folder or a file.
+pub fn read_package(path: &std::path::Path) -> Result<Package> {
+    let limits = Limits::default();
+    let package = if path.is_dir() {
+        Package::from_files(folder::read(path, &limits)?, &limits)
+    } else {
+        let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+        Package::read(&bytes, &limits)
+    };
+    package.map_err(|report| anyhow::anyhow!("{} is not a valid game:\n{report}", path.display()))
+}

@@ -1,0 +1,116 @@
+//! The control plane's side of a game server's life: what to run, and that it runs.
+
+use std::time::Duration;
+
+use frolic_protocol::fleet::{Heartbeat, HeartbeatReply, ServerReady, ServerStopped, WorldBoot};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// How long the control plane may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why the control plane could not be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the control plane at {url} did not help with {what}")]
+pub struct BootError {
+    url: String,
+    what: String,
+    #[source]
+    source: reqwest::Error,
+}
+
+/// A connection to the control plane, for one world.
+#[derive(Clone)]
+pub struct ControlPlane {
+    client: reqwest::Client,
+    base: String,
+    token: String,
+}
+
+impl ControlPlane {
+    /// Speaks for `world_id` with `token`.
+    pub fn new(url: &str, world_id: &str, token: &str) -> Self {
+        Self {
+            client: reqwest::Client::new(),
+            base: format!("{}/internal/worlds/{world_id}", url.trim_end_matches('/')),
+            token: token.to_owned(),
+        }
+    }
+
+    /// What to run.
+    pub async fn boot(&self) -> Result<WorldBoot, BootError> {
+        let request = self.client.get(&self.base);
+        self.json(request, "the world's settings").await
+    }
+
+    /// The package, packed.
+    pub async fn package(&self) -> Result<Vec<u8>, BootError> {
+        let request = self.client.get(format!("{}/package", self.base));
+        let answer = self.send(request, "the package").await?;
+        let bytes = answer.bytes().await;
+        let bytes = bytes.map_err(|source| self.error("the package", source))?;
+        Ok(bytes.to_vec())
+    }
+
+    /// Says that players can come.
+    pub async fn ready(&self, ready: &ServerReady) -> Result<(), BootError> {
+        self.post("ready", ready).await.map(|_| ())
+    }
+
+    /// Says how it is going.
+    pub async fn heartbeat(&self, heartbeat: &Heartbeat) -> Result<HeartbeatReply, BootError> {
+        let url = format!("{}/heartbeat", self.base);
+        let request = self.client.post(url).json(heartbeat);
+        self.json(request, "a heartbeat").await
+    }
+
+    /// The last word.
+    pub async fn stopped(&self, reason: &str) -> Result<(), BootError> {
+        let reason = reason.to_owned();
+        self.post("stopped", &ServerStopped { reason })
+            .await
+            .map(|_| ())
+    }
+
+    async fn post(
+        &self,
+        what: &str,
+        body: &impl Serialize,
+    ) -> Result<reqwest::Response, BootError> {
+        let url = format!("{}/{what}", self.base);
+        self.send(self.client.post(url).json(body), what).await
+    }
+
+    async fn json<T: DeserializeOwned>(
+        &self,
+        request: reqwest::RequestBuilder,
+        what: &str,
+    ) -> Result<T, BootError> {
+        let answer = self.send(request, what).await?;
+        answer
+            .json()
+            .await
+            .map_err(|source| self.error(what, source))
+    }
+
+    async fn send(
+        &self,
+        request: reqwest::RequestBuilder,
+        what: &str,
+    ) -> Result<reqwest::Response, BootError> {
+        let request = request.bearer_auth(&self.token).timeout(TIMEOUT);
+        let answer = request
+            .send()
+            .await
+            .and_then(|answer| answer.error_for_status());
+        answer.map_err(|source| self.error(what, source))
+    }
+
+    fn error(&self, what: &str, source: reqwest::Error) -> BootError {
+        BootError {
+            url: self.base.clone(),
+            what: what.to_owned(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What a game server is told when it starts.
+
+use std::net::IpAddr;
+
+use frolic_package::Package;
+use frolic_protocol::ticket::TicketKey;
+
+/// Where the world comes from.
+pub enum WorldSource {
+    /// From a control plane, which also hands out the tickets.
+    ControlPlane {
+        /// Its address, for example `http://127.0.0.1:5000`.
+        url: String,
+        /// Bearer token for `/internal`.
+        token: String,
+        /// Checks tickets.
+        key: TicketKey,
+    },
+    /// Straight from a package, without tickets: for development and
+    /// benchmarks, on a loopback address only.
+    Package(Box<Package>),
+}
+
+/// How to run one world.
+pub struct GameServerConfig {
+    /// The world's id.
+    pub world_id: String,
+    /// Address to listen on.
+    pub host: IpAddr,
+    /// TCP port of WebSocket and HTTP; 0 takes a free one.
+    pub port: u16,
+    /// Whether to offer WebTransport.
+    pub webtransport: bool,
+    /// Where the world comes from.
+    pub source: WorldSource,
+    /// Overrides the game's simulation rate.
+    pub tick_hz: Option<u32>,
+    /// Overrides the game's snapshot rate.
+    pub snapshot_hz: Option<u32>,
+    /// Clients see only what is this near, in metres.
+    pub interest_radius: Option<f32>,
+    /// Overrides the game's player limit.
+    pub players_max: Option<u32>,
+    /// Where compiled scripts are kept (DIST-1); none: nowhere.
+    pub script_folder: Option<std::path::PathBuf>,
+}

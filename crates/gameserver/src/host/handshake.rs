@@ -1,0 +1,152 @@
+//! Letting a player in, for the first time or again.
+
+use std::collections::BTreeSet;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use frolic_protocol::{ServerMessage, Welcome};
+use frolic_world::{ClientView, PlayerNumber};
+
+use super::{Host, Lingering};
+use crate::link::{Encoding, LinkId};
+use crate::session::SessionPlayer;
+
+impl Host {
+    /// Checks the ticket or the resume token, and brings the player in.
+    pub(super) fn handshake(
+        &mut self,
+        link: LinkId,
+        seq: Option<u32>,
+        ticket: Option<String>,
+        resume_token: Option<String>,
+        name: Option<&str>,
+    ) {
+        let Some(session) = self.sessions.get_mut(&link) else {
+            return;
+        };
+        if session.player.is_some() {
+            // A ticket in the address has let them in already.
+            session.answer(seq, Ok(()));
+            return;
+        }
+        let resumed = resume_token.and_then(|token| self.lingering.remove(&token));
+        let ticket = ticket.or_else(|| session.ticket.take());
+        let number = match resumed {
+            Some(Lingering {
+                number, identity, ..
+            }) => {
+                self.identities.insert(number, identity);
+                self.world.reconnect(number);
+                number
+            }
+            None => match self.admit(ticket.as_deref(), name) {
+                Ok(number) => number,
+                Err((code, message)) => {
+                    if let Some(session) = self.sessions.get_mut(&link) {
+                        session.answer(seq, Err((code, message.clone())));
+                        session.kick(&message);
+                    }
+                    return;
+                }
+            },
+        };
+        let resume_token = random_token();
+        let Some(welcome) = self.welcome(number, &resume_token) else {
+            return;
+        };
+        let presence = ServerMessage::Presence(self.world.players());
+        let definitions = self.world.definitions();
+        let manifest = ServerMessage::ScriptManifest(self.shelf.manifest().clone());
+        let scene = self.scene_packet.clone();
+        let Some(session) = self.sessions.get_mut(&link) else {
+            return;
+        };
+        session.player = Some(SessionPlayer {
+            number,
+            resume_token,
+            view: ClientView::new(number),
+            verified: BTreeSet::new(),
+            executed: 0,
+            refused_inputs: 0,
+        });
+        session.answer(seq, Ok(()));
+        session.tell(&ServerMessage::Welcome(Box::new(welcome)));
+        match session.encoding {
+            Encoding::Binary => session.tell_packet(scene),
+            // NET-13: a full snapshot follows the welcome; a stranger who
+            // wants the scene or scripts asks for them.
+            Encoding::Json => {
+                let mut sight = self.world.sight();
+                if let Some(player) = &mut session.player {
+                    let text = player.view.json_snapshot(&self.world, &mut sight);
+                    session.tell_text(text);
+                }
+            }
+        }
+        for definition in &definitions {
+            session.tell(definition);
+        }
+        session.tell(&presence);
+        session.tell(&manifest);
+        self.note_players();
+    }
+
+    fn admit(
+        &mut self,
+        ticket: Option<&str>,
+        name: Option<&str>,
+    ) -> Result<PlayerNumber, (&'static str, String)> {
+        if self.draining {
+            return Err(("draining", "this server is closing; join again".into()));
+        }
+        let here = self
+            .sessions
+            .values()
+            .filter(|s| s.player.is_some())
+            .count();
+        if here as u32 >= self.settings.players_max {
+            let message = "this world is full; join again to get another one".into();
+            return Err(("world_full", message));
+        }
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs());
+        let identity = self
+            .settings
+            .admission
+            .admit(ticket, name, now)
+            .map_err(|error| (error.code(), error.to_string()))?;
+        let number = self
+            .world
+            .join(identity.player_id.clone(), identity.name.clone());
+        self.identities.insert(number, identity);
+        Ok(number)
+    }
+
+    fn welcome(&self, number: PlayerNumber, resume_token: &str) -> Option<Welcome> {
+        Some(Welcome {
+            tick: self.world.tick(),
+            entity_id: self.world.entity_of(number)?,
+            player_id: self.identities.get(&number)?.player_id.clone(),
+            player_number: number,
+            world_id: self.settings.world_id.clone(),
+            room_code: self.settings.room_code.clone(),
+            tick_hz: self.world.tick_hz(),
+            snapshot_hz: self.settings.snapshot_hz,
+            resume_token: resume_token.to_owned(),
+            server_time: self.server_time_ms(),
+            revision: self.settings.revision.clone(),
+            character: self.world.character_params(),
+        })
+    }
+}
+
+/// 128 bits nobody can guess.
+fn random_token() -> String {
+    let mut bytes = [0u8; 16];
+    // Without the system's randomness no token may be handed out: an empty
+    // one resumes nothing.
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => hex::encode(bytes),
+        Err(_) => String::new(),
+    }
+}

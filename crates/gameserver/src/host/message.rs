@@ -1,0 +1,209 @@
+//! What players ask for, once they are in.
+
+use frolic_protocol::message::PROTOCOL_VERSION;
+use frolic_protocol::script::RunContext;
+use frolic_protocol::{ClientMessage, ServerMessage};
+
+use super::Host;
+use crate::link::{Encoding, LinkId};
+use crate::session::Session;
+
+/// Names of events and functions.
+const NAME_BYTES_MAX: usize = 64;
+/// Text of one chat line.
+const CHAT_BYTES_MAX: usize = 300;
+/// Scripts asked for at once.
+const SCRIPT_PATHS_MAX: usize = 1024;
+/// Inputs that may find the queue full before the sender is warned, and kicked.
+const REFUSED_INPUTS_WARN: usize = 240;
+const REFUSED_INPUTS_KICK: usize = 1200;
+
+type Outcome = Result<(), (&'static str, String)>;
+
+impl Host {
+    /// Handles one message; JSON commands are confirmed or refused.
+    pub(super) fn message(&mut self, link: LinkId, seq: Option<u32>, message: ClientMessage) {
+        if let ClientMessage::Handshake {
+            version,
+            ticket,
+            resume_token,
+            name,
+        } = message
+        {
+            if version == PROTOCOL_VERSION {
+                self.handshake(link, seq, ticket, resume_token, name.as_deref());
+            } else if let Some(session) = self.sessions.get_mut(&link) {
+                let message = format!(
+                    "this server speaks version {PROTOCOL_VERSION}, the client {version}; reload the page or update the client"
+                );
+                session.answer(seq, Err(("unsupported_version", message.clone())));
+                session.kick(&message);
+            }
+            return;
+        }
+        let Some(session) = self.sessions.get_mut(&link) else {
+            return;
+        };
+        let Some(number) = session.player.as_ref().map(|player| player.number) else {
+            let advice = "send session.handshake with a ticket first".to_owned();
+            session.answer(seq, Err(("no_handshake", advice)));
+            return;
+        };
+        let outcome: Outcome = match message {
+            ClientMessage::Handshake { .. } => Ok(()),
+            ClientMessage::Inputs {
+                snapshot_ack,
+                inputs,
+            } => {
+                let refused = self.world.receive_inputs(number, &inputs);
+                acknowledge(session, snapshot_ack);
+                note_refused(session, refused)
+            }
+            ClientMessage::SnapshotAck { tick } => {
+                acknowledge(session, tick);
+                Ok(())
+            }
+            ClientMessage::Ping { t } => {
+                let pong = ServerMessage::Pong {
+                    t,
+                    server_time: self.started.elapsed().as_secs_f64() * 1000.0,
+                    tick: self.world.tick(),
+                };
+                session.tell(&pong);
+                Ok(())
+            }
+            ClientMessage::Leave => {
+                session.answer(seq, Ok(()));
+                session.player = None;
+                session.kick("goodbye");
+                session.flush(&self.metrics);
+                self.sessions.remove(&link);
+                self.part(number);
+                return;
+            }
+            ClientMessage::Event { name, args } => check_name(&name).map(|()| {
+                self.world.receive_event(number, name, args);
+            }),
+            ClientMessage::Invoke { id, name, args } => check_name(&name).map(|()| {
+                self.world.receive_invoke(number, id, name, args);
+            }),
+            ClientMessage::ScriptRequest { paths } => self.send_scripts(link, &paths),
+            ClientMessage::ScriptVerify { path, success, .. } => {
+                self.script_verified(link, path, success)
+            }
+            ClientMessage::Chat { text } => self.chat(number, text),
+        };
+        if let Some(session) = self.sessions.get_mut(&link) {
+            session.answer(seq, outcome);
+        }
+    }
+
+    fn send_scripts(&mut self, link: LinkId, paths: &[String]) -> Outcome {
+        if paths.len() > SCRIPT_PATHS_MAX {
+            return Err((
+                "too_many",
+                format!("ask for at most {SCRIPT_PATHS_MAX} scripts"),
+            ));
+        }
+        let Some(session) = self.sessions.get_mut(&link) else {
+            return Ok(());
+        };
+        for path in paths {
+            let Some(packets) = self.shelf.packets(path) else {
+                return Err(("no_such_script", format!("{path} is not in the manifest")));
+            };
+            match session.encoding {
+                Encoding::Binary => packets.iter().for_each(|p| session.tell_packet(p.clone())),
+                Encoding::Json => {
+                    let chunks = packets.iter().filter_map(|bytes| {
+                        frolic_protocol::packet::read::<ServerMessage>(bytes, bytes.len()).ok()
+                    });
+                    chunks.flatten().for_each(|chunk| session.tell(&chunk));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Scripts run in the order of the manifest, each once all before it are there.
+    fn script_verified(&mut self, link: LinkId, path: String, success: bool) -> Outcome {
+        let Some(session) = self.sessions.get_mut(&link) else {
+            return Ok(());
+        };
+        if !success {
+            tracing::warn!(%path, "a client could not verify a script");
+            return Ok(());
+        }
+        let scripts = &self.shelf.manifest().scripts;
+        if !scripts.iter().any(|entry| entry.path == path) {
+            return Err(("no_such_script", format!("{path} is not in the manifest")));
+        }
+        let mut due = Vec::new();
+        if let Some(player) = &mut session.player {
+            player.verified.insert(path);
+            while let Some(entry) = scripts.get(player.executed)
+                && player.verified.contains(&entry.path)
+            {
+                player.executed += 1;
+                due.push((entry.path.clone(), entry.run_context));
+            }
+        }
+        for (path, run_context) in due {
+            debug_assert_ne!(run_context, RunContext::Server);
+            session.tell(&ServerMessage::ExecuteScript { path, run_context });
+        }
+        Ok(())
+    }
+
+    fn chat(&mut self, number: u32, text: String) -> Outcome {
+        let text = text.trim();
+        if text.is_empty() || text.len() > CHAT_BYTES_MAX {
+            let message = format!("a line of chat has 1 to {CHAT_BYTES_MAX} bytes");
+            return Err(("bad_chat", message));
+        }
+        let from = self.identities.get(&number).map_or("", |who| &who.name);
+        let line = ServerMessage::Chat {
+            from: from.to_owned(),
+            text: text.to_owned(),
+        };
+        for session in self.sessions.values_mut().filter(|s| s.player.is_some()) {
+            session.tell(&line);
+        }
+        Ok(())
+    }
+}
+
+fn acknowledge(session: &mut Session, tick: u32) {
+    if let Some(player) = &mut session.player {
+        player.view.acknowledge(tick);
+    }
+}
+
+/// Inputs beyond one per tick are refused; whoever goes on is warned, then kicked.
+fn note_refused(session: &mut Session, refused: usize) -> Outcome {
+    let Some(player) = &mut session.player else {
+        return Ok(());
+    };
+    let before = player.refused_inputs;
+    player.refused_inputs += refused;
+    if refused == 0 {
+        player.refused_inputs = before.saturating_sub(1);
+    }
+    let crossed = |limit: usize| before < limit && player.refused_inputs >= limit;
+    if crossed(REFUSED_INPUTS_KICK) {
+        session.kick("too many inputs: send one per tick");
+        return Ok(());
+    }
+    if crossed(REFUSED_INPUTS_WARN) {
+        return Err(("flood", "too many inputs; send one per tick".into()));
+    }
+    Ok(())
+}
+
+fn check_name(name: &str) -> Outcome {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX {
+        let message = format!("a name has 1 to {NAME_BYTES_MAX} bytes");
+        return Err(("bad_name", message));
+    }
+    Ok(())
+}

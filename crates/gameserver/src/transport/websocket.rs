@@ -1,0 +1,143 @@
+//! WebSocket: binary packets for our client, JSON for everybody else's.
+
+use std::time::{Duration, Instant};
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use frolic_protocol::json::{BINARY_SUBPROTOCOL, SUBPROTOCOL};
+use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
+use futures_util::{SinkExt, StreamExt};
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use super::Transports;
+use crate::link::{Encoding, LinkError, LinkReader, OUTBOX_PACKETS, Outbound};
+
+/// How often a client is asked whether it is still there.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
+/// A client that has been silent for this long, pongs included, is gone.
+const SILENCE_MAX: Duration = Duration::from_secs(20);
+/// The close code for everything that a client did wrong (policy violation).
+const CLOSE_POLICY: u16 = 1008;
+/// The close code for a server that goes away or a player who left.
+const CLOSE_NORMAL: u16 = 1000;
+
+/// What may stand in the address.
+#[derive(Deserialize)]
+pub struct Address {
+    ticket: Option<String>,
+}
+
+/// `GET /` and `/ws`
+pub async fn upgrade(
+    State(transports): State<Transports>,
+    Query(address): Query<Address>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    if transports.is_full() {
+        let message = "this world has no room for more connections; try again later";
+        return (StatusCode::SERVICE_UNAVAILABLE, message).into_response();
+    }
+    let upgrade = upgrade
+        .protocols([BINARY_SUBPROTOCOL, SUBPROTOCOL])
+        .max_message_size(CLIENT_MESSAGE_BYTES_MAX)
+        .max_frame_size(CLIENT_MESSAGE_BYTES_MAX)
+        // The default of 128 KiB is zeroed on every read and held per client.
+        .read_buffer_size(4 * 1024)
+        .write_buffer_size(0);
+    // Our own client names the binary form; whoever names none is a stranger.
+    let binary = upgrade
+        .selected_protocol()
+        .is_some_and(|protocol| protocol == BINARY_SUBPROTOCOL);
+    let encoding = if binary {
+        Encoding::Binary
+    } else {
+        Encoding::Json
+    };
+    upgrade.on_upgrade(move |socket| serve(transports, socket, encoding, address.ticket))
+}
+
+async fn serve(
+    transports: Transports,
+    socket: WebSocket,
+    encoding: Encoding,
+    ticket: Option<String>,
+) {
+    let (outbox, mut outgoing) = mpsc::channel(OUTBOX_PACKETS);
+    let inbox = transports.inbox.clone();
+    let metrics = transports.metrics.clone();
+    let opened = LinkReader::open(
+        transports.link(),
+        encoding,
+        ticket,
+        inbox,
+        outbox,
+        metrics.clone(),
+    );
+    let Ok(mut reader) = opened.await else {
+        return;
+    };
+    let (mut sink, mut source) = socket.split();
+    let mut ping = tokio::time::interval(PING_INTERVAL);
+    let mut heard = Instant::now();
+    loop {
+        tokio::select! {
+            outbound = outgoing.recv() => {
+                let message = match outbound {
+                    Some(Outbound::Reliable(bytes) | Outbound::Unreliable(bytes)) => Message::Binary(bytes),
+                    Some(Outbound::Text(text)) => Message::Text(text.into()),
+                    Some(Outbound::Close(reason)) => {
+                        let _ = sink.send(close_frame(CLOSE_NORMAL, &reason)).await;
+                        break;
+                    }
+                    None => break,
+                };
+                let bytes = match &message {
+                    Message::Binary(bytes) => bytes.len(),
+                    Message::Text(text) => text.len(),
+                    _ => 0,
+                };
+                metrics.bytes_out.fetch_add(bytes as u64, std::sync::atomic::Ordering::Relaxed);
+                if sink.send(message).await.is_err() {
+                    break;
+                }
+            }
+            incoming = source.next() => {
+                heard = Instant::now();
+                let Some(Ok(message)) = incoming else { break };
+                if let Err(error) = receive(&mut reader, message).await {
+                    let _ = sink.send(close_frame(CLOSE_POLICY, &error.to_string())).await;
+                    break;
+                }
+            }
+            _ = ping.tick() => {
+                if heard.elapsed() > SILENCE_MAX || sink.send(Message::Ping(Default::default())).await.is_err() {
+                    break;
+                }
+            }
+        }
+    }
+    reader.close().await;
+}
+
+async fn receive(reader: &mut LinkReader, message: Message) -> Result<(), LinkError> {
+    match message {
+        Message::Binary(bytes) => reader.packet(&bytes).await,
+        Message::Text(text) => reader.text(&text).await,
+        Message::Ping(_) | Message::Pong(_) | Message::Close(_) => Ok(()),
+    }
+}
+
+/// A close frame; its reason may have 123 bytes.
+fn close_frame(code: u16, reason: &str) -> Message {
+    let mut cut = reason.len().min(123);
+    while !reason.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    Message::Close(Some(CloseFrame {
+        code,
+        reason: reason[..cut].into(),
+    }))
+}

@@ -1,0 +1,165 @@
+//! WebTransport: inputs and snapshots as datagrams, the rest on one stream.
+//!
+//! The client opens one bidirectional stream; both sides write framed
+//! messages to it without end.
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use frolic_protocol::fleet::WebTransportEndpoint;
+use frolic_protocol::packet::DATAGRAM_BYTES_MAX;
+use tokio::sync::mpsc;
+use wtransport::endpoint::IncomingSession;
+use wtransport::{Connection, Endpoint, Identity, ServerConfig, VarInt};
+
+use super::Transports;
+use crate::link::{Encoding, LinkReader, OUTBOX_PACKETS, Outbound};
+
+const KEEP_ALIVE: Duration = Duration::from_secs(3);
+const IDLE_MAX: Duration = Duration::from_secs(10);
+/// A session that opens no stream by then was never serious.
+const STREAM_WITHIN: Duration = Duration::from_secs(5);
+
+/// A server that listens, and how browsers find it.
+pub struct Listening {
+    /// For the control plane to hand out.
+    pub endpoint: WebTransportEndpoint,
+    server: Endpoint<wtransport::endpoint::endpoint_side::Server>,
+}
+
+/// Opens a UDP port with a certificate of its own. Browsers take a pinned
+/// certificate for 14 days; a world that runs longer is reached by WebSocket.
+///
+/// # Errors
+/// When the port cannot be bound.
+pub fn listen(address: SocketAddr) -> std::io::Result<Listening> {
+    let names = ["localhost", "127.0.0.1", "::1"];
+    let identity = Identity::self_signed(names).map_err(std::io::Error::other)?;
+    let certificate = identity.certificate_chain().as_slice().first();
+    let hash = certificate.map(|certificate| certificate.hash());
+    let hash = hash.ok_or_else(|| std::io::Error::other("the certificate chain is empty"))?;
+    let config = ServerConfig::builder()
+        .with_bind_address(address)
+        .with_identity(identity)
+        .keep_alive_interval(Some(KEEP_ALIVE))
+        .max_idle_timeout(Some(IDLE_MAX))
+        .map_err(std::io::Error::other)?
+        .build();
+    let server = Endpoint::server(config)?;
+    Ok(Listening {
+        endpoint: WebTransportEndpoint {
+            port: server.local_addr()?.port(),
+            cert_sha256: hex::encode(hash.as_ref()),
+        },
+        server,
+    })
+}
+
+/// Takes sessions until the process ends.
+pub async fn serve(listening: Listening, transports: Transports) {
+    loop {
+        let incoming = listening.server.accept().await;
+        let transports = transports.clone();
+        tokio::spawn(async move {
+            if let Err(cause) = session(incoming, transports).await {
+                tracing::debug!(%cause, "webtransport session ended");
+            }
+        });
+    }
+}
+
+async fn session(incoming: IncomingSession, transports: Transports) -> Result<(), String> {
+    let request = incoming.await.map_err(|cause| cause.to_string())?;
+    let (path, query) = request
+        .path()
+        .split_once('?')
+        .unwrap_or((request.path(), ""));
+    if path != "/game" {
+        request.not_found().await;
+        return Err("unknown path".into());
+    }
+    if transports.is_full() {
+        request.too_many_requests().await;
+        return Err("full".into());
+    }
+    let ticket = query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("ticket="))
+        .map(str::to_owned);
+    let connection = request.accept().await.map_err(|cause| cause.to_string())?;
+    let stream = tokio::time::timeout(STREAM_WITHIN, connection.accept_bi()).await;
+    let (mut send, mut receive) = stream
+        .map_err(|_| "no stream was opened".to_owned())?
+        .map_err(|cause| cause.to_string())?;
+
+    let (outbox, mut outgoing) = mpsc::channel(OUTBOX_PACKETS);
+    let metrics = transports.metrics.clone();
+    let mut reader = LinkReader::open(
+        transports.link(),
+        Encoding::Binary,
+        ticket,
+        transports.inbox.clone(),
+        outbox,
+        metrics.clone(),
+    )
+    .await
+    .map_err(|cause| cause.to_string())?;
+
+    // Writing has a task of its own: a client that does not read its stream
+    // must not keep us from reading its inputs.
+    let writer_connection = connection.clone();
+    let writer = tokio::spawn(async move {
+        while let Some(outbound) = outgoing.recv().await {
+            let written = match outbound {
+                Outbound::Unreliable(bytes) if fits(&writer_connection, bytes.len()) => {
+                    metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
+                    // A datagram that cannot be sent now is a lost one.
+                    let _ = writer_connection.send_datagram(bytes);
+                    Ok(())
+                }
+                Outbound::Reliable(bytes) | Outbound::Unreliable(bytes) => {
+                    metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
+                    send.write_all(&bytes).await
+                }
+                Outbound::Text(_) => Ok(()),
+                Outbound::Close(reason) => {
+                    let _ = send.finish().await;
+                    writer_connection.close(VarInt::from_u32(0), reason.as_bytes());
+                    break;
+                }
+            };
+            if written.is_err() {
+                break;
+            }
+        }
+    });
+
+    let mut buffer = vec![0; 16 * 1024];
+    let ended = loop {
+        let outcome = tokio::select! {
+            datagram = connection.receive_datagram() => match datagram {
+                Ok(datagram) => reader.packet(&datagram.payload()).await,
+                Err(_) => break None,
+            },
+            read = receive.read(&mut buffer) => match read {
+                Ok(Some(count)) => reader.stream(&buffer[..count]).await,
+                _ => break None,
+            },
+        };
+        if let Err(error) = outcome {
+            break Some(error.to_string());
+        }
+    };
+    if let Some(reason) = ended {
+        connection.close(VarInt::from_u32(1), reason.as_bytes());
+    }
+    writer.abort();
+    reader.close().await;
+    Ok(())
+}
+
+fn fits(connection: &Connection, bytes: usize) -> bool {
+    let max = connection.max_datagram_size().unwrap_or(0);
+    bytes <= max.min(DATAGRAM_BYTES_MAX)
+}
