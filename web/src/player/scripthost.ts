@@ -3,6 +3,7 @@ import type { WireValue } from './events';
 import type { Point } from './frame';
 import type { HudModel } from './hud/model.svelte';
 import type { PlayerInput } from './input/input';
+import type { ClientHost } from './luau/host';
 import type { SoundBoard } from './sound';
 
 /** The parts of a running session that scripts may see. */
@@ -18,7 +19,7 @@ export interface ScriptWorld {
 
 type Triple = [number, number, number];
 
-export class ScriptHost {
+export class ScriptHost implements ClientHost {
   constructor(private readonly world: ScriptWorld) {}
 
   fireServer(name: string, args: WireValue[]): void {

@@ -16,6 +16,7 @@ function setUp(cached: string[] = [], load?: () => Promise<Runtime>) {
   const runtime: Runtime = {
     run: (path) => calls.push(`run ${path}`),
     dispatchEvent: (name) => calls.push(`event ${name}`),
+    uiEvent: () => undefined,
     tick: () => undefined,
     memoryBytes: 0,
     lastTickMs: 0,

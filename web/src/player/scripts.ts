@@ -7,10 +7,11 @@ import type { ScriptCache } from './scriptcache';
 
 /** The VM in the browser (luau/runtime.ts), as far as the player uses it. */
 export interface Runtime {
-  run(path: string, bytecode: Uint8Array): void;
+  /** `entities`: what the script is attached to. */
+  run(path: string, bytecode: Uint8Array, entities?: number[]): void;
   dispatchEvent(name: string, args: WireValue[]): void;
   /** A widget of a script was clicked. */
-  uiEvent?(id: number, event: string): void;
+  uiEvent(id: number, event: string): void;
   tick(dtSeconds: number): void;
   readonly memoryBytes: number;
   readonly lastTickMs: number;
@@ -27,6 +28,7 @@ export type Cache = Pick<ScriptCache, 'get' | 'put'>;
 const EVENTS_WAITING_MAX = 256;
 
 export class ClientScripts {
+  #entries = new Map<string, ScriptEntry>();
   #expected = new Set<string>();
   #toRun: string[] = [];
   #runtime: Runtime | null = null;
@@ -55,7 +57,8 @@ export class ClientScripts {
   /** What the world's scripts are: offers what earlier visits have left, then asks for the rest. */
   async manifest(entries: ScriptEntry[]): Promise<void> {
     const scripts = entries.filter((entry) => entry.run_context !== 'server');
-    this.#expected = new Set(scripts.map((entry) => entry.path));
+    this.#entries = new Map(scripts.map((entry) => [entry.path, entry]));
+    this.#expected = new Set(this.#entries.keys());
     if (scripts.length === 0) return this.#start();
     void this.#load();
     const kept = await Promise.all(scripts.map((entry) => this.cache.get(entry.hash)));
@@ -86,7 +89,7 @@ export class ClientScripts {
   }
 
   click(widget: number): void {
-    this.#guard(() => this.#runtime?.uiEvent?.(widget, 'Click'));
+    this.#guard(() => this.#runtime?.uiEvent(widget, 'Click'));
   }
 
   tick(dtSeconds: number): void {
@@ -119,7 +122,7 @@ export class ClientScripts {
     for (let path = this.#toRun.shift(); path !== undefined; path = this.#toRun.shift()) {
       const [name, bytes] = [path, this.source.script(path)];
       this.#expected.delete(name);
-      if (bytes) this.#guard(() => runtime.run(name, bytes));
+      if (bytes) this.#guard(() => runtime.run(name, bytes, this.#entries.get(name)?.entities));
     }
     if (this.#expected.size === 0) this.#start();
   }

@@ -58,3 +58,16 @@ test('key names of scripts', () => {
   expect(codesOf('Shift')).toEqual(['ShiftLeft', 'ShiftRight']);
   expect(codesOf('nonsense')).toEqual([]);
 });
+
+test('scripts ask for keys and for named actions, whatever the device', () => {
+  const input = new PlayerInput();
+  input.key('KeyE', true);
+  expect(input.isKeyDown('E')).toBe(true);
+  expect(input.isKeyDown('Interact')).toBe(true);
+  expect(input.isKeyDown('Fire')).toBe(false);
+  input.fire(true);
+  input.touchButton('jump', true);
+  expect(input.isKeyDown('Fire') && input.isKeyDown('Jump')).toBe(true);
+  input.enabled = false;
+  expect(input.isKeyDown('Fire')).toBe(false);
+});

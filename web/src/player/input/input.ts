@@ -94,9 +94,15 @@ export class PlayerInput {
     return buttons;
   }
 
-  /** For scripts: whether a key is down, by its name. */
+  /** For scripts: whether a key ("E", "Space") or a named action ("Fire", "Jump") is held, on any device. */
   isKeyDown(name: string): boolean {
-    return this.enabled && codesOf(name).some((code) => this.#codes.has(code));
+    if (!this.enabled) return false;
+    const action = name.toLowerCase();
+    if (action === 'fire') return this.#held.fire;
+    if (action === 'jump' && this.#held.touchJump) return true;
+    if (action === 'interact' && this.#held.touchInteract) return true;
+    if ((this.#actions.get(action as Action) ?? 0) > 0) return true;
+    return codesOf(name).some((code) => this.#codes.has(code));
   }
 }
 
