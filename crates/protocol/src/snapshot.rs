@@ -92,6 +92,14 @@ pub fn encode(
     join(header, &encode_entities(baseline, current))
 }
 
+/// Reads only what stands before the entities.
+///
+/// # Errors
+/// When the bytes are malformed.
+pub fn header(bytes: &[u8]) -> Result<SnapshotHeader, SnapshotError> {
+    read_header(&mut BitReader::new(bytes))
+}
+
 /// Reads a snapshot. `baseline_of` finds the entities of an earlier tick.
 ///
 /// # Errors

@@ -1,0 +1,335 @@
+//! A server and its clients in one thread, moved by hand.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use frolic_client::{Client, ClientEvent, Drawn};
+use frolic_package::{Limits, Package};
+use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX};
+use frolic_protocol::{ClientMessage, ServerMessage, Welcome};
+use frolic_sim::{Buttons, CharacterInput, CharacterState, Vec3};
+use frolic_world::{ClientView, PlayerNumber, World, WorldOptions};
+
+use crate::link::{Lane, Quality};
+
+const TICK_MS: f64 = 1000.0 / 60.0;
+const SNAPSHOT_TICKS: u32 = 3;
+/// Clients draw at about 60 frames a second, not in step with the server.
+const FRAME_MS: f64 = 16.0;
+
+pub struct Run {
+    world: World,
+    peers: Vec<Peer>,
+    scene: Vec<u8>,
+    now_ms: f64,
+    next_tick_ms: f64,
+    next_frame_ms: f64,
+    quality: Quality,
+    seed: u64,
+    measuring: bool,
+}
+
+struct Peer {
+    number: PlayerNumber,
+    client: Client,
+    view: ClientView,
+    up: Lane,
+    down: Lane,
+    online: bool,
+    events: Vec<ClientEvent>,
+    /// Positions the client predicted, by input, until the server confirms them.
+    predicted: BTreeMap<u32, Vec3>,
+    errors: Vec<f32>,
+    drawn: BTreeMap<u32, Vec3>,
+    steps: BTreeMap<u32, Vec<f32>>,
+}
+
+/// Walking forward at this yaw.
+pub fn walk(yaw: f32) -> CharacterInput {
+    CharacterInput::new(0.0, 1.0, yaw, 0.0, Buttons::default())
+}
+
+/// The sample game from the repository.
+pub fn obby() -> Package {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../games/obby");
+    let mut files = BTreeMap::new();
+    read_folder(&root, &root, &mut files);
+    Package::from_files(files, &Limits::default()).unwrap_or_else(|report| panic!("{report}"))
+}
+
+fn read_folder(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in std::fs::read_dir(folder).expect("the sample game is there") {
+        let path = entry.expect("readable").path();
+        if path.is_dir() {
+            read_folder(root, &path, files);
+        } else {
+            let name = path.strip_prefix(root).expect("below the root");
+            let name = name.to_str().expect("plain names").to_owned();
+            files.insert(name, std::fs::read(&path).expect("readable"));
+        }
+    }
+}
+
+/// A game made of a scene and scripts.
+pub fn package(scene: &str, scripts: &[(&str, &str)]) -> Package {
+    let manifest = "[game]\nid = \"test\"\nname = \"Test\"\nversion = \"1.0.0\"\n";
+    let mut files = BTreeMap::from([
+        ("game.toml".to_owned(), manifest.as_bytes().to_vec()),
+        ("scene.json".to_owned(), scene.as_bytes().to_vec()),
+    ]);
+    for (path, text) in scripts {
+        files.insert((*path).to_owned(), text.as_bytes().to_vec());
+    }
+    Package::from_files(files, &Limits::default()).unwrap_or_else(|report| panic!("{report}"))
+}
+
+impl Run {
+    pub fn new(package: &Package, seed: u64, quality: Quality) -> Self {
+        let world = World::load(package, WorldOptions::default()).expect("the world loads");
+        assert!(
+            world.compile_errors().is_empty(),
+            "{:?}",
+            world.compile_errors()
+        );
+        Self {
+            world,
+            peers: Vec::new(),
+            scene: package.scene_json().to_vec(),
+            now_ms: 0.0,
+            next_tick_ms: TICK_MS,
+            next_frame_ms: 5.0,
+            quality,
+            seed,
+            measuring: false,
+        }
+    }
+
+    pub fn join(&mut self, name: &str) -> usize {
+        let number = self.world.join(format!("client_{name}"), name.to_owned());
+        let seed = self.seed * 1000 + u64::from(number) * 2;
+        let mut peer = Peer {
+            number,
+            client: Client::new(),
+            view: ClientView::new(number),
+            up: Lane::new(self.quality, seed),
+            down: Lane::new(self.quality, seed + 1),
+            online: true,
+            events: Vec::new(),
+            predicted: BTreeMap::new(),
+            errors: Vec::new(),
+            drawn: BTreeMap::new(),
+            steps: BTreeMap::new(),
+        };
+        let welcome = Welcome {
+            tick: self.world.tick(),
+            entity_id: self.world.entity_of(number).expect("joined"),
+            player_id: String::new(),
+            player_number: number,
+            world_id: "world_test".into(),
+            room_code: "TEST".into(),
+            tick_hz: 60,
+            snapshot_hz: 20,
+            resume_token: String::new(),
+            server_time: self.now_ms,
+            revision: String::new(),
+            character: self.world.character_params(),
+        };
+        let scene = ServerMessage::Scene {
+            hash: sha256(&self.scene),
+            zstd: zstd::bulk::compress(&self.scene, 1).expect("compresses"),
+        };
+        for message in [ServerMessage::Welcome(Box::new(welcome)), scene] {
+            peer.down.reliable(self.now_ms, packet::single(&message));
+        }
+        self.peers.push(peer);
+        self.peers.len() - 1
+    }
+
+    pub fn leave(&mut self, peer: usize) {
+        self.peers[peer].online = false;
+        self.world.leave(self.peers[peer].number);
+    }
+
+    pub fn steer(&mut self, peer: usize, input: CharacterInput) {
+        self.peers[peer].client.set_input(input);
+    }
+
+    /// From now on nothing is lost or late.
+    pub fn heal(&mut self) {
+        for peer in &mut self.peers {
+            peer.up.quality = Quality::GOOD;
+            peer.down.quality = Quality::GOOD;
+        }
+    }
+
+    pub fn measure(&mut self, on: bool) {
+        self.measuring = on;
+    }
+
+    pub fn for_ms(&mut self, ms: u32) {
+        let end = self.now_ms + f64::from(ms);
+        while self.now_ms < end {
+            self.now_ms += 1.0;
+            if self.now_ms >= self.next_frame_ms {
+                self.next_frame_ms += FRAME_MS;
+                self.frame();
+            }
+            if self.now_ms >= self.next_tick_ms {
+                self.next_tick_ms += TICK_MS;
+                self.tick();
+            }
+        }
+    }
+
+    fn frame(&mut self) {
+        let now = self.now_ms;
+        for peer in self.peers.iter_mut().filter(|peer| peer.online) {
+            for packet in peer.down.arrived(now) {
+                // Noise is refused as a whole; a real host would reconnect.
+                let _ = peer.client.receive(&packet, now);
+            }
+            while let Some(event) = peer.client.take_event() {
+                peer.events.push(event);
+            }
+            peer.client.advance(now);
+            if let Some(state) = peer.client.own_state() {
+                let seq = peer.client.stats(now).input_seq;
+                peer.predicted.insert(seq, state.feet);
+            }
+            if let Some(bytes) = peer.client.take_reliable() {
+                peer.up.reliable(now, bytes);
+            }
+            while let Some(bytes) = peer.client.take_datagram() {
+                peer.up.datagram(now, bytes);
+            }
+            for drawn in peer.client.frame(now).to_vec() {
+                let last = peer.drawn.insert(drawn.id, drawn.position);
+                if self.measuring
+                    && let Some(last) = last
+                {
+                    let step = (drawn.position - last).length();
+                    peer.steps.entry(drawn.id).or_default().push(step);
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        let now = self.now_ms;
+        for peer in self.peers.iter_mut().filter(|peer| peer.online) {
+            for packet in peer.up.arrived(now) {
+                let Ok(messages) = packet::read(&packet, CLIENT_MESSAGE_BYTES_MAX) else {
+                    continue;
+                };
+                for message in messages {
+                    match message {
+                        ClientMessage::Inputs {
+                            snapshot_ack,
+                            inputs,
+                        } => {
+                            self.world.receive_inputs(peer.number, &inputs);
+                            peer.view.acknowledge(snapshot_ack);
+                        }
+                        ClientMessage::Event { name, args } => {
+                            self.world.receive_event(peer.number, name, args);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        self.world.step();
+        for outgoing in self.world.take_outbox() {
+            for peer in self.peers.iter_mut().filter(|peer| peer.online) {
+                if outgoing.to.is_none_or(|to| to == peer.number) {
+                    peer.down.reliable(now, packet::single(&outgoing.message));
+                }
+            }
+        }
+        if self.world.tick().is_multiple_of(SNAPSHOT_TICKS) {
+            let mut sight = self.world.sight();
+            for peer in self.peers.iter_mut().filter(|peer| peer.online) {
+                let bytes = peer.view.binary_snapshot(&self.world, &mut sight);
+                if self.measuring {
+                    note_error(peer, &self.world, &bytes);
+                }
+                let packet = packet::single(&ServerMessage::Snapshot(bytes));
+                peer.down.datagram(now, packet);
+            }
+        }
+    }
+
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    pub fn entity(&self, peer: usize) -> u32 {
+        let entity = self.world.entity_of(self.peers[peer].number);
+        entity.expect("a player has a character")
+    }
+
+    pub fn server_character(&self, peer: usize) -> CharacterState {
+        let character = self.world.character(self.peers[peer].number);
+        character.expect("a player has a character")
+    }
+
+    pub fn client(&self, peer: usize) -> &Client {
+        &self.peers[peer].client
+    }
+
+    pub fn client_mut(&mut self, peer: usize) -> &mut Client {
+        &mut self.peers[peer].client
+    }
+
+    pub fn take_events(&mut self, peer: usize) -> Vec<ClientEvent> {
+        std::mem::take(&mut self.peers[peer].events)
+    }
+
+    pub fn drawn(&mut self, peer: usize) -> Vec<Drawn> {
+        let now = self.now_ms;
+        self.peers[peer].client.frame(now).to_vec()
+    }
+
+    /// How far the server's verdict was from what the client had predicted
+    /// for the same input.
+    pub fn prediction_errors(&self, peer: usize) -> &[f32] {
+        &self.peers[peer].errors
+    }
+
+    pub fn drawn_steps(&self, peer: usize, entity: u32) -> &[f32] {
+        self.peers[peer]
+            .steps
+            .get(&entity)
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// Sends garbage down the line.
+    pub fn inject_noise(&mut self, peer: usize, packets: u32) {
+        let now = self.now_ms;
+        for _ in 0..packets {
+            let lane = &mut self.peers[peer].down;
+            let noise = lane.random_bytes();
+            lane.reliable(now, noise.clone());
+            lane.reliable(now, packet::single(&ServerMessage::Snapshot(noise)));
+        }
+    }
+}
+
+fn note_error(peer: &mut Peer, world: &World, snapshot: &[u8]) {
+    // The header stands before the entities and needs no baseline.
+    let Ok(header) = frolic_protocol::snapshot::header(snapshot) else {
+        return;
+    };
+    let used = header.ack_seq + u32::from(header.late_ticks);
+    if let Some(predicted) = peer.predicted.get(&used)
+        && let Some(truth) = world.character(peer.number)
+    {
+        peer.errors.push((*predicted - truth.feet).length());
+    }
+    peer.predicted.retain(|seq, _| *seq >= used);
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    use sha2::{Digest, Sha256};
+    hex::encode(Sha256::digest(bytes))
+}
