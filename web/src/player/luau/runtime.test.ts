@@ -1,0 +1,233 @@
+// The real wasm VM with the real built-in Luau, compiled by the server's compiler: what client scripts can do, and what
+// hostile ones cannot.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import type { WireValue } from '../events';
+import { type ClientHost, ScriptRuntime } from './runtime';
+
+const WASM = new URL('../../wasm/luau.wasm', import.meta.url);
+const ROOT = new URL('../../../..', import.meta.url);
+
+/** One source per script; compiled together because starting the compiler takes longer than compiling. */
+const SOURCES: Record<string, string> = {
+  'StarterGui/Hud.luau': `
+    local label = UI.Label({ Text = "Falls: 0", Anchor = "TopLeft", Size = 24 })
+    Network.OnServerEvent("Falls", function(count) label.Text = \`Falls: {count}\` label:Destroy() end)`,
+  'StarterGui/Button.luau': `
+    local button = UI.Button{ Text = "Go" }
+    button.Clicked:Connect(function() Network.FireServer("Clicked", button.Text) button.Visible = false end)`,
+  'StarterPlayer/Gun.luau': `
+    if Input.IsKeyPressed("Fire") then
+        Network.FireServer("FireGun", Camera.Forward)   -- \`camera.Forward\` works too
+    end
+    assert(camera.Forward == Camera.Forward and Camera.Position == Vector3.new(1, 2, 3))
+    Input.OnPressed("Jump", function() Network.FireServer("Jumped") end)
+    local me = Players.LocalPlayer.Character
+    assert(me.Id == 5 and me.Position == Vector3.new(7, 8, 9) and me.Exists)
+    Sound.Play("shoot.wav")`,
+  'StarterPlayer/Values.luau': `
+    Network.OnServerEvent("Echo", function(...) Network.FireServer("Echo", ...) end)`,
+  'StarterPlayer/Invoke.luau': `
+    print(Network.InvokeServer("Add", 2, 3))
+    print(pcall(Network.InvokeServer, "Fail"))
+    print(pcall(Network.InvokeServer, "Silence"))`,
+  'StarterPlayer/Bad.luau': `
+    local ok, message = pcall(Network.FireServer, "X", print)
+    assert(not ok and string.find(message, "cannot be sent"), message)
+    local cycle = {} cycle.me = cycle
+    assert(not pcall(Network.FireServer, "X", cycle))
+    assert(not pcall(Network.FireServer, "X", { 1, 2, a = 3 }))
+    assert(not pcall(Network.FireServer, "X", string.rep("x", 20000)))
+    assert(not pcall(Network.FireServer, "X", Vector3.new(0/0, 0, 0)))
+    assert(not pcall(UI.Label, { Colour = "#ffffff" }) and not pcall(UI.Label, { Color = "red" }))
+    assert(not pcall(function() World.Time = 1 end) and not pcall(function() Camera.Forward = 1 end))
+    assert(loadstring == nil and getfenv == nil and os == nil and debug == nil and host == nil and engine == nil)
+    assert(not pcall(function() string.rep = nil end) and not pcall(rawset, math, "floor", nil))
+    assert(not pcall(string.rep, "x", 1e9) and not pcall(table.create, 1e9) and not pcall(buffer.create, 1e9))
+    print("held")`,
+  'StarterPlayer/Error.luau': `
+    local function inner()
+        local t = nil
+        return t.x
+    end
+    function OnTick() inner() end`,
+  'StarterPlayer/UsesModule.luau': `
+    print(require("Shared").double(21), require("ReplicatedStorage/Shared") == require("Shared"))`,
+  'ReplicatedStorage/Shared.luau': 'print("module runs") return { double = function(n) return n * 2 end }',
+  'StarterPlayer/Waits.luau': `
+    local t = task.wait(0.5) print("woke", t >= 0.5)
+    print(Random.new(42):NextInteger(1, 1000000), Vector3.new(3, 4, 0).Magnitude, typeof(Vector3.one))`,
+  'StarterPlayer/Honest.luau': `
+    local n = 0 function OnTick() n += 1 end
+    Network.OnServerEvent("Count", function() Network.FireServer("Count", n) end)`,
+  'Workspace/Lamp.luau': 'print("lamp", entity.Id, entity.Position.X)',
+};
+
+/** Each runs beside Honest.luau. */
+const HOSTILE = [
+  'while true do end',
+  'while true do pcall(function() while true do end end) end',
+  'pcall(function() while true do end end) print("escaped")',
+  'xpcall(function() while true do end end, function() while true do end end) print("escaped")',
+  'function OnTick() while true do end end',
+  'local s = "x" while true do s ..= s end',
+  'local t = {} while true do t[#t + 1] = {} end',
+  'kept = {} while true do kept[#kept + 1] = table.create(1000, 1) end',
+  'local t = {} while true do t[#t + 1] = coroutine.create(print) end',
+  'local function f() return 1 + f() end f()',
+  'local function f() coroutine.wrap(f)() end f()',
+  'local function f() task.spawn(f) end f()',
+  'local function again() task.defer(again) end again()',
+  'local s = Signal.new() s:Connect(function() s:Fire() s:Fire() end) s:Fire()',
+  'string.find(string.rep("a", 200000), string.rep("a*", 100) .. "b")',
+];
+HOSTILE.forEach((body, i) => (SOURCES[`StarterPlayer/Hostile${i}.luau`] = body));
+
+interface Compiled {
+  builtin: [string, string][];
+  scripts: Record<string, string>;
+}
+let compiled: Compiled;
+let module: WebAssembly.Module;
+
+beforeAll(async () => {
+  if (!existsSync(WASM)) throw new Error('web/src/wasm/luau.wasm is missing: run `cargo xtask luau`');
+  module = await WebAssembly.compile(readFileSync(WASM));
+  const args = ['run', '--quiet', '--package', 'frolic-script', '--example', 'luauc'];
+  const output = execFileSync('cargo', args, { cwd: ROOT, input: JSON.stringify(SOURCES), maxBuffer: 64 << 20 });
+  compiled = JSON.parse(output.toString()) as Compiled;
+}, 900_000);
+
+const bytes = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, 'hex'));
+
+let sent: [string, WireValue[]][];
+let logs: string[];
+let screen: string[];
+let keys: Set<string>;
+beforeEach(() => {
+  [sent, logs, screen, keys] = [[], [], [], new Set()];
+});
+
+const host: ClientHost = {
+  fireServer: (name, args) => void sent.push([name, args]),
+  log: (level, text) => void logs.push(`${level} ${text}`),
+  uiCreate: (id, kind, props) => void screen.push(`create ${id} ${kind} ${JSON.stringify(props)}`),
+  uiUpdate: (id, props) => void screen.push(`update ${id} ${JSON.stringify(props)}`),
+  uiRemove: (id) => void screen.push(`remove ${id}`),
+  isKeyDown: (name) => keys.has(name),
+  camera: () => ({ position: [1, 2, 3], forward: [0, 0, -1] }),
+  character: () => 5,
+  entity: (id) => (id === 5 ? { position: [7, 8, 9], velocity: [0, 0, 0] } : null),
+  playSound: (name) => void screen.push(`sound ${name}`),
+};
+
+async function start(...paths: string[]): Promise<ScriptRuntime> {
+  const runtime = await ScriptRuntime.create(module, host);
+  for (const [path, code] of compiled.builtin) runtime.run(path, bytes(code));
+  for (const path of paths) runtime.run(path, bytes(compiled.scripts[path]!));
+  return runtime;
+}
+
+function ticks(runtime: ScriptRuntime, count: number): void {
+  for (let i = 0; i < count; i++) runtime.tick(1 / 60);
+}
+
+test('the HUD shows what the server says', async () => {
+  const runtime = await start('StarterGui/Hud.luau');
+  runtime.dispatchEvent('Falls', [3]);
+  runtime.dispatchEvent('Unknown', [3]);
+  expect(logs).toEqual([]);
+  expect(screen[0]).toMatch(/^create 1 Label /);
+  expect(JSON.parse(screen[0]!.slice('create 1 Label '.length))).toEqual({ Text: 'Falls: 0', Anchor: 'TopLeft', Size: 24 });
+  expect(screen.slice(1)).toEqual(['update 1 {"Text":"Falls: 3"}', 'remove 1']);
+  runtime.dispose();
+});
+
+test('a click reaches its handler', async () => {
+  const runtime = await start('StarterGui/Button.luau');
+  runtime.uiEvent(1, 'Click');
+  runtime.uiEvent(99, 'Click');
+  expect(sent).toEqual([['Clicked', ['Go']]]);
+  expect(screen.at(-1)).toBe('update 1 {"Visible":false}');
+});
+
+test('SCR-3: the example runs unchanged, input and camera work', async () => {
+  keys.add('Fire');
+  const runtime = await start('StarterPlayer/Gun.luau');
+  expect(logs).toEqual([]);
+  expect(sent).toEqual([['FireGun', [{ $v: [0, 0, -1] }]]]);
+  expect(screen).toEqual(['sound shoot.wav']);
+  keys.add('Jump');
+  ticks(runtime, 3);
+  expect(sent.slice(1)).toEqual([['Jumped', []]]);
+});
+
+test('values keep their form on the way in and out', async () => {
+  const runtime = await start('StarterPlayer/Values.luau');
+  const args: WireValue[] = [1.5, 'grün', true, { $v: [1, 2, 3] }, { $e: 5 }, [1, [2, 'x']], { a: { b: false } }];
+  runtime.dispatchEvent('Echo', args);
+  expect(sent).toEqual([['Echo', args]]);
+});
+
+test('SCR-7: a call waits for its answer, its error, or its time-out', async () => {
+  const runtime = await start('StarterPlayer/Invoke.luau');
+  expect(sent[0]).toEqual(['$invoke', [1, 'Add', 2, 3]]);
+  runtime.dispatchEvent('$reply', [1, true, 5]);
+  runtime.dispatchEvent('$reply', [2, false, 'no coins']);
+  ticks(runtime, 700);
+  expect(logs[0]).toMatch(/: 5$/);
+  expect(logs[1]).toMatch(/false .*no coins$/);
+  expect(logs[2]).toMatch(/false .*did not answer within 10 seconds$/);
+});
+
+test('bad values and poison are refused', async () => {
+  await start('StarterPlayer/Bad.luau');
+  expect(logs).toEqual([expect.stringMatching(/held$/)]);
+  expect(sent).toEqual([]);
+});
+
+test('SCR-18: an error shows its line and stack', async () => {
+  const runtime = await start('StarterPlayer/Error.luau');
+  ticks(runtime, 1);
+  expect(logs[0]).toMatch(/^error StarterPlayer\/Error\.luau:4: .*nil/);
+  expect(logs[0]).toMatch(/Error\.luau:6/);
+  expect(logs[0]).not.toContain('@builtin');
+});
+
+test('modules run once, when required', async () => {
+  await start('ReplicatedStorage/Shared.luau', 'StarterPlayer/UsesModule.luau');
+  expect(logs.map((line) => line.replace(/^.*?: /, ''))).toEqual(['module runs', '42 true']);
+});
+
+test('waiting, and the same random numbers as on the server', async () => {
+  const runtime = await start('StarterPlayer/Waits.luau');
+  ticks(runtime, 29);
+  expect(logs).toEqual([]);
+  ticks(runtime, 3);
+  // crates/script/tests/random/new.luau expects the same number.
+  expect(logs.map((line) => line.replace(/^.*?: /, ''))).toEqual(['woke true', '56366 5 Vector3']);
+});
+
+test('an attached script sees its entity', async () => {
+  const runtime = await start();
+  runtime.run('Workspace/Lamp.luau', bytes(compiled.scripts['Workspace/Lamp.luau']!), [5]);
+  expect(logs[0]).toMatch(/lamp 5 7$/);
+});
+
+test.each(HOSTILE.map((body, i) => [body, i] as const))('hostile: %s', async (_body, i) => {
+  const runtime = await start(`StarterPlayer/Hostile${i}.luau`, 'StarterPlayer/Honest.luau');
+  ticks(runtime, 10);
+  runtime.dispatchEvent('Count', []);
+  expect(sent.at(-1)).toEqual(['Count', [10]]);
+  expect(logs.join('\n')).not.toContain('escaped');
+  expect(runtime.memoryBytes).toBeLessThan(48 << 20);
+  runtime.dispose();
+}, 20_000);
+
+test('scripts before the built-in ones, and after them, are refused', async () => {
+  const runtime = await ScriptRuntime.create(module, host);
+  expect(() => runtime.run('StarterGui/Hud.luau', bytes(compiled.scripts['StarterGui/Hud.luau']!))).toThrow(/before/);
+  const complete = await start();
+  expect(() => complete.run(compiled.builtin[0]![0], bytes(compiled.builtin[0]![1]))).toThrow(/complete/);
+});

@@ -1,0 +1,212 @@
+// Runs the game's client scripts: the engine's own Luau first, then what the server sends, each in its own globals, all
+// under one memory cap and a time slice per handler.
+import type { WireValue } from '../events';
+import { type ClientHost, nativeFunctions, type Natives } from './host';
+import { type Entities, pushValue } from './values';
+import { LuauVm, type Outcome } from './vm';
+
+export type { ClientHost } from './host';
+
+const LIMITS = { memoryBytes: 32 * 1024 * 1024, sliceMs: 50, budgetMs: 100 };
+const OFFENCES_MAX = 5;
+const STOPS_PER_CALL_MAX = 16;
+const BUILTIN = '@builtin/';
+/** Modules run when a script requires them. */
+const MODULES = 'ReplicatedStorage/';
+
+type EntryName = 'tick' | 'drain' | 'stopped' | 'run' | 'event' | 'ui';
+
+export class ScriptRuntime {
+  readonly #vm: LuauVm;
+  readonly #host: ClientHost;
+  readonly #scripts = new Map<string, Uint8Array>();
+  readonly #entities: Entities = { meta: 0, make: 0 };
+  readonly #engine: number;
+  #entry: Record<EntryName, number> | null = null;
+  #broken = false;
+  lastTickMs = 0;
+
+  private constructor(vm: LuauVm, host: ClientHost) {
+    this.#vm = vm;
+    this.#host = host;
+    this.#engine = this.#makeEngine({ host, entities: this.#entities, bytecode: (path) => this.#scripts.get(path) });
+  }
+
+  static async load(wasmUrl: string, host: ClientHost): Promise<ScriptRuntime> {
+    const response = await fetch(wasmUrl);
+    if (!response.ok) throw new Error(`the Luau VM could not be loaded (${response.status})`);
+    return ScriptRuntime.create(await WebAssembly.compile(await response.arrayBuffer()), host);
+  }
+
+  static async create(module: WebAssembly.Module, host: ClientHost): Promise<ScriptRuntime> {
+    return new ScriptRuntime(await LuauVm.create(module, LIMITS), host);
+  }
+
+  get memoryBytes(): number {
+    return this.#broken ? 0 : this.#vm.usedBytes;
+  }
+
+  /** Runs a script that was verified against its hash; the engine's own (`@builtin/…`) come first, in order. */
+  run(path: string, bytecode: Uint8Array, entities: number[] = []): void {
+    if (path.startsWith(BUILTIN)) return this.#runBuiltin(path, bytecode);
+    if (!this.#entry) throw new Error(`${path} came before the engine's own scripts`);
+    this.#scripts.set(path, bytecode);
+    if (path.startsWith(MODULES)) return;
+    for (const entity of entities.length > 0 ? entities : [0]) {
+      this.#enter('run', (vm) => {
+        vm.pushString(path);
+        vm.pushNumber(entity);
+        return 2;
+      });
+    }
+  }
+
+  /** An event from the server. */
+  dispatchEvent(name: string, args: WireValue[]): void {
+    this.#enter('event', (vm) => {
+      if (!vm.reserve(args.length + 8)) throw new Error(`event ${name} has too many arguments`);
+      vm.pushString(name);
+      for (const arg of args) pushValue(vm, arg, this.#entities);
+      return args.length + 1;
+    });
+  }
+
+  /** The player did something with a widget of a script. */
+  uiEvent(id: number, event: string): void {
+    this.#enter('ui', (vm) => {
+      vm.pushNumber(id);
+      vm.pushString(event);
+      return 2;
+    });
+  }
+
+  tick(dtSeconds: number): void {
+    const began = performance.now();
+    this.#enter('tick', (vm) => {
+      vm.pushNumber(dtSeconds);
+      return 1;
+    });
+    this.lastTickMs = performance.now() - began;
+  }
+
+  dispose(): void {
+    if (this.#broken) return;
+    this.#broken = true;
+    this.#vm.close();
+  }
+
+  /** The table `engine` that the built-in scripts share. */
+  #makeEngine(natives: Natives): number {
+    const vm = this.#vm;
+    vm.pushTable(0, 8);
+    const engine = vm.top;
+    vm.pushString('host');
+    vm.pushTable(0, 16);
+    const table = vm.top;
+    for (const [name, fn] of Object.entries(nativeFunctions(natives))) {
+      vm.pushString(name);
+      vm.pushHost(name, fn);
+      vm.rawSet(table);
+    }
+    vm.rawSet(engine);
+    vm.pushString('slot');
+    vm.pushSlot();
+    vm.rawSet(engine);
+    vm.pushString('api');
+    vm.pushTable(0, 64);
+    vm.rawSet(engine);
+    vm.pushString('seed');
+    vm.pushNumber(1);
+    vm.rawSet(engine);
+    const reference = vm.reference(engine);
+    vm.pop(1);
+    return reference;
+  }
+
+  #runBuiltin(path: string, bytecode: Uint8Array): void {
+    if (this.#entry) throw new Error(`${path} came after the engine's own scripts were complete`);
+    const vm = this.#vm;
+    const problem = vm.load(path, bytecode, 0);
+    if (problem !== null) throw new Error(problem);
+    vm.pushReference(this.#engine);
+    const outcome = vm.call(1, 0);
+    if (!outcome.ok) throw new Error(`${path}: ${'error' in outcome ? outcome.error : outcome.stopped}`);
+    this.#takeEntry();
+  }
+
+  /** The last built-in script leaves `engine.entry`: what we call from now on. Then the globals are closed. */
+  #takeEntry(): void {
+    const vm = this.#vm;
+    vm.pushReference(this.#engine);
+    const engine = vm.top;
+    vm.rawGetField(engine, 'entry');
+    const entry = vm.top;
+    if (vm.type(entry) !== 0) {
+      const field = (name: string): number => {
+        vm.rawGetField(entry, name);
+        const reference = vm.reference(-1);
+        vm.pop(1);
+        return reference;
+      };
+      this.#entities.meta = field('entity_meta');
+      this.#entities.make = field('make_entity');
+      const names: EntryName[] = ['tick', 'drain', 'stopped', 'run', 'event', 'ui'];
+      this.#entry = Object.fromEntries(names.map((name) => [name, field(name)])) as Record<EntryName, number>;
+      vm.rawGetField(engine, 'api');
+      vm.setGlobals();
+    }
+    vm.setTop(engine - 1);
+  }
+
+  /** Calls an entry function, and after a stop goes on with what was left. */
+  #enter(name: EntryName, pushArgs: (vm: LuauVm) => number): void {
+    if (this.#broken || !this.#entry) return;
+    const vm = this.#vm;
+    const bottom = vm.top;
+    try {
+      vm.pushReference(this.#entry[name]);
+      let outcome = vm.call(pushArgs(vm), 0);
+      for (let stops = 0; !outcome.ok && stops < STOPS_PER_CALL_MAX; stops++) {
+        this.#recover(outcome);
+        vm.pushReference(this.#entry.drain);
+        outcome = vm.call(0, 0);
+      }
+      vm.setTop(bottom);
+    } catch (error) {
+      if (!(error instanceof WebAssembly.RuntimeError)) {
+        vm.setTop(bottom);
+        throw error;
+      }
+      // A trap leaves the VM in an unknown state: the game goes on without its scripts.
+      this.#broken = true;
+      this.#host.log('error', `the script VM crashed and was stopped: ${error.message}`);
+    }
+  }
+
+  #recover(outcome: Extract<Outcome, { ok: false }>): void {
+    const vm = this.#vm;
+    const instance = 'stopped' in outcome ? outcome.instance : 0;
+    if (vm.usedBytes > LIMITS.memoryBytes / 2) vm.collect();
+    const hoards = 'stopped' in outcome && outcome.stopped === 'memory' && vm.usedBytes > LIMITS.memoryBytes;
+    vm.pushReference(this.#entry!.stopped);
+    vm.pushNumber(instance);
+    vm.pushNumber(hoards ? 1 : OFFENCES_MAX);
+    const verdict = vm.call(2, 2);
+    const path = verdict.ok ? (vm.string(-2) ?? '') : '';
+    const disabled = verdict.ok && vm.boolean(-1);
+    if (verdict.ok) vm.pop(2);
+    this.#host.log('error', `${path}: ${describe(outcome)}`);
+    if (disabled) this.#host.log('error', `${path}: disabled after repeated offences`);
+    if (hoards) vm.collect();
+  }
+}
+
+function describe(outcome: Extract<Outcome, { ok: false }>): string {
+  if (!('stopped' in outcome)) return outcome.error;
+  const why =
+    outcome.stopped === 'time'
+      ? `stopped after ${LIMITS.sliceMs} ms without a pause; use task.wait in long loops`
+      : `stopped because the scripts use more than ${LIMITS.memoryBytes >> 20} MiB`;
+  const frames = outcome.trace.split('\n').filter((line) => line && !line.startsWith('@builtin') && !line.startsWith('[C]'));
+  return [why, ...frames].join('\n');
+}
