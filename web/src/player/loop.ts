@@ -4,6 +4,9 @@
 const TIMER_MS = 16;
 /** Longer gaps are a paused tab, not a slow frame. */
 const FRAME_S_MAX = 0.1;
+/** Showing a frame may block the page this long before we make room for other work. */
+const BLOCKED_MS = 12;
+const PAUSE_MS_MAX = 100;
 
 export interface Loop {
   advance(nowMs: number): void;
@@ -12,19 +15,37 @@ export interface Loop {
 
 /** Runs until the returned function is called. */
 export function runLoop(loop: Loop): () => void {
+  const shown = new MessageChannel();
   let last = performance.now();
-  let request = requestAnimationFrame(function frame() {
-    request = requestAnimationFrame(frame);
+  let drawn = last;
+  let request = 0;
+  let pause: ReturnType<typeof setTimeout> | undefined;
+
+  const frame = () => {
     // Not the frame's own timestamp: it can lie before packets that have already been received.
     const now = performance.now();
     const dt = Math.min(FRAME_S_MAX, (now - last) / 1000);
     last = now;
     loop.advance(now);
     loop.draw(now, dt);
-  });
+    drawn = performance.now();
+    shown.port2.postMessage(null);
+  };
+  const next = () => (request = requestAnimationFrame(frame));
+
+  // Without a graphics chip the browser blocks the page until the picture is there, then asks for the next one before
+  // anything else: packets would wait for several frames. So other work gets as much time as the picture took.
+  shown.port1.onmessage = () => {
+    const blocked = performance.now() - drawn;
+    if (blocked < BLOCKED_MS) next();
+    else pause = setTimeout(next, Math.min(blocked, PAUSE_MS_MAX));
+  };
+  next();
   const timer = setInterval(() => loop.advance(performance.now()), TIMER_MS);
   return () => {
+    shown.port1.close();
     cancelAnimationFrame(request);
+    clearTimeout(pause);
     clearInterval(timer);
   };
 }
