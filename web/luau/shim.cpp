@@ -36,12 +36,16 @@ struct Slot {
     double slice;      // number of the running slice
     unsigned instance; // whose it is
     unsigned pause;    // set to ask for a pause
+    unsigned category; // the number its script's memory is counted under
 };
 
 struct Vm {
     size_t used = 0;
-    size_t soft = 0; // past this a full collection decides
-    size_t hard = 0; // past this the allocator refuses user code
+    size_t soft = 0;    // past this a full collection decides
+    size_t relaxed = 0; // the same while another script is to blame
+    size_t hard = 0;    // past this the allocator refuses user code
+    size_t cap = 0;     // soft or relaxed
+    int hoarder = -1;   // the memory category to blame, if any
     bool armed = false;
     bool in_host = false; // the host's own allocations are never refused
     bool collect = false;
@@ -75,7 +79,7 @@ static void* allocate(void* context, void* block, size_t old_size, size_t new_si
     if (new_size > old_size) {
         size_t wanted = vm->used - old_size + new_size;
         if (wanted > vm->hard && vm->armed && !vm->in_host) return nullptr;
-        if (wanted > vm->soft) vm->collect = true;
+        if (wanted > vm->cap) vm->collect = true;
     }
     void* moved = realloc(block, new_size);
     if (moved) vm->used += new_size - old_size;
@@ -107,15 +111,35 @@ static void stop(lua_State* L, Vm* vm, Reason reason) {
     luaL_error(L, reason == REASON_TIME ? "script stopped: out of time" : "script stopped: out of memory");
 }
 
+// When another script holds most of the memory, lets the running one go on for
+// now; the host deals with the other.
+static bool spare_the_innocent(lua_State* L, Vm* vm) {
+    if (vm->cap == vm->relaxed) return false;
+    int hoarder = 1;
+    for (int category = 2; category < 256; category++)
+        if (lua_totalbytes(L, category) > lua_totalbytes(L, hoarder)) hoarder = category;
+    if (static_cast<unsigned>(hoarder) == vm->slot->category) return false;
+    vm->hoarder = hoarder;
+    vm->cap = vm->relaxed;
+    vm->slot->pause = 1;
+    return true;
+}
+
+// Before a thread runs: its memory counts for the script whose slice this is.
+static void before_resume(lua_State* L) {
+    Vm* vm = vm_of(L);
+    if (vm->armed) lua_setmemcat(L, vm->slot->category & 255);
+}
+
 static void interrupt(lua_State* L, int gc) {
     Vm* vm = vm_of(L);
     if (gc >= 0 || !vm->armed) return;
     if (vm->reason != REASON_NONE) stop(L, vm, vm->reason);
     if (vm->collect) {
         vm->collect = false;
-        if (vm->used > vm->soft) {
+        if (vm->used > vm->cap) {
             lua_gc(L, LUA_GCCOLLECT, 0);
-            if (vm->used > vm->soft) stop(L, vm, REASON_MEMORY);
+            if (vm->used > vm->cap && !spare_the_innocent(L, vm)) stop(L, vm, REASON_MEMORY);
         }
     }
     if (--vm->until_clock) return;
@@ -142,12 +166,14 @@ static void set_safety_flags() {
 EXPORT(vm_new) lua_State* vm_new(unsigned soft, unsigned hard) {
     set_safety_flags();
     Vm* vm = new Vm();
-    vm->soft = soft;
+    vm->soft = vm->cap = soft;
+    vm->relaxed = soft + (hard - soft) / 2;
     vm->hard = hard;
     lua_State* L = lua_newstate(allocate, vm);
     if (!L) return nullptr;
     lua_callbacks(L)->userdata = vm;
     lua_callbacks(L)->interrupt = interrupt;
+    lua_callbacks(L)->preresume = before_resume;
     luaL_openlibs(L);
     return L;
 }
@@ -175,6 +201,7 @@ EXPORT(vm_arm) void vm_arm(lua_State* L, double slice_ms, double budget_ms) {
     vm->slice_began = vm->call_began = host_now();
     vm->slice_seen = -1;
     vm->slot->pause = 0;
+    vm->cap = vm->soft;
     vm->armed = true;
 }
 
@@ -187,6 +214,14 @@ EXPORT(vm_disarm) int vm_disarm(lua_State* L) {
 
 EXPORT(vm_instance) unsigned vm_instance(lua_State* L) {
     return vm_of(L)->slot->instance;
+}
+
+// The memory category that held most when memory got short while another
+// script ran, once; -1 when there is none.
+EXPORT(vm_take_hoarder) int vm_take_hoarder(lua_State* L) {
+    int hoarder = vm_of(L)->hoarder;
+    vm_of(L)->hoarder = -1;
+    return hoarder;
 }
 
 EXPORT(vm_trace) const char* vm_trace(lua_State* L) {

@@ -9,7 +9,9 @@
 //! Memory has two caps. The soft one arms the same interrupt after an
 //! allocation; at the next safe point a full collection decides. The hard one
 //! is mlua's allocator limit, twice as high: failing allocations are what Luau
-//! survives least well, so they should never be the first line.
+//! survives least well, so they should never be the first line. Memory is
+//! counted by script (Luau's memory categories): whoever happens to run when
+//! it gets short is stopped only if nobody else holds more.
 //!
 //! Measured in CPU time of the VM's thread where the system has such a clock,
 //! because a busy machine must not look like a busy script.
@@ -30,6 +32,13 @@ use crate::limits::VmLimits;
 
 /// How often the watchdog looks; a slice may overrun by this much.
 const POLL: Duration = Duration::from_millis(2);
+
+/// Offsets of the words that `builtin/common/scheduler.luau` shares with us.
+const SLICE: usize = 0;
+const INSTANCE: usize = 8;
+const PAUSE: usize = 12;
+const CATEGORY: usize = 16;
+const SLOT_BYTES: usize = 24;
 
 /// Stack levels kept for the report of a stop.
 const TRACE_LEVELS_MAX: c_int = 16;
@@ -86,6 +95,11 @@ pub enum Failure {
 thread_local! {
     /// The soft memory cap of the VM that runs on this thread.
     static SOFT_BYTES: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// Where the soft cap moves while somebody else is to blame.
+    static RELAXED_BYTES: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// The memory category that held most when memory got short.
+    static HOARDER: Cell<Option<u32>> = const { Cell::new(None) };
+    static SLOT: Cell<*const u8> = const { Cell::new(ptr::null()) };
     /// Set by the interrupt when it first raises.
     static TRIPPED: Cell<Option<StopReason>> = const { Cell::new(None) };
     static TRACE: RefCell<String> = const { RefCell::new(String::new()) };
@@ -98,6 +112,7 @@ pub struct Guard {
     slot: Buffer,
     shared: Arc<Shared>,
     soft_bytes: usize,
+    relaxed_bytes: usize,
     watchdog: Option<JoinHandle<()>>,
 }
 
@@ -107,8 +122,7 @@ struct Shared {
     wake: Condvar,
     /// `&lua_callbacks(L)->interrupt`.
     interrupt: *const AtomicPtr<c_void>,
-    /// The words that `builtin/common/scheduler.luau` writes: at 0 the slice's
-    /// number, at 8 the instance, at 12 the request to pause.
+    /// The shared words.
     slot: *const u8,
     clock: Clock,
     slice: Duration,
@@ -137,7 +151,7 @@ impl Guard {
     /// When the VM is out of memory already, or no thread can be started.
     pub fn new(lua: &Lua, limits: &VmLimits) -> mlua::Result<Guard> {
         lua.set_memory_limit(limits.memory_hard_bytes())?;
-        let slot = lua.create_buffer_with_capacity(16)?;
+        let slot = lua.create_buffer_with_capacity(SLOT_BYTES)?;
         let mut words = ptr::null::<u8>();
         // SAFETY: reads the address of the buffer that was just pushed.
         unsafe {
@@ -152,6 +166,7 @@ impl Guard {
         let interrupt = unsafe {
             let callbacks = ffi::lua_callbacks(lua.state());
             (*callbacks).onallocate = Some(on_allocate);
+            (*callbacks).preresume = Some(before_resume);
             let [a, b, c, d] = scramble_keys();
             ffi::lua_setpointerencodekey(lua.state(), a, b, c, d);
             &raw const (*callbacks).interrupt
@@ -175,6 +190,7 @@ impl Guard {
             slot,
             shared,
             soft_bytes: limits.memory_bytes,
+            relaxed_bytes: limits.memory_bytes + limits.memory_bytes / 2,
             watchdog: Some(watchdog),
         })
     }
@@ -200,17 +216,25 @@ impl Guard {
         if let Some(reason) = TRIPPED.take() {
             return Err(Failure::Stopped(Stop {
                 reason,
-                instance: self.shared.word(8).load(Ordering::Relaxed),
+                instance: self.shared.word(INSTANCE).load(Ordering::Relaxed),
                 traceback: TRACE.take(),
             }));
         }
         result.map_err(Failure::Error)
     }
 
+    /// The memory category (script) that held most when memory last got short
+    /// while another ran.
+    pub fn take_hoarder(&self) -> Option<u32> {
+        HOARDER.take()
+    }
+
     fn arm(&self) {
         SOFT_BYTES.set(self.soft_bytes);
+        RELAXED_BYTES.set(self.relaxed_bytes);
+        SLOT.set(self.shared.slot);
         TRIPPED.set(None);
-        self.shared.word(12).store(0, Ordering::Relaxed);
+        self.shared.word(PAUSE).store(0, Ordering::Relaxed);
         let mut watch = self.shared.lock();
         watch.calls += 1;
         watch.call = Some(watch.calls);
@@ -224,6 +248,7 @@ impl Guard {
             .interrupt()
             .store(ptr::null_mut(), Ordering::Relaxed);
         SOFT_BYTES.set(usize::MAX);
+        SLOT.set(ptr::null());
     }
 }
 
@@ -237,7 +262,9 @@ impl Drop for Guard {
         }
         // SAFETY: the state is alive while `self.lua` is.
         unsafe {
-            (*ffi::lua_callbacks(self.lua.state())).onallocate = None;
+            let callbacks = ffi::lua_callbacks(self.lua.state());
+            (*callbacks).onallocate = None;
+            (*callbacks).preresume = None;
         }
     }
 }
@@ -254,13 +281,13 @@ impl Shared {
     }
 
     fn word(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY: inside the 16-byte buffer, whose data Luau aligns to 8.
-        unsafe { &*self.slot.add(offset).cast() }
+        // SAFETY: the slot is alive (see `Shared`) and the offset inside it.
+        unsafe { shared_word(self.slot, offset) }
     }
 
     fn slice_number(&self) -> u64 {
         // SAFETY: as `word`.
-        unsafe { (*self.slot.cast::<AtomicU64>()).load(Ordering::Relaxed) }
+        unsafe { (*self.slot.add(SLICE).cast::<AtomicU64>()).load(Ordering::Relaxed) }
     }
 
     /// The watchdog's loop.
@@ -288,7 +315,7 @@ impl Shared {
                 slice_began = now;
             }
             if now.saturating_sub(call_began) > self.tick_budget {
-                self.word(12).store(1, Ordering::Relaxed);
+                self.word(PAUSE).store(1, Ordering::Relaxed);
             }
             if now.saturating_sub(slice_began) > self.slice {
                 // Still under the lock: the call has not ended.
@@ -307,7 +334,7 @@ unsafe extern "C-unwind" fn out_of_time(state: *mut ffi::lua_State, gc: c_int) {
     }
 }
 
-/// Decides at a safe point whether memory is really short.
+/// Decides at a safe point whether memory is really short, and by whom.
 unsafe extern "C-unwind" fn out_of_memory(state: *mut ffi::lua_State, gc: c_int) {
     if gc >= 0 {
         return;
@@ -316,8 +343,8 @@ unsafe extern "C-unwind" fn out_of_memory(state: *mut ffi::lua_State, gc: c_int)
     unsafe {
         if TRIPPED.get().is_none() {
             ffi::lua_gc(state, ffi::LUA_GCCOLLECT, 0);
-            if ffi::lua_totalbytes(state, -1) <= SOFT_BYTES.get() {
-                // Garbage only. The watchdog may have come in between.
+            if ffi::lua_totalbytes(state, -1) <= SOFT_BYTES.get() || spare_the_innocent(state) {
+                // The watchdog may have come in between.
                 let _ = interrupt_of(state).compare_exchange(
                     out_of_memory as *mut c_void,
                     ptr::null_mut(),
@@ -329,6 +356,54 @@ unsafe extern "C-unwind" fn out_of_memory(state: *mut ffi::lua_State, gc: c_int)
         }
         raise(state, StopReason::Memory, c"script stopped: out of memory");
     }
+}
+
+/// When another script holds most of the memory, lets the running one go on
+/// for now and asks the scheduler to come back to the host, which deals with
+/// the other.
+unsafe fn spare_the_innocent(state: *mut ffi::lua_State) -> bool {
+    let slot = SLOT.get();
+    if slot.is_null() || SOFT_BYTES.get() >= RELAXED_BYTES.get() {
+        return false;
+    }
+    // SAFETY: `SLOT` is set while a guarded call runs; counters are read.
+    let (hoarder, running) = unsafe {
+        let held = |category| ffi::lua_totalbytes(state, category);
+        let hoarder = (1..=255).max_by_key(|&c| held(c)).unwrap_or(0);
+        (
+            hoarder.unsigned_abs(),
+            shared_word(slot, CATEGORY).load(Ordering::Relaxed),
+        )
+    };
+    if hoarder == running {
+        return false;
+    }
+    HOARDER.set(Some(hoarder));
+    SOFT_BYTES.set(RELAXED_BYTES.get());
+    // SAFETY: as above.
+    unsafe { shared_word(slot, PAUSE).store(1, Ordering::Relaxed) };
+    true
+}
+
+/// Luau's hook before a thread runs: its memory counts for the script whose
+/// slice this is.
+unsafe extern "C-unwind" fn before_resume(state: *mut ffi::lua_State) {
+    let slot = SLOT.get();
+    if !slot.is_null() {
+        // SAFETY: `SLOT` is set while a guarded call runs; sets one byte.
+        unsafe {
+            let category = shared_word(slot, CATEGORY).load(Ordering::Relaxed);
+            ffi::lua_setmemcat(state, (category & 255).cast_signed());
+        }
+    }
+}
+
+/// # Safety
+/// `slot` is the live buffer of `SLOT_BYTES`, which Luau aligns to 8, and
+/// `offset` one of the constants above.
+unsafe fn shared_word<'a>(slot: *const u8, offset: usize) -> &'a AtomicU32 {
+    // SAFETY: the caller's promise.
+    unsafe { &*slot.add(offset).cast() }
 }
 
 /// Notes the first stop and raises. No Rust value lives across the raise.

@@ -69,6 +69,7 @@ struct Entry {
     tick: Function,
     drain: Function,
     stopped: Function,
+    end_category: Function,
     launch: Function,
     attach: Function,
     dispatch: Function,
@@ -174,8 +175,13 @@ impl Vm {
         let began = self.guard.now();
         let mut result = self.guard.run(|| function.call::<()>(args));
         for _ in 0..STOPS_PER_CALL_MAX {
+            let hoarder = self.guard.take_hoarder();
+            if let Some(category) = hoarder {
+                self.end_hoarder(category);
+            }
             match result {
-                Ok(()) => break,
+                Ok(()) if hoarder.is_none() => break,
+                Ok(()) => {}
                 Err(Failure::Stopped(stop)) => self.after_stop(&stop),
                 Err(Failure::Error(error)) => self.after_error(&error),
             }
@@ -228,6 +234,23 @@ impl Vm {
                 self.collect();
             }
         }
+    }
+
+    /// Disables the script that held most of the memory when it got short.
+    fn end_hoarder(&mut self, category: u32) {
+        let ended = self.guard.run(|| self.entry.end_category.call(category));
+        let ended: Option<(String, usize)> = ended.ok();
+        self.collect();
+        let Some((path, count)) = ended.filter(|(_, count)| *count > 0) else {
+            return;
+        };
+        self.disabled_scripts += count;
+        let megabytes = self.host.limits.memory_bytes >> 20;
+        self.host.report(
+            &path,
+            &format!("disabled: it holds most of the {megabytes} MiB of this world's scripts"),
+            "",
+        );
     }
 
     /// An error outside of any handler: out of memory, or our own mistake.
@@ -337,6 +360,7 @@ fn load_builtin(lua: &Lua, host: &Rc<Host>, guard: &Guard, seed: u64) -> mlua::R
         tick: entry.get("tick")?,
         drain: entry.get("drain")?,
         stopped: entry.get("stopped")?,
+        end_category: entry.get("end_category")?,
         launch: entry.get("launch")?,
         attach: entry.get("attach")?,
         dispatch: entry.get("dispatch")?,

@@ -133,6 +133,38 @@ fn memory_that_is_kept_disables_its_owner() {
 }
 
 #[test]
+fn whoever_runs_when_memory_is_short_is_not_to_blame_for_it() {
+    // Fills memory to just below the cap in small bites, then leaves it to the
+    // others to cross the line.
+    let mut stage = Stage::with_limits(limits());
+    let hoard = "kept = {}\nfunction OnTick() if #kept < 60 then kept[#kept + 1] = table.create(15000, 1) end end";
+    let honest = "function OnTick() own = table.create(200000, 1) own = nil last = {} end\n\
+                  function OnInteract() print('alive') end";
+    stage.start_attached(
+        &[
+            ("ServerScriptService/Hoard.luau", hoard),
+            ("Workspace/Honest.luau", honest),
+        ],
+        &[(2, "Workspace/Honest.luau")],
+    );
+    stage.ticks(80);
+    stage.vm.dispatch(ScriptEvent::Interact {
+        entity: 2,
+        player: 7,
+    });
+    assert_eq!(stage.prints(), ["alive"], "{:?}", stage.errors());
+    let world = stage.world.borrow();
+    let blamed: Vec<&str> = world
+        .logs
+        .iter()
+        .filter(|line| line.message.contains("MiB"))
+        .map(|line| line.script.as_str())
+        .collect();
+    assert_eq!(blamed, ["ServerScriptService/Hoard.luau"]);
+    assert!(stage.vm.usage().memory_bytes < 13 << 20, "the hoard is gone");
+}
+
+#[test]
 fn garbage_alone_does_not_stop_an_honest_script() {
     let errors = check("for i = 1, 40 do local t = table.create(50000, i) end");
     assert_eq!(errors, Vec::<String>::new());

@@ -74,6 +74,7 @@ const HOSTILE = [
   'local s = "x" while true do s ..= s end',
   'local t = {} while true do t[#t + 1] = {} end',
   'kept = {} while true do kept[#kept + 1] = table.create(1000, 1) end',
+  'kept = {} function OnTick() for _ = 1, 10 do kept[#kept + 1] = table.create(30000, 1) end end',
   'local t = {} while true do t[#t + 1] = coroutine.create(print) end',
   'local function f() return 1 + f() end f()',
   'local function f() coroutine.wrap(f)() end f()',

@@ -14,7 +14,8 @@ const BUILTIN = '@builtin/';
 /** Modules run when a script requires them. */
 const MODULES = 'ReplicatedStorage/';
 
-type EntryName = 'tick' | 'drain' | 'stopped' | 'run' | 'event' | 'ui';
+const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'event', 'ui'] as const;
+type EntryName = (typeof ENTRIES)[number];
 
 export class ScriptRuntime {
   readonly #vm: LuauVm;
@@ -150,8 +151,7 @@ export class ScriptRuntime {
       };
       this.#entities.meta = field('entity_meta');
       this.#entities.make = field('make_entity');
-      const names: EntryName[] = ['tick', 'drain', 'stopped', 'run', 'event', 'ui'];
-      this.#entry = Object.fromEntries(names.map((name) => [name, field(name)])) as Record<EntryName, number>;
+      this.#entry = Object.fromEntries(ENTRIES.map((name) => [name, field(name)])) as Record<EntryName, number>;
       vm.rawGetField(engine, 'api');
       vm.setGlobals();
     }
@@ -166,8 +166,11 @@ export class ScriptRuntime {
     try {
       vm.pushReference(this.#entry[name]);
       let outcome = vm.call(pushArgs(vm), 0);
-      for (let stops = 0; !outcome.ok && stops < STOPS_PER_CALL_MAX; stops++) {
-        this.#recover(outcome);
+      for (let stops = 0; stops < STOPS_PER_CALL_MAX; stops++) {
+        const hoarder = vm.takeHoarder();
+        if (hoarder !== null) this.#endHoarder(hoarder);
+        if (!outcome.ok) this.#recover(outcome);
+        else if (hoarder === null) break;
         vm.pushReference(this.#entry.drain);
         outcome = vm.call(0, 0);
       }
@@ -181,6 +184,18 @@ export class ScriptRuntime {
       this.#broken = true;
       this.#host.log('error', `the script VM crashed and was stopped: ${error.message}`);
     }
+  }
+
+  /** Disables the script that held most of the memory when it got short. */
+  #endHoarder(category: number): void {
+    const vm = this.#vm;
+    vm.pushReference(this.#entry!.end_category);
+    vm.pushNumber(category);
+    if (!vm.call(1, 2).ok) return;
+    const [path, count] = [vm.string(-2) ?? '', vm.number(-1)];
+    vm.pop(2);
+    vm.collect();
+    if (count > 0) this.#host.log('error', `${path}: disabled: it holds most of the ${LIMITS.memoryBytes >> 20} MiB of scripts`);
   }
 
   #recover(outcome: Extract<Outcome, { ok: false }>): void {

@@ -11,6 +11,7 @@ interface Exports {
   vm_arm(L: number, sliceMs: number, budgetMs: number): void;
   vm_disarm(L: number): number;
   vm_instance(L: number): number;
+  vm_take_hoarder(L: number): number;
   vm_trace(L: number): number;
   vm_used(L: number): number;
   vm_collect(L: number): void;
@@ -94,8 +95,8 @@ export class LuauVm {
     exports._initialize();
     this.#lengthAt = exports.vm_length();
     this.#vectorAt = exports.vm_vector();
-    // The allocator refuses half as much again: stopping at a safe point comes first.
-    this.#main = exports.vm_new(limits.memoryBytes, limits.memoryBytes * 1.5);
+    // The allocator refuses at twice the cap: stopping at a safe point comes first.
+    this.#main = exports.vm_new(limits.memoryBytes, limits.memoryBytes * 2);
     if (!this.#main) throw new Error('no memory for the Luau VM');
     this.#thread = this.#main;
   }
@@ -119,6 +120,12 @@ export class LuauVm {
 
   get usedBytes(): number {
     return this.#exports.vm_used(this.#main);
+  }
+
+  /** The memory category to blame when memory got short while another script ran; null when there is none. */
+  takeHoarder(): number | null {
+    const category = this.#exports.vm_take_hoarder(this.#main);
+    return category < 0 ? null : category;
   }
 
   collect(): void {
