@@ -17,6 +17,8 @@
 //! because a busy machine must not look like a busy script.
 #![allow(unsafe_code)]
 
+mod clock;
+
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Write as _;
@@ -28,6 +30,7 @@ use std::time::Duration;
 
 use mlua::{Buffer, Lua, ffi};
 
+use self::clock::Clock;
 use crate::limits::VmLimits;
 
 /// How often the watchdog looks; a slice may overrun by this much.
@@ -480,51 +483,4 @@ unsafe fn interrupt_of<'a>(state: *mut ffi::lua_State) -> &'a AtomicPtr<c_void> 
 fn scramble_keys() -> [u64; 4] {
     use std::hash::{BuildHasher, RandomState};
     [0, 1, 2, 3].map(|n: u64| RandomState::new().hash_one(n))
-}
-
-/// The VM thread's CPU clock, readable from the watchdog's thread.
-#[cfg(target_os = "linux")]
-struct Clock(libc::clockid_t);
-
-#[cfg(target_os = "linux")]
-impl Clock {
-    fn of_this_thread() -> Clock {
-        let mut id = libc::CLOCK_MONOTONIC;
-        // SAFETY: writes one integer; on failure wall time remains.
-        unsafe {
-            if libc::pthread_getcpuclockid(libc::pthread_self(), &mut id) != 0 {
-                id = libc::CLOCK_MONOTONIC;
-            }
-        }
-        Clock(id)
-    }
-
-    fn now(&self) -> Duration {
-        let mut time = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        // SAFETY: writes one struct. Fails when the thread is gone, which
-        // reads as time standing still.
-        unsafe { libc::clock_gettime(self.0, &mut time) };
-        Duration::new(
-            u64::try_from(time.tv_sec).unwrap_or(0),
-            u32::try_from(time.tv_nsec).unwrap_or(0),
-        )
-    }
-}
-
-/// Wall time, where threads have no clock of their own.
-#[cfg(not(target_os = "linux"))]
-struct Clock(std::time::Instant);
-
-#[cfg(not(target_os = "linux"))]
-impl Clock {
-    fn of_this_thread() -> Clock {
-        Clock(std::time::Instant::now())
-    }
-
-    fn now(&self) -> Duration {
-        self.0.elapsed()
-    }
 }
