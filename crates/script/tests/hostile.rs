@@ -135,11 +135,12 @@ fn memory_that_is_kept_disables_its_owner() {
 #[test]
 fn whoever_runs_when_memory_is_short_is_not_to_blame_for_it() {
     // Fills memory to just below the cap in small bites, then leaves it to the
-    // others to cross the line.
+    // others to cross the line. At the end the honest one keeps 9 MiB of 16,
+    // for which there is room only if the hoard is gone.
     let mut stage = Stage::with_limits(limits());
     let hoard = "kept = {}\nfunction OnTick() if #kept < 60 then kept[#kept + 1] = table.create(15000, 1) end end";
     let honest = "function OnTick() own = table.create(200000, 1) own = nil last = {} end\n\
-                  function OnInteract() print('alive') end";
+                  function OnInteract() own = table.create(600000, 1) print('alive') end";
     stage.start_attached(
         &[
             ("ServerScriptService/Hoard.luau", hoard),
@@ -161,7 +162,6 @@ fn whoever_runs_when_memory_is_short_is_not_to_blame_for_it() {
         .map(|line| line.script.as_str())
         .collect();
     assert_eq!(blamed, ["ServerScriptService/Hoard.luau"]);
-    assert!(stage.vm.usage().memory_bytes < 13 << 20, "the hoard is gone");
 }
 
 #[test]
