@@ -19,6 +19,13 @@ pub struct BootError {
     source: reqwest::Error,
 }
 
+impl BootError {
+    /// Whether the control plane has given this world to another process.
+    pub fn is_replaced(&self) -> bool {
+        self.source.status() == Some(reqwest::StatusCode::UNAUTHORIZED)
+    }
+}
+
 /// A connection to the control plane, for one world.
 #[derive(Clone)]
 pub struct ControlPlane {

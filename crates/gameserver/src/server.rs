@@ -28,6 +28,9 @@ const HEARTBEAT_EVERY: Duration = Duration::from_secs(2);
 /// Without the control plane for this long, nobody can join any more and
 /// nobody will restart us: stop.
 const HEARTBEATS_MISSED_MAX: u32 = 30;
+/// The control plane stops idle worlds without racing a join; a world stops
+/// by itself only when it did not.
+const IDLE_GRACE_S: u32 = 10;
 /// Luau needs up to 4 MB of stack in debug builds for its deepest recursion.
 const WORLD_STACK_BYTES: usize = 16 * 1024 * 1024;
 
@@ -234,7 +237,9 @@ fn load(
             .snapshot_hz
             .unwrap_or(package.manifest.simulation.snapshot_hz),
         players_max: settings.players_max,
-        idle_stop_s: settings.stops_when_idle.then_some(idle_stop_s),
+        idle_stop_s: settings
+            .stops_when_idle
+            .then_some(idle_stop_s.saturating_add(IDLE_GRACE_S)),
         scene: (hex::encode(Sha256::digest(scene)), compressed),
     };
     Ok(Host::new(world, host, inbox, metrics))
@@ -304,7 +309,7 @@ async fn heartbeats(
             Err(error) => {
                 missed += 1;
                 tracing::warn!(%error, missed, "heartbeat failed");
-                if missed < HEARTBEATS_MISSED_MAX {
+                if missed < HEARTBEATS_MISSED_MAX && !error.is_replaced() {
                     continue;
                 }
                 Inbound::Stop {

@@ -65,8 +65,11 @@ pub fn read<M: DeserializeOwned>(mut packet: &[u8], max: usize) -> Result<Vec<M>
     Ok(messages)
 }
 
-/// The first message's bytes and what follows, or none if it is not all there.
-fn split_first(bytes: &[u8], max: usize) -> Result<Option<(&[u8], &[u8])>, PacketError> {
+/// A message's bytes, and what follows it.
+type Split<'a> = (&'a [u8], &'a [u8]);
+
+/// The first message and the rest, or none if it is not all there.
+fn split_first(bytes: &[u8], max: usize) -> Result<Option<Split<'_>>, PacketError> {
     let mut length = 0usize;
     for (index, &byte) in bytes.iter().enumerate() {
         if index > 3 {

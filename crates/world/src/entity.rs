@@ -71,7 +71,7 @@ impl Entity {
         Pose::from_parts(self.position, self.rotation)
     }
 
-    pub fn from_scene(&self) -> bool {
+    pub fn is_of_scene(&self) -> bool {
         self.definition == SCENE_DEFINITION && self.player.is_none()
     }
 

@@ -206,7 +206,7 @@ impl WorldState {
             .drain(..)
             .chain(std::iter::once(entity.name.clone()))
             .collect();
-        let from_scene = entity.from_scene();
+        let from_scene = entity.is_of_scene();
         for word in words {
             self.unindex(id, &word);
         }
@@ -291,7 +291,7 @@ impl WorldState {
                 None => pose.translation += entity.velocity * dt,
             }
             let arrived = entity.motion.is_some_and(|motion| tick >= motion.end_tick);
-            let lost = pose.translation.y < self.kill_height && !entity.from_scene();
+            let lost = pose.translation.y < self.kill_height && !entity.is_of_scene();
             if lost {
                 self.destroy(id);
                 continue;

@@ -267,7 +267,7 @@ impl World {
         entities
             .filter(|entity| {
                 let script = entity.components.script.as_ref();
-                entity.from_scene() && script.is_some_and(|script| script.path == path)
+                entity.is_of_scene() && script.is_some_and(|script| script.path == path)
             })
             .map(|entity| entity.id)
             .collect()
