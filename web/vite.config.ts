@@ -1,5 +1,5 @@
 // Build of the site. Output goes to web/dist, which the `frolic` binary embeds.
-// In dev, API calls are forwarded to a running `frolic serve`.
+// In dev, API calls are forwarded to a running `frolic serve`; changeOrigin, so that it offers direct transports.
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vitest/config';
 
@@ -16,7 +16,7 @@ export default defineConfig({
   },
   server: {
     proxy: Object.fromEntries(
-      ['/api', '/login', '/join', '/cdn', '/health'].map((path) => [path, { target: controlPlane, ws: true }]),
+      ['/api', '/login', '/join', '/cdn', '/health'].map((path) => [path, { target: controlPlane, ws: true, changeOrigin: true }]),
     ),
   },
   test: {
