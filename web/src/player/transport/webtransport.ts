@@ -46,7 +46,9 @@ export async function openWebTransport(
     sendDatagram: (bytes) => write(datagrams, bytes),
     close: () => {
       over = true;
-      connection.close();
+      // Closing the connection at once would drop what is still on its way, the goodbye above all.
+      const done = () => connection.close({ closeCode: 0, reason: 'left' });
+      void reliable.close().then(done, done);
     },
   };
 }
