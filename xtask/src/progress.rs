@@ -187,10 +187,22 @@ pub struct Finished {
 impl Finished {
     /// The failure as an error that shows the end of the output.
     pub fn into_error(self) -> Error {
-        let lines: Vec<&str> = self.output.lines().collect();
+        let lines = self.output.lines().filter(|line| is_telling(line));
+        let lines: Vec<&str> = lines.collect();
         let shown = lines[lines.len().saturating_sub(FAILURE_LINES_MAX)..].join("\n");
         anyhow!("`{}` failed ({})\n{shown}", self.command, self.status)
     }
+}
+
+/// Whether a line of a failed run says more than "this part went well".
+fn is_telling(line: &str) -> bool {
+    let compiled = ["Compiling ", "Checking ", "Downloaded ", "Fresh "];
+    let start = line.trim_start();
+    let went_well = (line.starts_with("test ") && line.ends_with("... ok"))
+        || line.starts_with("test result: ok.")
+        || line.starts_with("ok ")
+        || compiled.iter().any(|word| start.starts_with(word));
+    !went_well
 }
 
 fn spinner(name: &str) -> ProgressBar {

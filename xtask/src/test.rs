@@ -139,6 +139,15 @@ impl Suite<'_> {
         });
     }
 
+    /// The binary as `cargo test` builds it for crates/frolic/tests, which is
+    /// there already unless something did not compile. `cargo build` would
+    /// choose other features for half of the dependencies and compile them again.
+    fn build_binary(&self, step: &Step) -> Result<()> {
+        let mut cargo = self.workspace.cargo();
+        cargo.args(["test", "--workspace", "--exclude=xtask", "--no-run"]);
+        step.run(&mut cargo).map(drop)
+    }
+
     fn cargo_test(&self, args: &[&str]) -> Command {
         let mut cargo = self.workspace.cargo();
         cargo.args(["test", "--no-fail-fast"]).args(args);
@@ -153,7 +162,8 @@ impl Suite<'_> {
             .progress
             .step("browser", |step| browser::ensure(self.workspace, step))
             .and_then(|browser| {
-                assemble::binary(self.workspace, self.progress, "frolic")?;
+                self.progress
+                    .step("frolic", |step| self.build_binary(step))?;
                 Ok(browser)
             });
         let browser = match ready {
