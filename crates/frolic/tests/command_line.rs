@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 fn frolic(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_frolic"));
-    command.args(args).output().unwrap()
+    command.args(args).output().expect("cargo built it")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -24,7 +24,7 @@ fn sample_game() -> String {
 fn scratch(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
+    fs::create_dir_all(&folder).expect("the scratch folder is ours");
     folder
 }
 
