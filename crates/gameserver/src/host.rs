@@ -53,7 +53,6 @@ pub struct HostSettings {
 
 /// A player whose connection was lost, and may come back.
 struct Lingering {
-    identity: Identity,
     number: PlayerNumber,
     until_tick: u32,
 }
@@ -179,17 +178,12 @@ impl Host {
         let Some(player) = session.player else {
             return;
         };
-        if let Some(identity) = self.identities.get(&player.number) {
-            let until_tick = self.world.tick() + RESUME_S * self.world.tick_hz();
-            self.lingering.insert(
-                player.resume_token,
-                Lingering {
-                    identity: identity.clone(),
-                    number: player.number,
-                    until_tick,
-                },
-            );
-        }
+        let until_tick = self.world.tick() + RESUME_S * self.world.tick_hz();
+        let lingering = Lingering {
+            number: player.number,
+            until_tick,
+        };
+        self.lingering.insert(player.resume_token, lingering);
         self.note_players();
     }
 

@@ -11,8 +11,9 @@ use std::collections::VecDeque;
 use frolic_protocol::NumberedInput;
 use frolic_sim::{Buttons, CharacterInput};
 
-/// Inputs that may wait: half a second. More is a client that runs ahead.
-const QUEUE_MAX: usize = 32;
+/// Inputs that may wait: as many as one JSON batch may hold. A client that
+/// fills it delays itself and nobody else.
+const QUEUE_MAX: usize = 128;
 /// Repeats that late inputs may still stand for; after that the client slept.
 const LATE_TICKS_MAX: u8 = 20;
 /// Ticks an unheard player goes on walking before they stop.
@@ -222,8 +223,8 @@ mod tests {
     #[test]
     fn a_flood_is_refused_and_a_gap_is_bridged() {
         let mut queue = InputQueue::default();
-        let flood: Vec<_> = (1..=100).map(input).collect();
-        assert_eq!(queue.push(&flood), 100 - QUEUE_MAX);
+        let flood: Vec<_> = (1..=500).map(input).collect();
+        assert_eq!(queue.push(&flood), 500 - QUEUE_MAX);
         let mut queue = InputQueue::default();
         queue.push(&[input(1), input(4)]);
         let used: Vec<i8> = (0..4).map(|_| queue.next_tick().forward).collect();

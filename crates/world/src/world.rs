@@ -104,6 +104,9 @@ impl World {
             .collect();
         let state = Rc::new(RefCell::new(state));
         let mut vm = Vm::new(state.clone(), options.scripts, options.seed)?;
+        let of_prefabs = package.scene.prefabs.values();
+        let of_prefabs = of_prefabs.filter_map(|prefab| prefab.components.script.as_ref());
+        vm.attach_only(of_prefabs.map(|script| script.path.clone()));
         vm.start(scripts.clone(), &attachments);
         Ok(Self {
             state,

@@ -8,7 +8,7 @@ use frolic_world::{ClientView, PlayerNumber};
 
 use super::{Host, Lingering};
 use crate::link::{Encoding, LinkId};
-use crate::session::SessionPlayer;
+use crate::session::{Session, SessionPlayer};
 
 impl Host {
     /// Checks the ticket or the resume token, and brings the player in.
@@ -28,16 +28,10 @@ impl Host {
             session.answer(seq, Ok(()));
             return;
         }
-        let resumed = resume_token.and_then(|token| self.lingering.remove(&token));
         let ticket = ticket.or_else(|| session.ticket.take());
+        let resumed = resume_token.and_then(|token| self.resume(&token));
         let number = match resumed {
-            Some(Lingering {
-                number, identity, ..
-            }) => {
-                self.identities.insert(number, identity);
-                self.world.reconnect(number);
-                number
-            }
+            Some(number) => number,
             None => match self.admit(ticket.as_deref(), name) {
                 Ok(number) => number,
                 Err((code, message)) => {
@@ -88,6 +82,26 @@ impl Host {
         session.tell(&presence);
         session.tell(&manifest);
         self.note_players();
+    }
+
+    /// The player of a resume token. The old connection may be gone, or not
+    /// have noticed yet that it is: whoever holds the token takes over.
+    fn resume(&mut self, token: &str) -> Option<PlayerNumber> {
+        let number = match self.lingering.remove(token) {
+            Some(Lingering { number, .. }) => number,
+            None => {
+                let holds = |session: &&mut Session| {
+                    let player = session.player.as_ref();
+                    !token.is_empty() && player.is_some_and(|p| p.resume_token == token)
+                };
+                let old = self.sessions.values_mut().find(holds)?;
+                let number = old.player.take()?.number;
+                old.kick("this player continues on another connection");
+                number
+            }
+        };
+        self.world.reconnect(number);
+        Some(number)
     }
 
     fn admit(

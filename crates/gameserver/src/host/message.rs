@@ -57,7 +57,7 @@ impl Host {
             } => {
                 let refused = self.world.receive_inputs(number, &inputs);
                 acknowledge(session, snapshot_ack);
-                note_refused(session, refused)
+                note_refused(session, seq.is_some(), refused)
             }
             ClientMessage::SnapshotAck { tick } => {
                 acknowledge(session, tick);
@@ -179,8 +179,9 @@ fn acknowledge(session: &mut Session, tick: u32) {
     }
 }
 
-/// Inputs beyond one per tick are refused; whoever goes on is warned, then kicked.
-fn note_refused(session: &mut Session, refused: usize) -> Outcome {
+/// Inputs beyond one per tick are refused; whoever goes on is warned, then
+/// kicked. A JSON client is told of every batch that was not taken whole.
+fn note_refused(session: &mut Session, tell_each: bool, refused: usize) -> Outcome {
     let Some(player) = &mut session.player else {
         return Ok(());
     };
@@ -196,6 +197,10 @@ fn note_refused(session: &mut Session, refused: usize) -> Outcome {
     }
     if crossed(REFUSED_INPUTS_WARN) {
         return Err(("flood", "too many inputs; send one per tick".into()));
+    }
+    if tell_each && refused > 0 {
+        let message = format!("{refused} inputs were dropped: too many wait already");
+        return Err(("inputs_dropped", message));
     }
     Ok(())
 }

@@ -19,6 +19,8 @@ use crate::link::{Encoding, LinkError, LinkReader, OUTBOX_PACKETS, Outbound};
 const PING_INTERVAL: Duration = Duration::from_secs(5);
 /// A client that has been silent for this long, pongs included, is gone.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
+/// How long a client has to take its last message in.
+const FAREWELL: Duration = Duration::from_secs(2);
 /// The close code for everything that a client did wrong (policy violation).
 const CLOSE_POLICY: u16 = 1008;
 /// The close code for a server that goes away or a player who left.
@@ -82,17 +84,14 @@ async fn serve(
     let (mut sink, mut source) = socket.split();
     let mut ping = tokio::time::interval(PING_INTERVAL);
     let mut heard = Instant::now();
-    loop {
+    let last_word = loop {
         tokio::select! {
             outbound = outgoing.recv() => {
                 let message = match outbound {
                     Some(Outbound::Reliable(bytes) | Outbound::Unreliable(bytes)) => Message::Binary(bytes),
                     Some(Outbound::Text(text)) => Message::Text(text.into()),
-                    Some(Outbound::Close(reason)) => {
-                        let _ = sink.send(close_frame(CLOSE_NORMAL, &reason)).await;
-                        break;
-                    }
-                    None => break,
+                    Some(Outbound::Close(reason)) => break Some((CLOSE_NORMAL, reason)),
+                    None => break None,
                 };
                 let bytes = match &message {
                     Message::Binary(bytes) => bytes.len(),
@@ -101,25 +100,36 @@ async fn serve(
                 };
                 metrics.bytes_out.fetch_add(bytes as u64, std::sync::atomic::Ordering::Relaxed);
                 if sink.send(message).await.is_err() {
-                    break;
+                    break None;
                 }
             }
             incoming = source.next() => {
                 heard = Instant::now();
-                let Some(Ok(message)) = incoming else { break };
+                let Some(Ok(message)) = incoming else { break None };
                 if let Err(error) = receive(&mut reader, message).await {
-                    let _ = sink.send(close_frame(CLOSE_POLICY, &error.to_string())).await;
-                    break;
+                    break Some((CLOSE_POLICY, error.to_string()));
                 }
             }
             _ = ping.tick() => {
                 if heard.elapsed() > SILENCE_MAX || sink.send(Message::Ping(Default::default())).await.is_err() {
-                    break;
+                    break None;
                 }
             }
         }
-    }
+    };
     reader.close().await;
+    if let Some((code, reason)) = last_word {
+        let farewell = async {
+            while let Ok(Outbound::Text(text)) = outgoing.try_recv() {
+                let _ = sink.send(Message::Text(text.into())).await;
+            }
+            let _ = sink.send(close_frame(code, &reason)).await;
+            // A socket that is dropped with unread input is reset, and the
+            // client would lose what we just told it: read until it is gone.
+            while let Some(Ok(_)) = source.next().await {}
+        };
+        let _ = tokio::time::timeout(FAREWELL, farewell).await;
+    }
 }
 
 async fn receive(reader: &mut LinkReader, message: Message) -> Result<(), LinkError> {

@@ -1,0 +1,182 @@
+//! A game server with a control plane that only answers what it must.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use frolic_gameserver::{GameServerConfig, WorldSource};
+use frolic_protocol::fleet::{FleetAction, HeartbeatReply, WorldBoot};
+use frolic_protocol::json::BINARY_SUBPROTOCOL;
+use frolic_protocol::ticket::{TicketClaims, TicketKey, sign, world_key};
+use futures_util::{SinkExt, StreamExt};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+
+pub struct TestServer {
+    pub address: SocketAddr,
+    key: TicketKey,
+    nonce: AtomicU64,
+    task: JoinHandle<()>,
+}
+
+impl TestServer {
+    /// Starts the sample game on free ports.
+    pub async fn start() -> Self {
+        let archive = frolic_package::pack(&sample_files()).expect("the sample game packs");
+        let boot = WorldBoot {
+            world_id: "world_test".into(),
+            room_code: "TEST".into(),
+            game_id: "obby".into(),
+            revision: String::new(),
+            seed: 1,
+        };
+        let routes = Router::new()
+            .route(
+                "/internal/worlds/world_test",
+                get(move || async move { Json(boot) }),
+            )
+            .route(
+                "/internal/worlds/world_test/package",
+                get(move || async move { archive }),
+            )
+            .route("/internal/worlds/world_test/ready", post(|| async {}))
+            .route("/internal/worlds/world_test/stopped", post(|| async {}))
+            .route(
+                "/internal/worlds/world_test/heartbeat",
+                post(|| async {
+                    Json(HeartbeatReply {
+                        action: FleetAction::Continue,
+                    })
+                }),
+            );
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port");
+        let control_plane = listener.local_addr().expect("an address");
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+
+        let key = world_key(b"a secret of this test", "world_test");
+        let config = GameServerConfig {
+            world_id: "world_test".into(),
+            host: [127, 0, 0, 1].into(),
+            port: 0,
+            webtransport: false,
+            source: WorldSource::ControlPlane {
+                url: format!("http://{control_plane}"),
+                token: "token".into(),
+                key,
+            },
+            tick_hz: None,
+            snapshot_hz: None,
+            interest_radius: None,
+            players_max: None,
+            script_folder: None,
+        };
+        let (ready, address) = oneshot::channel();
+        let task = tokio::spawn(async move {
+            let told = |address| {
+                let _ = ready.send(address);
+            };
+            if let Err(error) = frolic_gameserver::run(config, told).await {
+                panic!("{error}");
+            }
+        });
+        Self {
+            address: address.await.expect("the server starts"),
+            key,
+            nonce: AtomicU64::new(1),
+            task,
+        }
+    }
+
+    pub async fn stop(self) {
+        self.task.abort();
+    }
+
+    pub fn url(&self) -> String {
+        format!("ws://{}/ws", self.address)
+    }
+
+    /// A ticket that runs out in so many seconds.
+    pub fn ticket(&self, world_id: &str, name: &str, lasts_s: i64) -> String {
+        sign(&self.key, &self.claims(world_id, name, lasts_s))
+    }
+
+    pub fn forged_ticket(&self, name: &str) -> String {
+        sign(&[7; 32], &self.claims("world_test", name, 60))
+    }
+
+    fn claims(&self, world_id: &str, name: &str, lasts_s: i64) -> TicketClaims {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .expect("after 1970");
+        TicketClaims {
+            world_id: world_id.into(),
+            player_id: format!("client_{name}"),
+            name: name.into(),
+            nonce: self.nonce.fetch_add(1, Relaxed).to_string(),
+            expires_at: now.as_secs().saturating_add_signed(lasts_s),
+        }
+    }
+
+    /// Sends bytes as our own client would, and returns why it was closed.
+    pub async fn send_binary_until_closed(&self, bytes: Vec<u8>) -> String {
+        let mut request = self.url().into_client_request().expect("an address");
+        let protocol = BINARY_SUBPROTOCOL.parse().expect("a header");
+        request
+            .headers_mut()
+            .insert("sec-websocket-protocol", protocol);
+        let (mut socket, _) = tokio_tungstenite::connect_async(request)
+            .await
+            .expect("connects");
+        let _ = socket.send(Message::Binary(bytes.into())).await;
+        closing_reason(&mut socket).await
+    }
+
+    /// Connects and waits to be thrown out.
+    pub async fn wait_silently(&self) -> String {
+        let (mut socket, _) = tokio_tungstenite::connect_async(self.url())
+            .await
+            .expect("connects");
+        closing_reason(&mut socket).await
+    }
+}
+
+async fn closing_reason<S>(socket: &mut S) -> String
+where
+    S: StreamExt<Item = Result<Message, tokio_tungstenite::tungstenite::Error>> + Unpin,
+{
+    while let Some(message) = socket.next().await {
+        match message {
+            Ok(Message::Close(Some(frame))) => return frame.reason.to_string(),
+            Ok(_) => {}
+            Err(error) => return error.to_string(),
+        }
+    }
+    String::new()
+}
+
+fn sample_files() -> BTreeMap<String, Vec<u8>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../games/obby");
+    let mut files = BTreeMap::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("the sample game is there") {
+            let path = entry.expect("readable").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(&root).expect("below the root");
+            let name = name.to_str().expect("plain names").to_owned();
+            files.insert(name, std::fs::read(&path).expect("readable"));
+        }
+    }
+    files
+}

@@ -1,0 +1,150 @@
+//! A client in another language would look like this: WebSocket and JSON, nothing of ours.
+
+use std::time::Duration;
+
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value as Json, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
+use crate::server::TestServer;
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+pub struct Stranger {
+    sink: SplitSink<Socket, Message>,
+    source: SplitStream<Socket>,
+    pub welcome: Json,
+    pub warned: bool,
+    seq: u32,
+}
+
+/// Nothing here takes long; a test that waits longer has failed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Stranger {
+    pub async fn join(server: &TestServer, name: &str) -> Self {
+        let ticket = server.ticket("world_test", name, 60);
+        Self::join_with(server, &ticket).await.expect("comes in")
+    }
+
+    /// Joins with a ticket in the first message; fails with the error's code.
+    pub async fn join_with(server: &TestServer, ticket: &str) -> Result<Self, String> {
+        Self::handshake(server, json!({ "ticket": ticket, "resumeToken": null })).await
+    }
+
+    pub async fn resume(server: &TestServer, token: &str) -> Result<Self, String> {
+        Self::handshake(server, json!({ "resumeToken": token })).await
+    }
+
+    async fn handshake(server: &TestServer, payload: Json) -> Result<Self, String> {
+        let mut request = server.url().into_client_request().expect("an address");
+        let protocol = "frolic.v2.json".parse().expect("a header");
+        request
+            .headers_mut()
+            .insert("sec-websocket-protocol", protocol);
+        let (socket, answer) = tokio_tungstenite::connect_async(request)
+            .await
+            .expect("connects");
+        assert_eq!(answer.headers()["sec-websocket-protocol"], "frolic.v2.json");
+        let (sink, source) = socket.split();
+        let mut stranger = Self {
+            sink,
+            source,
+            welcome: Json::Null,
+            warned: false,
+            seq: 0,
+        };
+        stranger.command("session", "handshake", payload).await;
+        loop {
+            let message = stranger
+                .next()
+                .await
+                .map_err(|reason| format!("closed: {reason}"))?;
+            match message["kind"].as_str() {
+                Some("welcome") => {
+                    stranger.welcome = message;
+                    return Ok(stranger);
+                }
+                Some("error") => return Err(message["code"].as_str().unwrap_or("").to_owned()),
+                _ => {}
+            }
+        }
+    }
+
+    pub async fn command(&mut self, feature: &str, action: &str, payload: Json) {
+        self.seq += 1;
+        let command = json!({
+            "v": 2, "kind": "command", "seq": self.seq,
+            "feature": feature, "action": action, "payload": payload,
+        });
+        self.send_text(command.to_string()).await;
+    }
+
+    pub async fn send_text(&mut self, text: String) {
+        self.sink
+            .send(Message::Text(text.into()))
+            .await
+            .expect("sends");
+    }
+
+    /// The next message, or why there is none.
+    async fn next(&mut self) -> Result<Json, String> {
+        loop {
+            let message = tokio::time::timeout(PATIENCE, self.source.next()).await;
+            match message.map_err(|_| "nothing came".to_owned())? {
+                Some(Ok(Message::Text(text))) => {
+                    let json: Json = serde_json::from_str(&text).expect("JSON");
+                    assert_eq!(json["v"], 2, "every message names its version");
+                    return Ok(json);
+                }
+                Some(Ok(Message::Close(frame))) => {
+                    return Err(frame.map(|f| f.reason.to_string()).unwrap_or_default());
+                }
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(error.to_string()),
+                None => return Err("closed".into()),
+            }
+        }
+    }
+
+    /// The next message of a kind.
+    pub async fn next_of(&mut self, kind: &str) -> Json {
+        let search = async {
+            loop {
+                let message = self.next().await;
+                let message = message.unwrap_or_else(|reason| panic!("no {kind}: {reason}"));
+                if message["kind"] == kind {
+                    return message;
+                }
+            }
+        };
+        let found = tokio::time::timeout(PATIENCE, search).await;
+        found.unwrap_or_else(|_| panic!("no {kind} came"))
+    }
+
+    /// Sends the same text again and again until thrown out; returns why.
+    pub async fn flood(&mut self, text: &str, times: usize) -> String {
+        for _ in 0..times {
+            let sent = self.sink.feed(Message::Text(text.to_owned().into())).await;
+            if sent.is_err() {
+                break;
+            }
+        }
+        let _ = self.sink.flush().await;
+        loop {
+            match self.next().await {
+                Ok(message) => self.warned |= message["code"] == "flood",
+                Err(reason) => return reason,
+            }
+        }
+    }
+
+    /// Goes without a word, as a lost connection does.
+    pub async fn drop_line(self) {
+        drop(self.source.reunite(self.sink).expect("two halves"));
+    }
+}
