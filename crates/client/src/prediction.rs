@@ -36,6 +36,8 @@ pub(crate) struct Prediction {
     tick_offset: i64,
     /// Shown minus predicted: fades to nothing.
     error: Vec3,
+    /// Whether the server has said where we are.
+    placed: bool,
     pub corrections: u32,
     pub last_correction_m: f32,
 }
@@ -52,6 +54,7 @@ impl Prediction {
             previous: start,
             tick_offset: 0,
             error: Vec3::ZERO,
+            placed: false,
             corrections: 0,
             last_correction_m: 0.0,
         }
@@ -119,7 +122,9 @@ impl Prediction {
         }
         let wrong_by = (self.current.feet - state.feet).length();
         self.current = state;
-        if wrong_by > 1e-6 {
+        // The first verdict tells where we are; there was nothing to be wrong.
+        let first = !std::mem::replace(&mut self.placed, true);
+        if wrong_by > 1e-6 && !first {
             self.corrections += 1;
             self.last_correction_m = wrong_by;
         }

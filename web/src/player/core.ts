@@ -54,9 +54,14 @@ let ready: Promise<CoreModule> | null = null;
 
 /** Loads the wasm module once per page and makes a core. */
 export async function loadCore(): Promise<ClientCore> {
-  ready ??= initialise();
-  const { ClientCore } = await ready;
+  const { ClientCore } = await prepareCore();
   return new ClientCore();
+}
+
+/** Begins to load the wasm module, so that it is there when it is needed. */
+export function prepareCore(): Promise<CoreModule> {
+  ready ??= initialise();
+  return ready;
 }
 
 async function initialise(): Promise<CoreModule> {

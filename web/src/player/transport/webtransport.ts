@@ -7,6 +7,9 @@ export interface WebTransportAddress {
   cert_sha256: string;
 }
 
+const DATAGRAM_AGE_MAX_MS = 250;
+const DATAGRAMS_QUEUED_MAX = 32;
+
 export const webTransportAvailable = (): boolean => typeof WebTransport === 'function';
 
 /** Opens the connection and its stream. `signal` gives up: a connection that opens later is closed again. */
@@ -37,13 +40,19 @@ export async function openWebTransport(
   void pump(connection.datagrams.readable, handlers.packet).catch(() => undefined);
 
   const reliable = stream.writable.getWriter();
+  // Old inputs and snapshots are worthless: the browser throws them away instead of delivering them late.
+  connection.datagrams.outgoingMaxAge = DATAGRAM_AGE_MAX_MS;
+  connection.datagrams.outgoingHighWaterMark = DATAGRAMS_QUEUED_MAX;
+  connection.datagrams.incomingHighWaterMark = DATAGRAMS_QUEUED_MAX;
   const datagrams = connection.datagrams.writable.getWriter();
   // A write fails only when the connection is gone, which `closed` reports.
   const write = (writer: WritableStreamDefaultWriter, bytes: Uint8Array) => void writer.write(bytes).catch(() => undefined);
   return {
     kind: 'webtransport',
     sendReliable: (bytes) => write(reliable, bytes),
-    sendDatagram: (bytes) => write(datagrams, bytes),
+    sendDatagram: (bytes) => {
+      if ((datagrams.desiredSize ?? 0) > 0) write(datagrams, bytes);
+    },
     close: () => {
       over = true;
       // Closing the connection at once would drop what is still on its way, the goodbye above all.

@@ -1,0 +1,21 @@
+// The browser predicts with the very steps the server takes: 10,000 random ones must give the same digest in wasm
+// as natively (crates/sim/digests.txt, checked by the sim crate's own test).
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+interface DeterminismModule {
+  initSync(options: { module: BufferSource }): unknown;
+  determinism_digest(seed: number, steps: number): string;
+}
+
+const modules = import.meta.glob<DeterminismModule>('../wasm/frolic_client_wasm.js');
+
+test('the wasm simulation gives the native digests', async () => {
+  const [load] = Object.values(modules);
+  if (!load) throw new Error('src/wasm is empty; run `cargo xtask wasm` first');
+  const core = await load();
+  core.initSync({ module: readFileSync('src/wasm/frolic_client_wasm_bg.wasm') });
+  const native = readFileSync('../crates/sim/digests.txt', 'utf8').trim().split('\n');
+  expect(native).toHaveLength(3);
+  expect(native.map((_, index) => core.determinism_digest(index + 1, 10_000))).toEqual(native);
+});
