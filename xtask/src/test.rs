@@ -65,6 +65,8 @@ impl Suite<'_> {
             },
         );
         self.rust_tests();
+        // After the Rust tests: these built the compiler of test scripts.
+        self.web_tests();
         self.build_tests();
         // Last and alone: a browser that renders in software wants both cores.
         self.browser_tests();
@@ -90,12 +92,16 @@ impl Suite<'_> {
                 step.run(self.workspace.npm().args(run)).map(drop)
             });
         }
+    }
+
+    fn web_tests(&self) {
         self.tests("web tests", |step| {
             let report = self.workspace.tools().join("vitest.json");
             let _ = fs::remove_file(&report);
             let mut npm = self.workspace.npm();
             npm.args(["run", "test", "--", "--reporter=default", "--reporter=json"]);
             npm.arg(format!("--outputFile.json={}", report.display()));
+            npm.env("LUAUC", self.workspace.example("luauc"));
             if let Some(filter) = self.filter {
                 npm.args(["-t", filter]);
             }

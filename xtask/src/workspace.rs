@@ -58,6 +58,12 @@ impl Workspace {
         self.target.join(profile_dir).join(name)
     }
 
+    /// An example program, as `cargo test` builds it.
+    pub fn example(&self, name: &str) -> PathBuf {
+        let name = format!("{name}{}", env::consts::EXE_SUFFIX);
+        self.target.join("debug").join("examples").join(name)
+    }
+
     /// A cargo command in the checkout.
     pub fn cargo(&self) -> Command {
         let mut command = cargo();
