@@ -41,7 +41,7 @@ impl Swarm {
         let (joined, mut joins) = mpsc::channel(self.players.max(1) as usize);
         let pause = Duration::from_secs(1) / self.joins_per_s.max(1);
         let began = Instant::now();
-        let door = std::sync::Arc::new(self.door);
+        let door = std::sync::Arc::new(self.door.choose_game().await?);
         for number in 0..self.players {
             let settings = bot::BotSettings {
                 number,
@@ -57,13 +57,11 @@ impl Swarm {
         }
         drop(results);
         drop(joined);
+        // A bot lets go of its sender once it is in, or has failed.
         let mut inside = 0;
         while joins.recv().await.is_some() {
             inside += 1;
             progress.set_position(inside);
-            if inside == u64::from(self.players) {
-                break;
-            }
         }
         progress.finish_and_clear();
         if inside == 0 {

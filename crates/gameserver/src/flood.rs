@@ -42,6 +42,10 @@ impl FloodGuard {
         let refill = (now_s - self.last_s).max(0.0) * MESSAGES_PER_S;
         self.tokens = (self.tokens + refill).min(BURST);
         self.last_s = now_s;
+        if self.tokens >= BURST {
+            // Quiet for a while: what happened before is forgiven.
+            self.dropped = 0;
+        }
         if self.tokens >= 1.0 {
             self.tokens -= 1.0;
             return Verdict::Pass;

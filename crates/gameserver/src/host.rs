@@ -105,7 +105,7 @@ impl Host {
     pub fn run(mut self) -> String {
         let tick_hz = self.world.tick_hz();
         let step = Duration::from_secs(1) / tick_hz;
-        let snapshot_ticks = (tick_hz / self.settings.snapshot_hz.max(1)).max(1);
+        let snapshot_ticks = self.snapshot_ticks();
         let mut next = Instant::now() + step;
         loop {
             let now = Instant::now();
@@ -267,7 +267,7 @@ impl Host {
             if session.player.is_none() && tick.saturating_sub(session.opened_tick) == patience {
                 session.kick("no handshake came; send one within five seconds");
             }
-            session.flush(&self.metrics);
+            session.flush();
             if session.is_lost() {
                 lost.push(*link);
             }
@@ -308,9 +308,14 @@ impl Host {
     fn stop(mut self, reason: String) -> String {
         for session in self.sessions.values_mut() {
             session.kick(&reason);
-            session.flush(&self.metrics);
+            session.flush();
         }
         reason
+    }
+
+    /// Ticks from one snapshot to the next.
+    fn snapshot_ticks(&self) -> u32 {
+        (self.world.tick_hz() / self.settings.snapshot_hz.max(1)).max(1)
     }
 
     fn server_time_ms(&self) -> f64 {

@@ -99,7 +99,8 @@ pub struct LinkReader {
     /// Which connection.
     pub link: LinkId,
     inbox: mpsc::Sender<Inbound>,
-    outbox: mpsc::Sender<Outbound>,
+    /// Weak: the connection ends when the world's thread lets go of it.
+    outbox: mpsc::WeakSender<Outbound>,
     encoding: Encoding,
     flood: FloodGuard,
     started: Instant,
@@ -117,18 +118,19 @@ impl LinkReader {
         outbox: mpsc::Sender<Outbound>,
         metrics: Arc<Metrics>,
     ) -> Result<Self, LinkError> {
+        let weak = outbox.downgrade();
         let open = Inbound::Open {
             link,
             encoding,
             ticket,
-            outbox: outbox.clone(),
+            outbox,
         };
         inbox.send(open).await.map_err(|_| LinkError::Gone)?;
         metrics.connections.fetch_add(1, Relaxed);
         Ok(Self {
             link,
             inbox,
-            outbox,
+            outbox: weak,
             encoding,
             flood: FloodGuard::new(0.0),
             started: Instant::now(),
@@ -169,16 +171,19 @@ impl LinkReader {
         match json::parse(text) {
             Ok(command) => self.deliver(Some(command.seq), command.message).await,
             Err(error) => {
-                self.answer(json::error(error.seq, error.code, &error.message));
+                let text = json::error(error.seq, error.code, &error.message);
+                self.answer(Outbound::Text(text));
                 Ok(())
             }
         }
     }
 
     /// Answers something that never reaches the world.
-    pub fn answer(&self, text: String) {
+    fn answer(&self, outbound: Outbound) {
         // A client that floods and does not read loses its answers.
-        let _ = self.outbox.try_send(Outbound::Text(text));
+        if let Some(outbox) = self.outbox.upgrade() {
+            let _ = outbox.try_send(outbound);
+        }
     }
 
     async fn deliver(&self, seq: Option<u32>, message: ClientMessage) -> Result<(), LinkError> {
@@ -195,22 +200,28 @@ impl LinkReader {
             Verdict::Pass => Ok(true),
             Verdict::Drop => Ok(false),
             Verdict::Warn => {
-                let (code, message) = ("flood", "too many messages; some were dropped");
-                match self.encoding {
-                    Encoding::Json => self.answer(json::error(None, code, message)),
-                    Encoding::Binary => {
-                        let warning = ServerMessage::Error {
-                            code: code.to_owned(),
-                            message: message.to_owned(),
-                        };
-                        let packet = packet::single(&warning).into();
-                        let _ = self.outbox.try_send(Outbound::Reliable(packet));
-                    }
-                }
+                self.answer(self.encode(&ServerMessage::Error {
+                    code: "flood".to_owned(),
+                    message: "too many messages; some were dropped".to_owned(),
+                }));
                 Ok(false)
             }
             Verdict::Kick => Err(LinkError::Flood),
         }
+    }
+
+    fn encode(&self, message: &ServerMessage) -> Outbound {
+        match self.encoding {
+            Encoding::Json => Outbound::Text(json::encode(message).unwrap_or_default()),
+            Encoding::Binary => Outbound::Reliable(packet::single(message).into()),
+        }
+    }
+
+    /// The last message to a client that is thrown out.
+    pub fn kick(&self, reason: &str) -> Outbound {
+        self.encode(&ServerMessage::Kick {
+            reason: reason.to_owned(),
+        })
     }
 
     /// Tells the world's thread that this is over.

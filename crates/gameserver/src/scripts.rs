@@ -5,6 +5,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use frolic_protocol::ServerMessage;
+use frolic_protocol::json;
 use frolic_protocol::packet;
 use frolic_protocol::script::{
     RunContext, SCRIPT_CHUNK_BYTES_MAX, ScriptChunk, ScriptEntry, ScriptManifest,
@@ -16,8 +17,16 @@ use frolic_world::World;
 /// are not in here at all, so no mistake can send them (SCR-2).
 pub struct ScriptShelf {
     manifest: ScriptManifest,
-    /// Ready packets by path.
-    packets: BTreeMap<String, Vec<Bytes>>,
+    /// Ready pieces by path.
+    pieces: BTreeMap<String, Vec<Piece>>,
+}
+
+/// A piece of a script in both encodings, made once for all clients.
+pub struct Piece {
+    /// A packet.
+    pub packet: Bytes,
+    /// A JSON message.
+    pub text: String,
 }
 
 impl ScriptShelf {
@@ -37,7 +46,7 @@ impl ScriptShelf {
                 revision: revision.to_owned(),
                 scripts: Vec::new(),
             },
-            packets: BTreeMap::new(),
+            pieces: BTreeMap::new(),
         };
         for script in builtin.iter().chain(scripts) {
             shelf.add(script, world.entities_with_script(&script.path));
@@ -58,7 +67,7 @@ impl ScriptShelf {
         // Level 9 is what a start can afford; scripts compress once per start.
         let compressed = zstd::bulk::compress(bytecode, 9).unwrap_or_default();
         let total = compressed.len().div_ceil(SCRIPT_CHUNK_BYTES_MAX) as u32;
-        let packets = compressed
+        let pieces = compressed
             .chunks(SCRIPT_CHUNK_BYTES_MAX)
             .enumerate()
             .map(|(index, data)| {
@@ -68,10 +77,13 @@ impl ScriptShelf {
                     total,
                     data: data.to_vec(),
                 });
-                packet::single(&chunk).into()
+                Piece {
+                    packet: packet::single(&chunk).into(),
+                    text: json::encode(&chunk).unwrap_or_default(),
+                }
             })
             .collect();
-        self.packets.insert(script.path.clone(), packets);
+        self.pieces.insert(script.path.clone(), pieces);
     }
 
     /// What clients are told first.
@@ -79,9 +91,9 @@ impl ScriptShelf {
         &self.manifest
     }
 
-    /// The pieces of a script, each a packet.
-    pub fn packets(&self, path: &str) -> Option<&[Bytes]> {
-        self.packets.get(path).map(Vec::as_slice)
+    /// The pieces of a script.
+    pub fn pieces(&self, path: &str) -> Option<&[Piece]> {
+        self.pieces.get(path).map(Vec::as_slice)
     }
 }
 

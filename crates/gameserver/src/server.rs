@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use axum::routing::get;
+use axum::serve::ListenerExt;
 use axum::{Json, Router};
 use frolic_package::{Limits, Package};
 use frolic_protocol::fleet::{FleetAction, Heartbeat, ServerReady};
@@ -128,7 +129,15 @@ pub async fn run(
     if let Some(listening) = webtransport {
         tokio::spawn(webtransport::serve(listening, transports.clone()));
     }
-    let routes = routes(transports, metrics.clone());
+    let mut routes = routes(transports, metrics.clone());
+    if control_plane.is_none() {
+        routes = routes.merge(bench_routes(metrics.clone()));
+    }
+    // Small messages leave at once: waiting for the last one's acknowledgement
+    // would bunch snapshots up on a slow line.
+    let listener = listener.tap_io(|socket| {
+        let _ = socket.set_nodelay(true);
+    });
     tokio::spawn(async move { axum::serve(listener, routes).await });
 
     if let Some(control_plane) = &control_plane {
@@ -259,7 +268,7 @@ fn open_webtransport(
 }
 
 fn routes(transports: Transports, metrics: Arc<Metrics>) -> Router {
-    let (figures, text, reset) = (metrics.clone(), metrics.clone(), metrics);
+    let (figures, text) = (metrics.clone(), metrics);
     Router::new()
         .route("/", get(websocket::upgrade))
         .route("/ws", get(websocket::upgrade))
@@ -269,11 +278,13 @@ fn routes(transports: Transports, metrics: Arc<Metrics>) -> Router {
             "/stats",
             get(move || async move { Json(figures.figures()) }),
         )
-        .route(
-            "/stats/reset",
-            get(move || async move { reset.forget_ticks() }),
-        )
         .with_state(transports)
+}
+
+/// For benchmarks on a world without tickets: forgets the warm-up.
+fn bench_routes(metrics: Arc<Metrics>) -> Router {
+    let reset = get(move || async move { metrics.forget_ticks() });
+    Router::new().route("/stats/reset", reset)
 }
 
 async fn heartbeats(

@@ -1,7 +1,6 @@
 //! One connection in the world's thread: who it is, what it has, what waits for it.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use frolic_protocol::ServerMessage;
@@ -12,7 +11,6 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
 use crate::link::{Encoding, Outbound};
-use crate::metrics::Metrics;
 
 /// Reliable bytes that may wait for a client that does not read.
 const BACKLOG_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -83,6 +81,11 @@ impl Session {
         !self.backlog.is_empty() || self.outbox.capacity() < self.outbox.max_capacity() / 2
     }
 
+    /// Whether so much waits already that large things must not be added.
+    pub fn is_clogged(&self) -> bool {
+        self.backlog_bytes > BACKLOG_BYTES_MAX / 2
+    }
+
     /// Queues a message; binary ones leave together at the end of the tick.
     pub fn tell(&mut self, message: &ServerMessage) {
         match self.encoding {
@@ -149,7 +152,7 @@ impl Session {
     }
 
     /// Sends what has gathered. Never waits.
-    pub fn flush(&mut self, metrics: &Metrics) {
+    pub fn flush(&mut self) {
         self.flush_packet();
         if self.backlog.is_empty() {
             return;
@@ -163,10 +166,7 @@ impl Session {
         }
         self.backlog.extend(waiting);
         self.backlog_bytes = self.backlog.iter().map(size).sum();
-        if self.backlog_bytes > BACKLOG_BYTES_MAX {
-            metrics.snapshots_skipped.fetch_add(1, Relaxed);
-            self.lost = true;
-        }
+        self.lost |= self.backlog_bytes > BACKLOG_BYTES_MAX;
     }
 
     fn push(&mut self, outbound: Outbound) {

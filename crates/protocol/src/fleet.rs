@@ -50,7 +50,7 @@ pub struct Heartbeat {
     pub players: u32,
     /// Current tick.
     pub tick: u32,
-    /// 99th percentile of the tick time since the last heartbeat.
+    /// 99th percentile of the tick time of the last minute.
     pub tick_ms_p99: f32,
     /// Errors scripts raised since the last heartbeat.
     pub script_errors: u32,

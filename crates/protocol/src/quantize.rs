@@ -7,7 +7,7 @@ const POSITION_SCALE: f32 = 256.0;
 /// Steps per metre per second.
 const VELOCITY_SCALE: f32 = 64.0;
 /// Positions beyond this are clamped; about 8 km.
-const POSITION_MAX: f32 = 8_000.0;
+pub const POSITION_MAX: f32 = 8_000.0;
 
 /// Rounds a place.
 pub fn position(place: Vec3) -> [i32; 3] {

@@ -37,6 +37,9 @@ pub struct TicketClaims {
 /// Why a ticket was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TicketError {
+    /// There is none.
+    #[error("a ticket is needed: POST /join gives one")]
+    Missing,
     /// Not of the form `claims.signature`.
     #[error("the ticket is not well-formed")]
     Malformed,
@@ -58,6 +61,7 @@ impl TicketError {
     /// The code that clients see in an error message.
     pub fn code(self) -> &'static str {
         match self {
+            TicketError::Missing => "ticket_missing",
             TicketError::Malformed => "ticket_malformed",
             TicketError::Forged => "ticket_forged",
             TicketError::Expired => "ticket_expired",

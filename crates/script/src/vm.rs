@@ -199,8 +199,10 @@ impl Vm {
         if self.lua.used_memory() > limits.memory_bytes / 2 {
             self.collect();
         }
-        if stop.reason == StopReason::Memory && self.lua.used_memory() > limits.memory_bytes {
-            // What is left is held by somebody, most likely by this one.
+        let held = self.lua.used_memory();
+        if stop.reason == StopReason::Memory && held > limits.memory_bytes / 4 * 3 {
+            // What is left is held by somebody, most likely by this one; a few
+            // free bytes would not keep it from starving the others.
             offences_max = 1;
         }
         let verdict = self

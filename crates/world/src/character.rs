@@ -39,7 +39,7 @@ impl WorldState {
         entity
     }
 
-    /// Takes a player's character out; `remove_player` follows once scripts
+    /// Takes a player's character out. The player stays known until scripts
     /// have heard of it.
     pub fn leave(&mut self, number: PlayerNumber) {
         let Some(player) = self.players.get_mut(&number) else {

@@ -25,8 +25,8 @@ const GAP_MAX: u32 = 8;
 #[derive(Default)]
 pub struct InputQueue {
     waiting: VecDeque<NumberedInput>,
-    started: bool,
-    last_seq: u32,
+    /// None until the first input: any number may be the first.
+    last_seq: Option<u32>,
     late_ticks: u8,
     silent_ticks: u32,
     current: CharacterInput,
@@ -40,11 +40,7 @@ impl InputQueue {
     pub fn push(&mut self, inputs: &[NumberedInput]) -> usize {
         let mut refused = 0;
         for input in inputs {
-            if !self.started {
-                self.started = true;
-                self.last_seq = input.seq.wrapping_sub(1);
-            }
-            if input.seq <= self.last_seq {
+            if self.last_seq.is_some_and(|last| input.seq <= last) {
                 continue;
             }
             let place = self.waiting.partition_point(|other| other.seq < input.seq);
@@ -69,18 +65,18 @@ impl InputQueue {
         self.absorb_late();
         match self.waiting.front().copied() {
             Some(next) if self.bridges(next.seq) => {
-                self.last_seq += 1;
+                self.last_seq = self.last_seq.map(|last| last + 1);
                 self.silent_ticks = 0;
             }
             Some(next) => {
                 self.waiting.pop_front();
-                self.last_seq = next.seq;
+                self.last_seq = Some(next.seq);
                 self.current = next.input;
                 self.silent_ticks = 0;
             }
             None => {
                 self.silent_ticks = self.silent_ticks.saturating_add(1);
-                self.late_ticks = if !self.started || self.late_ticks >= LATE_TICKS_MAX {
+                self.late_ticks = if self.last_seq.is_none() || self.late_ticks >= LATE_TICKS_MAX {
                     0
                 } else {
                     self.late_ticks + 1
@@ -103,20 +99,22 @@ impl InputQueue {
     /// Whether the next number is missing and lost for good: a later one is
     /// there. The missing tick is bridged with the last input.
     fn bridges(&self, next_seq: u32) -> bool {
-        let gap = next_seq - self.last_seq;
+        let gap = self.last_seq.map_or(1, |last| next_seq - last);
         gap > 1 && gap <= GAP_MAX
     }
 
     /// Inputs for ticks that were already simulated with a repeat.
     fn absorb_late(&mut self) {
         while self.late_ticks > 0
+            && let Some(last) = self.last_seq
             && let Some(next) = self.waiting.front().copied()
         {
-            let stands_for = (next.seq - self.last_seq).min(u32::from(self.late_ticks));
+            let stands_for = (next.seq - last).min(u32::from(self.late_ticks));
             self.late_ticks -= stands_for as u8;
-            self.last_seq += stands_for;
-            if self.last_seq == next.seq || next.seq - self.last_seq > GAP_MAX {
-                self.last_seq = next.seq;
+            let last = last + stands_for;
+            self.last_seq = Some(last);
+            if last == next.seq || next.seq - last > GAP_MAX {
+                self.last_seq = Some(next.seq);
                 self.waiting.pop_front();
                 self.current = next.input;
                 self.missed_buttons = self.missed_buttons.with(next.input.buttons);
@@ -126,7 +124,7 @@ impl InputQueue {
 
     /// Number of the last input that was used.
     pub fn ack_seq(&self) -> u32 {
-        if self.started { self.last_seq } else { 0 }
+        self.last_seq.unwrap_or(0)
     }
 
     /// Ticks that were simulated since without a new one.
@@ -174,6 +172,25 @@ mod tests {
         assert_eq!((queue.ack_seq(), queue.late_ticks()), (12, 0));
         assert_eq!(queue.push(&[input(5), input(12)]), 0);
         assert_eq!(queue.queued(), 0, "old and repeated ones are ignored");
+    }
+
+    #[test]
+    fn any_number_may_be_the_first() {
+        for first in [0, 1, 77, u32::MAX - 3] {
+            let mut queue = InputQueue::default();
+            queue.push(&[input(first)]);
+            queue.next_tick();
+            queue.push(&[input(first + 1)]);
+            queue.next_tick();
+            assert_eq!((queue.ack_seq(), queue.queued()), (first + 1, 0));
+        }
+        let mut queue = InputQueue::default();
+        queue.push(&[input(u32::MAX), input(0)]);
+        (0..60).for_each(|_| {
+            queue.next_tick();
+        });
+        queue.push(&[input(3)]);
+        assert_eq!(queue.queued(), 0, "the last number there is ends the count");
     }
 
     #[test]

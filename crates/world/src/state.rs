@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use frolic_package::{Components, Package, SceneEntity, Transform};
 use frolic_protocol::entity::SCENE_DEFINITION;
-use frolic_protocol::{PlayerInfo, ServerMessage};
+use frolic_protocol::{PlayerInfo, ServerMessage, quantize};
 use frolic_script::{ScriptEvent, ScriptLog};
 use frolic_sim::{CharacterParams, CollisionWorld, Pose, Vec3};
 
@@ -131,7 +131,14 @@ impl WorldState {
         index.entry(word.to_owned()).or_default().insert(id);
     }
 
+    /// Forgets a word of an entity, unless its name or a tag still is that word.
     pub fn unindex(&mut self, id: u32, word: &str) {
+        let still = self
+            .alive(id)
+            .is_some_and(|entity| entity.name == word || entity.tags.iter().any(|tag| tag == word));
+        if still {
+            return;
+        }
         if let Some(ids) = self.by_name_or_tag.get_mut(word) {
             ids.remove(&id);
             if ids.is_empty() {
@@ -229,8 +236,10 @@ impl WorldState {
             self.replicated.insert(id);
         } else {
             self.replicated.remove(&id);
-            self.entities.remove(&id);
-            self.spawned = self.spawned.saturating_sub(1);
+            let gone = self.entities.remove(&id);
+            if gone.is_some_and(|entity| entity.player.is_none()) {
+                self.spawned = self.spawned.saturating_sub(1);
+            }
         }
     }
 
@@ -291,7 +300,8 @@ impl WorldState {
                 None => pose.translation += entity.velocity * dt,
             }
             let arrived = entity.motion.is_some_and(|motion| tick >= motion.end_tick);
-            let lost = pose.translation.y < self.kill_height && !entity.is_of_scene();
+            let away = pose.translation.abs().max_element() > quantize::POSITION_MAX;
+            let lost = (away || pose.translation.y < self.kill_height) && !entity.is_of_scene();
             if lost {
                 self.destroy(id);
                 continue;
@@ -314,7 +324,9 @@ impl WorldState {
         });
         self.presence_changes
             .retain(|(_, known)| known.number != info.number);
-        self.presence_changes.push((self.tick, info));
+        // Between two steps the snapshot of this tick is out already: it is
+        // news to whoever has that one.
+        self.presence_changes.push((self.tick + 1, info));
         // JSON clients see changes since their baseline, a few seconds at most.
         let forget_before = self.tick.saturating_sub(self.tick_hz * 30);
         self.presence_changes

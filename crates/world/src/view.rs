@@ -105,10 +105,7 @@ impl ClientView {
             current: &current.entities,
             players: &players,
             prefab_of: &|state| world.prefab_of(state),
-            place_of: &|state| match &state.motion {
-                Some(motion) => motion.position_at(header.tick).to_array(),
-                None => state.place().to_array(),
-            },
+            tick_hz: world.tick_hz(),
         });
         self.remember(current);
         text

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use frolic_package::Package;
 use frolic_protocol::entity::SCENE_DEFINITION;
 use frolic_protocol::snapshot::SnapshotHeader;
-use frolic_protocol::{Args, EntityState, NumberedInput, PlayerInfo, ServerMessage};
+use frolic_protocol::{Args, EntityState, NumberedInput, PlayerInfo, ServerMessage, Value};
 use frolic_script::{
     Attachment, CompileError, CompiledScript, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
     VmLimits, compile,
@@ -156,21 +156,30 @@ impl World {
 
     /// A client fired an event; scripts hear of it in the next step.
     pub fn receive_event(&mut self, player: PlayerNumber, name: String, args: Args) {
-        self.inbox.push(ScriptEvent::ClientEvent {
-            player,
-            name,
-            args: args.0,
-        });
+        let args = self.known_entities(args.0);
+        self.inbox
+            .push(ScriptEvent::ClientEvent { player, name, args });
     }
 
     /// A client calls a function; the answer comes through the outbox.
     pub fn receive_invoke(&mut self, player: PlayerNumber, id: u32, name: String, args: Args) {
+        let args = self.known_entities(args.0);
         self.inbox.push(ScriptEvent::ClientInvoke {
             player,
             id,
             name,
-            args: args.0,
+            args,
         });
+    }
+
+    /// Entities that do not exist become nil: scripts keep what they know of
+    /// an entity, and a client must not make them keep what it made up.
+    fn known_entities(&self, values: Vec<Value>) -> Vec<Value> {
+        let state = self.state.borrow();
+        values
+            .into_iter()
+            .map(|value| known(&state, value))
+            .collect()
     }
 
     /// Simulates one tick.
@@ -371,6 +380,21 @@ impl World {
             digest.character(&player.character);
         }
         digest.value()
+    }
+}
+
+fn known(state: &WorldState, value: Value) -> Value {
+    match value {
+        Value::Entity(id) if state.alive(id).is_none() => Value::Nil,
+        Value::List(items) => {
+            Value::List(items.into_iter().map(|item| known(state, item)).collect())
+        }
+        Value::Map(map) => Value::Map(
+            map.into_iter()
+                .map(|(key, item)| (key, known(state, item)))
+                .collect(),
+        ),
+        other => other,
     }
 }
 

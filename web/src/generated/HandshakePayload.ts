@@ -7,12 +7,12 @@ export type HandshakePayload = {
 /**
  * Signed by the control plane; may come in the URL instead.
  */
-ticket?: string, 
+ticket?: string | null, 
 /**
  * From an earlier welcome.
  */
-resumeToken?: string, 
+resumeToken?: string | null, 
 /**
  * Where the server runs without tickets.
  */
-name?: string, };
+name?: string | null, };

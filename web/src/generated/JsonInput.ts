@@ -11,40 +11,40 @@ seq: number,
 /**
  * Forward.
  */
-up: boolean, 
+up?: boolean, 
 /**
  * Backward.
  */
-down: boolean, 
+down?: boolean, 
 /**
  * Sideways.
  */
-left: boolean, 
+left?: boolean, 
 /**
  * Sideways.
  */
-right: boolean, 
+right?: boolean, 
 /**
  * Held as long as it is set.
  */
-jump: boolean, 
+jump?: boolean, 
 /**
  * Faster.
  */
-run: boolean, 
+run?: boolean, 
 /**
  * Where forward is: radians, counter-clockwise from −z.
  */
-yaw: number, 
+yaw?: number, 
 /**
  * Radians, upwards.
  */
-pitch: number, 
+pitch?: number, 
 /**
  * Held as long as it is set.
  */
-fire: boolean, 
+fire?: boolean, 
 /**
  * Held as long as it is set.
  */
-interact: boolean, };
+interact?: boolean, };

@@ -1,4 +1,4 @@
-//! What a bot does: walks about, runs at times, jumps at times, stays near home.
+//! What a bot does: walks about, runs, jumps, fires and talks at times, stays near home.
 
 use frolic_sim::random::Random;
 use frolic_sim::{Buttons, CharacterInput, Vec3};
@@ -49,6 +49,14 @@ impl Behaviour {
         if self.random.below(120) == 0 {
             buttons = buttons.with(Buttons::JUMP);
         }
+        if self.random.below(60) == 0 {
+            buttons = buttons.with(Buttons::FIRE);
+        }
         CharacterInput::new(0.0, self.forward, self.yaw, 0.0, buttons)
+    }
+
+    /// About once in two minutes at 30 turns a second.
+    pub fn wants_to_talk(&mut self) -> bool {
+        self.random.below(3600) == 0
     }
 }

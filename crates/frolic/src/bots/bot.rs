@@ -55,6 +55,7 @@ pub async fn run(
     joined: mpsc::Sender<u32>,
     mut phase: watch::Receiver<Phase>,
 ) -> Result<Outcome> {
+    let mut joined = Some(joined);
     let name = format!("Bot {}", settings.number + 1);
     let began = Instant::now();
     let entry = door.enter(&reqwest::Client::new(), &name).await?;
@@ -91,7 +92,9 @@ pub async fn run(
                         let now = Instant::now();
                         if seen.snapshots == 0 {
                             outcome.join_ms = now_ms();
-                            let _ = joined.send(settings.number).await;
+                            if let Some(joined) = joined.take() {
+                                let _ = joined.send(settings.number).await;
+                            }
                         } else if measured_from.is_some() && let Some(last) = seen.last {
                             outcome.gaps_ms.push((now - last).as_secs_f32() * 1000.0);
                         }
@@ -107,6 +110,10 @@ pub async fn run(
                 if let Some(state) = client.own_state() {
                     let feet = state.feet;
                     client.set_input(behaviour.input(began.elapsed().as_secs_f64(), feet));
+                }
+                if behaviour.wants_to_talk() {
+                    let text = format!("Hello from bot {}!", settings.number + 1);
+                    client.send(&ClientMessage::Chat { text });
                 }
                 client.advance(now_ms());
                 // One message per turn: what is queued leaves together.

@@ -1,8 +1,11 @@
 //! How a bot gets in: through the control plane like everybody, or straight
 //! to a game server that takes no tickets.
 
-use anyhow::{Context, Result};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 /// Where bots go in.
 #[derive(Clone, Debug)]
@@ -22,6 +25,16 @@ pub enum Door {
 pub struct Entry {
     pub address: String,
     pub ticket: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Listing {
+    games: Vec<Game>,
+}
+
+#[derive(Deserialize)]
+struct Game {
+    id: String,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +61,28 @@ impl Door {
         }
     }
 
+    /// Settles on one game, so that a crowd meets instead of each bot opening
+    /// a world of its own.
+    pub async fn choose_game(self) -> Result<Self> {
+        let Door::ControlPlane { url, game: None } = &self else {
+            return Ok(self);
+        };
+        let listing: Listing = reqwest::Client::new()
+            .get(format!("{url}/api/games"))
+            .send()
+            .await
+            .and_then(reqwest::Response::error_for_status)
+            .with_context(|| format!("asking {url} for its games; is the platform running there?"))?
+            .json()
+            .await?;
+        let first = listing.games.into_iter().next();
+        let game = first.context("the platform has no games yet; publish one first")?;
+        Ok(Door::ControlPlane {
+            url: url.clone(),
+            game: Some(game.id),
+        })
+    }
+
     /// Logs in and joins.
     pub async fn enter(&self, client: &reqwest::Client, name: &str) -> Result<Entry> {
         let (url, game) = match self {
@@ -59,28 +94,36 @@ impl Door {
             }
             Door::ControlPlane { url, game } => (url, game),
         };
-        let login: Login = client
+        let login = client
             .post(format!("{url}/login"))
-            .json(&serde_json::json!({ "username": name }))
-            .send()
-            .await
-            .and_then(reqwest::Response::error_for_status)
-            .with_context(|| format!("logging in at {url}; is the platform running there?"))?
-            .json()
-            .await?;
-        let joined: Joined = client
+            .json(&serde_json::json!({ "username": name }));
+        let login: Login = patiently(login).await.context("logging in")?;
+        let join = client
             .post(format!("{url}/join"))
             .bearer_auth(&login.session_token)
-            .json(&serde_json::json!({ "game_id": game }))
-            .send()
-            .await
-            .and_then(reqwest::Response::error_for_status)
-            .context("joining")?
-            .json()
-            .await?;
+            .json(&serde_json::json!({ "game_id": game }));
+        let joined: Joined = patiently(join).await.context("joining")?;
         Ok(Entry {
             address: joined.server_address,
             ticket: Some(joined.ticket),
         })
     }
+}
+
+/// How often a request that came too fast is tried again.
+const TRIES: u32 = 60;
+
+/// Sends a request, and again later while the platform asks for patience.
+async fn patiently<T: DeserializeOwned>(request: reqwest::RequestBuilder) -> Result<T> {
+    for _ in 0..TRIES {
+        let again = request
+            .try_clone()
+            .context("a request that can be repeated")?;
+        let answer = again.send().await?;
+        if answer.status() != reqwest::StatusCode::TOO_MANY_REQUESTS {
+            return Ok(answer.error_for_status()?.json().await?);
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    bail!("the platform asked for patience {TRIES} times")
 }

@@ -66,8 +66,8 @@ impl Host {
         session.tell(&ServerMessage::Welcome(Box::new(welcome)));
         match session.encoding {
             Encoding::Binary => session.tell_packet(scene),
-            // NET-13: a full snapshot follows the welcome; a stranger who
-            // wants the scene or scripts asks for them.
+            // NET-13: a full snapshot follows the welcome. Strangers draw what
+            // snapshots tell; the scene file is for our own renderer.
             Encoding::Json => {
                 let mut sight = self.world.sight();
                 if let Some(player) = &mut session.player {
@@ -129,11 +129,30 @@ impl Host {
             .admission
             .admit(ticket, name, now)
             .map_err(|error| (error.code(), error.to_string()))?;
+        if let Some(number) = self.replace(&identity.player_id) {
+            return Ok(number);
+        }
         let number = self
             .world
             .join(identity.player_id.clone(), identity.name.clone());
         self.identities.insert(number, identity);
         Ok(number)
+    }
+
+    /// A player who is here already, or was until a moment ago, comes in again
+    /// with a new ticket: the new connection takes the character over.
+    fn replace(&mut self, player_id: &str) -> Option<PlayerNumber> {
+        let mut known = self.identities.iter();
+        let (&number, _) = known.find(|(_, identity)| identity.player_id == player_id)?;
+        self.lingering.retain(|_, gone| gone.number != number);
+        for session in self.sessions.values_mut() {
+            if session.player.as_ref().is_some_and(|p| p.number == number) {
+                session.player = None;
+                session.kick("you joined this world from another place");
+            }
+        }
+        self.world.reconnect(number);
+        Some(number)
     }
 
     fn welcome(&self, number: PlayerNumber, resume_token: &str) -> Option<Welcome> {
@@ -145,7 +164,8 @@ impl Host {
             world_id: self.settings.world_id.clone(),
             room_code: self.settings.room_code.clone(),
             tick_hz: self.world.tick_hz(),
-            snapshot_hz: self.settings.snapshot_hz,
+            // What is really sent: whole ticks apart.
+            snapshot_hz: self.world.tick_hz() / self.snapshot_ticks(),
             resume_token: resume_token.to_owned(),
             server_time: self.server_time_ms(),
             revision: self.settings.revision.clone(),

@@ -1,5 +1,7 @@
 //! What players ask for, once they are in.
 
+use std::collections::BTreeSet;
+
 use frolic_protocol::message::PROTOCOL_VERSION;
 use frolic_protocol::script::RunContext;
 use frolic_protocol::{ClientMessage, ServerMessage};
@@ -76,7 +78,7 @@ impl Host {
                 session.answer(seq, Ok(()));
                 session.player = None;
                 session.kick("goodbye");
-                session.flush(&self.metrics);
+                session.flush();
                 self.sessions.remove(&link);
                 self.part(number);
                 return;
@@ -108,17 +110,20 @@ impl Host {
         let Some(session) = self.sessions.get_mut(&link) else {
             return Ok(());
         };
-        for path in paths {
-            let Some(packets) = self.shelf.packets(path) else {
+        // Asking for the same one again and again is one wish.
+        for path in paths.iter().collect::<BTreeSet<_>>() {
+            let Some(pieces) = self.shelf.pieces(path) else {
+                let path: String = path.chars().take(80).collect();
                 return Err(("no_such_script", format!("{path} is not in the manifest")));
             };
-            match session.encoding {
-                Encoding::Binary => packets.iter().for_each(|p| session.tell_packet(p.clone())),
-                Encoding::Json => {
-                    let chunks = packets.iter().filter_map(|bytes| {
-                        frolic_protocol::packet::read::<ServerMessage>(bytes, bytes.len()).ok()
-                    });
-                    chunks.flatten().for_each(|chunk| session.tell(&chunk));
+            if session.is_clogged() {
+                let advice = "too much waits for you already; read it and ask again".into();
+                return Err(("slow_reader", advice));
+            }
+            for piece in pieces {
+                match session.encoding {
+                    Encoding::Binary => session.tell_packet(piece.packet.clone()),
+                    Encoding::Json => session.tell_text(piece.text.clone()),
                 }
             }
         }

@@ -1,13 +1,15 @@
 //! WebSocket: binary packets for our client, JSON for everybody else's.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use frolic_protocol::json::{BINARY_SUBPROTOCOL, SUBPROTOCOL};
 use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
+use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use tokio::sync::mpsc;
@@ -21,10 +23,6 @@ const PING_INTERVAL: Duration = Duration::from_secs(5);
 const SILENCE_MAX: Duration = Duration::from_secs(20);
 /// How long a client has to take its last message in.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// The close code for everything that a client did wrong (policy violation).
-const CLOSE_POLICY: u16 = 1008;
-/// The close code for a server that goes away or a player who left.
-const CLOSE_NORMAL: u16 = 1000;
 
 /// What may stand in the address.
 #[derive(Deserialize)]
@@ -86,32 +84,32 @@ async fn serve(
     let mut heard = Instant::now();
     let last_word = loop {
         tokio::select! {
-            outbound = outgoing.recv() => {
-                let message = match outbound {
-                    Some(Outbound::Reliable(bytes) | Outbound::Unreliable(bytes)) => Message::Binary(bytes),
-                    Some(Outbound::Text(text)) => Message::Text(text.into()),
-                    Some(Outbound::Close(reason)) => break Some((CLOSE_NORMAL, reason)),
-                    None => break None,
-                };
-                let bytes = match &message {
-                    Message::Binary(bytes) => bytes.len(),
-                    Message::Text(text) => text.len(),
-                    _ => 0,
-                };
-                metrics.bytes_out.fetch_add(bytes as u64, std::sync::atomic::Ordering::Relaxed);
-                if sink.send(message).await.is_err() {
-                    break None;
+            outbound = outgoing.recv() => match outbound {
+                Some(Outbound::Close(reason)) => break Some((close_code::NORMAL, reason)),
+                Some(outbound) => {
+                    let message = to_message(outbound);
+                    metrics.bytes_out.fetch_add(size(&message), Relaxed);
+                    if !sent(&mut sink, message).await {
+                        break None;
+                    }
                 }
-            }
+                None => break None,
+            },
             incoming = source.next() => {
                 heard = Instant::now();
-                let Some(Ok(message)) = incoming else { break None };
-                if let Err(error) = receive(&mut reader, message).await {
-                    break Some((CLOSE_POLICY, error.to_string()));
+                let outcome = match incoming {
+                    Some(Ok(message)) => receive(&mut reader, message).await,
+                    Some(Err(error)) => break Some(broken_message(&error)),
+                    None => break None,
+                };
+                if let Err(error) = outcome {
+                    let reason = error.to_string();
+                    sent(&mut sink, to_message(reader.kick(&reason))).await;
+                    break Some((close_code::POLICY, reason));
                 }
             }
             _ = ping.tick() => {
-                if heard.elapsed() > SILENCE_MAX || sink.send(Message::Ping(Default::default())).await.is_err() {
+                if heard.elapsed() > SILENCE_MAX || !sent(&mut sink, Message::Ping(Default::default())).await {
                     break None;
                 }
             }
@@ -120,15 +118,53 @@ async fn serve(
     reader.close().await;
     if let Some((code, reason)) = last_word {
         let farewell = async {
-            while let Ok(Outbound::Text(text)) = outgoing.try_recv() {
-                let _ = sink.send(Message::Text(text.into())).await;
+            while let Ok(outbound @ Outbound::Text(_)) = outgoing.try_recv() {
+                sent(&mut sink, to_message(outbound)).await;
             }
-            let _ = sink.send(close_frame(code, &reason)).await;
+            sent(&mut sink, close_frame(code, &reason)).await;
             // A socket that is dropped with unread input is reset, and the
             // client would lose what we just told it: read until it is gone.
             while let Some(Ok(_)) = source.next().await {}
+            // Nothing can be read behind a broken message; leave the socket
+            // open for as long as the close frame needs.
+            if code == close_code::SIZE || code == close_code::INVALID {
+                tokio::time::sleep(FAREWELL).await;
+            }
         };
         let _ = tokio::time::timeout(FAREWELL, farewell).await;
+    }
+}
+
+/// Sends, unless the client does not take it for too long.
+async fn sent(sink: &mut SplitSink<WebSocket, Message>, message: Message) -> bool {
+    let sending = tokio::time::timeout(SILENCE_MAX, sink.send(message));
+    matches!(sending.await, Ok(Ok(())))
+}
+
+fn to_message(outbound: Outbound) -> Message {
+    match outbound {
+        Outbound::Reliable(bytes) | Outbound::Unreliable(bytes) => Message::Binary(bytes),
+        Outbound::Text(text) => Message::Text(text.into()),
+        Outbound::Close(reason) => close_frame(close_code::NORMAL, &reason),
+    }
+}
+
+fn size(message: &Message) -> u64 {
+    match message {
+        Message::Binary(bytes) => bytes.len() as u64,
+        Message::Text(text) => text.len() as u64,
+        _ => 0,
+    }
+}
+
+/// What to tell a client whose message was not even a message.
+fn broken_message(error: &axum::Error) -> (u16, String) {
+    let cause = error.to_string();
+    if cause.contains("too long") || cause.contains("limit") {
+        let reason = format!("a message may have at most {CLIENT_MESSAGE_BYTES_MAX} bytes");
+        (close_code::SIZE, reason)
+    } else {
+        (close_code::INVALID, format!("unreadable message: {cause}"))
     }
 }
 

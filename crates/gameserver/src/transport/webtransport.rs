@@ -18,6 +18,8 @@ use crate::link::{Encoding, LinkReader, OUTBOX_PACKETS, Outbound};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(3);
 const IDLE_MAX: Duration = Duration::from_secs(10);
+/// How long a client has to take its last message in.
+const FAREWELL: Duration = Duration::from_secs(2);
 /// A session that opens no stream by then was never serious.
 const STREAM_WITHIN: Duration = Duration::from_secs(5);
 
@@ -120,19 +122,25 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
                 }
                 Outbound::Reliable(bytes) | Outbound::Unreliable(bytes) => {
                     metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
-                    send.write_all(&bytes).await
+                    let writing = tokio::time::timeout(IDLE_MAX, send.write_all(&bytes));
+                    writing
+                        .await
+                        .map_err(|_| ())
+                        .and_then(|w| w.map_err(|_| ()))
                 }
                 Outbound::Text(_) => Ok(()),
                 Outbound::Close(reason) => {
-                    let _ = send.finish().await;
+                    let _ = tokio::time::timeout(FAREWELL, send.finish()).await;
                     writer_connection.close(VarInt::from_u32(0), reason.as_bytes());
-                    break;
+                    return;
                 }
             };
             if written.is_err() {
                 break;
             }
         }
+        // The world let go of it, or it does not read.
+        writer_connection.close(VarInt::from_u32(0), b"");
     });
 
     let mut buffer = vec![0; 16 * 1024];

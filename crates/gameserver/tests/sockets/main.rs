@@ -94,7 +94,7 @@ async fn every_bad_ticket_is_told_why() {
             "ticket_wrong_world",
         ),
         ("rubbish".to_owned(), "ticket_malformed"),
-        (String::new(), "ticket_malformed"),
+        (String::new(), "ticket_missing"),
     ];
     let ada = Stranger::join_with(&server, &good)
         .await
@@ -156,7 +156,8 @@ async fn bytes_that_are_no_messages_end_that_connection_only() {
         assert!(closed.contains(reason), "{closed:?} should tell: {reason}");
     }
     let oversized = vec![0u8; 1024 * 1024];
-    server.send_binary_until_closed(oversized).await;
+    let closed = server.send_binary_until_closed(oversized).await;
+    assert!(closed.contains("at most"), "{closed}");
     honest.next_of("snapshot").await;
     server.stop().await;
 }
@@ -194,6 +195,7 @@ async fn repeated_skipped_and_huge_inputs_move_nobody_faster() {
         let snapshot = eve.next_of("snapshot").await;
         last = full_position(&snapshot, id).unwrap_or(last);
     }
+    assert_ne!(last, start, "honest inputs among them are used");
     let seconds = began.elapsed().as_secs_f64() + 0.2;
     let way = ((last[0] - start[0]).powi(2) + (last[2] - start[2]).powi(2)).sqrt();
     assert!(

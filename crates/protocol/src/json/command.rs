@@ -28,20 +28,9 @@ pub struct CommandError {
     pub message: String,
 }
 
-#[derive(Deserialize)]
-struct Envelope {
-    v: Option<u64>,
-    kind: Option<String>,
-    seq: Option<u32>,
-    feature: Option<String>,
-    action: Option<String>,
-    #[serde(default)]
-    payload: Json,
-}
-
 /// `session.handshake`
 #[derive(Deserialize, Default)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, optional_fields))]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, optional_fields = nullable))]
 #[serde(rename_all = "camelCase", default)]
 pub struct HandshakePayload {
     /// Signed by the control plane; may come in the URL instead.
@@ -62,30 +51,49 @@ pub struct InputBatch {
 
 /// One input; what is left out is not held.
 #[derive(Deserialize, Default)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, optional_fields = nullable))]
-#[serde(default)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct JsonInput {
     /// The client's count of inputs.
     pub seq: u32,
     /// Forward.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
     pub up: bool,
     /// Backward.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
     pub down: bool,
     /// Sideways.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
     pub left: bool,
     /// Sideways.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
     pub right: bool,
     /// Held as long as it is set.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
     pub jump: bool,
     /// Faster.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
     pub run: bool,
     /// Where forward is: radians, counter-clockwise from −z.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
     pub yaw: f32,
     /// Radians, upwards.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
     pub pitch: f32,
     /// Held as long as it is set.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
     pub fire: bool,
     /// Held as long as it is set.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
     pub interact: bool,
 }
 
@@ -156,31 +164,31 @@ const BATCH_INPUTS_MAX: usize = 128;
 /// # Errors
 /// What is wrong with it, with its `seq` where that could be read.
 pub fn parse(text: &str) -> Result<Command, CommandError> {
-    let envelope: Envelope = serde_json::from_str(text).map_err(|cause| CommandError {
-        seq: None,
-        code: "bad_json",
-        message: format!("the message is not a JSON command: {cause}"),
-    })?;
-    let fail = |code, message: String| CommandError {
-        seq: envelope.seq,
-        code,
-        message,
-    };
-    if envelope.v != Some(u64::from(PROTOCOL_VERSION)) {
+    let envelope: serde_json::Map<String, Json> =
+        serde_json::from_str(text).map_err(|cause| CommandError {
+            seq: None,
+            code: "bad_json",
+            message: format!("the message is not a JSON command: {cause}"),
+        })?;
+    // The number first: whatever else is wrong, the answer names it.
+    let seq = envelope.get("seq").and_then(Json::as_u64);
+    let seq = seq.and_then(|seq| u32::try_from(seq).ok());
+    let fail = |code, message: String| CommandError { seq, code, message };
+    let text_of = |key: &str| envelope.get(key).and_then(Json::as_str);
+    if envelope.get("v").and_then(Json::as_u64) != Some(u64::from(PROTOCOL_VERSION)) {
         let message = format!("this server speaks version {PROTOCOL_VERSION}: send \"v\":2");
         return Err(fail("unsupported_version", message));
     }
-    if envelope.kind.as_deref() != Some("command") {
+    if text_of("kind") != Some("command") {
         return Err(fail("bad_kind", "clients send \"kind\":\"command\"".into()));
     }
-    let (Some(seq), Some(feature), Some(action)) =
-        (envelope.seq, &envelope.feature, &envelope.action)
+    let (Some(seq), Some(feature), Some(action)) = (seq, text_of("feature"), text_of("action"))
     else {
         let message = "a command needs seq, feature and action".into();
         return Err(fail("bad_command", message));
     };
-    let payload = envelope.payload.clone();
-    let message = match (feature.as_str(), action.as_str()) {
+    let payload = envelope.get("payload").cloned().unwrap_or_default();
+    let message = match (feature, action) {
         ("session", "handshake") => {
             body(payload).map(|p: HandshakePayload| ClientMessage::Handshake {
                 version: PROTOCOL_VERSION,
@@ -209,7 +217,7 @@ pub fn parse(text: &str) -> Result<Command, CommandError> {
             body(payload).map(|p: ScriptsPayload| ClientMessage::ScriptRequest { paths: p.paths })
         }
         (feature, action) => {
-            let message = format!("there is no command {feature}.{action}");
+            let message = format!("there is no command {}.{}", short(feature), short(action));
             return Err(fail("unknown_command", message));
         }
     };
@@ -220,6 +228,11 @@ pub fn parse(text: &str) -> Result<Command, CommandError> {
             format!("the payload of {feature}.{action} is wrong: {cause}"),
         )),
     }
+}
+
+/// What a client sent, cut to what fits an error message.
+fn short(text: &str) -> String {
+    text.chars().take(40).collect()
 }
 
 fn body<T: serde::de::DeserializeOwned + 'static>(payload: Json) -> Result<T, String> {

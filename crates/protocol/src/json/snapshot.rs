@@ -39,14 +39,20 @@ pub struct SnapshotView<'a> {
     pub players: &'a [PlayerInfo],
     /// Names the prefab of an entity.
     pub prefab_of: &'a dyn Fn(&EntityState) -> Option<String>,
-    /// Where an entity is at the header's tick, motions included.
-    pub place_of: &'a dyn Fn(&EntityState) -> [f32; 3],
+    /// Ticks per second, for the speed of what follows a path.
+    pub tick_hz: u32,
 }
 
 /// The text of a snapshot.
 pub fn snapshot(view: &SnapshotView) -> String {
     let mut entities = Vec::new();
     let mut removed = Vec::new();
+    // A path says where a thing will be, so it does not change on the way;
+    // a JSON client is told the places instead.
+    let on_the_way = |state: &EntityState| {
+        let motion = state.motion;
+        motion.is_some_and(|motion| motion.end_tick > view.header.tick)
+    };
     for difference in differences(view.baseline, view.current) {
         match difference {
             Difference::Removed(id) => removed.push(id),
@@ -57,6 +63,11 @@ pub fn snapshot(view: &SnapshotView) -> String {
                     entities.push(entity(state, view));
                 }
             }
+        }
+    }
+    for state in view.current.iter().filter(|state| on_the_way(state)) {
+        if !entities.iter().any(|told: &JsonEntity| told.id == state.id) {
+            entities.push(entity(state, view));
         }
     }
     let mut features = serde_json::Map::new();
@@ -100,6 +111,14 @@ fn entity(state: &EntityState, view: &SnapshotView) -> JsonEntity {
         EntityKind::Character => [0.0, yaw.sin(), 0.0, yaw.cos()],
         EntityKind::Thing => state.turn().to_array(),
     };
+    let tick = view.header.tick;
+    let (place, speed) = match &state.motion {
+        Some(motion) => (
+            motion.position_at(tick),
+            motion.velocity_at(tick, view.tick_hz),
+        ),
+        None => (state.place(), state.speed()),
+    };
     JsonEntity {
         id: state.id,
         kind: match state.kind {
@@ -107,9 +126,9 @@ fn entity(state: &EntityState, view: &SnapshotView) -> JsonEntity {
             EntityKind::Thing => "entity",
         },
         prefab: (view.prefab_of)(state),
-        p: (view.place_of)(state),
+        p: place.to_array(),
         q,
-        v: state.speed().to_array(),
+        v: speed.to_array(),
         grounded: state.has(flags::GROUNDED),
     }
 }

@@ -90,9 +90,16 @@ fn events_and_results_have_their_documented_form() {
 
 #[test]
 fn a_delta_tells_only_what_changed() {
-    let old: Vec<_> = (1..4)
+    let mut old: Vec<_> = (1..4)
         .map(|id| EntityState::new(id, EntityKind::Thing))
         .collect();
+    let motion = frolic_sim::Motion {
+        from: frolic_sim::Vec3::ZERO,
+        to: frolic_sim::Vec3::X * 12.0,
+        start_tick: 0,
+        end_tick: 120,
+    };
+    old[0].motion = Some(motion);
     let mut new = old.clone();
     new[1].position = [256, 0, 0];
     new.remove(2);
@@ -116,7 +123,7 @@ fn a_delta_tells_only_what_changed() {
                 online: true,
             }],
             prefab_of: &|_| None,
-            place_of: &|state| state.place().to_array(),
+            tick_hz: 60,
         });
         serde_json::from_str::<Json>(&text).unwrap()
     };
@@ -126,13 +133,12 @@ fn a_delta_tells_only_what_changed() {
         delta["features"]["movement"]["entities"][0]["p"],
         json!([1.0, 0.0, 0.0])
     );
-    assert_eq!(
-        delta["features"]["movement"]["entities"]
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
+    let told = delta["features"]["movement"]["entities"]
+        .as_array()
+        .unwrap();
+    assert_eq!(told.len(), 2, "what changed, and what is on its way");
+    assert_eq!(told[1]["p"], json!([6.0, 0.0, 0.0]));
+    assert_eq!(told[1]["v"], json!([6.0, 0.0, 0.0]));
     assert_eq!(delta["features"]["movement"]["removed"], json!([3]));
     let full = view(None);
     assert_eq!(

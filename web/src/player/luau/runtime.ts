@@ -9,6 +9,8 @@ export type { ClientHost } from './host';
 
 const LIMITS = { memoryBytes: 32 * 1024 * 1024, sliceMs: 50, budgetMs: 100 };
 const OFFENCES_MAX = 5;
+/** Memory still held after a stop for want of it: beyond this share the script goes at once. */
+const HOARD_SHARE = 0.75;
 const STOPS_PER_CALL_MAX = 16;
 const BUILTIN = '@builtin/';
 /** Modules run when a script requires them. */
@@ -202,7 +204,8 @@ export class ScriptRuntime {
     const vm = this.#vm;
     const instance = 'stopped' in outcome ? outcome.instance : 0;
     if (vm.usedBytes > LIMITS.memoryBytes / 2) vm.collect();
-    const hoards = 'stopped' in outcome && outcome.stopped === 'memory' && vm.usedBytes > LIMITS.memoryBytes;
+    // A script that filled the memory and left a few bytes would starve the others all the same.
+    const hoards = 'stopped' in outcome && outcome.stopped === 'memory' && vm.usedBytes > LIMITS.memoryBytes * HOARD_SHARE;
     vm.pushReference(this.#entry!.stopped);
     vm.pushNumber(instance);
     vm.pushNumber(hoards ? 1 : OFFENCES_MAX);
