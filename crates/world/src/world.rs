@@ -1,6 +1,7 @@
 //! The world itself: load, join, step, look.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use frolic_package::Package;
@@ -67,7 +68,13 @@ pub struct World {
     interest_radius: Option<f32>,
     next_player: PlayerNumber,
     inbox: Vec<ScriptEvent>,
+    /// Events of each player since the last step.
+    inbox_counts: HashMap<PlayerNumber, usize>,
 }
+
+/// Events and calls that one player's client may send per tick: a script's
+/// handler runs for each, inside the tick.
+const EVENTS_PER_TICK_MAX: usize = 32;
 
 impl World {
     /// Makes a world from a package and starts its scripts. Scripts that do
@@ -122,6 +129,7 @@ impl World {
             interest_radius: options.interest_radius,
             next_player: 1,
             inbox: Vec::new(),
+            inbox_counts: HashMap::new(),
         })
     }
 
@@ -154,22 +162,44 @@ impl World {
         player.map_or(0, |player| player.inputs.push(inputs))
     }
 
-    /// A client fired an event; scripts hear of it in the next step.
-    pub fn receive_event(&mut self, player: PlayerNumber, name: String, args: Args) {
-        let args = self.known_entities(args.0);
-        self.inbox
-            .push(ScriptEvent::ClientEvent { player, name, args });
+    /// A client fired an event; scripts hear of it in the next step. False
+    /// when it has fired too many since the last one.
+    pub fn receive_event(&mut self, player: PlayerNumber, name: String, args: Args) -> bool {
+        let room = self.has_room(player);
+        if room {
+            let args = self.known_entities(args.0);
+            self.inbox
+                .push(ScriptEvent::ClientEvent { player, name, args });
+        }
+        room
     }
 
-    /// A client calls a function; the answer comes through the outbox.
-    pub fn receive_invoke(&mut self, player: PlayerNumber, id: u32, name: String, args: Args) {
-        let args = self.known_entities(args.0);
-        self.inbox.push(ScriptEvent::ClientInvoke {
-            player,
-            id,
-            name,
-            args,
-        });
+    /// A client calls a function; the answer comes through the outbox. False
+    /// when it has called too often since the last step.
+    pub fn receive_invoke(
+        &mut self,
+        player: PlayerNumber,
+        id: u32,
+        name: String,
+        args: Args,
+    ) -> bool {
+        let room = self.has_room(player);
+        if room {
+            let args = self.known_entities(args.0);
+            self.inbox.push(ScriptEvent::ClientInvoke {
+                player,
+                id,
+                name,
+                args,
+            });
+        }
+        room
+    }
+
+    fn has_room(&mut self, player: PlayerNumber) -> bool {
+        let count = self.inbox_counts.entry(player).or_insert(0);
+        *count += 1;
+        *count <= EVENTS_PER_TICK_MAX
     }
 
     /// Entities that do not exist become nil: scripts keep what they know of
@@ -190,6 +220,7 @@ impl World {
             state.collision.begin_tick();
             state.take_inputs();
         }
+        self.inbox_counts.clear();
         for event in std::mem::take(&mut self.inbox) {
             self.vm.dispatch(event);
         }

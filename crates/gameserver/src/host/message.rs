@@ -83,12 +83,11 @@ impl Host {
                 self.part(number);
                 return;
             }
-            ClientMessage::Event { name, args } => check_name(&name).map(|()| {
-                self.world.receive_event(number, name, args);
-            }),
-            ClientMessage::Invoke { id, name, args } => check_name(&name).map(|()| {
-                self.world.receive_invoke(number, id, name, args);
-            }),
+            ClientMessage::Event { name, args } => {
+                check_name(&name).and_then(|()| taken(self.world.receive_event(number, name, args)))
+            }
+            ClientMessage::Invoke { id, name, args } => check_name(&name)
+                .and_then(|()| taken(self.world.receive_invoke(number, id, name, args))),
             ClientMessage::ScriptRequest { paths } => self.send_scripts(link, &paths),
             ClientMessage::ScriptVerify { path, success, .. } => {
                 self.script_verified(link, path, success)
@@ -208,6 +207,14 @@ fn note_refused(session: &mut Session, tell_each: bool, refused: usize) -> Outco
         return Err(("inputs_dropped", message));
     }
     Ok(())
+}
+
+fn taken(taken: bool) -> Outcome {
+    if taken {
+        return Ok(());
+    }
+    let message = "too many events at once; spread them over more ticks".into();
+    Err(("events_dropped", message))
 }
 
 fn check_name(name: &str) -> Outcome {

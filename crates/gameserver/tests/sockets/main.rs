@@ -177,6 +177,32 @@ async fn a_flood_is_warned_then_kicked() {
 }
 
 #[tokio::test]
+async fn a_burst_of_events_is_cut_and_the_rest_is_heard() {
+    let server = TestServer::start().await;
+    let mut eve = Stranger::join(&server, "Eve").await;
+    for _ in 0..200 {
+        let payload = json!({ "name": "Boo", "args": [{ "$e": 4_000_000 }] });
+        eve.command("network", "event", payload).await;
+    }
+    let error = eve.next_of("error").await;
+    assert_eq!(error["code"], "events_dropped");
+    eve.next_of("snapshot").await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_player_who_joins_twice_keeps_one_character() {
+    let server = TestServer::start().await;
+    let first = Stranger::join(&server, "Ada").await;
+    let mut second = Stranger::join(&server, "Ada").await;
+    assert_eq!(first.welcome["entityId"], second.welcome["entityId"]);
+    let snapshot = second.next_of("snapshot").await;
+    let players = snapshot["features"]["presence"]["players"].as_array();
+    assert_eq!(players.map(Vec::len), Some(1));
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn repeated_skipped_and_huge_inputs_move_nobody_faster() {
     let server = TestServer::start().await;
     let mut eve = Stranger::join(&server, "Eve").await;
