@@ -19,7 +19,8 @@ const SMALL = { width: 640, height: 360 };
 const PATIENCE_MS = 30_000;
 
 export function launchBrowser() {
-  const executablePath = process.env.CHROMIUM ?? (process.platform === 'linux' ? '/usr/bin/chromium' : undefined);
+  // Unset: Playwright's own browser, which `cargo xtask test` installed.
+  const executablePath = process.env.CHROMIUM || undefined;
   return chromium.launch({ executablePath, args: ARGS });
 }
 

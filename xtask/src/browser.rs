@@ -30,13 +30,12 @@ pub fn ensure(workspace: &Workspace, step: &Step) -> Result<Option<PathBuf>> {
         step.note(found.display().to_string());
         return Ok(Some(found));
     }
-    if tools::can_apt_install() {
-        let mut update = Command::new("apt-get");
-        step.run(update.args(["update", "--quiet"]))?;
-        let mut install = Command::new("apt-get");
-        install.args(["install", "--yes", "--no-install-recommends", "chromium"]);
-        step.run(install.env("DEBIAN_FRONTEND", "noninteractive"))?;
-        return Ok(find());
+    if tools::can_apt_install()
+        && apt_install(step).is_ok()
+        && let Some(found) = find()
+    {
+        step.note(found.display().to_string());
+        return Ok(Some(found));
     }
     let mut playwright = Command::new("node");
     playwright.current_dir(workspace.web());
@@ -51,6 +50,15 @@ pub fn ensure(workspace: &Workspace, step: &Step) -> Result<Option<PathBuf>> {
     Ok(None)
 }
 
+fn apt_install(step: &Step) -> Result<()> {
+    let mut update = Command::new("apt-get");
+    step.run(update.args(["update", "--quiet"]))?;
+    let mut install = Command::new("apt-get");
+    install.args(["install", "--yes", "--no-install-recommends", "chromium"]);
+    step.run(install.env("DEBIAN_FRONTEND", "noninteractive"))
+        .map(drop)
+}
+
 fn find() -> Option<PathBuf> {
     if let Some(chosen) = env::var_os("CHROMIUM").filter(|path| !path.is_empty()) {
         return Some(PathBuf::from(chosen));
@@ -62,5 +70,11 @@ fn find() -> Option<PathBuf> {
         .flat_map(|program| folders.iter().map(move |folder| folder.join(program)));
     programs
         .chain(APPLICATIONS.iter().map(PathBuf::from))
-        .find(|candidate| Path::is_file(candidate))
+        .find(|candidate| Path::is_file(candidate) && starts(candidate))
+}
+
+/// Some systems have a stub in its place that only says what to install.
+fn starts(browser: &Path) -> bool {
+    let version = Command::new(browser).arg("--version").output();
+    version.is_ok_and(|output| output.status.success())
 }

@@ -24,7 +24,7 @@ pub fn packages(workspace: &Workspace, progress: &Progress) -> Result<()> {
             step.note("unchanged");
             return Ok(());
         }
-        step.run(workspace.npm().arg("ci"))
+        step.run(workspace.npm().args(["ci", "--include=dev"]))
             .context("npm ci failed; check the network and try again")?;
         fs::write(&stamp, inputs).with_context(|| format!("cannot write {}", stamp.display()))
     })

@@ -17,6 +17,8 @@ export interface LinkOptions {
 
 export class WorldLink {
   #closed = false;
+  /** When something last came from the server (performance.now()). */
+  heardAt = performance.now();
 
   private constructor(
     readonly core: ClientCore,
@@ -87,6 +89,7 @@ export class WorldLink {
   /** Acknowledgements leave at once: waiting for the next frame would look like a slow network to the server. */
   private receive(feed: () => void): void {
     if (this.#closed) return;
+    this.heardAt = performance.now();
     try {
       feed();
     } catch (error) {

@@ -29,6 +29,8 @@ export interface SessionOptions {
 
 /** NET-9 keeps a dropped player's place for a minute. */
 const RECONNECT_FOR_MS = 60_000;
+/** Snapshots come twenty times a second; a page that draws in software may be seconds late in reading them. */
+const SILENCE_MAX_MS = 12_000;
 const RECONNECT_PAUSE_MS = [300, 1000, 2000, 4000, 8000];
 
 export class PlaySession {
@@ -64,7 +66,7 @@ export class PlaySession {
       renderer.catch(() => undefined);
       const link = await this.#open(this.options.wish);
       const { WorldView } = await renderer;
-      if (this.#disposed) return link.close();
+      if (this.#disposed) return link.leave();
       this.view = new WorldView(canvas, this.options.quality, {
         jumped: (own) => own && this.sound.play('jump'),
         landed: (own) => own && this.sound.play('land'),
@@ -80,6 +82,11 @@ export class PlaySession {
   advance(nowMs: number): void {
     const link = this.link;
     if (!link?.isOpen) return;
+    if (nowMs - link.heardAt > SILENCE_MAX_MS) {
+      // A line that died without a word (another Wi-Fi, a stopped server) never reports that it closed.
+      link.close();
+      return this.#onClosed('the world does not answer');
+    }
     const { x, y } = this.input.move();
     link.core.set_input(x, y, this.input.yaw, this.input.pitch, this.input.takeButtons(nowMs));
     link.core.advance(nowMs);
@@ -146,9 +153,10 @@ export class PlaySession {
       onclosed: (reason) => this.#onClosed(reason),
     });
     if (this.#disposed) {
-      link.close();
+      link.leave();
       return link;
     }
+    const old = this.link;
     this.link = link;
     this.roomCode = link.join.room_code;
     this.#sceneShown = false;
@@ -156,6 +164,7 @@ export class PlaySession {
     this.#definitions.clear();
     this.players = [];
     this.scripts?.dispose();
+    old?.core.free();
     this.hud.clear();
     const host = new ScriptHost(this);
     this.scripts = new ClientScripts(link.core, host, this.#scriptCache, loadLuau, () => this.progress.done('scripts'));
@@ -267,5 +276,6 @@ export class PlaySession {
     this.phase = 'ended';
     this.link?.close();
     this.input.release();
+    if (document.pointerLockElement) document.exitPointerLock();
   }
 }

@@ -68,6 +68,16 @@ pub struct ProcessLauncher {
     pub env: Vec<(OsString, OsString)>,
 }
 
+/// Variables that a game server may see.
+const INHERITED: [&str; 6] = [
+    "FROLIC_LOG",
+    "PATH",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "TMPDIR",
+    "TZ",
+];
+
 impl Launcher for ProcessLauncher {
     fn launch(&self, request: LaunchRequest) -> BoxFuture<'_, io::Result<Box<dyn GameServer>>> {
         Box::pin(async move {
@@ -79,11 +89,12 @@ impl Launcher for ProcessLauncher {
             if !request.host.is_loopback() {
                 command.arg("--host").arg(request.host.to_string());
             }
-            // It runs code of strangers: no secret of the platform may reach it.
-            for secret in ["SECRET_KEY", "ADMIN_TOKEN", "DATABASE_URL", "BLOB_URL"] {
-                command.env_remove(secret);
-            }
+            // It runs code of strangers: nothing of the platform's environment
+            // reaches it but what it needs to run at all.
+            command.env_clear();
+            let kept = INHERITED.iter();
             command
+                .envs(kept.filter_map(|name| Some((name, std::env::var_os(name)?))))
                 .envs(self.env.iter().map(|(name, value)| (name, value)))
                 .env(WORLD_TOKEN_ENV, &request.world_token)
                 .env(TICKET_KEY_ENV, hex::encode(request.ticket_key))
