@@ -210,8 +210,9 @@ impl Client {
         let Some(joined) = &mut self.joined else {
             return;
         };
-        let ticks = joined.welcome.tick_hz / joined.welcome.snapshot_hz.max(1);
-        match joined.replication.apply(bytes, ticks) {
+        let snapshots_per_tick =
+            f64::from(joined.welcome.snapshot_hz) / f64::from(joined.welcome.tick_hz.max(1));
+        match joined.replication.apply(bytes, snapshots_per_tick) {
             Ok(Some(applied)) => {
                 let header = applied.header;
                 self.last_snapshot_ms = Some(now_ms);

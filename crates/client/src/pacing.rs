@@ -69,7 +69,10 @@ mod tests {
         let steps: u32 = (1..=1000).map(|ms| pacing.steps_due(f64::from(ms))).sum();
         assert!((59..=60).contains(&steps), "{steps}");
         assert_eq!(pacing.steps_due(60_000.0), CATCH_UP_STEPS_MAX);
-        assert!(pacing.steps_due(60_001.0) <= 1, "the rest of the pause is gone");
+        assert!(
+            pacing.steps_due(60_001.0) <= 1,
+            "the rest of the pause is gone"
+        );
     }
 
     #[test]

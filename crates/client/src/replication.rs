@@ -33,7 +33,7 @@ impl Replication {
     pub fn apply(
         &mut self,
         bytes: &[u8],
-        snapshot_ticks: u32,
+        snapshots_per_tick: f64,
     ) -> Result<Option<Applied>, SnapshotError> {
         let (header, entities) = snapshot::decode(bytes, |tick| {
             self.history
@@ -47,7 +47,8 @@ impl Replication {
         }
         self.received += 1;
         self.expected += newest.map_or(1, |known| {
-            ((header.tick - known.tick) / snapshot_ticks.max(1)).clamp(1, 100)
+            let due = f64::from(header.tick - known.tick) * snapshots_per_tick;
+            (due.round() as u32).clamp(1, 100)
         });
         let removed = newest.map_or_else(Vec::new, |known| gone(&known.entities, &entities));
         if self.history.len() == HISTORY_MAX {

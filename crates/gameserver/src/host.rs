@@ -105,7 +105,6 @@ impl Host {
     pub fn run(mut self) -> String {
         let tick_hz = self.world.tick_hz();
         let step = Duration::from_secs(1) / tick_hz;
-        let snapshot_ticks = self.snapshot_ticks();
         let mut next = Instant::now() + step;
         loop {
             let now = Instant::now();
@@ -131,7 +130,7 @@ impl Host {
                 .store(report.scripts.last_tick_us, Relaxed);
             self.deliver_outbox();
             self.write_logs();
-            if self.world.tick().is_multiple_of(snapshot_ticks) {
+            if self.snapshot_is_due() {
                 self.send_snapshots();
             }
             self.tend_sessions();
@@ -313,9 +312,20 @@ impl Host {
         reason
     }
 
-    /// Ticks from one snapshot to the next.
-    fn snapshot_ticks(&self) -> u32 {
-        (self.world.tick_hz() / self.settings.snapshot_hz.max(1)).max(1)
+    /// Snapshots per second; not more than there are ticks.
+    fn snapshot_hz(&self) -> u32 {
+        self.settings.snapshot_hz.clamp(1, self.world.tick_hz())
+    }
+
+    /// Spreads snapshots evenly over the ticks, also where one rate is not a
+    /// multiple of the other.
+    fn snapshot_is_due(&self) -> bool {
+        let (tick, tick_hz) = (
+            u64::from(self.world.tick()),
+            u64::from(self.world.tick_hz()),
+        );
+        let sent_by = |tick: u64| tick * u64::from(self.snapshot_hz()) / tick_hz;
+        sent_by(tick) != sent_by(tick.saturating_sub(1))
     }
 
     fn server_time_ms(&self) -> f64 {

@@ -164,8 +164,7 @@ impl Host {
             world_id: self.settings.world_id.clone(),
             room_code: self.settings.room_code.clone(),
             tick_hz: self.world.tick_hz(),
-            // What is really sent: whole ticks apart.
-            snapshot_hz: self.world.tick_hz() / self.snapshot_ticks(),
+            snapshot_hz: self.snapshot_hz(),
             resume_token: resume_token.to_owned(),
             server_time: self.server_time_ms(),
             revision: self.settings.revision.clone(),
