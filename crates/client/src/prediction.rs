@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use frolic_protocol::NumberedInput;
-use frolic_protocol::snapshot::SnapshotHeader;
+use frolic_protocol::snapshot::OwnState;
 use frolic_sim::{CharacterInput, CharacterParams, CharacterState, Vec3, step_character};
 
 use crate::scene::ClientScene;
@@ -85,12 +85,10 @@ impl Prediction {
 
     /// Compares what the server computed with what we predicted, and predicts
     /// again from there if they differ.
-    pub fn reconcile(&mut self, scene: &mut ClientScene, header: &SnapshotHeader) {
-        let Some(truth) = header.own else {
-            return;
-        };
-        let used = header.ack_seq.wrapping_add(u32::from(header.late_ticks));
-        self.tick_offset = i64::from(header.tick) - i64::from(used);
+    pub fn reconcile(&mut self, scene: &mut ClientScene, server_tick: u32, own: &OwnState) {
+        let truth = own.character;
+        let used = own.ack_seq.wrapping_add(u32::from(own.late_ticks));
+        self.tick_offset = i64::from(server_tick) - i64::from(used);
         let mut predicted = None;
         while let Some(first) = self.pending.front()
             && first.input.seq <= used

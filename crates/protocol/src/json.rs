@@ -9,7 +9,7 @@ pub use command::{
     InvokePayload, JsonInput, PingPayload, ScriptsPayload, parse,
 };
 pub use event::{ack, encode, error};
-pub use snapshot::{JsonEntity, SnapshotView, snapshot};
+pub use snapshot::{JsonEntity, JsonHeader, SnapshotView, snapshot};
 
 /// The WebSocket subprotocol of this form.
 pub const SUBPROTOCOL: &str = "frolic.v2.json";

@@ -125,7 +125,7 @@ impl StreamReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{ClientMessage, NumberedInput, ServerMessage};
+    use crate::message::{ClientMessage, NumberedInput, PacketAck, ServerMessage, Shown};
     use crate::value::Args;
     use crate::value::tests::any_value;
     use frolic_sim::{Buttons, CharacterInput};
@@ -135,7 +135,14 @@ mod tests {
         prop_oneof![
             (any::<u32>(), -1.0f32..1.0, -4.0f32..4.0).prop_map(|(seq, x, yaw)| {
                 ClientMessage::Inputs {
-                    snapshot_ack: seq,
+                    ack: Some(PacketAck {
+                        newest: seq,
+                        earlier: !seq,
+                    }),
+                    shown: Some(Shown {
+                        tick: seq,
+                        fraction: 7,
+                    }),
                     inputs: vec![NumberedInput {
                         seq,
                         input: CharacterInput::new(x, -x, yaw, 0.1, Buttons::JUMP),

@@ -33,6 +33,22 @@ pub enum Shape {
 const HALF_SIZE_MIN: f32 = 0.005;
 
 impl Shape {
+    /// Radius of a ball around its origin that holds it.
+    pub fn reach(self) -> f32 {
+        match self {
+            Shape::Box(half) | Shape::Wedge(half) => half.length(),
+            Shape::Sphere(radius) => radius.abs(),
+            Shape::Capsule {
+                half_height,
+                radius,
+            }
+            | Shape::Cylinder {
+                half_height,
+                radius,
+            } => half_height.abs() + radius.abs(),
+        }
+    }
+
     /// The collision shape. Degenerate sizes are raised to a hair's breadth,
     /// because parry asserts on flat solids and a scene may hold one.
     pub(crate) fn to_parry(self) -> SharedShape {

@@ -150,9 +150,11 @@ impl WorldState {
         state.owner = player.number;
         state.position = quantize::position(player.character.feet);
         state.velocity = quantize::velocity(player.character.velocity);
-        state.look = [player.input.yaw.0, player.input.pitch.0];
-        let jumps = self.entities.get(&player.entity).map_or(0, |e| e.jumps);
-        state.flags = flags::jumps(jumps);
+        state.look = quantize::look(player.input.yaw.0, player.input.pitch.0);
+        if let Some(entity) = self.entities.get(&player.entity) {
+            state.flags = flags::jumps(entity.jumps);
+            state.details = entity.details_count;
+        }
         if player.character.grounded() {
             state.flags |= flags::GROUNDED;
         }

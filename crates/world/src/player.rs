@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use frolic_protocol::snapshot::OwnState;
 use frolic_protocol::{PlayerInfo, Value};
 use frolic_sim::{CharacterInput, CharacterState};
 
@@ -30,6 +31,16 @@ pub(crate) struct Player {
 }
 
 impl Player {
+    /// What their own client learns of them, exactly.
+    pub fn own_state(&self) -> OwnState {
+        OwnState {
+            ack_seq: self.inputs.ack_seq(),
+            late_ticks: self.inputs.late_ticks(),
+            queued_inputs: self.inputs.queued(),
+            character: self.character,
+        }
+    }
+
     pub fn info(&self) -> PlayerInfo {
         PlayerInfo {
             id: self.id.clone(),

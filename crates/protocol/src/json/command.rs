@@ -250,7 +250,8 @@ fn inputs(batch: InputBatch) -> Result<ClientMessage, String> {
         return Err(format!("more than {BATCH_INPUTS_MAX} inputs in one batch"));
     }
     Ok(ClientMessage::Inputs {
-        snapshot_ack: 0,
+        ack: None,
+        shown: None,
         inputs: batch
             .inputs
             .iter()

@@ -3,7 +3,6 @@
 use super::*;
 use crate::entity::{EntityKind, EntityState};
 use crate::message::{ClientMessage, PlayerInfo, ServerMessage};
-use crate::snapshot::SnapshotHeader;
 use crate::value::{Args, Value};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -105,13 +104,10 @@ fn a_delta_tells_only_what_changed() {
     new.remove(2);
     let view = |baseline: Option<u32>| {
         let text = snapshot(&SnapshotView {
-            header: SnapshotHeader {
+            header: JsonHeader {
                 tick: 60,
                 baseline,
                 ack_seq: 5,
-                late_ticks: 0,
-                queued_inputs: 0,
-                own: None,
             },
             baseline: if baseline.is_some() { &old } else { &[] },
             current: &new,
