@@ -23,6 +23,7 @@ use crate::host::{Host, HostSettings};
 use crate::link::{INBOX_MESSAGES, Inbound};
 use crate::metrics::Metrics;
 use crate::scripts;
+use crate::transport::sockets::Sockets;
 use crate::transport::{Transports, websocket, webtransport};
 
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(2);
@@ -58,6 +59,9 @@ pub enum GameServerError {
     /// Without tickets everybody could come in from anywhere.
     #[error("{0} is not a loopback address: a world without tickets is for this machine only")]
     PublicWithoutTickets(IpAddr),
+    /// The system gives no means to watch sockets.
+    #[error("the sockets cannot be watched: {0}")]
+    Sockets(std::io::Error),
     /// The world's thread ended early.
     #[error("the world stopped unexpectedly")]
     WorldDied,
@@ -138,6 +142,7 @@ pub async fn run(
     let listener = listener.tap_io(|socket| {
         let _ = socket.set_nodelay(true);
     });
+    let routes = routes.into_make_service_with_connect_info::<SocketAddr>();
     tokio::spawn(async move { axum::serve(listener, routes).await });
 
     if let Some(control_plane) = &control_plane {
@@ -153,7 +158,7 @@ pub async fn run(
     {
         tracing::warn!(%error, "the control plane was not told of the stop");
     }
-    // Lets closing frames reach the clients.
+    // Lets closing frames of WebTransport reach the clients.
     tokio::time::sleep(Duration::from_millis(200)).await;
     Ok(reason)
 }
@@ -251,7 +256,8 @@ fn load(
             .then_some(idle_stop_s.saturating_add(IDLE_GRACE_S)),
         scene: (hex::encode(Sha256::digest(scene)), compressed),
     };
-    Ok(Host::new(world, host, inbox, metrics))
+    let sockets = Sockets::new().map_err(GameServerError::Sockets)?;
+    Ok(Host::new(world, host, inbox, sockets, metrics))
 }
 
 fn open_webtransport(

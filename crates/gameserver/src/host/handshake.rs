@@ -62,17 +62,18 @@ impl Host {
             executed: 0,
             refused_inputs: 0,
         });
+        session.slot.come_in();
         session.answer(seq, Ok(()));
         session.tell(&ServerMessage::Welcome(Box::new(welcome)));
         match session.encoding {
-            Encoding::Binary => session.tell_packet(scene),
+            Encoding::Binary => session.tell_packet(&scene),
             // NET-13: a full snapshot follows the welcome. Strangers draw what
             // snapshots tell; the scene file is for our own renderer.
             Encoding::Json => {
                 let mut sight = self.world.sight();
                 if let Some(player) = &mut session.player {
                     let text = player.view.json_snapshot(&self.world, &mut sight);
-                    session.tell_text(text);
+                    session.tell_text(&text);
                 }
             }
         }

@@ -78,8 +78,6 @@ impl Host {
                 session.answer(seq, Ok(()));
                 session.player = None;
                 session.kick("goodbye");
-                session.flush();
-                self.sessions.remove(&link);
                 self.part(number);
                 return;
             }
@@ -121,8 +119,8 @@ impl Host {
             }
             for piece in pieces {
                 match session.encoding {
-                    Encoding::Binary => session.tell_packet(piece.packet.clone()),
-                    Encoding::Json => session.tell_text(piece.text.clone()),
+                    Encoding::Binary => session.tell_packet(&piece.packet),
+                    Encoding::Json => session.tell_text(&piece.text),
                 }
             }
         }

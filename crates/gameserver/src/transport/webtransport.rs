@@ -14,7 +14,8 @@ use wtransport::endpoint::IncomingSession;
 use wtransport::{Connection, Endpoint, Identity, ServerConfig, VarInt};
 
 use super::Transports;
-use crate::link::{Encoding, LinkReader, OUTBOX_PACKETS, Outbound};
+use crate::line::{OUTBOX_PACKETS, Outbound};
+use crate::link::{Carriage, Encoding, Inbound, LinkReader};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(3);
 const IDLE_MAX: Duration = Duration::from_secs(10);
@@ -81,10 +82,13 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
         request.not_found().await;
         return Err("unknown path".into());
     }
-    if transports.is_full() {
-        request.too_many_requests().await;
-        return Err("full".into());
-    }
+    let slot = match transports.slots.take(request.remote_address().ip()) {
+        Ok(slot) => slot,
+        Err(full) => {
+            request.too_many_requests().await;
+            return Err(full.to_string());
+        }
+    };
     let ticket = query
         .split('&')
         .find_map(|pair| pair.strip_prefix("ticket="))
@@ -97,16 +101,17 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
 
     let (outbox, mut outgoing) = mpsc::channel(OUTBOX_PACKETS);
     let metrics = transports.metrics.clone();
-    let mut reader = LinkReader::open(
-        transports.link(),
-        Encoding::Binary,
+    let link = transports.link();
+    let open = Inbound::Open {
+        link,
+        encoding: Encoding::Binary,
         ticket,
-        transports.inbox.clone(),
-        outbox,
-        metrics.clone(),
-    )
-    .await
-    .map_err(|cause| cause.to_string())?;
+        carriage: Carriage::Channel(outbox),
+        slot,
+    };
+    let opened = transports.inbox.send(open).await;
+    opened.map_err(|_| "the world has stopped".to_owned())?;
+    let mut reader = LinkReader::new(link, transports.inbox.clone(), metrics.clone());
 
     // Writing has a task of its own: a client that does not read its stream
     // must not keep us from reading its inputs.
@@ -128,7 +133,6 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
                         .map_err(|_| ())
                         .and_then(|w| w.map_err(|_| ()))
                 }
-                Outbound::Text(_) => Ok(()),
                 Outbound::Close(reason) => {
                     let _ = tokio::time::timeout(FAREWELL, send.finish()).await;
                     writer_connection.close(VarInt::from_u32(0), reason.as_bytes());
@@ -155,8 +159,8 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
                 _ => break None,
             },
         };
-        if let Err(error) = outcome {
-            break Some(error.to_string());
+        if let Err(reason) = outcome {
+            break Some(reason);
         }
     };
     if let Some(reason) = ended {
