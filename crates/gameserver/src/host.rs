@@ -45,8 +45,6 @@ pub struct HostSettings {
     pub room_code: String,
     /// SHA-256 of its package.
     pub revision: String,
-    /// Snapshots per second.
-    pub snapshot_hz: u32,
     /// Most players.
     pub players_max: u32,
     /// Stop after so many seconds without players; none: never.
@@ -78,6 +76,8 @@ pub struct Host {
     heard: Vec<Heard>,
     metrics: Arc<Metrics>,
     started: Instant,
+    /// How much less often far things are told of, 0 to 3.
+    pressure: u8,
     draining: bool,
     empty_since_tick: u32,
 }
@@ -108,6 +108,7 @@ impl Host {
             heard: Vec::new(),
             metrics,
             started: Instant::now(),
+            pressure: 0,
             draining: false,
             empty_since_tick: 0,
         }
@@ -143,9 +144,7 @@ impl Host {
                 .store(report.scripts.last_tick_us, Relaxed);
             self.deliver_outbox();
             self.write_logs();
-            if self.snapshot_is_due() {
-                self.send_snapshots();
-            }
+            self.send_snapshots();
             self.tend_sessions(began);
             self.metrics.tick.store(self.world.tick(), Relaxed);
             self.metrics.tick_took(began.elapsed());
@@ -333,26 +332,22 @@ impl Host {
         }
     }
 
+    /// Sends their update to those whose turn it is.
     fn send_snapshots(&mut self) {
-        let mut sight = self.world.sight();
+        self.world.look();
         for session in self.sessions.values_mut() {
-            if session.is_slow() {
-                self.metrics.snapshots_skipped.fetch_add(1, Relaxed);
-                continue;
-            }
+            let slow = session.is_slow();
             let Some(player) = &mut session.player else {
                 continue;
             };
-            match session.encoding {
-                Encoding::Binary => {
-                    let bytes = player.view.binary_snapshot(&self.world, &mut sight);
-                    session.tell_snapshot(bytes);
-                }
-                Encoding::Json => {
-                    let text = player.view.json_snapshot(&self.world, &mut sight);
-                    session.tell_text(&text);
-                }
+            if !player.is_new() && !self.world.update_is_due(player.number) {
+                continue;
             }
+            if slow {
+                self.metrics.snapshots_skipped.fetch_add(1, Relaxed);
+                continue;
+            }
+            session.tell_snapshot(&mut self.world, self.pressure);
         }
     }
 
@@ -421,22 +416,6 @@ impl Host {
             std::thread::sleep(Duration::from_millis(5));
         }
         reason
-    }
-
-    /// Snapshots per second; not more than there are ticks.
-    fn snapshot_hz(&self) -> u32 {
-        self.settings.snapshot_hz.clamp(1, self.world.tick_hz())
-    }
-
-    /// Spreads snapshots evenly over the ticks, also where one rate is not a
-    /// multiple of the other.
-    fn snapshot_is_due(&self) -> bool {
-        let (tick, tick_hz) = (
-            u64::from(self.world.tick()),
-            u64::from(self.world.tick_hz()),
-        );
-        let sent_by = |tick: u64| tick * u64::from(self.snapshot_hz()) / tick_hz;
-        sent_by(tick) != sent_by(tick.saturating_sub(1))
     }
 
     fn server_time_ms(&self) -> f64 {

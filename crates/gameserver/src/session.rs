@@ -6,9 +6,9 @@ use std::time::Instant;
 use frolic_protocol::ServerMessage;
 use frolic_protocol::json;
 use frolic_protocol::packet;
-use frolic_world::{ClientView, PlayerNumber};
+use frolic_world::{ClientView, Delivery, JsonView, PlayerNumber, World};
 
-use crate::line::{CloseCode, Delivery, Line};
+use crate::line::{CloseCode, Line};
 use crate::link::Encoding;
 use crate::metrics::Metrics;
 use crate::transport::Slot;
@@ -47,13 +47,33 @@ pub struct SessionPlayer {
     /// Brings them back after a lost connection.
     pub resume_token: String,
     /// What they see and have.
-    pub view: ClientView,
+    pub view: View,
+    /// What to tell a JSON client behind its first snapshot.
+    pub after_snapshot: Vec<ServerMessage>,
     /// Scripts they have verified.
     pub verified: BTreeSet<String>,
     /// How many scripts of the manifest were told to run.
     pub executed: usize,
     /// Inputs that found the queue full, fading.
     pub refused_inputs: usize,
+}
+
+/// What a client sees and has, in the form it speaks.
+pub enum View {
+    /// Cells.
+    Binary(ClientView),
+    /// Whole sets.
+    Json(JsonView),
+}
+
+impl SessionPlayer {
+    /// Whether they have not been sent any snapshot yet.
+    pub fn is_new(&self) -> bool {
+        match &self.view {
+            View::Binary(view) => view.is_new(),
+            View::Json(view) => view.is_new(),
+        }
+    }
 }
 
 impl Session {
@@ -123,16 +143,33 @@ impl Session {
         self.line.text(text);
     }
 
-    /// Queues a snapshot: in the packet with everything else where packets
-    /// arrive in order, on its own where it may be lost.
-    pub fn tell_snapshot(&mut self, bytes: Vec<u8>) {
-        let snapshot = ServerMessage::Snapshot(bytes);
-        match self.line.delivery() {
-            Delivery::Ordered => packet::write(&mut self.packet, &snapshot),
-            Delivery::Lossy => {
-                self.finish_packet();
-                self.line.unreliable(packet::single(&snapshot));
+    /// Makes the player's next snapshot and queues it: in the packet with
+    /// everything else where packets arrive in order, on its own where it may
+    /// be lost.
+    pub fn tell_snapshot(&mut self, world: &mut World, pressure: u8) {
+        let Some(player) = &mut self.player else {
+            return;
+        };
+        let lossy = self.line.delivery() == Delivery::Lossy;
+        match &mut player.view {
+            View::Json(view) => self.line.text(&world.json_snapshot(view)),
+            View::Binary(view) => {
+                if lossy && !self.packet.is_empty() {
+                    // In front of the snapshot, on the line that is reliable.
+                    self.line.reliable(&self.packet);
+                    self.packet.clear();
+                }
+                let (line, packet) = (&mut self.line, &mut self.packet);
+                world.snapshot(view, pressure, &mut |bytes| {
+                    packet::write_snapshot(packet, bytes);
+                    if lossy {
+                        line.unreliable(std::mem::take(packet));
+                    }
+                });
             }
+        }
+        for message in std::mem::take(&mut player.after_snapshot) {
+            self.tell(&message);
         }
     }
 

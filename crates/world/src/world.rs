@@ -173,6 +173,11 @@ impl World {
         }
     }
 
+    /// Puts a player's character elsewhere, without anything between.
+    pub fn teleport(&mut self, player: PlayerNumber, feet: Vec3) {
+        self.state.borrow_mut().teleport(player, feet);
+    }
+
     /// Takes a player's inputs in. Returns how many found the queue full.
     pub fn receive_inputs(&mut self, player: PlayerNumber, inputs: &[NumberedInput]) -> usize {
         let mut state = self.state.borrow_mut();
@@ -431,6 +436,11 @@ impl World {
     /// A JSON client's next snapshot of what [`World::look`] saw.
     pub fn json_snapshot(&self, view: &mut JsonView) -> String {
         view.next(self)
+    }
+
+    /// Everything that clients may be told of, as of the last look.
+    pub fn replicated(&self) -> Vec<EntityState> {
+        self.cells.everything()
     }
 
     /// What a client with this interest should know from here, in order of

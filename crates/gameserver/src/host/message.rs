@@ -8,7 +8,7 @@ use frolic_protocol::{ClientMessage, ServerMessage};
 
 use super::Host;
 use crate::link::{Encoding, LinkId};
-use crate::session::Session;
+use crate::session::{Session, View};
 
 /// Names of events and functions.
 const NAME_BYTES_MAX: usize = 64;
@@ -53,16 +53,22 @@ impl Host {
         };
         let outcome: Outcome = match message {
             ClientMessage::Handshake { .. } => Ok(()),
-            ClientMessage::Inputs {
-                snapshot_ack,
-                inputs,
-            } => {
+            ClientMessage::Inputs { ack, inputs, .. } => {
                 let refused = self.world.receive_inputs(number, &inputs);
-                acknowledge(session, snapshot_ack);
+                if let Some(ack) = ack
+                    && let Some(player) = &mut session.player
+                    && let View::Binary(view) = &mut player.view
+                {
+                    view.acknowledge(ack);
+                }
                 note_refused(session, seq.is_some(), refused)
             }
             ClientMessage::SnapshotAck { tick } => {
-                acknowledge(session, tick);
+                if let Some(player) = &mut session.player
+                    && let View::Json(view) = &mut player.view
+                {
+                    view.acknowledge(tick);
+                }
                 Ok(())
             }
             ClientMessage::Ping { t } => {
@@ -172,12 +178,6 @@ impl Host {
             session.tell(&line);
         }
         Ok(())
-    }
-}
-
-fn acknowledge(session: &mut Session, tick: u32) {
-    if let Some(player) = &mut session.player {
-        player.view.acknowledge(tick);
     }
 }
 

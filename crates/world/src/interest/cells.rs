@@ -121,6 +121,15 @@ impl Cells {
         &self.cells[slot as usize].members
     }
 
+    /// Everything in all cells, in order of ids.
+    pub fn everything(&self) -> Vec<EntityState> {
+        let living = self.cells.iter().filter(|cell| cell.alive);
+        let mut all: Vec<EntityState> = living.flat_map(|cell| &cell.members).copied().collect();
+        all.sort_unstable_by_key(|state| state.id);
+        all.dedup_by_key(|state| state.id);
+        all
+    }
+
     /// Notes what an entity is now, and where.
     pub fn update(&mut self, state: &EntityState, place: Vec3, relevance: Relevance) {
         let home = self.homes.get(&state.id).copied();

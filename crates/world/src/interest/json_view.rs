@@ -40,6 +40,11 @@ impl JsonView {
         }
     }
 
+    /// Whether nothing was sent yet.
+    pub fn is_new(&self) -> bool {
+        self.sent.is_empty()
+    }
+
     /// Notes the newest snapshot that the client has.
     pub fn acknowledge(&mut self, tick: u32) {
         let known = self.sent.iter().any(|sent| sent.tick == tick);

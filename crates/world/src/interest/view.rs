@@ -22,8 +22,8 @@ pub enum Delivery {
 }
 
 /// Longest packet of a lossy line; larger ones are cut by the transport.
-/// Leaves room for framing below 1,200 bytes.
-const PACKET_BYTES: usize = 1150;
+/// QUIC starts with packets of 1,200 bytes, of which heads take some.
+const PACKET_BYTES: usize = 1100;
 /// Packets whose acknowledgement is still waited for.
 const UNACKNOWLEDGED_MAX: usize = 256;
 /// Updates after which something unacknowledged is sent again.
@@ -37,7 +37,7 @@ const SAVED_UPDATES: f32 = 10.0;
 
 /// One client's view of the world.
 pub struct ClientView {
-    pub(crate) player: PlayerNumber,
+    player: PlayerNumber,
     delivery: Delivery,
     watch: Watch,
     /// Counts what was sent.
@@ -99,6 +99,16 @@ impl ClientView {
             next_number: 1,
             unacknowledged: VecDeque::new(),
         }
+    }
+
+    /// Whose view it is.
+    pub fn player(&self) -> PlayerNumber {
+        self.player
+    }
+
+    /// Whether nothing was sent yet.
+    pub fn is_new(&self) -> bool {
+        self.updates == 0
     }
 
     /// Notes which packets the client has.

@@ -7,7 +7,7 @@ use frolic_client::{Client, ClientEvent, Drawn};
 use frolic_package::{Limits, Package};
 use frolic_protocol::fragment;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, DATAGRAM_BYTES_MAX};
-use frolic_protocol::{ClientMessage, ServerMessage, Welcome};
+use frolic_protocol::{ClientMessage, EntityState, ServerMessage, Welcome};
 use frolic_sim::{Buttons, CharacterInput, CharacterState, Vec3};
 use frolic_world::{ClientView, Delivery, InterestPolicy, PlayerNumber, World, WorldOptions};
 
@@ -287,6 +287,16 @@ impl Run {
     pub fn entity(&self, peer: usize) -> u32 {
         let entity = self.world.entity_of(self.peers[peer].number);
         entity.expect("a player has a character")
+    }
+
+    /// What a client should know once it has heard everything.
+    pub fn visible_from(&self, peer: usize) -> Vec<EntityState> {
+        self.world.visible_from(self.peers[peer].number)
+    }
+
+    /// Everything that clients may be told of, as it is.
+    pub fn everything(&self) -> Vec<EntityState> {
+        self.world.replicated()
     }
 
     pub fn server_character(&self, peer: usize) -> CharacterState {
