@@ -22,5 +22,6 @@ mod stats;
 
 pub use client::{Client, ClientError};
 pub use event::ClientEvent;
+pub use pacing::Pacing;
 pub use playback::{Drawn, DrawnKind};
 pub use stats::Stats;
