@@ -23,5 +23,6 @@ mod track;
 
 pub use client::{Client, ClientError};
 pub use event::ClientEvent;
+pub use pacing::Pacing;
 pub use playback::{Drawn, DrawnKind};
 pub use stats::Stats;

@@ -2,5 +2,7 @@
 
 pub mod crowd;
 pub mod floor;
+mod game;
+pub mod join;
 mod meadow;
 mod process;
