@@ -4,3 +4,5 @@ pub mod crowd;
 pub mod floor;
 mod meadow;
 mod process;
+pub mod step;
+mod step_scenes;

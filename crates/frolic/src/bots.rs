@@ -11,6 +11,7 @@ use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::sync::mpsc;
 
+pub use behaviour::Behaviour;
 pub use door::Door;
 pub use report::SwarmReport;
 
