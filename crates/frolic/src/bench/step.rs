@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use frolic_sim::{CharacterInput, CharacterParams, CharacterState, step_character};
+use frolic_sim::{CharacterInput, CharacterParams, CharacterState, StepCache, step_character_with};
 use serde::Serialize;
 
 use super::step_scenes::{self, StepScene};
@@ -131,6 +131,7 @@ enum Doing {
 
 struct Walker {
     character: CharacterState,
+    cache: StepCache,
     input: CharacterInput,
     behaviour: Behaviour,
     home: CharacterState,
@@ -150,6 +151,7 @@ impl Crowd {
         let homes = scene.homes(players)?;
         let walkers = homes.into_iter().enumerate().map(|(index, feet)| Walker {
             character: CharacterState::at(feet),
+            cache: StepCache::default(),
             input: CharacterInput::default(),
             behaviour: Behaviour::new(index as u64, None),
             home: CharacterState::at(feet),
@@ -228,8 +230,14 @@ impl Crowd {
 
 impl Walker {
     fn step(&mut self, scene: &StepScene, params: &CharacterParams) {
-        let dt = 1.0 / TICK_HZ as f32;
-        step_character(&scene.world, params, &mut self.character, &self.input, dt);
+        step_character_with(
+            &mut self.cache,
+            &scene.world,
+            params,
+            &mut self.character,
+            &self.input,
+            1.0 / TICK_HZ as f32,
+        );
     }
 }
 
