@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use frolic_protocol::NumberedInput;
 use frolic_protocol::snapshot::OwnState;
-use frolic_sim::{CharacterInput, CharacterParams, CharacterState, Vec3, step_character};
+use frolic_sim::{
+    CharacterInput, CharacterParams, CharacterState, StepCache, Vec3, step_character_with,
+};
 
 use crate::scene::ClientScene;
 
@@ -26,6 +28,7 @@ struct Pending {
 
 pub(crate) struct Prediction {
     params: CharacterParams,
+    cache: StepCache,
     dt: f32,
     next_seq: u32,
     pending: VecDeque<Pending>,
@@ -47,6 +50,7 @@ impl Prediction {
         let start = CharacterState::at(Vec3::ZERO);
         Self {
             params,
+            cache: StepCache::default(),
             dt: 1.0 / tick_hz.max(1) as f32,
             next_seq: 1,
             pending: VecDeque::with_capacity(PENDING_MAX),
@@ -69,7 +73,8 @@ impl Prediction {
         }
         self.previous = self.current;
         scene.pose_movers_at(self.tick_of(seq));
-        step_character(
+        step_character_with(
+            &mut self.cache,
             &scene.collision,
             &self.params,
             &mut self.current,
@@ -109,7 +114,8 @@ impl Prediction {
             let tick = i64::from(pending.input.seq) + self.tick_offset;
             scene.pose_movers_at(tick.max(0) as u32);
             self.previous = state;
-            step_character(
+            step_character_with(
+                &mut self.cache,
                 &scene.collision,
                 &self.params,
                 &mut state,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use frolic_protocol::snapshot::OwnState;
 use frolic_protocol::{PlayerInfo, Value};
-use frolic_sim::{CharacterInput, CharacterState};
+use frolic_sim::{CharacterInput, CharacterState, StepCache};
 
 use crate::inputs::InputQueue;
 
@@ -20,6 +20,8 @@ pub(crate) struct Player {
     pub name: String,
     pub entity: u32,
     pub character: CharacterState,
+    /// What its last steps found; only ever saves time.
+    pub step_cache: StepCache,
     pub inputs: InputQueue,
     /// The input of this tick.
     pub input: CharacterInput,
