@@ -2,15 +2,18 @@
 # for systems whose Python has neither venv nor pip (Debian's, for one).
 # Arguments: package, version, folder.
 import hashlib
+import html.parser
 import io
-import json
 import os
 import platform
 import sys
+import urllib.parse
 import urllib.request
 import zipfile
 
 package, version, folder = sys.argv[1:]
+# The index in its oldest form, which every mirror has.
+index = "%s/%s/" % (os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/"), package)
 
 
 def fetch(url):
@@ -34,13 +37,25 @@ def fits(filename):
     )
 
 
-release = json.loads(fetch("https://pypi.org/pypi/%s/%s/json" % (package, version)))
-wheels = [file for file in release["urls"] if file["filename"].endswith(".whl") and fits(file["filename"])]
-if not wheels:
-    sys.exit("PyPI has no wheel of %s %s for %s" % (package, version, platform.platform()))
-data = fetch(wheels[0]["url"])
-if hashlib.sha256(data).hexdigest() != wheels[0]["digests"]["sha256"]:
-    sys.exit("%s arrived damaged" % wheels[0]["filename"])
+class Links(html.parser.HTMLParser):
+    found = []
+
+    def handle_starttag(self, tag, attributes):
+        self.found += [urllib.parse.urljoin(index, value) for name, value in attributes if name == "href"]
+
+
+Links().feed(fetch(index).decode())
+begin = "%s-%s-" % (package, version)
+for link in Links.found:
+    url, _, digest = link.partition("#sha256=")
+    filename = urllib.parse.unquote(url.rsplit("/", 1)[-1])
+    if filename.startswith(begin) and filename.endswith(".whl") and digest and fits(filename):
+        break
+else:
+    sys.exit("%s has no wheel of %s for %s" % (index, begin[:-1], platform.platform()))
+data = fetch(url)
+if hashlib.sha256(data).hexdigest() != digest:
+    sys.exit("%s arrived damaged" % filename)
 with zipfile.ZipFile(io.BytesIO(data)) as wheel:
     for entry in wheel.infolist():
         path = wheel.extract(entry, folder)
