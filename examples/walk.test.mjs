@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { startServer } from '../web/e2e/server.mjs';
+import { openTunnel } from '../web/e2e/tunnel.mjs';
 
 const SECONDS = 8;
 const here = import.meta.dirname;
@@ -61,33 +61,12 @@ class Walker {
   }
 }
 
-/** A line between client and platform that the test can cut. */
-async function cuttableLine(target) {
-  const { hostname, port } = new URL(target);
-  const sockets = new Set();
-  const listener = createServer((near) => {
-    const far = connect(Number(port), hostname);
-    for (const [from, to] of [[near, far], [far, near]]) {
-      sockets.add(from);
-      from.pipe(to);
-      from.on('error', () => undefined).on('close', () => to.destroy());
-    }
-  });
-  listener.listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  return {
-    url: `http://127.0.0.1:${listener.address().port}`,
-    cut: () => sockets.forEach((socket) => socket.destroy()),
-    close: () => listener.close(),
-  };
-}
-
 const python = (...args) => new Walker(process.env.PYTHON ?? 'python3', [path.join(here, 'python/walk.py'), ...args]);
 const javascript = (...args) => new Walker(process.execPath, [path.join(here, 'javascript/walk.mjs'), ...args]);
 
 /** `first` goes to the world's own port, `second` through the room address over a line that breaks. */
 async function walkTogether([adaName, first], [benName, second]) {
-  const line = await cuttableLine(server.url);
+  const line = await openTunnel(server.url);
   const ada = first(server.url, adaName, String(SECONDS));
   const [, room] = await ada.line(/^in as \d+ in room (\w+)/);
   const ben = second(line.url, benName, String(SECONDS), room);
