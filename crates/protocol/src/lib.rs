@@ -22,6 +22,7 @@ pub mod packet;
 pub mod quantize;
 pub mod script;
 pub mod snapshot;
+pub mod terrain;
 pub mod ticket;
 pub mod value;
 

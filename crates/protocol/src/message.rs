@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fragment::Fragment;
 use crate::script::{RunContext, ScriptChunk, ScriptManifest};
+use crate::terrain::TerrainOp;
 use crate::value::Args;
 
 /// Both sides must speak the same version.
@@ -107,6 +108,22 @@ pub enum ClientMessage {
     Chat {
         /// The text.
         text: String,
+    },
+    /// TERRAFORM_REQUEST: changes the ground.
+    Terraform(TerrainOp),
+    /// CHUNK_REQUEST: asks for a piece of the ground.
+    ChunkRequest {
+        /// Its place, counted in chunks.
+        chunk: [i32; 3],
+    },
+    /// Casts a spell.
+    CastSpell {
+        /// Which one.
+        spell_id: String,
+        /// Which of its revisions; none means the active one.
+        revision_id: Option<String>,
+        /// One value: whatever the spell wants to know.
+        params: Args,
     },
 }
 

@@ -97,6 +97,18 @@ impl Host {
                 self.script_verified(link, path, success)
             }
             ClientMessage::Chat { text } => self.chat(number, text),
+            // Understood, and refused with the reason: no world has them yet.
+            ClientMessage::Terraform(_) | ClientMessage::ChunkRequest { .. } => {
+                let message = "this world has no terrain that can be changed or asked for";
+                Err(("no_terrain", message.into()))
+            }
+            ClientMessage::CastSpell { spell_id, .. } => {
+                let spell_id: String = spell_id.chars().take(80).collect();
+                Err((
+                    "no_such_spell",
+                    format!("this world has no spell {spell_id}"),
+                ))
+            }
         };
         if let Some(session) = self.sessions.get_mut(&link) {
             session.answer(seq, outcome);

@@ -101,6 +101,12 @@ pub fn snapshot(view: &SnapshotView) -> String {
     let mode = if view.header.baseline.is_some() {
         "delta"
     } else {
+        // Worlds have nothing of these yet. A client that looks for them in a
+        // full snapshot, as it may (NET-14), finds that there is none.
+        features.insert("build".into(), json!({}));
+        features.insert("projectile".into(), json!({}));
+        features.insert("npc".into(), json!({}));
+        features.insert("voxel".into(), json!({ "versions": [] }));
         "full"
     };
     json!({
