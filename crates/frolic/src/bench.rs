@@ -6,3 +6,5 @@ mod game;
 pub mod join;
 mod meadow;
 mod process;
+pub mod step;
+mod step_scenes;

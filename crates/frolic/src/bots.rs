@@ -16,6 +16,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::sync::mpsc;
 
+pub use behaviour::Behaviour;
 pub use bot::connect;
 pub use door::Door;
 pub use report::{SwarmReport, quantile};

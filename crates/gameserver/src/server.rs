@@ -11,7 +11,7 @@ use axum::{Json, Router};
 use frolic_package::{Limits, Package};
 use frolic_protocol::fleet::{FleetAction, Heartbeat, ServerReady};
 use frolic_protocol::ticket::TicketKey;
-use frolic_world::{World, WorldOptions};
+use frolic_world::{InterestPolicy, World, WorldOptions};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -23,6 +23,7 @@ use crate::host::{Host, HostSettings};
 use crate::link::{INBOX_MESSAGES, Inbound};
 use crate::metrics::Metrics;
 use crate::scripts;
+use crate::transport::sockets::Sockets;
 use crate::transport::{Transports, websocket, webtransport};
 
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(2);
@@ -58,6 +59,9 @@ pub enum GameServerError {
     /// Without tickets everybody could come in from anywhere.
     #[error("{0} is not a loopback address: a world without tickets is for this machine only")]
     PublicWithoutTickets(IpAddr),
+    /// The system gives no means to watch sockets.
+    #[error("the sockets cannot be watched: {0}")]
+    Sockets(std::io::Error),
     /// The world's thread ended early.
     #[error("the world stopped unexpectedly")]
     WorldDied,
@@ -138,6 +142,7 @@ pub async fn run(
     let listener = listener.tap_io(|socket| {
         let _ = socket.set_nodelay(true);
     });
+    let routes = routes.into_make_service_with_connect_info::<SocketAddr>();
     tokio::spawn(async move { axum::serve(listener, routes).await });
 
     if let Some(control_plane) = &control_plane {
@@ -153,7 +158,7 @@ pub async fn run(
     {
         tracing::warn!(%error, "the control plane was not told of the stop");
     }
-    // Lets closing frames reach the clients.
+    // Lets closing frames of WebTransport reach the clients.
     tokio::time::sleep(Duration::from_millis(200)).await;
     Ok(reason)
 }
@@ -195,7 +200,7 @@ struct Settings {
     players_max: u32,
     tick_hz: Option<u32>,
     snapshot_hz: Option<u32>,
-    interest_radius: Option<f32>,
+    interest: Option<InterestPolicy>,
     stops_when_idle: bool,
     script_folder: Option<std::path::PathBuf>,
 }
@@ -207,7 +212,7 @@ impl Settings {
             players_max,
             tick_hz: config.tick_hz,
             snapshot_hz: config.snapshot_hz,
-            interest_radius: config.interest_radius,
+            interest: config.interest,
             stops_when_idle,
             script_folder: config.script_folder.clone(),
         }
@@ -224,7 +229,8 @@ fn load(
     let options = WorldOptions {
         seed: plan.seed,
         tick_hz: settings.tick_hz,
-        interest_radius: settings.interest_radius,
+        snapshot_hz: settings.snapshot_hz,
+        interest: settings.interest,
         ..WorldOptions::default()
     };
     let world =
@@ -242,16 +248,14 @@ fn load(
         world_id: settings.world_id,
         room_code: plan.room_code,
         revision: package.revision.clone(),
-        snapshot_hz: settings
-            .snapshot_hz
-            .unwrap_or(package.manifest.simulation.snapshot_hz),
         players_max: settings.players_max,
         idle_stop_s: settings
             .stops_when_idle
             .then_some(idle_stop_s.saturating_add(IDLE_GRACE_S)),
         scene: (hex::encode(Sha256::digest(scene)), compressed),
     };
-    Ok(Host::new(world, host, inbox, metrics))
+    let sockets = Sockets::new().map_err(GameServerError::Sockets)?;
+    Ok(Host::new(world, host, inbox, sockets, metrics))
 }
 
 fn open_webtransport(

@@ -165,9 +165,6 @@ impl Player {
 
     fn look_at(&mut self, bytes: &[u8], now_ms: f64) -> Result<()> {
         let header = snapshot::header(bytes)?;
-        if let Some(own) = header.own {
-            self.feet = Some(own.feet);
-        }
         match &self.snapshot {
             // Another piece of the same update.
             Some(last) if last.tick == header.tick => return Ok(()),
@@ -181,12 +178,15 @@ impl Player {
             tick: header.tick,
             at_ms: now_ms,
         });
-        let used = header.ack_seq.wrapping_add(u32::from(header.late_ticks));
-        if used >= self.next_seq {
-            // The server ran on without us: count on from there.
-            self.next_seq = used.wrapping_add(1);
+        if let Some(own) = header.own {
+            self.feet = Some(own.character.feet);
+            let used = own.ack_seq.wrapping_add(u32::from(own.late_ticks));
+            if used >= self.next_seq {
+                // The server ran on without us: count on from there.
+                self.next_seq = used.wrapping_add(1);
+            }
+            self.pacing.observe(own.queued_inputs, own.late_ticks);
         }
-        self.pacing.observe(header.queued_inputs, header.late_ticks);
         Ok(())
     }
 
@@ -222,7 +222,8 @@ impl Player {
         if !self.inputs.is_empty() {
             let message = ClientMessage::Inputs {
                 // What came over a WebSocket is there; only datagrams need this.
-                snapshot_ack: self.snapshot.as_ref().map_or(0, |last| last.tick),
+                ack: None,
+                shown: None,
                 inputs: self.inputs.iter().copied().collect(),
             };
             packet::write(&mut said, &message);

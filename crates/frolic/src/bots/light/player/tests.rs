@@ -2,7 +2,7 @@
 
 use frolic_protocol::Welcome;
 use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
-use frolic_protocol::snapshot::SnapshotHeader;
+use frolic_protocol::snapshot::{OwnState, SnapshotHeader};
 use frolic_sim::CharacterState;
 
 use super::*;
@@ -54,15 +54,18 @@ impl Table {
     }
 
     fn snapshot(&mut self, tick: u32, ack_seq: u32, now_ms: f64) {
-        let header = SnapshotHeader {
-            tick,
-            baseline: None,
+        let own = OwnState {
             ack_seq,
             late_ticks: 0,
             queued_inputs: 1,
-            own: Some(CharacterState::at(Vec3::new(1.0, 0.0, 2.0))),
+            character: CharacterState::at(Vec3::new(1.0, 0.0, 2.0)),
         };
-        let bytes = snapshot::encode(&header, &[], &[]);
+        let header = SnapshotHeader {
+            tick,
+            number: None,
+            own: Some(own),
+        };
+        let bytes = snapshot::write_header(Vec::new(), &header);
         self.tell(&ServerMessage::Snapshot(bytes), now_ms).unwrap();
     }
 
