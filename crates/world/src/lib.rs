@@ -17,6 +17,7 @@ mod engine;
 mod entity;
 mod inputs;
 mod player;
+pub mod replay;
 mod state;
 mod trigger;
 mod view;

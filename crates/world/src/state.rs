@@ -193,6 +193,11 @@ impl WorldState {
         id
     }
 
+    /// The id that the next entity gets.
+    pub fn next_entity(&self) -> u32 {
+        self.next_entity
+    }
+
     fn fresh_id(&mut self) -> u32 {
         let id = self.next_entity;
         self.next_entity += 1;

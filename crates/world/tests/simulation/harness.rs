@@ -85,7 +85,11 @@ pub fn package(scene: &str, scripts: &[(&str, &str)]) -> Package {
 
 impl Run {
     pub fn new(package: &Package, seed: u64, quality: Quality) -> Self {
-        let world = World::load(package, WorldOptions::default()).expect("the world loads");
+        Self::with(package, WorldOptions::default(), seed, quality)
+    }
+
+    pub fn with(package: &Package, options: WorldOptions, seed: u64, quality: Quality) -> Self {
+        let world = World::load(package, options).expect("the world loads");
         assert!(
             world.compile_errors().is_empty(),
             "{:?}",
@@ -261,6 +265,14 @@ impl Run {
 
     pub fn world(&self) -> &World {
         &self.world
+    }
+
+    pub fn world_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    pub fn number(&self, peer: usize) -> PlayerNumber {
+        self.peers[peer].number
     }
 
     pub fn entity(&self, peer: usize) -> u32 {

@@ -4,6 +4,7 @@
 
 mod harness;
 mod link;
+mod replaying;
 
 use frolic_client::ClientEvent;
 use frolic_protocol::{Args, Value};
