@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use crate::admission::{Admission, Identity};
 use crate::link::{Encoding, Inbound, LinkId};
 use crate::metrics::Metrics;
+use crate::recording::{self, Recording};
 use crate::scripts::ScriptShelf;
 use crate::session::Session;
 
@@ -49,6 +50,8 @@ pub struct HostSettings {
     pub scene: (String, Vec<u8>),
     /// The door.
     pub admission: Admission,
+    /// Where the session is recorded.
+    pub recording: Option<Recording>,
 }
 
 /// A player whose connection was lost, and may come back.
@@ -122,6 +125,7 @@ impl Host {
                 return self.stop(reason);
             }
             let report = self.world.step();
+            recording::keep(&mut self.settings.recording, &mut self.world);
             self.metrics
                 .script_bytes
                 .store(report.scripts.memory_bytes as u64, Relaxed);
@@ -305,6 +309,7 @@ impl Host {
     }
 
     fn stop(mut self, reason: String) -> String {
+        recording::finish(&mut self.settings.recording, &mut self.world);
         for session in self.sessions.values_mut() {
             session.kick(&reason);
             session.flush();

@@ -18,6 +18,7 @@ mod flood;
 mod host;
 mod link;
 mod metrics;
+mod recording;
 mod scripts;
 mod server;
 mod session;

@@ -11,6 +11,7 @@ use axum::{Json, Router};
 use frolic_package::{Limits, Package};
 use frolic_protocol::fleet::{FleetAction, Heartbeat, ServerReady};
 use frolic_protocol::ticket::TicketKey;
+use frolic_world::replay::RecordOptions;
 use frolic_world::{World, WorldOptions};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
@@ -22,6 +23,7 @@ use crate::config::{GameServerConfig, WorldSource};
 use crate::host::{Host, HostSettings};
 use crate::link::{INBOX_MESSAGES, Inbound};
 use crate::metrics::Metrics;
+use crate::recording;
 use crate::scripts;
 use crate::transport::{Transports, websocket, webtransport};
 
@@ -198,6 +200,7 @@ struct Settings {
     interest_radius: Option<f32>,
     stops_when_idle: bool,
     script_folder: Option<std::path::PathBuf>,
+    record_folder: Option<std::path::PathBuf>,
 }
 
 impl Settings {
@@ -210,6 +213,7 @@ impl Settings {
             interest_radius: config.interest_radius,
             stops_when_idle,
             script_folder: config.script_folder.clone(),
+            record_folder: config.record_folder.clone(),
         }
     }
 }
@@ -221,8 +225,10 @@ fn load(
     metrics: Arc<Metrics>,
 ) -> Result<Host, GameServerError> {
     let package = plan.package;
+    let recording = recording::start(settings.record_folder.as_deref(), &settings.world_id);
     let options = WorldOptions {
         seed: plan.seed,
+        record: recording.as_ref().map(|_| RecordOptions::default()),
         tick_hz: settings.tick_hz,
         interest_radius: settings.interest_radius,
         ..WorldOptions::default()
@@ -250,6 +256,7 @@ fn load(
             .stops_when_idle
             .then_some(idle_stop_s.saturating_add(IDLE_GRACE_S)),
         scene: (hex::encode(Sha256::digest(scene)), compressed),
+        recording,
     };
     Ok(Host::new(world, host, inbox, metrics))
 }
