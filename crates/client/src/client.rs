@@ -383,6 +383,11 @@ impl Client {
         &self.drawn
     }
 
+    /// The tick at which the last frame showed the others.
+    pub fn shown_tick(&self) -> Option<f64> {
+        self.joined.as_ref()?.playback.shown_tick()
+    }
+
     /// Figures for the overlay.
     pub fn stats(&self, now_ms: f64) -> Stats {
         let mut stats = Stats {

@@ -89,6 +89,11 @@ impl Playback {
         self.jitter_s * 1000.0
     }
 
+    /// The tick that others are shown at; none before the first snapshot.
+    pub fn shown_tick(&self) -> Option<f64> {
+        self.last_s.map(|_| self.shown_tick)
+    }
+
     /// How far behind the server others are shown: one snapshot to move
     /// towards, and room for the scatter of the next.
     pub fn delay_s(&self) -> f64 {

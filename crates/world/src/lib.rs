@@ -16,6 +16,7 @@ mod definitions;
 mod engine;
 mod entity;
 mod inputs;
+pub mod past;
 mod player;
 pub mod replay;
 mod state;

@@ -1,7 +1,7 @@
 //! The world itself: load, join, step, look.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use frolic_script::{
 };
 use frolic_sim::{CharacterParams, CharacterState, Vec3};
 
-use crate::player::PlayerNumber;
+use crate::player::{Player, PlayerNumber};
 use crate::replay::{
     Ending, Fingerprint, Record, RecordOptions, Recorder, RecordingHeader, ScriptLimits,
 };
@@ -183,6 +183,7 @@ impl World {
         self.note(&Record::Reconnect { player });
         if let Some(player) = self.state.borrow_mut().players.get_mut(&player) {
             player.inputs.reset();
+            player.shown = Default::default();
         }
     }
 
@@ -292,6 +293,7 @@ impl World {
             state.step_characters();
         }
         self.dispatch_events();
+        self.state.borrow_mut().remember();
         self.note_cuts();
         let tick = self.tick();
         if self.recorder.as_ref().is_some_and(|r| r.wants_hash(tick)) {
@@ -316,7 +318,21 @@ impl World {
         }
     }
 
-    fn note(&mut self, record: &Record) {
+    pub(crate) fn borrow_state(&self) -> Ref<'_, WorldState> {
+        self.state.borrow()
+    }
+
+    /// Changes a player; false when they are not here, or say nothing changed.
+    pub(crate) fn with_player(
+        &mut self,
+        player: PlayerNumber,
+        change: impl FnOnce(&mut Player) -> bool,
+    ) -> bool {
+        let mut state = self.state.borrow_mut();
+        state.players.get_mut(&player).is_some_and(change)
+    }
+
+    pub(crate) fn note(&mut self, record: &Record) {
         if let Some(recorder) = &mut self.recorder {
             recorder.note(record);
         }

@@ -7,6 +7,7 @@ use frolic_sim::digest::Digest;
 use frolic_sim::{CharacterInput, Motion, Vec3};
 
 use crate::entity::Entity;
+use crate::past::Moment;
 use crate::player::Player;
 use crate::state::{Outgoing, WorldState};
 
@@ -211,6 +212,7 @@ impl Fingerprint {
             team,
             stats,
             online,
+            shown,
         } = player;
         self.word(u64::from(*number) << 32 | u64::from(*entity));
         self.text(id);
@@ -225,6 +227,8 @@ impl Fingerprint {
         self.text(team.as_deref().unwrap_or("\0"));
         self.values(stats);
         self.word(u64::from(*online));
+        self.word(shown.said.map_or(u64::MAX, Moment::word));
+        self.word(u64::from(shown.round_trip_ms));
     }
 }
 

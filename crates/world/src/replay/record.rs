@@ -109,6 +109,22 @@ pub enum Record<'a> {
         /// Its arguments.
         args: Cow<'a, Args>,
     },
+    /// A client said what it shows of the others.
+    Shown {
+        /// Whose.
+        player: PlayerNumber,
+        /// The tick.
+        tick: u32,
+        /// How far on to the next one, in 1/256.
+        fraction: u8,
+    },
+    /// How long a message to a client and back takes.
+    RoundTrip {
+        /// Whose.
+        player: PlayerNumber,
+        /// Milliseconds.
+        ms: u16,
+    },
     /// The fingerprint of the world at this point.
     Hash(u64),
     /// A limit stopped or paused scripts here. That depends on a clock or on

@@ -172,6 +172,18 @@ impl Replay {
                 here(world, player)?;
                 world.receive_invoke(player, id, name.into_owned(), args.into_owned());
             }
+            Record::Shown {
+                player,
+                tick,
+                fraction,
+            } => {
+                here(world, player)?;
+                world.note_shown(player, tick, fraction);
+            }
+            Record::RoundTrip { player, ms } => {
+                here(world, player)?;
+                world.note_round_trip(player, ms);
+            }
             Record::Hash(recorded) => self.compare(recorded),
             Record::Cut => {
                 let tick = self.world.tick();

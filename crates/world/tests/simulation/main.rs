@@ -5,6 +5,7 @@
 mod harness;
 mod link;
 mod replaying;
+mod rewinding;
 
 use frolic_client::ClientEvent;
 use frolic_protocol::{Args, Value};
