@@ -19,8 +19,10 @@ mod replication;
 mod scene;
 mod scripts;
 mod stats;
+mod track;
 
 pub use client::{Client, ClientError};
 pub use event::ClientEvent;
+pub use pacing::Pacing;
 pub use playback::{Drawn, DrawnKind};
 pub use stats::Stats;

@@ -16,11 +16,15 @@ use frolic_world::{PlayerNumber, World};
 use tokio::sync::mpsc;
 
 use crate::admission::{Admission, Identity};
-use crate::link::{Encoding, Inbound, LinkId};
+use crate::line::{ChannelLine, CloseCode, Line};
+use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
 use crate::metrics::Metrics;
 use crate::recording::{self, Recording};
 use crate::scripts::ScriptShelf;
 use crate::session::Session;
+use crate::transport::Slot;
+use crate::transport::socket::Reading;
+use crate::transport::sockets::Sockets;
 
 /// A late server catches up by this many ticks; the rest is dropped (SIM-1).
 const CATCH_UP_TICKS: u32 = 5;
@@ -31,6 +35,8 @@ const MESSAGES_PER_TICK: usize = 8 * 1024;
 const HANDSHAKE_S: u32 = 5;
 /// A lost connection can be resumed for this long (NET-9).
 const RESUME_S: u32 = 60;
+/// How long clients have to hear why the world stops.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What the host is made from.
 pub struct HostSettings {
@@ -40,8 +46,6 @@ pub struct HostSettings {
     pub room_code: String,
     /// SHA-256 of its package.
     pub revision: String,
-    /// Snapshots per second.
-    pub snapshot_hz: u32,
     /// Most players.
     pub players_max: u32,
     /// Stop after so many seconds without players; none: never.
@@ -70,8 +74,13 @@ pub struct Host {
     identities: HashMap<PlayerNumber, Identity>,
     lingering: HashMap<String, Lingering>,
     inbox: mpsc::Receiver<Inbound>,
+    sockets: Sockets,
+    /// What a socket said; kept for its capacity.
+    heard: Vec<Heard>,
     metrics: Arc<Metrics>,
     started: Instant,
+    /// How much less often far things are told of, 0 to 3.
+    pressure: u8,
     draining: bool,
     empty_since_tick: u32,
 }
@@ -82,6 +91,7 @@ impl Host {
         world: World,
         settings: HostSettings,
         inbox: mpsc::Receiver<Inbound>,
+        sockets: Sockets,
         metrics: Arc<Metrics>,
     ) -> Self {
         let scene = ServerMessage::Scene {
@@ -97,8 +107,11 @@ impl Host {
             identities: HashMap::new(),
             lingering: HashMap::new(),
             inbox,
+            sockets,
+            heard: Vec::new(),
             metrics,
             started: Instant::now(),
+            pressure: 0,
             draining: false,
             empty_since_tick: 0,
         }
@@ -121,9 +134,10 @@ impl Host {
             next += step;
 
             let began = Instant::now();
-            if let Some(reason) = self.take_messages() {
+            if let Some(reason) = self.take_messages(began) {
                 return self.stop(reason);
             }
+            self.read_sockets(began);
             let report = self.world.step();
             recording::keep(&mut self.settings.recording, &mut self.world);
             self.metrics
@@ -134,10 +148,8 @@ impl Host {
                 .store(report.scripts.last_tick_us, Relaxed);
             self.deliver_outbox();
             self.write_logs();
-            if self.snapshot_is_due() {
-                self.send_snapshots();
-            }
-            self.tend_sessions();
+            self.send_snapshots();
+            self.tend_sessions(began);
             self.metrics.tick.store(self.world.tick(), Relaxed);
             self.metrics.tick_took(began.elapsed());
             if let Some(reason) = self.reason_to_stop() {
@@ -146,26 +158,20 @@ impl Host {
         }
     }
 
-    /// Takes in what waits; a reason means that the world is to stop.
-    fn take_messages(&mut self) -> Option<String> {
+    /// Takes in what waits in the inbox: everything that sockets do not
+    /// say themselves. A reason means that the world is to stop.
+    fn take_messages(&mut self, now: Instant) -> Option<String> {
         for _ in 0..MESSAGES_PER_TICK {
             match self.inbox.try_recv() {
                 Ok(Inbound::Open {
                     link,
                     encoding,
                     ticket,
-                    outbox,
-                }) => {
-                    let has_ticket = ticket.is_some();
-                    let session = Session::new(encoding, ticket, outbox, self.world.tick());
-                    self.sessions.insert(link, session);
-                    if has_ticket && encoding == Encoding::Json {
-                        // NET-12: a ticket in the address is the handshake.
-                        self.handshake(link, None, None, None, None);
-                    }
-                }
-                Ok(Inbound::Message { link, seq, message }) => self.message(link, seq, message),
-                Ok(Inbound::Closed { link }) => self.closed(link),
+                    carriage,
+                    slot,
+                }) => self.open(link, encoding, ticket, carriage, slot, now),
+                Ok(Inbound::Heard { link, heard }) => self.heard(link, heard),
+                Ok(Inbound::Closed { link }) => self.closed(link, now),
                 Ok(Inbound::Drain) => self.draining = true,
                 Ok(Inbound::Stop { reason }) => return Some(reason),
                 Err(_) => break,
@@ -174,10 +180,102 @@ impl Host {
         None
     }
 
-    fn closed(&mut self, link: LinkId) {
+    fn open(
+        &mut self,
+        link: LinkId,
+        encoding: Encoding,
+        ticket: Option<String>,
+        carriage: Carriage,
+        slot: Slot,
+        now: Instant,
+    ) {
+        let line = match carriage {
+            Carriage::Channel(outbox) => Line::Channel(ChannelLine::new(outbox)),
+            Carriage::Socket { stream, read_ahead } => {
+                match self.sockets.adopt(link, stream, &read_ahead, now) {
+                    Ok(line) => Line::Socket(Box::new(line)),
+                    Err(cause) => {
+                        tracing::debug!(%cause, "a socket broke before its first message");
+                        return;
+                    }
+                }
+            }
+        };
+        let has_ticket = ticket.is_some();
+        let session = Session::new(encoding, ticket, line, slot, self.world.tick());
+        self.sessions.insert(link, session);
+        if has_ticket && encoding == Encoding::Json {
+            // NET-12: a ticket in the address is the handshake.
+            self.handshake(link, None, None, None, None);
+        }
+    }
+
+    /// Reads every socket that has something, once.
+    fn read_sockets(&mut self, now: Instant) {
+        let now_s = now.duration_since(self.started).as_secs_f64();
+        self.sockets.look();
+        let mut heard = std::mem::take(&mut self.heard);
+        let mut messages = 0;
+        for _ in 0..self.sockets.ready_count() {
+            if messages > MESSAGES_PER_TICK {
+                break;
+            }
+            let Some(ready) = self.sockets.next_ready() else {
+                break;
+            };
+            let Some(session) = self.sessions.get_mut(&ready.link) else {
+                continue;
+            };
+            let Line::Socket(line) = &mut session.line else {
+                continue;
+            };
+            line.wake(ready.closed);
+            let reading = line.receive(now, now_s, &mut heard, &self.metrics);
+            messages += heard.len();
+            for heard in heard.drain(..) {
+                self.heard(ready.link, heard);
+            }
+            match reading {
+                Reading::Drained => {}
+                Reading::More => self.sockets.again(ready.link),
+                Reading::Gone => self.closed(ready.link, now),
+                Reading::Broken(code, reason) => {
+                    if let Some(session) = self.sessions.get_mut(&ready.link) {
+                        session.kick_with(code, &reason);
+                    }
+                }
+            }
+        }
+        self.heard = heard;
+    }
+
+    fn heard(&mut self, link: LinkId, heard: Heard) {
+        let Some(session) = self.sessions.get_mut(&link) else {
+            return;
+        };
+        if session.is_kicked() {
+            return;
+        }
+        match heard {
+            Heard::Message { seq, message } => self.message(link, seq, message),
+            Heard::Refused(error) => {
+                session.answer(error.seq, Err((error.code, error.message)));
+            }
+            Heard::Flooding => {
+                let message = "too many messages; some were dropped".to_owned();
+                session.answer(None, Err(("flood", message)));
+            }
+        }
+    }
+
+    /// A connection is over; its player may come back.
+    fn closed(&mut self, link: LinkId, now: Instant) {
         let Some(session) = self.sessions.remove(&link) else {
             return;
         };
+        if let Line::Socket(line) = session.line {
+            self.sockets.part(*line, session.slot, now);
+        }
         let Some(player) = session.player else {
             return;
         };
@@ -238,46 +336,44 @@ impl Host {
         }
     }
 
+    /// Sends their update to those whose turn it is.
     fn send_snapshots(&mut self) {
-        let mut sight = self.world.sight();
+        self.world.look();
         for session in self.sessions.values_mut() {
-            if session.is_slow() {
-                self.metrics.snapshots_skipped.fetch_add(1, Relaxed);
-                continue;
-            }
+            let slow = session.is_slow();
             let Some(player) = &mut session.player else {
                 continue;
             };
-            match session.encoding {
-                Encoding::Binary => {
-                    let bytes = player.view.binary_snapshot(&self.world, &mut sight);
-                    session.tell_snapshot(bytes);
-                }
-                Encoding::Json => {
-                    let text = player.view.json_snapshot(&self.world, &mut sight);
-                    session.tell_text(text);
-                }
+            if !player.is_new() && !self.world.update_is_due(player.number) {
+                continue;
             }
+            if slow {
+                self.metrics.snapshots_skipped.fetch_add(1, Relaxed);
+                continue;
+            }
+            session.tell_snapshot(&mut self.world, self.pressure);
         }
     }
 
     /// Sends what gathered, and lets go of whoever is lost or late.
-    fn tend_sessions(&mut self) {
+    fn tend_sessions(&mut self, now: Instant) {
         let tick = self.world.tick();
         let patience = HANDSHAKE_S * self.world.tick_hz();
         let mut lost = Vec::new();
         for (link, session) in &mut self.sessions {
             if session.player.is_none() && tick.saturating_sub(session.opened_tick) == patience {
-                session.kick("no handshake came; send one within five seconds");
+                let reason = "no handshake came; send one within five seconds";
+                session.kick_with(CloseCode::Policy, reason);
             }
-            session.flush();
-            if session.is_lost() {
+            session.flush(now, &self.metrics);
+            if session.is_over() {
                 lost.push(*link);
             }
         }
         for link in lost {
-            self.closed(link);
+            self.closed(link, now);
         }
+        self.sockets.tend_farewells(now, &self.metrics);
         let over: Vec<String> = self
             .lingering
             .iter()
@@ -308,29 +404,23 @@ impl Host {
             .then(|| format!("nobody was here for {idle_stop_s} s"))
     }
 
+    /// Tells everybody, and gives them a moment to hear it.
     fn stop(mut self, reason: String) -> String {
         recording::finish(&mut self.settings.recording, &mut self.world);
-        for session in self.sessions.values_mut() {
+        let began = Instant::now();
+        for (_, mut session) in std::mem::take(&mut self.sessions) {
             session.kick(&reason);
-            session.flush();
+            session.flush(began, &self.metrics);
+            if let Line::Socket(line) = session.line {
+                self.sockets.part(*line, session.slot, began);
+            }
+        }
+        while self.sockets.tend_farewells(Instant::now(), &self.metrics) > 0
+            && began.elapsed() < LAST_WORDS
+        {
+            std::thread::sleep(Duration::from_millis(5));
         }
         reason
-    }
-
-    /// Snapshots per second; not more than there are ticks.
-    fn snapshot_hz(&self) -> u32 {
-        self.settings.snapshot_hz.clamp(1, self.world.tick_hz())
-    }
-
-    /// Spreads snapshots evenly over the ticks, also where one rate is not a
-    /// multiple of the other.
-    fn snapshot_is_due(&self) -> bool {
-        let (tick, tick_hz) = (
-            u64::from(self.world.tick()),
-            u64::from(self.world.tick_hz()),
-        );
-        let sent_by = |tick: u64| tick * u64::from(self.snapshot_hz()) / tick_hz;
-        sent_by(tick) != sent_by(tick.saturating_sub(1))
     }
 
     fn server_time_ms(&self) -> f64 {

@@ -2,10 +2,11 @@
 //!
 //! [`run`] fetches the package from the control plane, loads the world on a
 //! thread of its own, opens WebSocket and WebTransport, and says it is ready.
-//! Transport tasks decode and limit what clients send and hand it to the
-//! world's thread through one bounded queue; that thread owns every decision
-//! and never waits for a socket. Each client has a bounded queue back; a
-//! client that does not read loses snapshots first and its connection last.
+//! That thread owns every decision and never waits: once per tick it reads
+//! the WebSockets that have something, steps the world, and writes each of
+//! them once. HTTP, the upgrade of WebSockets and WebTransport run on tokio and
+//! reach the thread through one bounded queue. What waits for a client is
+//! bounded; one that does not read loses snapshots first and its connection last.
 //!
 //! This crate knows sockets, tickets and the control plane's HTTP. It holds
 //! no game rules: those are in `world`, `sim` and scripts.
@@ -16,6 +17,7 @@ mod boot;
 mod config;
 mod flood;
 mod host;
+mod line;
 mod link;
 mod metrics;
 mod recording;
@@ -25,4 +27,5 @@ mod session;
 mod transport;
 
 pub use config::{GameServerConfig, WorldSource};
+pub use frolic_world::InterestPolicy;
 pub use server::{GameServerError, run};

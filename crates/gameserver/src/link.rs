@@ -2,22 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
 use bytes::Bytes;
+use frolic_protocol::ClientMessage;
 use frolic_protocol::json;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, PacketError, StreamReader};
-use frolic_protocol::{ClientMessage, ServerMessage};
 use tokio::sync::mpsc;
 
 use crate::flood::{FloodGuard, Verdict};
+use crate::line::Outbound;
 use crate::metrics::Metrics;
+use crate::transport::Slot;
 
 /// Counts connections.
 pub type LinkId = u64;
 
-/// Packets that may wait for a client that does not read.
-pub const OUTBOX_PACKETS: usize = 64;
 /// Messages that may wait for the world's thread, of all clients together.
 pub const INBOX_MESSAGES: usize = 16 * 1024;
 
@@ -30,21 +29,21 @@ pub enum Encoding {
     Json,
 }
 
-/// What a transport carries to its client.
-#[derive(Debug)]
-pub enum Outbound {
-    /// Has to arrive, in order.
-    Reliable(Bytes),
-    /// May be lost.
-    Unreliable(Bytes),
-    /// A JSON message.
-    Text(String),
-    /// The end, with the reason for the closing frame.
-    Close(String),
+/// What a new connection is carried by.
+pub enum Carriage {
+    /// A WebSocket whose upgrade was answered, and the bytes behind it that
+    /// have been read already. The world's thread drives it.
+    Socket {
+        /// The socket.
+        stream: std::net::TcpStream,
+        /// What came with the upgrade request.
+        read_ahead: Bytes,
+    },
+    /// A task of its own, reached through a queue.
+    Channel(mpsc::Sender<Outbound>),
 }
 
 /// What the world's thread hears of connections.
-#[derive(Debug)]
 pub enum Inbound {
     /// Somebody connected.
     Open {
@@ -54,19 +53,19 @@ pub enum Inbound {
         encoding: Encoding,
         /// Ticket from the address, if there was one.
         ticket: Option<String>,
-        /// The way back.
-        outbox: mpsc::Sender<Outbound>,
+        /// What carries it.
+        carriage: Carriage,
+        /// Its place among the connections.
+        slot: Slot,
     },
-    /// A message that was understood.
-    Message {
+    /// A connection with a task of its own has something to tell.
+    Heard {
         /// Which connection.
         link: LinkId,
-        /// Number of the JSON command, to confirm it.
-        seq: Option<u32>,
         /// What it says.
-        message: ClientMessage,
+        heard: Heard,
     },
-    /// The connection ended.
+    /// A connection with a task of its own ended.
     Closed {
         /// Which connection.
         link: LinkId,
@@ -80,6 +79,22 @@ pub enum Inbound {
     },
 }
 
+/// What came of something that a client sent.
+#[derive(Debug)]
+pub enum Heard {
+    /// A message that was understood.
+    Message {
+        /// Number of the JSON command, to confirm it.
+        seq: Option<u32>,
+        /// What it says.
+        message: ClientMessage,
+    },
+    /// A JSON command that was not: it is answered, not punished.
+    Refused(json::CommandError),
+    /// The first message of a flood was dropped.
+    Flooding,
+}
+
 /// Why a connection is to be closed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
@@ -89,144 +104,166 @@ pub enum LinkError {
     /// Too much.
     #[error("too many messages; slow down")]
     Flood,
-    /// The world's thread is gone.
-    #[error("the world has stopped")]
-    Gone,
 }
 
-/// The receiving half of a connection: limits, decodes, passes on.
-pub struct LinkReader {
-    /// Which connection.
-    pub link: LinkId,
-    inbox: mpsc::Sender<Inbound>,
-    /// Weak: the connection ends when the world's thread lets go of it.
-    outbox: mpsc::WeakSender<Outbound>,
-    encoding: Encoding,
+/// The receiving half of a connection: limits and decodes.
+pub struct Intake {
     flood: FloodGuard,
-    started: Instant,
     stream: StreamReader,
-    metrics: Arc<Metrics>,
 }
 
-impl LinkReader {
-    /// Announces a connection to the world's thread.
-    pub async fn open(
-        link: LinkId,
-        encoding: Encoding,
-        ticket: Option<String>,
-        inbox: mpsc::Sender<Inbound>,
-        outbox: mpsc::Sender<Outbound>,
-        metrics: Arc<Metrics>,
-    ) -> Result<Self, LinkError> {
-        let weak = outbox.downgrade();
-        let open = Inbound::Open {
-            link,
-            encoding,
-            ticket,
-            outbox,
-        };
-        inbox.send(open).await.map_err(|_| LinkError::Gone)?;
-        metrics.connections.fetch_add(1, Relaxed);
-        Ok(Self {
-            link,
-            inbox,
-            outbox: weak,
-            encoding,
+impl Default for Intake {
+    fn default() -> Self {
+        Self {
             flood: FloodGuard::new(0.0),
-            started: Instant::now(),
             stream: StreamReader::default(),
-            metrics,
-        })
+        }
     }
+}
 
-    /// Takes a whole packet in.
-    pub async fn packet(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
-        self.metrics.bytes_in.fetch_add(bytes.len() as u64, Relaxed);
+impl Intake {
+    /// Takes a whole packet in; `now_s` counts from any moment.
+    ///
+    /// # Errors
+    /// When the connection is to be closed.
+    pub fn packet(
+        &mut self,
+        bytes: &[u8],
+        now_s: f64,
+        heard: &mut Vec<Heard>,
+    ) -> Result<(), LinkError> {
         let messages = packet::read(bytes, CLIENT_MESSAGE_BYTES_MAX)?;
-        self.pass_on(messages).await
+        self.admit(messages, now_s, heard)
     }
 
     /// Takes the next bytes of a stream in.
-    pub async fn stream(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
-        self.metrics.bytes_in.fetch_add(bytes.len() as u64, Relaxed);
+    ///
+    /// # Errors
+    /// When the connection is to be closed.
+    pub fn stream(
+        &mut self,
+        bytes: &[u8],
+        now_s: f64,
+        heard: &mut Vec<Heard>,
+    ) -> Result<(), LinkError> {
         let messages = self.stream.push(bytes, CLIENT_MESSAGE_BYTES_MAX)?;
-        self.pass_on(messages).await
+        self.admit(messages, now_s, heard)
     }
 
-    async fn pass_on(&mut self, messages: Vec<ClientMessage>) -> Result<(), LinkError> {
+    fn admit(
+        &mut self,
+        messages: Vec<ClientMessage>,
+        now_s: f64,
+        heard: &mut Vec<Heard>,
+    ) -> Result<(), LinkError> {
         for message in messages {
-            if self.allowed()? {
-                self.deliver(None, message).await?;
+            if self.charge(now_s, heard)? {
+                heard.push(Heard::Message { seq: None, message });
             }
         }
         Ok(())
     }
 
-    /// Takes a JSON command in. A wrong one is answered, not punished.
-    pub async fn text(&mut self, text: &str) -> Result<(), LinkError> {
-        self.metrics.bytes_in.fetch_add(text.len() as u64, Relaxed);
-        if !self.allowed()? {
-            return Ok(());
+    /// Takes a JSON command in.
+    ///
+    /// # Errors
+    /// When the connection is to be closed.
+    pub fn text(
+        &mut self,
+        text: &str,
+        now_s: f64,
+        heard: &mut Vec<Heard>,
+    ) -> Result<(), LinkError> {
+        if self.charge(now_s, heard)? {
+            heard.push(match json::parse(text) {
+                Ok(command) => Heard::Message {
+                    seq: Some(command.seq),
+                    message: command.message,
+                },
+                Err(error) => Heard::Refused(error),
+            });
         }
-        match json::parse(text) {
-            Ok(command) => self.deliver(Some(command.seq), command.message).await,
-            Err(error) => {
-                let text = json::error(error.seq, error.code, &error.message);
-                self.answer(Outbound::Text(text));
-                Ok(())
-            }
-        }
+        Ok(())
     }
 
-    /// Answers something that never reaches the world.
-    fn answer(&self, outbound: Outbound) {
-        // A client that floods and does not read loses its answers.
-        if let Some(outbox) = self.outbox.upgrade() {
-            let _ = outbox.try_send(outbound);
-        }
-    }
-
-    async fn deliver(&self, seq: Option<u32>, message: ClientMessage) -> Result<(), LinkError> {
-        let message = Inbound::Message {
-            link: self.link,
-            seq,
-            message,
-        };
-        self.inbox.send(message).await.map_err(|_| LinkError::Gone)
-    }
-
-    fn allowed(&mut self) -> Result<bool, LinkError> {
-        match self.flood.charge(self.started.elapsed().as_secs_f64()) {
+    /// Charges one message; false when it is to be dropped.
+    ///
+    /// # Errors
+    /// When the connection is to be closed.
+    pub fn charge(&mut self, now_s: f64, heard: &mut Vec<Heard>) -> Result<bool, LinkError> {
+        match self.flood.charge(now_s) {
             Verdict::Pass => Ok(true),
             Verdict::Drop => Ok(false),
             Verdict::Warn => {
-                self.answer(self.encode(&ServerMessage::Error {
-                    code: "flood".to_owned(),
-                    message: "too many messages; some were dropped".to_owned(),
-                }));
+                heard.push(Heard::Flooding);
                 Ok(false)
             }
             Verdict::Kick => Err(LinkError::Flood),
         }
     }
+}
 
-    fn encode(&self, message: &ServerMessage) -> Outbound {
-        match self.encoding {
-            Encoding::Json => Outbound::Text(json::encode(message).unwrap_or_default()),
-            Encoding::Binary => Outbound::Reliable(packet::single(message).into()),
+/// A connection with a task of its own: passes on what its intake gives.
+pub struct LinkReader {
+    link: LinkId,
+    inbox: mpsc::Sender<Inbound>,
+    intake: Intake,
+    started: std::time::Instant,
+    heard: Vec<Heard>,
+    metrics: Arc<Metrics>,
+}
+
+/// The world's thread has stopped.
+#[derive(Debug, thiserror::Error)]
+#[error("the world has stopped")]
+pub struct WorldGone;
+
+impl LinkReader {
+    /// The reader of a connection that was announced with [`Inbound::Open`].
+    pub fn new(link: LinkId, inbox: mpsc::Sender<Inbound>, metrics: Arc<Metrics>) -> Self {
+        Self {
+            link,
+            inbox,
+            intake: Intake::default(),
+            started: std::time::Instant::now(),
+            heard: Vec::new(),
+            metrics,
         }
     }
 
-    /// The last message to a client that is thrown out.
-    pub fn kick(&self, reason: &str) -> Outbound {
-        self.encode(&ServerMessage::Kick {
-            reason: reason.to_owned(),
-        })
+    /// Takes a datagram in.
+    ///
+    /// # Errors
+    /// The reason why the connection is to be closed.
+    pub async fn packet(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.metrics.bytes_in.fetch_add(bytes.len() as u64, Relaxed);
+        let now_s = self.started.elapsed().as_secs_f64();
+        let taken = self.intake.packet(bytes, now_s, &mut self.heard);
+        self.pass_on(taken).await
+    }
+
+    /// Takes the next bytes of the stream in.
+    ///
+    /// # Errors
+    /// The reason why the connection is to be closed.
+    pub async fn stream(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.metrics.bytes_in.fetch_add(bytes.len() as u64, Relaxed);
+        let now_s = self.started.elapsed().as_secs_f64();
+        let taken = self.intake.stream(bytes, now_s, &mut self.heard);
+        self.pass_on(taken).await
+    }
+
+    async fn pass_on(&mut self, taken: Result<(), LinkError>) -> Result<(), String> {
+        for heard in self.heard.drain(..) {
+            let link = self.link;
+            let sent = self.inbox.send(Inbound::Heard { link, heard }).await;
+            sent.map_err(|_| WorldGone.to_string())?;
+        }
+        taken.map_err(|error| error.to_string())
     }
 
     /// Tells the world's thread that this is over.
     pub async fn close(self) {
-        self.metrics.connections.fetch_sub(1, Relaxed);
         let _ = self.inbox.send(Inbound::Closed { link: self.link }).await;
     }
 }

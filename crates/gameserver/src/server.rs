@@ -12,7 +12,7 @@ use frolic_package::{Limits, Package};
 use frolic_protocol::fleet::{FleetAction, Heartbeat, ServerReady};
 use frolic_protocol::ticket::TicketKey;
 use frolic_world::replay::RecordOptions;
-use frolic_world::{World, WorldOptions};
+use frolic_world::{InterestPolicy, World, WorldOptions};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -25,6 +25,7 @@ use crate::link::{INBOX_MESSAGES, Inbound};
 use crate::metrics::Metrics;
 use crate::recording;
 use crate::scripts;
+use crate::transport::sockets::Sockets;
 use crate::transport::{Transports, websocket, webtransport};
 
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(2);
@@ -60,6 +61,9 @@ pub enum GameServerError {
     /// Without tickets everybody could come in from anywhere.
     #[error("{0} is not a loopback address: a world without tickets is for this machine only")]
     PublicWithoutTickets(IpAddr),
+    /// The system gives no means to watch sockets.
+    #[error("the sockets cannot be watched: {0}")]
+    Sockets(std::io::Error),
     /// The world's thread ended early.
     #[error("the world stopped unexpectedly")]
     WorldDied,
@@ -140,6 +144,7 @@ pub async fn run(
     let listener = listener.tap_io(|socket| {
         let _ = socket.set_nodelay(true);
     });
+    let routes = routes.into_make_service_with_connect_info::<SocketAddr>();
     tokio::spawn(async move { axum::serve(listener, routes).await });
 
     if let Some(control_plane) = &control_plane {
@@ -155,7 +160,7 @@ pub async fn run(
     {
         tracing::warn!(%error, "the control plane was not told of the stop");
     }
-    // Lets closing frames reach the clients.
+    // Lets closing frames of WebTransport reach the clients.
     tokio::time::sleep(Duration::from_millis(200)).await;
     Ok(reason)
 }
@@ -197,7 +202,7 @@ struct Settings {
     players_max: u32,
     tick_hz: Option<u32>,
     snapshot_hz: Option<u32>,
-    interest_radius: Option<f32>,
+    interest: Option<InterestPolicy>,
     stops_when_idle: bool,
     script_folder: Option<std::path::PathBuf>,
     record_folder: Option<std::path::PathBuf>,
@@ -210,7 +215,7 @@ impl Settings {
             players_max,
             tick_hz: config.tick_hz,
             snapshot_hz: config.snapshot_hz,
-            interest_radius: config.interest_radius,
+            interest: config.interest,
             stops_when_idle,
             script_folder: config.script_folder.clone(),
             record_folder: config.record_folder.clone(),
@@ -230,7 +235,8 @@ fn load(
         seed: plan.seed,
         record: recording.as_ref().map(|_| RecordOptions::default()),
         tick_hz: settings.tick_hz,
-        interest_radius: settings.interest_radius,
+        snapshot_hz: settings.snapshot_hz,
+        interest: settings.interest,
         ..WorldOptions::default()
     };
     let world =
@@ -248,9 +254,6 @@ fn load(
         world_id: settings.world_id,
         room_code: plan.room_code,
         revision: package.revision.clone(),
-        snapshot_hz: settings
-            .snapshot_hz
-            .unwrap_or(package.manifest.simulation.snapshot_hz),
         players_max: settings.players_max,
         idle_stop_s: settings
             .stops_when_idle
@@ -258,7 +261,8 @@ fn load(
         scene: (hex::encode(Sha256::digest(scene)), compressed),
         recording,
     };
-    Ok(Host::new(world, host, inbox, metrics))
+    let sockets = Sockets::new().map_err(GameServerError::Sockets)?;
+    Ok(Host::new(world, host, inbox, sockets, metrics))
 }
 
 fn open_webtransport(

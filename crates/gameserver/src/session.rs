@@ -1,19 +1,25 @@
 //! One connection in the world's thread: who it is, what it has, what waits for it.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
-use bytes::Bytes;
 use frolic_protocol::ServerMessage;
 use frolic_protocol::json;
 use frolic_protocol::packet;
-use frolic_world::{ClientView, PlayerNumber};
-use tokio::sync::mpsc;
-use tokio::sync::mpsc::error::TrySendError;
+use frolic_world::{ClientView, Delivery, JsonView, PlayerNumber, World};
 
-use crate::link::{Encoding, Outbound};
+use crate::line::{CloseCode, Line};
+use crate::link::Encoding;
+use crate::metrics::Metrics;
+use crate::transport::Slot;
 
-/// Reliable bytes that may wait for a client that does not read.
-const BACKLOG_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Messages gathered to a packet of about this size go out as one; a proxy on
+/// the way may not take longer ones.
+const PACKET_BYTES: usize = 256 * 1024;
+/// Capacity that an empty packet may keep.
+const PACKET_KEPT_BYTES: usize = 64 * 1024;
+/// With so much waiting, nothing large is added.
+const CLOGGED_BYTES: usize = 2 * 1024 * 1024;
 
 /// A connection, with or without a player yet.
 pub struct Session {
@@ -25,13 +31,13 @@ pub struct Session {
     pub opened_tick: u32,
     /// Set by a good handshake.
     pub player: Option<SessionPlayer>,
-    outbox: mpsc::Sender<Outbound>,
+    /// Its place among the connections.
+    pub slot: Slot,
+    /// What carries it.
+    pub line: Line,
     /// Binary messages of this tick, sent as one packet.
     packet: Vec<u8>,
-    /// What did not fit the outbox, in order.
-    backlog: Vec<Outbound>,
-    backlog_bytes: usize,
-    lost: bool,
+    kicked: bool,
 }
 
 /// What exists once a player is in.
@@ -41,7 +47,9 @@ pub struct SessionPlayer {
     /// Brings them back after a lost connection.
     pub resume_token: String,
     /// What they see and have.
-    pub view: ClientView,
+    pub view: View,
+    /// What to tell a JSON client behind its first snapshot.
+    pub after_snapshot: Vec<ServerMessage>,
     /// Scripts they have verified.
     pub verified: BTreeSet<String>,
     /// How many scripts of the manifest were told to run.
@@ -50,12 +58,31 @@ pub struct SessionPlayer {
     pub refused_inputs: usize,
 }
 
+/// What a client sees and has, in the form it speaks.
+pub enum View {
+    /// Cells.
+    Binary(ClientView),
+    /// Whole sets.
+    Json(JsonView),
+}
+
+impl SessionPlayer {
+    /// Whether they have not been sent any snapshot yet.
+    pub fn is_new(&self) -> bool {
+        match &self.view {
+            View::Binary(view) => view.is_new(),
+            View::Json(view) => view.is_new(),
+        }
+    }
+}
+
 impl Session {
     /// A connection that has said nothing.
     pub fn new(
         encoding: Encoding,
         ticket: Option<String>,
-        outbox: mpsc::Sender<Outbound>,
+        line: Line,
+        slot: Slot,
         tick: u32,
     ) -> Self {
         Self {
@@ -63,27 +90,32 @@ impl Session {
             ticket,
             opened_tick: tick,
             player: None,
-            outbox,
+            slot,
+            line,
             packet: Vec::new(),
-            backlog: Vec::new(),
-            backlog_bytes: 0,
-            lost: false,
+            kicked: false,
         }
     }
 
-    /// Whether the connection is beyond help.
-    pub fn is_lost(&self) -> bool {
-        self.lost || self.outbox.is_closed()
+    /// Whether the connection is over, by our will or not.
+    pub fn is_over(&self) -> bool {
+        self.line.is_over()
     }
 
-    /// Whether a snapshot would only make things worse.
+    /// Whether it was told that it ends: nothing it says counts any more.
+    pub fn is_kicked(&self) -> bool {
+        self.kicked
+    }
+
+    /// Whether a snapshot would only make things worse. To be asked before
+    /// one is made: what was made must also be sent.
     pub fn is_slow(&self) -> bool {
-        !self.backlog.is_empty() || self.outbox.capacity() < self.outbox.max_capacity() / 2
+        self.line.is_behind()
     }
 
     /// Whether so much waits already that large things must not be added.
     pub fn is_clogged(&self) -> bool {
-        self.backlog_bytes > BACKLOG_BYTES_MAX / 2
+        self.line.waiting_bytes() + self.packet.len() > CLOGGED_BYTES
     }
 
     /// Queues a message; binary ones leave together at the end of the tick.
@@ -92,28 +124,53 @@ impl Session {
             Encoding::Binary => packet::write(&mut self.packet, message),
             Encoding::Json => {
                 if let Some(text) = json::encode(message) {
-                    self.push(Outbound::Text(text));
+                    self.line.text(&text);
                 }
             }
         }
     }
 
     /// Queues a packet that was made before; none of a JSON client's business.
-    pub fn tell_packet(&mut self, packet: Bytes) {
-        self.flush_packet();
-        self.push(Outbound::Reliable(packet));
+    pub fn tell_packet(&mut self, packet: &[u8]) {
+        if self.packet.len() + packet.len() > PACKET_BYTES {
+            self.finish_packet();
+        }
+        self.packet.extend_from_slice(packet);
     }
 
     /// Queues a JSON text.
-    pub fn tell_text(&mut self, text: String) {
-        self.push(Outbound::Text(text));
+    pub fn tell_text(&mut self, text: &str) {
+        self.line.text(text);
     }
 
-    /// Queues a snapshot.
-    pub fn tell_snapshot(&mut self, bytes: Vec<u8>) {
-        self.flush_packet();
-        let packet = packet::single(&ServerMessage::Snapshot(bytes));
-        self.push(Outbound::Unreliable(packet.into()));
+    /// Makes the player's next snapshot and queues it: in the packet with
+    /// everything else where packets arrive in order, on its own where it may
+    /// be lost.
+    pub fn tell_snapshot(&mut self, world: &mut World, pressure: u8) {
+        let Some(player) = &mut self.player else {
+            return;
+        };
+        let lossy = self.line.delivery() == Delivery::Lossy;
+        match &mut player.view {
+            View::Json(view) => self.line.text(&world.json_snapshot(view)),
+            View::Binary(view) => {
+                if lossy && !self.packet.is_empty() {
+                    // In front of the snapshot, on the line that is reliable.
+                    self.line.reliable(&self.packet);
+                    self.packet.clear();
+                }
+                let (line, packet) = (&mut self.line, &mut self.packet);
+                world.snapshot(view, pressure, &mut |bytes| {
+                    packet::write_snapshot(packet, bytes);
+                    if lossy {
+                        line.unreliable(std::mem::take(packet));
+                    }
+                });
+            }
+        }
+        for message in std::mem::take(&mut player.after_snapshot) {
+            self.tell(&message);
+        }
     }
 
     /// Confirms or refuses a JSON command.
@@ -132,74 +189,37 @@ impl Session {
             }
             (None, Ok(())) => return,
         };
-        self.push(Outbound::Text(text));
+        self.line.text(&text);
     }
 
     /// Says why, and ends the connection.
     pub fn kick(&mut self, reason: &str) {
+        self.kick_with(CloseCode::Normal, reason);
+    }
+
+    /// Says why, and ends the connection with a code of the WebSocket's.
+    pub fn kick_with(&mut self, code: CloseCode, reason: &str) {
+        if std::mem::replace(&mut self.kicked, true) {
+            return;
+        }
         self.tell(&ServerMessage::Kick {
             reason: reason.to_owned(),
         });
-        self.flush_packet();
-        self.push(Outbound::Close(reason.to_owned()));
+        self.finish_packet();
+        self.line.close(code, reason);
     }
 
-    fn flush_packet(&mut self) {
+    fn finish_packet(&mut self) {
         if !self.packet.is_empty() {
-            let packet = std::mem::take(&mut self.packet).into();
-            self.push(Outbound::Reliable(packet));
+            self.line.reliable(&self.packet);
+            self.packet.clear();
+            self.packet.shrink_to(PACKET_KEPT_BYTES);
         }
     }
 
     /// Sends what has gathered. Never waits.
-    pub fn flush(&mut self) {
-        self.flush_packet();
-        if self.backlog.is_empty() {
-            return;
-        }
-        let mut waiting = std::mem::take(&mut self.backlog).into_iter();
-        for outbound in waiting.by_ref() {
-            if let Err(back) = self.try_send(outbound) {
-                self.backlog.push(back);
-                break;
-            }
-        }
-        self.backlog.extend(waiting);
-        self.backlog_bytes = self.backlog.iter().map(size).sum();
-        self.lost |= self.backlog_bytes > BACKLOG_BYTES_MAX;
-    }
-
-    fn push(&mut self, outbound: Outbound) {
-        let outbound = if self.backlog.is_empty() {
-            match self.try_send(outbound) {
-                Ok(()) => return,
-                Err(back) => back,
-            }
-        } else {
-            outbound
-        };
-        // What may be lost is lost first.
-        if !matches!(outbound, Outbound::Unreliable(_)) && self.backlog_bytes <= BACKLOG_BYTES_MAX {
-            self.backlog_bytes += size(&outbound);
-            self.backlog.push(outbound);
-        }
-    }
-
-    fn try_send(&mut self, outbound: Outbound) -> Result<(), Outbound> {
-        match self.outbox.try_send(outbound) {
-            Ok(()) => Ok(()),
-            Err(TrySendError::Full(back)) => Err(back),
-            Err(TrySendError::Closed(_)) => {
-                self.lost = true;
-                Ok(())
-            }
-        }
-    }
-}
-
-fn size(outbound: &Outbound) -> usize {
-    match outbound {
-        Outbound::Reliable(bytes) | Outbound::Unreliable(bytes) => bytes.len(),
-        Outbound::Text(text) | Outbound::Close(text) => text.len(),
+    pub fn flush(&mut self, now: Instant, metrics: &Metrics) {
+        self.finish_packet();
+        self.line.flush(now, metrics);
     }
 }

@@ -1,5 +1,9 @@
 //! The two ways in. Both carry the same packets (NET-1).
 
+mod outbuffer;
+mod slots;
+pub mod socket;
+pub mod sockets;
 pub mod websocket;
 pub mod webtransport;
 
@@ -8,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tokio::sync::mpsc;
 
+pub use self::slots::{Slot, Slots};
 use crate::link::{Inbound, LinkId};
 use crate::metrics::Metrics;
 
@@ -18,27 +23,24 @@ pub struct Transports {
     pub inbox: mpsc::Sender<Inbound>,
     /// Counters.
     pub metrics: Arc<Metrics>,
-    /// Most connections at a time, those without a player included.
-    pub connections_max: u32,
+    /// Room for connections.
+    pub slots: Slots,
     next_link: Arc<AtomicU64>,
 }
 
 impl Transports {
-    /// Ways into the world behind `inbox`.
+    /// Ways into the world behind `inbox`, for so many connections at a
+    /// time, those without a player included.
     pub fn new(inbox: mpsc::Sender<Inbound>, metrics: Arc<Metrics>, connections_max: u32) -> Self {
         Self {
             inbox,
+            slots: Slots::new(connections_max, metrics.clone()),
             metrics,
-            connections_max,
             next_link: Arc::new(AtomicU64::new(1)),
         }
     }
 
     fn link(&self) -> LinkId {
         self.next_link.fetch_add(1, Relaxed)
-    }
-
-    fn is_full(&self) -> bool {
-        self.metrics.connections.load(Relaxed) >= self.connections_max
     }
 }

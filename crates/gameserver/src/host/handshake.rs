@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use frolic_protocol::{ServerMessage, Welcome};
-use frolic_world::{ClientView, PlayerNumber};
+use frolic_world::{ClientView, JsonView, PlayerNumber};
 
 use super::{Host, Lingering};
 use crate::link::{Encoding, LinkId};
-use crate::session::{Session, SessionPlayer};
+use crate::session::{Session, SessionPlayer, View};
 
 impl Host {
     /// Checks the ticket or the resume token, and brings the player in.
@@ -54,33 +54,39 @@ impl Host {
         let Some(session) = self.sessions.get_mut(&link) else {
             return;
         };
+        let mut greetings = definitions;
+        greetings.extend([presence, manifest]);
+        let (view, after_snapshot) = match session.encoding {
+            Encoding::Binary => {
+                let view = ClientView::new(number, session.line.delivery());
+                (View::Binary(view), Vec::new())
+            }
+            // NET-13: a full snapshot follows the welcome, and everything else
+            // follows that. Strangers draw what snapshots tell; the scene file
+            // is for our own renderer.
+            Encoding::Json => {
+                let greetings = std::mem::take(&mut greetings);
+                (View::Json(JsonView::new(number)), greetings)
+            }
+        };
         session.player = Some(SessionPlayer {
             number,
             resume_token,
-            view: ClientView::new(number),
+            view,
+            after_snapshot,
             verified: BTreeSet::new(),
             executed: 0,
             refused_inputs: 0,
         });
+        session.slot.come_in();
         session.answer(seq, Ok(()));
         session.tell(&ServerMessage::Welcome(Box::new(welcome)));
-        match session.encoding {
-            Encoding::Binary => session.tell_packet(scene),
-            // NET-13: a full snapshot follows the welcome. Strangers draw what
-            // snapshots tell; the scene file is for our own renderer.
-            Encoding::Json => {
-                let mut sight = self.world.sight();
-                if let Some(player) = &mut session.player {
-                    let text = player.view.json_snapshot(&self.world, &mut sight);
-                    session.tell_text(text);
-                }
-            }
+        if session.encoding == Encoding::Binary {
+            session.tell_packet(&scene);
         }
-        for definition in &definitions {
-            session.tell(definition);
+        for message in &greetings {
+            session.tell(message);
         }
-        session.tell(&presence);
-        session.tell(&manifest);
         self.note_players();
     }
 
@@ -164,7 +170,7 @@ impl Host {
             world_id: self.settings.world_id.clone(),
             room_code: self.settings.room_code.clone(),
             tick_hz: self.world.tick_hz(),
-            snapshot_hz: self.snapshot_hz(),
+            snapshot_hz: self.world.snapshot_hz(),
             resume_token: resume_token.to_owned(),
             server_time: self.server_time_ms(),
             revision: self.settings.revision.clone(),

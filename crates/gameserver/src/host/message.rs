@@ -8,7 +8,7 @@ use frolic_protocol::{ClientMessage, ServerMessage};
 
 use super::Host;
 use crate::link::{Encoding, LinkId};
-use crate::session::Session;
+use crate::session::{Session, View};
 
 /// Names of events and functions.
 const NAME_BYTES_MAX: usize = 64;
@@ -53,16 +53,25 @@ impl Host {
         };
         let outcome: Outcome = match message {
             ClientMessage::Handshake { .. } => Ok(()),
-            ClientMessage::Inputs {
-                snapshot_ack,
-                inputs,
-            } => {
+            ClientMessage::Inputs { ack, shown, inputs } => {
                 let refused = self.world.receive_inputs(number, &inputs);
-                acknowledge(session, snapshot_ack);
+                if let Some(shown) = shown {
+                    self.world.note_shown(number, shown.tick, shown.fraction);
+                }
+                if let Some(ack) = ack
+                    && let Some(player) = &mut session.player
+                    && let View::Binary(view) = &mut player.view
+                {
+                    view.acknowledge(ack);
+                }
                 note_refused(session, seq.is_some(), refused)
             }
             ClientMessage::SnapshotAck { tick } => {
-                acknowledge(session, tick);
+                if let Some(player) = &mut session.player
+                    && let View::Json(view) = &mut player.view
+                {
+                    view.acknowledge(tick);
+                }
                 Ok(())
             }
             ClientMessage::Ping { t } => {
@@ -78,8 +87,6 @@ impl Host {
                 session.answer(seq, Ok(()));
                 session.player = None;
                 session.kick("goodbye");
-                session.flush();
-                self.sessions.remove(&link);
                 self.part(number);
                 return;
             }
@@ -93,6 +100,18 @@ impl Host {
                 self.script_verified(link, path, success)
             }
             ClientMessage::Chat { text } => self.chat(number, text),
+            // Understood, and refused with the reason: no world has them yet.
+            ClientMessage::Terraform(_) | ClientMessage::ChunkRequest { .. } => {
+                let message = "this world has no terrain that can be changed or asked for";
+                Err(("no_terrain", message.into()))
+            }
+            ClientMessage::CastSpell { spell_id, .. } => {
+                let spell_id: String = spell_id.chars().take(80).collect();
+                Err((
+                    "no_such_spell",
+                    format!("this world has no spell {spell_id}"),
+                ))
+            }
         };
         if let Some(session) = self.sessions.get_mut(&link) {
             session.answer(seq, outcome);
@@ -121,8 +140,8 @@ impl Host {
             }
             for piece in pieces {
                 match session.encoding {
-                    Encoding::Binary => session.tell_packet(piece.packet.clone()),
-                    Encoding::Json => session.tell_text(piece.text.clone()),
+                    Encoding::Binary => session.tell_packet(&piece.packet),
+                    Encoding::Json => session.tell_text(&piece.text),
                 }
             }
         }
@@ -174,12 +193,6 @@ impl Host {
             session.tell(&line);
         }
         Ok(())
-    }
-}
-
-fn acknowledge(session: &mut Session, tick: u32) {
-    if let Some(player) = &mut session.player {
-        player.view.acknowledge(tick);
     }
 }
 

@@ -1,28 +1,29 @@
-//! WebSocket: binary packets for our client, JSON for everybody else's.
+//! WebSocket: the upgrade. Binary packets for our client, JSON for everybody
+//! else's. HTTP ends with the answer; from then on the world's thread drives
+//! the socket (see `socket`), because a task per client costs more than
+//! everything it would do.
 
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::net::SocketAddr;
+use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
-use axum::extract::{Query, State};
-use axum::http::StatusCode;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use frolic_protocol::json::{BINARY_SUBPROTOCOL, SUBPROTOCOL};
-use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
-use futures_util::stream::SplitSink;
-use futures_util::{SinkExt, StreamExt};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use hyper_util::server::conn::auto::upgrade::downcast;
 use serde::Deserialize;
-use tokio::sync::mpsc;
+use tokio::net::TcpStream;
+use tungstenite::handshake::derive_accept_key;
 
-use super::Transports;
-use crate::link::{Encoding, LinkError, LinkReader, OUTBOX_PACKETS, Outbound};
+use super::{Slot, Transports};
+use crate::link::{Carriage, Encoding, Inbound};
 
-/// How often a client is asked whether it is still there.
-const PING_INTERVAL: Duration = Duration::from_secs(5);
-/// A client that has been silent for this long, pongs included, is gone.
-const SILENCE_MAX: Duration = Duration::from_secs(20);
-/// How long a client has to take its last message in.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long the answer to an upgrade may take to leave.
+const UPGRADE_WITHIN: Duration = Duration::from_secs(5);
 
 /// What may stand in the address.
 #[derive(Deserialize)]
@@ -33,157 +34,118 @@ pub struct Address {
 /// `GET /` and `/ws`
 pub async fn upgrade(
     State(transports): State<Transports>,
+    ConnectInfo(client): ConnectInfo<SocketAddr>,
     Query(address): Query<Address>,
-    upgrade: WebSocketUpgrade,
+    mut request: Request,
 ) -> Response {
-    if transports.is_full() {
-        let message = "this world has no room for more connections; try again later";
-        return (StatusCode::SERVICE_UNAVAILABLE, message).into_response();
-    }
-    let upgrade = upgrade
-        .protocols([BINARY_SUBPROTOCOL, SUBPROTOCOL])
-        .max_message_size(CLIENT_MESSAGE_BYTES_MAX)
-        .max_frame_size(CLIENT_MESSAGE_BYTES_MAX)
-        // The default of 128 KiB is zeroed on every read and held per client.
-        .read_buffer_size(4 * 1024)
-        .write_buffer_size(0);
+    let accept = match accept_key(request.headers()) {
+        Ok(accept) => accept,
+        Err(response) => return response,
+    };
+    let Some(on_upgrade) = request.extensions_mut().remove::<OnUpgrade>() else {
+        let message = "this connection cannot be upgraded to a WebSocket";
+        return (StatusCode::UPGRADE_REQUIRED, message).into_response();
+    };
+    let slot = match transports.slots.take(client.ip()) {
+        Ok(slot) => slot,
+        Err(full) => return (StatusCode::SERVICE_UNAVAILABLE, full.to_string()).into_response(),
+    };
+    let protocol = choose_protocol(request.headers());
     // Our own client names the binary form; whoever names none is a stranger.
-    let binary = upgrade
-        .selected_protocol()
-        .is_some_and(|protocol| protocol == BINARY_SUBPROTOCOL);
-    let encoding = if binary {
+    let encoding = if protocol == Some(BINARY_SUBPROTOCOL) {
         Encoding::Binary
     } else {
         Encoding::Json
     };
-    upgrade.on_upgrade(move |socket| serve(transports, socket, encoding, address.ticket))
+    tokio::spawn(hand_over(
+        transports,
+        on_upgrade,
+        encoding,
+        address.ticket,
+        slot,
+    ));
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    if let Some(protocol) = protocol {
+        let protocol = HeaderValue::from_static(protocol);
+        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, protocol);
+    }
+    response
 }
 
-async fn serve(
+/// Gives the socket to the world's thread once HTTP has let go of it.
+async fn hand_over(
     transports: Transports,
-    socket: WebSocket,
+    on_upgrade: OnUpgrade,
     encoding: Encoding,
     ticket: Option<String>,
+    slot: Slot,
 ) {
-    let (outbox, mut outgoing) = mpsc::channel(OUTBOX_PACKETS);
-    let inbox = transports.inbox.clone();
-    let metrics = transports.metrics.clone();
-    let opened = LinkReader::open(
-        transports.link(),
-        encoding,
-        ticket,
-        inbox,
-        outbox,
-        metrics.clone(),
-    );
-    let Ok(mut reader) = opened.await else {
+    let Ok(Ok(upgraded)) = tokio::time::timeout(UPGRADE_WITHIN, on_upgrade).await else {
         return;
     };
-    let (mut sink, mut source) = socket.split();
-    let mut ping = tokio::time::interval(PING_INTERVAL);
-    let mut heard = Instant::now();
-    let last_word = loop {
-        tokio::select! {
-            outbound = outgoing.recv() => match outbound {
-                Some(Outbound::Close(reason)) => break Some((close_code::NORMAL, reason)),
-                Some(outbound) => {
-                    let message = to_message(outbound);
-                    metrics.bytes_out.fetch_add(size(&message), Relaxed);
-                    if !sent(&mut sink, message).await {
-                        break None;
-                    }
-                }
-                None => break None,
-            },
-            incoming = source.next() => {
-                heard = Instant::now();
-                let outcome = match incoming {
-                    Some(Ok(message)) => receive(&mut reader, message).await,
-                    Some(Err(error)) => break Some(broken_message(&error)),
-                    None => break None,
-                };
-                if let Err(error) = outcome {
-                    let reason = error.to_string();
-                    sent(&mut sink, to_message(reader.kick(&reason))).await;
-                    break Some((close_code::POLICY, reason));
-                }
-            }
-            _ = ping.tick() => {
-                if heard.elapsed() > SILENCE_MAX || !sent(&mut sink, Message::Ping(Default::default())).await {
-                    break None;
-                }
-            }
-        }
+    let Some((stream, read_ahead)) = raw_socket(upgraded) else {
+        tracing::error!("an upgraded connection is not the socket it should be");
+        return;
     };
-    reader.close().await;
-    if let Some((code, reason)) = last_word {
-        let farewell = async {
-            while let Ok(outbound @ Outbound::Text(_)) = outgoing.try_recv() {
-                sent(&mut sink, to_message(outbound)).await;
-            }
-            sent(&mut sink, close_frame(code, &reason)).await;
-            // A socket that is dropped with unread input is reset, and the
-            // client would lose what we just told it: read until it is gone.
-            while let Some(Ok(_)) = source.next().await {}
-            // Nothing can be read behind a broken message; leave the socket
-            // open for as long as the close frame needs.
-            if code == close_code::SIZE || code == close_code::INVALID {
-                tokio::time::sleep(FAREWELL).await;
-            }
-        };
-        let _ = tokio::time::timeout(FAREWELL, farewell).await;
-    }
+    let open = Inbound::Open {
+        link: transports.link(),
+        encoding,
+        ticket,
+        carriage: Carriage::Socket { stream, read_ahead },
+        slot,
+    };
+    // Fails only when the world has stopped.
+    let _ = transports.inbox.send(open).await;
 }
 
-/// Sends, unless the client does not take it for too long.
-async fn sent(sink: &mut SplitSink<WebSocket, Message>, message: Message) -> bool {
-    let sending = tokio::time::timeout(SILENCE_MAX, sink.send(message));
-    matches!(sending.await, Ok(Ok(())))
+fn raw_socket(upgraded: hyper::upgrade::Upgraded) -> Option<(std::net::TcpStream, Bytes)> {
+    let parts = downcast::<TokioIo<TcpStream>>(upgraded).ok()?;
+    let stream = parts.io.into_inner().into_std().ok()?;
+    Some((stream, parts.read_buf))
 }
 
-fn to_message(outbound: Outbound) -> Message {
-    match outbound {
-        Outbound::Reliable(bytes) | Outbound::Unreliable(bytes) => Message::Binary(bytes),
-        Outbound::Text(text) => Message::Text(text.into()),
-        Outbound::Close(reason) => close_frame(close_code::NORMAL, &reason),
+/// The answer to the client's key, if it asks for a WebSocket at all.
+fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, Response> {
+    let refuse = |message: &'static str| (StatusCode::BAD_REQUEST, message).into_response();
+    if !has_word(headers, header::CONNECTION, "upgrade")
+        || !has_word(headers, header::UPGRADE, "websocket")
+    {
+        let message = "this is a game server: connect with a WebSocket";
+        let upgrade = [(header::UPGRADE, "websocket")];
+        return Err((StatusCode::UPGRADE_REQUIRED, upgrade, message).into_response());
     }
+    if !has_word(headers, header::SEC_WEBSOCKET_VERSION, "13") {
+        return Err(refuse("this server speaks WebSocket version 13"));
+    }
+    let key = headers.get(header::SEC_WEBSOCKET_KEY);
+    let key = key.ok_or_else(|| refuse("Sec-WebSocket-Key is missing"))?;
+    HeaderValue::try_from(derive_accept_key(key.as_bytes()))
+        .map_err(|_| refuse("Sec-WebSocket-Key is not usable"))
 }
 
-fn size(message: &Message) -> u64 {
-    match message {
-        Message::Binary(bytes) => bytes.len() as u64,
-        Message::Text(text) => text.len() as u64,
-        _ => 0,
-    }
+/// The first of the client's subprotocols that is one of ours.
+fn choose_protocol(headers: &HeaderMap) -> Option<&'static str> {
+    words(headers, header::SEC_WEBSOCKET_PROTOCOL).find_map(|word| {
+        [BINARY_SUBPROTOCOL, SUBPROTOCOL]
+            .into_iter()
+            .find(|ours| *ours == word)
+    })
 }
 
-/// What to tell a client whose message was not even a message.
-fn broken_message(error: &axum::Error) -> (u16, String) {
-    let cause = error.to_string();
-    if cause.contains("too long") || cause.contains("limit") {
-        let reason = format!("a message may have at most {CLIENT_MESSAGE_BYTES_MAX} bytes");
-        (close_code::SIZE, reason)
-    } else {
-        (close_code::INVALID, format!("unreadable message: {cause}"))
-    }
+fn has_word(headers: &HeaderMap, name: header::HeaderName, wanted: &str) -> bool {
+    words(headers, name).any(|word| word.eq_ignore_ascii_case(wanted))
 }
 
-async fn receive(reader: &mut LinkReader, message: Message) -> Result<(), LinkError> {
-    match message {
-        Message::Binary(bytes) => reader.packet(&bytes).await,
-        Message::Text(text) => reader.text(&text).await,
-        Message::Ping(_) | Message::Pong(_) | Message::Close(_) => Ok(()),
-    }
-}
-
-/// A close frame; its reason may have 123 bytes.
-fn close_frame(code: u16, reason: &str) -> Message {
-    let mut cut = reason.len().min(123);
-    while !reason.is_char_boundary(cut) {
-        cut -= 1;
-    }
-    Message::Close(Some(CloseFrame {
-        code,
-        reason: reason[..cut].into(),
-    }))
+fn words(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = &str> {
+    headers
+        .get_all(name)
+        .into_iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
 }

@@ -7,14 +7,17 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use frolic_protocol::ServerMessage;
 use frolic_protocol::fleet::WebTransportEndpoint;
-use frolic_protocol::packet::DATAGRAM_BYTES_MAX;
+use frolic_protocol::fragment::{self, PART_DATAGRAM_BYTES};
+use frolic_protocol::packet::{self, DATAGRAM_BYTES_MAX};
 use tokio::sync::mpsc;
 use wtransport::endpoint::IncomingSession;
 use wtransport::{Connection, Endpoint, Identity, ServerConfig, VarInt};
 
 use super::Transports;
-use crate::link::{Encoding, LinkReader, OUTBOX_PACKETS, Outbound};
+use crate::line::{OUTBOX_PACKETS, Outbound};
+use crate::link::{Carriage, Encoding, Inbound, LinkReader};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(3);
 const IDLE_MAX: Duration = Duration::from_secs(10);
@@ -81,10 +84,13 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
         request.not_found().await;
         return Err("unknown path".into());
     }
-    if transports.is_full() {
-        request.too_many_requests().await;
-        return Err("full".into());
-    }
+    let slot = match transports.slots.take(request.remote_address().ip()) {
+        Ok(slot) => slot,
+        Err(full) => {
+            request.too_many_requests().await;
+            return Err(full.to_string());
+        }
+    };
     let ticket = query
         .split('&')
         .find_map(|pair| pair.strip_prefix("ticket="))
@@ -97,21 +103,23 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
 
     let (outbox, mut outgoing) = mpsc::channel(OUTBOX_PACKETS);
     let metrics = transports.metrics.clone();
-    let mut reader = LinkReader::open(
-        transports.link(),
-        Encoding::Binary,
+    let link = transports.link();
+    let open = Inbound::Open {
+        link,
+        encoding: Encoding::Binary,
         ticket,
-        transports.inbox.clone(),
-        outbox,
-        metrics.clone(),
-    )
-    .await
-    .map_err(|cause| cause.to_string())?;
+        carriage: Carriage::Channel(outbox),
+        slot,
+    };
+    let opened = transports.inbox.send(open).await;
+    opened.map_err(|_| "the world has stopped".to_owned())?;
+    let mut reader = LinkReader::new(link, transports.inbox.clone(), metrics.clone());
 
     // Writing has a task of its own: a client that does not read its stream
     // must not keep us from reading its inputs.
     let writer_connection = connection.clone();
     let writer = tokio::spawn(async move {
+        let mut packets = 0u32;
         while let Some(outbound) = outgoing.recv().await {
             let written = match outbound {
                 Outbound::Unreliable(bytes) if fits(&writer_connection, bytes.len()) => {
@@ -120,6 +128,16 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
                     let _ = writer_connection.send_datagram(bytes);
                     Ok(())
                 }
+                Outbound::Unreliable(bytes) if fits(&writer_connection, PART_DATAGRAM_BYTES) => {
+                    metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
+                    packets = packets.wrapping_add(1);
+                    for part in fragment::cut(packets, &bytes).into_iter().flatten() {
+                        let part = packet::single(&ServerMessage::Fragment(part));
+                        let _ = writer_connection.send_datagram(part);
+                    }
+                    Ok(())
+                }
+                // A path too narrow for datagrams: late is better than never.
                 Outbound::Reliable(bytes) | Outbound::Unreliable(bytes) => {
                     metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
                     let writing = tokio::time::timeout(IDLE_MAX, send.write_all(&bytes));
@@ -128,7 +146,6 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
                         .map_err(|_| ())
                         .and_then(|w| w.map_err(|_| ()))
                 }
-                Outbound::Text(_) => Ok(()),
                 Outbound::Close(reason) => {
                     let _ = tokio::time::timeout(FAREWELL, send.finish()).await;
                     writer_connection.close(VarInt::from_u32(0), reason.as_bytes());
@@ -155,8 +172,8 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
                 _ => break None,
             },
         };
-        if let Err(error) = outcome {
-            break Some(error.to_string());
+        if let Err(reason) = outcome {
+            break Some(reason);
         }
     };
     if let Some(reason) = ended {

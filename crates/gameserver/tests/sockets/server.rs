@@ -74,7 +74,7 @@ impl TestServer {
             },
             tick_hz: None,
             snapshot_hz: None,
-            interest_radius: None,
+            interest: None,
             players_max: None,
             script_folder: None,
             record_folder: None,
@@ -151,7 +151,7 @@ impl TestServer {
 
 async fn closing_reason<S>(socket: &mut S) -> String
 where
-    S: StreamExt<Item = Result<Message, tokio_tungstenite::tungstenite::Error>> + Unpin,
+    S: StreamExt<Item = Result<Message, tungstenite::Error>> + Unpin,
 {
     while let Some(message) = socket.next().await {
         match message {

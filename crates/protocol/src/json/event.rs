@@ -24,7 +24,9 @@ pub fn error(seq: Option<u32>, code: &str, message: &str) -> String {
 /// another way (snapshots, and presence, which is part of them).
 pub fn encode(message: &ServerMessage) -> Option<String> {
     let body = match message {
-        ServerMessage::Snapshot(_) | ServerMessage::Presence(_) => return None,
+        ServerMessage::Snapshot(_) | ServerMessage::Fragment(_) | ServerMessage::Presence(_) => {
+            return None;
+        }
         ServerMessage::Welcome(welcome) => json!({
             "kind": "welcome",
             "tick": welcome.tick,

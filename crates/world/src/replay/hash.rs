@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use frolic_protocol::Value;
+use frolic_protocol::details::Looks;
 use frolic_sim::digest::Digest;
 use frolic_sim::{CharacterInput, Motion, Vec3};
 
@@ -125,6 +126,17 @@ impl Fingerprint {
         }
     }
 
+    fn looks(&mut self, looks: &Looks) {
+        let Looks {
+            color,
+            opacity,
+            scale: _, // the entity's own scale
+        } = *looks;
+        let color = color.map(|[r, g, b]| u32::from_be_bytes([0, r, g, b]));
+        self.option(color);
+        self.option(opacity.map(f32::to_bits));
+    }
+
     /// Adds a message to players: what scripts said is part of what they did.
     pub fn outgoing(&mut self, outgoing: &Outgoing) {
         self.option(outgoing.to);
@@ -178,6 +190,11 @@ impl Fingerprint {
             player,
             jumps,
             destroyed,
+            looks,
+            details_count: _, // only for clients, as the next two
+            replicated: _,
+            touched: _,
+            reach: _, // said by the definition and the scale
         } = entity;
         self.word(u64::from(*id) << 32 | u64::from(*definition));
         self.word(u64::from(*jumps) << 1 | u64::from(*destroyed));
@@ -191,6 +208,7 @@ impl Fingerprint {
         self.vector(*position);
         self.floats(&rotation.to_array());
         self.vector(*scale);
+        self.looks(looks);
         self.vector(*velocity);
         self.motion(*motion);
         self.word(tags.len() as u64);
@@ -205,6 +223,7 @@ impl Fingerprint {
             name,
             entity,
             character,
+            step_cache: _, // only saves time
             inputs,
             input,
             health,

@@ -37,19 +37,16 @@ fn strafe(right: f32) -> CharacterInput {
     CharacterInput::new(right, 0.0, 0.0, 0.0, Buttons::RUN)
 }
 
-/// What the shooter sees when it fires.
-struct Shot {
-    seen: Vec3,
-    shown: (u32, u8),
+/// Where the shooter sees the target.
+fn seen_by(run: &mut Run, shooter: usize, target: u32) -> Vec3 {
+    let drawn = run.drawn(shooter).into_iter().find(|d| d.id == target);
+    drawn.expect("the runner is in sight").position
 }
 
-fn shoot(run: &mut Run, shooter: usize, target: u32) -> Shot {
-    let drawn = run.drawn(shooter).into_iter().find(|d| d.id == target);
-    let tick = run.client(shooter).shown_tick().expect("it shows others");
-    Shot {
-        seen: drawn.expect("the runner is in sight").position,
-        shown: (tick as u32, (tick.fract() * 256.0) as u8),
-    }
+/// Makes a client's word count, whatever it said before.
+fn say(run: &mut Run, player: u32, tick: u32, fraction: u8) {
+    run.world_mut().note_shown(player, u32::MAX, 0);
+    run.world_mut().note_shown(player, tick, fraction);
 }
 
 /// A ray from the shooter's eyes to the middle of where the target seems to be.
@@ -76,21 +73,26 @@ fn shooting(way_ms: u32) -> (u32, u32, f32) {
     for round in 0..40 {
         run.steer(runner, strafe(if round % 4 < 2 { 1.0 } else { -1.0 }));
         run.for_ms(437);
-        let shot = shoot(&mut run, shooter, target);
+        // What is drawn now is said with the inputs of the next frame.
+        let drawn = seen_by(&mut run, shooter, target);
+        let shown = run.client(shooter).shown().expect("it shows others");
         run.for_ms(way_ms);
-        run.world_mut()
-            .note_shown(number, shot.shown.0, shot.shown.1);
+        let said = run.world().as_seen_by(number).expect("it is here").tick();
+        let late = said - f64::from(shown.tick);
+        // A frame to send it, a tick to take it in, and what is cut off.
+        assert!(late.abs() < 4.0, "what arrived is {late} ticks off");
+        say(&mut run, number, shown.tick, shown.fraction);
         let world = run.world();
         let seen = world.as_seen_by(number).expect("it is here");
         let rewound = seen.position(target).expect("it was there");
-        worst = worst.max((rewound - shot.seen).length());
-        let (eye, direction) = aim(world, number, shot.seen);
+        worst = worst.max((rewound - drawn).length());
+        let (eye, direction) = aim(world, number, drawn);
         let hit = seen.raycast(eye, direction, 500.0, &[]);
         hits += u32::from(hit.is_some_and(|hit| hit.entity == target));
         drop(seen);
         // The same shot at the world of now.
         let now = world.tick();
-        run.world_mut().note_shown(number, now, 0);
+        say(&mut run, number, now, 0);
         let now = run.world().as_seen_by(number).expect("it is here");
         let hit = now.raycast(eye, direction, 500.0, &[]);
         plain_hits += u32::from(hit.is_some_and(|hit| hit.entity == target));
@@ -130,7 +132,7 @@ fn nobody_sees_further_back_than_a_quarter_of_a_second() {
     let now = run.world().tick();
     let feet = run.server_character(runner).feet;
     let distance = |run: &mut Run, tick: u32, fraction: u8| {
-        run.world_mut().note_shown(number, tick, fraction);
+        say(run, number, tick, fraction);
         let seen = run.world().as_seen_by(number).expect("it is here");
         (seen.position(target).expect("it runs") - feet).length()
     };
@@ -156,6 +158,8 @@ fn a_client_that_does_not_say_is_taken_to_be_a_tenth_late() {
     run.steer(runner, strafe(1.0));
     run.for_ms(2_000);
     let feet = run.server_character(runner).feet;
+    // Nothing is known of a client that has just come.
+    run.world_mut().reconnect(number);
     let back = |run: &Run| {
         let seen = run.world().as_seen_by(number).expect("it is here");
         (seen.position(target).expect("it runs") - feet).length()
@@ -183,9 +187,7 @@ fn a_teleport_has_no_way_between() {
     let mut places = Vec::new();
     for step in (0..=10 * 256).step_by(32) {
         let at = (u64::from(now - 10) << 8) + step;
-        run.world_mut().note_shown(number, 0, 0);
-        run.world_mut()
-            .note_shown(number, (at >> 8) as u32, at as u8);
+        say(&mut run, number, (at >> 8) as u32, at as u8);
         let seen = run.world().as_seen_by(number).expect("it is here");
         let place = seen.position(target).expect("it is there");
         let nearest = (place - before).length().min((place - after).length());

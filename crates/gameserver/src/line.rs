@@ -1,0 +1,207 @@
+//! The way back to a client: a socket that the world's thread drives itself,
+//! or a queue to the task that does.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use frolic_protocol::packet::SERVER_MESSAGE_BYTES_MAX;
+use frolic_world::Delivery;
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+
+use crate::metrics::Metrics;
+use crate::transport::socket::SocketLine;
+
+/// Packets that may wait in the queue of a connection's task.
+pub const OUTBOX_PACKETS: usize = 64;
+/// Bytes that may wait for a client that does not read: the largest message
+/// there is, and some more behind it.
+pub const WAITING_BYTES_MAX: usize = SERVER_MESSAGE_BYTES_MAX + 4 * 1024 * 1024;
+
+/// What a connection's task carries to its client.
+#[derive(Debug)]
+pub enum Outbound {
+    /// Has to arrive, in order.
+    Reliable(Bytes),
+    /// May be lost.
+    Unreliable(Bytes),
+    /// The end, with the reason for the closing frame.
+    Close(String),
+}
+
+/// Why a connection ends, as a WebSocket close frame says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseCode {
+    /// As agreed.
+    Normal = 1000,
+    /// Not a message at all.
+    Invalid = 1007,
+    /// The client broke a rule.
+    Policy = 1008,
+    /// A message that is too long.
+    Size = 1009,
+}
+
+/// What carries messages to one client. Nothing here waits.
+pub enum Line {
+    /// A WebSocket.
+    Socket(Box<SocketLine>),
+    /// A connection with a task of its own.
+    Channel(ChannelLine),
+}
+
+impl Line {
+    /// How it delivers.
+    pub fn delivery(&self) -> Delivery {
+        match self {
+            Line::Socket(_) => Delivery::Ordered,
+            Line::Channel(_) => Delivery::Lossy,
+        }
+    }
+
+    /// Queues a packet that has to arrive.
+    pub fn reliable(&mut self, packet: &[u8]) {
+        match self {
+            Line::Socket(line) => line.binary(packet),
+            Line::Channel(line) => line.push(Outbound::Reliable(Bytes::copy_from_slice(packet))),
+        }
+    }
+
+    /// Queues a packet that may be lost where the line is lossy.
+    pub fn unreliable(&mut self, packet: Vec<u8>) {
+        match self {
+            Line::Socket(line) => line.binary(&packet),
+            Line::Channel(line) => line.push(Outbound::Unreliable(packet.into())),
+        }
+    }
+
+    /// Queues a text; only sockets carry JSON.
+    pub fn text(&mut self, text: &str) {
+        match self {
+            Line::Socket(line) => line.text(text),
+            Line::Channel(_) => {}
+        }
+    }
+
+    /// Queues the end. Nothing goes out behind it.
+    pub fn close(&mut self, code: CloseCode, reason: &str) {
+        match self {
+            Line::Socket(line) => line.close(code, reason),
+            Line::Channel(line) => line.push(Outbound::Close(reason.to_owned())),
+        }
+    }
+
+    /// Sends what the other side takes now.
+    pub fn flush(&mut self, now: Instant, metrics: &Metrics) {
+        match self {
+            Line::Socket(line) => line.flush(now, metrics),
+            Line::Channel(line) => line.flush(),
+        }
+    }
+
+    /// Bytes that the other side has not taken yet.
+    pub fn waiting_bytes(&self) -> usize {
+        match self {
+            Line::Socket(line) => line.waiting_bytes(),
+            Line::Channel(line) => line.waiting_bytes(),
+        }
+    }
+
+    /// Whether the other side is behind with what it was sent before.
+    pub fn is_behind(&self) -> bool {
+        match self {
+            Line::Socket(line) => line.waiting_bytes() > 0,
+            Line::Channel(line) => line.is_behind(),
+        }
+    }
+
+    /// Whether nothing can be sent any more: closed by us, or gone.
+    pub fn is_over(&self) -> bool {
+        match self {
+            Line::Socket(line) => line.is_over(),
+            Line::Channel(line) => line.is_over(),
+        }
+    }
+}
+
+/// The queue to a connection's task, and what did not fit it, in order.
+pub struct ChannelLine {
+    outbox: mpsc::Sender<Outbound>,
+    backlog: Vec<Outbound>,
+    backlog_bytes: usize,
+    lost: bool,
+}
+
+impl ChannelLine {
+    /// The line of a task that reads from the other end of `outbox`.
+    pub fn new(outbox: mpsc::Sender<Outbound>) -> Self {
+        Self {
+            outbox,
+            backlog: Vec::new(),
+            backlog_bytes: 0,
+            lost: false,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.lost || self.outbox.is_closed()
+    }
+
+    fn is_behind(&self) -> bool {
+        !self.backlog.is_empty() || self.outbox.capacity() < self.outbox.max_capacity() / 2
+    }
+
+    fn waiting_bytes(&self) -> usize {
+        self.backlog_bytes
+    }
+
+    fn flush(&mut self) {
+        if self.backlog.is_empty() {
+            return;
+        }
+        let mut waiting = std::mem::take(&mut self.backlog).into_iter();
+        for outbound in waiting.by_ref() {
+            if let Err(back) = self.try_send(outbound) {
+                self.backlog.push(back);
+                break;
+            }
+        }
+        self.backlog.extend(waiting);
+        self.backlog_bytes = self.backlog.iter().map(size).sum();
+        self.lost |= self.backlog_bytes > WAITING_BYTES_MAX;
+    }
+
+    fn push(&mut self, outbound: Outbound) {
+        let outbound = if self.backlog.is_empty() {
+            match self.try_send(outbound) {
+                Ok(()) => return,
+                Err(back) => back,
+            }
+        } else {
+            outbound
+        };
+        // What may be lost is lost first.
+        if !matches!(outbound, Outbound::Unreliable(_)) && self.backlog_bytes <= WAITING_BYTES_MAX {
+            self.backlog_bytes += size(&outbound);
+            self.backlog.push(outbound);
+        }
+    }
+
+    fn try_send(&mut self, outbound: Outbound) -> Result<(), Outbound> {
+        match self.outbox.try_send(outbound) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(back)) => Err(back),
+            Err(TrySendError::Closed(_)) => {
+                self.lost = true;
+                Ok(())
+            }
+        }
+    }
+}
+
+fn size(outbound: &Outbound) -> usize {
+    match outbound {
+        Outbound::Reliable(bytes) | Outbound::Unreliable(bytes) => bytes.len(),
+        Outbound::Close(text) => text.len(),
+    }
+}

@@ -1,0 +1,152 @@
+//! How many may be connected, and how many of one address may stand at the
+//! door without having come in.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
+
+use crate::metrics::Metrics;
+
+/// Connections of one address that have no player yet.
+const NEWCOMERS_MAX: u32 = 32;
+/// The same for this machine, whose address stands for everybody who comes
+/// through the platform's port.
+const NEWCOMERS_LOOPBACK_MAX: u32 = 256;
+
+/// Counts the connections of a world.
+#[derive(Clone)]
+pub struct Slots {
+    counts: Arc<Counts>,
+}
+
+struct Counts {
+    metrics: Arc<Metrics>,
+    connections_max: u32,
+    newcomers: Mutex<HashMap<IpAddr, u32>>,
+}
+
+/// Why a connection was turned away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoSlot {
+    /// No room at all.
+    #[error("this world has no room for more connections; try again later")]
+    Full,
+    /// Too many of one address that have not come in.
+    #[error("too many connections of your address wait for their handshake; try again later")]
+    TooManyNewcomers,
+}
+
+impl Slots {
+    /// Room for so many connections, those without a player included.
+    pub fn new(connections_max: u32, metrics: Arc<Metrics>) -> Self {
+        Self {
+            counts: Arc::new(Counts {
+                metrics,
+                connections_max,
+                newcomers: Mutex::default(),
+            }),
+        }
+    }
+
+    /// A place for one connection, until it is dropped.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn take(&self, address: IpAddr) -> Result<Slot, NoSlot> {
+        let address = neighbourhood(address);
+        let counts = &self.counts;
+        let mut newcomers = counts
+            .newcomers
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if counts.metrics.connections.load(Relaxed) >= counts.connections_max {
+            return Err(NoSlot::Full);
+        }
+        let known = newcomers.get(&address).copied().unwrap_or(0);
+        let max = if address.is_loopback() {
+            NEWCOMERS_LOOPBACK_MAX
+        } else {
+            NEWCOMERS_MAX
+        };
+        if known >= max {
+            return Err(NoSlot::TooManyNewcomers);
+        }
+        newcomers.insert(address, known + 1);
+        counts.metrics.connections.fetch_add(1, Relaxed);
+        Ok(Slot {
+            counts: counts.clone(),
+            address,
+            is_newcomer: true,
+        })
+    }
+}
+
+/// One connection's place.
+pub struct Slot {
+    counts: Arc<Counts>,
+    address: IpAddr,
+    is_newcomer: bool,
+}
+
+impl Slot {
+    /// Its player is in.
+    pub fn come_in(&mut self) {
+        if !std::mem::take(&mut self.is_newcomer) {
+            return;
+        }
+        let counts = &self.counts;
+        let mut newcomers = counts
+            .newcomers
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(count) = newcomers.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                newcomers.remove(&self.address);
+            }
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.come_in();
+        self.counts.metrics.connections.fetch_sub(1, Relaxed);
+    }
+}
+
+/// One household's IPv6 addresses are many; its network is one.
+fn neighbourhood(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) if !v6.is_loopback() => {
+            let network = u128::from(v6) >> 64 << 64;
+            IpAddr::V6(network.into())
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newcomers_are_limited_by_address_and_everybody_by_room() {
+        let metrics = Arc::new(Metrics::default());
+        let slots = Slots::new(40, metrics.clone());
+        let eve = |n: u16| IpAddr::from([0x2001, 0xdb8, 0, 1, 0, 0, 0, n]);
+        let mut waiting: Vec<_> = (0..32).map(|n| slots.take(eve(n)).unwrap()).collect();
+        assert_eq!(slots.take(eve(77)).err(), Some(NoSlot::TooManyNewcomers));
+        waiting[0].come_in();
+        waiting[0].come_in();
+        waiting.push(slots.take(eve(77)).expect("one of them came in"));
+        let others: Vec<_> = (0..7)
+            .map(|n| slots.take([192, 0, 2, n].into()).unwrap())
+            .collect();
+        assert_eq!(slots.take([192, 0, 2, 9].into()).err(), Some(NoSlot::Full));
+        drop((waiting, others));
+        assert_eq!(metrics.connections.load(Relaxed), 0);
+        assert!(slots.counts.newcomers.lock().unwrap().is_empty());
+    }
+}

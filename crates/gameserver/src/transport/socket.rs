@@ -1,0 +1,359 @@
+//! One WebSocket, driven by the world's thread: read when it has something,
+//! written once at the end of a tick, never waited for.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
+use mio::net::TcpStream;
+use tungstenite::protocol::{Role, WebSocket, WebSocketConfig};
+use tungstenite::{Error, Message};
+
+use super::Slot;
+use super::outbuffer::{Opcode, OutBuffer};
+use crate::line::{CloseCode, WAITING_BYTES_MAX};
+use crate::link::{Heard, Intake, LinkError};
+use crate::metrics::Metrics;
+
+/// How often a client is asked whether it is still there.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
+/// A client that has been silent for this long, pongs included, is gone.
+const SILENCE_MAX: Duration = Duration::from_secs(20);
+/// How long a client has to take its last message in.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// Bytes taken from one socket in one tick; the rest waits for the next. Far
+/// above what a client needs, and a bound on the work that one can cause.
+const READ_BYTES_PER_TICK: usize = 32 * 1024;
+/// Read at once. The library's default of 128 KiB is zeroed on every read and
+/// held per client.
+const READ_BUFFER_BYTES: usize = 2 * 1024;
+
+/// What is left after reading.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Nothing until the kernel says so.
+    Drained,
+    /// More waits: read again in the next tick.
+    More,
+    /// The client is gone.
+    Gone,
+    /// The client is to be told why it is thrown out.
+    Broken(CloseCode, String),
+}
+
+/// A WebSocket in the world's thread.
+pub struct SocketLine {
+    websocket: WebSocket<Carrier>,
+    intake: Intake,
+    heard_at: Instant,
+    pinged_at: Instant,
+    /// Since when the client has taken nothing although something waits.
+    stuck_since: Option<Instant>,
+    closing: bool,
+    lost: bool,
+}
+
+impl SocketLine {
+    /// A socket after the upgrade; `read_ahead` are bytes that were read
+    /// together with the request.
+    pub fn new(stream: TcpStream, read_ahead: &[u8], now: Instant) -> Self {
+        let config = WebSocketConfig::default()
+            .read_buffer_size(READ_BUFFER_BYTES)
+            .write_buffer_size(0)
+            .max_message_size(Some(CLIENT_MESSAGE_BYTES_MAX))
+            .max_frame_size(Some(CLIENT_MESSAGE_BYTES_MAX));
+        let carrier = Carrier {
+            stream,
+            out: OutBuffer::default(),
+            allowance: 0,
+            readable: true,
+            read_closed: false,
+        };
+        Self {
+            websocket: WebSocket::from_partially_read(
+                carrier,
+                read_ahead.to_vec(),
+                Role::Server,
+                Some(config),
+            ),
+            intake: Intake::default(),
+            heard_at: now,
+            pinged_at: now,
+            stuck_since: None,
+            closing: false,
+            lost: false,
+        }
+    }
+
+    /// The kernel has something to read. `closed`: the client sends no more.
+    pub fn wake(&mut self, closed: bool) {
+        let carrier = self.websocket.get_mut();
+        carrier.readable = true;
+        carrier.read_closed |= closed;
+    }
+
+    /// Reads what there is, up to this tick's share, and adds what was
+    /// understood to `heard`. `now_s` is the same moment as `now`.
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        now_s: f64,
+        heard: &mut Vec<Heard>,
+        metrics: &Metrics,
+    ) -> Reading {
+        if self.is_over() {
+            return Reading::Drained;
+        }
+        self.websocket.get_mut().allowance = READ_BYTES_PER_TICK;
+        let reading = loop {
+            let taken = match self.websocket.read() {
+                Ok(Message::Binary(bytes)) => self.intake.packet(&bytes, now_s, heard),
+                Ok(Message::Text(text)) => self.intake.text(&text, now_s, heard),
+                // Control frames cost work as well.
+                Ok(_) => self.intake.charge(now_s, heard).map(|_| ()),
+                Err(error) => break self.end_of_reading(error),
+            };
+            if let Err(error) = taken {
+                break broken(&error);
+            }
+        };
+        let read = READ_BYTES_PER_TICK - self.websocket.get_ref().allowance;
+        if read > 0 {
+            self.heard_at = now;
+            metrics.bytes_in.fetch_add(read as u64, Relaxed);
+        }
+        reading
+    }
+
+    fn end_of_reading(&mut self, error: Error) -> Reading {
+        match error {
+            Error::Io(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if self.websocket.get_ref().readable {
+                    Reading::More
+                } else {
+                    Reading::Drained
+                }
+            }
+            Error::Capacity(_) => {
+                let reason = format!("a message may have at most {CLIENT_MESSAGE_BYTES_MAX} bytes");
+                Reading::Broken(CloseCode::Size, reason)
+            }
+            Error::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {
+                self.lost = true;
+                Reading::Gone
+            }
+            Error::ConnectionClosed => {
+                // The answer to its close frame is on its way out.
+                self.closing = true;
+                Reading::Gone
+            }
+            error @ (Error::Protocol(_) | Error::Utf8(_)) => {
+                Reading::Broken(CloseCode::Invalid, format!("unreadable message: {error}"))
+            }
+            _ => {
+                self.lost = true;
+                Reading::Gone
+            }
+        }
+    }
+
+    /// Queues a binary message.
+    pub fn binary(&mut self, payload: &[u8]) {
+        self.frame(Opcode::Binary, payload);
+    }
+
+    /// Queues a text message.
+    pub fn text(&mut self, text: &str) {
+        self.frame(Opcode::Text, text.as_bytes());
+    }
+
+    /// Queues the close frame; its reason may have 123 bytes.
+    pub fn close(&mut self, code: CloseCode, reason: &str) {
+        let mut cut = reason.len().min(123);
+        while !reason.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        let mut payload = (code as u16).to_be_bytes().to_vec();
+        payload.extend_from_slice(&reason.as_bytes()[..cut]);
+        self.frame(Opcode::Close, &payload);
+        self.closing = true;
+    }
+
+    fn frame(&mut self, opcode: Opcode, payload: &[u8]) {
+        if self.is_over() {
+            return;
+        }
+        let out = &mut self.websocket.get_mut().out;
+        if out.waiting() + payload.len() > WAITING_BYTES_MAX && opcode != Opcode::Close {
+            // A hole would be worse than the end: what follows builds on it.
+            self.lost = true;
+            return;
+        }
+        out.push(opcode, payload);
+    }
+
+    /// Asks clients that are quiet, and writes everything that gathered in
+    /// one call. What the kernel does not take stays.
+    pub fn flush(&mut self, now: Instant, metrics: &Metrics) {
+        if self.lost {
+            return;
+        }
+        if now.duration_since(self.heard_at) > SILENCE_MAX {
+            self.lost = true;
+            return;
+        }
+        if now.duration_since(self.heard_at.max(self.pinged_at)) > PING_INTERVAL {
+            self.pinged_at = now;
+            self.frame(Opcode::Ping, b"");
+        }
+        let carrier = self.websocket.get_mut();
+        if carrier.out.waiting() == 0 {
+            return;
+        }
+        match carrier.out.write_to(&mut carrier.stream) {
+            Ok(written) => {
+                metrics.bytes_out.fetch_add(written as u64, Relaxed);
+                if carrier.out.waiting() == 0 {
+                    self.stuck_since = None;
+                } else if written > 0 || self.stuck_since.is_none() {
+                    self.stuck_since = Some(now);
+                }
+            }
+            Err(_) => self.lost = true,
+        }
+    }
+
+    /// Bytes that the kernel has not taken.
+    pub fn waiting_bytes(&self) -> usize {
+        self.websocket.get_ref().out.waiting()
+    }
+
+    /// How long the client has taken nothing although something waits.
+    pub fn stuck_for(&self, now: Instant) -> Duration {
+        self.stuck_since
+            .map_or(Duration::ZERO, |since| now.duration_since(since))
+    }
+
+    /// Forgets what was not begun to be written: nobody reads it anyway, and
+    /// the last word would stand behind it.
+    pub fn abandon(&mut self) {
+        self.websocket.get_mut().out.abandon();
+    }
+
+    /// Whether nothing more is to be sent.
+    pub fn is_over(&self) -> bool {
+        self.closing || self.lost
+    }
+
+    /// What is left to do after a close frame; none when the client is gone.
+    pub fn into_farewell(self, slot: Slot, now: Instant) -> Option<Farewell> {
+        (self.closing && !self.lost).then(|| Farewell {
+            websocket: self.websocket,
+            until: now + FAREWELL,
+            shut: false,
+            _slot: slot,
+        })
+    }
+}
+
+fn broken(error: &LinkError) -> Reading {
+    Reading::Broken(CloseCode::Policy, error.to_string())
+}
+
+/// A socket on its way out. One that is dropped with unread input is reset,
+/// and the client would lose what it was told last: so write, end our side,
+/// and read until the client ends its own.
+pub struct Farewell {
+    websocket: WebSocket<Carrier>,
+    until: Instant,
+    shut: bool,
+    _slot: Slot,
+}
+
+impl Farewell {
+    /// Goes on; true when it is over.
+    pub fn is_over(&mut self, now: Instant, scratch: &mut [u8], metrics: &Metrics) -> bool {
+        let Carrier { stream, out, .. } = self.websocket.get_mut();
+        if now >= self.until {
+            return true;
+        }
+        match out.write_to(stream) {
+            Ok(written) => metrics.bytes_out.fetch_add(written as u64, Relaxed),
+            Err(_) => return true,
+        };
+        if out.waiting() == 0 && !self.shut {
+            self.shut = true;
+            if stream.shutdown(Shutdown::Write).is_err() {
+                return true;
+            }
+        }
+        // What comes now is of no interest, and may not even be WebSocket.
+        let mut allowance = READ_BYTES_PER_TICK;
+        while allowance > 0 {
+            match stream.read(scratch) {
+                Ok(0) => return true,
+                Ok(count) => allowance = allowance.saturating_sub(count),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return true,
+            }
+        }
+        false
+    }
+}
+
+/// What the WebSocket library reads from and answers pings and closes to.
+struct Carrier {
+    stream: TcpStream,
+    out: OutBuffer,
+    /// Bytes that may still be read in this tick.
+    allowance: usize,
+    /// Whether the kernel may have something.
+    readable: bool,
+    /// The client sends no more: read until the end is seen.
+    read_closed: bool,
+}
+
+impl Read for Carrier {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = buffer.len().min(self.allowance);
+        if !self.readable || length == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        loop {
+            match self.stream.read(&mut buffer[..length]) {
+                Ok(count) => {
+                    self.allowance -= count;
+                    // Less than asked for: the kernel has no more, and will
+                    // wake us when it does. Spares asking again.
+                    if count < length && !self.read_closed {
+                        self.readable = false;
+                    }
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.readable &= error.kind() != io::ErrorKind::WouldBlock;
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+impl Write for Carrier {
+    /// Takes a whole frame or nothing, so that frames never mix.
+    fn write(&mut self, frame: &[u8]) -> io::Result<usize> {
+        if self.out.waiting() + frame.len() > WAITING_BYTES_MAX {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.out.push_frame(frame);
+        Ok(frame.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! All WebSockets of a world: which of them have something to read.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
+
+use super::Slot;
+use super::socket::{Farewell, SocketLine};
+use crate::link::LinkId;
+use crate::metrics::Metrics;
+
+/// Events taken from the kernel at once.
+const EVENTS_AT_ONCE: usize = 4096;
+/// Bytes that the kernel holds back for a client beyond those on their way.
+/// Less would starve a fast line between two ticks; more would hide for
+/// seconds that a client has stopped reading.
+const UNSENT_BYTES: u32 = 128 * 1024;
+
+/// A socket that may have something to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Ready {
+    /// Whose it is.
+    pub link: LinkId,
+    /// The client sends no more.
+    pub closed: bool,
+}
+
+/// The sockets of a world, looked at once per tick.
+pub struct Sockets {
+    poll: Poll,
+    events: Events,
+    /// Sockets to read, those that were not read to the end before first.
+    ready: VecDeque<Ready>,
+    farewells: Vec<Farewell>,
+    scratch: Vec<u8>,
+}
+
+impl Sockets {
+    /// No sockets yet.
+    ///
+    /// # Errors
+    /// When the system has no epoll (or the like) to give.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            poll: Poll::new()?,
+            events: Events::with_capacity(EVENTS_AT_ONCE),
+            ready: VecDeque::new(),
+            farewells: Vec::new(),
+            scratch: vec![0; 16 * 1024],
+        })
+    }
+
+    /// Takes a socket in.
+    ///
+    /// # Errors
+    /// When it is broken already.
+    pub fn adopt(
+        &mut self,
+        link: LinkId,
+        stream: std::net::TcpStream,
+        read_ahead: &[u8],
+        now: Instant,
+    ) -> io::Result<SocketLine> {
+        stream.set_nonblocking(true)?;
+        // Without it a client that stops reading is noticed late; that is all.
+        let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_BYTES);
+        let mut stream = TcpStream::from_std(stream);
+        let token = Token(link as usize);
+        self.poll
+            .registry()
+            .register(&mut stream, token, Interest::READABLE)?;
+        self.again(link);
+        Ok(SocketLine::new(stream, read_ahead, now))
+    }
+
+    /// Asks the kernel which sockets have something, without waiting.
+    pub fn look(&mut self) {
+        loop {
+            if let Err(error) = self.poll.poll(&mut self.events, Some(Duration::ZERO)) {
+                if error.kind() == io::ErrorKind::Interrupted {
+                    continue;
+                }
+                tracing::error!(%error, "the sockets cannot be looked at");
+                return;
+            }
+            let mut count = 0;
+            for event in &self.events {
+                count += 1;
+                self.ready.push_back(Ready {
+                    link: event.token().0 as LinkId,
+                    closed: event.is_read_closed() || event.is_error(),
+                });
+            }
+            if count < EVENTS_AT_ONCE {
+                return;
+            }
+        }
+    }
+
+    /// The next socket to read.
+    pub fn next_ready(&mut self) -> Option<Ready> {
+        self.ready.pop_front()
+    }
+
+    /// How many sockets wait to be read.
+    pub fn ready_count(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Reads a socket in the next tick as well: it has more than its share.
+    pub fn again(&mut self, link: LinkId) {
+        self.ready.push_back(Ready {
+            link,
+            closed: false,
+        });
+    }
+
+    /// Lets go of a socket after what was queued for it has left.
+    pub fn part(&mut self, line: SocketLine, slot: Slot, now: Instant) {
+        self.farewells.extend(line.into_farewell(slot, now));
+    }
+
+    /// Goes on with the sockets on their way out; returns how many are left.
+    pub fn tend_farewells(&mut self, now: Instant, metrics: &Metrics) -> usize {
+        let scratch = &mut self.scratch;
+        self.farewells
+            .retain_mut(|farewell| !farewell.is_over(now, scratch, metrics));
+        self.farewells.len()
+    }
+}
