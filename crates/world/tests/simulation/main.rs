@@ -6,6 +6,8 @@ mod feel;
 mod harness;
 mod interest;
 mod link;
+mod replaying;
+mod rewinding;
 
 use frolic_client::ClientEvent;
 use frolic_protocol::{Args, Value};
