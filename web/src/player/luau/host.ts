@@ -7,6 +7,8 @@ import type { HostFunction, LuauVm } from './vm';
 /** What client scripts can reach outside their VM. */
 export interface ClientHost {
   fireServer(name: string, args: WireValue[]): void;
+  /** `call` comes back with the answer, through `ScriptRuntime.dispatchResult`. */
+  invokeServer(call: number, name: string, args: WireValue[]): void;
   log(level: string, text: string): void;
   uiCreate(id: number, kind: string, props: Record<string, unknown>): void;
   uiUpdate(id: number, props: Record<string, unknown>): void;
@@ -38,6 +40,18 @@ function refuse(vm: LuauVm, message: string): number {
   vm.pushNil();
   vm.pushString(message);
   return 2;
+}
+
+/** Gives back nothing, or the text of what is wrong with the arguments. */
+function send(vm: LuauVm, count: number, work: () => void): number {
+  try {
+    work();
+    return 0;
+  } catch (error) {
+    vm.setTop(count);
+    vm.pushString(error instanceof Error ? error.message : String(error));
+    return 1;
+  }
 }
 
 const properties = (vm: LuauVm, at: number, natives: Natives): Record<string, unknown> =>
@@ -76,16 +90,10 @@ export function nativeFunctions(natives: Natives): Record<string, HostFunction> 
       vm.setVectorMetatable();
       return 0;
     },
-    fireServer: (vm, count) => {
-      try {
-        host.fireServer(text(vm, 1), readValues(vm, 2, count, natives.entities));
-        return 0;
-      } catch (error) {
-        vm.setTop(count);
-        vm.pushString(error instanceof Error ? error.message : String(error));
-        return 1;
-      }
-    },
+    fireServer: (vm, count) =>
+      send(vm, count, () => host.fireServer(text(vm, 1), readValues(vm, 2, count, natives.entities))),
+    invokeServer: (vm, count) =>
+      send(vm, count, () => host.invokeServer(vm.number(1), text(vm, 2), readValues(vm, 3, count, natives.entities))),
     uiCreate: (vm) => (host.uiCreate(vm.number(1), text(vm, 2), properties(vm, 3, natives)), 0),
     uiUpdate: (vm) => (host.uiUpdate(vm.number(1), properties(vm, 2, natives)), 0),
     uiRemove: (vm) => (host.uiRemove(vm.number(1)), 0),

@@ -105,15 +105,17 @@ beforeAll(async () => {
 const bytes = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, 'hex'));
 
 let sent: [string, WireValue[]][];
+let calls: [number, string, WireValue[]][];
 let logs: string[];
 let screen: string[];
 let keys: Set<string>;
 beforeEach(() => {
-  [sent, logs, screen, keys] = [[], [], [], new Set()];
+  [sent, calls, logs, screen, keys] = [[], [], [], [], new Set()];
 });
 
 const host: ClientHost = {
   fireServer: (name, args) => void sent.push([name, args]),
+  invokeServer: (call, name, args) => void calls.push([call, name, args]),
   log: (level, text) => void logs.push(`${level} ${text}`),
   uiCreate: (id, kind, props) => void screen.push(`create ${id} ${kind} ${JSON.stringify(props)}`),
   uiUpdate: (id, props) => void screen.push(`update ${id} ${JSON.stringify(props)}`),
@@ -175,9 +177,10 @@ test('values keep their form on the way in and out', async () => {
 
 test('SCR-7: a call waits for its answer, its error, or its time-out', async () => {
   const runtime = await start('StarterPlayer/Invoke.luau');
-  expect(sent[0]).toEqual(['$invoke', [1, 'Add', 2, 3]]);
-  runtime.dispatchEvent('$reply', [1, true, 5]);
-  runtime.dispatchEvent('$reply', [2, false, 'no coins']);
+  expect(calls[0]).toEqual([1, 'Add', [2, 3]]);
+  runtime.dispatchResult(1, { ok: true, values: [5] });
+  runtime.dispatchResult(2, { ok: false, error: 'no coins' });
+  runtime.dispatchResult(99, { ok: true, values: [] }); // nobody waits for it
   ticks(runtime, 700);
   expect(logs[0]).toMatch(/: 5$/);
   expect(logs[1]).toMatch(/false .*no coins$/);

@@ -13,7 +13,7 @@ import { NameTag } from './nametag';
 import { Occluders } from './occluders';
 import { PartsView } from './parts';
 import { LEVELS, QualityGovernor, startingQuality, type Quality } from './quality';
-import { makeFog, makeSky } from './sky';
+import { disposeSky, makeFog, makeSky } from './sky';
 import { Lights } from './sun';
 
 /** Where the player looks, from the input. */
@@ -51,6 +51,7 @@ export class WorldView {
   #parts!: PartsView;
   #materials!: MaterialLibrary;
   #lights!: Lights;
+  #sky: ReturnType<typeof makeSky> | null = null;
   #crowd!: Crowd;
   #occluders = new Occluders();
   #dust = new Dust();
@@ -241,13 +242,15 @@ export class WorldView {
       this.#occluders.add(part);
     }
     this.#scene.fog = makeFog(level.viewDistance);
-    this.#scene.add(makeSky(this.#lights.sunDirection), this.#lights.group, this.#parts.group, this.#crowd.group);
+    this.#sky = makeSky(this.#lights.sunDirection);
+    this.#scene.add(this.#sky, this.#lights.group, this.#parts.group, this.#crowd.group);
     this.#scene.add(this.#dust.group, this.#blob.mesh);
     for (const { tag } of this.#characters.values()) if (tag) this.#scene.add(tag.sprite);
   }
 
   #tearDown(): void {
     this.#scene.clear();
+    if (this.#sky) disposeSky(this.#sky);
     this.#parts?.dispose();
     this.#materials?.dispose();
     this.#lights?.dispose();
