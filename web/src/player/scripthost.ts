@@ -15,6 +15,7 @@ export interface ScriptWorld {
   invokeServer(id: number, name: string, args: WireValue[]): void;
   ownEntity(): number;
   entity(id: number): { position: Point; velocity: Point } | null;
+  attribute(id: number, name: string): WireValue;
   cameraPosition(): Point;
 }
 
@@ -79,6 +80,10 @@ export class ScriptHost implements ClientHost {
   entity(id: number): { position: Triple; velocity: Triple } | null {
     const found = this.world.entity(id);
     return found && { position: triple(found.position), velocity: triple(found.velocity) };
+  }
+
+  attribute(id: number, name: string): WireValue {
+    return this.world.attribute(id, name);
   }
 
   playSound(name: string): void {

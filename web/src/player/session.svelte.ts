@@ -52,6 +52,7 @@ export class PlaySession {
   #sceneShown = false;
   #ownEntity = 0;
   #definitions = new SvelteMap<number, Components>();
+  #details = new Map<number, CoreEvent & { type: 'details' }>();
   #disposed = false;
   #lookedAround = false;
   /** Set while reconnecting. */
@@ -139,6 +140,13 @@ export class PlaySession {
     this.link?.core.invoke_server(id, name, JSON.stringify(args));
   }
 
+  /** What the server set; what it never touched is as the scene has it. */
+  attribute(id: number, name: string): WireValue {
+    const told = this.#details.get(id);
+    if (told) return told.attributes[name] ?? null;
+    return this.view?.componentsOf(id)?.Attributes?.[name] ?? null;
+  }
+
   cameraPosition(): Point {
     return this.view?.camera.camera.position ?? { x: 0, y: 0, z: 0 };
   }
@@ -212,6 +220,7 @@ export class PlaySession {
     this.#sceneShown = false;
     this.#lastError = null;
     this.#definitions.clear();
+    this.#details.clear();
     this.players = [];
     this.scripts?.dispose();
     old?.core.free();
@@ -250,6 +259,10 @@ export class PlaySession {
         if (event.components) this.#definitions.set(event.index, event.components);
         this.view?.setDefinitions(this.#definitions);
         break;
+      case 'details':
+        this.#details.set(event.entity, event);
+        this.view?.setLooks(event.entity, event.looks);
+        break;
       case 'scriptManifest':
         void this.scripts?.manifest(event.manifest.scripts);
         break;
@@ -282,6 +295,7 @@ export class PlaySession {
     if (!json) return;
     this.view.setScene(JSON.parse(json) as SceneData);
     this.view.setDefinitions(this.#definitions);
+    for (const [id, { looks }] of this.#details) this.view.setLooks(id, looks);
     this.view.setNames(this.#names());
     this.#sceneShown = true;
     this.progress.done('scene');

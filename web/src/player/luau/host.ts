@@ -1,7 +1,7 @@
 // The functions below the client's Luau: the table `host` that only builtin/ sees. The server's are in
 // crates/script/src/host.rs; names and meaning agree.
 import type { WireValue } from '../events';
-import { type Entities, readValues } from './values';
+import { type Entities, pushValue, readValues } from './values';
 import type { HostFunction, LuauVm } from './vm';
 
 /** What client scripts can reach outside their VM. */
@@ -18,6 +18,8 @@ export interface ClientHost {
   /** Entity id of the own character; 0 before there is one. */
   character(): number;
   entity(id: number): { position: [number, number, number]; velocity: [number, number, number] } | null;
+  /** An attribute as the server last set it, or as the scene has it. */
+  attribute(id: number, name: string): WireValue;
   playSound(name: string): void;
 }
 
@@ -107,6 +109,7 @@ export function nativeFunctions(natives: Natives): Record<string, HostFunction> 
       return triple(vm, vm.number(2) === 0 ? entity.position : entity.velocity);
     },
     entityExists: (vm) => (vm.pushBoolean(host.entity(vm.number(1)) !== null), 1),
+    entityAttribute: (vm) => (pushValue(vm, host.attribute(vm.number(1), text(vm, 2)), natives.entities), 1),
     playSound: (vm) => (host.playSound(text(vm, 1)), 0),
   };
 }

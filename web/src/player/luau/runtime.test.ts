@@ -61,7 +61,7 @@ const SOURCES: Record<string, string> = {
   'StarterPlayer/Honest.luau': `
     local n = 0 function OnTick() n += 1 end
     Network.OnServerEvent("Count", function() Network.FireServer("Count", n) end)`,
-  'Workspace/Lamp.luau': 'print("lamp", entity.Id, entity.Position.X)',
+  'Workspace/Lamp.luau': 'print("lamp", entity.Id, entity.Position.X, entity.Attributes.Team, entity:GetAttribute("None"))',
 };
 
 /** Each runs beside Honest.luau. */
@@ -124,6 +124,7 @@ const host: ClientHost = {
   camera: () => ({ position: [1, 2, 3], forward: [0, 0, -1] }),
   character: () => 5,
   entity: (id) => (id === 5 ? { position: [7, 8, 9], velocity: [0, 0, 0] } : null),
+  attribute: (id, name) => (id === 5 && name === 'Team' ? 'red' : null),
   playSound: (name) => void screen.push(`sound ${name}`),
 };
 
@@ -218,7 +219,7 @@ test('waiting, and the same random numbers as on the server', async () => {
 test('an attached script sees its entity', async () => {
   const runtime = await start();
   runtime.run('Workspace/Lamp.luau', bytes(compiled.scripts['Workspace/Lamp.luau']!), [5]);
-  expect(logs[0]).toMatch(/lamp 5 7$/);
+  expect(logs[0]).toMatch(/lamp 5 7 red nil$/);
 });
 
 test.each(HOSTILE.map((body, i) => [body, i] as const))('hostile: %s', async (_body, i) => {
