@@ -52,7 +52,7 @@ export class PlaySession {
   #sceneShown = false;
   #ownEntity = 0;
   #definitions = new SvelteMap<number, Components>();
-  #details = new Map<number, CoreEvent & { type: 'details' }>();
+  #details = new SvelteMap<number, CoreEvent & { type: 'details' }>();
   #disposed = false;
   #lookedAround = false;
   /** Set while reconnecting. */
