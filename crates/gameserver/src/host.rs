@@ -18,7 +18,8 @@ use tokio::sync::mpsc;
 use crate::admission::{Admission, Identity};
 use crate::line::{ChannelLine, CloseCode, Line};
 use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
-use crate::metrics::Metrics;
+use crate::metrics::{KickCause, Metrics, StageClock, StageTimes, micros};
+use crate::pressure::Pressure;
 use crate::scripts::ScriptShelf;
 use crate::session::Session;
 use crate::transport::Slot;
@@ -80,6 +81,8 @@ pub struct Host {
     started: Instant,
     draining: bool,
     empty_since_tick: u32,
+    /// How hard it is to keep up, 0 to 3: snapshots are thinned by it.
+    pressure: u8,
 }
 
 impl Host {
@@ -110,6 +113,7 @@ impl Host {
             started: Instant::now(),
             draining: false,
             empty_since_tick: 0,
+            pressure: 0,
         }
     }
 
@@ -117,6 +121,7 @@ impl Host {
     pub fn run(mut self) -> String {
         let tick_hz = self.world.tick_hz();
         let step = Duration::from_secs(1) / tick_hz;
+        let mut pressure = Pressure::new(tick_hz);
         let mut next = Instant::now() + step;
         loop {
             let now = Instant::now();
@@ -127,32 +132,60 @@ impl Host {
                 self.metrics.ticks_dropped.fetch_add(late as u64, Relaxed);
                 next = now;
             }
-            next += step;
-
             let began = Instant::now();
-            if let Some(reason) = self.take_messages(began) {
-                return self.stop(reason);
-            }
-            self.read_sockets(began);
-            let report = self.world.step();
+            let late = began.saturating_duration_since(next);
+            next += step;
             self.metrics
-                .script_bytes
-                .store(report.scripts.memory_bytes as u64, Relaxed);
-            self.metrics
-                .script_us
-                .store(report.scripts.last_tick_us, Relaxed);
-            self.deliver_outbox();
-            self.write_logs();
-            if self.snapshot_is_due() {
-                self.send_snapshots();
-            }
-            self.tend_sessions(began);
-            self.metrics.tick.store(self.world.tick(), Relaxed);
-            self.metrics.tick_took(began.elapsed());
-            if let Some(reason) = self.reason_to_stop() {
+                .ticks_late
+                .fetch_add(u64::from(late > step / 2), Relaxed);
+            let ended = self.tick(began);
+            pressure.note(
+                late.div_duration_f32(step),
+                began.elapsed().div_duration_f32(step),
+            );
+            self.pressure = pressure.level();
+            self.metrics.pressure.store(self.pressure, Relaxed);
+            if let Some(reason) = ended.or_else(|| self.reason_to_stop()) {
                 return self.stop(reason);
             }
         }
+    }
+
+    /// One tick; a reason means that the world is to stop.
+    fn tick(&mut self, began: Instant) -> Option<String> {
+        let mut clock = StageClock::new(began);
+        if let Some(reason) = self.take_messages(began) {
+            return Some(reason);
+        }
+        self.read_sockets(began);
+        let inputs = clock.lap();
+        let report = self.world.step().scripts;
+        let scripts = u32::try_from(report.last_tick_us).unwrap_or(u32::MAX);
+        let step = clock.lap().saturating_sub(scripts);
+        self.deliver_outbox();
+        self.write_logs();
+        if self.snapshot_is_due() {
+            self.send_snapshots(began);
+        }
+        let snapshots = clock.lap();
+        self.tend_sessions(began);
+        let writes = clock.lap();
+
+        let metrics = &self.metrics;
+        metrics
+            .script_bytes
+            .store(report.memory_bytes as u64, Relaxed);
+        metrics.script_us.store(report.last_tick_us, Relaxed);
+        metrics.tick.store(self.world.tick(), Relaxed);
+        metrics.tick_took(StageTimes {
+            tick: micros(began.elapsed()),
+            inputs,
+            scripts,
+            step,
+            snapshots,
+            writes,
+        });
+        None
     }
 
     /// Takes in what waits in the inbox: everything that sockets do not
@@ -187,7 +220,7 @@ impl Host {
         now: Instant,
     ) {
         let line = match carriage {
-            Carriage::Channel(outbox) => Line::Channel(ChannelLine::new(outbox)),
+            Carriage::Channel { outbox, end } => Line::Channel(ChannelLine::new(outbox, end)),
             Carriage::Socket { stream, read_ahead } => {
                 match self.sockets.adopt(link, stream, &read_ahead, now) {
                     Ok(line) => Line::Socket(Box::new(line)),
@@ -199,7 +232,7 @@ impl Host {
             }
         };
         let has_ticket = ticket.is_some();
-        let session = Session::new(encoding, ticket, line, slot, self.world.tick());
+        let session = Session::new(encoding, ticket, line, slot, self.world.tick(), now);
         self.sessions.insert(link, session);
         if has_ticket && encoding == Encoding::Json {
             // NET-12: a ticket in the address is the handshake.
@@ -236,9 +269,9 @@ impl Host {
                 Reading::Drained => {}
                 Reading::More => self.sockets.again(ready.link),
                 Reading::Gone => self.closed(ready.link, now),
-                Reading::Broken(code, reason) => {
+                Reading::Broken(code, cause, reason) => {
                     if let Some(session) = self.sessions.get_mut(&ready.link) {
-                        session.kick_with(code, &reason);
+                        session.kick_with(code, cause, &reason);
                     }
                 }
             }
@@ -250,7 +283,7 @@ impl Host {
         let Some(session) = self.sessions.get_mut(&link) else {
             return;
         };
-        if session.is_kicked() {
+        if session.kicked().is_some() {
             return;
         }
         match heard {
@@ -270,6 +303,9 @@ impl Host {
         let Some(session) = self.sessions.remove(&link) else {
             return;
         };
+        if let Some(cause) = session.kicked() {
+            self.metrics.kicked(cause);
+        }
         if let Line::Socket(line) = session.line {
             self.sockets.part(*line, session.slot, now);
         }
@@ -309,7 +345,7 @@ impl Host {
                     continue;
                 };
                 let wanted = outgoing.to.is_none_or(|to| to == player.number);
-                if wanted && (outgoing.reliable || !session.is_slow()) {
+                if wanted && (outgoing.reliable || !session.is_behind()) {
                     session.tell(&outgoing.message);
                 }
             }
@@ -333,10 +369,13 @@ impl Host {
         }
     }
 
-    fn send_snapshots(&mut self) {
+    fn send_snapshots(&mut self, now: Instant) {
         let mut sight = self.world.sight();
         for session in self.sessions.values_mut() {
-            if session.is_slow() {
+            if session.player.is_none() || session.is_over() {
+                continue;
+            }
+            if !session.takes_update(now) {
                 self.metrics.snapshots_skipped.fetch_add(1, Relaxed);
                 continue;
             }
@@ -361,16 +400,21 @@ impl Host {
         let tick = self.world.tick();
         let patience = HANDSHAKE_S * self.world.tick_hz();
         let mut lost = Vec::new();
+        let (mut queued_bytes, mut slow_readers) = (0, 0);
         for (link, session) in &mut self.sessions {
             if session.player.is_none() && tick.saturating_sub(session.opened_tick) == patience {
                 let reason = "no handshake came; send one within five seconds";
-                session.kick_with(CloseCode::Policy, reason);
+                session.kick_with(CloseCode::Policy, KickCause::Refused, reason);
             }
             session.flush(now, &self.metrics);
+            queued_bytes += session.line.waiting_bytes() as u64;
+            slow_readers += u32::from(session.is_slow());
             if session.is_over() {
                 lost.push(*link);
             }
         }
+        self.metrics.queued_bytes.store(queued_bytes, Relaxed);
+        self.metrics.slow_readers.store(slow_readers, Relaxed);
         for link in lost {
             self.closed(link, now);
         }
@@ -409,7 +453,7 @@ impl Host {
     fn stop(mut self, reason: String) -> String {
         let began = Instant::now();
         for (_, mut session) in std::mem::take(&mut self.sessions) {
-            session.kick(&reason);
+            session.kick(KickCause::Stopped, &reason);
             session.flush(began, &self.metrics);
             if let Line::Socket(line) = session.line {
                 self.sockets.part(*line, session.slot, began);

@@ -20,6 +20,8 @@ mod host;
 mod line;
 mod link;
 mod metrics;
+mod pace;
+mod pressure;
 mod scripts;
 mod server;
 mod session;

@@ -8,6 +8,7 @@ use frolic_world::{ClientView, PlayerNumber};
 
 use super::{Host, Lingering};
 use crate::link::{Encoding, LinkId};
+use crate::metrics::KickCause;
 use crate::session::{Session, SessionPlayer};
 
 impl Host {
@@ -37,7 +38,7 @@ impl Host {
                 Err((code, message)) => {
                     if let Some(session) = self.sessions.get_mut(&link) {
                         session.answer(seq, Err((code, message.clone())));
-                        session.kick(&message);
+                        session.kick(KickCause::Refused, &message);
                     }
                     return;
                 }
@@ -97,7 +98,10 @@ impl Host {
                 };
                 let old = self.sessions.values_mut().find(holds)?;
                 let number = old.player.take()?.number;
-                old.kick("this player continues on another connection");
+                old.kick(
+                    KickCause::Replaced,
+                    "this player continues on another connection",
+                );
                 number
             }
         };
@@ -149,7 +153,10 @@ impl Host {
         for session in self.sessions.values_mut() {
             if session.player.as_ref().is_some_and(|p| p.number == number) {
                 session.player = None;
-                session.kick("you joined this world from another place");
+                session.kick(
+                    KickCause::Replaced,
+                    "you joined this world from another place",
+                );
             }
         }
         self.world.reconnect(number);

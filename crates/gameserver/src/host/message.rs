@@ -8,6 +8,7 @@ use frolic_protocol::{ClientMessage, ServerMessage};
 
 use super::Host;
 use crate::link::{Encoding, LinkId};
+use crate::metrics::KickCause;
 use crate::session::Session;
 
 /// Names of events and functions.
@@ -39,7 +40,7 @@ impl Host {
                     "this server speaks version {PROTOCOL_VERSION}, the client {version}; reload the page or update the client"
                 );
                 session.answer(seq, Err(("unsupported_version", message.clone())));
-                session.kick(&message);
+                session.kick(KickCause::Refused, &message);
             }
             return;
         }
@@ -77,7 +78,7 @@ impl Host {
             ClientMessage::Leave => {
                 session.answer(seq, Ok(()));
                 session.player = None;
-                session.kick("goodbye");
+                session.kick(KickCause::Left, "goodbye");
                 self.part(number);
                 return;
             }
@@ -194,7 +195,7 @@ fn note_refused(session: &mut Session, tell_each: bool, refused: usize) -> Outco
     }
     let crossed = |limit: usize| before < limit && player.refused_inputs >= limit;
     if crossed(REFUSED_INPUTS_KICK) {
-        session.kick("too many inputs: send one per tick");
+        session.kick(KickCause::Flood, "too many inputs: send one per tick");
         return Ok(());
     }
     if crossed(REFUSED_INPUTS_WARN) {

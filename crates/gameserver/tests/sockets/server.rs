@@ -103,6 +103,30 @@ impl TestServer {
         format!("ws://{}/ws", self.address)
     }
 
+    /// One figure of `/metrics`.
+    pub async fn metric(&self, name: &str) -> f64 {
+        let url = format!("http://{}/metrics", self.address);
+        let response = reqwest::get(url).await.expect("the server answers");
+        let text = response.text().await.expect("text");
+        let line = text.lines().find_map(|line| {
+            let (found, value) = line.rsplit_once(' ')?;
+            (found == name).then(|| value.parse().expect("a number"))
+        });
+        line.unwrap_or_else(|| panic!("{name} is not in\n{text}"))
+    }
+
+    /// Waits until a figure of `/metrics` is at least 1.
+    pub async fn until_metric(&self, name: &str) {
+        let patience = tokio::time::Duration::from_secs(30);
+        let search = async {
+            while self.metric(name).await < 1.0 {
+                tokio::time::sleep(tokio::time::Duration::from_millis(20)).await;
+            }
+        };
+        let found = tokio::time::timeout(patience, search).await;
+        found.unwrap_or_else(|_| panic!("{name} stayed 0"));
+    }
+
     /// A ticket that runs out in so many seconds.
     pub fn ticket(&self, world_id: &str, name: &str, lasts_s: i64) -> String {
         sign(&self.key, &self.claims(world_id, name, lasts_s))
