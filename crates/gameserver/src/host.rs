@@ -3,7 +3,9 @@
 mod handshake;
 mod message;
 
-use std::collections::{BTreeMap, HashMap};
+use handshake::{Introduction, unix_s};
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -15,12 +17,13 @@ use frolic_script::LogLevel;
 use frolic_world::{PlayerNumber, World};
 use tokio::sync::mpsc;
 
-use crate::admission::{Admission, Identity};
+use crate::admission::Admission;
 use crate::line::{ChannelLine, CloseCode, Line};
 use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
 use crate::metrics::{KickCause, Metrics, StageClock, StageTimes, micros};
 use crate::pressure::Pressure;
 use crate::scripts::ScriptShelf;
+use crate::seats::{Place, Seat, Seats};
 use crate::session::Session;
 use crate::transport::Slot;
 use crate::transport::socket::Reading;
@@ -58,12 +61,6 @@ pub struct HostSettings {
     pub admission: Admission,
 }
 
-/// A player whose connection was lost, and may come back.
-struct Lingering {
-    number: PlayerNumber,
-    until_tick: u32,
-}
-
 /// A world and everybody connected to it.
 pub struct Host {
     world: World,
@@ -71,8 +68,7 @@ pub struct Host {
     shelf: ScriptShelf,
     scene_packet: Bytes,
     sessions: BTreeMap<LinkId, Session>,
-    identities: HashMap<PlayerNumber, Identity>,
-    lingering: HashMap<String, Lingering>,
+    seats: Seats,
     inbox: mpsc::Receiver<Inbound>,
     sockets: Sockets,
     /// What a socket said; kept for its capacity.
@@ -104,8 +100,7 @@ impl Host {
             world,
             settings,
             sessions: BTreeMap::new(),
-            identities: HashMap::new(),
-            lingering: HashMap::new(),
+            seats: Seats::default(),
             inbox,
             sockets,
             heard: Vec::new(),
@@ -154,6 +149,7 @@ impl Host {
     /// One tick; a reason means that the world is to stop.
     fn tick(&mut self, began: Instant) -> Option<String> {
         let mut clock = StageClock::new(began);
+        self.take_held();
         if let Some(reason) = self.take_messages(began) {
             return Some(reason);
         }
@@ -236,7 +232,7 @@ impl Host {
         self.sessions.insert(link, session);
         if has_ticket && encoding == Encoding::Json {
             // NET-12: a ticket in the address is the handshake.
-            self.handshake(link, None, None, None, None);
+            self.handshake(link, None, Introduction::default());
         }
     }
 
@@ -291,6 +287,7 @@ impl Host {
             Heard::Refused(error) => {
                 session.answer(error.seq, Err((error.code, error.message)));
             }
+            Heard::Dropped => self.count_dropped(link),
             Heard::Flooding => {
                 let message = "too many messages; some were dropped".to_owned();
                 session.answer(None, Err(("flood", message)));
@@ -313,43 +310,66 @@ impl Host {
             return;
         };
         let until_tick = self.world.tick() + RESUME_S * self.world.tick_hz();
-        let lingering = Lingering {
-            number: player.number,
-            until_tick,
-        };
-        self.lingering.insert(player.resume_token, lingering);
+        self.seats
+            .move_to(player.number, Place::Away { until_tick });
         self.note_players();
     }
 
     /// Takes a player out of the world for good.
     fn part(&mut self, number: PlayerNumber) {
-        self.identities.remove(&number);
+        if let Some(seat) = self.seats.remove(number) {
+            self.settings.admission.spend(seat.nonce, unix_s());
+        }
         self.world.leave(number);
         self.note_players();
     }
 
     fn note_players(&mut self) {
-        let players = self
-            .sessions
-            .values()
-            .filter(|s| s.player.is_some())
-            .count();
-        self.metrics.players.store(players as u32, Relaxed);
+        self.metrics.players.store(self.seats.online(), Relaxed);
         self.empty_since_tick = self.world.tick();
     }
 
     fn deliver_outbox(&mut self) {
         for outgoing in self.world.take_outbox() {
-            for session in self.sessions.values_mut() {
-                let Some(player) = &session.player else {
-                    continue;
-                };
-                let wanted = outgoing.to.is_none_or(|to| to == player.number);
-                if wanted && (outgoing.reliable || !session.is_behind()) {
-                    session.tell(&outgoing.message);
+            self.deliver(outgoing.to, outgoing.message, outgoing.reliable);
+        }
+    }
+
+    /// Tells one player or all. What counts is kept until it is confirmed,
+    /// and for those who are away until they are back.
+    fn deliver(&mut self, to: Option<PlayerNumber>, message: ServerMessage, reliable: bool) {
+        let message = Arc::new(message);
+        // Encoded once for everybody who speaks binary.
+        let packet = packet::single(&*message);
+        let sessions = &mut self.sessions;
+        let mut tell = |seat: &mut Seat| {
+            let session = seat.link().and_then(|link| sessions.get_mut(&link));
+            let takes = |session: &Session| reliable || !session.is_behind();
+            if !session.as_deref().map_or(reliable, takes) {
+                return;
+            }
+            if !message.is_counted() {
+                if let Some(session) = session {
+                    session.tell_packet_or(&packet, &message);
+                }
+                return;
+            }
+            let number = seat.log.push(message.clone(), packet.len());
+            if let Some(session) = session {
+                seat.log.tell_all();
+                match session.encoding {
+                    Encoding::Binary => session.tell_packet(&packet),
+                    Encoding::Json => session.tell_counted(&message, number),
                 }
             }
-        }
+        };
+        match to {
+            Some(number) => self.seats.get_mut(number).map(tell),
+            None => {
+                self.seats.iter_mut().for_each(|(_, seat)| tell(seat));
+                None
+            }
+        };
     }
 
     fn write_logs(&mut self) {
@@ -419,25 +439,16 @@ impl Host {
             self.closed(link, now);
         }
         self.sockets.tend_farewells(now, &self.metrics);
-        let over: Vec<String> = self
-            .lingering
-            .iter()
-            .filter(|(_, lingering)| lingering.until_tick <= tick)
-            .map(|(token, _)| token.clone())
-            .collect();
-        for token in over {
-            if let Some(lingering) = self.lingering.remove(&token) {
-                self.part(lingering.number);
-            }
+        self.renew_tokens();
+        let mut overdue = Vec::new();
+        self.seats.overdue(tick, &mut overdue);
+        for number in overdue {
+            self.part(number);
         }
     }
 
     fn reason_to_stop(&self) -> Option<String> {
-        if self
-            .sessions
-            .values()
-            .any(|session| session.player.is_some())
-        {
+        if self.seats.online() > 0 {
             return None;
         }
         if self.draining {

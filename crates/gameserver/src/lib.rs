@@ -23,6 +23,7 @@ mod metrics;
 mod pace;
 mod pressure;
 mod scripts;
+mod seats;
 mod server;
 mod session;
 mod transport;

@@ -98,6 +98,8 @@ pub enum Heard {
     Refused(json::CommandError),
     /// The first message of a flood was dropped.
     Flooding,
+    /// A message that counts was dropped.
+    Dropped,
 }
 
 /// Why a connection is to be closed.
@@ -164,6 +166,8 @@ impl Intake {
         for message in messages {
             if self.charge(now_s, heard)? {
                 heard.push(Heard::Message { seq: None, message });
+            } else if message.is_counted() {
+                heard.push(Heard::Dropped);
             }
         }
         Ok(())

@@ -49,8 +49,6 @@ pub struct Session {
 pub struct SessionPlayer {
     /// Their number in the world.
     pub number: PlayerNumber,
-    /// Brings them back after a lost connection.
-    pub resume_token: String,
     /// What they see and have.
     pub view: ClientView,
     /// Scripts they have verified.
@@ -125,6 +123,27 @@ impl Session {
                     self.line.text(&text);
                 }
             }
+        }
+    }
+
+    /// Queues a message that counts, with its number: JSON clients are told
+    /// it, others count themselves.
+    pub fn tell_counted(&mut self, message: &ServerMessage, number: u32) {
+        match self.encoding {
+            Encoding::Binary => packet::write(&mut self.packet, message),
+            Encoding::Json => {
+                if let Some(text) = json::encode_counted(message, number) {
+                    self.line.text(&text);
+                }
+            }
+        }
+    }
+
+    /// Queues a message whose packet was made before.
+    pub fn tell_packet_or(&mut self, packet: &[u8], message: &ServerMessage) {
+        match self.encoding {
+            Encoding::Binary => self.tell_packet(packet),
+            Encoding::Json => self.tell(message),
         }
     }
 

@@ -8,7 +8,7 @@ pub use command::{
     AckPayload, ChatPayload, Command, CommandError, EventPayload, HandshakePayload, InputBatch,
     InvokePayload, JsonInput, PingPayload, ScriptsPayload, parse,
 };
-pub use event::{ack, encode, error};
+pub use event::{ack, encode, encode_counted, error};
 pub use snapshot::{JsonEntity, SnapshotView, snapshot};
 
 /// The WebSocket subprotocol of this form.

@@ -28,7 +28,16 @@ pub struct TestServer {
 impl TestServer {
     /// Starts the sample game on free ports.
     pub async fn start() -> Self {
-        let archive = frolic_package::pack(&sample_files()).expect("the sample game packs");
+        Self::start_with(&[]).await
+    }
+
+    /// The same with more files in the game.
+    pub async fn start_with(more: &[(&str, &str)]) -> Self {
+        let mut files = sample_files();
+        for (path, text) in more {
+            files.insert((*path).to_owned(), text.as_bytes().to_vec());
+        }
+        let archive = frolic_package::pack(&files).expect("the sample game packs");
         let boot = WorldBoot {
             world_id: "world_test".into(),
             room_code: "TEST".into(),
@@ -90,7 +99,7 @@ impl TestServer {
         Self {
             address: address.await.expect("the server starts"),
             key,
-            nonce: AtomicU64::new(1),
+            nonce: AtomicU64::new(first_nonce()),
             task,
         }
     }
@@ -170,6 +179,12 @@ impl TestServer {
             .expect("connects");
         closing_reason(&mut socket).await
     }
+}
+
+/// Nonces of a restarted server must not look used.
+fn first_nonce() -> u64 {
+    static STARTS: AtomicU64 = AtomicU64::new(1);
+    STARTS.fetch_add(1, Relaxed) * 1_000_000
 }
 
 async fn closing_reason<S>(socket: &mut S) -> String

@@ -51,6 +51,12 @@ impl Stranger {
         joined.expect("comes in")
     }
 
+    /// Comes back with a token, a new ticket and what it has heard.
+    pub async fn resume_from(server: &TestServer, token: &str, received: u64) -> Self {
+        let payload = json!({ "resumeToken": token, "received": received });
+        Self::handshake(server, payload).await.expect("resumes")
+    }
+
     async fn handshake(server: &TestServer, payload: Json) -> Result<Self, String> {
         let stream = TcpStream::connect(server.address).await.expect("connects");
         Self::handshake_on(server, stream, payload).await
@@ -145,6 +151,16 @@ impl Stranger {
         };
         let found = tokio::time::timeout(PATIENCE, search).await;
         found.unwrap_or_else(|_| panic!("no {kind} came"))
+    }
+
+    /// The next line of chat.
+    pub async fn next_chat(&mut self) -> Json {
+        loop {
+            let event = self.next_of("event").await;
+            if event["feature"] == "chat" {
+                return event;
+            }
+        }
     }
 
     /// Sends the same text again and again until thrown out; returns why.

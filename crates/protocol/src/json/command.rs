@@ -39,6 +39,8 @@ pub struct HandshakePayload {
     pub resume_token: Option<String>,
     /// Where the server runs without tickets.
     pub name: Option<String>,
+    /// With a resume token: the newest `n` that has come.
+    pub received: Option<u32>,
 }
 
 /// `movement.input_batch`
@@ -112,6 +114,9 @@ pub struct AckPayload {
 pub struct PingPayload {
     /// Comes back as it is.
     pub t: f64,
+    /// The newest `n` that has come, which the server may then forget.
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub received: u32,
 }
 
 /// `network.event`
@@ -195,12 +200,16 @@ pub fn parse(text: &str) -> Result<Command, CommandError> {
                 ticket: p.ticket,
                 resume_token: p.resume_token,
                 name: p.name,
+                received: p.received,
             })
         }
         ("session", "ack") => {
             body(payload).map(|p: AckPayload| ClientMessage::SnapshotAck { tick: p.tick })
         }
-        ("session", "ping") => body(payload).map(|p: PingPayload| ClientMessage::Ping { t: p.t }),
+        ("session", "ping") => body(payload).map(|p: PingPayload| ClientMessage::Ping {
+            t: p.t,
+            received: p.received,
+        }),
         ("session", "leave") => Ok(ClientMessage::Leave),
         ("movement", "input_batch") => body(payload).and_then(inputs),
         ("network", "event") => body(payload).map(|p: EventPayload| ClientMessage::Event {
