@@ -28,6 +28,7 @@ fn every_command_is_understood() {
                 ticket: Some(text()),
                 resume_token: None,
                 name: None,
+                received: None,
             },
         ),
         (
@@ -40,7 +41,10 @@ fn every_command_is_understood() {
             "session",
             "ping",
             json!({"t": 1.5}),
-            ClientMessage::Ping { t: 1.5 },
+            ClientMessage::Ping {
+                t: 1.5,
+                received: 0,
+            },
         ),
         ("session", "leave", Json::Null, ClientMessage::Leave),
         (
