@@ -34,6 +34,16 @@ test('NET-13: a ticket in the URL is welcomed, then the whole world comes', asyn
   await client.close();
 });
 
+test('NET-14: a full snapshot names every feature', async () => {
+  const joined = await server.join();
+  const client = await JsonClient.open(joined.server_address, { ticket: joined.ticket });
+  const { mode, baseline, features } = await client.next('snapshot');
+  assert.deepEqual([mode, baseline], ['full', null]);
+  assert.deepEqual(Object.keys(features).sort(), ['build', 'movement', 'npc', 'presence', 'projectile', 'voxel']);
+  assert.deepEqual(features.voxel, { versions: [] });
+  await client.close();
+});
+
 test('NET-12: a ticket in the first message is welcomed too', async () => {
   const { client } = await enter({}, { handshake: true });
   await client.close();
@@ -76,14 +86,24 @@ test('NET-15: ping is answered, nonsense gets an error, and the connection lives
   const { client } = await enter();
   const errorFor = (seq) => client.next((message) => message.kind === 'error' && message.seq === seq, `error of ${seq}`);
   const mistakes = [
-    client.send('levitation', 'rise'),
-    client.send('movement', 'fly'),
-    client.send('movement', 'input_batch', { inputs: 'all of them' }),
-    client.send('session', 'ack', { tick: 'yesterday' }),
+    ['unknown_command', 'levitation', 'rise'],
+    ['unknown_command', 'movement', 'fly'],
+    ['bad_payload', 'movement', 'input_batch', { inputs: 'all of them' }],
+    ['bad_payload', 'movement', 'input_batch', { inputs: [{ seq: 1, yaw: 'NaN' }] }],
+    ['bad_payload', 'session', 'ack', { tick: 'yesterday' }],
+    ['bad_payload', 'session', 'ack', { tick: 1e20 }],
+    ['bad_chat', 'chat', 'say', { text: '   ' }],
+    ['bad_name', 'network', 'event', { name: '', args: [] }],
+    ['no_such_script', 'scripts', 'request', { paths: ['no/such.luau'] }],
+    ['no_terrain', 'terrain', 'op', { op: 'add', center: [0, 0, 0], radius: 2, material: 'sand' }],
+    ['no_terrain', 'terrain', 'chunk', { x: 0, y: 0, z: 0 }],
+    ['bad_payload', 'terrain', 'chunk', {}],
+    ['no_such_spell', 'spell', 'cast', { spell_id: 'fireball', params: {} }],
   ];
-  for (const seq of mistakes) {
-    const error = await errorFor(seq);
-    assert.ok(error.code && error.message, JSON.stringify(error));
+  for (const [code, feature, action, payload] of mistakes) {
+    const error = await errorFor(client.send(feature, action, payload));
+    assert.equal(error.code, code, `${feature}.${action}: ${JSON.stringify(error)}`);
+    assert.ok(error.message);
   }
   client.sendRaw('{"v":2,');
   assert.ok((await client.next('error', 'error of broken JSON')).message);

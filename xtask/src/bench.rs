@@ -1,74 +1,80 @@
-//! `cargo xtask bench`: builds the release binary, runs the crowd benchmarks
-//! and keeps their figures in bench/results.json, so that a change shows in a diff.
+//! `cargo xtask bench`: builds the release binary, runs benchmarks and keeps
+//! their figures in bench/results.json, so that a change shows in a diff.
 
-use std::fs;
+mod results;
+mod scenarios;
+mod table;
+
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::dist;
 use crate::progress::Progress;
 use crate::workspace::Workspace;
+use results::Results;
+use scenarios::{Scenario, Wish};
 
-/// What is measured when nothing else is asked for: a name, and the arguments
-/// of `frolic bench crowd`.
-const SCENARIOS: [(&str, &str); 4] = [
-    ("sample game, 100 players", "--players 100"),
-    (
-        "all see all, 200 players, 30 Hz",
-        "--players 200 --area 200 --tick-hz 30",
-    ),
-    (
-        "all see all, 400 players, 30 Hz",
-        "--players 400 --area 200 --tick-hz 30",
-    ),
-    (
-        "50 m radius, 400 players, 30 Hz",
-        "--players 400 --area 200 --radius 50 --tick-hz 30",
-    ),
-];
-
-/// The columns of the table: a figure's name in the JSON, and its heading.
-const COLUMNS: [(&str, &str); 8] = [
-    ("tick_ms_p50", "tick p50 ms"),
-    ("tick_ms_p99", "tick p99 ms"),
-    ("update_hz_p50", "updates Hz"),
-    ("update_interval_ms_p99", "gap p99 ms"),
-    ("server_cpu_s_per_s", "CPU s/s"),
-    ("floor_cpu_s_per_s", "floor CPU s/s"),
-    ("ratio_to_floor", "x floor"),
-    ("bytes_per_client_entity_update", "bytes/entity/update"),
-];
-
-/// Measures and prints a table; with arguments only the crowd they describe.
+/// Measures what is asked for, prints tables, and keeps the figures.
+///
+/// # Errors
+/// When a benchmark failed; the others are measured and kept all the same.
 pub fn run(workspace: &Workspace, progress: &Progress, args: &[String]) -> Result<()> {
+    let wish = Wish::of(args)?;
     let frolic = dist::build(workspace, progress)?;
-    let scenarios: Vec<(String, Vec<String>)> = if args.is_empty() {
-        let named = SCENARIOS.iter();
-        let words = |text: &str| text.split(' ').map(str::to_owned).collect();
-        named
-            .map(|(name, text)| ((*name).to_owned(), words(text)))
-            .collect()
-    } else {
-        vec![(args.join(" "), args.to_vec())]
-    };
-    let mut results = Vec::new();
-    for (name, args) in scenarios {
-        let figures = progress.step(&name, |step| {
+    let mut results = Results::read(&workspace.root.join("bench/results.json"))?;
+    let commit = commit(workspace);
+    let mut failures = Vec::new();
+    for scenario in &wish.scenarios {
+        let measured = progress.step(&scenario.title, |step| {
             let mut bench = Command::new(&frolic);
-            bench.current_dir(&workspace.root);
-            let output = step.run(bench.args(["bench", "crowd", "--json"]).args(&args))?;
-            last_json(&output).context("`frolic bench crowd --json` printed no JSON")
-        })?;
-        results.push(json!({ "name": name, "args": args.join(" "), "figures": figures }));
+            bench.current_dir(&workspace.root).arg("bench");
+            bench.args(&scenario.words).arg("--json");
+            let output = step.run(&mut bench)?;
+            last_json(&output).context("the benchmark printed no JSON")
+        });
+        match measured {
+            Ok(figures) => {
+                for warning in figures["warnings"].as_array().into_iter().flatten() {
+                    progress.say(&format!("     {warning}"));
+                }
+                // Written at once: a later failure costs nothing that is known.
+                results.keep(scenario, &commit, figures)?;
+            }
+            Err(error) => failures.push(format!("{}: {error:#}", scenario.title)),
+        }
     }
-    let file = workspace.root.join("bench/results.json");
-    fs::write(&file, format!("{:#}\n", Value::Array(results.clone())))
-        .with_context(|| format!("cannot write {}", file.display()))?;
-    print_table(&results);
-    println!("\nwritten to bench/results.json");
-    Ok(())
+    for table in &wish.tables {
+        println!("{}", table.markdown(&results));
+    }
+    println!("figures are in bench/results.json");
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        bail!("{}", failures.join("\n"))
+    }
+}
+
+/// Which state of the source was measured: results of different ones can
+/// stand side by side.
+fn commit(workspace: &Workspace) -> String {
+    let git = |args: &[&str]| {
+        let output = Command::new("git")
+            .current_dir(&workspace.root)
+            .args(args)
+            .output();
+        let output = output.ok().filter(|output| output.status.success());
+        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let hash = git(&["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
+    // The results themselves change with every run.
+    let changes = git(&["status", "--porcelain", "--", ".", ":!bench"]);
+    if changes.is_some_and(|changes| !changes.is_empty()) {
+        format!("{hash} and changes")
+    } else {
+        hash
+    }
 }
 
 /// The JSON at the end of the output: log lines may come before it.
@@ -79,20 +85,15 @@ fn last_json(output: &str) -> Option<Value> {
     candidates.next()
 }
 
-/// A Markdown table, to be pasted into bench/RESULTS.md.
-fn print_table(results: &[Value]) {
-    let headings: Vec<&str> = COLUMNS.iter().map(|(_, heading)| *heading).collect();
-    println!("| crowd | {} |", headings.join(" | "));
-    println!("|---|{}", "---|".repeat(COLUMNS.len()));
-    for result in results {
-        let cell = |name: &str| {
-            let figure = result["figures"][name].as_f64().unwrap_or(f64::NAN);
-            format!("{figure:.2}")
-        };
-        let cells: Vec<String> = COLUMNS.iter().map(|(name, _)| cell(name)).collect();
-        let name = result["name"].as_str().unwrap_or_default();
-        println!("| {name} | {} |", cells.join(" | "));
-    }
+/// An entry of the results file.
+fn entry(scenario: &Scenario, commit: &str, figures: Value) -> Value {
+    json!({
+        "id": scenario.id,
+        "name": scenario.title,
+        "args": scenario.words.join(" "),
+        "commit": commit,
+        "figures": figures,
+    })
 }
 
 #[cfg(test)]

@@ -5,13 +5,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::progress::{Progress, Step};
 use crate::stamp::{self};
-use crate::tools;
+use crate::tools::python::{self, Python};
 use crate::workspace::Workspace;
 
 /// Pinned: zig ships the C library and the wasm exception support we rely on.
@@ -70,7 +69,7 @@ fn build(workspace: &Workspace, step: &Step) -> Result<()> {
     if kept.is_file() {
         step.note("unchanged");
     } else {
-        let python = ensure_zig(workspace, step)?;
+        let python = python::install(workspace, step, ZIG_PACKAGE)?;
         compile(workspace, step, &python, &shim, &luau, &kept)?;
         let size = fs::metadata(&kept).map_or(0, |file| file.len());
         step.note(format!("{} KB", size / 1000));
@@ -86,40 +85,10 @@ fn luau_folder(package: &Path) -> Result<PathBuf> {
         .with_context(|| format!("no VM/src under {}", package.display()))
 }
 
-/// Makes the virtual environment with zig and returns its Python.
-fn ensure_zig(workspace: &Workspace, step: &Step) -> Result<PathBuf> {
-    let venv = workspace.tools().join(ZIG_PACKAGE.replace("==", "-"));
-    let python = if cfg!(windows) {
-        venv.join("Scripts/python.exe")
-    } else {
-        venv.join("bin/python")
-    };
-    // Written last, so that an interrupted installation is begun again.
-    let complete = venv.join("complete");
-    if complete.is_file() && python.exists() {
-        return Ok(python);
-    }
-    let Some(system_python) = tools::python() else {
-        bail!(tools::python_missing());
-    };
-    step.say("python -m venv");
-    step.run(
-        Command::new(system_python)
-            .args(["-m", "venv", "--clear"])
-            .arg(&venv),
-    )?;
-    step.say("pip install ziglang");
-    let pip = ["-m", "pip", "install", "--quiet", "--no-input", ZIG_PACKAGE];
-    step.run(Command::new(&python).args(pip))
-        .context("pip could not install zig; check the network and try again")?;
-    fs::write(&complete, ZIG_PACKAGE)?;
-    Ok(python)
-}
-
 fn compile(
     workspace: &Workspace,
     step: &Step,
-    python: &Path,
+    python: &Python,
     shim: &Path,
     luau: &Path,
     kept: &Path,
@@ -136,7 +105,7 @@ fn compile(
     fs::create_dir_all(folder)?;
     let partial = kept.with_extension("partial");
     let cache = workspace.tools().join("zig-cache");
-    let mut zig = Command::new(python);
+    let mut zig = python.command();
     // One command: zig compiles the files in parallel and caches each object.
     zig.args(["-m", "ziglang", "c++"])
         .args(FLAGS)

@@ -10,12 +10,17 @@ use std::fs;
 use std::process::Command;
 use std::sync::Mutex;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 
 use self::counts::Counts;
 use crate::progress::{Finished, Progress, Step};
+use crate::tools::python;
 use crate::workspace::Workspace;
 use crate::{assemble, browser, codegen, luau, tidy, tools, wasm, web};
+
+/// What the example client in Python imports. Pinned to the last version that
+/// runs on every Python the build takes.
+const WEBSOCKETS_PACKAGE: &str = "websockets==13.1";
 
 /// Runs it all; with a filter only the tests whose names contain it.
 pub fn run(workspace: &Workspace, progress: &Progress, filter: Option<&str>) -> Result<()> {
@@ -69,7 +74,50 @@ impl Suite<'_> {
         self.web_tests();
         self.build_tests();
         // Last and alone: a browser that renders in software wants both cores.
-        self.browser_tests();
+        if self.needed("frolic", |step| self.build_binary(step)) {
+            self.example_tests();
+            self.browser_tests();
+        }
+    }
+
+    /// The clients that strangers copy from, against a real server.
+    fn example_tests(&self) {
+        let ready = self.progress.step("example packages", |step| {
+            web::example_packages(self.workspace, step)?;
+            python::install(self.workspace, step, WEBSOCKETS_PACKAGE)
+        });
+        let python = match ready {
+            Ok(python) => python,
+            Err(error) => {
+                self.part("example tests", Err(error));
+                return;
+            }
+        };
+        self.tests("example tests", |step| {
+            let mut node = self.node_test();
+            node.args(["../examples/walk.test.mjs"])
+                .envs(python.variables());
+            let finished = step.run_unchecked(&mut node)?;
+            Ok((counts::tap(&finished.output), finished))
+        });
+    }
+
+    /// Node's own test runner in `web/`, told where the server's binary is.
+    fn node_test(&self) -> Command {
+        let mut node = Command::new("node");
+        node.current_dir(self.workspace.web()).args([
+            "--test",
+            // Node 20 has a WebSocket client, but hides it.
+            "--experimental-websocket",
+            "--test-reporter=tap",
+            "--test-concurrency=1",
+            "--test-timeout=120000",
+        ]);
+        if let Some(filter) = self.filter {
+            node.arg(format!("--test-name-pattern={filter}"));
+        }
+        node.env("FROLIC_BIN", self.workspace.frolic("debug"));
+        node
     }
 
     /// The site must exist before any crate compiles that embeds it.
@@ -166,12 +214,7 @@ impl Suite<'_> {
     fn browser_tests(&self) {
         let ready = self
             .progress
-            .step("browser", |step| browser::ensure(self.workspace, step))
-            .and_then(|browser| {
-                self.progress
-                    .step("frolic", |step| self.build_binary(step))?;
-                Ok(browser)
-            });
+            .step("browser", |step| browser::ensure(self.workspace, step));
         let browser = match ready {
             Ok(browser) => browser,
             Err(error) => {
@@ -180,20 +223,8 @@ impl Suite<'_> {
             }
         };
         self.tests("browser tests", |step| {
-            let mut node = Command::new("node");
-            node.current_dir(self.workspace.web()).args([
-                "--test",
-                // Node 20 has a WebSocket client, but hides it.
-                "--experimental-websocket",
-                "--test-reporter=tap",
-                "--test-concurrency=1",
-                "--test-timeout=120000",
-            ]);
-            if let Some(filter) = self.filter {
-                node.arg(format!("--test-name-pattern={filter}"));
-            }
-            node.args(browser_test_files(self.workspace)?)
-                .env("FROLIC_BIN", self.workspace.frolic("debug"));
+            let mut node = self.node_test();
+            node.args(browser_test_files(self.workspace)?);
             if let Some(browser) = &browser {
                 node.env("CHROMIUM", browser);
             }
@@ -218,15 +249,25 @@ impl Suite<'_> {
             let (counts, finished) = work(step)?;
             counted = counts;
             step.note(counts.to_string());
-            if finished.success {
-                return Ok(());
+            if !finished.success {
+                return Err(finished.into_error());
             }
-            Err(finished.into_error())
+            // A runner that finds nothing is content; we are not.
+            if self.filter.is_none() && counts.is_empty() {
+                bail!("no test ran: is the pattern of file names still right?");
+            }
+            Ok(())
         });
         if result.is_err() && counted.failed == 0 {
             counted.failed = 1;
         }
         self.record(name, counted, result.err());
+    }
+
+    /// A step that others need; it counts only when it fails.
+    fn needed(&self, name: &str, work: impl FnOnce(&Step) -> Result<()>) -> bool {
+        let result = self.progress.step(name, work);
+        result.is_ok() || self.part(name, result)
     }
 
     fn part(&self, name: &str, result: Result<()>) -> bool {

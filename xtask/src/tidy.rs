@@ -16,7 +16,7 @@ use crate::workspace::Workspace;
 const LINES_MAX: usize = 700;
 
 /// Source files, and how the comment at their top begins.
-const HEADERS: [(&str, &[&str]); 10] = [
+const HEADERS: [(&str, &[&str]); 11] = [
     ("rs", &["//"]),
     ("ts", &["//", "/*"]),
     ("mjs", &["//", "/*"]),
@@ -27,6 +27,7 @@ const HEADERS: [(&str, &[&str]); 10] = [
     ("css", &["/*"]),
     ("cpp", &["//"]),
     ("sql", &["--"]),
+    ("py", &["#"]),
 ];
 
 /// Other text files that are searched for things that must not be there.

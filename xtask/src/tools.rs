@@ -2,6 +2,8 @@
 //! (the wasm target) is added; for the rest one sentence per missing tool
 //! says what to type (R-RUN-3).
 
+pub mod python;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -10,7 +12,8 @@ use anyhow::{Result, bail};
 use crate::progress::{Progress, Step};
 use crate::workspace::Workspace;
 
-const NODE_MAJOR_MIN: u32 = 20;
+/// What Vite and its plugins ask for; the same as in web/package.json.
+const NODE_MIN: (u32, u32) = (20, 19);
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
 
 /// A tool that a person has to install.
@@ -24,7 +27,7 @@ struct Tool {
 }
 
 const NODE: Tool = Tool {
-    name: "Node.js 20 or newer",
+    name: "Node.js 20.19 or newer",
     why: "builds the web site",
     // Debian's own may be older than we need.
     apt: "curl -fsSL https://deb.nodesource.com/setup_22.x | sudo bash - && sudo apt-get install -y nodejs",
@@ -41,9 +44,9 @@ const NPM: Tool = Tool {
 };
 
 const PYTHON: Tool = Tool {
-    name: "Python 3 with venv and pip",
+    name: "Python 3.8 or newer",
     why: "installs the C++ compiler for the browser's Luau VM",
-    apt: "sudo apt-get install -y python3 python3-venv",
+    apt: "sudo apt-get install -y python3",
     brew: "brew install python3",
     otherwise: "install it from https://www.python.org",
 };
@@ -61,11 +64,9 @@ pub fn check(progress: &Progress) -> Result<()> {
     progress.step("tools", |step| {
         let mut missing = Vec::new();
         let mut found = Vec::new();
-        match node_version() {
-            Some((major, version)) if major >= NODE_MAJOR_MIN => {
-                found.push(format!("node {version}"));
-            }
-            Some((_, version)) => {
+        match first_line("node", &["--version"]) {
+            Some(version) if is_new_enough(&version) => found.push(format!("node {version}")),
+            Some(version) => {
                 missing.push(format!("Node.js {version} is too old. {}", NODE.sentence()));
             }
             None => missing.push(NODE.sentence()),
@@ -74,7 +75,7 @@ pub fn check(progress: &Progress) -> Result<()> {
         if first_line(npm, &["--version"]).is_none() {
             missing.push(NPM.sentence());
         }
-        match python() {
+        match python::system() {
             Some(program) => found.push(program.to_owned()),
             None => missing.push(PYTHON.sentence()),
         }
@@ -86,15 +87,6 @@ pub fn check(progress: &Progress) -> Result<()> {
         }
         step.note(found.join(", "));
         Ok(())
-    })
-}
-
-/// The Python 3 that can make virtual environments, if there is one.
-pub fn python() -> Option<&'static str> {
-    let probe = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 8))";
-    ["python3", "python"].into_iter().find(|program| {
-        let output = Command::new(program).args(["-c", probe]).output();
-        output.is_ok_and(|output| output.status.success())
     })
 }
 
@@ -143,10 +135,14 @@ pub fn first_line(program: &str, args: &[&str]) -> Option<String> {
     Some(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
-fn node_version() -> Option<(u32, String)> {
-    let version = first_line("node", &["--version"])?;
-    let major = version.trim_start_matches('v').split('.').next()?;
-    Some((major.parse().ok()?, version.clone()))
+/// Reads `v20.19.0`; what cannot be read is not new enough.
+fn is_new_enough(node_version: &str) -> bool {
+    let mut numbers = node_version.trim_start_matches('v').split('.');
+    let mut number = || numbers.next()?.parse::<u32>().ok();
+    match (number(), number()) {
+        (Some(major), Some(minor)) => (major, minor) >= NODE_MIN,
+        _ => false,
+    }
 }
 
 fn has_cxx() -> bool {
@@ -167,5 +163,20 @@ impl Tool {
             self.otherwise.to_owned()
         };
         format!("{} is missing ({}): {how}.", self.name, self.why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_versions_of_node_are_told_apart() {
+        for good in ["v20.19.0", "v20.20.2", "v22.0.0", "v100.1.0-nightly"] {
+            assert!(is_new_enough(good), "{good}");
+        }
+        for bad in ["v20.18.3", "v18.20.0", "v9.99.0", "", "nonsense", "v20"] {
+            assert!(!is_new_enough(bad), "{bad}");
+        }
     }
 }

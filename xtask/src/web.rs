@@ -2,32 +2,42 @@
 //! ends up inside the `frolic` binary.
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::progress::Progress;
+use crate::progress::{Progress, Step};
 use crate::stamp::{self, Stamp};
 use crate::tools;
 use crate::workspace::Workspace;
 
-/// Installs the npm packages when the lock file has changed.
+/// Installs the site's npm packages when the lock file has changed.
 pub fn packages(workspace: &Workspace, progress: &Progress) -> Result<()> {
     progress.step("npm packages", |step| {
-        let web = workspace.web();
-        let node = tools::first_line("node", &["--version"]).unwrap_or_default();
-        let inputs = [web.join("package.json"), web.join("package-lock.json")];
-        let inputs = stamp::hash(&inputs, &[&node])?;
-        // Inside node_modules, because it says what is in there: whoever
-        // deletes the folder deletes the stamp.
-        let stamp = web.join("node_modules/.frolic-stamp");
-        if fs::read_to_string(&stamp).is_ok_and(|recorded| recorded == inputs) {
-            step.note("unchanged");
-            return Ok(());
-        }
-        step.run(workspace.npm().args(["ci", "--include=dev"]))
-            .context("npm ci failed; check the network and try again")?;
-        fs::write(&stamp, inputs).with_context(|| format!("cannot write {}", stamp.display()))
+        install(workspace, step, &workspace.web())
     })
+}
+
+/// The same for the example client in JavaScript.
+pub fn example_packages(workspace: &Workspace, step: &Step) -> Result<()> {
+    install(workspace, step, &workspace.root.join("examples/javascript"))
+}
+
+fn install(workspace: &Workspace, step: &Step, folder: &Path) -> Result<()> {
+    let node = tools::first_line("node", &["--version"]).unwrap_or_default();
+    let inputs = ["package.json", "package-lock.json"].map(|name| folder.join(name));
+    let inputs = stamp::hash(&inputs, &[&node])?;
+    // Inside node_modules, because it says what is in there: whoever
+    // deletes the folder deletes the stamp.
+    let stamp = folder.join("node_modules/.frolic-stamp");
+    if fs::read_to_string(&stamp).is_ok_and(|recorded| recorded == inputs) {
+        step.note("unchanged");
+        return Ok(());
+    }
+    let mut npm = workspace.npm();
+    step.run(npm.current_dir(folder).args(["ci", "--include=dev"]))
+        .context("npm ci failed; check the network and try again")?;
+    fs::write(&stamp, inputs).with_context(|| format!("cannot write {}", stamp.display()))
 }
 
 /// Builds the site when one of its files has changed. The wasm modules and

@@ -1,6 +1,7 @@
 //! Events as JSON for the page.
 
 use frolic_client::ClientEvent;
+use frolic_protocol::Value;
 use serde_json::{Value as Json, json};
 
 /// The JSON form of an event; `type` names its kind.
@@ -24,6 +25,12 @@ pub(crate) fn to_json(event: &ClientEvent) -> Json {
             "type": "definition",
             "index": index,
             "components": serde_json::from_str::<Json>(components).unwrap_or(Json::Null),
+        }),
+        ClientEvent::Details { entity, details } => json!({
+            "type": "details",
+            "entity": entity,
+            "attributes": Value::Map(details.attributes.clone()).to_json(),
+            "looks": details.looks,
         }),
         ClientEvent::Players(players) => json!({ "type": "players", "players": players }),
         ClientEvent::ScriptManifest(manifest) => {

@@ -2,14 +2,16 @@
 
 use std::collections::VecDeque;
 
+use frolic_protocol::details::Details;
+use frolic_protocol::fragment::{Assembler, Fragment};
 use frolic_protocol::message::PROTOCOL_VERSION;
 use frolic_protocol::packet::{self, PacketError, SERVER_MESSAGE_BYTES_MAX, StreamReader};
-use frolic_protocol::{Args, ClientMessage, ServerMessage, Welcome};
+use frolic_protocol::{Args, ClientMessage, EntityState, ServerMessage, Welcome};
 use frolic_sim::{CharacterInput, CharacterState};
 
 use crate::event::ClientEvent;
 use crate::pacing::Pacing;
-use crate::playback::{Drawn, DrawnKind, Playback};
+use crate::playback::{Drawn, DrawnKind, OwnFrame, Playback};
 use crate::prediction::Prediction;
 use crate::replication::Replication;
 use crate::scene::ClientScene;
@@ -41,6 +43,7 @@ pub struct Client {
     input: CharacterInput,
     stream: StreamReader,
     talk: Talk,
+    assembler: Assembler,
     reliable: Vec<u8>,
     datagrams: VecDeque<Vec<u8>>,
     events: VecDeque<ClientEvent>,
@@ -185,6 +188,7 @@ impl Client {
                 }
             }
             ServerMessage::Snapshot(bytes) => self.snapshot(&bytes, now_ms),
+            ServerMessage::Fragment(fragment) => self.fragment(fragment, now_ms),
             ServerMessage::Presence(players) => self.tell(ClientEvent::Players(players)),
             ServerMessage::Pong { t, received, .. } => {
                 self.talk.confirmed(received);
@@ -229,12 +233,27 @@ impl Client {
         }
     }
 
+    fn fragment(&mut self, fragment: Fragment, now_ms: f64) {
+        let Some(packet) = self.assembler.push(fragment) else {
+            return;
+        };
+        let Ok(messages) = packet::read(&packet, SERVER_MESSAGE_BYTES_MAX) else {
+            return self.trouble("bad_fragments", "parts of different packets".into());
+        };
+        for message in messages {
+            // Parts of parts are nobody's business.
+            if !matches!(message, ServerMessage::Fragment(_)) {
+                self.handle(message, now_ms);
+            }
+        }
+    }
+
     fn welcome(&mut self, welcome: Welcome) {
         self.joined = Some(Joined {
             pacing: Pacing::new(welcome.tick_hz),
             playback: Playback::new(welcome.tick_hz, welcome.snapshot_hz),
             prediction: Prediction::new(welcome.character, welcome.tick_hz),
-            replication: Replication::default(),
+            replication: Replication::new(welcome.tick_hz, welcome.snapshot_hz),
             welcome: welcome.clone(),
         });
         let lost = self.talk.welcome(&welcome);
@@ -269,26 +288,34 @@ impl Client {
         let Some(joined) = &mut self.joined else {
             return;
         };
-        let snapshots_per_tick =
-            f64::from(joined.welcome.snapshot_hz) / f64::from(joined.welcome.tick_hz.max(1));
-        match joined.replication.apply(bytes, snapshots_per_tick) {
-            Ok(Some(applied)) => {
-                let header = applied.header;
-                self.last_snapshot_ms = Some(now_ms);
-                joined.playback.arrived(header.tick, now_ms);
-                joined
-                    .pacing
-                    .observe(header.queued_inputs, header.late_ticks);
-                if let Some(known) = joined.replication.newest() {
-                    self.scene
-                        .apply(known.tick, &known.entities, &applied.removed);
-                }
-                joined.prediction.reconcile(&mut self.scene, &header);
-                self.removed.extend(applied.removed);
-            }
-            Ok(None) => {}
-            Err(cause) => self.trouble("bad_snapshot", cause.to_string()),
+        let newest = joined.replication.newest_tick();
+        let (header, applied) = match joined.replication.apply(bytes) {
+            Ok(applied) => applied,
+            Err(cause) => return self.trouble("bad_snapshot", cause.to_string()),
+        };
+        self.scene
+            .apply(header.tick, &applied.changed, &applied.removed);
+        if let Some(own) = header.own.filter(|_| newest < Some(header.tick)) {
+            self.last_snapshot_ms = Some(now_ms);
+            joined.playback.arrived(header.tick, now_ms);
+            joined.pacing.observe(own.queued_inputs, own.late_ticks);
+            joined
+                .prediction
+                .reconcile(&mut self.scene, header.tick, &own);
         }
+        self.removed.extend(applied.removed);
+        for (entity, details) in applied.details {
+            self.details(entity, details);
+        }
+    }
+
+    fn details(&mut self, entity: u32, details: Details) {
+        let joined = self.joined.as_ref();
+        let state = joined.and_then(|joined| joined.replication.state_of(entity));
+        if let (Some(state), Some(scale)) = (state, details.looks.scale) {
+            self.scene.rescale(state, scale.into());
+        }
+        self.tell(ClientEvent::Details { entity, details });
     }
 
     fn confirm_script(&mut self, path: &str, hash: String, success: bool) {
@@ -351,13 +378,14 @@ impl Client {
             return;
         };
         let steps = joined.pacing.steps_due(now_ms);
-        if self.scene_ready && joined.replication.newest().is_some() {
+        if self.scene_ready && joined.replication.newest_tick().is_some() {
             for _ in 0..steps {
                 joined.prediction.step(&mut self.scene, self.input);
             }
             if steps > 0 {
                 let message = ClientMessage::Inputs {
-                    snapshot_ack: joined.replication.newest().map_or(0, |known| known.tick),
+                    ack: joined.replication.ack(),
+                    shown: Some(joined.playback.shown()),
                     inputs: joined.prediction.newest_inputs(),
                 };
                 self.send(&message);
@@ -407,8 +435,14 @@ impl Client {
     /// The own character as predicted.
     pub fn own_state(&self) -> Option<&CharacterState> {
         let joined = self.joined.as_ref()?;
-        joined.replication.newest()?;
+        joined.replication.newest_tick()?;
         Some(joined.prediction.state())
+    }
+
+    /// Every entity the server has told us of, as it is now, in order of ids.
+    pub fn entities(&self) -> impl Iterator<Item = &EntityState> {
+        let joined = self.joined.iter();
+        joined.flat_map(|joined| joined.replication.states())
     }
 
     /// Everything that moves, ready to draw; the own character last.
@@ -417,20 +451,21 @@ impl Client {
         let Some(joined) = &mut self.joined else {
             return &self.drawn;
         };
-        if joined.replication.newest().is_none() {
+        if joined.replication.newest_tick().is_none() {
             return &self.drawn;
         }
         let own_id = joined.welcome.entity_id;
         let fraction = joined.pacing.fraction(now_ms);
         let own = *joined.prediction.state();
-        joined.playback.frame(
-            &joined.replication,
-            now_ms,
-            own_id,
-            joined.prediction.shown_tick(fraction),
-            own.ground,
-            &mut self.drawn,
-        );
+        let own_frame = OwnFrame {
+            id: own_id,
+            tick: joined.prediction.shown_tick(fraction),
+            ground: own.ground,
+        };
+        let replication = &mut joined.replication;
+        joined
+            .playback
+            .frame(replication, now_ms, &own_frame, &mut self.drawn);
         let input = joined.prediction.newest_input();
         self.drawn.push(Drawn {
             id: own_id,
@@ -459,10 +494,8 @@ impl Client {
         };
         if let Some(joined) = &self.joined {
             let replication = &joined.replication;
-            if let Some(known) = replication.newest() {
-                stats.tick = known.tick;
-                stats.entities = known.entities.len();
-            }
+            stats.tick = replication.newest_tick().unwrap_or(0);
+            stats.entities = replication.entities();
             stats.snapshots = replication.received;
             let lost = replication.expected.saturating_sub(replication.received);
             stats.loss = f64::from(lost) / f64::from(replication.expected.max(1));

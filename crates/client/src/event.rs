@@ -1,5 +1,6 @@
 //! What the core tells its host.
 
+use frolic_protocol::details::Details;
 use frolic_protocol::script::ScriptManifest;
 use frolic_protocol::{Args, PlayerInfo, Welcome};
 
@@ -16,6 +17,13 @@ pub enum ClientEvent {
         index: u16,
         /// Components as JSON, in the form of scene.json.
         components: String,
+    },
+    /// Attributes and looks of an entity changed; these are all of them.
+    Details {
+        /// Which.
+        entity: u32,
+        /// As they are now.
+        details: Details,
     },
     /// Players who came, changed or left.
     Players(Vec<PlayerInfo>),

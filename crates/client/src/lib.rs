@@ -20,8 +20,10 @@ mod scene;
 mod scripts;
 mod stats;
 mod talk;
+mod track;
 
 pub use client::{Client, ClientError};
 pub use event::ClientEvent;
+pub use pacing::Pacing;
 pub use playback::{Drawn, DrawnKind};
 pub use stats::Stats;

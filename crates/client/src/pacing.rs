@@ -11,7 +11,8 @@ const CATCH_UP_STEPS_MAX: u32 = 8;
 const QUEUE_TARGET_MIN: f64 = 1.5;
 const QUEUE_TARGET_MAX: f64 = 6.0;
 
-pub(crate) struct Pacing {
+/// A client's clock, in steps of the simulation.
+pub struct Pacing {
     step_ms: f64,
     last_ms: Option<f64>,
     owed_ms: f64,
@@ -20,6 +21,7 @@ pub(crate) struct Pacing {
 }
 
 impl Pacing {
+    /// A clock for a world with this many ticks per second.
     pub fn new(tick_hz: u32) -> Self {
         Self {
             step_ms: 1000.0 / f64::from(tick_hz.max(1)),

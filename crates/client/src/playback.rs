@@ -4,11 +4,9 @@
 //! distance follows the jitter of their arrival, and the playback clock
 //! approaches its target by running slightly faster or slower, never by jumping.
 
-use std::collections::HashMap;
-
-use frolic_protocol::EntityState;
-use frolic_protocol::entity::{EntityKind, flags};
-use frolic_sim::{Angle, Rotation, Vec3};
+use frolic_protocol::Shown;
+use frolic_protocol::entity::flags;
+use frolic_sim::{Rotation, Vec3};
 
 use crate::replication::Replication;
 
@@ -46,10 +44,10 @@ pub struct Drawn {
     pub pitch: f32,
 }
 
-/// Past the newest snapshot, things go straight on for this long, then stop.
-const EXTRAPOLATION_MAX_S: f64 = 0.25;
 /// A clock that is wrong by more than this jumps.
 const CLOCK_JUMP_S: f64 = 0.5;
+/// How fast the time of a single entity may be stretched.
+const LAG_RATE: f32 = 0.1;
 
 pub(crate) struct Playback {
     tick_s: f64,
@@ -59,8 +57,6 @@ pub(crate) struct Playback {
     jitter_s: f64,
     shown_tick: f64,
     last_s: Option<f64>,
-    /// How much of the own time each ridden platform is drawn in, 0 to 1.
-    lead: HashMap<u32, f32>,
 }
 
 impl Playback {
@@ -72,7 +68,6 @@ impl Playback {
             jitter_s: 0.0,
             shown_tick: 0.0,
             last_s: None,
-            lead: HashMap::new(),
         }
     }
 
@@ -112,94 +107,56 @@ impl Playback {
         }
     }
 
+    /// The moment that is drawn.
+    pub fn shown(&self) -> Shown {
+        let tick = self.shown_tick.max(0.0);
+        Shown {
+            tick: tick as u32,
+            fraction: (tick.fract() * 256.0) as u8,
+        }
+    }
+
     /// What to draw at `now_ms`, the own character aside. `own_tick` is the
     /// tick the own character is shown at, `ground` what it stands on: a
     /// platform under our feet is drawn in our time, not in the past.
     pub fn frame(
         &mut self,
-        replication: &Replication,
+        replication: &mut Replication,
         now_ms: f64,
-        own_id: u32,
-        own_tick: f64,
-        ground: Option<u32>,
+        own: &OwnFrame,
         out: &mut Vec<Drawn>,
     ) {
         let frame_s = (now_ms / 1000.0 - self.last_s.unwrap_or(now_ms / 1000.0)).max(0.0);
         self.advance(now_ms);
-        let tick = self.shown_tick;
-        let (before, after) = replication.around(tick);
-        let Some(shown) = after.or(before) else {
-            return;
-        };
-        for state in &shown.entities {
-            if state.id == own_id || state.has(flags::DESTROYED) {
+        let update = (self.snapshot_s / self.tick_s) as f32;
+        let drift = (frame_s / self.tick_s) as f32 * LAG_RATE;
+        for track in replication.tracks_mut() {
+            let Some(state) = track.newest() else {
+                continue;
+            };
+            if state.id == own.id || state.has(flags::DESTROYED) {
                 continue;
             }
-            let mut drawn = match (before, after) {
-                (Some(before), Some(after)) => {
-                    let span = f64::from(after.tick - before.tick);
-                    let fraction = ((tick - f64::from(before.tick)) / span) as f32;
-                    match find(&before.entities, state.id) {
-                        Some(old) => between(old, state, fraction),
-                        None => drawn(state),
-                    }
-                }
-                (Some(last), None) => {
-                    let ahead_s = (tick - f64::from(last.tick)) * self.tick_s;
-                    let mut drawn = drawn(state);
-                    if state.kind == EntityKind::Character || state.motion.is_none() {
-                        drawn.position +=
-                            drawn.velocity * ahead_s.clamp(0.0, EXTRAPOLATION_MAX_S) as f32;
-                    }
-                    drawn
-                }
-                _ => drawn(state),
-            };
-            if let Some(motion) = &state.motion {
-                let lead = self.lead.entry(state.id).or_insert(0.0);
-                let wanted = if ground == Some(state.id) { 1.0 } else { 0.0 };
-                *lead += (wanted - *lead) * (1.0 - (-12.0 * frame_s as f32).exp());
-                let at = tick + (own_tick - tick) * f64::from(*lead);
-                drawn.position = motion.position_between(at);
+            let (id, on_a_path) = (state.id, state.motion.is_some());
+            let wanted = track.usual_gap(update) - update;
+            track.lag += (wanted - track.lag).clamp(-drift, drift);
+            let mut tick = self.shown_tick - f64::from(track.lag);
+            if on_a_path || track.lead > 0.0 {
+                let wanted = if own.ground == Some(id) { 1.0 } else { 0.0 };
+                track.lead += (wanted - track.lead) * (1.0 - (-12.0 * frame_s as f32).exp());
+                tick += (own.tick - tick) * f64::from(track.lead);
             }
-            out.push(drawn);
+            out.extend(track.drawn_at(tick, self.tick_s));
         }
     }
 }
 
-fn find(entities: &[EntityState], id: u32) -> Option<&EntityState> {
-    let index = entities.binary_search_by_key(&id, |state| state.id).ok()?;
-    entities.get(index)
-}
-
-fn drawn(state: &EntityState) -> Drawn {
-    let character = state.kind == EntityKind::Character;
-    Drawn {
-        id: state.id,
-        kind: if character {
-            DrawnKind::Character
-        } else {
-            DrawnKind::Thing
-        },
-        definition: state.definition,
-        grounded: state.has(flags::GROUNDED),
-        own: false,
-        position: state.place(),
-        rotation: state.turn(),
-        velocity: state.speed(),
-        yaw: Angle(state.look[0]).radians(),
-        pitch: Angle(state.look[1]).radians(),
-    }
-}
-
-fn between(old: &EntityState, new: &EntityState, fraction: f32) -> Drawn {
-    let (a, mut b) = (drawn(old), drawn(new));
-    if (old.flags ^ new.flags) & flags::JUMPS == 0 {
-        b.position = a.position + (b.position - a.position) * fraction;
-    }
-    b.rotation = a.rotation.slerp(b.rotation, fraction);
-    b.velocity = a.velocity + (b.velocity - a.velocity) * fraction;
-    let turn = Angle(new.look[0].wrapping_sub(old.look[0])).radians();
-    b.yaw = a.yaw + turn * fraction;
-    b
+/// What playback has to know of the own character.
+pub(crate) struct OwnFrame {
+    /// Its entity.
+    pub id: u32,
+    /// The tick it is shown at.
+    pub tick: f64,
+    /// What it stands on.
+    pub ground: Option<u32>,
 }

@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 
 use frolic_protocol::NumberedInput;
-use frolic_protocol::snapshot::SnapshotHeader;
-use frolic_sim::{CharacterInput, CharacterParams, CharacterState, Vec3, step_character};
+use frolic_protocol::snapshot::OwnState;
+use frolic_sim::{
+    CharacterInput, CharacterParams, CharacterState, StepCache, Vec3, step_character_with,
+};
 
 use crate::scene::ClientScene;
 
@@ -26,6 +28,7 @@ struct Pending {
 
 pub(crate) struct Prediction {
     params: CharacterParams,
+    cache: StepCache,
     dt: f32,
     next_seq: u32,
     pending: VecDeque<Pending>,
@@ -47,6 +50,7 @@ impl Prediction {
         let start = CharacterState::at(Vec3::ZERO);
         Self {
             params,
+            cache: StepCache::default(),
             dt: 1.0 / tick_hz.max(1) as f32,
             next_seq: 1,
             pending: VecDeque::with_capacity(PENDING_MAX),
@@ -69,7 +73,8 @@ impl Prediction {
         }
         self.previous = self.current;
         scene.pose_movers_at(self.tick_of(seq));
-        step_character(
+        step_character_with(
+            &mut self.cache,
             &scene.collision,
             &self.params,
             &mut self.current,
@@ -85,12 +90,10 @@ impl Prediction {
 
     /// Compares what the server computed with what we predicted, and predicts
     /// again from there if they differ.
-    pub fn reconcile(&mut self, scene: &mut ClientScene, header: &SnapshotHeader) {
-        let Some(truth) = header.own else {
-            return;
-        };
-        let used = header.ack_seq.wrapping_add(u32::from(header.late_ticks));
-        self.tick_offset = i64::from(header.tick) - i64::from(used);
+    pub fn reconcile(&mut self, scene: &mut ClientScene, server_tick: u32, own: &OwnState) {
+        let truth = own.character;
+        let used = own.ack_seq.wrapping_add(u32::from(own.late_ticks));
+        self.tick_offset = i64::from(server_tick) - i64::from(used);
         let mut predicted = None;
         while let Some(first) = self.pending.front()
             && first.input.seq <= used
@@ -111,7 +114,8 @@ impl Prediction {
             let tick = i64::from(pending.input.seq) + self.tick_offset;
             scene.pose_movers_at(tick.max(0) as u32);
             self.previous = state;
-            step_character(
+            step_character_with(
+                &mut self.cache,
                 &scene.collision,
                 &self.params,
                 &mut state,

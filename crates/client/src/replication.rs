@@ -1,90 +1,291 @@
-//! What the server told us of the world, tick by tick.
+//! What the server told us of the world: cells with their versions, and of
+//! every entity the states it was in lately.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use frolic_protocol::EntityState;
-use frolic_protocol::snapshot::{self, SnapshotError, SnapshotHeader};
+use frolic_protocol::details::Details;
+use frolic_protocol::snapshot::{
+    self, CellContent, CellKey, KnownCells, SnapshotError, SnapshotHeader,
+};
+use frolic_protocol::{EntityState, PacketAck};
 
-/// Snapshots kept: baselines for deltas, and the past that is drawn.
-const HISTORY_MAX: usize = 64;
+use crate::track::Track;
 
-pub(crate) struct Known {
-    pub tick: u32,
-    pub entities: Vec<EntityState>,
-}
+/// Versions kept of a cell; the server keeps no more.
+const VERSIONS_MAX: usize = 128;
+/// Cells out of view that are remembered, so that a late packet does not
+/// bring them back.
+const GONE_CELLS_MAX: usize = 4096;
 
 #[derive(Default)]
 pub(crate) struct Replication {
-    history: VecDeque<Known>,
+    tick_hz: u32,
+    update_ticks: f32,
+    cells: Cells,
+    tracks: BTreeMap<u32, Track>,
+    /// Who left a cell for one next door that has not told of them yet.
+    on_the_way: Vec<Departure>,
+    newest_tick: Option<u32>,
+    ack: Option<PacketAck>,
     /// Snapshots the server should have sent by now, and those that came.
     pub expected: u32,
     pub received: u32,
 }
 
+#[derive(Default)]
+struct Cells(HashMap<CellKey, Cell>);
+
+#[derive(Default)]
+struct Cell {
+    versions: VecDeque<(u32, Vec<EntityState>)>,
+    /// Tick of the last snapshot that spoke of it.
+    updated: u32,
+}
+
+struct Departure {
+    id: u32,
+    from: CellKey,
+    to: Option<CellKey>,
+    tick: u32,
+}
+
 /// What a snapshot changed.
+#[derive(Default)]
 pub(crate) struct Applied {
-    pub header: SnapshotHeader,
+    /// Entities that came or changed, as they are now.
+    pub changed: Vec<EntityState>,
     /// Entities that are gone.
     pub removed: Vec<u32>,
+    /// Details that changed.
+    pub details: Vec<(u32, Details)>,
+}
+
+impl KnownCells for Cells {
+    fn entities(&self, key: CellKey, version: u32) -> Option<&[EntityState]> {
+        let versions = self.0.get(&key)?.versions.iter();
+        let mut newest_first = versions.rev();
+        let (_, entities) = newest_first.find(|(tick, _)| *tick == version)?;
+        Some(entities)
+    }
 }
 
 impl Replication {
-    /// Takes a snapshot in. None when it is older than one we have.
-    pub fn apply(
+    pub fn new(tick_hz: u32, snapshot_hz: u32) -> Self {
+        Self {
+            tick_hz: tick_hz.max(1),
+            update_ticks: tick_hz as f32 / snapshot_hz.max(1) as f32,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a snapshot packet in. Packets may come late and twice.
+    pub fn apply(&mut self, bytes: &[u8]) -> Result<(SnapshotHeader, Applied), SnapshotError> {
+        let snapshot = snapshot::decode(bytes, self.tick_hz, &self.cells)?;
+        let header = snapshot.header;
+        self.count(&header);
+        let mut applied = Applied::default();
+        for record in snapshot.cells {
+            match record.content {
+                Some(content) => self.update_cell(header.tick, record.key, content, &mut applied),
+                None => self.drop_cell(header.tick, record.key, &mut applied),
+            }
+        }
+        self.settle_departures(header.tick, &mut applied);
+        self.newest_tick = self.newest_tick.max(Some(header.tick));
+        Ok((header, applied))
+    }
+
+    /// Notes which packets came, for the acknowledgement and for the loss.
+    fn count(&mut self, header: &SnapshotHeader) {
+        if let Some(number) = header.number {
+            self.ack = Some(acknowledge(self.ack, number));
+        }
+        let newer = self.newest_tick.is_none_or(|newest| header.tick > newest);
+        if header.own.is_some() && newer {
+            self.received += 1;
+            self.expected += self.newest_tick.map_or(1, |newest| {
+                let due = (header.tick - newest) as f32 / self.update_ticks;
+                (due.round() as u32).clamp(1, 100)
+            });
+        }
+    }
+
+    fn update_cell(
         &mut self,
-        bytes: &[u8],
-        snapshots_per_tick: f64,
-    ) -> Result<Option<Applied>, SnapshotError> {
-        let (header, entities) = snapshot::decode(bytes, |tick| {
-            self.history
-                .iter()
-                .find(|known| known.tick == tick)
-                .map(|known| &known.entities[..])
-        })?;
-        let newest = self.history.back();
-        if newest.is_some_and(|known| known.tick >= header.tick) {
-            return Ok(None);
+        tick: u32,
+        key: CellKey,
+        content: CellContent,
+        applied: &mut Applied,
+    ) {
+        let cell = self.cells.0.entry(key).or_default();
+        let newest = cell.versions.back().map(|(version, _)| *version);
+        if tick < cell.updated || newest.is_some_and(|newest| newest >= content.version) {
+            return;
         }
-        self.received += 1;
-        self.expected += newest.map_or(1, |known| {
-            let due = f64::from(header.tick - known.tick) * snapshots_per_tick;
-            (due.round() as u32).clamp(1, 100)
-        });
-        let removed = newest.map_or_else(Vec::new, |known| gone(&known.entities, &entities));
-        if self.history.len() == HISTORY_MAX {
-            self.history.pop_front();
+        cell.updated = tick;
+        let old = cell.versions.back().map_or(&[][..], |(_, old)| old);
+        let stays = |id: u32| content.entities.binary_search_by_key(&id, |e| e.id).is_ok();
+        for gone in old.iter().filter(|state| !stays(state.id)) {
+            let mut next_door = content.gone_next_door.iter();
+            let to = next_door.find(|(id, _)| *id == gone.id);
+            self.on_the_way.push(Departure {
+                id: gone.id,
+                from: key,
+                to: to.map(|(_, to)| *to),
+                tick,
+            });
         }
-        self.history.push_back(Known {
-            tick: header.tick,
-            entities,
-        });
-        Ok(Some(Applied { header, removed }))
+        for state in &content.entities {
+            let track = self
+                .tracks
+                .entry(state.id)
+                .or_insert_with(|| Track::new(key));
+            if track.learn(key, content.version, *state, self.update_ticks) {
+                applied.changed.push(*state);
+            }
+        }
+        for (id, bytes) in &content.details {
+            if let Some(details) = Details::decode(bytes) {
+                applied.details.push((*id, details));
+            }
+        }
+        if let Some(baseline) = content.baseline {
+            // The server has gone on from there: it never goes back further.
+            while cell.versions.front().is_some_and(|(v, _)| *v < baseline) {
+                cell.versions.pop_front();
+            }
+        } else {
+            cell.versions.clear();
+        }
+        if cell.versions.len() == VERSIONS_MAX {
+            cell.versions.pop_front();
+        }
+        cell.versions.push_back((content.version, content.entities));
     }
 
-    pub fn newest(&self) -> Option<&Known> {
-        self.history.back()
+    fn drop_cell(&mut self, tick: u32, key: CellKey, applied: &mut Applied) {
+        let cell = self.cells.0.entry(key).or_default();
+        if tick < cell.updated {
+            return;
+        }
+        cell.updated = tick;
+        let entities = cell.versions.pop_back().map(|(_, entities)| entities);
+        cell.versions.clear();
+        for state in entities.into_iter().flatten() {
+            self.remove(state.id, key, applied);
+        }
+        if self.cells.0.len() > GONE_CELLS_MAX {
+            let recent = tick.saturating_sub(self.tick_hz * 5);
+            let in_use = |cell: &Cell| !cell.versions.is_empty() || cell.updated > recent;
+            self.cells.0.retain(|_, cell| in_use(cell));
+        }
     }
 
-    /// The snapshots around a tick; the first is none before the beginning,
-    /// the second is none beyond the end.
-    pub fn around(&self, tick: f64) -> (Option<&Known>, Option<&Known>) {
-        let after = self
-            .history
-            .iter()
-            .position(|known| f64::from(known.tick) > tick);
-        match after {
-            Some(0) => (None, self.history.front()),
-            Some(index) => (self.history.get(index - 1), self.history.get(index)),
-            None => (self.history.back(), None),
+    /// Whoever left a cell is gone, unless another cell has them by now or is
+    /// about to tell of them.
+    fn settle_departures(&mut self, tick: u32, applied: &mut Applied) {
+        for departure in std::mem::take(&mut self.on_the_way) {
+            let elsewhere = self
+                .tracks
+                .get(&departure.id)
+                .is_none_or(|track| track.cell != departure.from);
+            if elsewhere {
+                continue;
+            }
+            let expected = departure.to.is_some_and(|to| {
+                let cell = self
+                    .cells
+                    .0
+                    .get(&to)
+                    .filter(|cell| !cell.versions.is_empty());
+                cell.is_some_and(|cell| cell.updated < departure.tick)
+            });
+            if expected && tick.saturating_sub(departure.tick) < self.tick_hz {
+                self.on_the_way.push(departure);
+            } else {
+                self.remove(departure.id, departure.from, applied);
+            }
         }
+    }
+
+    fn remove(&mut self, id: u32, from: CellKey, applied: &mut Applied) {
+        if self.tracks.get(&id).is_some_and(|track| track.cell == from) {
+            self.tracks.remove(&id);
+            applied.removed.push(id);
+        }
+    }
+
+    /// The newest tick we know of; none before the first snapshot.
+    pub fn newest_tick(&self) -> Option<u32> {
+        self.newest_tick
+    }
+
+    /// Which numbered packets came.
+    pub fn ack(&self) -> Option<PacketAck> {
+        self.ack
+    }
+
+    /// What an entity is now, as far as we know.
+    pub fn state_of(&self, id: u32) -> Option<&EntityState> {
+        self.tracks.get(&id)?.newest()
+    }
+
+    /// Every entity as it is now.
+    pub fn states(&self) -> impl Iterator<Item = &EntityState> {
+        self.tracks.values().filter_map(Track::newest)
+    }
+
+    pub fn tracks_mut(&mut self) -> impl Iterator<Item = &mut Track> {
+        self.tracks.values_mut()
+    }
+
+    pub fn entities(&self) -> usize {
+        self.tracks.len()
     }
 }
 
-fn gone(old: &[EntityState], new: &[EntityState]) -> Vec<u32> {
-    frolic_protocol::entity::differences(old, new)
-        .filter_map(|difference| match difference {
-            frolic_protocol::entity::Difference::Removed(id) => Some(id),
-            _ => None,
-        })
-        .collect()
+fn acknowledge(known: Option<PacketAck>, number: u32) -> PacketAck {
+    let Some(ack) = known else {
+        return PacketAck {
+            newest: number,
+            earlier: 0,
+        };
+    };
+    let bit = |back: u32| 1u32.checked_shl(back - 1).unwrap_or(0);
+    if number > ack.newest {
+        let ahead = number - ack.newest;
+        PacketAck {
+            newest: number,
+            earlier: ack.earlier.checked_shl(ahead).unwrap_or(0) | bit(ahead),
+        }
+    } else if number < ack.newest {
+        PacketAck {
+            earlier: ack.earlier | bit(ack.newest - number),
+            ..ack
+        }
+    } else {
+        ack
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn acknowledgements_remember_the_last_33() {
+        let ack = [5, 7, 6, 6, 40]
+            .iter()
+            .fold(None, |ack, n| Some(acknowledge(ack, *n)));
+        let ack = ack.unwrap();
+        assert_eq!(ack.newest, 40);
+        let has = |n: u32| ack.earlier >> (40 - n - 1) & 1 == 1;
+        assert!(!has(8) && !has(39));
+        assert_eq!(acknowledge(Some(ack), 8).earlier.count_ones(), 1);
+        let near = [5, 7, 6]
+            .iter()
+            .fold(None, |ack, n| Some(acknowledge(ack, *n)));
+        assert_eq!(near.unwrap().earlier, 0b11);
+        assert_eq!(acknowledge(near, u32::MAX).earlier, 0);
+    }
 }

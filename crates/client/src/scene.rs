@@ -9,7 +9,6 @@ use frolic_sim::{CollisionWorld, Motion, Pose, Rotation, Vec3};
 
 /// A solid that moves by itself, and so must be posed for every predicted tick.
 struct Mover {
-    id: u32,
     rotation: Rotation,
     path: Path,
 }
@@ -33,7 +32,9 @@ pub(crate) struct ClientScene {
     definitions: HashMap<u16, Components>,
     /// Scene entities as the file has them, for those that are replicated.
     originals: BTreeMap<u32, (Components, Transform)>,
-    movers: Vec<Mover>,
+    movers: BTreeMap<u32, Mover>,
+    /// Scales that scripts changed.
+    scales: HashMap<u32, Vec3>,
     posed_tick: Option<u32>,
     dt: f32,
 }
@@ -57,7 +58,8 @@ impl ClientScene {
                 .collect(),
             definitions: HashMap::new(),
             originals,
-            movers: Vec::new(),
+            movers: BTreeMap::new(),
+            scales: HashMap::new(),
             posed_tick: None,
             dt: 1.0 / tick_hz.max(1) as f32,
             json,
@@ -83,37 +85,61 @@ impl ClientScene {
         Some((components, components.transform.unwrap_or_default()))
     }
 
-    /// Brings the solids in line with a snapshot.
-    pub fn apply(&mut self, tick: u32, entities: &[EntityState], removed: &[u32]) {
-        self.movers.clear();
+    /// Brings the solids in line with what a snapshot changed.
+    pub fn apply(&mut self, tick: u32, changed: &[EntityState], removed: &[u32]) {
         self.posed_tick = None;
         for id in removed {
-            self.collision.remove(*id);
+            self.remove(*id);
         }
-        for state in entities {
+        for state in changed {
             if state.kind == EntityKind::Character {
                 continue;
             }
             if state.has(flags::DESTROYED) {
-                self.collision.remove(state.id);
+                self.remove(state.id);
                 continue;
             }
             self.place(tick, state);
         }
     }
 
-    fn place(&mut self, tick: u32, state: &EntityState) {
+    fn remove(&mut self, id: u32) {
+        self.collision.remove(id);
+        self.movers.remove(&id);
+        self.scales.remove(&id);
+    }
+
+    /// A script changed the scale of an entity.
+    pub fn rescale(&mut self, state: &EntityState, scale: Vec3) {
+        self.scales.insert(state.id, scale);
+        if self.collision.contains(state.id) {
+            self.collision.remove(state.id);
+            self.insert(state);
+            self.posed_tick = None;
+        }
+    }
+
+    /// Makes an entity's solid, if it has one.
+    fn insert(&mut self, state: &EntityState) -> bool {
+        let solid = self
+            .components_of(state)
+            .and_then(|(components, mut transform)| {
+                if let Some(scale) = self.scales.get(&state.id) {
+                    transform.scale = scale.to_array();
+                }
+                frolic_sim::scene::solid_shape(components, &transform)
+            });
+        let Some(shape) = solid else {
+            return false;
+        };
         let pose = Pose::from_parts(state.place(), state.turn());
-        if !self.collision.contains(state.id) {
-            let solid = self
-                .components_of(state)
-                .and_then(|(components, transform)| {
-                    frolic_sim::scene::solid_shape(components, &transform)
-                });
-            let Some(shape) = solid else {
-                return;
-            };
-            self.collision.insert(state.id, shape, pose);
+        self.collision.insert(state.id, shape, pose);
+        true
+    }
+
+    fn place(&mut self, tick: u32, state: &EntityState) {
+        if !self.collision.contains(state.id) && !self.insert(state) {
+            return;
         }
         let path = match state.motion {
             Some(motion) => Path::Motion(motion),
@@ -123,15 +149,14 @@ impl ClientScene {
                 tick,
             },
             None => {
+                let pose = Pose::from_parts(state.place(), state.turn());
+                self.movers.remove(&state.id);
                 self.collision.teleport(state.id, pose);
                 return;
             }
         };
-        self.movers.push(Mover {
-            id: state.id,
-            rotation: state.turn(),
-            path,
-        });
+        let rotation = state.turn();
+        self.movers.insert(state.id, Mover { rotation, path });
     }
 
     /// Puts everything that moves where it is, and was, at a tick.
@@ -141,10 +166,10 @@ impl ClientScene {
         }
         self.posed_tick = Some(tick);
         self.collision.begin_tick();
-        for mover in &self.movers {
+        for (&id, mover) in &self.movers {
             let pose = |tick| Pose::from_parts(mover.path.at(tick), mover.rotation);
             self.collision
-                .set_path(mover.id, pose(tick.saturating_sub(1)), pose(tick));
+                .set_path(id, pose(tick.saturating_sub(1)), pose(tick));
         }
     }
 }

@@ -2,5 +2,9 @@
 
 pub mod crowd;
 pub mod floor;
+mod game;
+pub mod join;
 mod meadow;
 mod process;
+pub mod step;
+mod step_scenes;

@@ -8,6 +8,7 @@ mod bots;
 mod commands;
 mod config;
 mod folder;
+mod open_files;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

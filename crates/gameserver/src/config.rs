@@ -37,8 +37,8 @@ pub struct GameServerConfig {
     pub tick_hz: Option<u32>,
     /// Overrides the game's snapshot rate.
     pub snapshot_hz: Option<u32>,
-    /// Clients see only what is this near, in metres.
-    pub interest_radius: Option<f32>,
+    /// Overrides what the game says clients are told of.
+    pub interest: Option<frolic_world::InterestPolicy>,
     /// Overrides the game's player limit.
     pub players_max: Option<u32>,
     /// Where compiled scripts are kept (DIST-1); none: nowhere.

@@ -49,8 +49,6 @@ pub struct HostSettings {
     pub room_code: String,
     /// SHA-256 of its package.
     pub revision: String,
-    /// Snapshots per second.
-    pub snapshot_hz: u32,
     /// Most players.
     pub players_max: u32,
     /// Stop after so many seconds without players; none: never.
@@ -160,9 +158,7 @@ impl Host {
         let step = clock.lap().saturating_sub(scripts);
         self.deliver_outbox();
         self.write_logs();
-        if self.snapshot_is_due() {
-            self.send_snapshots(began);
-        }
+        self.send_snapshots(began);
         let snapshots = clock.lap();
         self.tend_sessions(began);
         let writes = clock.lap();
@@ -355,7 +351,8 @@ impl Host {
                 return;
             }
             let number = seat.log.push(message.clone(), packet.len());
-            if let Some(session) = session {
+            // One that waits for its first snapshot is told behind it.
+            if let Some(session) = session.filter(|session| !session.awaits_snapshot()) {
                 seat.log.tell_all();
                 match session.encoding {
                     Encoding::Binary => session.tell_packet(&packet),
@@ -389,28 +386,24 @@ impl Host {
         }
     }
 
+    /// Sends their update to those whose turn it is.
     fn send_snapshots(&mut self, now: Instant) {
-        let mut sight = self.world.sight();
+        self.world.look();
         for session in self.sessions.values_mut() {
-            if session.player.is_none() || session.is_over() {
+            let Some(player) = session.player.as_ref().filter(|_| !session.is_over()) else {
+                continue;
+            };
+            let (number, is_new) = (player.number, player.is_new());
+            if !is_new && !self.world.update_is_due(number) {
                 continue;
             }
             if !session.takes_update(now) {
                 self.metrics.snapshots_skipped.fetch_add(1, Relaxed);
                 continue;
             }
-            let Some(player) = &mut session.player else {
-                continue;
-            };
-            match session.encoding {
-                Encoding::Binary => {
-                    let bytes = player.view.binary_snapshot(&self.world, &mut sight);
-                    session.tell_snapshot(bytes);
-                }
-                Encoding::Json => {
-                    let text = player.view.json_snapshot(&self.world, &mut sight);
-                    session.tell_text(&text);
-                }
+            session.tell_snapshot(&mut self.world, self.pressure);
+            if is_new && let Some(seat) = self.seats.get_mut(number) {
+                session.tell_rest(&mut seat.log);
             }
         }
     }
@@ -476,22 +469,6 @@ impl Host {
             std::thread::sleep(Duration::from_millis(5));
         }
         reason
-    }
-
-    /// Snapshots per second; not more than there are ticks.
-    fn snapshot_hz(&self) -> u32 {
-        self.settings.snapshot_hz.clamp(1, self.world.tick_hz())
-    }
-
-    /// Spreads snapshots evenly over the ticks, also where one rate is not a
-    /// multiple of the other.
-    fn snapshot_is_due(&self) -> bool {
-        let (tick, tick_hz) = (
-            u64::from(self.world.tick()),
-            u64::from(self.world.tick_hz()),
-        );
-        let sent_by = |tick: u64| tick * u64::from(self.snapshot_hz()) / tick_hz;
-        sent_by(tick) != sent_by(tick.saturating_sub(1))
     }
 
     fn server_time_ms(&self) -> f64 {

@@ -29,4 +29,5 @@ mod session;
 mod transport;
 
 pub use config::{GameServerConfig, WorldSource};
+pub use frolic_world::InterestPolicy;
 pub use server::{GameServerError, run};

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use frolic_protocol::packet::SERVER_MESSAGE_BYTES_MAX;
+use frolic_world::Delivery;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
@@ -40,15 +41,6 @@ pub enum CloseCode {
     Policy = 1008,
     /// A message that is too long.
     Size = 1009,
-}
-
-/// Whether what is sent also arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivery {
-    /// In order and whole, or the connection ends.
-    Ordered,
-    /// Unreliable packets may be lost, doubled or overtaken.
-    Lossy,
 }
 
 /// What carries messages to one client. Nothing here waits.

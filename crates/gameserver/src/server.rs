@@ -11,7 +11,7 @@ use axum::{Json, Router};
 use frolic_package::{Limits, Package};
 use frolic_protocol::fleet::{FleetAction, Heartbeat, ServerReady};
 use frolic_protocol::ticket::TicketKey;
-use frolic_world::{World, WorldOptions};
+use frolic_world::{InterestPolicy, World, WorldOptions};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -200,7 +200,7 @@ struct Settings {
     players_max: u32,
     tick_hz: Option<u32>,
     snapshot_hz: Option<u32>,
-    interest_radius: Option<f32>,
+    interest: Option<InterestPolicy>,
     stops_when_idle: bool,
     script_folder: Option<std::path::PathBuf>,
 }
@@ -212,7 +212,7 @@ impl Settings {
             players_max,
             tick_hz: config.tick_hz,
             snapshot_hz: config.snapshot_hz,
-            interest_radius: config.interest_radius,
+            interest: config.interest,
             stops_when_idle,
             script_folder: config.script_folder.clone(),
         }
@@ -229,7 +229,8 @@ fn load(
     let options = WorldOptions {
         seed: plan.seed,
         tick_hz: settings.tick_hz,
-        interest_radius: settings.interest_radius,
+        snapshot_hz: settings.snapshot_hz,
+        interest: settings.interest,
         ..WorldOptions::default()
     };
     let world =
@@ -247,9 +248,6 @@ fn load(
         world_id: settings.world_id,
         room_code: plan.room_code,
         revision: package.revision.clone(),
-        snapshot_hz: settings
-            .snapshot_hz
-            .unwrap_or(package.manifest.simulation.snapshot_hz),
         players_max: settings.players_max,
         idle_stop_s: settings
             .stops_when_idle

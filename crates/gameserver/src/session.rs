@@ -1,14 +1,16 @@
 //! One connection in the world's thread: who it is, what it has, what waits for it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use frolic_protocol::ServerMessage;
 use frolic_protocol::json;
 use frolic_protocol::packet;
-use frolic_world::{ClientView, PlayerNumber};
+use frolic_protocol::resume::SentLog;
+use frolic_world::{ClientView, Delivery, JsonView, PlayerNumber, World};
 
-use crate::line::{CloseCode, Delivery, Line};
+use crate::line::{CloseCode, Line};
 use crate::link::Encoding;
 use crate::metrics::{KickCause, Metrics};
 use crate::pace::Pace;
@@ -50,13 +52,33 @@ pub struct SessionPlayer {
     /// Their number in the world.
     pub number: PlayerNumber,
     /// What they see and have.
-    pub view: ClientView,
+    pub view: View,
+    /// What to tell a JSON client behind its first snapshot.
+    pub after_snapshot: Vec<ServerMessage>,
     /// Scripts they have verified.
     pub verified: BTreeSet<String>,
     /// How many scripts of the manifest were told to run.
     pub executed: usize,
     /// Inputs that found the queue full, fading.
     pub refused_inputs: usize,
+}
+
+/// What a client sees and has, in the form it speaks.
+pub enum View {
+    /// Cells.
+    Binary(ClientView),
+    /// Whole sets.
+    Json(JsonView),
+}
+
+impl SessionPlayer {
+    /// Whether they have not been sent any snapshot yet.
+    pub fn is_new(&self) -> bool {
+        match &self.view {
+            View::Binary(view) => view.is_new(),
+            View::Json(view) => view.is_new(),
+        }
+    }
 }
 
 impl Session {
@@ -139,6 +161,20 @@ impl Session {
         }
     }
 
+    /// Queues every counted message that was not told on this connection.
+    pub fn tell_rest(&mut self, log: &mut SentLog<Arc<ServerMessage>>) {
+        while let Some((number, message)) = log.next_untold() {
+            self.tell_counted(message, number);
+        }
+    }
+
+    /// Whether it is a JSON client that has no snapshot yet: NET-13 wants one
+    /// right behind the welcome.
+    pub fn awaits_snapshot(&self) -> bool {
+        let player = self.player.as_ref();
+        self.encoding == Encoding::Json && player.is_some_and(SessionPlayer::is_new)
+    }
+
     /// Queues a message whose packet was made before.
     pub fn tell_packet_or(&mut self, packet: &[u8], message: &ServerMessage) {
         match self.encoding {
@@ -160,16 +196,33 @@ impl Session {
         self.line.text(text);
     }
 
-    /// Queues a snapshot: in the packet with everything else where packets
-    /// arrive in order, on its own where it may be lost.
-    pub fn tell_snapshot(&mut self, bytes: Vec<u8>) {
-        let snapshot = ServerMessage::Snapshot(bytes);
-        match self.line.delivery() {
-            Delivery::Ordered => packet::write(&mut self.packet, &snapshot),
-            Delivery::Lossy => {
-                self.finish_packet();
-                self.line.unreliable(packet::single(&snapshot));
+    /// Makes the player's next snapshot and queues it: in the packet with
+    /// everything else where packets arrive in order, on its own where it may
+    /// be lost.
+    pub fn tell_snapshot(&mut self, world: &mut World, pressure: u8) {
+        let Some(player) = &mut self.player else {
+            return;
+        };
+        let lossy = self.line.delivery() == Delivery::Lossy;
+        match &mut player.view {
+            View::Json(view) => self.line.text(&world.json_snapshot(view)),
+            View::Binary(view) => {
+                if lossy && !self.packet.is_empty() {
+                    // In front of the snapshot, on the line that is reliable.
+                    self.line.reliable(&self.packet);
+                    self.packet.clear();
+                }
+                let (line, packet) = (&mut self.line, &mut self.packet);
+                world.snapshot(view, pressure, &mut |bytes| {
+                    packet::write_snapshot(packet, bytes);
+                    if lossy {
+                        line.unreliable(std::mem::take(packet));
+                    }
+                });
             }
+        }
+        for message in std::mem::take(&mut player.after_snapshot) {
+            self.tell(&message);
         }
     }
 

@@ -125,6 +125,8 @@ pub struct SimulationSettings {
     pub gravity: f32,
     /// Characters below this height die and return to a spawn point.
     pub kill_height: f32,
+    /// Clients are told nothing of what is further away than this, in metres.
+    pub interest_radius: Option<f32>,
 }
 
 impl Default for SimulationSettings {
@@ -134,6 +136,7 @@ impl Default for SimulationSettings {
             snapshot_hz: 20,
             gravity: 25.0,
             kill_height: -100.0,
+            interest_radius: None,
         }
     }
 }

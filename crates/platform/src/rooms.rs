@@ -2,29 +2,38 @@
 //! WebSocket is passed through message by message, with its subprotocol and
 //! query; who may enter is for the game server and its ticket to say.
 
-use std::net::SocketAddr;
+mod relay;
 
-use axum::extract::ws::{self, WebSocket, WebSocketUpgrade};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::extract::ws::{self, WebSocketUpgrade};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, Request, header};
 use axum::response::Response;
-use futures_util::{SinkExt, StreamExt};
-use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
+use frolic_protocol::packet::{CLIENT_MESSAGE_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX};
+use tokio::net::TcpSocket;
+use tokio::time::timeout;
+use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::{self, protocol::WebSocketConfig};
-use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
+use self::relay::{Patience, Upstream, relay};
 use crate::error::ApiError;
 use crate::extract::ApiPath;
 use crate::{Platform, address, ids, worlds};
 
-/// Largest message in either direction; game servers send bundles of scripts.
-const MESSAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Largest WebSocket message from a server: its longest message and the
+/// length before it, with room for what leaves in the same tick.
+const DOWN_BYTES_MAX: usize = SERVER_MESSAGE_BYTES_MAX + 1024 * 1024;
 /// What may wait in one socket before its sender has to wait too.
-const WRITE_BUFFER_BYTES_MAX: usize = MESSAGE_BYTES_MAX + 256 * 1024;
+const SLACK_BYTES: usize = 256 * 1024;
+/// The library's default of 128 KiB is zeroed at every read and held per player.
+const READ_BUFFER_BYTES: usize = 8 * 1024;
+/// What the system may hold of a server's messages for a client that does not
+/// read. The rest stays with the server, which knows what to leave out.
+const KERNEL_BUFFER_BYTES: u32 = 128 * 1024;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const QUERY_BYTES_MAX: usize = 4 * 1024;
-
-type Upstream = WebSocketStream<TcpStream>;
 
 /// `GET /api/rooms/{code}/ws`.
 ///
@@ -52,13 +61,23 @@ pub async fn proxy(
     let target = SocketAddr::new(address::local_ip(platform.fleet().host()), port);
     let (upstream, protocol) = connect(target, query, &headers).await?;
     let mut upgrade = upgrade
-        .max_message_size(MESSAGE_BYTES_MAX)
-        .max_frame_size(MESSAGE_BYTES_MAX)
-        .max_write_buffer_size(WRITE_BUFFER_BYTES_MAX);
+        .max_message_size(CLIENT_MESSAGE_BYTES_MAX)
+        .max_frame_size(CLIENT_MESSAGE_BYTES_MAX)
+        .read_buffer_size(READ_BUFFER_BYTES)
+        .write_buffer_size(0)
+        .max_write_buffer_size(DOWN_BYTES_MAX + SLACK_BYTES);
     if let Some(protocol) = protocol {
         upgrade = upgrade.protocols([protocol]);
     }
-    Ok(upgrade.on_upgrade(move |client| pass_through(client, upstream, permit)))
+    let limits = &platform.settings().limits;
+    let patience = Patience {
+        silence_max: limits.proxied_silence_max,
+        idle_max: limits.proxied_idle_max,
+    };
+    Ok(upgrade.on_upgrade(move |client| async move {
+        relay(client, upstream, patience).await;
+        drop(permit);
+    }))
 }
 
 async fn room_port(platform: &Platform, code: &str) -> Result<u16, ApiError> {
@@ -112,17 +131,26 @@ async fn connect(
     let request = request
         .body(())
         .map_err(|_| ApiError::bad_request("invalid_query", "the query cannot be passed on"))?;
-    let stream = TcpStream::connect(target)
-        .await
-        .map_err(|error| unreachable(&error))?;
-    // Small packets many times a second: waiting to fill a segment is lag.
-    stream.set_nodelay(true)?;
     let config = WebSocketConfig::default()
-        .max_message_size(Some(MESSAGE_BYTES_MAX))
-        .max_frame_size(Some(MESSAGE_BYTES_MAX))
-        .max_write_buffer_size(WRITE_BUFFER_BYTES_MAX);
-    let (upstream, response) = client_async_with_config(request, stream, Some(config))
+        .max_message_size(Some(DOWN_BYTES_MAX))
+        .max_frame_size(Some(DOWN_BYTES_MAX))
+        .read_buffer_size(READ_BUFFER_BYTES)
+        .write_buffer_size(0)
+        .max_write_buffer_size(CLIENT_MESSAGE_BYTES_MAX + SLACK_BYTES);
+    let opening = async {
+        let socket = match target {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        socket.set_recv_buffer_size(KERNEL_BUFFER_BYTES)?;
+        let stream = socket.connect(target).await?;
+        // Small packets many times a second: waiting to fill a segment is lag.
+        stream.set_nodelay(true)?;
+        client_async_with_config(request, stream, Some(config)).await
+    };
+    let (upstream, response) = timeout(CONNECT_TIMEOUT, opening)
         .await
+        .map_err(|error| unreachable(&error))?
         .map_err(|error| unreachable(&error))?;
     let protocol = response
         .headers()
@@ -130,68 +158,4 @@ async fn connect(
         .and_then(|protocol: &HeaderValue| protocol.to_str().ok())
         .map(str::to_owned);
     Ok((upstream, protocol))
-}
-
-/// Copies both ways until either side ends. A slow reader slows its own
-/// sender down: nothing piles up here.
-async fn pass_through(client: WebSocket, upstream: Upstream, permit: OwnedSemaphorePermit) {
-    let (mut to_client, mut from_client) = client.split();
-    let (mut to_server, mut from_server) = upstream.split();
-    let upward = async {
-        while let Some(Ok(message)) = from_client.next().await {
-            let closing = matches!(message, ws::Message::Close(_));
-            if to_server.send(to_upstream(message)).await.is_err() || closing {
-                break;
-            }
-        }
-    };
-    let downward = async {
-        while let Some(Ok(message)) = from_server.next().await {
-            let closing = message.is_close();
-            let Some(message) = to_downstream(message) else {
-                continue;
-            };
-            if to_client.send(message).await.is_err() || closing {
-                break;
-            }
-        }
-    };
-    tokio::select! {
-        () = upward => {}
-        () = downward => {}
-    }
-    let _ = to_server.close().await;
-    let _ = to_client.close().await;
-    drop(permit);
-}
-
-fn to_upstream(message: ws::Message) -> tungstenite::Message {
-    match message {
-        ws::Message::Text(text) => tungstenite::Message::Text(text.as_str().into()),
-        ws::Message::Binary(bytes) => tungstenite::Message::Binary(bytes),
-        ws::Message::Ping(bytes) => tungstenite::Message::Ping(bytes),
-        ws::Message::Pong(bytes) => tungstenite::Message::Pong(bytes),
-        ws::Message::Close(frame) => {
-            tungstenite::Message::Close(frame.map(|frame| tungstenite::protocol::CloseFrame {
-                code: frame.code.into(),
-                reason: frame.reason.as_str().into(),
-            }))
-        }
-    }
-}
-
-fn to_downstream(message: tungstenite::Message) -> Option<ws::Message> {
-    Some(match message {
-        tungstenite::Message::Text(text) => ws::Message::Text(text.as_str().into()),
-        tungstenite::Message::Binary(bytes) => ws::Message::Binary(bytes),
-        tungstenite::Message::Ping(bytes) => ws::Message::Ping(bytes),
-        tungstenite::Message::Pong(bytes) => ws::Message::Pong(bytes),
-        tungstenite::Message::Close(frame) => {
-            ws::Message::Close(frame.map(|frame| ws::CloseFrame {
-                code: frame.code.into(),
-                reason: frame.reason.as_str().into(),
-            }))
-        }
-        tungstenite::Message::Frame(_) => return None,
-    })
 }

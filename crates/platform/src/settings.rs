@@ -71,6 +71,10 @@ pub struct LimitSettings {
     pub connections_max: usize,
     /// WebSockets proxied at once through `/api/rooms`.
     pub proxied_sockets_max: usize,
+    /// Silence after which either end of a proxied WebSocket counts as gone.
+    pub proxied_silence_max: Duration,
+    /// Time without a message either way after which one is closed.
+    pub proxied_idle_max: Duration,
     /// Logins and joins one address may make in a burst.
     pub rate_burst: u32,
     /// Logins and joins one address gets back per second.
@@ -122,6 +126,8 @@ impl Default for LimitSettings {
             header_timeout: Duration::from_secs(10),
             connections_max: 12_000,
             proxied_sockets_max: 2_000,
+            proxied_silence_max: Duration::from_secs(20),
+            proxied_idle_max: Duration::from_secs(90),
             rate_burst: 60,
             rate_per_s: 2.0,
         }

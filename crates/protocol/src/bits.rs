@@ -19,16 +19,30 @@ impl BitWriter {
         Self::default()
     }
 
+    /// Writes behind what `bytes` holds already.
+    pub fn after(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            ..Self::default()
+        }
+    }
+
     /// The lowest `count` (at most 32) bits of `value`.
     pub fn bits(&mut self, value: u32, count: u32) {
         debug_assert!(count == 32 || value < 1 << count);
         self.pending |= u64::from(value) << self.pending_bits;
         self.pending_bits += count;
-        while self.pending_bits >= 8 {
-            self.bytes.push(self.pending as u8);
-            self.pending >>= 8;
-            self.pending_bits -= 8;
+        if self.pending_bits >= 32 {
+            self.bytes
+                .extend_from_slice(&(self.pending as u32).to_le_bytes());
+            self.pending >>= 32;
+            self.pending_bits -= 32;
         }
+    }
+
+    /// The lowest `count` (at most 32) bits of a number in two's complement.
+    pub fn signed_bits(&mut self, value: i32, count: u32) {
+        self.bits(value as u32 & (u32::MAX >> (32 - count)), count);
     }
 
     /// One bit.
@@ -45,9 +59,7 @@ impl BitWriter {
     pub fn number(&mut self, value: u32, low_bits: u32) {
         let shifted = (u64::from(value) >> low_bits) + 1;
         let width = 63 - shifted.leading_zeros();
-        for _ in 0..width {
-            self.flag(false);
-        }
+        self.bits(0, width);
         self.flag(true);
         if width > 0 {
             self.bits((shifted & ((1 << width) - 1)) as u32, width);
@@ -64,9 +76,9 @@ impl BitWriter {
 
     /// All bytes; the last one is padded with zeros.
     pub fn finish(mut self) -> Vec<u8> {
-        if self.pending_bits > 0 {
-            self.bytes.push(self.pending as u8);
-        }
+        let left = self.pending_bits.div_ceil(8) as usize;
+        self.bytes
+            .extend_from_slice(&self.pending.to_le_bytes()[..left]);
         self.bytes
     }
 }
@@ -131,6 +143,15 @@ impl<'a> BitReader<'a> {
         }
     }
 
+    /// A number in two's complement of `count` (1 to 32) bits.
+    ///
+    /// # Errors
+    /// When fewer are left.
+    pub fn signed_bits(&mut self, count: u32) -> Result<i32, BitError> {
+        let unused = 32 - count;
+        Ok((self.bits(count)? << unused) as i32 >> unused)
+    }
+
     /// A number written with the same `low_bits`.
     ///
     /// # Errors
@@ -177,6 +198,7 @@ mod tests {
                 writer.flag(flag);
                 writer.signed(signed, low);
                 writer.bits(number, 32);
+                writer.signed_bits(signed >> 9, 23);
             }
             let bytes = writer.finish();
             let mut reader = BitReader::new(&bytes);
@@ -185,6 +207,7 @@ mod tests {
                 prop_assert_eq!(reader.flag().unwrap(), flag);
                 prop_assert_eq!(reader.signed(low).unwrap(), signed);
                 prop_assert_eq!(reader.bits(32).unwrap(), number);
+                prop_assert_eq!(reader.signed_bits(23).unwrap(), signed >> 9);
             }
             prop_assert!(reader.remaining() < 8);
             prop_assert!(reader.bits(8).is_err());

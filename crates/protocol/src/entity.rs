@@ -55,6 +55,9 @@ pub struct EntityState {
     pub look: [u16; 2],
     /// See [`flags`].
     pub flags: u8,
+    /// Counts changes of its [`crate::details::Details`]; 0 while they are
+    /// as its definition says.
+    pub details: u16,
     /// The path it follows, exact, while it follows one.
     pub motion: Option<Motion>,
 }
@@ -72,6 +75,7 @@ impl EntityState {
             velocity: [0; 3],
             look: [0; 2],
             flags: 0,
+            details: 0,
             motion: None,
         }
     }

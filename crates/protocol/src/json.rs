@@ -2,14 +2,16 @@
 
 mod command;
 mod event;
+mod payload;
 mod snapshot;
 
-pub use command::{
-    AckPayload, ChatPayload, Command, CommandError, EventPayload, HandshakePayload, InputBatch,
-    InvokePayload, JsonInput, PingPayload, ScriptsPayload, parse,
-};
+pub use command::{Command, CommandError, parse};
 pub use event::{ack, encode, encode_counted, error};
-pub use snapshot::{JsonEntity, SnapshotView, snapshot};
+pub use payload::{
+    AckPayload, ChatPayload, EventPayload, HandshakePayload, InputBatch, InvokePayload, JsonInput,
+    PingPayload, ScriptsPayload, SpellCastPayload, TerrainChunkPayload, TerrainOpPayload,
+};
+pub use snapshot::{JsonEntity, JsonHeader, SnapshotView, snapshot};
 
 /// The WebSocket subprotocol of this form.
 pub const SUBPROTOCOL: &str = "frolic.v2.json";

@@ -12,8 +12,10 @@
 #![forbid(unsafe_code)]
 
 pub mod bits;
+pub mod details;
 pub mod entity;
 pub mod fleet;
+pub mod fragment;
 pub mod json;
 pub mod message;
 pub mod packet;
@@ -21,10 +23,13 @@ pub mod quantize;
 pub mod resume;
 pub mod script;
 pub mod snapshot;
+pub mod terrain;
 pub mod ticket;
 pub mod value;
 
 pub use entity::{EntityKind, EntityState};
-pub use message::{ClientMessage, NumberedInput, PlayerInfo, ServerMessage, Welcome};
+pub use message::{
+    ClientMessage, NumberedInput, PacketAck, PlayerInfo, ServerMessage, Shown, Welcome,
+};
 
 pub use value::{Args, Value, ValueError, ValueLimits};

@@ -3,7 +3,9 @@
 use frolic_sim::{CharacterInput, CharacterParams};
 use serde::{Deserialize, Serialize};
 
+use crate::fragment::Fragment;
 use crate::script::{RunContext, ScriptChunk, ScriptManifest};
+use crate::terrain::TerrainOp;
 use crate::value::Args;
 
 /// Both sides must speak the same version.
@@ -16,6 +18,25 @@ pub struct NumberedInput {
     pub seq: u32,
     /// What the player wanted in that tick.
     pub input: CharacterInput,
+}
+
+/// Which snapshot packets a client has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacketAck {
+    /// The highest number that came.
+    pub newest: u32,
+    /// Bit n is set when number `newest - 1 - n` came too.
+    pub earlier: u32,
+}
+
+/// The moment of the past at which a client draws the others: what its player
+/// aims at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    /// The tick.
+    pub tick: u32,
+    /// How far on to the next one, in 1/256.
+    pub fraction: u8,
 }
 
 /// What a client asks for or tells.
@@ -37,12 +58,14 @@ pub enum ClientMessage {
     },
     /// INPUT_FRAME: the newest inputs, repeated until acknowledged.
     Inputs {
-        /// Newest snapshot this client has, or 0.
-        snapshot_ack: u32,
+        /// Which snapshot packets came, where they are numbered.
+        ack: Option<PacketAck>,
+        /// What this client draws of the others now.
+        shown: Option<Shown>,
         /// In rising order; the server skips those it has.
         inputs: Vec<NumberedInput>,
     },
-    /// Acknowledges a snapshot apart from inputs.
+    /// Acknowledges a JSON snapshot.
     SnapshotAck {
         /// Its tick.
         tick: u32,
@@ -90,6 +113,22 @@ pub enum ClientMessage {
     Chat {
         /// The text.
         text: String,
+    },
+    /// TERRAFORM_REQUEST: changes the ground.
+    Terraform(TerrainOp),
+    /// CHUNK_REQUEST: asks for a piece of the ground.
+    ChunkRequest {
+        /// Its place, counted in chunks.
+        chunk: [i32; 3],
+    },
+    /// Casts a spell.
+    CastSpell {
+        /// Which one.
+        spell_id: String,
+        /// Which of its revisions; none means the active one.
+        revision_id: Option<String>,
+        /// One value: whatever the spell wants to know.
+        params: Args,
     },
 }
 
@@ -182,6 +221,8 @@ pub enum ServerMessage {
     },
     /// STATE_SNAPSHOT, encoded by [`crate::snapshot`].
     Snapshot(Vec<u8>),
+    /// A part of a packet that does not fit a datagram.
+    Fragment(Fragment),
     /// Who is here: everybody after the welcome, then whoever changed.
     Presence(Vec<PlayerInfo>),
     /// Answer to a ping.
@@ -263,7 +304,7 @@ impl ServerMessage {
     pub fn is_unreliable(&self) -> bool {
         matches!(
             self,
-            ServerMessage::Snapshot(_) | ServerMessage::Pong { .. }
+            ServerMessage::Snapshot(_) | ServerMessage::Fragment(_) | ServerMessage::Pong { .. }
         )
     }
 }

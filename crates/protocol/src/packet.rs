@@ -6,6 +6,9 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+#[cfg(doc)]
+use crate::message::ServerMessage;
+
 /// Longest message a client may send.
 pub const CLIENT_MESSAGE_BYTES_MAX: usize = 64 * 1024;
 /// Longest message a server may send: a scene of the largest package.
@@ -35,13 +38,39 @@ pub enum PacketError {
 /// Appends one message to a packet.
 pub fn write<M: Serialize>(packet: &mut Vec<u8>, message: &M) {
     let body = postcard::to_stdvec(message).expect("our messages always serialise");
-    let mut length = body.len();
-    while length >= 0x80 {
-        packet.push(length as u8 | 0x80);
-        length >>= 7;
-    }
-    packet.push(length as u8);
+    write_length(packet, body.len());
     packet.extend_from_slice(&body);
+}
+
+/// Appends a snapshot without copying it into a message first; the same bytes
+/// as [`write`] of a [`ServerMessage::Snapshot`].
+pub fn write_snapshot(packet: &mut Vec<u8>, snapshot: &[u8]) {
+    let mut head = [0u8; 6];
+    let head_bytes = write_varint(&mut head, snapshot.len());
+    write_length(packet, 1 + head_bytes + snapshot.len());
+    packet.push(SNAPSHOT_TAG);
+    packet.extend_from_slice(&head[..head_bytes]);
+    packet.extend_from_slice(snapshot);
+}
+
+/// Which variant [`ServerMessage::Snapshot`] is, as postcard writes it.
+const SNAPSHOT_TAG: u8 = 3;
+
+fn write_varint(bytes: &mut [u8; 6], mut number: usize) -> usize {
+    let mut at = 0;
+    while number >= 0x80 {
+        bytes[at] = number as u8 | 0x80;
+        number >>= 7;
+        at += 1;
+    }
+    bytes[at] = number as u8;
+    at + 1
+}
+
+fn write_length(packet: &mut Vec<u8>, length: usize) {
+    let mut head = [0u8; 6];
+    let bytes = write_varint(&mut head, length);
+    packet.extend_from_slice(&head[..bytes]);
 }
 
 /// A packet of a single message.
@@ -125,7 +154,7 @@ impl StreamReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{ClientMessage, NumberedInput, ServerMessage};
+    use crate::message::{ClientMessage, NumberedInput, PacketAck, ServerMessage, Shown};
     use crate::value::Args;
     use crate::value::tests::any_value;
     use frolic_sim::{Buttons, CharacterInput};
@@ -135,7 +164,14 @@ mod tests {
         prop_oneof![
             (any::<u32>(), -1.0f32..1.0, -4.0f32..4.0).prop_map(|(seq, x, yaw)| {
                 ClientMessage::Inputs {
-                    snapshot_ack: seq,
+                    ack: Some(PacketAck {
+                        newest: seq,
+                        earlier: !seq,
+                    }),
+                    shown: Some(Shown {
+                        tick: seq,
+                        fraction: 7,
+                    }),
                     inputs: vec![NumberedInput {
                         seq,
                         input: CharacterInput::new(x, -x, yaw, 0.1, Buttons::JUMP),
@@ -171,6 +207,17 @@ mod tests {
         fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = read::<ClientMessage>(&bytes, CLIENT_MESSAGE_BYTES_MAX);
             let _ = read::<ServerMessage>(&bytes, SERVER_MESSAGE_BYTES_MAX);
+        }
+    }
+
+    #[test]
+    fn a_snapshot_is_written_as_any_other_message() {
+        for length in [0, 1, 100, 127, 128, 5000, 40_000] {
+            let body = vec![7; length];
+            let packet = single(&ServerMessage::Snapshot(body.clone()));
+            let mut quick = Vec::new();
+            write_snapshot(&mut quick, &body);
+            assert_eq!(quick, packet, "{length} bytes");
         }
     }
 

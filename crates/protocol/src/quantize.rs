@@ -28,9 +28,27 @@ pub fn velocity(velocity: Vec3) -> [i16; 3] {
         .map(|c| (c * VELOCITY_SCALE).round() as i16)
 }
 
+/// Where something that goes straight on is after `ticks`, in steps.
+pub fn straight_on(position: [i32; 3], velocity: [i16; 3], ticks: u32, tick_hz: u32) -> [i32; 3] {
+    const STEPS_PER_SPEED: i64 = (POSITION_SCALE / VELOCITY_SCALE) as i64;
+    const STEPS_MAX: i64 = (POSITION_MAX * POSITION_SCALE) as i64;
+    let hz = i64::from(tick_hz.max(1));
+    std::array::from_fn(|axis| {
+        let way = i64::from(velocity[axis]) * i64::from(ticks) * STEPS_PER_SPEED;
+        let there = i64::from(position[axis]) + (way + hz / 2).div_euclid(hz);
+        there.clamp(-STEPS_MAX, STEPS_MAX) as i32
+    })
+}
+
 /// The velocity that was rounded.
 pub fn velocity_back(steps: [i16; 3]) -> Vec3 {
     Vec3::from(steps.map(|c| f32::from(c) / VELOCITY_SCALE))
+}
+
+/// Rounds where a character looks, yaw and pitch in 1/65536 of a turn: to
+/// 1/4096 and 1/512 of a turn. Interpolation hides the steps.
+pub fn look(yaw: u16, pitch: u16) -> [u16; 2] {
+    [yaw & !0xf, pitch & !0x7f]
 }
 
 const ROTATION_BITS: u32 = 10;

@@ -4,35 +4,56 @@
 //! learns of them in another order than the server.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use parry3d::bounding_volume::Aabb;
+use parry3d::bounding_volume::{Aabb, BoundingVolume};
 use parry3d::math::{Pose3 as Pose, Vec3};
 use parry3d::partitioning::Bvh;
 use parry3d::query::Ray;
 use parry3d::shape::SharedShape;
 
+use crate::changes::{Change, Changes};
+use crate::convex::{Convex, Frame};
 use crate::shape::Shape;
+
+/// A solid that moves gets a box this much bigger in the tree, and is put
+/// there anew only when it leaves that.
+const MOVER_MARGIN_M: f32 = 1.0;
 
 /// An entity's network id.
 pub type EntityId = u32;
 
 /// All solids of a world.
-#[derive(Default)]
 pub struct CollisionWorld {
+    /// Tells worlds apart, for whoever remembers something about one.
+    id: u64,
     solids: Vec<Option<Solid>>,
     free: Vec<u32>,
     slots: HashMap<EntityId, u32>,
     tree: Bvh,
     /// Solids whose pose changed this tick; the others' previous pose is their pose.
     moved: Vec<u32>,
+    changes: Changes,
+    /// How often any pose changed.
+    changed: u64,
 }
 
 pub(crate) struct Solid {
     pub entity: EntityId,
+    pub convex: Convex,
+    pub frame: Frame,
+    /// The box around it, where it is now.
+    pub bounds: Aabb,
+    /// The box that the tree has of it.
+    tree_bounds: Aabb,
     pub shape: SharedShape,
     pub pose: Pose,
     /// Where it was one tick ago; what stands on it is carried along.
     pub previous_pose: Pose,
+    /// Whether it is in the list of those that moved.
+    listed: bool,
+    /// The world's count of changes when its pose or its previous pose last changed.
+    pub changed: u64,
 }
 
 /// What a ray met first.
@@ -48,6 +69,22 @@ pub struct RayHit {
     pub normal: Vec3,
 }
 
+impl Default for CollisionWorld {
+    fn default() -> Self {
+        static WORLDS: AtomicU64 = AtomicU64::new(1);
+        Self {
+            id: WORLDS.fetch_add(1, Ordering::Relaxed),
+            solids: Vec::new(),
+            free: Vec::new(),
+            slots: HashMap::new(),
+            tree: Bvh::new(),
+            moved: Vec::new(),
+            changes: Changes::default(),
+            changed: 0,
+        }
+    }
+}
+
 impl CollisionWorld {
     /// An empty world.
     pub fn new() -> Self {
@@ -57,74 +94,110 @@ impl CollisionWorld {
     /// Adds a solid, or replaces the one this entity has.
     pub fn insert(&mut self, entity: EntityId, shape: Shape, pose: Pose) {
         self.remove(entity);
+        let shape = shape.thickened();
+        let convex = Convex::from(shape);
         let shape = shape.to_parry();
+        let bounds = shape.compute_aabb(&pose);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.solids.push(None);
             (self.solids.len() - 1) as u32
         });
-        self.tree.insert(shape.compute_aabb(&pose), slot);
+        self.tree.insert(bounds, slot);
+        self.changes.note(&bounds, Change::Members);
         self.solids[slot as usize] = Some(Solid {
             entity,
+            convex,
+            frame: Frame::from(&pose),
+            bounds,
+            tree_bounds: bounds,
             shape,
             pose,
             previous_pose: pose,
+            listed: false,
+            changed: self.changed,
         });
         self.slots.insert(entity, slot);
     }
 
     /// Takes an entity's solid away, if it has one.
     pub fn remove(&mut self, entity: EntityId) {
-        if let Some(slot) = self.slots.remove(&entity) {
-            self.tree.remove(slot);
-            self.solids[slot as usize] = None;
-            self.free.push(slot);
-            self.moved.retain(|&moved| moved != slot);
+        let Some(slot) = self.slots.remove(&entity) else {
+            return;
+        };
+        self.tree.remove(slot);
+        if let Some(solid) = self.solids[slot as usize].take() {
+            self.changes.note(&solid.tree_bounds, Change::Members);
+            if solid.listed {
+                self.moved.retain(|&moved| moved != slot);
+            }
         }
+        self.free.push(slot);
     }
 
     /// Forgets last tick's movement. Call once before moving solids in a tick.
     pub fn begin_tick(&mut self) {
         for slot in self.moved.drain(..) {
             if let Some(solid) = &mut self.solids[slot as usize] {
-                solid.previous_pose = solid.pose;
+                solid.listed = false;
+                if solid.previous_pose != solid.pose {
+                    solid.previous_pose = solid.pose;
+                    self.changed += 1;
+                    solid.changed = self.changed;
+                    self.changes.note(&solid.bounds, Change::Pose);
+                }
             }
         }
     }
 
     /// Moves a solid within a tick; whatever stands on it moves along.
     pub fn move_to(&mut self, entity: EntityId, pose: Pose) {
-        if let Some(slot) = self.update(entity, pose) {
-            self.moved.push(slot);
-        }
+        self.update(entity, pose, |solid| solid.previous_pose);
     }
 
     /// Sets where a solid was and is: how a client replays a past tick.
     pub fn set_path(&mut self, entity: EntityId, previous: Pose, pose: Pose) {
-        let Some(slot) = self.update(entity, pose) else {
-            return;
-        };
-        if let Some(solid) = &mut self.solids[slot as usize] {
-            solid.previous_pose = previous;
-        }
-        self.moved.push(slot);
+        self.update(entity, pose, |_| previous);
     }
 
     /// Puts a solid elsewhere without carrying anybody.
     pub fn teleport(&mut self, entity: EntityId, pose: Pose) {
-        if let Some(slot) = self.update(entity, pose)
-            && let Some(solid) = &mut self.solids[slot as usize]
-        {
-            solid.previous_pose = pose;
-        }
+        self.update(entity, pose, |_| pose);
     }
 
-    fn update(&mut self, entity: EntityId, pose: Pose) -> Option<u32> {
-        let slot = *self.slots.get(&entity)?;
-        let solid = self.solids[slot as usize].as_mut()?;
+    fn update(&mut self, entity: EntityId, pose: Pose, previous: impl Fn(&Solid) -> Pose) {
+        let Some(&slot) = self.slots.get(&entity) else {
+            return;
+        };
+        let Some(solid) = self.solids[slot as usize].as_mut() else {
+            return;
+        };
+        let previous_pose = previous(solid);
+        if same(&solid.pose, &pose) && same(&solid.previous_pose, &previous_pose) {
+            return;
+        }
+        self.changed += 1;
+        solid.changed = self.changed;
+        let before = solid.bounds;
         solid.pose = pose;
-        let aabb = solid.shape.compute_aabb(&pose);
-        self.tree.insert(aabb, slot);
-        Some(slot)
+        solid.previous_pose = previous_pose;
+        solid.frame = Frame::from(&pose);
+        solid.bounds = solid.shape.compute_aabb(&pose);
+        if !solid.listed && previous_pose != pose {
+            solid.listed = true;
+            self.moved.push(slot);
+        }
+        if solid.tree_bounds.contains(&solid.bounds) {
+            let way = before.merged(&solid.bounds);
+            self.changes.note(&way, Change::Pose);
+            return;
+        }
+        // Out and in again: setting the box of a leaf in place would only
+        // ever let the boxes above it grow.
+        self.changes.note(&solid.tree_bounds, Change::Members);
+        solid.tree_bounds = solid.bounds.loosened(MOVER_MARGIN_M);
+        self.changes.note(&solid.tree_bounds, Change::Members);
+        self.tree.remove(slot);
+        self.tree.insert(solid.tree_bounds, slot);
     }
 
     /// Whether this entity is solid.
@@ -168,20 +241,51 @@ impl CollisionWorld {
         })
     }
 
-    /// Fills `out` with the solids whose boxes meet `aabb`, in order of their ids.
-    pub(crate) fn near<'a>(&'a self, aabb: &Aabb, out: &mut Vec<&'a Solid>) {
+    /// Fills `out` with the slots of all solids that meet `bounds`, and maybe
+    /// of others near it, in order of their ids.
+    pub(crate) fn near(&self, bounds: &Aabb, out: &mut Vec<u32>) {
         out.clear();
-        out.extend(
-            self.tree
-                .intersect_aabb(aabb)
-                .filter_map(|slot| self.solids[slot as usize].as_ref()),
-        );
-        out.sort_unstable_by_key(|solid| solid.entity);
+        out.extend(self.tree.intersect_aabb(bounds));
+        out.sort_unstable_by_key(|&slot| self.at(slot).map(|solid| solid.entity));
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// How often any solid's pose changed.
+    pub(crate) fn changed(&self) -> u64 {
+        self.changed
+    }
+
+    /// The solid in a slot.
+    pub(crate) fn at(&self, slot: u32) -> Option<&Solid> {
+        self.solids.get(slot as usize)?.as_ref()
+    }
+
+    /// Whether any solid is elsewhere than a tick ago.
+    pub(crate) fn moves(&self) -> bool {
+        !self.moved.is_empty()
     }
 
     pub(crate) fn solid(&self, entity: EntityId) -> Option<&Solid> {
         self.solids[*self.slots.get(&entity)? as usize].as_ref()
     }
+}
+
+/// Equal to the last bit: a pose that is only nearly the same is another one.
+fn same(a: &Pose, b: &Pose) -> bool {
+    let bits = |pose: &Pose| {
+        (
+            pose.translation.to_array().map(f32::to_bits),
+            pose.rotation.to_array().map(f32::to_bits),
+        )
+    };
+    bits(a) == bits(b)
 }
 
 #[cfg(test)]

@@ -2,14 +2,21 @@
 
 use parry3d::bounding_volume::Aabb;
 use parry3d::math::{Pose3 as Pose, Vec3};
-use parry3d::query::{self, Ray, ShapeCastOptions};
-use parry3d::shape::{Capsule, Segment};
+use parry3d::query::{self, Ray};
+use parry3d::shape::Segment;
 
 use crate::character::CharacterParams;
-use crate::collision::Solid;
+use crate::collision::{CollisionWorld, Solid};
+use crate::convex::{self, Core, FloorBelow, Gap};
 
 /// Distance at which a surface below still counts as touched.
 pub(crate) const SKIN: f32 = 0.02;
+/// Surfaces steeper than this neither carry nor stop a fall.
+const FACING_UP_MIN: f32 = 0.01;
+/// Falling ends this near to a surface.
+const LANDED_M: f32 = 1e-4;
+/// Bounds the search for where a fall ends. Flat ground takes two rounds.
+const FALL_ROUNDS_MAX: usize = 8;
 
 /// One touch of a capsule and a solid.
 pub(crate) struct Contact {
@@ -37,35 +44,80 @@ pub(crate) fn swept_bounds(
     )
 }
 
-fn core(params: &CharacterParams, feet: Vec3) -> Segment {
-    Segment::new(
-        feet + Vec3::Y * params.radius,
-        feet + Vec3::Y * (params.height - params.radius),
-    )
+/// The solids near a character, in order of their ids.
+#[derive(Clone, Copy)]
+pub(crate) struct Near<'a> {
+    pub world: &'a CollisionWorld,
+    pub slots: &'a [u32],
+}
+
+impl<'a> Near<'a> {
+    pub fn solids(self) -> impl Iterator<Item = &'a Solid> {
+        self.slots
+            .iter()
+            .filter_map(move |&slot| self.world.at(slot))
+    }
+}
+
+fn core(params: &CharacterParams, feet: Vec3) -> Core {
+    Core {
+        low: feet + Vec3::Y * params.radius,
+        length: params.height - 2.0 * params.radius,
+    }
+}
+
+/// Whether the box of a solid is within `reach` of a core that may also go
+/// down by `drop`. If not, nothing else about the solid needs to be known.
+fn in_reach(solid: &Solid, core: &Core, reach: f32, drop: f32) -> bool {
+    let (low, high) = (solid.bounds.mins, solid.bounds.maxs);
+    core.low.x + reach >= low.x
+        && core.low.x - reach <= high.x
+        && core.low.z + reach >= low.z
+        && core.low.z - reach <= high.z
+        && core.low.y + core.length + reach >= low.y
+        && core.low.y - drop - reach <= high.y
 }
 
 /// The touch of a capsule standing at `feet` with one solid, if any.
 ///
-/// The capsule is taken as a segment with a radius: as long as the solid
-/// reaches no deeper than the radius, the closest points of segment and solid
-/// are exact and cheap; only deeper ones need the penetration solver.
+/// The capsule is taken as a line with a radius: as long as the solid reaches
+/// no deeper than the radius, the closest points of line and solid are exact
+/// and cheap; only deeper ones need the penetration solver.
 pub(crate) fn touch(params: &CharacterParams, feet: Vec3, solid: &Solid) -> Option<Contact> {
+    let core = core(params, feet);
+    let reach = params.radius + SKIN;
+    if !in_reach(solid, &core, reach, 0.0) {
+        return None;
+    }
+    let gap = match convex::gap(&solid.convex, &solid.frame, &core) {
+        Some(gap) => gap,
+        None => penetration(solid, &core, reach)?,
+    };
+    if gap.distance > reach {
+        return None;
+    }
+    Some(Contact {
+        normal: gap.normal,
+        depth: params.radius - gap.distance,
+        step_lift: step_lift(params, feet, solid, gap.point, gap.normal),
+    })
+}
+
+/// The shortest way out for a core that is inside a solid.
+#[cold]
+fn penetration(solid: &Solid, core: &Core, reach: f32) -> Option<Gap> {
     let contact = query::contact(
         &solid.pose,
         solid.shape.as_ref(),
         &Pose::identity(),
-        &core(params, feet),
-        params.radius + SKIN,
+        &Segment::new(core.low, core.low + Vec3::Y * core.length),
+        reach,
     )
     .ok()??;
-    let normal = contact.normal1;
-    if !normal.is_finite() {
-        return None;
-    }
-    Some(Contact {
-        normal,
-        depth: params.radius - contact.dist,
-        step_lift: step_lift(params, feet, solid, contact.point1, normal),
+    contact.normal1.is_finite().then_some(Gap {
+        distance: contact.dist,
+        normal: contact.normal1,
+        point: contact.point1,
     })
 }
 
@@ -80,16 +132,13 @@ fn step_lift(
     normal: Vec3,
 ) -> Option<f32> {
     let height = point.y - feet.y;
-    if normal.y <= 0.01 || params.walkable(normal) || height > params.step_height {
+    if normal.y <= FACING_UP_MIN || params.walkable(normal) || height > params.step_height {
         return None;
     }
     // A hair inside the edge, is there a floor to stand on?
     let inward = Vec3::new(-normal.x, 0.0, -normal.z).try_normalize()? * 0.02;
-    let ray = Ray::new(point + inward + Vec3::Y * 0.05, -Vec3::Y);
-    let hit = solid
-        .shape
-        .cast_ray_and_get_normal(&solid.pose, &ray, 0.1, false)?;
-    if !params.walkable(hit.normal) {
+    let floor = floor_below(solid, point + inward + Vec3::Y * 0.05, 0.1)?;
+    if !params.walkable(floor) {
         return None;
     }
     let aside_sq =
@@ -103,13 +152,28 @@ fn step_lift(
     (rest > feet.y - SKIN).then_some((rest - feet.y).max(0.0))
 }
 
+/// Which way the surface of a solid faces that is met straight below a point.
+fn floor_below(solid: &Solid, point: Vec3, distance: f32) -> Option<Vec3> {
+    match convex::floor_below(&solid.convex, &solid.frame, point, distance) {
+        FloorBelow::Known(normal) => normal,
+        FloorBelow::Unknown => {
+            let ray = Ray::new(point, -Vec3::Y);
+            let hit = solid
+                .shape
+                .cast_ray_and_get_normal(&solid.pose, &ray, distance, false)?;
+            Some(hit.normal)
+        }
+    }
+}
+
 /// Whether a capsule fits at `feet` without being inside anything.
-pub(crate) fn is_free(params: &CharacterParams, feet: Vec3, solids: &[&Solid]) -> bool {
+pub(crate) fn is_free(params: &CharacterParams, feet: Vec3, near: Near) -> bool {
     let core = core(params, feet);
     let slack = 0.005;
-    solids.iter().all(|solid| {
-        query::distance(&solid.pose, solid.shape.as_ref(), &Pose::identity(), &core)
-            .map_or(true, |found| found.distance > params.radius - slack)
+    near.solids().all(|solid| {
+        !in_reach(solid, &core, params.radius, 0.0)
+            || convex::gap(&solid.convex, &solid.frame, &core)
+                .is_some_and(|gap| gap.distance > params.radius - slack)
     })
 }
 
@@ -118,28 +182,38 @@ pub(crate) fn drop_distance(
     params: &CharacterParams,
     feet: Vec3,
     distance_max: f32,
-    solids: &[&Solid],
+    near: Near,
 ) -> Option<f32> {
     let core = core(params, feet);
-    let capsule = Capsule::new(core.a, core.b, params.radius);
-    let options = ShapeCastOptions {
-        max_time_of_impact: distance_max,
-        ..ShapeCastOptions::default()
-    };
-    solids
-        .iter()
-        .filter_map(|solid| {
-            query::cast_shapes(
-                &Pose::identity(),
-                -Vec3::Y,
-                &capsule,
-                &solid.pose,
-                Vec3::ZERO,
-                solid.shape.as_ref(),
-                options,
-            )
-            .ok()?
-            .map(|hit| hit.time_of_impact)
-        })
-        .reduce(f32::min)
+    near.solids()
+        .filter(|solid| in_reach(solid, &core, params.radius, distance_max))
+        .filter_map(|solid| drop_onto(params.radius, core, distance_max, solid))
+        .reduce(|least, drop| if drop < least { drop } else { least })
+}
+
+/// How far a core can go straight down before it is within `radius` of a solid.
+///
+/// The distance to a convex solid is a convex function of the way, so going on
+/// as if it kept shrinking as fast as it does now never goes too far.
+fn drop_onto(radius: f32, mut core: Core, distance_max: f32, solid: &Solid) -> Option<f32> {
+    let start = core.low.y;
+    let mut drop = 0.0;
+    for _ in 0..FALL_ROUNDS_MAX {
+        let Some(gap) = convex::gap(&solid.convex, &solid.frame, &core) else {
+            return Some(drop);
+        };
+        if gap.normal.y <= FACING_UP_MIN {
+            return None;
+        }
+        let left = gap.distance - radius;
+        if left <= LANDED_M {
+            break;
+        }
+        drop += left / gap.normal.y;
+        if drop > distance_max {
+            return None;
+        }
+        core.low.y = start - drop;
+    }
+    Some(drop)
 }

@@ -1,7 +1,8 @@
 //! The shared simulation: what happens to a character, and against what.
 //!
 //! Start from [`CharacterState`] and [`step_character`]; [`CollisionWorld`]
-//! is what they run against, [`scene`] builds it from a package's scene.
+//! is what they run against, [`scene`] builds it from a package's scene. A
+//! [`StepCache`] per character makes its steps cheaper and never different.
 //!
 //! The server decides with this crate and the browser predicts with it, so it
 //! must give the same bits on both: no clock, no I/O, no threads, no
@@ -11,9 +12,12 @@
 #![forbid(unsafe_code)]
 
 pub mod angle;
+mod cache;
+mod changes;
 pub mod character;
 pub mod collision;
 mod contact;
+mod convex;
 pub mod digest;
 pub mod motion;
 pub mod random;
@@ -21,7 +25,10 @@ pub mod scene;
 pub mod shape;
 
 pub use angle::Angle;
-pub use character::{Buttons, CharacterInput, CharacterParams, CharacterState, step_character};
+pub use cache::StepCache;
+pub use character::{
+    Buttons, CharacterInput, CharacterParams, CharacterState, step_character, step_character_with,
+};
 pub use collision::{CollisionWorld, EntityId, RayHit};
 pub use motion::Motion;
 pub use parry3d::math::{Pose3 as Pose, Rot3 as Rotation, Vec3};

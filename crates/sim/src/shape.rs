@@ -33,27 +33,62 @@ pub enum Shape {
 const HALF_SIZE_MIN: f32 = 0.005;
 
 impl Shape {
-    /// The collision shape. Degenerate sizes are raised to a hair's breadth,
-    /// because parry asserts on flat solids and a scene may hold one.
-    pub(crate) fn to_parry(self) -> SharedShape {
-        let fat = |size: Vec3| size.abs().max(Vec3::splat(HALF_SIZE_MIN));
-        let thick = |x: f32| x.abs().max(HALF_SIZE_MIN);
+    /// Radius of a ball around its origin that holds it.
+    pub fn reach(self) -> f32 {
         match self {
-            Shape::Box(half) => {
-                let half = fat(half);
-                SharedShape::cuboid(half.x, half.y, half.z)
-            }
-            Shape::Sphere(radius) => SharedShape::ball(thick(radius)),
+            Shape::Box(half) | Shape::Wedge(half) => half.length(),
+            Shape::Sphere(radius) => radius.abs(),
             Shape::Capsule {
                 half_height,
                 radius,
-            } => SharedShape::capsule_y(thick(half_height), thick(radius)),
+            }
+            | Shape::Cylinder {
+                half_height,
+                radius,
+            } => half_height.abs() + radius.abs(),
+        }
+    }
+
+    /// Without the degenerate: sizes are raised to a hair's breadth, because
+    /// parry asserts on flat solids and a scene may hold one.
+    pub(crate) fn thickened(self) -> Self {
+        let fat = |size: Vec3| size.abs().max(Vec3::splat(HALF_SIZE_MIN));
+        let thick = |x: f32| x.abs().max(HALF_SIZE_MIN);
+        match self {
+            Shape::Box(half) => Shape::Box(fat(half)),
+            Shape::Sphere(radius) => Shape::Sphere(thick(radius)),
+            Shape::Capsule {
+                half_height,
+                radius,
+            } => Shape::Capsule {
+                half_height: thick(half_height),
+                radius: thick(radius),
+            },
             Shape::Cylinder {
                 half_height,
                 radius,
-            } => SharedShape::cylinder(thick(half_height), thick(radius)),
-            Shape::Wedge(half) => {
-                let h = fat(half);
+            } => Shape::Cylinder {
+                half_height: thick(half_height),
+                radius: thick(radius),
+            },
+            Shape::Wedge(half) => Shape::Wedge(fat(half)),
+        }
+    }
+
+    /// The collision shape.
+    pub(crate) fn to_parry(self) -> SharedShape {
+        match self.thickened() {
+            Shape::Box(half) => SharedShape::cuboid(half.x, half.y, half.z),
+            Shape::Sphere(radius) => SharedShape::ball(radius),
+            Shape::Capsule {
+                half_height,
+                radius,
+            } => SharedShape::capsule_y(half_height, radius),
+            Shape::Cylinder {
+                half_height,
+                radius,
+            } => SharedShape::cylinder(half_height, radius),
+            Shape::Wedge(h) => {
                 let corners = [
                     Vec3::new(-h.x, -h.y, -h.z),
                     Vec3::new(h.x, -h.y, -h.z),

@@ -4,7 +4,7 @@ use frolic_protocol::EntityState;
 use frolic_protocol::entity::{EntityKind, flags};
 use frolic_protocol::quantize;
 use frolic_script::ScriptEvent;
-use frolic_sim::{CharacterState, Vec3, step_character};
+use frolic_sim::{CharacterState, StepCache, Vec3, step_character_with};
 
 use crate::inputs::InputQueue;
 use crate::player::{HEALTH_MAX, Player, PlayerNumber};
@@ -22,6 +22,7 @@ impl WorldState {
             name,
             entity,
             character: CharacterState::at(feet),
+            step_cache: StepCache::default(),
             inputs: InputQueue::default(),
             input: Default::default(),
             health: HEALTH_MAX,
@@ -116,7 +117,8 @@ impl WorldState {
         let mut fallen = Vec::new();
         for player in self.players.values_mut().filter(|player| player.online) {
             let from = player.character.feet;
-            step_character(
+            step_character_with(
+                &mut player.step_cache,
                 &self.collision,
                 &self.params,
                 &mut player.character,
@@ -150,9 +152,11 @@ impl WorldState {
         state.owner = player.number;
         state.position = quantize::position(player.character.feet);
         state.velocity = quantize::velocity(player.character.velocity);
-        state.look = [player.input.yaw.0, player.input.pitch.0];
-        let jumps = self.entities.get(&player.entity).map_or(0, |e| e.jumps);
-        state.flags = flags::jumps(jumps);
+        state.look = quantize::look(player.input.yaw.0, player.input.pitch.0);
+        if let Some(entity) = self.entities.get(&player.entity) {
+            state.flags = flags::jumps(entity.jumps);
+            state.details = entity.details_count;
+        }
         if player.character.grounded() {
             state.flags |= flags::GROUNDED;
         }

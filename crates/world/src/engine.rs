@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use frolic_package::Components;
+use frolic_package::{Components, Transform};
+use frolic_protocol::details::{DETAILS_BYTES_MAX, SCALE_MAX};
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
@@ -11,7 +12,7 @@ use frolic_script::{
 };
 use frolic_sim::{Motion, Pose, Rotation, Vec3};
 
-use crate::entity::Entity;
+use crate::entity::{ALWAYS_RELEVANT, Entity};
 use crate::player::Player;
 use crate::state::{Outgoing, SPAWNED_MAX, WorldState};
 
@@ -83,6 +84,38 @@ impl WorldState {
         Ok((index, components))
     }
 
+    fn details_changed(&mut self, id: EntityId) {
+        if let Some(entity) = self.alive_mut(id) {
+            entity.note_details();
+        }
+        self.replicate(id);
+    }
+
+    fn set_scale(&mut self, id: EntityId, scale: Vec3) -> Result<(), EngineError> {
+        if scale.abs().max_element() > SCALE_MAX {
+            let message = format!("Scale is at most {SCALE_MAX} along each axis");
+            return Err(EngineError::Limit(message));
+        }
+        let entity = self.movable(id)?;
+        entity.scale = scale;
+        entity.looks.scale = Some(scale.to_array());
+        let transform = Transform {
+            scale: scale.to_array(),
+            ..Transform::default()
+        };
+        let (components, pose) = (entity.components.clone(), entity.pose());
+        let solid = frolic_sim::scene::solid_shape(&components, &transform);
+        entity.reach = solid.map_or(0.0, |shape| shape.reach());
+        if let Some(shape) = solid {
+            self.collision.insert(id, shape, pose);
+        }
+        if let Some(shape) = frolic_sim::scene::trigger_shape(&components, &transform) {
+            self.triggers.reshape(id, shape, pose);
+        }
+        self.details_changed(id);
+        Ok(())
+    }
+
     fn set_motion(&mut self, id: EntityId, offset: Vec3, ticks: u32) {
         let tick = self.tick;
         let Some(entity) = self.alive_mut(id) else {
@@ -97,7 +130,7 @@ impl WorldState {
         });
         let children = entity.children.clone();
         self.moving.insert(id);
-        self.replicated.insert(id);
+        self.replicate(id);
         for child in children {
             self.set_motion(child, offset, ticks);
         }
@@ -109,6 +142,26 @@ fn vector(property: &'static str, value: &Value) -> Result<Vec3, EngineError> {
         Value::Vector(v) => Ok(Vec3::from(*v)),
         _ => Err(wrong(property, "Vector3")),
     }
+}
+
+/// The colour of a thing, as scripts write it.
+fn color_of(entity: &Entity) -> Value {
+    let material = entity.components.material.as_ref();
+    match entity.looks.color {
+        Some([r, g, b]) => Value::String(format!("#{r:02x}{g:02x}{b:02x}")),
+        None => material.map_or(Value::Nil, |m| Value::String(m.color.to_string())),
+    }
+}
+
+fn color(property: &'static str, value: &Value) -> Result<[u8; 3], EngineError> {
+    let wrong = || wrong(property, "colour like \"#ff8800\"");
+    let Value::String(text) = value else {
+        return Err(wrong());
+    };
+    let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6);
+    let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    let [_, r, g, b] = number.ok_or_else(wrong)?.to_be_bytes();
+    Ok([r, g, b])
 }
 
 fn wrong(property: &'static str, expected: &'static str) -> EngineError {
@@ -167,16 +220,12 @@ impl Engine for WorldState {
             }
             Property::Velocity => Value::Vector(entity.velocity.to_array()),
             Property::Scale => Value::Vector(entity.scale.to_array()),
-            Property::Color => entity
-                .components
-                .material
-                .as_ref()
-                .map_or(Value::Nil, |m| Value::String(m.color.to_string())),
-            Property::Opacity => entity
-                .components
-                .material
-                .as_ref()
-                .map_or(Value::Number(1.0), |m| Value::Number(f64::from(m.opacity))),
+            Property::Color => color_of(entity),
+            Property::Opacity => {
+                let material = entity.components.material.as_ref();
+                let own = material.map_or(1.0, |material| material.opacity);
+                Value::Number(f64::from(entity.looks.opacity.unwrap_or(own)))
+            }
             Property::Parent => entity.parent.map_or(Value::Nil, Value::Entity),
             Property::Children => {
                 Value::List(entity.children.iter().copied().map(Value::Entity).collect())
@@ -225,10 +274,26 @@ impl Engine for WorldState {
                 let velocity = vector("Velocity", &value)?;
                 self.set_velocity(id, velocity.to_array())?;
             }
-            Property::Scale => return Err(not_yet("Scale")),
-            Property::Color => return Err(not_yet("Color")),
-            Property::Opacity => return Err(not_yet("Opacity")),
-            Property::Parent => return Err(not_yet("Parent")),
+            Property::Scale => {
+                let scale = vector("Scale", &value)?;
+                self.set_scale(id, scale)?;
+            }
+            Property::Color => {
+                let color = color("Color", &value)?;
+                self.movable(id)?.looks.color = Some(color);
+                self.details_changed(id);
+            }
+            Property::Opacity => {
+                let Value::Number(opacity) = value else {
+                    return Err(wrong("Opacity", "number"));
+                };
+                self.movable(id)?.looks.opacity = Some(opacity.clamp(0.0, 1.0) as f32);
+                self.details_changed(id);
+            }
+            Property::Parent => {
+                let advice = "Parent cannot be changed yet; set it in the scene".to_owned();
+                return Err(EngineError::Refused(advice));
+            }
             Property::Children => return Err(EngineError::ReadOnly("Children")),
             Property::Tags => return Err(EngineError::ReadOnly("Tags; use AddTag and RemoveTag")),
             Property::Owner => return Err(EngineError::ReadOnly("Owner")),
@@ -246,21 +311,39 @@ impl Engine for WorldState {
     }
 
     fn set_attribute(&mut self, id: EntityId, name: &str, value: Value) -> Result<(), EngineError> {
-        let attributes = &mut self.entity_mut(id)?.attributes;
-        if value == Value::Nil {
-            attributes.remove(name);
-        } else if attributes.len() < ATTRIBUTES_MAX || attributes.contains_key(name) {
-            attributes.insert(name.to_owned(), value);
-        } else {
-            let message = format!("{ATTRIBUTES_MAX} attributes on one entity");
+        let entity = self.entity_mut(id)?;
+        let attributes = &mut entity.attributes;
+        let before = match value {
+            Value::Nil => attributes.remove(name),
+            value if attributes.get(name) == Some(&value) => return Ok(()),
+            value if attributes.len() < ATTRIBUTES_MAX || attributes.contains_key(name) => {
+                attributes.insert(name.to_owned(), value)
+            }
+            _ => {
+                let message = format!("{ATTRIBUTES_MAX} attributes on one entity");
+                return Err(EngineError::Limit(message));
+            }
+        };
+        if entity.details().encode().len() > DETAILS_BYTES_MAX {
+            // Clients could not be told: what they see and what is must not differ.
+            match before {
+                Some(before) => entity.attributes.insert(name.to_owned(), before),
+                None => entity.attributes.remove(name),
+            };
+            let message = format!("{DETAILS_BYTES_MAX} bytes of attributes on one entity");
             return Err(EngineError::Limit(message));
         }
+        self.details_changed(id);
         Ok(())
     }
 
     fn set_tag(&mut self, id: EntityId, tag: &str, on: bool) -> Result<(), EngineError> {
         let tags = &mut self.entity_mut(id)?.tags;
         tags.retain(|known| known != tag);
+        if tag == ALWAYS_RELEVANT {
+            self.replicate(id);
+        }
+        let tags = &mut self.entity_mut(id)?.tags;
         if on {
             if tags.len() >= TAGS_MAX {
                 return Err(EngineError::Limit(format!("{TAGS_MAX} tags on one entity")));
@@ -300,7 +383,7 @@ impl Engine for WorldState {
             return Ok(());
         }
         entity.motion = None;
-        self.replicated.insert(id);
+        self.replicate(id);
         if velocity == Vec3::ZERO {
             self.moving.remove(&id);
         } else {
@@ -501,11 +584,4 @@ impl Engine for WorldState {
             self.logs.push(line);
         }
     }
-}
-
-/// Changes of looks are not replicated yet, so they are refused, not ignored.
-fn not_yet(property: &'static str) -> EngineError {
-    EngineError::Refused(format!(
-        "{property} cannot be changed yet; spawn a prefab that has it instead"
-    ))
 }

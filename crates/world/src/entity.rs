@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use frolic_package::{Attribute, Components, Transform};
+use frolic_protocol::details::{Details, Looks};
 use frolic_protocol::entity::{EntityKind, SCENE_DEFINITION, flags};
 use frolic_protocol::{EntityState, Value, quantize};
 use frolic_sim::{Motion, Pose, Rotation, Vec3};
 
 use crate::player::PlayerNumber;
+
+/// Things with this tag are told to everybody, however far away.
+pub(crate) const ALWAYS_RELEVANT: &str = "AlwaysRelevant";
 
 /// Anything in the world, characters included.
 pub(crate) struct Entity {
@@ -30,6 +34,16 @@ pub(crate) struct Entity {
     /// Jumps from place to place, for clients that draw the way between.
     pub jumps: u8,
     pub destroyed: bool,
+    /// Whether clients know more of it than the scene file says.
+    pub replicated: bool,
+    /// Whether it waits to be looked at for the next snapshot.
+    pub touched: bool,
+    /// How scripts changed its looks.
+    pub looks: Looks,
+    /// Counts changes of looks and attributes; 0 is as the definition says.
+    pub details_count: u16,
+    /// Radius of a ball around it.
+    pub reach: f32,
 }
 
 impl Entity {
@@ -41,6 +55,7 @@ impl Entity {
         transform: &Transform,
     ) -> Self {
         let pose = frolic_sim::scene::pose(transform);
+        let shape = frolic_sim::scene::solid_shape(&components, transform);
         let attributes = components
             .attributes
             .iter()
@@ -64,11 +79,29 @@ impl Entity {
             player: None,
             jumps: 0,
             destroyed: false,
+            replicated: false,
+            touched: false,
+            looks: Looks::default(),
+            details_count: 0,
+            reach: shape.map_or(0.0, |shape| shape.reach()),
         }
     }
 
     pub fn pose(&self) -> Pose {
         Pose::from_parts(self.position, self.rotation)
+    }
+
+    /// Everything that its definition does not say.
+    pub fn details(&self) -> Details {
+        Details {
+            attributes: self.attributes.clone(),
+            looks: self.looks,
+        }
+    }
+
+    /// Looks or attributes changed. Nothing ever counts as unchanged again.
+    pub fn note_details(&mut self) {
+        self.details_count = self.details_count.checked_add(1).unwrap_or(1);
     }
 
     pub fn is_of_scene(&self) -> bool {
@@ -85,6 +118,7 @@ impl Entity {
         state.rotation = quantize::rotation(self.rotation);
         state.velocity = quantize::velocity(self.velocity);
         state.motion = self.motion;
+        state.details = self.details_count;
         state.flags = flags::jumps(self.jumps);
         if self.destroyed {
             state.flags |= flags::DESTROYED;

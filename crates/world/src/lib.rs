@@ -16,14 +16,14 @@ mod definitions;
 mod engine;
 mod entity;
 mod inputs;
+mod interest;
 mod player;
 mod state;
 mod trigger;
-mod view;
 mod world;
 
 pub use inputs::InputQueue;
+pub use interest::{ClientView, Delivery, InterestPolicy, JsonView};
 pub use player::PlayerNumber;
 pub use state::Outgoing;
-pub use view::{ClientView, SharedSight};
 pub use world::{LoadError, StepReport, World, WorldOptions};

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use frolic_protocol::snapshot::OwnState;
 use frolic_protocol::{PlayerInfo, Value};
-use frolic_sim::{CharacterInput, CharacterState};
+use frolic_sim::{CharacterInput, CharacterState, StepCache};
 
 use crate::inputs::InputQueue;
 
@@ -19,6 +20,8 @@ pub(crate) struct Player {
     pub name: String,
     pub entity: u32,
     pub character: CharacterState,
+    /// What its last steps found; only ever saves time.
+    pub step_cache: StepCache,
     pub inputs: InputQueue,
     /// The input of this tick.
     pub input: CharacterInput,
@@ -30,6 +33,16 @@ pub(crate) struct Player {
 }
 
 impl Player {
+    /// What their own client learns of them, exactly.
+    pub fn own_state(&self) -> OwnState {
+        OwnState {
+            ack_seq: self.inputs.ack_seq(),
+            late_ticks: self.inputs.late_ticks(),
+            queued_inputs: self.inputs.queued(),
+            character: self.character,
+        }
+    }
+
     pub fn info(&self) -> PlayerInfo {
         PlayerInfo {
             id: self.id.clone(),

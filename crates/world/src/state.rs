@@ -40,8 +40,8 @@ pub(crate) struct WorldState {
     pub triggers: Triggers,
     pub definitions: Definitions,
     pub spawn_points: Vec<u32>,
-    /// Entities that clients do not know from the scene file alone.
-    pub replicated: BTreeSet<u32>,
+    /// Things that changed for clients since the last look.
+    pub touched: Vec<u32>,
     /// Things with a motion or a velocity.
     pub moving: BTreeSet<u32>,
     by_name_or_tag: BTreeMap<String, BTreeSet<u32>>,
@@ -73,7 +73,7 @@ impl WorldState {
             triggers: Triggers::default(),
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),
-            replicated: BTreeSet::new(),
+            touched: Vec::new(),
             moving: BTreeSet::new(),
             by_name_or_tag: BTreeMap::new(),
             next_entity: SceneEntity::ID_MAX + 1,
@@ -117,10 +117,21 @@ impl WorldState {
         for tag in &entity.tags {
             Self::index_in(&mut self.by_name_or_tag, entity.id, tag);
         }
-        if entity.definition != SCENE_DEFINITION || entity.player.is_some() {
-            self.replicated.insert(entity.id);
+        let (id, news) = (entity.id, !entity.is_of_scene());
+        self.entities.insert(id, entity);
+        if news {
+            self.replicate(id);
         }
-        self.entities.insert(entity.id, entity);
+    }
+
+    /// Clients have to be told of this entity at the next look.
+    pub fn replicate(&mut self, id: u32) {
+        if let Some(entity) = self.entities.get_mut(&id) {
+            entity.replicated = true;
+            if !std::mem::replace(&mut entity.touched, true) {
+                self.touched.push(id);
+            }
+        }
     }
 
     pub fn index(&mut self, id: u32, word: &str) {
@@ -231,11 +242,9 @@ impl WorldState {
         self.report(&crossings);
         self.events
             .push(ScriptEvent::EntityDestroyed { entity: id });
-        if from_scene {
-            // Clients know it from the scene file: they are told it is gone.
-            self.replicated.insert(id);
-        } else {
-            self.replicated.remove(&id);
+        // Those of the scene file stay, as destroyed: clients have the file too.
+        self.replicate(id);
+        if !from_scene {
             let gone = self.entities.remove(&id);
             if gone.is_some_and(|entity| entity.player.is_none()) {
                 self.spawned = self.spawned.saturating_sub(1);
@@ -265,7 +274,7 @@ impl WorldState {
         let children = entity.children.clone();
         self.collision.move_to(id, pose);
         self.triggers.move_to(id, pose);
-        self.replicated.insert(id);
+        self.replicate(id);
         for child in children {
             if let Some(child_pose) = self.alive(child).map(Entity::pose) {
                 let local = before.inverse() * child_pose;
@@ -312,6 +321,7 @@ impl WorldState {
                 if entity.velocity == Vec3::ZERO {
                     self.moving.remove(&id);
                 }
+                self.replicate(id);
             }
         }
     }

@@ -51,6 +51,13 @@ impl Triggers {
         }
     }
 
+    /// Changes a trigger's extent; who is inside is found out at the next tick.
+    pub fn reshape(&mut self, entity: u32, shape: Shape, pose: Pose) {
+        if let Some(volume) = self.volumes.get_mut(&entity) {
+            (volume.shape, volume.pose) = (shape, pose);
+        }
+    }
+
     /// Takes a trigger away; whoever was inside has left it.
     pub fn remove(&mut self, entity: u32) -> Vec<Crossing> {
         let volume = self.volumes.remove(&entity);

@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use frolic_package::Package;
 use frolic_protocol::entity::SCENE_DEFINITION;
-use frolic_protocol::snapshot::SnapshotHeader;
 use frolic_protocol::{Args, EntityState, NumberedInput, PlayerInfo, ServerMessage, Value};
 use frolic_script::{
     Attachment, CompileError, CompiledScript, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
@@ -15,9 +14,11 @@ use frolic_script::{
 use frolic_sim::digest::Digest;
 use frolic_sim::{CharacterParams, CharacterState, Vec3};
 
+use crate::entity::ALWAYS_RELEVANT;
+use crate::interest::cells::{Cells, Relevance};
+use crate::interest::{ClientView, InterestPolicy, JsonView, Scratch, Sender};
 use crate::player::PlayerNumber;
 use crate::state::{Outgoing, WorldState};
-use crate::view::{SharedSight, Sight};
 
 /// How a world runs, beyond what its package says.
 #[derive(Clone, Debug)]
@@ -28,8 +29,10 @@ pub struct WorldOptions {
     pub scripts: VmLimits,
     /// Overrides the package's simulation rate.
     pub tick_hz: Option<u32>,
-    /// Clients see only what is this near; none: everything.
-    pub interest_radius: Option<f32>,
+    /// Overrides the package's rate of updates to clients.
+    pub snapshot_hz: Option<u32>,
+    /// Overrides what the package says clients are told of.
+    pub interest: Option<InterestPolicy>,
 }
 
 impl Default for WorldOptions {
@@ -38,7 +41,8 @@ impl Default for WorldOptions {
             seed: 1,
             scripts: VmLimits::default(),
             tick_hz: None,
-            interest_radius: None,
+            snapshot_hz: None,
+            interest: None,
         }
     }
 }
@@ -65,7 +69,10 @@ pub struct World {
     scripts: Vec<CompiledScript>,
     compile_errors: Vec<CompileError>,
     scene_prefabs: std::collections::BTreeMap<u32, String>,
-    interest_radius: Option<f32>,
+    interest: InterestPolicy,
+    snapshot_hz: u32,
+    cells: Cells,
+    scratch: Scratch,
     next_player: PlayerNumber,
     inbox: Vec<ScriptEvent>,
     /// Events of each player since the last step.
@@ -109,6 +116,14 @@ impl World {
                 })
             })
             .collect();
+        let settings = &package.manifest.simulation;
+        let radius = settings.interest_radius;
+        let interest = options.interest.unwrap_or(InterestPolicy {
+            radius,
+            ..InterestPolicy::default()
+        });
+        let snapshot_hz = options.snapshot_hz.unwrap_or(settings.snapshot_hz);
+        let tick_hz = state.tick_hz;
         let state = Rc::new(RefCell::new(state));
         let mut vm = Vm::new(state.clone(), options.scripts, options.seed)?;
         let of_prefabs = package.scene.prefabs.values();
@@ -126,7 +141,10 @@ impl World {
                 .iter()
                 .filter_map(|entity| Some((entity.id, entity.prefab.clone()?)))
                 .collect(),
-            interest_radius: options.interest_radius,
+            interest,
+            snapshot_hz: snapshot_hz.clamp(1, tick_hz),
+            cells: Cells::new(interest.cell_size(), tick_hz),
+            scratch: Scratch::default(),
             next_player: 1,
             inbox: Vec::new(),
             inbox_counts: HashMap::new(),
@@ -153,6 +171,11 @@ impl World {
         if let Some(player) = self.state.borrow_mut().players.get_mut(&player) {
             player.inputs.reset();
         }
+    }
+
+    /// Puts a player's character elsewhere, without anything between.
+    pub fn teleport(&mut self, player: PlayerNumber, feet: Vec3) {
+        self.state.borrow_mut().teleport(player, feet);
     }
 
     /// Takes a player's inputs in. Returns how many found the queue full.
@@ -343,48 +366,101 @@ impl World {
             .collect()
     }
 
-    /// Everything there is to see now; make one per snapshot tick.
-    pub fn sight(&self) -> SharedSight {
-        let state = self.state.borrow();
-        let all = state
-            .replicated
-            .iter()
-            .filter_map(|id| state.entities.get(id))
-            .filter_map(|entity| match entity.player {
-                Some(number) => {
-                    let player = state.players.get(&number)?;
-                    Some(state.replicated_character(player))
-                }
-                None => Some(entity.replicated()),
-            })
-            .collect();
-        SharedSight(Sight::new(state.tick, all))
+    /// Updates to each client per second.
+    pub fn snapshot_hz(&self) -> u32 {
+        self.snapshot_hz
     }
 
-    pub(crate) fn header(
-        &self,
-        player: PlayerNumber,
-        tick: u32,
-        baseline: Option<u32>,
-    ) -> SnapshotHeader {
-        let state = self.state.borrow();
-        let player = state.players.get(&player);
-        SnapshotHeader {
-            tick,
-            baseline,
-            ack_seq: player.map_or(0, |player| player.inputs.ack_seq()),
-            late_ticks: player.map_or(0, |player| player.inputs.late_ticks()),
-            queued_inputs: player.map_or(0, |player| player.inputs.queued()),
-            own: player.map(|player| player.character),
+    /// Whether a player's update falls on this tick. Clients take turns: their
+    /// updates are spread over the ticks between two updates of one of them.
+    pub fn update_is_due(&self, player: PlayerNumber) -> bool {
+        let (tick, tick_hz) = (u64::from(self.tick()), u64::from(self.tick_hz()));
+        // Multiples of the golden ratio fill an interval evenly.
+        let turn = u64::from(player).wrapping_mul(0x9e37_79b9) % (1 << 32) * tick_hz >> 32;
+        let sent_by = |tick: u64| (tick * u64::from(self.snapshot_hz) + turn) / tick_hz;
+        tick > 0 && sent_by(tick) != sent_by(tick - 1)
+    }
+
+    /// Takes in what clients may be told of this tick; once per tick, after
+    /// the step and before snapshots.
+    pub fn look(&mut self) {
+        let mut state = self.state.borrow_mut();
+        let state = &mut *state;
+        if self.cells.tick() == state.tick {
+            return;
         }
+        let large = self.cells.size() * 0.5;
+        for id in state.touched.drain(..) {
+            let Some(entity) = state.entities.get_mut(&id) else {
+                self.cells.remove(id);
+                continue;
+            };
+            entity.touched = false;
+            if entity.player.is_some() {
+                continue;
+            }
+            let everywhere =
+                entity.reach > large || entity.tags.iter().any(|tag| tag == ALWAYS_RELEVANT);
+            let relevance = if everywhere {
+                Relevance::Everywhere
+            } else {
+                Relevance::Near
+            };
+            self.cells
+                .update(&entity.replicated(), entity.position, relevance);
+        }
+        for player in state.players.values().filter(|player| player.online) {
+            let character = state.replicated_character(player);
+            let feet = player.character.feet;
+            self.cells.update(&character, feet, Relevance::Near);
+        }
+        self.cells.commit(state.tick);
     }
 
-    pub(crate) fn interest_radius(&self) -> Option<f32> {
-        self.interest_radius
+    /// Makes a client's next snapshot of what [`World::look`] saw and hands
+    /// its packets to `send`. Under `pressure` (0 to 3) far things are told
+    /// of less often.
+    pub fn snapshot(&mut self, view: &mut ClientView, pressure: u8, send: &mut dyn FnMut(&[u8])) {
+        let state = self.state.borrow();
+        let mut sender = Sender {
+            cells: &mut self.cells,
+            state: &state,
+            policy: self.interest,
+            snapshot_hz: self.snapshot_hz,
+            pressure,
+            scratch: &mut self.scratch,
+        };
+        view.send(&mut sender, send);
     }
 
-    pub(crate) fn place_of_player(&self, player: PlayerNumber) -> Option<Vec3> {
-        Some(self.character(player)?.feet)
+    /// A JSON client's next snapshot of what [`World::look`] saw.
+    pub fn json_snapshot(&self, view: &mut JsonView) -> String {
+        view.next(self)
+    }
+
+    /// Everything that clients may be told of, as of the last look.
+    pub fn replicated(&self) -> Vec<EntityState> {
+        self.cells.everything()
+    }
+
+    /// What a client with this interest should know from here, in order of
+    /// ids: squares within the radius, and what everybody is told.
+    pub fn visible_from(&self, player: PlayerNumber) -> Vec<EntityState> {
+        let mut view = JsonView::new(player);
+        view.seen(self)
+    }
+
+    pub(crate) fn cells(&self) -> &Cells {
+        &self.cells
+    }
+
+    pub(crate) fn interest(&self) -> &InterestPolicy {
+        &self.interest
+    }
+
+    pub(crate) fn ack_seq(&self, player: PlayerNumber) -> u32 {
+        let state = self.state.borrow();
+        state.players.get(&player).map_or(0, |p| p.inputs.ack_seq())
     }
 
     pub(crate) fn prefab_of(&self, entity: &EntityState) -> Option<String> {

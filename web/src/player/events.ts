@@ -38,6 +38,8 @@ export interface CoreStats {
   corrections?: number;
   bytesInPerS?: number;
   bytesOutPerS?: number;
+  /** In all, since this connection began. */
+  bytesIn?: number;
   snapshotAgeMs?: number;
   entities?: number;
   lastCorrectionM?: number;

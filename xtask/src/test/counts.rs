@@ -12,6 +12,13 @@ pub struct Counts {
     pub failed: usize,
 }
 
+impl Counts {
+    /// Whether not a single test ran.
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+}
+
 impl AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
         self.passed += other.passed;

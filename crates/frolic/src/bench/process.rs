@@ -1,9 +1,12 @@
 //! Child processes on a core of their own, and what they cost.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// A child that is ended with us.
 pub struct Process {
@@ -12,19 +15,42 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts this very program with other arguments, on one core if the
-    /// machine has two and `taskset`.
-    pub fn start(core: usize, args: &[String]) -> Result<Self> {
+    /// Starts this very program with other arguments, on the given core if
+    /// the machine has it and `taskset`.
+    pub fn start(core: Option<usize>, args: &[String]) -> Result<Self> {
         let program = std::env::current_exe().context("finding this program")?;
-        let pinned = std::thread::available_parallelism().map_or(1, usize::from) > core
-            && Command::new("taskset").arg("--version").output().is_ok();
-        let mut command = if pinned {
-            let mut command = Command::new("taskset");
-            command.arg("-c").arg(core.to_string()).arg(program);
-            command
-        } else {
-            Command::new(program)
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let core = core
+            .filter(|core| cores > *core)
+            .filter(|_| Command::new("taskset").arg("--version").output().is_ok());
+        let command = match core {
+            Some(core) => {
+                let mut command = Command::new("taskset");
+                command.arg("-c").arg(core.to_string()).arg(program);
+                command
+            }
+            None => Command::new(program),
         };
+        Self::spawn(command, args)
+    }
+
+    /// Starts this very program in a folder, with nothing of our settings in
+    /// its environment but what is given.
+    pub fn start_in(folder: &Path, env: &[(&str, &str)], args: &[String]) -> Result<Self> {
+        let program = std::env::current_exe().context("finding this program")?;
+        let mut command = Command::new(program);
+        command.current_dir(folder);
+        for name in ["HOST", "PORT", "DATA_DIR", "DATABASE_URL", "BLOB_URL"] {
+            command.env_remove(name);
+        }
+        for name in ["SECRET_KEY", "ADMIN_TOKEN", "DEFAULT_GAME"] {
+            command.env_remove(name);
+        }
+        command.envs(env.iter().copied());
+        Self::spawn(command, args)
+    }
+
+    fn spawn(mut command: Command, args: &[String]) -> Result<Self> {
         let mut child = command
             .args(args)
             .env("RUST_LOG", "warn")
@@ -47,6 +73,23 @@ impl Process {
             bail!("a benchmark process ended early ({status})");
         }
         Ok(line.trim().to_owned())
+    }
+
+    /// Asks it to end in its own way, and waits for that as long as `patience`.
+    /// Returns whether it did; otherwise it is killed when this is dropped.
+    pub fn ask_to_end(&mut self, patience: Duration) -> bool {
+        let asked = i32::try_from(self.child.id())
+            .ok()
+            .and_then(Pid::from_raw)
+            .is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
+        let asked_at = Instant::now();
+        while asked && asked_at.elapsed() < patience {
+            if matches!(self.child.try_wait(), Ok(Some(_))) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        false
     }
 
     /// Processor time it has used, in seconds, all threads together.
@@ -77,4 +120,19 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// One small request; the benchmark itself runs on no runtime.
+pub fn http_get(url: &str) -> Result<String> {
+    let rest = url.strip_prefix("http://").context("an http address")?;
+    let (host, path) = rest.split_once('/').context("a path")?;
+    let mut stream = std::net::TcpStream::connect(host)?;
+    write!(
+        stream,
+        "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (_, body) = answer.split_once("\r\n\r\n").context("an answer")?;
+    Ok(body.to_owned())
 }

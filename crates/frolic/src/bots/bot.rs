@@ -8,14 +8,17 @@ use frolic_client::{Client, ClientEvent};
 use frolic_protocol::ClientMessage;
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
 use futures_util::{SinkExt, StreamExt};
+use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 use super::behaviour::Behaviour;
 use super::door::Door;
+use super::outcome::{Kind, Outcome};
 
 /// What all bots do together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,20 +37,6 @@ pub struct BotSettings {
     pub roam_m: Option<f32>,
 }
 
-/// What one bot saw while it counted.
-#[derive(Default)]
-pub struct Outcome {
-    /// From the join request to the first snapshot.
-    pub join_ms: f64,
-    /// From one snapshot to the next.
-    pub gaps_ms: Vec<f32>,
-    pub bytes_in: u64,
-    pub seconds: f64,
-    pub rtt_ms: f64,
-    pub corrections: u32,
-    pub entities: usize,
-}
-
 /// Joins, plays until told to leave, and tells what it saw.
 pub async fn run(
     settings: BotSettings,
@@ -59,17 +48,7 @@ pub async fn run(
     let name = format!("Bot {}", settings.number + 1);
     let began = Instant::now();
     let entry = door.enter(&reqwest::Client::new(), &name).await?;
-    let mut request = entry.address.as_str().into_client_request()?;
-    let protocol = HeaderValue::from_static(BINARY_SUBPROTOCOL);
-    request
-        .headers_mut()
-        .insert("sec-websocket-protocol", protocol);
-    let config = WebSocketConfig::default()
-        .read_buffer_size(2048)
-        .write_buffer_size(0);
-    let (socket, _) = tokio_tungstenite::connect_async_with_config(request, Some(config), true)
-        .await
-        .with_context(|| format!("connecting to {}", entry.address))?;
+    let socket = connect(&entry.address).await?;
     let (mut sink, mut source) = socket.split();
 
     let mut client = Client::new();
@@ -77,9 +56,10 @@ pub async fn run(
     let mut behaviour = Behaviour::new(u64::from(settings.number) + 1, settings.roam_m);
     let mut every = tokio::time::interval(Duration::from_secs(1) / settings.input_hz.max(1));
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome::new(Kind::Core);
     let mut seen = Seen::default();
     let mut measured_from: Option<(Instant, u64)> = None;
+    let mut entities = 0;
     let now_ms = || began.elapsed().as_secs_f64() * 1000.0;
     loop {
         tokio::select! {
@@ -97,6 +77,7 @@ pub async fn run(
                             }
                         } else if measured_from.is_some() && let Some(last) = seen.last {
                             outcome.gaps_ms.push((now - last).as_secs_f32() * 1000.0);
+                            entities += client.stats(now_ms()).entities;
                         }
                         seen = Seen { snapshots, last: Some(now) };
                     }
@@ -122,6 +103,10 @@ pub async fn run(
                     packet.extend_from_slice(&datagram);
                 }
                 if !packet.is_empty() {
+                    if measured_from.is_some() {
+                        outcome.messages_out += 1;
+                        outcome.bytes_out += packet.len() as u64;
+                    }
                     sink.send(Message::Binary(packet.into())).await.context("sending")?;
                 }
             },
@@ -139,15 +124,39 @@ pub async fn run(
         outcome.seconds = from.elapsed().as_secs_f64();
         outcome.bytes_in = stats.bytes_in - bytes;
     }
-    outcome.rtt_ms = stats.rtt_ms;
-    outcome.corrections = stats.corrections;
-    outcome.entities = stats.entities;
+    outcome.rtt_ms = Some(stats.rtt_ms);
+    outcome.corrections = Some(stats.corrections);
+    let updates = outcome.gaps_ms.len();
+    outcome.entities = Some(if updates == 0 {
+        stats.entities as f64
+    } else {
+        entities as f64 / updates as f64
+    });
     client.send(&ClientMessage::Leave);
     if let Some(packet) = client.take_reliable() {
         let _ = sink.send(Message::Binary(packet.into())).await;
     }
     let _ = sink.close().await;
     Ok(outcome)
+}
+
+/// A WebSocket that speaks the binary form.
+pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// Opens one.
+pub async fn connect(address: &str) -> Result<Socket> {
+    let mut request = address.into_client_request()?;
+    let protocol = HeaderValue::from_static(BINARY_SUBPROTOCOL);
+    request
+        .headers_mut()
+        .insert("sec-websocket-protocol", protocol);
+    let config = WebSocketConfig::default()
+        .read_buffer_size(2048)
+        .write_buffer_size(0);
+    let (socket, _) = tokio_tungstenite::connect_async_with_config(request, Some(config), true)
+        .await
+        .with_context(|| format!("connecting to {address}"))?;
+    Ok(socket)
 }
 
 #[derive(Default)]

@@ -1,11 +1,13 @@
 //! How a bot gets in: through the control plane like everybody, or straight
 //! to a game server that takes no tickets.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tokio_tungstenite::tungstenite::http::Uri;
 
 /// Where bots go in.
 #[derive(Clone, Debug)]
@@ -81,6 +83,22 @@ impl Door {
             url: url.clone(),
             game: Some(game.id),
         })
+    }
+
+    /// Where the socket of a `ws:` address is.
+    pub async fn resolve(address: &str) -> Result<SocketAddr> {
+        let uri: Uri = address
+            .parse()
+            .with_context(|| format!("reading {address}"))?;
+        if uri.scheme_str() != Some("ws") {
+            bail!("light bots speak plain ws: only, not {address}");
+        }
+        let host = uri.host().context("an address without a host")?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let mut found = tokio::net::lookup_host((host, uri.port_u16().unwrap_or(80))).await?;
+        found
+            .next()
+            .with_context(|| format!("no such host: {host}"))
     }
 
     /// Logs in and joins.

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::bench::{crowd, floor};
+use crate::bench::{crowd, floor, join, step};
 
 /// Measure this machine and this build
 #[derive(Args, Debug)]
@@ -15,6 +15,8 @@ pub struct BenchArgs {
 #[derive(Subcommand, Debug)]
 enum Benchmark {
     Crowd(crowd::CrowdArgs),
+    Join(join::JoinArgs),
+    Step(step::StepArgs),
     #[command(hide = true)]
     FloorServer(floor::ServerArgs),
     #[command(hide = true)]
@@ -25,6 +27,8 @@ enum Benchmark {
 pub async fn run(args: BenchArgs) -> Result<()> {
     match args.what {
         Benchmark::Crowd(args) => crowd::run(args),
+        Benchmark::Join(args) => join::run(args).await,
+        Benchmark::Step(args) => step::run(args),
         Benchmark::FloorServer(args) => floor::serve(args),
         Benchmark::FloorClients(args) => floor::clients(args),
     }

@@ -5,13 +5,15 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::bots::{Door, Swarm};
+use crate::bots::{Door, Swarm, SwarmReport};
+use crate::open_files;
 
 /// Send a crowd of bots into a world and report what they saw
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   frolic bots --players 20 --seconds 30
-  frolic bots --players 100 --url ws://127.0.0.1:7777/ws --json")]
+  frolic bots --players 100 --url ws://127.0.0.1:7777/ws --json
+  frolic bots --players 1000 --light --url ws://127.0.0.1:7777/ws")]
 pub struct BotsArgs {
     /// How many
     #[arg(long, default_value_t = 10)]
@@ -34,6 +36,12 @@ pub struct BotsArgs {
     /// New bots per second
     #[arg(long, default_value_t = 50)]
     joins_per_second: u32,
+    /// All but eight are light: they send, read and count, but predict nothing
+    #[arg(long)]
+    light: bool,
+    /// Light bots that come in while the others are measured
+    #[arg(long, default_value_t = 0)]
+    late_joins: u32,
     /// Report as one JSON object
     #[arg(long)]
     json: bool,
@@ -44,13 +52,16 @@ pub struct BotsArgs {
 
 /// Runs the crowd and prints its report.
 pub async fn run(args: BotsArgs) -> Result<()> {
-    if args.players == 0 || args.players > 10_000 {
-        bail!("--players takes 1 to 10000");
+    if args.players == 0 || args.players > 10_000 || args.late_joins > 10_000 {
+        bail!("--players takes 1 to 10000, --late-joins up to as many");
     }
+    open_files::raise_limit();
     let announce = args.announce;
     let swarm = Swarm {
         door: Door::new(&args.url, args.game),
         players: args.players,
+        light: args.light,
+        late: args.late_joins,
         time: Duration::from_secs(args.seconds),
         input_hz: args.input_hz.clamp(1, 240),
         roam_m: args.roam,
@@ -62,6 +73,11 @@ pub async fn run(args: BotsArgs) -> Result<()> {
         println!("{}", serde_json::to_string(&report)?);
         return Ok(());
     }
+    print(&report);
+    Ok(())
+}
+
+fn print(report: &SwarmReport) {
     println!(
         "{} of {} bots stayed to the end",
         report.finished, report.players
@@ -73,6 +89,10 @@ pub async fn run(args: BotsArgs) -> Result<()> {
         "join       {:8.0} ms median, {:.0} ms p99",
         report.join_ms_p50, report.join_ms_p99
     );
+    if let (Some(p50), Some(p99)) = (report.late_join_ms_p50, report.late_join_ms_p99) {
+        let count = report.late_joins;
+        println!("late join  {p50:8.0} ms median, {p99:.0} ms p99 of {count}");
+    }
     println!(
         "updates    {:8.1} Hz median, {:.1} Hz worst hundredth",
         report.update_hz_p50, report.update_hz_p01
@@ -90,5 +110,4 @@ pub async fn run(args: BotsArgs) -> Result<()> {
         "corrected  {:8.0} times (median bot)",
         report.corrections_p50
     );
-    Ok(())
 }

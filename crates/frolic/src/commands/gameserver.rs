@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use frolic_gameserver::{GameServerConfig, WorldSource};
+use frolic_gameserver::{GameServerConfig, InterestPolicy, WorldSource};
 use frolic_package::{Limits, Package};
 use frolic_protocol::fleet::{TICKET_KEY_ENV, WORLD_TOKEN_ENV};
 
@@ -41,9 +41,10 @@ pub struct GameserverArgs {
     /// Snapshots per second, instead of the game's
     #[arg(long)]
     snapshot_hz: Option<u32>,
-    /// Clients see only what is this near, in metres
-    #[arg(long)]
-    radius: Option<f32>,
+    /// Clients are told of what is this near, in metres, or of `all` at the
+    /// full rate, instead of what the game says
+    #[arg(long, value_parser = interest)]
+    radius: Option<InterestPolicy>,
     /// Most players, instead of the game's
     #[arg(long)]
     max_players: Option<u32>,
@@ -71,7 +72,7 @@ pub async fn run(args: GameserverArgs) -> Result<()> {
         source,
         tick_hz: args.tick_hz,
         snapshot_hz: args.snapshot_hz,
-        interest_radius: args.radius,
+        interest: args.radius,
         players_max: args.max_players,
         script_folder: args.script_folder,
     };
@@ -113,4 +114,15 @@ pub fn read_package(path: &std::path::Path) -> Result<Package> {
         Package::read(&bytes, &limits)
     };
     package.map_err(|report| anyhow::anyhow!("{} is not a valid game:\n{report}", path.display()))
+}
+
+/// `--radius`
+fn interest(text: &str) -> Result<InterestPolicy, String> {
+    if text == "all" {
+        return Ok(InterestPolicy::EVERYTHING);
+    }
+    match text.parse::<f32>() {
+        Ok(radius) if (1.0..=10_000.0).contains(&radius) => Ok(InterestPolicy::within(radius)),
+        _ => Err("takes metres, 1 to 10000, or `all`".into()),
+    }
 }

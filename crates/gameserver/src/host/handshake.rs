@@ -6,14 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use frolic_protocol::message::Resumption;
 use frolic_protocol::{ServerMessage, Welcome};
-use frolic_world::{ClientView, PlayerNumber};
+use frolic_world::{ClientView, JsonView, PlayerNumber};
 
 use super::Host;
 use crate::admission::{Identity, new_nonce};
 use crate::link::{Encoding, LinkId};
 use crate::metrics::KickCause;
 use crate::seats::{Place, Seat};
-use crate::session::SessionPlayer;
+use crate::session::{SessionPlayer, View};
 
 /// What a client says of itself.
 #[derive(Default)]
@@ -179,9 +179,25 @@ impl Host {
         else {
             return;
         };
+        let mut greetings = definitions;
+        greetings.extend([presence, manifest]);
+        let (view, after_snapshot) = match session.encoding {
+            Encoding::Binary => {
+                let view = ClientView::new(number, session.line.delivery());
+                (View::Binary(view), Vec::new())
+            }
+            // NET-13: a full snapshot follows the welcome, and everything else
+            // follows that. Strangers draw what snapshots tell; the scene file
+            // is for our own renderer.
+            Encoding::Json => {
+                let greetings = std::mem::take(&mut greetings);
+                (View::Json(JsonView::new(number)), greetings)
+            }
+        };
         session.player = Some(SessionPlayer {
             number,
-            view: ClientView::new(number),
+            view,
+            after_snapshot,
             verified: BTreeSet::new(),
             executed: 0,
             refused_inputs: 0,
@@ -189,26 +205,16 @@ impl Host {
         session.slot.come_in();
         session.answer(seq, Ok(()));
         session.tell(&ServerMessage::Welcome(Box::new(welcome)));
-        match session.encoding {
-            Encoding::Binary => session.tell_packet(&scene),
-            // NET-13: a full snapshot follows the welcome. Strangers draw what
-            // snapshots tell; the scene file is for our own renderer.
-            Encoding::Json => {
-                let mut sight = self.world.sight();
-                if let Some(player) = &mut session.player {
-                    let text = player.view.json_snapshot(&self.world, &mut sight);
-                    session.tell_text(&text);
-                }
-            }
+        if session.encoding == Encoding::Binary {
+            session.tell_packet(&scene);
         }
-        for definition in &definitions {
-            session.tell(definition);
+        for message in &greetings {
+            session.tell(message);
         }
-        session.tell(&presence);
-        session.tell(&manifest);
-        // What the last connection did not bring, and what has come up since.
-        while let Some((number, message)) = seat.log.next_untold() {
-            session.tell_counted(message, number);
+        // What the last connection did not bring, and what has come up since;
+        // a JSON client hears it behind its first snapshot.
+        if session.encoding == Encoding::Binary {
+            session.tell_rest(&mut seat.log);
         }
         self.note_players();
     }
@@ -224,7 +230,7 @@ impl Host {
             world_id: self.settings.world_id.clone(),
             room_code: self.settings.room_code.clone(),
             tick_hz: self.world.tick_hz(),
-            snapshot_hz: self.snapshot_hz(),
+            snapshot_hz: self.world.snapshot_hz(),
             resume_token: admission.token(&seat.identity, &seat.nonce, unix_s()),
             server_time: self.server_time_ms(),
             revision: self.settings.revision.clone(),

@@ -12,7 +12,7 @@ use super::{Host, Introduction};
 use crate::link::{Encoding, LinkId};
 use crate::metrics::KickCause;
 use crate::seats::{Seat, Turn};
-use crate::session::Session;
+use crate::session::{Session, View};
 
 /// Names of events and functions.
 const NAME_BYTES_MAX: usize = 64;
@@ -70,16 +70,22 @@ impl Host {
                 };
                 outcome
             }
-            ClientMessage::Inputs {
-                snapshot_ack,
-                inputs,
-            } => {
+            ClientMessage::Inputs { ack, inputs, .. } => {
                 let refused = self.world.receive_inputs(number, &inputs);
-                acknowledge(session, snapshot_ack);
+                if let Some(ack) = ack
+                    && let Some(player) = &mut session.player
+                    && let View::Binary(view) = &mut player.view
+                {
+                    view.acknowledge(ack);
+                }
                 note_refused(session, seq.is_some(), refused)
             }
             ClientMessage::SnapshotAck { tick } => {
-                acknowledge(session, tick);
+                if let Some(player) = &mut session.player
+                    && let View::Json(view) = &mut player.view
+                {
+                    view.acknowledge(tick);
+                }
                 Ok(())
             }
             ClientMessage::Ping { t, received } => {
@@ -110,6 +116,18 @@ impl Host {
             ClientMessage::Event { .. }
             | ClientMessage::Invoke { .. }
             | ClientMessage::Chat { .. } => Ok(()),
+            // Understood, and refused with the reason: no world has them yet.
+            ClientMessage::Terraform(_) | ClientMessage::ChunkRequest { .. } => {
+                let message = "this world has no terrain that can be changed or asked for";
+                Err(("no_terrain", message.into()))
+            }
+            ClientMessage::CastSpell { spell_id, .. } => {
+                let spell_id: String = spell_id.chars().take(80).collect();
+                Err((
+                    "no_such_spell",
+                    format!("this world has no spell {spell_id}"),
+                ))
+            }
         };
         if let Some(session) = self.sessions.get_mut(&link) {
             session.answer(seq, outcome);
@@ -250,12 +268,6 @@ impl Host {
         };
         self.deliver(None, line, true);
         Ok(())
-    }
-}
-
-fn acknowledge(session: &mut Session, tick: u32) {
-    if let Some(player) = &mut session.player {
-        player.view.acknowledge(tick);
     }
 }
 

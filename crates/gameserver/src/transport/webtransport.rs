@@ -7,8 +7,10 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use frolic_protocol::ServerMessage;
 use frolic_protocol::fleet::WebTransportEndpoint;
-use frolic_protocol::packet::DATAGRAM_BYTES_MAX;
+use frolic_protocol::fragment::{self, PART_DATAGRAM_BYTES};
+use frolic_protocol::packet::{self, DATAGRAM_BYTES_MAX};
 use tokio::sync::{mpsc, oneshot};
 use wtransport::endpoint::IncomingSession;
 use wtransport::{Connection, Endpoint, Identity, ServerConfig, VarInt};
@@ -119,6 +121,7 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
     // must not keep us from reading its inputs.
     let writer_connection = connection.clone();
     let writer = tokio::spawn(async move {
+        let mut packets = 0u32;
         while let Some(outbound) = outgoing.recv().await {
             let written = match outbound {
                 Outbound::Unreliable(bytes) if fits(&writer_connection, bytes.len()) => {
@@ -127,6 +130,16 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
                     let _ = writer_connection.send_datagram(bytes);
                     Ok(())
                 }
+                Outbound::Unreliable(bytes) if fits(&writer_connection, PART_DATAGRAM_BYTES) => {
+                    metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
+                    packets = packets.wrapping_add(1);
+                    for part in fragment::cut(packets, &bytes).into_iter().flatten() {
+                        let part = packet::single(&ServerMessage::Fragment(part));
+                        let _ = writer_connection.send_datagram(part);
+                    }
+                    Ok(())
+                }
+                // A path too narrow for datagrams: late is better than never.
                 Outbound::Reliable(bytes) | Outbound::Unreliable(bytes) => {
                     metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
                     let writing = tokio::time::timeout(IDLE_MAX, send.write_all(&bytes));

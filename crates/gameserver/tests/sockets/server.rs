@@ -83,7 +83,7 @@ impl TestServer {
             },
             tick_hz: None,
             snapshot_hz: None,
-            interest_radius: None,
+            interest: None,
             players_max: None,
             script_folder: None,
         };

@@ -261,6 +261,9 @@ impl<'t> Reader<'t> {
                 *field = number;
             }
         }
+        if let Some(value) = section.take("interest_radius") {
+            simulation.interest_radius = self.number("interest_radius", value, 10.0..=10_000.0);
+        }
         simulation
     }
 

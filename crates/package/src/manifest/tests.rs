@@ -62,6 +62,7 @@ tick_hz = 30
 snapshot_hz = 10
 gravity = 9.81
 kill_height = -20
+interest_radius = 80
 [bundles]
 core = ["ReplicatedStorage/A.luau", "StarterGui/B.luau"]
 "#,
@@ -71,6 +72,7 @@ core = ["ReplicatedStorage/A.luau", "StarterGui/B.luau"]
     assert!(manifest.capabilities.store && !manifest.capabilities.http);
     assert_eq!(manifest.world.idle_stop_s, 600);
     assert_eq!(manifest.simulation.kill_height, -20.0);
+    assert_eq!(manifest.simulation.interest_radius, Some(80.0));
     assert_eq!(manifest.simulation.gravity, 9.81);
     assert_eq!(manifest.bundles["core"].len(), 2);
 }

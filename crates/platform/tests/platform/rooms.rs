@@ -1,11 +1,16 @@
 //! `/api/rooms/{code}/ws` (NET-10, NET-12): one port reaches every world.
 
+use std::time::Duration;
+
 use crate::support::{TestPlatform, error_of};
+use frolic_platform::Settings;
+use frolic_protocol::packet::{CLIENT_MESSAGE_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::json;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
-use tokio_tungstenite::{WebSocketStream, client_async};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 type Socket = WebSocketStream<tokio::net::TcpStream>;
 
@@ -20,7 +25,8 @@ async fn open(
         headers.insert("sec-websocket-protocol", protocols.parse().unwrap());
     }
     let stream = tokio::net::TcpStream::connect(("127.0.0.1", platform.port)).await?;
-    let (socket, response) = client_async(request, stream).await?;
+    let config = WebSocketConfig::default().max_frame_size(None);
+    let (socket, response) = client_async_with_config(request, stream, Some(config)).await?;
     let chosen = response.headers().get("sec-websocket-protocol");
     let chosen = chosen.map(|protocol| protocol.to_str().unwrap().to_owned());
     Ok((socket, chosen))
@@ -44,14 +50,15 @@ async fn net_10_a_room_code_reaches_the_world_with_protocol_and_query() {
         "/ws?ticket=a.b-c_d&x=1"
     );
 
-    let big = vec![7_u8; 1_000_000];
+    let big = vec![7_u8; 64 * 1024];
     for message in [
         Message::text("{\"v\":2}"),
         Message::binary(big),
         Message::binary(Vec::new()),
     ] {
         socket.send(message.clone()).await.unwrap();
-        assert_eq!(socket.next().await.unwrap().unwrap(), message);
+        let echo = socket.next().await.unwrap().unwrap();
+        assert!(echo == message, "{} bytes came back", echo.len());
     }
     socket.close(None).await.unwrap();
     while let Some(Ok(_)) = socket.next().await {}
@@ -61,22 +68,137 @@ async fn net_10_a_room_code_reaches_the_world_with_protocol_and_query() {
     assert!(socket.next().await.unwrap().unwrap().is_text());
 }
 
-#[tokio::test]
-async fn net_10_the_socket_ends_with_its_server() {
-    let platform = TestPlatform::start().await;
+/// Joins and opens the room's socket, past its greeting.
+async fn enter(platform: &TestPlatform) -> Socket {
     let joined = platform.join(json!({})).await;
     let path = format!("/api/rooms/{}/ws", joined.room_code);
-    let (mut socket, _) = open(&platform, &path, None).await.unwrap();
+    let (mut socket, _) = open(platform, &path, None).await.unwrap();
     assert!(socket.next().await.unwrap().unwrap().is_text());
-    // A message too large for anybody ends the connection, and only that one.
-    let sent = socket.send(Message::binary(vec![0; 9 * 1024 * 1024])).await;
-    let ended = async { while let Some(Ok(_)) = socket.next().await {} };
-    tokio::time::timeout(std::time::Duration::from_secs(5), ended)
-        .await
-        .unwrap();
-    drop(sent);
-    let (mut socket, _) = open(&platform, &path, None).await.unwrap();
-    assert!(socket.next().await.unwrap().unwrap().is_text());
+    socket
+}
+
+async fn order(socket: &mut Socket, text: &str) {
+    socket.send(Message::text(text)).await.unwrap();
+}
+
+/// Reads to the end, which is near, and returns how it was closed.
+async fn ending(socket: &mut Socket) -> (u16, String) {
+    let end = async {
+        let mut frame = None;
+        while let Some(Ok(message)) = socket.next().await {
+            if let Message::Close(closing) = message {
+                frame = closing;
+            }
+        }
+        frame
+    };
+    let frame = tokio::time::timeout(Duration::from_secs(10), end).await;
+    let frame = frame.expect("it ends");
+    frame.map_or((0, String::new()), |frame| {
+        (frame.code.into(), frame.reason.to_string())
+    })
+}
+
+/// Waits until a reason with these words has reached the game server.
+async fn server_hears(platform: &TestPlatform, words: &str) {
+    let mut goodbyes = platform.stage.goodbyes.subscribe();
+    let heard = goodbyes.wait_for(|all| all.iter().any(|reason| reason.contains(words)));
+    let heard = tokio::time::timeout(Duration::from_secs(10), heard).await;
+    heard.expect("the server hears of it").unwrap();
+}
+
+#[tokio::test]
+async fn net_10_the_longest_messages_pass_and_longer_ones_are_refused_with_a_reason() {
+    let platform = TestPlatform::start().await;
+    let mut socket = enter(&platform).await;
+    let longest = SERVER_MESSAGE_BYTES_MAX + 4;
+    order(&mut socket, &format!("big {longest}")).await;
+    assert_eq!(socket.next().await.unwrap().unwrap().len(), longest);
+    // The socket may be closed before everything is sent.
+    let too_long = vec![0; CLIENT_MESSAGE_BYTES_MAX + 1];
+    let _ = socket.send(Message::binary(too_long)).await;
+    let (code, reason) = ending(&mut socket).await;
+    assert_eq!(code, 1009);
+    assert!(reason.contains("65536"), "{reason}");
+    server_hears(&platform, "too long").await;
+    enter(&platform).await;
+}
+
+#[tokio::test]
+async fn net_10_reasons_for_closing_pass_both_ways() {
+    let platform = TestPlatform::start().await;
+    let mut socket = enter(&platform).await;
+    order(&mut socket, "close too many inputs").await;
+    assert_eq!(
+        ending(&mut socket).await,
+        (4001, "too many inputs".to_owned())
+    );
+
+    let mut socket = enter(&platform).await;
+    let frame = CloseFrame {
+        code: 1000.into(),
+        reason: "my battery is empty".into(),
+    };
+    socket.close(Some(frame)).await.unwrap();
+    server_hears(&platform, "my battery is empty").await;
+    ending(&mut socket).await;
+
+    let mut socket = enter(&platform).await;
+    order(&mut socket, "vanish").await;
+    let (code, reason) = ending(&mut socket).await;
+    assert_eq!(code, 1001);
+    assert!(reason.contains("went away"), "{reason}");
+}
+
+#[tokio::test]
+async fn net_10_a_client_that_is_gone_without_a_word_frees_its_place() {
+    let platform = TestPlatform::start_with(impatient).await;
+    // Never read again, so no ping is answered.
+    let _socket = enter(&platform).await;
+    server_hears(&platform, "nothing was heard").await;
+}
+
+#[tokio::test]
+async fn net_10_a_server_that_hangs_is_given_up() {
+    let platform = TestPlatform::start_with(impatient).await;
+    let mut socket = enter(&platform).await;
+    order(&mut socket, "sleep").await;
+    let (code, reason) = ending(&mut socket).await;
+    assert_eq!(code, 1001);
+    assert!(reason.contains("does not answer"), "{reason}");
+}
+
+#[tokio::test]
+async fn net_10_a_client_that_does_not_read_holds_up_little_and_not_for_long() {
+    let platform = TestPlatform::start_with(impatient).await;
+    let mut socket = enter(&platform).await;
+    order(&mut socket, "pour").await;
+    // Still alive by what it sends, but it takes nothing in.
+    let keep_talking = async {
+        while socket.send(Message::text("still here")).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let ended = tokio::time::timeout(Duration::from_secs(20), keep_talking).await;
+    ended.expect("the connection is ended");
+    let poured = *platform.stage.poured.borrow();
+    assert!(poured < 32 * 1024 * 1024, "{poured} bytes were taken in");
+}
+
+#[tokio::test]
+async fn net_10_a_connection_on_which_nobody_speaks_is_closed() {
+    let platform = TestPlatform::start_with(|settings| {
+        settings.limits.proxied_idle_max = Duration::from_millis(200);
+    })
+    .await;
+    let mut socket = enter(&platform).await;
+    let (code, reason) = ending(&mut socket).await;
+    assert_eq!(code, 1001);
+    assert!(reason.contains("nothing was said"), "{reason}");
+}
+
+fn impatient(settings: &mut Settings) {
+    settings.limits.proxied_silence_max = Duration::from_millis(300);
 }
 
 #[tokio::test]

@@ -2,10 +2,13 @@
 
 use frolic_sim::{Angle, Buttons, CharacterInput};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
+use super::payload::*;
 use crate::message::{ClientMessage, NumberedInput, PROTOCOL_VERSION};
-use crate::value::Args;
+use crate::terrain::TerrainOp;
+use crate::value::{Args, Value, ValueLimits};
 
 /// A command that was understood.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,141 +31,10 @@ pub struct CommandError {
     pub message: String,
 }
 
-/// `session.handshake`
-#[derive(Deserialize, Default)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, optional_fields = nullable))]
-#[serde(rename_all = "camelCase", default)]
-pub struct HandshakePayload {
-    /// Signed by the control plane; may come in the URL instead.
-    pub ticket: Option<String>,
-    /// From an earlier welcome.
-    pub resume_token: Option<String>,
-    /// Where the server runs without tickets.
-    pub name: Option<String>,
-    /// With a resume token: the newest `n` that has come.
-    pub received: Option<u32>,
-}
-
-/// `movement.input_batch`
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
-pub struct InputBatch {
-    /// In rising order of `seq`.
-    pub inputs: Vec<JsonInput>,
-}
-
-/// One input; what is left out is not held.
-#[derive(Deserialize, Default)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
-pub struct JsonInput {
-    /// The client's count of inputs.
-    pub seq: u32,
-    /// Forward.
-    #[serde(default)]
-    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
-    pub up: bool,
-    /// Backward.
-    #[serde(default)]
-    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
-    pub down: bool,
-    /// Sideways.
-    #[serde(default)]
-    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
-    pub left: bool,
-    /// Sideways.
-    #[serde(default)]
-    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
-    pub right: bool,
-    /// Held as long as it is set.
-    #[serde(default)]
-    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
-    pub jump: bool,
-    /// Faster.
-    #[serde(default)]
-    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
-    pub run: bool,
-    /// Where forward is: radians, counter-clockwise from −z.
-    #[serde(default)]
-    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
-    pub yaw: f32,
-    /// Radians, upwards.
-    #[serde(default)]
-    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
-    pub pitch: f32,
-    /// Held as long as it is set.
-    #[serde(default)]
-    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
-    pub fire: bool,
-    /// Held as long as it is set.
-    #[serde(default)]
-    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
-    pub interact: bool,
-}
-
-/// `session.ack`
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
-pub struct AckPayload {
-    /// Tick of the newest snapshot the client holds.
-    pub tick: u32,
-}
-
-/// `session.ping`
-#[derive(Deserialize, Default)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
-#[serde(default)]
-pub struct PingPayload {
-    /// Comes back as it is.
-    pub t: f64,
-    /// The newest `n` that has come, which the server may then forget.
-    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
-    pub received: u32,
-}
-
-/// `network.event`
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
-pub struct EventPayload {
-    /// Which event.
-    pub name: String,
-    /// Its arguments.
-    #[serde(default)]
-    #[cfg_attr(test, ts(type = "unknown[]"))]
-    pub args: Args,
-}
-
-/// `network.invoke`
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
-pub struct InvokePayload {
-    /// Comes back with the answer.
-    pub id: u32,
-    /// Which function.
-    pub name: String,
-    /// Its arguments.
-    #[serde(default)]
-    #[cfg_attr(test, ts(type = "unknown[]"))]
-    pub args: Args,
-}
-
-/// `chat.say`
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
-pub struct ChatPayload {
-    /// The text.
-    pub text: String,
-}
-
-/// `scripts.request`
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
-pub struct ScriptsPayload {
-    /// Paths from the manifest.
-    pub paths: Vec<String>,
-}
-
 /// Most inputs in one batch: a second's worth at the highest rate.
 const BATCH_INPUTS_MAX: usize = 128;
+/// Characters of a parser's complaint that are passed on; it quotes the client.
+const CAUSE_CHARS_MAX: usize = 160;
 
 /// Reads one command.
 ///
@@ -171,7 +43,7 @@ const BATCH_INPUTS_MAX: usize = 128;
 pub fn parse(text: &str) -> Result<Command, CommandError> {
     let envelope: serde_json::Map<String, Json> =
         serde_json::from_str(text).map_err(|cause| CommandError {
-            seq: None,
+            seq: seq_of_unreadable(text),
             code: "bad_json",
             message: format!("the message is not a JSON command: {cause}"),
         })?;
@@ -189,11 +61,33 @@ pub fn parse(text: &str) -> Result<Command, CommandError> {
     }
     let (Some(seq), Some(feature), Some(action)) = (seq, text_of("feature"), text_of("action"))
     else {
-        let message = "a command needs seq, feature and action".into();
-        return Err(fail("bad_command", message));
+        let message = "a command needs seq (a whole number below 2^32), feature and action";
+        return Err(fail("bad_command", message.into()));
     };
     let payload = envelope.get("payload").cloned().unwrap_or_default();
-    let message = match (feature, action) {
+    match message(feature, action, payload) {
+        Some(Ok(message)) => Ok(Command { seq, message }),
+        Some(Err(cause)) => Err(fail(
+            "bad_payload",
+            format!(
+                "the payload of {feature}.{action} is wrong: {}",
+                cut(&cause, CAUSE_CHARS_MAX)
+            ),
+        )),
+        None => Err(fail(
+            "unknown_command",
+            format!(
+                "there is no command {}.{}",
+                cut(feature, 40),
+                cut(action, 40)
+            ),
+        )),
+    }
+}
+
+/// What a command says; none when there is no such command.
+fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMessage, String>> {
+    Some(match (feature, action) {
         ("session", "handshake") => {
             body(payload).map(|p: HandshakePayload| ClientMessage::Handshake {
                 version: PROTOCOL_VERSION,
@@ -225,49 +119,83 @@ pub fn parse(text: &str) -> Result<Command, CommandError> {
         ("scripts", "request") => {
             body(payload).map(|p: ScriptsPayload| ClientMessage::ScriptRequest { paths: p.paths })
         }
-        (feature, action) => {
-            let message = format!("there is no command {}.{}", short(feature), short(action));
-            return Err(fail("unknown_command", message));
+        ("terrain", "op") => body(payload).and_then(terrain_op),
+        ("terrain", "chunk") => {
+            body(payload).map(|p: TerrainChunkPayload| ClientMessage::ChunkRequest {
+                chunk: [p.x, p.y, p.z],
+            })
         }
-    };
-    match message {
-        Ok(message) => Ok(Command { seq, message }),
-        Err(cause) => Err(fail(
-            "bad_payload",
-            format!("the payload of {feature}.{action} is wrong: {cause}"),
-        )),
+        ("spell", "cast") => body(payload).and_then(spell_cast),
+        _ => return None,
+    })
+}
+
+/// The number of a message that is no command at all: a number too large for
+/// any machine, say, or a payload nested without end. This reading skips what
+/// it does not want, so it gets further.
+fn seq_of_unreadable(text: &str) -> Option<u32> {
+    #[derive(Deserialize)]
+    struct Numbered {
+        seq: u32,
     }
+    let numbered: Numbered = serde_json::from_str(text).ok()?;
+    Some(numbered.seq)
 }
 
 /// What a client sent, cut to what fits an error message.
-fn short(text: &str) -> String {
-    text.chars().take(40).collect()
+fn cut(text: &str, chars_max: usize) -> String {
+    text.chars().take(chars_max).collect()
 }
 
-fn body<T: serde::de::DeserializeOwned + 'static>(payload: Json) -> Result<T, String> {
-    // Commands whose fields are all optional may leave the payload out.
-    let payload = if payload.is_null() {
-        Json::Object(serde_json::Map::new())
-    } else {
-        payload
+fn body<T: DeserializeOwned>(payload: Json) -> Result<T, String> {
+    let payload = match payload {
+        // Commands whose fields are all optional may leave the payload out.
+        Json::Null => Json::Object(serde_json::Map::new()),
+        Json::Object(fields) => Json::Object(fields),
+        // A list would be read as the fields in their order, by accident.
+        _ => return Err("it is not an object".into()),
     };
     serde_json::from_value(payload).map_err(|cause| cause.to_string())
+}
+
+fn terrain_op(op: TerrainOpPayload) -> Result<ClientMessage, String> {
+    TerrainOp::new(op.op, op.center, op.radius, op.size, op.material)
+        .map(ClientMessage::Terraform)
+        .map_err(|cause| cause.to_string())
+}
+
+fn spell_cast(cast: SpellCastPayload) -> Result<ClientMessage, String> {
+    let params = Value::from_json(&cast.params, &ValueLimits::default());
+    Ok(ClientMessage::CastSpell {
+        spell_id: cast.spell_id,
+        revision_id: cast.revision_id,
+        params: Args(vec![params.map_err(|cause| cause.to_string())?]),
+    })
 }
 
 fn inputs(batch: InputBatch) -> Result<ClientMessage, String> {
     if batch.inputs.len() > BATCH_INPUTS_MAX {
         return Err(format!("more than {BATCH_INPUTS_MAX} inputs in one batch"));
     }
+    let inputs: Result<_, String> = batch.inputs.iter().map(numbered).collect();
     Ok(ClientMessage::Inputs {
-        snapshot_ack: 0,
-        inputs: batch
-            .inputs
-            .iter()
-            .map(|input| NumberedInput {
-                seq: input.seq,
-                input: input.to_character_input(),
-            })
-            .collect(),
+        ack: None,
+        shown: None,
+        inputs: inputs?,
+    })
+}
+
+fn numbered(input: &JsonInput) -> Result<NumberedInput, String> {
+    // A number too large for 32 bits has become infinite.
+    if !input.yaw.is_finite() || !input.pitch.is_finite() {
+        return Err(format!(
+            "yaw or pitch of input {} is not an angle",
+            input.seq
+        ));
+    }
+    Ok(NumberedInput {
+        seq: input.seq,
+        input: input.to_character_input(),
     })
 }
 

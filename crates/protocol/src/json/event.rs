@@ -35,7 +35,9 @@ pub fn encode_counted(message: &ServerMessage, number: u32) -> Option<String> {
 
 fn body(message: &ServerMessage) -> Option<Json> {
     let body = match message {
-        ServerMessage::Snapshot(_) | ServerMessage::Presence(_) => return None,
+        ServerMessage::Snapshot(_) | ServerMessage::Fragment(_) | ServerMessage::Presence(_) => {
+            return None;
+        }
         ServerMessage::Welcome(welcome) => json!({
             "kind": "welcome",
             "tick": welcome.tick,

@@ -5,7 +5,6 @@ use serde_json::{Value as Json, json};
 
 use crate::entity::{Difference, EntityKind, EntityState, differences, flags};
 use crate::message::{PROTOCOL_VERSION, PlayerInfo};
-use crate::snapshot::SnapshotHeader;
 
 /// One entity of `movement.entities`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -27,10 +26,21 @@ pub struct JsonEntity {
     pub grounded: bool,
 }
 
+/// What stands at the head of a JSON snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JsonHeader {
+    /// The tick whose end it shows.
+    pub tick: u32,
+    /// The acknowledged tick it is relative to; none when it stands alone.
+    pub baseline: Option<u32>,
+    /// The last input of this client that the simulation used.
+    pub ack_seq: u32,
+}
+
 /// What a snapshot for one JSON client is made from.
 pub struct SnapshotView<'a> {
     /// Tick, baseline and acknowledged input.
-    pub header: SnapshotHeader,
+    pub header: JsonHeader,
     /// What the client has; empty without a baseline.
     pub baseline: &'a [EntityState],
     /// What it should have.
@@ -91,6 +101,12 @@ pub fn snapshot(view: &SnapshotView) -> String {
     let mode = if view.header.baseline.is_some() {
         "delta"
     } else {
+        // Worlds have nothing of these yet. A client that looks for them in a
+        // full snapshot, as it may (NET-14), finds that there is none.
+        features.insert("build".into(), json!({}));
+        features.insert("projectile".into(), json!({}));
+        features.insert("npc".into(), json!({}));
+        features.insert("voxel".into(), json!({ "versions": [] }));
         "full"
     };
     json!({

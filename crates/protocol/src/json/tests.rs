@@ -1,9 +1,10 @@
 //! The JSON form as other people's clients rely on it.
 
+mod commands;
+
 use super::*;
 use crate::entity::{EntityKind, EntityState};
 use crate::message::{ClientMessage, PlayerInfo, ServerMessage};
-use crate::snapshot::SnapshotHeader;
 use crate::value::{Args, Value};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -21,41 +22,6 @@ fn the_example_of_the_specification_is_understood() {
     };
     assert_eq!(inputs[0].seq, 101);
     assert_eq!((inputs[0].input.forward, inputs[0].input.right), (127, 127));
-}
-
-#[test]
-fn every_mistake_has_its_own_code_and_keeps_the_seq() {
-    let code = |text: &str| {
-        let error = parse(text).unwrap_err();
-        (error.code, error.seq)
-    };
-    assert_eq!(code("{"), ("bad_json", None));
-    assert_eq!(code("[]").0, "bad_json");
-    assert_eq!(code(r#"{"v":1,"seq":3}"#), ("unsupported_version", Some(3)));
-    assert_eq!(code(r#"{"v":2,"kind":"x","seq":3}"#), ("bad_kind", Some(3)));
-    assert_eq!(
-        code(r#"{"v":2,"kind":"command","seq":3}"#),
-        ("bad_command", Some(3))
-    );
-    let command = |feature: &str, action: &str, payload: Json| {
-        json!({"v":2,"kind":"command","seq":9,"feature":feature,"action":action,"payload":payload})
-            .to_string()
-    };
-    assert_eq!(
-        code(&command("fly", "away", json!({}))),
-        ("unknown_command", Some(9))
-    );
-    assert_eq!(
-        code(&command("chat", "say", json!({"text": 5}))),
-        ("bad_payload", Some(9))
-    );
-    let flood = json!({"inputs": vec![json!({"seq":1}); 500]});
-    assert_eq!(
-        code(&command("movement", "input_batch", flood)),
-        ("bad_payload", Some(9))
-    );
-    assert!(parse(&command("session", "leave", Json::Null)).is_ok());
-    assert!(parse(&command("session", "handshake", Json::Null)).is_ok());
 }
 
 proptest! {
@@ -105,13 +71,10 @@ fn a_delta_tells_only_what_changed() {
     new.remove(2);
     let view = |baseline: Option<u32>| {
         let text = snapshot(&SnapshotView {
-            header: SnapshotHeader {
+            header: JsonHeader {
                 tick: 60,
                 baseline,
                 ack_seq: 5,
-                late_ticks: 0,
-                queued_inputs: 0,
-                own: None,
             },
             baseline: if baseline.is_some() { &old } else { &[] },
             current: &new,
@@ -153,4 +116,13 @@ fn a_delta_tells_only_what_changed() {
         2
     );
     assert_eq!(full["features"]["presence"]["players"][0]["name"], "Ada");
+    for (feature, empty) in [
+        ("build", json!({})),
+        ("projectile", json!({})),
+        ("npc", json!({})),
+        ("voxel", json!({"versions": []})),
+    ] {
+        assert_eq!(full["features"][feature], empty, "{feature}");
+        assert_eq!(delta["features"].get(feature), None, "nothing changed");
+    }
 }

@@ -1,6 +1,9 @@
 //! Snapshots round trip, cost nothing when nothing changed, and survive garbage.
 
 use super::*;
+use crate::entity::{EntityKind, EntityState};
+use crate::quantize;
+use frolic_sim::Motion;
 use proptest::prelude::*;
 
 fn any_motion() -> impl Strategy<Value = Option<Motion>> {
@@ -20,26 +23,24 @@ fn any_vector() -> impl Strategy<Value = Vec3> {
     [-1e4f32..1e4, -1e4f32..1e4, -1e4f32..1e4].prop_map(Vec3::from)
 }
 
+fn any_position() -> impl Strategy<Value = [i32; 3]> {
+    const MAX: i32 = 256 * 8_000;
+    [-MAX..=MAX, -MAX..=MAX, -MAX..=MAX]
+}
+
 fn any_state() -> impl Strategy<Value = EntityState> {
     (
         (1u32..2_000_000, any::<bool>(), any::<u16>(), any::<u32>()),
-        any::<[i32; 3]>(),
+        any_position(),
         any::<u32>(),
         any::<[i16; 3]>(),
         any::<[u16; 2]>(),
-        any::<u8>(),
+        (any::<u8>(), any::<u16>()),
         any_motion(),
     )
         .prop_map(
-            |(
-                (id, character, definition, owner),
-                position,
-                rotation,
-                velocity,
-                look,
-                flags,
-                motion,
-            )| {
+            |(identity, position, rotation, velocity, look, rare, motion)| {
+                let (id, character, definition, owner) = identity;
                 EntityState {
                     id,
                     kind: if character {
@@ -52,8 +53,9 @@ fn any_state() -> impl Strategy<Value = EntityState> {
                     position,
                     rotation,
                     velocity,
-                    look,
-                    flags,
+                    look: quantize::look(look[0], look[1]),
+                    flags: rare.0,
+                    details: rare.1,
                     motion,
                 }
             },
@@ -69,98 +71,228 @@ fn any_set() -> impl Strategy<Value = Vec<EntityState>> {
     })
 }
 
-/// What an entity is never changes under the same id.
-fn same_identity(old: &[EntityState], mut new: Vec<EntityState>) -> Vec<EntityState> {
-    for state in &mut new {
-        if let Some(before) = old.iter().find(|before| before.id == state.id) {
-            (state.kind, state.definition, state.owner) =
-                (before.kind, before.definition, before.owner);
-        }
-    }
-    new
+/// A kind never changes under the same id; small steps are as common as jumps.
+fn next(old: &[EntityState], new: Vec<EntityState>, near: bool) -> Vec<EntityState> {
+    let of = |id| old.iter().find(|before| before.id == id);
+    let follow = |state: EntityState| match of(state.id) {
+        Some(before) if near && state.id % 3 != 0 => EntityState {
+            position: before.position.map(|c| (c + 3).min(256 * 8_000)),
+            look: state.look,
+            ..*before
+        },
+        Some(before) => EntityState {
+            kind: before.kind,
+            ..state
+        },
+        None => state,
+    };
+    new.into_iter().map(follow).collect()
 }
 
-fn header(baseline: Option<u32>) -> SnapshotHeader {
-    SnapshotHeader {
-        tick: 1000,
-        baseline,
-        ack_seq: 7,
-        late_ticks: 1,
-        queued_inputs: 3,
-        own: None,
+fn any_key() -> impl Strategy<Value = CellKey> {
+    prop_oneof![
+        (any::<i16>(), any::<i16>()).prop_map(|(x, z)| CellKey::Square { x, z }),
+        Just(CellKey::Everywhere),
+        any::<u32>().prop_map(CellKey::Owned),
+    ]
+}
+
+/// Details are the id's bytes; everybody who left went one square east.
+struct World;
+
+impl CellSource for World {
+    fn details(&self, id: u32) -> Vec<u8> {
+        id.to_le_bytes().to_vec()
     }
+    fn square_of(&self, _: u32) -> Option<(i16, i16)> {
+        Some((4, 5))
+    }
+}
+
+/// A client that has one version of every cell.
+struct Has<'a>(u32, &'a [EntityState]);
+
+impl KnownCells for Has<'_> {
+    fn entities(&self, _: CellKey, version: u32) -> Option<&[EntityState]> {
+        (version == self.0).then_some(self.1)
+    }
+}
+
+const HEADER: SnapshotHeader = SnapshotHeader {
+    tick: 1000,
+    number: Some(77),
+    own: None,
+};
+const HERE: CellKey = CellKey::Square { x: 3, z: 5 };
+
+fn encode(key: CellKey, old: Option<&[EntityState]>, new: &[EntityState]) -> Vec<u8> {
+    let baseline = old.map(|entities| CellVersion {
+        tick: 990,
+        entities,
+    });
+    let current = CellVersion {
+        tick: 999,
+        entities: new,
+    };
+    let bytes = write_header(Vec::new(), &HEADER);
+    write_cell(bytes, HEADER.tick, 60, key, baseline, current, &World)
+}
+
+fn content(bytes: &[u8], old: &[EntityState]) -> CellContent {
+    let snapshot = decode(bytes, 60, &Has(990, old)).unwrap();
+    assert_eq!(snapshot.header, HEADER);
+    snapshot.cells[0].content.clone().unwrap()
 }
 
 proptest! {
     #[test]
-    fn any_set_follows_from_any_other(old in any_set(), new in any_set(), keep in any::<bool>()) {
-        let new = same_identity(&old, new);
-        let new = if keep { old.clone() } else { new };
-        let bytes = encode(&header(Some(990)), &old, &new);
-        let (decoded, entities) = decode(&bytes, |tick| (tick == 990).then_some(&old[..])).unwrap();
-        prop_assert_eq!(decoded, header(Some(990)));
-        prop_assert_eq!(entities, new);
+    fn any_cell_follows_from_any_other(key in any_key(), old in any_set(), new in any_set(), near in any::<bool>()) {
+        let new = next(&old, new, near);
+        let bytes = encode(key, Some(&old), &new);
+        let snapshot = decode(&bytes, 60, &Has(990, &old)).unwrap();
+        prop_assert_eq!(snapshot.cells.len(), 1);
+        prop_assert_eq!(snapshot.cells[0].key, key);
+        let content = snapshot.cells[0].content.as_ref().unwrap();
+        prop_assert_eq!(&content.entities, &new);
+        prop_assert_eq!((content.version, content.baseline), (999, Some(990)));
+        for state in &new {
+            let before = old.iter().find(|old| old.id == state.id).map_or(0, |old| old.details);
+            let told = content.details.iter().find(|(id, _)| *id == state.id);
+            let expected = (before != state.details).then(|| (state.id, state.id.to_le_bytes().to_vec()));
+            prop_assert_eq!(told, expected.as_ref());
+        }
+    }
+
+    #[test]
+    fn a_cell_stands_alone_without_a_baseline(new in any_set()) {
+        let bytes = encode(HERE, None, &new);
+        prop_assert_eq!(content(&bytes, &[]).entities, new);
     }
 
     #[test]
     fn own_character_is_exact(feet in any_vector(), velocity in any_vector(), normal in any_vector(), ground in prop::option::of(any::<u32>()), air_ticks in any::<u8>()) {
-        let mut own = CharacterState { feet, velocity, ground_normal: normal, ground, air_ticks };
+        let mut character = CharacterState { feet, velocity, ground_normal: normal, ground, air_ticks };
         if ground.is_none() {
-            own.ground_normal = Vec3::Y;
+            character.ground_normal = Vec3::Y;
         }
-        let sent = SnapshotHeader { own: Some(own), ..header(None) };
-        let (got, _) = decode(&encode(&sent, &[], &[]), |_| None).unwrap();
-        prop_assert_eq!(got, sent);
+        let own = OwnState { ack_seq: 9, late_ticks: 1, queued_inputs: 3, character };
+        let sent = SnapshotHeader { own: Some(own), ..HEADER };
+        let got = decode(&write_header(Vec::new(), &sent), 60, &Has(0, &[])).unwrap();
+        prop_assert_eq!(got, Snapshot { header: sent, cells: Vec::new() });
     }
 
     #[test]
     fn garbage_is_an_error_or_a_snapshot(bytes in prop::collection::vec(any::<u8>(), 0..400), old in any_set()) {
-        let _ = decode(&bytes, |_| Some(&old[..]));
+        struct Any<'a>(&'a [EntityState]);
+        impl KnownCells for Any<'_> {
+            fn entities(&self, _: CellKey, _: u32) -> Option<&[EntityState]> {
+                Some(self.0)
+            }
+        }
+        let _ = decode(&bytes, 60, &Any(&old));
     }
 
     #[test]
-    fn a_cut_snapshot_is_an_error(old in any_set(), new in any_set(), cut in 1usize..40) {
-        let new = same_identity(&old, new);
-        let bytes = encode(&header(Some(990)), &old, &new);
-        let kept = bytes.len().saturating_sub(cut);
-        prop_assert!(decode(&bytes[..kept], |_| Some(&old[..])).is_err());
+    fn a_cut_snapshot_is_not_the_whole(old in any_set(), new in any_set(), cut in 1usize..40) {
+        let new = next(&old, new, false);
+        let whole = write_header(Vec::new(), &HEADER).len();
+        let bytes = encode(HERE, Some(&old), &new);
+        let kept = bytes.len().saturating_sub(cut).max(whole + 1);
+        if kept < bytes.len() {
+            prop_assert!(decode(&bytes[..kept], 60, &Has(990, &old)).is_err());
+        }
     }
 }
 
 #[test]
-fn unchanged_entities_cost_nothing() {
-    let few: Vec<_> = (1..10)
-        .map(|id| EntityState::new(id, EntityKind::Thing))
-        .collect();
-    let many: Vec<_> = (1..1000)
-        .map(|id| EntityState::new(id, EntityKind::Thing))
-        .collect();
-    let size = |set: &[EntityState]| encode(&header(Some(990)), set, set).len();
-    assert_eq!(size(&few), size(&many));
+fn several_cells_follow_each_other() {
+    let set = [EntityState::new(7, EntityKind::Thing)];
+    let bytes = encode(HERE, None, &set);
+    let bytes = write_dropped_cell(bytes, CellKey::Everywhere);
+    let bytes = write_dropped_cell(bytes, CellKey::Square { x: -300, z: 12 });
+    let cells = decode(&bytes, 60, &Has(0, &[])).unwrap().cells;
+    let keys: Vec<_> = cells.iter().map(|c| (c.key, c.content.is_some())).collect();
+    let far = CellKey::Square { x: -300, z: 12 };
+    assert_eq!(
+        keys,
+        [(HERE, true), (CellKey::Everywhere, false), (far, false)]
+    );
 }
 
 #[test]
-fn a_walking_player_costs_few_bytes() {
-    let old: Vec<_> = (1..101)
-        .map(|id| EntityState::new(id, EntityKind::Character))
+fn whoever_went_next_door_is_told_apart_from_whoever_is_gone() {
+    let old = [7, 8].map(|id| EntityState::new(id, EntityKind::Thing));
+    let bytes = encode(HERE, Some(&old), &old[..1]);
+    let next_door = CellKey::Square { x: 4, z: 5 };
+    assert_eq!(content(&bytes, &old).gone_next_door, [(8, next_door)]);
+    let far = encode(CellKey::Square { x: 9, z: 5 }, Some(&old), &old[..1]);
+    assert_eq!(content(&far, &old).gone_next_door, []);
+}
+
+#[test]
+fn unchanged_entities_cost_nothing_and_walking_ones_little() {
+    let still = |count| -> Vec<_> {
+        (1..=count)
+            .map(|id| EntityState::new(id, EntityKind::Thing))
+            .collect()
+    };
+    let size = |old: &[EntityState], new: &[EntityState]| encode(HERE, Some(old), new).len();
+    let nothing = size(&[], &[]);
+    assert!(size(&still(1000), &still(1000)) <= nothing + 3);
+    // Straight on at 5 m/s for nine ticks; half a step of rounding either way.
+    let walking: Vec<_> = (1..=100u32)
+        .map(|id| EntityState {
+            velocity: [320, 0, -64],
+            position: [id as i32 * 300, 0, 0],
+            ..EntityState::new(id, EntityKind::Character)
+        })
         .collect();
-    let new: Vec<_> = old
+    let further: Vec<_> = walking
         .iter()
         .map(|state| EntityState {
-            position: [40, 0, -50],
+            position: [
+                state.position[0] + 192 + (state.id % 2) as i32,
+                0,
+                state.position[2] - 38,
+            ],
             ..*state
         })
         .collect();
-    let bytes =
-        encode(&header(Some(990)), &old, &new).len() - encode(&header(Some(990)), &[], &[]).len();
-    assert!(bytes <= 100 * 5, "{bytes} bytes for 100 players");
+    let bytes = size(&walking, &further) - nothing;
+    assert!(
+        bytes <= 100 * 3 / 2,
+        "{bytes} bytes for 100 walking players"
+    );
 }
 
 #[test]
 fn a_missing_baseline_is_named() {
-    let bytes = encode(&header(Some(990)), &[], &[]);
+    let bytes = encode(HERE, Some(&[]), &[]);
     assert_eq!(
-        decode(&bytes, |_| None),
+        decode(&bytes, 60, &Has(0, &[])),
         Err(SnapshotError::UnknownBaseline(990))
+    );
+}
+
+#[test]
+fn records_that_copy_a_large_cell_again_and_again_are_refused() {
+    let large: Vec<_> = (1..50_000)
+        .map(|id| EntityState::new(id, EntityKind::Thing))
+        .collect();
+    let mut bytes = write_header(Vec::new(), &HEADER);
+    for _ in 0..20 {
+        let version = CellVersion {
+            tick: 990,
+            entities: &large,
+        };
+        let same = CellVersion {
+            tick: 999,
+            ..version
+        };
+        bytes = write_cell(bytes, 1000, 60, HERE, Some(version), same, &World);
+    }
+    assert_eq!(
+        decode(&bytes, 60, &Has(990, &large)),
+        Err(SnapshotError::Malformed)
     );
 }

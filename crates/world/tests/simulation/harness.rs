@@ -5,16 +5,16 @@ use std::path::Path;
 
 use frolic_client::{Client, ClientEvent, Drawn};
 use frolic_package::{Limits, Package};
-use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX};
+use frolic_protocol::fragment;
 use frolic_protocol::message::Resumption;
-use frolic_protocol::{ClientMessage, ServerMessage, Welcome};
+use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, DATAGRAM_BYTES_MAX};
+use frolic_protocol::{ClientMessage, EntityState, ServerMessage, Welcome};
 use frolic_sim::{Buttons, CharacterInput, CharacterState, Vec3};
-use frolic_world::{ClientView, PlayerNumber, World, WorldOptions};
+use frolic_world::{ClientView, Delivery, InterestPolicy, PlayerNumber, World, WorldOptions};
 
 use crate::link::{Lane, Quality};
 
 const TICK_MS: f64 = 1000.0 / 60.0;
-const SNAPSHOT_TICKS: u32 = 3;
 /// Clients draw at about 60 frames a second, not in step with the server.
 const FRAME_MS: f64 = 16.0;
 
@@ -43,6 +43,7 @@ struct Peer {
     errors: Vec<f32>,
     drawn: BTreeMap<u32, Vec3>,
     steps: BTreeMap<u32, Vec<f32>>,
+    snapshots: u32,
 }
 
 /// Walking forward at this yaw.
@@ -86,7 +87,20 @@ pub fn package(scene: &str, scripts: &[(&str, &str)]) -> Package {
 
 impl Run {
     pub fn new(package: &Package, seed: u64, quality: Quality) -> Self {
-        let world = World::load(package, WorldOptions::default()).expect("the world loads");
+        Self::with_interest(package, seed, quality, None)
+    }
+
+    pub fn with_interest(
+        package: &Package,
+        seed: u64,
+        quality: Quality,
+        interest: Option<InterestPolicy>,
+    ) -> Self {
+        let options = WorldOptions {
+            interest,
+            ..WorldOptions::default()
+        };
+        let world = World::load(package, options).expect("the world loads");
         assert!(
             world.compile_errors().is_empty(),
             "{:?}",
@@ -111,7 +125,7 @@ impl Run {
         let mut peer = Peer {
             number,
             client: Client::new(),
-            view: ClientView::new(number),
+            view: ClientView::new(number, Delivery::Lossy),
             up: Lane::new(self.quality, seed),
             down: Lane::new(self.quality, seed + 1),
             online: true,
@@ -120,6 +134,7 @@ impl Run {
             errors: Vec::new(),
             drawn: BTreeMap::new(),
             steps: BTreeMap::new(),
+            snapshots: 0,
         };
         let welcome = Welcome {
             tick: self.world.tick(),
@@ -227,12 +242,11 @@ impl Run {
                 };
                 for message in messages {
                     match message {
-                        ClientMessage::Inputs {
-                            snapshot_ack,
-                            inputs,
-                        } => {
+                        ClientMessage::Inputs { ack, inputs, .. } => {
                             self.world.receive_inputs(peer.number, &inputs);
-                            peer.view.acknowledge(snapshot_ack);
+                            if let Some(ack) = ack {
+                                peer.view.acknowledge(ack);
+                            }
                         }
                         ClientMessage::Event { name, args } => {
                             self.world.receive_event(peer.number, name, args);
@@ -250,15 +264,22 @@ impl Run {
                 }
             }
         }
-        if self.world.tick().is_multiple_of(SNAPSHOT_TICKS) {
-            let mut sight = self.world.sight();
-            for peer in self.peers.iter_mut().filter(|peer| peer.online) {
-                let bytes = peer.view.binary_snapshot(&self.world, &mut sight);
+        self.world.look();
+        for peer in self.peers.iter_mut().filter(|peer| peer.online) {
+            if !self.world.update_is_due(peer.number) {
+                continue;
+            }
+            let mut packets = Vec::new();
+            self.world.snapshot(&mut peer.view, 0, &mut |packet| {
+                packets.push(packet.to_vec())
+            });
+            for bytes in packets {
                 if self.measuring {
                     note_error(peer, &self.world, &bytes);
                 }
+                peer.snapshots += 1;
                 let packet = packet::single(&ServerMessage::Snapshot(bytes));
-                peer.down.datagram(now, packet);
+                peer.send_datagrams(now, packet);
             }
         }
     }
@@ -270,6 +291,16 @@ impl Run {
     pub fn entity(&self, peer: usize) -> u32 {
         let entity = self.world.entity_of(self.peers[peer].number);
         entity.expect("a player has a character")
+    }
+
+    /// What a client should know once it has heard everything.
+    pub fn visible_from(&self, peer: usize) -> Vec<EntityState> {
+        self.world.visible_from(self.peers[peer].number)
+    }
+
+    /// Everything that clients may be told of, as it is.
+    pub fn everything(&self) -> Vec<EntityState> {
+        self.world.replicated()
     }
 
     pub fn server_character(&self, peer: usize) -> CharacterState {
@@ -319,12 +350,30 @@ impl Run {
     }
 }
 
+impl Peer {
+    /// As a transport would: what does not fit a datagram goes in parts.
+    fn send_datagrams(&mut self, now: f64, packet: Vec<u8>) {
+        if packet.len() <= DATAGRAM_BYTES_MAX {
+            self.down.datagram(now, packet);
+            return;
+        }
+        let parts = fragment::cut(self.snapshots, &packet).expect("not too long");
+        for part in parts {
+            let part = packet::single(&ServerMessage::Fragment(part));
+            self.down.datagram(now, part);
+        }
+    }
+}
+
 fn note_error(peer: &mut Peer, world: &World, snapshot: &[u8]) {
     // The header stands before the entities and needs no baseline.
     let Ok(header) = frolic_protocol::snapshot::header(snapshot) else {
         return;
     };
-    let used = header.ack_seq + u32::from(header.late_ticks);
+    let Some(own) = header.own else {
+        return;
+    };
+    let used = own.ack_seq + u32::from(own.late_ticks);
     if let Some(predicted) = peer.predicted.get(&used)
         && let Some(truth) = world.character(peer.number)
     {

@@ -3,6 +3,7 @@
 //! Every run is decided by its seed, so a failure repeats exactly.
 
 mod harness;
+mod interest;
 mod link;
 
 use frolic_client::ClientEvent;

@@ -16,11 +16,13 @@ use frolic_protocol::fleet::{
     FleetAction, Heartbeat, HeartbeatReply, ServerReady, ServerStopped, WorldBoot,
 };
 use futures_util::{SinkExt, StreamExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
 /// What the next launch does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,10 @@ pub struct Stage {
     pub plans: Mutex<VecDeque<Plan>>,
     /// Raised by one to crash every server.
     pub crash: watch::Sender<u32>,
+    /// Reasons of the close frames that servers received.
+    pub goodbyes: watch::Sender<Vec<String>>,
+    /// Bytes that servers could send to clients that did not read.
+    pub poured: watch::Sender<usize>,
 }
 
 impl Stage {
@@ -196,7 +202,7 @@ async fn run(
         websocket_port: listener.local_addr().unwrap().port(),
         webtransport: None,
     };
-    let echo = tokio::spawn(echo(listener));
+    let echo = tokio::spawn(echo(listener, alive.0.clone()));
     client.post("/ready", &ready).await;
     if plan == Plan::FallSilent {
         std::future::pending::<()>().await;
@@ -273,9 +279,10 @@ async fn checked(request: reqwest::RequestBuilder) -> reqwest::Response {
 }
 
 /// Greets with path and query, answers with the first subprotocol asked for,
-/// and sends everything back.
-async fn echo(listener: TcpListener) {
+/// and sends everything back, or does what a text tells it to.
+async fn echo(listener: TcpListener, stage: Arc<Stage>) {
     while let Ok((stream, _)) = listener.accept().await {
+        let stage = stage.clone();
         tokio::spawn(async move {
             let mut uri = String::new();
             let socket = tokio_tungstenite::accept_hdr_async(
@@ -288,12 +295,51 @@ async fn echo(listener: TcpListener) {
             let mut socket = socket.await.unwrap();
             let _ = socket.send(Message::text(uri)).await;
             while let Some(Ok(message)) = socket.next().await {
-                let closing = message.is_close();
-                if closing || socket.send(message).await.is_err() {
+                let answered = match &message {
+                    Message::Close(frame) => {
+                        let reason = frame.as_ref().map(|frame| frame.reason.to_string());
+                        stage
+                            .goodbyes
+                            .send_modify(|all| all.push(reason.unwrap_or_default()));
+                        Ok(())
+                    }
+                    Message::Text(text) => obey(&mut socket, text.as_str(), &stage).await,
+                    Message::Binary(_) => socket.send(message).await,
+                    _ => Ok(()),
+                };
+                if answered.is_err() {
                     break;
                 }
             }
         });
+    }
+}
+
+async fn obey(
+    socket: &mut WebSocketStream<TcpStream>,
+    order: &str,
+    stage: &Stage,
+) -> Result<(), tokio_tungstenite::tungstenite::Error> {
+    let (word, rest) = order.split_once(' ').unwrap_or((order, ""));
+    match word {
+        "close" => {
+            let frame = CloseFrame {
+                code: 4001.into(),
+                reason: rest.into(),
+            };
+            socket.close(Some(frame)).await
+        }
+        "big" => {
+            let bytes = vec![7; rest.parse().unwrap()];
+            socket.send(Message::binary(bytes)).await
+        }
+        "sleep" => std::future::pending().await,
+        "vanish" => Err(tokio_tungstenite::tungstenite::Error::AlreadyClosed),
+        "pour" => loop {
+            socket.send(Message::binary(vec![7; 64 * 1024])).await?;
+            stage.poured.send_modify(|bytes| *bytes += 64 * 1024);
+        },
+        _ => socket.send(Message::text(order)).await,
     }
 }
 

@@ -1,0 +1,164 @@
+//! The states one entity was in lately, and what to draw between them.
+
+use std::collections::VecDeque;
+
+use frolic_protocol::EntityState;
+use frolic_protocol::entity::{EntityKind, flags};
+use frolic_protocol::snapshot::CellKey;
+use frolic_sim::{Angle, Motion};
+
+use crate::playback::{Drawn, DrawnKind};
+
+/// States kept of an entity: more than playback ever lags behind.
+const SAMPLES_MAX: usize = 32;
+/// Gaps that are looked at to tell how often an entity is told of.
+const GAPS: usize = 4;
+/// Past the newest state, things go straight on for this long, then stop.
+const EXTRAPOLATION_MAX_S: f32 = 0.25;
+
+/// One entity.
+pub(crate) struct Track {
+    /// The cell that spoke of it last.
+    pub cell: CellKey,
+    samples: VecDeque<Sample>,
+    /// Ticks by which it is shown later than its surroundings: things far
+    /// away are told of less often, and need more past to move between.
+    pub lag: f32,
+    /// How much of the own time it is drawn in, 0 to 1: a ridden platform is.
+    pub lead: f32,
+}
+
+struct Sample {
+    tick: u32,
+    state: EntityState,
+}
+
+impl Track {
+    pub fn new(cell: CellKey) -> Self {
+        Self {
+            cell,
+            samples: VecDeque::new(),
+            lag: 0.0,
+            lead: 0.0,
+        }
+    }
+
+    /// Takes a state in. False when it is older than one we have.
+    pub fn learn(&mut self, cell: CellKey, tick: u32, state: EntityState, update: f32) -> bool {
+        let last = self.samples.back().map(|last| (last.tick, last.state));
+        if let Some((last_tick, last_state)) = last {
+            if last_tick > tick || last_tick == tick && self.cell != cell {
+                return false;
+            }
+            self.cell = cell;
+            if last_state == state && at_rest(&state) {
+                return false;
+            }
+            if last_tick == tick {
+                self.samples.pop_back();
+            } else if at_rest(&last_state) {
+                // Nothing was said of it while it stood still: it set off
+                // just now, not when it was last spoken of.
+                let usual = self.usual_gap(update).round().max(1.0) as u32;
+                if tick - last_tick > usual {
+                    self.push(tick - usual, last_state);
+                }
+            }
+        }
+        self.cell = cell;
+        self.push(tick, state);
+        true
+    }
+
+    fn push(&mut self, tick: u32, state: EntityState) {
+        if self.samples.len() == SAMPLES_MAX {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(Sample { tick, state });
+    }
+
+    /// Ticks between two states of it; a lost packet does not count.
+    pub fn usual_gap(&self, update: f32) -> f32 {
+        let newest = self.samples.iter().rev();
+        let older = newest.clone().skip(1);
+        let gaps = newest.zip(older).take(GAPS);
+        let least = gaps.map(|(new, old)| new.tick - old.tick).min();
+        least.map_or(update, |least| (least as f32).max(update))
+    }
+
+    /// What it is now, as far as we know.
+    pub fn newest(&self) -> Option<&EntityState> {
+        self.samples.back().map(|sample| &sample.state)
+    }
+
+    /// What to draw at a tick.
+    pub fn drawn_at(&self, tick: f64, tick_s: f64) -> Option<Drawn> {
+        let after = self.samples.partition_point(|s| f64::from(s.tick) <= tick);
+        let before = after.checked_sub(1).and_then(|at| self.samples.get(at));
+        let after = self.samples.get(after);
+        let mut drawn = match (before, after) {
+            (Some(before), Some(after)) => {
+                let span = f64::from(after.tick - before.tick);
+                let fraction = (tick - f64::from(before.tick)) / span;
+                between(&before.state, &after.state, fraction as f32)
+            }
+            (Some(last), None) => {
+                let mut drawn = drawn(&last.state);
+                let ahead_s = ((tick - f64::from(last.tick)) * tick_s) as f32;
+                drawn.position += drawn.velocity * ahead_s.clamp(0.0, EXTRAPOLATION_MAX_S);
+                drawn
+            }
+            (None, Some(first)) => drawn(&first.state),
+            (None, None) => return None,
+        };
+        if let Some(motion) = self.motion_at(tick) {
+            drawn.position = motion.position_between(tick);
+        }
+        Some(drawn)
+    }
+
+    /// The path it is on at a tick, if any.
+    pub fn motion_at(&self, tick: f64) -> Option<Motion> {
+        let after = self.samples.partition_point(|s| f64::from(s.tick) <= tick);
+        let motion = |at: usize| self.samples.get(at).and_then(|sample| sample.state.motion);
+        // The next state may be on a path that it has set out on already.
+        let next = motion(after).filter(|motion| tick >= f64::from(motion.start_tick));
+        next.or_else(|| motion(after.checked_sub(1)?))
+    }
+}
+
+fn at_rest(state: &EntityState) -> bool {
+    state.velocity == [0; 3] && state.motion.is_none()
+}
+
+fn drawn(state: &EntityState) -> Drawn {
+    let character = state.kind == EntityKind::Character;
+    Drawn {
+        id: state.id,
+        kind: if character {
+            DrawnKind::Character
+        } else {
+            DrawnKind::Thing
+        },
+        definition: state.definition,
+        grounded: state.has(flags::GROUNDED),
+        own: false,
+        position: state.place(),
+        rotation: state.turn(),
+        velocity: state.speed(),
+        yaw: Angle(state.look[0]).radians(),
+        pitch: Angle(state.look[1]).radians(),
+    }
+}
+
+fn between(old: &EntityState, new: &EntityState, fraction: f32) -> Drawn {
+    let (a, mut b) = (drawn(old), drawn(new));
+    if (old.flags ^ new.flags) & flags::JUMPS == 0 {
+        b.position = a.position + (b.position - a.position) * fraction;
+    }
+    b.rotation = a.rotation.slerp(b.rotation, fraction);
+    b.velocity = a.velocity + (b.velocity - a.velocity) * fraction;
+    let turn = Angle(new.look[0].wrapping_sub(old.look[0])).radians();
+    b.yaw = a.yaw + turn * fraction;
+    b
+}

@@ -1,0 +1,182 @@
+//! What the payload of each command holds. TypeScript gets the same types.
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use crate::terrain::TerrainAction;
+use crate::value::Args;
+
+/// `session.handshake`
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, optional_fields = nullable))]
+#[serde(rename_all = "camelCase", default)]
+pub struct HandshakePayload {
+    /// Signed by the control plane; may come in the URL instead.
+    pub ticket: Option<String>,
+    /// From an earlier welcome.
+    pub resume_token: Option<String>,
+    /// Where the server runs without tickets.
+    pub name: Option<String>,
+    /// With a resume token: the newest `n` that has come.
+    pub received: Option<u32>,
+}
+
+/// `movement.input_batch`
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+pub struct InputBatch {
+    /// In rising order of `seq`.
+    pub inputs: Vec<JsonInput>,
+}
+
+/// One input; what is left out is not held.
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+pub struct JsonInput {
+    /// The client's count of inputs.
+    pub seq: u32,
+    /// Forward.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub up: bool,
+    /// Backward.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub down: bool,
+    /// Sideways.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub left: bool,
+    /// Sideways.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub right: bool,
+    /// Held as long as it is set.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub jump: bool,
+    /// Faster.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub run: bool,
+    /// Where forward is: radians, counter-clockwise from −z.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub yaw: f32,
+    /// Radians, upwards.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub pitch: f32,
+    /// Held as long as it is set.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub fire: bool,
+    /// Held as long as it is set.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub interact: bool,
+}
+
+/// `session.ack`
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+pub struct AckPayload {
+    /// Tick of the newest snapshot the client holds.
+    pub tick: u32,
+}
+
+/// `session.ping`
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+#[serde(default)]
+pub struct PingPayload {
+    /// Comes back as it is.
+    pub t: f64,
+    /// The newest `n` that has come, which the server may then forget.
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub received: u32,
+}
+
+/// `network.event`
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+pub struct EventPayload {
+    /// Which event.
+    pub name: String,
+    /// Its arguments.
+    #[serde(default)]
+    #[cfg_attr(test, ts(type = "unknown[]"))]
+    pub args: Args,
+}
+
+/// `network.invoke`
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+pub struct InvokePayload {
+    /// Comes back with the answer.
+    pub id: u32,
+    /// Which function.
+    pub name: String,
+    /// Its arguments.
+    #[serde(default)]
+    #[cfg_attr(test, ts(type = "unknown[]"))]
+    pub args: Args,
+}
+
+/// `chat.say`
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+pub struct ChatPayload {
+    /// The text.
+    pub text: String,
+}
+
+/// `scripts.request`
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+pub struct ScriptsPayload {
+    /// Paths from the manifest.
+    pub paths: Vec<String>,
+}
+
+/// `terrain.op`
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, optional_fields = nullable))]
+pub struct TerrainOpPayload {
+    /// What happens to the ground.
+    pub op: TerrainAction,
+    /// Where, in metres.
+    pub center: [f32; 3],
+    /// Of a ball, in metres; this or `size`.
+    pub radius: Option<f32>,
+    /// Of a box, in metres along x, y and z; this or `radius`.
+    pub size: Option<[f32; 3]>,
+    /// What to add or paint with.
+    pub material: Option<String>,
+}
+
+/// `terrain.chunk`
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+pub struct TerrainChunkPayload {
+    /// Chunks east.
+    pub x: i32,
+    /// Chunks up.
+    pub y: i32,
+    /// Chunks south.
+    pub z: i32,
+}
+
+/// `spell.cast`
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, optional_fields = nullable))]
+pub struct SpellCastPayload {
+    /// Which spell.
+    pub spell_id: String,
+    /// Which of its revisions; without it, the active one.
+    pub revision_id: Option<String>,
+    /// Whatever the spell wants to know.
+    #[serde(default)]
+    #[cfg_attr(test, ts(type = "unknown"))]
+    pub params: Json,
+}

@@ -1,0 +1,174 @@
+//! What is remembered of a character between its steps: the solids around it,
+//! and that it stands still.
+//!
+//! Both are only ever a shortcut to what the step would have found anyway.
+//! The remembered solids are those around a bigger box; each step picks from
+//! them the ones that meet its own box, which is what it would have got from
+//! the tree. A step that changed nothing changes nothing again, as long as the
+//! character, what is asked of it and the solids around it are the same.
+
+use parry3d::bounding_volume::{Aabb, BoundingVolume};
+use parry3d::math::Vec3;
+
+use crate::changes::{self, Squares};
+use crate::character::{CharacterParams, CharacterState};
+use crate::collision::CollisionWorld;
+use crate::contact::Near;
+
+/// How much bigger the remembered box is, on every side: a dozen steps of
+/// walking pass between two looks into the tree.
+const MARGIN_M: f32 = 1.0;
+
+/// Remembers what the steps of one character found. Losing it costs time only.
+#[derive(Clone, Debug, Default)]
+pub struct StepCache {
+    around: Option<Around>,
+    /// Solids that meet the box of `around`, in order of their ids.
+    candidates: Vec<u32>,
+    /// Those of them that meet the box of the current step.
+    near: Vec<u32>,
+    /// The box of the current step.
+    bounds: Option<Aabb>,
+    rest: Option<Rest>,
+}
+
+/// Where the candidates were taken, and what tells that they still hold.
+#[derive(Clone, Copy, Debug)]
+struct Around {
+    world: u64,
+    bounds: Aabb,
+    squares: Squares,
+    members: u64,
+}
+
+/// A state that an idle step leaves as it is.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    state: CharacterState,
+    params: CharacterParams,
+    dt: f32,
+    /// The box of that step.
+    bounds: Aabb,
+    /// Changes of poses in the squares around, as of the last look.
+    poses: u64,
+    /// Changes of poses in the whole world, as of that step.
+    changed: u64,
+}
+
+impl StepCache {
+    /// The solids whose boxes meet `bounds`, in order of their ids.
+    pub(crate) fn near<'a>(&'a mut self, world: &'a CollisionWorld, bounds: &Aabb) -> Near<'a> {
+        if !self.holds(world, bounds) {
+            self.look(world, bounds);
+        }
+        // What is known of a rest is about the step before this one.
+        self.rest = None;
+        self.bounds = Some(*bounds);
+        self.near.clear();
+        let meets = |slot: u32| {
+            let solid = world.at(slot);
+            solid.is_some_and(|solid| solid.bounds.intersects(bounds))
+        };
+        let candidates = self.candidates.iter().copied();
+        self.near.extend(candidates.filter(|&slot| meets(slot)));
+        Near {
+            world,
+            slots: &self.near,
+        }
+    }
+
+    fn holds(&self, world: &CollisionWorld, bounds: &Aabb) -> bool {
+        self.around.is_some_and(|around| {
+            around.world == world.id()
+                && around.bounds.contains(bounds)
+                && around.members == world.changes().count(around.squares).members
+        })
+    }
+
+    fn look(&mut self, world: &CollisionWorld, bounds: &Aabb) {
+        let wide = bounds.loosened(MARGIN_M);
+        self.around = changes::squares(&wide).map(|squares| Around {
+            world: world.id(),
+            bounds: wide,
+            squares,
+            members: world.changes().count(squares).members,
+        });
+        // Something very fast: its box is too wide to be worth remembering.
+        let bounds = if self.around.is_some() { &wide } else { bounds };
+        world.near(bounds, &mut self.candidates);
+    }
+
+    /// Whether an idle step would leave this character as it is.
+    pub(crate) fn rests(
+        &mut self,
+        world: &CollisionWorld,
+        params: &CharacterParams,
+        state: &CharacterState,
+        dt: f32,
+    ) -> bool {
+        let (Some(rest), Some(around)) = (&mut self.rest, &self.around) else {
+            return false;
+        };
+        let as_before = same(&rest.state, state)
+            && rest.dt.to_bits() == dt.to_bits()
+            && rest.params.bits() == params.bits()
+            && around.world == world.id();
+        if !as_before {
+            return false;
+        }
+        let count = world.changes().count(around.squares);
+        if count.poses == rest.poses {
+            return true;
+        }
+        // Something moved close by. It matters if it was near or is now.
+        let matters = |slot: u32| {
+            let solid = world.at(slot);
+            solid.is_none_or(|solid| {
+                solid.changed > rest.changed
+                    && (solid.bounds.intersects(&rest.bounds) || self.near.contains(&slot))
+            })
+        };
+        let rests =
+            count.members == around.members && !self.candidates.iter().any(|&slot| matters(slot));
+        if rests {
+            rest.poses = count.poses;
+        }
+        rests
+    }
+
+    /// Takes note of what an idle step did.
+    pub(crate) fn note_idle_step(
+        &mut self,
+        world: &CollisionWorld,
+        params: &CharacterParams,
+        before: &CharacterState,
+        after: &CharacterState,
+        dt: f32,
+    ) {
+        // Only what stands on something: its ground is among the solids near
+        // it, so that there is nothing else the step could depend on.
+        if let (Some(around), Some(bounds)) = (self.around, self.bounds)
+            && after.grounded()
+            && same(before, after)
+        {
+            self.rest = Some(Rest {
+                state: *after,
+                params: *params,
+                dt,
+                bounds,
+                poses: world.changes().count(around.squares).poses,
+                changed: world.changed(),
+            });
+        }
+    }
+}
+
+/// Equal to the last bit: a zero and a negative zero are two states.
+fn same(a: &CharacterState, b: &CharacterState) -> bool {
+    let bits = |v: Vec3| v.to_array().map(f32::to_bits);
+    bits(a.feet) == bits(b.feet)
+        && bits(a.velocity) == bits(b.velocity)
+        && bits(a.ground_normal) == bits(b.ground_normal)
+        && a.ground == b.ground
+        && a.air_ticks == b.air_ticks
+}

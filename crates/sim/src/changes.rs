@@ -1,0 +1,170 @@
+//! Where solids changed: counters per square of the map, so that whoever
+//! remembers something about a place can tell whether it still holds.
+//!
+//! Counters only grow. A sum over a place's squares that is what it was
+//! means that nothing changed there; several squares may share a counter, so
+//! that at worst a change far away makes somebody look again.
+
+use parry3d::bounding_volume::Aabb;
+
+/// Side of a square, in metres: more than what a character remembers is wide.
+const SQUARE_M: f32 = 8.0;
+/// How many counters there are; a power of two.
+const COUNTERS: usize = 1024;
+/// A change over more squares than this counts as one everywhere.
+const SQUARES_MAX: i64 = 64;
+
+/// How often things changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// A solid came, went, or left the box the tree has of it.
+    pub members: u64,
+    /// A solid came, went, moved or stopped.
+    pub poses: u64,
+}
+
+/// What kind of change.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Change {
+    Members,
+    Pose,
+}
+
+impl Count {
+    fn add(&mut self, change: Change) {
+        self.poses += 1;
+        if change == Change::Members {
+            self.members += 1;
+        }
+    }
+}
+
+/// The squares of a box that is no wider than two of them.
+pub(crate) type Squares = [u16; 4];
+
+/// All counters of a world.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    counters: Box<[Count]>,
+    everywhere: Count,
+}
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self {
+            counters: vec![Count::default(); COUNTERS].into(),
+            everywhere: Count::default(),
+        }
+    }
+}
+
+impl Changes {
+    /// Counts a change in a box.
+    pub fn note(&mut self, bounds: &Aabb, change: Change) {
+        let [x, z] = span(bounds);
+        let wide = |[from, to]: [i32; 2]| i64::from(to) - i64::from(from) + 1;
+        if wide(x).saturating_mul(wide(z)) > SQUARES_MAX {
+            self.everywhere.add(change);
+            return;
+        }
+        for x in x[0]..=x[1] {
+            for z in z[0]..=z[1] {
+                self.counters[usize::from(counter(x, z))].add(change);
+            }
+        }
+    }
+
+    /// What changed in those squares, ever.
+    pub fn count(&self, squares: Squares) -> Count {
+        squares.iter().fold(self.everywhere, |sum, &square| {
+            let count = self.counters[usize::from(square) % COUNTERS];
+            Count {
+                members: sum.members + count.members,
+                poses: sum.poses + count.poses,
+            }
+        })
+    }
+}
+
+/// The squares a box meets, unless it is too wide.
+pub(crate) fn squares(bounds: &Aabb) -> Option<Squares> {
+    let [x, z] = span(bounds);
+    let narrow = |[from, to]: [i32; 2]| i64::from(to) - i64::from(from) <= 1;
+    (narrow(x) && narrow(z)).then(|| {
+        [
+            counter(x[0], z[0]),
+            counter(x[0], z[1]),
+            counter(x[1], z[0]),
+            counter(x[1], z[1]),
+        ]
+    })
+}
+
+/// First and last square along x and along z.
+fn span(bounds: &Aabb) -> [[i32; 2]; 2] {
+    let square = |x: f32| libm::floorf(x / SQUARE_M) as i32;
+    [
+        [square(bounds.mins.x), square(bounds.maxs.x)],
+        [square(bounds.mins.z), square(bounds.maxs.z)],
+    ]
+}
+
+fn counter(x: i32, z: i32) -> u16 {
+    let mixed = (x as u32)
+        .wrapping_mul(0x9e37_79b1)
+        .wrapping_add((z as u32).wrapping_mul(0x85eb_ca6b));
+    ((mixed ^ (mixed >> 15)) as usize % COUNTERS) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parry3d::math::Vec3;
+
+    fn around(x: f32, z: f32, half: f32) -> Aabb {
+        Aabb::new(
+            Vec3::new(x - half, 0.0, z - half),
+            Vec3::new(x + half, 1.0, z + half),
+        )
+    }
+
+    #[test]
+    fn changes_that_meet_a_place_are_seen_and_far_ones_mostly_not() {
+        let mut changes = Changes::default();
+        let mut disturbed = 0;
+        for i in 0..400 {
+            let place = around(
+                (i % 20) as f32 * 7.3 - 70.0,
+                (i / 20) as f32 * 7.1 - 70.0,
+                2.0,
+            );
+            let squares = squares(&place).unwrap();
+            let before = changes.count(squares);
+            changes.note(&around(500.0, i as f32 * 9.0, 3.0), Change::Pose);
+            disturbed += u32::from(changes.count(squares) != before);
+            let before = changes.count(squares);
+            let corner = around(place.maxs.x + 0.5, place.maxs.z + 0.5, 0.6);
+            changes.note(&corner, Change::Pose);
+            let after = changes.count(squares);
+            assert!(after.poses > before.poses);
+            assert_eq!(after.members, before.members, "only moved");
+            changes.note(&around(0.0, 0.0, 1e6), Change::Members);
+            assert!(
+                changes.count(squares).members > before.members,
+                "everywhere"
+            );
+        }
+        assert!(disturbed < 20, "{disturbed}");
+    }
+
+    #[test]
+    fn boxes_without_sense_are_counted_somewhere() {
+        let mut changes = Changes::default();
+        for x in [f32::NAN, f32::INFINITY, f32::MAX, -f32::MAX] {
+            let bounds = around(x, 0.0, 1.0);
+            squares(&bounds);
+            changes.note(&bounds, Change::Members);
+        }
+        assert!(squares(&around(0.0, 0.0, 20.0)).is_none(), "too wide");
+    }
+}

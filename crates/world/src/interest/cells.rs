@@ -1,0 +1,389 @@
+//! The world in squares, each with its last versions.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+
+use frolic_protocol::EntityState;
+use frolic_protocol::snapshot::{self, CellKey, CellSource, CellVersion};
+use frolic_sim::Vec3;
+
+use crate::state::WorldState;
+
+/// Versions kept of each cell: baselines for whoever lags behind. Fewer when
+/// very much moves, so that the memory stays bounded.
+const VERSIONS_MAX: usize = 128;
+const VERSIONS_MIN: usize = 16;
+/// Entity states that all versions together may hold, roughly.
+const STATES_KEPT: usize = 512 * 1024;
+/// Who leaves a square by less than this share of its side still counts as
+/// inside: walking along a border must not cost anything.
+const BORDER: f32 = 0.1;
+/// A square that was empty for this long is forgotten.
+const EMPTY_S: u32 = 60;
+
+/// All squares in which there is, or lately was, something to tell.
+pub(crate) struct Cells {
+    size: f32,
+    tick_hz: u32,
+    tick: u32,
+    cells: Vec<Cell>,
+    /// Tick of each cell's newest version, apart from the cells: the one
+    /// thing that every client asks of every cell it sees.
+    newest: Vec<u32>,
+    by_key: HashMap<CellKey, u32>,
+    free: Vec<u32>,
+    homes: HashMap<u32, Home>,
+    changed: Vec<u32>,
+    /// Rises with every cell that comes into being.
+    births: u32,
+    /// Records of this tick, shared by all clients.
+    records: Vec<u8>,
+}
+
+pub(crate) struct Cell {
+    pub key: CellKey,
+    /// Which cell this is, should its slot be used again.
+    pub born: u32,
+    alive: bool,
+    changed: bool,
+    members: Vec<EntityState>,
+    versions: VecDeque<Version>,
+    records: Vec<Record>,
+    records_tick: u32,
+}
+
+struct Version {
+    tick: u32,
+    entities: Vec<EntityState>,
+}
+
+/// Where a record of this tick is in the shared bytes.
+struct Record {
+    baseline: Option<u32>,
+    bytes: Range<usize>,
+}
+
+/// The cells an entity is in.
+#[derive(Clone, Copy)]
+struct Home {
+    cell: u32,
+    /// Its owner's cell, for things that belong to a player.
+    owned: Option<u32>,
+}
+
+impl Cells {
+    pub fn new(size: f32, tick_hz: u32) -> Self {
+        Self {
+            size,
+            tick_hz,
+            tick: 0,
+            cells: Vec::new(),
+            newest: Vec::new(),
+            by_key: HashMap::new(),
+            free: Vec::new(),
+            homes: HashMap::new(),
+            changed: Vec::new(),
+            births: 0,
+            records: Vec::new(),
+        }
+    }
+
+    /// The tick that the newest versions show.
+    pub fn tick(&self) -> u32 {
+        self.tick
+    }
+
+    /// Rises when there is a cell that was not there before.
+    pub fn births(&self) -> u32 {
+        self.births
+    }
+
+    pub fn size(&self) -> f32 {
+        self.size
+    }
+
+    /// Slots that may hold a living cell.
+    pub fn slots(&self) -> u32 {
+        self.cells.len() as u32
+    }
+
+    pub fn alive(&self, slot: u32) -> Option<&Cell> {
+        self.cells.get(slot as usize).filter(|cell| cell.alive)
+    }
+
+    /// Tick of the newest version of a cell.
+    pub fn newest(&self, slot: u32) -> u32 {
+        self.newest[slot as usize]
+    }
+
+    /// What is in a cell.
+    pub fn members(&self, slot: u32) -> &[EntityState] {
+        &self.cells[slot as usize].members
+    }
+
+    /// Everything in all cells, in order of ids.
+    pub fn everything(&self) -> Vec<EntityState> {
+        let living = self.cells.iter().filter(|cell| cell.alive);
+        let mut all: Vec<EntityState> = living.flat_map(|cell| &cell.members).copied().collect();
+        all.sort_unstable_by_key(|state| state.id);
+        all.dedup_by_key(|state| state.id);
+        all
+    }
+
+    /// Notes what an entity is now, and where.
+    pub fn update(&mut self, state: &EntityState, place: Vec3, relevance: Relevance) {
+        let home = self.homes.get(&state.id).copied();
+        let cell = match relevance {
+            Relevance::Everywhere => self.cell(CellKey::Everywhere),
+            Relevance::Near => match home.filter(|home| self.reaches(home.cell, place)) {
+                Some(home) => home.cell,
+                None => self.cell(self.square(place)),
+            },
+        };
+        let owned = match state.kind {
+            frolic_protocol::EntityKind::Thing if state.owner != 0 => {
+                Some(self.cell(CellKey::Owned(state.owner)))
+            }
+            _ => None,
+        };
+        if let Some(home) = home {
+            if home.cell != cell {
+                self.take_out(home.cell, state.id);
+            }
+            if let Some(old) = home.owned.filter(|old| Some(*old) != owned) {
+                self.take_out(old, state.id);
+            }
+        }
+        self.put_in(cell, state);
+        if let Some(owned) = owned {
+            self.put_in(owned, state);
+        }
+        if home.is_none_or(|home| home.cell != cell || home.owned != owned) {
+            self.homes.insert(state.id, Home { cell, owned });
+        }
+    }
+
+    /// Takes an entity out of the world.
+    pub fn remove(&mut self, id: u32) {
+        if let Some(home) = self.homes.remove(&id) {
+            self.take_out(home.cell, id);
+            if let Some(owned) = home.owned {
+                self.take_out(owned, id);
+            }
+        }
+    }
+
+    /// Makes a version of every cell that changed.
+    pub fn commit(&mut self, tick: u32) {
+        self.tick = tick;
+        self.records.clear();
+        let kept = (STATES_KEPT / self.homes.len().max(1)).clamp(VERSIONS_MIN, VERSIONS_MAX);
+        for slot in self.changed.drain(..) {
+            let cell = &mut self.cells[slot as usize];
+            cell.changed = false;
+            let mut entities = Vec::new();
+            while cell.versions.len() >= kept {
+                // The oldest version's memory is the newest's.
+                entities = cell.versions.pop_front().map_or(entities, |v| v.entities);
+            }
+            entities.clear();
+            entities.extend_from_slice(&cell.members);
+            cell.versions.push_back(Version { tick, entities });
+            self.newest[slot as usize] = tick;
+        }
+        if tick.is_multiple_of(self.tick_hz.max(1)) {
+            self.forget_empty();
+        }
+    }
+
+    fn forget_empty(&mut self) {
+        for slot in 0..self.cells.len() {
+            let cell = &mut self.cells[slot];
+            let idle = self.tick.saturating_sub(self.newest[slot]);
+            if cell.alive && cell.members.is_empty() && idle > EMPTY_S * self.tick_hz {
+                cell.alive = false;
+                cell.versions = VecDeque::new();
+                cell.members = Vec::new();
+                cell.records = Vec::new();
+                self.by_key.remove(&cell.key);
+                self.free.push(slot as u32);
+            }
+        }
+    }
+
+    fn square(&self, place: Vec3) -> CellKey {
+        let index = |c: f32| libm::floorf(c / self.size) as i16;
+        CellKey::Square {
+            x: index(place.x),
+            z: index(place.z),
+        }
+    }
+
+    /// Whether a place still counts as inside a square.
+    fn reaches(&self, slot: u32, place: Vec3) -> bool {
+        let CellKey::Square { x, z } = self.cells[slot as usize].key else {
+            return false;
+        };
+        let inside = |index: i16, c: f32| {
+            let from = f32::from(index) * self.size;
+            let border = self.size * BORDER;
+            c >= from - border && c <= from + self.size + border
+        };
+        inside(x, place.x) && inside(z, place.z)
+    }
+
+    fn cell(&mut self, key: CellKey) -> u32 {
+        if let Some(slot) = self.by_key.get(&key) {
+            return *slot;
+        }
+        self.births += 1;
+        let cell = Cell {
+            key,
+            born: self.births,
+            alive: true,
+            changed: false,
+            members: Vec::new(),
+            versions: VecDeque::new(),
+            records: Vec::new(),
+            records_tick: 0,
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.cells[slot as usize] = cell;
+                self.newest[slot as usize] = self.tick;
+                slot
+            }
+            None => {
+                self.cells.push(cell);
+                self.newest.push(self.tick);
+                self.cells.len() as u32 - 1
+            }
+        };
+        self.by_key.insert(key, slot);
+        slot
+    }
+
+    fn put_in(&mut self, slot: u32, state: &EntityState) {
+        let cell = &mut self.cells[slot as usize];
+        match cell
+            .members
+            .binary_search_by_key(&state.id, |known| known.id)
+        {
+            Ok(at) if cell.members[at] == *state => return,
+            Ok(at) => cell.members[at] = *state,
+            Err(at) => cell.members.insert(at, *state),
+        }
+        self.note_change(slot);
+    }
+
+    fn take_out(&mut self, slot: u32, id: u32) {
+        let members = &mut self.cells[slot as usize].members;
+        if let Ok(at) = members.binary_search_by_key(&id, |known| known.id) {
+            members.remove(at);
+            self.note_change(slot);
+        }
+    }
+
+    fn note_change(&mut self, slot: u32) {
+        if !std::mem::replace(&mut self.cells[slot as usize].changed, true) {
+            self.changed.push(slot);
+        }
+    }
+
+    /// The record that brings a client from a version to the newest; made
+    /// once per tick. A version that is not kept any more counts as none.
+    pub fn record(&mut self, slot: u32, baseline: Option<u32>, state: &WorldState) -> Range<usize> {
+        let tick = self.tick;
+        let cell = &mut self.cells[slot as usize];
+        if cell.records_tick != tick {
+            cell.records_tick = tick;
+            cell.records.clear();
+        }
+        let known = cell.records.iter().find(|known| known.baseline == baseline);
+        if let Some(known) = known {
+            return known.bytes.clone();
+        }
+        let bytes = std::mem::take(&mut self.records);
+        let start = bytes.len();
+        self.records = self.write_record(bytes, slot, baseline, state);
+        let bytes = start..self.records.len();
+        self.cells[slot as usize].records.push(Record {
+            baseline,
+            bytes: bytes.clone(),
+        });
+        bytes
+    }
+
+    fn write_record(
+        &self,
+        bytes: Vec<u8>,
+        slot: u32,
+        baseline: Option<u32>,
+        state: &WorldState,
+    ) -> Vec<u8> {
+        let cell = &self.cells[slot as usize];
+        let from = baseline.and_then(|tick| {
+            let mut newest_first = cell.versions.iter().rev();
+            newest_first.find(|version| version.tick <= tick)
+        });
+        let from = from.filter(|version| Some(version.tick) == baseline);
+        let (tick, entities) = cell
+            .versions
+            .back()
+            .map_or((self.tick, &[][..]), |v| (v.tick, &v.entities[..]));
+        let to = CellVersion { tick, entities };
+        let from = from.map(|v| CellVersion {
+            tick: v.tick,
+            entities: &v.entities,
+        });
+        let source = Source { cells: self, state };
+        snapshot::write_cell(bytes, self.tick, self.tick_hz, cell.key, from, to, &source)
+    }
+
+    /// Bytes of a record of this tick.
+    pub fn bytes(&self, record: Range<usize>) -> &[u8] {
+        &self.records[record]
+    }
+
+    /// How far a place is from a cell; nothing for cells without a place.
+    pub fn distance(&self, key: CellKey, place: Vec3) -> f32 {
+        let CellKey::Square { x, z } = key else {
+            return 0.0;
+        };
+        let outside = |index: i16, c: f32| {
+            let from = f32::from(index) * self.size;
+            (from - c).max(c - from - self.size).max(0.0)
+        };
+        let (dx, dz) = (outside(x, place.x), outside(z, place.z));
+        libm::sqrtf(dx * dx + dz * dz)
+    }
+}
+
+/// Who has to know of an entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relevance {
+    /// Whoever is near enough.
+    Near,
+    /// Everybody.
+    Everywhere,
+}
+
+struct Source<'a> {
+    cells: &'a Cells,
+    state: &'a WorldState,
+}
+
+impl CellSource for Source<'_> {
+    fn details(&self, id: u32) -> Vec<u8> {
+        let entity = self.state.entities.get(&id);
+        entity.map_or_else(Vec::new, |entity| entity.details().encode())
+    }
+
+    fn square_of(&self, id: u32) -> Option<(i16, i16)> {
+        let home = self.cells.homes.get(&id)?;
+        match self.cells.cells[home.cell as usize].key {
+            CellKey::Square { x, z } => Some((x, z)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+// Both example clients against a real server, in one world: each walks, is
+// seen by the other, and comes back when the test cuts its line.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, test } from 'node:test';
+import { startServer } from '../web/e2e/server.mjs';
+import { openTunnel } from '../web/e2e/tunnel.mjs';
+
+const SECONDS = 8;
+const here = import.meta.dirname;
+
+let server;
+before(async () => {
+  server = await startServer();
+});
+after(() => server?.stop());
+
+/** One example at work; `line(fits)` waits for a line it prints. */
+class Walker {
+  lines = [];
+  #waiting = [];
+
+  constructor(program, args) {
+    this.child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.ended = once(this.child, 'close').then(([code]) => {
+      for (const waiter of this.#waiting) waiter.reject(new Error(`ended without ${waiter.fits}:\n${this.lines.join('\n')}`));
+      return code;
+    });
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      createInterface({ input: stream }).on('line', (line) => this.#print(line));
+    }
+  }
+
+  #print(line) {
+    this.lines.push(line);
+    for (const waiter of this.#waiting) {
+      const found = line.match(waiter.fits);
+      if (found) waiter.resolve(found);
+    }
+  }
+
+  line(fits) {
+    const found = this.lines.map((line) => line.match(fits)).find((match) => match);
+    if (found) return Promise.resolve(found);
+    return new Promise((resolve, reject) => this.#waiting.push({ fits, resolve, reject }));
+  }
+
+  /** Waits for the end, and reads what it says about itself. */
+  async result() {
+    const code = await this.ended;
+    const said = this.lines.join('\n');
+    assert.equal(code, 0, said);
+    const last = said.match(/walked ([\d.]+) m, got (\d+) acks for (\d+) commands, met (\d+)/);
+    assert.ok(last, said);
+    assert.doesNotMatch(said, /^error: (?!kick goodbye)/m);
+    const [walked, acks, commands, met] = last.slice(1).map(Number);
+    return { walked, acks, commands, met, said };
+  }
+}
+
+const python = (...args) => new Walker(process.env.PYTHON ?? 'python3', [path.join(here, 'python/walk.py'), ...args]);
+const javascript = (...args) => new Walker(process.execPath, [path.join(here, 'javascript/walk.mjs'), ...args]);
+
+/** `first` goes to the world's own port, `second` through the room address over a line that breaks. */
+async function walkTogether([adaName, first], [benName, second]) {
+  const line = await openTunnel(server.url);
+  const ada = first(server.url, adaName, String(SECONDS));
+  const [, room] = await ada.line(/^in as \d+ in room (\w+)/);
+  const ben = second(line.url, benName, String(SECONDS), room);
+  const [, character] = await ben.line(/^in as (\d+) in room/);
+  await Promise.all([
+    ada.line(new RegExp(`^near: ${benName}`)),
+    ben.line(new RegExp(`^near: ${adaName}`)),
+    ada.line(new RegExp(`^chat: ${benName}: ${benName} walks in circles`)),
+  ]);
+  line.cut();
+  const [, again] = await ben.line(/^back as (\d+) in room/);
+  assert.equal(again, character, 'the same character comes back');
+  for (const walker of [ada, ben]) {
+    const { walked, acks, commands, met, said } = await walker.result();
+    assert.ok(walked > 5, `walked ${walked} m:\n${said}`);
+    assert.ok(acks > commands / 2, `${acks} acks for ${commands} commands:\n${said}`);
+    assert.equal(met, 1, said);
+  }
+  assert.equal(ben.lines.filter((text) => text === 'the line is lost').length, 1, ben.lines.join('\n'));
+  line.close();
+}
+
+test('the example in Python walks, and the one in JavaScript comes back after a lost line', () =>
+  walkTogether(['Ada', python], ['Ben', javascript]));
+
+test('the example in JavaScript walks, and the one in Python comes back after a lost line', () =>
+  walkTogether(['Cleo', javascript], ['Dora', python]));

@@ -1,0 +1,86 @@
+// One open port is enough (NET-10): through a tunnel that forwards nothing but
+// the platform's own port, a browser plays, a stranger's client plays, and
+// both come back when the tunnel breaks (NET-9).
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { launchBrowser } from './browser.mjs';
+import { JsonClient, Replica } from './json-client.mjs';
+import { Player } from './player.mjs';
+import { startServer } from './server.mjs';
+import { openTunnel } from './tunnel.mjs';
+
+let server;
+let browser;
+let tunnel;
+let game;
+before(async () => {
+  server = await startServer();
+  browser = await launchBrowser();
+  tunnel = await openTunnel(server.url);
+  game = (await server.call('GET', '/api/games')).body.games[0].id;
+});
+after(async () => {
+  await browser?.close();
+  tunnel?.close();
+  await server?.stop();
+});
+
+test('a browser behind one port plays with one that is not, and comes back after a lost line', async () => {
+  const sockets = [];
+  const prepare = (context) => context.on('page', (page) => page.on('websocket', (socket) => sockets.push(socket.url())));
+  const behind = await Player.enter(browser, { ...server, url: tunnel.url }, { game, prepare });
+  assert.equal(await behind.read('transport'), 'websocket');
+  const room = await behind.read('roomCode');
+  assert.deepEqual(sockets, [`${tunnel.url.replace('http', 'ws')}/api/rooms/${room}/ws`]);
+
+  const direct = await Player.enter(browser, server, { game, world: await behind.read('worldId') });
+  const id = await behind.read('entityId');
+  await behind.walk(1.5);
+  await direct.until((other) => {
+    const seen = window.__frolic.entities().find((entity) => entity.id === other);
+    return seen && Math.hypot(seen.position[0], seen.position[2]) > 1;
+  }, id);
+
+  const stood = await behind.position();
+  tunnel.cut();
+  await behind.until(() => window.__frolic.phase === 'reconnecting');
+  await behind.until(() => window.__frolic.ready && window.__frolic.position() !== null);
+  assert.equal(await behind.read('entityId'), id, 'the same character');
+  const [x, , z] = await behind.position();
+  assert.ok(Math.hypot(x - stood[0], z - stood[2]) < 0.5, `stands at ${[x, z]}, stood at ${stood}`);
+  await behind.walk(1, 'KeyS');
+  assert.ok(sockets.every((url) => url.startsWith(tunnel.url.replace('http', 'ws'))), sockets.join(' '));
+  await Promise.all([behind.close(), direct.close()]);
+});
+
+test("a stranger's client plays and resumes through the room address", async () => {
+  const joined = await server.join();
+  const address = `${tunnel.url.replace('http', 'ws')}/api/rooms/${joined.room_code}/ws`;
+  const client = await JsonClient.open(address, { ticket: joined.ticket });
+  const welcome = await client.next('welcome');
+  const world = new Replica();
+  await world.until(client, () => world.entities.has(welcome.entityId), 'own character');
+  const start = [...world.entities.get(welcome.entityId).p];
+  const last = client.walk(40, { up: true });
+  await world.until(client, () => world.ackSeq >= last, 'all inputs used');
+  const stood = world.entities.get(welcome.entityId).p;
+  assert.ok(Math.hypot(stood[0] - start[0], stood[2] - start[2]) > 1, `from ${start} to ${stood}`);
+
+  tunnel.cut();
+  await client.closed;
+  // The token alone: the ticket has been used.
+  const again = await JsonClient.open(address, { handshake: true, resumeToken: welcome.resumeToken });
+  const back = await again.next('welcome');
+  assert.equal(back.entityId, welcome.entityId);
+  assert.notEqual(back.resumeToken, welcome.resumeToken, 'a token works once');
+  const after = new Replica();
+  await after.until(again, () => after.entities.has(back.entityId), 'own character again');
+  const stands = after.entities.get(back.entityId).p;
+  assert.ok(Math.hypot(stands[0] - stood[0], stands[2] - stood[2]) < 0.5, `at ${stands}, was at ${stood}`);
+
+  const used = await JsonClient.open(address, { handshake: true, resumeToken: welcome.resumeToken });
+  assert.match((await used.next('error', 'a used token is refused')).code, /^ticket_/);
+  again.send('session', 'leave');
+  const { reason } = await again.closed;
+  assert.equal(reason, 'goodbye', 'the reason passes through');
+});

@@ -1,0 +1,34 @@
+// A TCP tunnel to a server: what a client sees that reaches the platform
+// through one forwarded port only. The test can cut it, as a bad network would.
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+
+/** @param {string} target the server's address, `http://host:port` */
+export async function openTunnel(target) {
+  const { hostname, port } = new URL(target);
+  const sockets = new Set();
+  const listener = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    for (const [from, to] of [[near, far], [far, near]]) {
+      sockets.add(from);
+      from.pipe(to);
+      from.on('error', () => undefined);
+      from.on('close', () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+    }
+  });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const cut = () => sockets.forEach((socket) => socket.resetAndDestroy());
+  return {
+    url: `http://127.0.0.1:${listener.address().port}`,
+    /** Ends every connection at once, without a goodbye. New ones can be made. */
+    cut,
+    close() {
+      cut();
+      listener.close();
+    },
+  };
+}

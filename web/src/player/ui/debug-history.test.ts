@@ -1,0 +1,36 @@
+// The overlay's graphs: bins of a tenth of a second, peaks kept, counters turned into rates.
+import { expect, test } from 'vitest';
+import { BINS, DebugHistory } from './debug-history';
+
+/** Feeds frames of 20 ms from `from` to `to`. */
+function feed(history: DebugHistory, from: number, to: number, stats: (now: number) => object) {
+  for (let now = from; now <= to; now += 20) history.sample(now, stats(now), 20);
+}
+
+test('a bin keeps the longest silence and the newest round trip', () => {
+  const history = new DebugHistory();
+  feed(history, 0, 100, (now) => ({ rttMs: 30 + now / 100, snapshotAgeMs: now === 60 ? 250 : 10 }));
+  expect(history.series.snapshotAgeMs).toEqual([250]);
+  expect(history.series.rttMs).toEqual([31]);
+  feed(history, 120, 200, () => ({ rttMs: 40, snapshotAgeMs: 10 }));
+  expect(history.series.snapshotAgeMs).toEqual([250, 10]);
+});
+
+test('counters become rates, and a new connection does not make them negative', () => {
+  const history = new DebugHistory();
+  feed(history, 0, 1000, (now) => ({ bytesIn: now * 20, corrections: Math.floor(now / 500) }));
+  expect(history.series.bytesInPerS).toHaveLength(10);
+  for (const rate of history.series.bytesInPerS) expect(rate).toBeCloseTo(20_000);
+  expect(history.series.corrections.filter((count) => count > 0)).toEqual([1, 1]);
+  feed(history, 1020, 1100, () => ({ bytesIn: 5, corrections: 0 }));
+  expect(history.series.bytesInPerS.at(-1)).toBe(0);
+});
+
+test('a page that stood still fills its bins, and never more than there are', () => {
+  const history = new DebugHistory();
+  history.sample(0, { rttMs: 10 }, 16);
+  history.sample(500, { rttMs: 20 }, 500);
+  expect(history.series.frameMs).toEqual([500, 500, 500, 500, 500]);
+  history.sample(3_600_000, { rttMs: 30 }, 3_599_500);
+  expect(history.series.rttMs).toHaveLength(BINS);
+});

@@ -1,0 +1,63 @@
+// What the debug overlay's graphs show: the last seconds of a few figures, in bins of a tenth of a second. Pure.
+import type { CoreStats } from '../events';
+
+const BIN_MS = 100;
+/** Fifteen seconds: long enough to see what happened, short enough to see what happens. */
+export const BINS = 150;
+
+export interface Series {
+  rttMs: number[];
+  /** Longest time without a snapshot. */
+  snapshotAgeMs: number[];
+  bytesInPerS: number[];
+  /** How often the own character was set right. */
+  corrections: number[];
+  /** Longest frame. */
+  frameMs: number[];
+}
+
+interface Totals {
+  bytesIn: number;
+  corrections: number;
+}
+
+export class DebugHistory {
+  readonly series: Series = { rttMs: [], snapshotAgeMs: [], bytesInPerS: [], corrections: [], frameMs: [] };
+  #binStart: number | null = null;
+  #before: Totals = { bytesIn: 0, corrections: 0 };
+  #peakAge = 0;
+  #peakFrame = 0;
+
+  /** Takes one frame's figures; `frameMs` is how long the frame took. */
+  sample(nowMs: number, stats: CoreStats, frameMs: number): void {
+    const totals = { bytesIn: stats.bytesIn ?? 0, corrections: stats.corrections ?? 0 };
+    this.#binStart ??= this.#begin(nowMs, totals);
+    this.#peakAge = Math.max(this.#peakAge, stats.snapshotAgeMs ?? 0);
+    this.#peakFrame = Math.max(this.#peakFrame, frameMs);
+    const bins = Math.floor((nowMs - this.#binStart) / BIN_MS);
+    if (bins < 1) return;
+    // A slow frame fills several bins; what was counted meanwhile is spread over them.
+    const seconds = (nowMs - this.#binStart) / 1000;
+    // A new connection counts from zero again.
+    const grown = (key: keyof Totals) => Math.max(0, totals[key] - this.#before[key]);
+    const values: Record<keyof Series, number> = {
+      rttMs: stats.rttMs ?? 0,
+      snapshotAgeMs: this.#peakAge,
+      bytesInPerS: grown('bytesIn') / seconds,
+      corrections: grown('corrections') / bins,
+      frameMs: this.#peakFrame,
+    };
+    for (const key of Object.keys(values) as (keyof Series)[]) {
+      const added = Array<number>(Math.min(bins, BINS)).fill(values[key]);
+      this.series[key] = [...this.series[key], ...added].slice(-BINS);
+    }
+    this.#binStart = this.#begin(nowMs, totals);
+  }
+
+  #begin(nowMs: number, totals: Totals): number {
+    this.#before = totals;
+    this.#peakAge = 0;
+    this.#peakFrame = 0;
+    return nowMs;
+  }
+}

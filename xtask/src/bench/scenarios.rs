@@ -1,0 +1,254 @@
+//! What there is to measure, and which of it a command line asks for.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, bail};
+
+use super::table::{self, Table};
+
+/// One run of `frolic bench`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// Short and lasting: the command line and the results file name it so.
+    pub id: String,
+    /// For people.
+    pub title: String,
+    /// Arguments of `frolic bench`.
+    pub words: Vec<String>,
+}
+
+impl Scenario {
+    fn new(id: &str, title: &str, words: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            words: words.split(' ').map(str::to_owned).collect(),
+        }
+    }
+}
+
+/// What a command line asks for.
+pub struct Wish {
+    /// To be run, each once.
+    pub scenarios: Vec<Scenario>,
+    /// To be printed.
+    pub tables: Vec<Table>,
+}
+
+impl Wish {
+    /// Nothing: everything. Else groups and ids; or flags, which describe a
+    /// crowd of their own.
+    ///
+    /// # Errors
+    /// When a word means nothing; says which would.
+    pub fn of(args: &[String]) -> Result<Self> {
+        if args.first().is_some_and(|first| first.starts_with("--")) {
+            return Ok(Self::crowd_of(args));
+        }
+        let groups = groups();
+        let mut wish = Self {
+            scenarios: Vec::new(),
+            tables: Vec::new(),
+        };
+        if args.is_empty() {
+            for group in groups {
+                wish.add(group);
+            }
+            return Ok(wish);
+        }
+        for word in args {
+            let mut found: Vec<Group> = groups.clone();
+            found.retain(|group| group.names.contains(&word.as_str()));
+            if found.is_empty() {
+                found.extend(groups.iter().find_map(|group| group.only(word)));
+            }
+            if found.is_empty() {
+                bail!("no benchmark is called `{word}`; there are {}", names());
+            }
+            found.into_iter().for_each(|group| wish.add(group));
+        }
+        Ok(wish)
+    }
+
+    fn crowd_of(args: &[String]) -> Self {
+        let title = args.join(" ");
+        let scenario = Scenario::new(&title, &title, &format!("crowd {title}"));
+        let table = table::crowds(vec![scenario.id.clone()]);
+        Self {
+            scenarios: vec![scenario],
+            tables: vec![table],
+        }
+    }
+
+    fn add(&mut self, group: Group) {
+        for scenario in group.scenarios {
+            // Groups share scenarios.
+            if !self.scenarios.iter().any(|known| known.id == scenario.id) {
+                self.scenarios.push(scenario);
+            }
+        }
+        self.tables.push(group.table);
+    }
+}
+
+/// Scenarios that belong together, and how their figures are shown.
+#[derive(Clone)]
+struct Group {
+    names: &'static [&'static str],
+    scenarios: Vec<Scenario>,
+    table: Table,
+}
+
+impl Group {
+    fn new(
+        names: &'static [&'static str],
+        scenarios: Vec<Scenario>,
+        table: fn(Vec<String>) -> Table,
+    ) -> Self {
+        let ids = scenarios.iter().map(|scenario| scenario.id.clone());
+        Self {
+            names,
+            table: table(ids.collect()),
+            scenarios,
+        }
+    }
+
+    /// The group with one of its scenarios only.
+    fn only(&self, id: &str) -> Option<Self> {
+        let scenario = self.scenarios.iter().find(|scenario| scenario.id == id)?;
+        let mut group = self.clone();
+        group.scenarios = vec![scenario.clone()];
+        group.table.ids = vec![id.to_owned()];
+        Some(group)
+    }
+}
+
+fn groups() -> Vec<Group> {
+    vec![
+        Group::new(&["crowds"], crowds(), table::crowds),
+        Group::new(&["growth"], growth(), table::growth),
+        Group::new(&["growth", "density"], density(), table::density),
+        Group::new(&["join"], vec![join()], table::join),
+    ]
+}
+
+fn names() -> String {
+    let mut names = Vec::new();
+    for group in groups() {
+        names.extend(group.names.iter().map(|name| (*name).to_owned()));
+        names.extend(group.scenarios.into_iter().map(|scenario| scenario.id));
+    }
+    let mut known = BTreeSet::new();
+    names.retain(|name| known.insert(name.clone()));
+    names.join(", ")
+}
+
+/// What issue 3 names.
+fn crowds() -> Vec<Scenario> {
+    vec![
+        Scenario::new(
+            "sample-100",
+            "sample game, 100 players",
+            "crowd --players 100",
+        ),
+        all_see_all(200),
+        all_see_all(400),
+        within("50"),
+        Scenario::new(
+            "default-1000",
+            "1,000 players, 60 Hz, 400 x 400 m",
+            "crowd --players 1000 --area 400 --tick-hz 60 --snapshot-hz 20",
+        ),
+        // As dense as the thousand; joining into it is measured, too.
+        Scenario::new(
+            "default-2000",
+            "2,000 players, 60 Hz, 566 x 566 m",
+            "crowd --players 2000 --area 566 --tick-hz 60 --snapshot-hz 20 \
+             --joins-per-second 200 --late-joins 40",
+        ),
+    ]
+}
+
+fn all_see_all(players: u32) -> Scenario {
+    Scenario::new(
+        &format!("all-{players}"),
+        &format!("all see all, {players} players, 30 Hz"),
+        &format!("crowd --players {players} --area 200 --tick-hz 30 --radius all"),
+    )
+}
+
+/// 400 players who see so far.
+fn within(radius: &str) -> Scenario {
+    Scenario::new(
+        &format!("radius-{radius}"),
+        &format!("{radius} m radius, 400 players, 30 Hz"),
+        &format!("crowd --players 400 --area 200 --tick-hz 30 --radius {radius}"),
+    )
+}
+
+/// More and more players in the same place.
+fn growth() -> Vec<Scenario> {
+    let of = |players: u32| {
+        Scenario::new(
+            &format!("growth-{players}"),
+            &format!("{players} players in 400 x 400 m, 60 Hz"),
+            &format!("crowd --players {players} --area 400"),
+        )
+    };
+    [100, 200, 400, 700, 1000].map(of).to_vec()
+}
+
+/// The same players, who see more and more of each other.
+fn density() -> Vec<Scenario> {
+    let mut scenarios = ["15", "25", "50", "100"].map(within).to_vec();
+    scenarios.push(all_see_all(400));
+    scenarios
+}
+
+fn join() -> Scenario {
+    Scenario::new("join", "join, cold and warm", "join")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(args: &[&str]) -> Vec<String> {
+        let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let wish = Wish::of(&args).unwrap();
+        wish.scenarios.into_iter().map(|s| s.id).collect()
+    }
+
+    #[test]
+    fn nothing_asks_for_everything_once() {
+        let all = ids(&[]);
+        let distinct: BTreeSet<_> = all.iter().collect();
+        assert_eq!(distinct.len(), all.len(), "{all:?}");
+        assert!(all.len() >= 14);
+    }
+
+    #[test]
+    fn groups_ids_and_crowds_of_your_own() {
+        assert_eq!(ids(&["growth"]).len(), 10, "players, and what they see");
+        assert_eq!(ids(&["density"]).len(), 5);
+        assert_eq!(ids(&["all-400", "join"]), ["all-400", "join"]);
+        let own = ["--players".to_owned(), "7".to_owned()];
+        let own = Wish::of(&own).unwrap();
+        assert_eq!(own.scenarios[0].words, ["crowd", "--players", "7"]);
+        assert_eq!(own.scenarios[0].id, "--players 7");
+        let error = Wish::of(&["al-400".to_owned()]).err().unwrap().to_string();
+        assert!(error.contains("all-400"), "{error}");
+    }
+
+    #[test]
+    fn an_id_always_means_the_same() {
+        let mut known: Vec<Scenario> = Vec::new();
+        for group in groups() {
+            for scenario in group.scenarios {
+                let other = known.iter().find(|other| other.id == scenario.id);
+                assert!(other.is_none_or(|other| *other == scenario));
+                known.push(scenario);
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Figures as Markdown tables, to be pasted into bench/RESULTS.md.
+
+use serde_json::Value;
+
+use super::results::Results;
+
+/// What a cell shows of a scenario's figures; none where that is not known.
+type Cell = fn(&Value) -> Option<String>;
+
+/// A table of several scenarios.
+#[derive(Clone)]
+pub struct Table {
+    /// One per row.
+    pub ids: Vec<String>,
+    heading: &'static str,
+    columns: &'static [(&'static str, Cell)],
+}
+
+impl Table {
+    /// The table, with a row for each scenario that was ever measured.
+    pub fn markdown(&self, results: &Results) -> String {
+        let headings: Vec<&str> = self.columns.iter().map(|(name, _)| *name).collect();
+        let mut text = format!(
+            "\n| {} | {} |\n|---|{}\n",
+            self.heading,
+            headings.join(" | "),
+            "---|".repeat(self.columns.len())
+        );
+        for entry in self.ids.iter().filter_map(|id| results.of(id)) {
+            let cells = self.columns.iter();
+            let cells = cells.map(|(_, cell)| cell(&entry["figures"]));
+            let cells: Vec<String> = cells.map(|cell| cell.unwrap_or("–".to_owned())).collect();
+            let name = entry["name"].as_str().unwrap_or_default();
+            text += &format!("| {name} | {} |\n", cells.join(" | "));
+        }
+        text
+    }
+}
+
+/// Crowds against the floor.
+pub fn crowds(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "crowd",
+        columns: &[
+            ("tick p50 ms", |f| number(f, "tick_ms_p50", 2)),
+            ("tick p99 ms", |f| number(f, "tick_ms_p99", 2)),
+            ("updates Hz", |f| number(f, "update_hz_p50", 2)),
+            ("gap p99 ms", |f| number(f, "update_interval_ms_p99", 1)),
+            ("CPU s/s", |f| number(f, "server_cpu_s_per_s", 3)),
+            ("floor CPU s/s", |f| number(f, "floor_cpu_s_per_s", 3)),
+            ("x floor", |f| number(f, "ratio_to_floor", 2)),
+            ("bytes/entity/update", |f| {
+                number(f, "bytes_per_client_entity_update", 2)
+            }),
+            ("KiB/s per client", kib_per_client),
+            ("stayed", stayed),
+            ("join p99 ms", |f| number(f, "join_ms_p99", 0)),
+            ("late join p99 ms", |f| number(f, "late_join_ms_p99", 0)),
+            ("load CPU s/s", |f| number(f, "load_cpu_s_per_s", 2)),
+        ],
+    }
+}
+
+/// The same world with more and more players.
+pub fn growth(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "growth",
+        columns: &[
+            ("entities seen", |f| number(f, "entities_p50", 0)),
+            ("CPU s/s", |f| number(f, "server_cpu_s_per_s", 3)),
+            ("CPU ms/s per player", cpu_per_player),
+            ("x floor", |f| number(f, "ratio_to_floor", 2)),
+            ("bytes/s per client", |f| number(f, "bytes_per_client_s", 0)),
+            ("tick p50 ms", |f| number(f, "tick_ms_p50", 2)),
+            ("tick p99 ms", |f| number(f, "tick_ms_p99", 2)),
+            ("updates Hz", |f| number(f, "update_hz_p50", 2)),
+            ("gap p99 ms", |f| number(f, "update_interval_ms_p99", 1)),
+            ("MiB", |f| number(f, "server_rss_mb", 0)),
+        ],
+    }
+}
+
+/// What is seen against what it costs.
+pub fn density(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "what is seen",
+        columns: &[
+            ("entities seen", |f| number(f, "entities_p50", 0)),
+            ("pairs/s", |f| number(f, "visible_pairs_per_s", 0)),
+            ("CPU s/s", |f| number(f, "server_cpu_s_per_s", 3)),
+            ("snapshot CPU s/s", |f| {
+                snapshot_cpu(f).map(|cpu| format!("{cpu:.3}"))
+            }),
+            ("snapshot ns per pair", snapshot_ns_per_pair),
+            ("CPU over floor, ns per pair", over_floor_ns_per_pair),
+            ("bytes/s per client", |f| number(f, "bytes_per_client_s", 0)),
+            ("gap p99 ms", |f| number(f, "update_interval_ms_p99", 1)),
+        ],
+    }
+}
+
+/// The way into a world.
+pub fn join(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "ms from the join request",
+        columns: &[
+            ("cold welcome p50", |f| number(f, "cold_welcome_ms_p50", 1)),
+            ("p99", |f| number(f, "cold_welcome_ms_p99", 1)),
+            ("cold first snapshot p50", |f| {
+                number(f, "cold_snapshot_ms_p50", 1)
+            }),
+            ("p99", |f| number(f, "cold_snapshot_ms_p99", 1)),
+            ("warm welcome p50", |f| number(f, "warm_welcome_ms_p50", 1)),
+            ("p99", |f| number(f, "warm_welcome_ms_p99", 1)),
+            ("warm first snapshot p50", |f| {
+                number(f, "warm_snapshot_ms_p50", 1)
+            }),
+            ("p99", |f| number(f, "warm_snapshot_ms_p99", 1)),
+        ],
+    }
+}
+
+fn number(figures: &Value, name: &str, digits: usize) -> Option<String> {
+    figures[name].as_f64().map(|n| format!("{n:.digits$}"))
+}
+
+fn kib_per_client(figures: &Value) -> Option<String> {
+    let bytes = figures["bytes_per_client_s"].as_f64()?;
+    Some(format!("{:.1}", bytes / 1024.0))
+}
+
+fn stayed(figures: &Value) -> Option<String> {
+    let count = |name: &str| figures[name].as_u64();
+    Some(format!(
+        "{} of {}",
+        count("players_finished")?,
+        count("players")?
+    ))
+}
+
+fn cpu_per_player(figures: &Value) -> Option<String> {
+    let cpu = figures["server_cpu_s_per_s"].as_f64()?;
+    let players = figures["players"].as_f64()?;
+    Some(format!("{:.2}", cpu * 1000.0 / players))
+}
+
+/// Seconds per second in the stage that makes snapshots. Where the server
+/// knows no average of it, the median tick stands for all.
+fn snapshot_cpu(figures: &Value) -> Option<f64> {
+    let stage = &figures["server_stats"]["stage_ms"]["snapshots"];
+    let per_tick_ms = stage["mean"].as_f64().or(stage["p50"].as_f64())?;
+    Some(per_tick_ms / 1000.0 * figures["tick_hz"].as_f64()?)
+}
+
+fn snapshot_ns_per_pair(figures: &Value) -> Option<String> {
+    per_pair(figures, snapshot_cpu(figures)?)
+}
+
+fn over_floor_ns_per_pair(figures: &Value) -> Option<String> {
+    let cpu = figures["server_cpu_s_per_s"].as_f64()?;
+    per_pair(figures, cpu - figures["floor_cpu_s_per_s"].as_f64()?)
+}
+
+fn per_pair(figures: &Value, cpu_s_per_s: f64) -> Option<String> {
+    let pairs = figures["visible_pairs_per_s"].as_f64()?;
+    (pairs > 0.0).then(|| format!("{:.0}", cpu_s_per_s * 1e9 / pairs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn results() -> Results {
+        let figures = json!({
+            "players": 400, "players_finished": 399, "tick_hz": 30,
+            "server_cpu_s_per_s": 0.25, "floor_cpu_s_per_s": 0.05,
+            "visible_pairs_per_s": 4_000_000.0, "bytes_per_client_s": 2048.0,
+            "server_stats": { "stage_ms": { "snapshots": { "p50": 2.0, "p99": 9.0 } } },
+        });
+        Results::made_up(vec![
+            json!({ "id": "all-400", "name": "all see all", "figures": figures }),
+            json!({ "id": "old", "name": "old", "figures": {} }),
+        ])
+    }
+
+    fn row(table: Table) -> String {
+        let text = table.markdown(&results());
+        text.trim().lines().last().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn rows_hold_what_is_known_and_dashes() {
+        let ids = vec!["all-400".to_owned(), "never-measured".to_owned()];
+        let crowd = row(crowds(ids.clone()));
+        assert!(crowd.starts_with("| all see all | – | –"), "{crowd}");
+        assert!(crowd.contains("| 2.0 | 399 of 400 |"), "{crowd}");
+        assert!(row(growth(ids)).contains("| 0.250 | 0.62 |"));
+        let old = row(density(vec!["old".to_owned()]));
+        assert_eq!(old, format!("| old |{}", " – |".repeat(8)));
+    }
+
+    #[test]
+    fn a_pair_has_a_price() {
+        // 2 ms at 30 Hz are 0.06 s/s: 15 ns for each of four million pairs.
+        let seen = row(density(vec!["all-400".to_owned()]));
+        assert!(
+            seen.contains("| 4000000 | 0.250 | 0.060 | 15 | 50 |"),
+            "{seen}"
+        );
+    }
+
+    #[test]
+    fn every_table_is_as_wide_as_its_rows() {
+        for table in [crowds, growth, density, join] {
+            let text = table(vec!["all-400".to_owned()]).markdown(&results());
+            let widths: Vec<usize> = text
+                .trim()
+                .lines()
+                .map(|l| l.matches('|').count())
+                .collect();
+            assert!(widths.iter().all(|width| *width == widths[0]), "{text}");
+        }
+    }
+}
