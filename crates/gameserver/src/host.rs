@@ -22,6 +22,7 @@ use crate::line::{ChannelLine, CloseCode, Line};
 use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
 use crate::metrics::{KickCause, Metrics, StageClock, StageTimes, micros};
 use crate::pressure::Pressure;
+use crate::recording::{self, Recording};
 use crate::scripts::ScriptShelf;
 use crate::seats::{Place, Seat, Seats};
 use crate::session::Session;
@@ -57,6 +58,8 @@ pub struct HostSettings {
     pub scene: (String, Vec<u8>),
     /// The door.
     pub admission: Admission,
+    /// Where the session is recorded.
+    pub recording: Option<Recording>,
 }
 
 /// A world and everybody connected to it.
@@ -154,6 +157,7 @@ impl Host {
         self.read_sockets(began);
         let inputs = clock.lap();
         let report = self.world.step().scripts;
+        recording::keep(&mut self.settings.recording, &mut self.world);
         let scripts = u32::try_from(report.last_tick_us).unwrap_or(u32::MAX);
         let step = clock.lap().saturating_sub(scripts);
         self.deliver_outbox();
@@ -455,6 +459,7 @@ impl Host {
 
     /// Tells everybody, and gives them a moment to hear it.
     fn stop(mut self, reason: String) -> String {
+        recording::finish(&mut self.settings.recording, &mut self.world);
         let began = Instant::now();
         for (_, mut session) in std::mem::take(&mut self.sessions) {
             session.kick(KickCause::Stopped, &reason);

@@ -22,6 +22,7 @@ mod link;
 mod metrics;
 mod pace;
 mod pressure;
+mod recording;
 mod scripts;
 mod seats;
 mod server;
