@@ -355,7 +355,8 @@ impl Host {
                 return;
             }
             let number = seat.log.push(message.clone(), packet.len());
-            if let Some(session) = session {
+            // One that waits for its first snapshot is told behind it.
+            if let Some(session) = session.filter(|session| !session.awaits_snapshot()) {
                 seat.log.tell_all();
                 match session.encoding {
                     Encoding::Binary => session.tell_packet(&packet),
@@ -393,11 +394,11 @@ impl Host {
     fn send_snapshots(&mut self, now: Instant) {
         self.world.look();
         for session in self.sessions.values_mut() {
-            let Some(player) = &session.player else {
+            let Some(player) = session.player.as_ref().filter(|_| !session.is_over()) else {
                 continue;
             };
-            let due = player.is_new() || self.world.update_is_due(player.number);
-            if !due || session.is_over() {
+            let (number, is_new) = (player.number, player.is_new());
+            if !is_new && !self.world.update_is_due(number) {
                 continue;
             }
             if !session.takes_update(now) {
@@ -405,6 +406,9 @@ impl Host {
                 continue;
             }
             session.tell_snapshot(&mut self.world, self.pressure);
+            if is_new && let Some(seat) = self.seats.get_mut(number) {
+                session.tell_rest(&mut seat.log);
+            }
         }
     }
 

@@ -1,11 +1,13 @@
 //! One connection in the world's thread: who it is, what it has, what waits for it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use frolic_protocol::ServerMessage;
 use frolic_protocol::json;
 use frolic_protocol::packet;
+use frolic_protocol::resume::SentLog;
 use frolic_world::{ClientView, Delivery, JsonView, PlayerNumber, World};
 
 use crate::line::{CloseCode, Line};
@@ -157,6 +159,20 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Queues every counted message that was not told on this connection.
+    pub fn tell_rest(&mut self, log: &mut SentLog<Arc<ServerMessage>>) {
+        while let Some((number, message)) = log.next_untold() {
+            self.tell_counted(message, number);
+        }
+    }
+
+    /// Whether it is a JSON client that has no snapshot yet: NET-13 wants one
+    /// right behind the welcome.
+    pub fn awaits_snapshot(&self) -> bool {
+        let player = self.player.as_ref();
+        self.encoding == Encoding::Json && player.is_some_and(SessionPlayer::is_new)
     }
 
     /// Queues a message whose packet was made before.

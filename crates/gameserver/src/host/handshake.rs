@@ -211,9 +211,10 @@ impl Host {
         for message in &greetings {
             session.tell(message);
         }
-        // What the last connection did not bring, and what has come up since.
-        while let Some((number, message)) = seat.log.next_untold() {
-            session.tell_counted(message, number);
+        // What the last connection did not bring, and what has come up since;
+        // a JSON client hears it behind its first snapshot.
+        if session.encoding == Encoding::Binary {
+            session.tell_rest(&mut seat.log);
         }
         self.note_players();
     }

@@ -74,8 +74,8 @@ impl Player {
             version: PROTOCOL_VERSION,
             ticket: entry.ticket,
             resume_token: None,
-            received: None,
             name: Some(format!("Bot {}", number + 1)),
+            received: None,
         };
         let seed = u64::from(number) + 1;
         Ok(Self {

@@ -22,13 +22,13 @@ fn every_command_is_understood() {
         (
             "session",
             "handshake",
-            json!({"ticket":"x","resumeToken":null}),
+            json!({"ticket":"x","resumeToken":null,"received":4}),
             ClientMessage::Handshake {
                 version: 2,
                 ticket: Some(text()),
                 resume_token: None,
                 name: None,
-                received: None,
+                received: Some(4),
             },
         ),
         (
