@@ -79,7 +79,7 @@ fn commit(workspace: &Workspace) -> String {
 
 /// The JSON at the end of the output: log lines may come before it.
 fn last_json(output: &str) -> Option<Value> {
-    let starts = output.match_indices('{').map(|(index, _)| index);
+    let starts = output.match_indices(['{', '[']).map(|(index, _)| index);
     let lines = starts.filter(|&index| index == 0 || output.as_bytes()[index - 1] == b'\n');
     let mut candidates = lines.filter_map(|index| serde_json::from_str(&output[index..]).ok());
     candidates.next()
@@ -104,6 +104,7 @@ mod tests {
     fn json_is_found_behind_log_lines() {
         let output = "starting {odd}\n{\n  \"players\": 100\n}\n";
         assert_eq!(last_json(output).unwrap()["players"], 100);
+        assert_eq!(last_json("[odd]\n[{\"a\": 1}]\n").unwrap()[0]["a"], 1);
         assert_eq!(last_json("no figures"), None);
     }
 }

@@ -52,7 +52,7 @@ enum Command {
     },
     /// Measure a release build and write bench/results.json
     Bench {
-        /// What: `crowds`, `growth`, `density`, `join` or a scenario's id, or flags for
+        /// What: `crowds`, `growth`, `density`, `join`, `step` or a scenario's id, or flags for
         /// `frolic bench crowd`; everything if nothing is said
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,

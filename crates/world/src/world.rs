@@ -507,7 +507,8 @@ impl World {
     pub fn update_is_due(&self, player: PlayerNumber) -> bool {
         let (tick, tick_hz) = (u64::from(self.tick()), u64::from(self.tick_hz()));
         // Multiples of the golden ratio fill an interval evenly.
-        let turn = u64::from(player).wrapping_mul(0x9e37_79b9) % (1 << 32) * tick_hz >> 32;
+        let share = u64::from(player.wrapping_mul(0x9e37_79b9));
+        let turn = (share * tick_hz) >> 32;
         let sent_by = |tick: u64| (tick * u64::from(self.snapshot_hz) + turn) / tick_hz;
         tick > 0 && sent_by(tick) != sent_by(tick - 1)
     }

@@ -129,6 +129,7 @@ fn groups() -> Vec<Group> {
         Group::new(&["growth"], growth(), table::growth),
         Group::new(&["growth", "density"], density(), table::density),
         Group::new(&["join"], vec![join()], table::join),
+        Group::new(&["step"], vec![step()], table::step),
     ]
 }
 
@@ -207,6 +208,10 @@ fn density() -> Vec<Scenario> {
 
 fn join() -> Scenario {
     Scenario::new("join", "join, cold and warm", "join")
+}
+
+fn step() -> Scenario {
+    Scenario::new("step", "character step", "step")
 }
 
 #[cfg(test)]

@@ -27,13 +27,24 @@ impl Table {
             "---|".repeat(self.columns.len())
         );
         for entry in self.ids.iter().filter_map(|id| results.of(id)) {
-            let cells = self.columns.iter();
-            let cells = cells.map(|(_, cell)| cell(&entry["figures"]));
-            let cells: Vec<String> = cells.map(|cell| cell.unwrap_or("–".to_owned())).collect();
-            let name = entry["name"].as_str().unwrap_or_default();
-            text += &format!("| {name} | {} |\n", cells.join(" | "));
+            match entry["figures"].as_array() {
+                // A scenario of several scenes: a row for each.
+                Some(scenes) => {
+                    for scene in scenes {
+                        text += &self.row(&scene["scene"], scene);
+                    }
+                }
+                None => text += &self.row(&entry["name"], &entry["figures"]),
+            }
         }
         text
+    }
+
+    fn row(&self, name: &Value, figures: &Value) -> String {
+        let cells = self.columns.iter().map(|(_, cell)| cell(figures));
+        let cells: Vec<String> = cells.map(|cell| cell.unwrap_or("–".to_owned())).collect();
+        let name = name.as_str().unwrap_or_default();
+        format!("| {name} | {} |\n", cells.join(" | "))
     }
 }
 
@@ -124,6 +135,25 @@ pub fn join(ids: Vec<String>) -> Table {
     }
 }
 
+/// What a step of a character costs.
+pub fn step(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "character step, ns",
+        columns: &[
+            ("solids", |f| number(f, "solids", 0)),
+            ("walking median", |f| {
+                number(&f["walking"], "step_median_ns", 0)
+            }),
+            ("p99", |f| number(&f["walking"], "step_p99_ns", 0)),
+            ("mean", |f| number(&f["walking"], "step_mean_ns", 0)),
+            ("idle median", |f| number(&f["idle"], "step_median_ns", 0)),
+            ("p99", |f| number(&f["idle"], "step_p99_ns", 0)),
+            ("mean", |f| number(&f["idle"], "step_mean_ns", 0)),
+        ],
+    }
+}
+
 fn number(figures: &Value, name: &str, digits: usize) -> Option<String> {
     figures[name].as_f64().map(|n| format!("{n:.digits$}"))
 }
@@ -185,6 +215,10 @@ mod tests {
         Results::made_up(vec![
             json!({ "id": "all-400", "name": "all see all", "figures": figures }),
             json!({ "id": "old", "name": "old", "figures": {} }),
+            json!({ "id": "step", "name": "step", "figures": [
+                { "scene": "flat", "walking": { "step_median_ns": 120.4 } },
+                { "scene": "hills", "walking": { "step_median_ns": 900.0 } },
+            ] }),
         ])
     }
 
@@ -215,8 +249,15 @@ mod tests {
     }
 
     #[test]
+    fn each_scene_of_a_scenario_has_a_row() {
+        let text = step(vec!["step".to_owned()]).markdown(&results());
+        assert!(text.contains("\n| flat | – | 120 |"), "{text}");
+        assert!(text.contains("\n| hills | – | 900 |"), "{text}");
+    }
+
+    #[test]
     fn every_table_is_as_wide_as_its_rows() {
-        for table in [crowds, growth, density, join] {
+        for table in [crowds, growth, density, join, step] {
             let text = table(vec!["all-400".to_owned()]).markdown(&results());
             let widths: Vec<usize> = text
                 .trim()

@@ -15,7 +15,7 @@ use crate::link::{Lane, Quality};
 
 const TICK_MS: f64 = 1000.0 / 60.0;
 /// Clients draw at about 60 frames a second, not in step with the server.
-const FRAME_MS: f64 = 16.0;
+pub const FRAME_MS: f64 = 16.0;
 
 pub struct Run {
     world: World,

@@ -10,8 +10,9 @@ use crate::bots::SwarmReport;
 const LOAD_CPU_MAX: f64 = 0.8;
 /// So does one whose turns come this late.
 const LOAD_LATE_MS_MAX: f64 = 10.0;
-/// The floor has to send as much as the crowd's server did.
-const FLOOR_RATE_TOLERANCE: f64 = 0.03;
+/// The floor has to send as much as the crowd's server did, and the crowd as
+/// much as it was asked to.
+const RATE_TOLERANCE: f64 = 0.03;
 
 /// What the clients of a crowd sent and received: the floor moves the same.
 #[derive(Debug, PartialEq)]
@@ -77,8 +78,12 @@ pub struct CrowdReport {
     late_join_ms_p50: Option<f64>,
     late_join_ms_p99: Option<f64>,
     floor_update_hz: f64,
+    /// Messages each client sent per second.
+    messages_out_hz: f64,
     load_cpu_s_per_s: f64,
     load_late_ms_p99: f64,
+    /// What it costs to be the floor's clients: the least any load can cost.
+    floor_load_cpu_s_per_s: f64,
     /// Why the first player who did not stay to the end left.
     first_error: Option<String>,
     /// All that the server said of itself: times of its stages, if it knows them.
@@ -118,8 +123,10 @@ impl CrowdReport {
             late_join_ms_p50: swarm.late_join_ms_p50,
             late_join_ms_p99: swarm.late_join_ms_p99,
             floor_update_hz: floor.update_hz,
+            messages_out_hz: swarm.messages_out_hz,
             load_cpu_s_per_s: crowd.load_cpu_s_per_s,
             load_late_ms_p99: swarm.load_late_ms_p99,
+            floor_load_cpu_s_per_s: floor.load_cpu_s_per_s,
             first_error: swarm.first_error.clone(),
             server_stats: crowd.stats.clone(),
             warnings: Vec::new(),
@@ -149,7 +156,14 @@ impl CrowdReport {
                 "the load itself was {late_ms:.1} ms late (p99): gaps are shorter than they look"
             ));
         }
-        if (floor.update_hz / update_hz.max(1e-9) - 1.0).abs() > FLOOR_RATE_TOLERANCE {
+        let input_hz = f64::from(args.input_hz);
+        if self.messages_out_hz < input_hz * (1.0 - RATE_TOLERANCE) {
+            let sent = self.messages_out_hz;
+            doubts.push(format!(
+                "players sent {sent:.1} times per second instead of {input_hz}"
+            ));
+        }
+        if (floor.update_hz / update_hz.max(1e-9) - 1.0).abs() > RATE_TOLERANCE {
             doubts.push(format!(
                 "the floor sent {:.2} updates per second instead of {update_hz:.2}",
                 floor.update_hz
@@ -202,8 +216,8 @@ impl CrowdReport {
             println!("late join  {p50:8.0} ms median, {p99:.0} ms p99 of {count}");
         }
         println!(
-            "load       {:8.3} CPU s/s, {:.1} ms late p99",
-            self.load_cpu_s_per_s, self.load_late_ms_p99
+            "load       {:8.3} CPU s/s ({:.3} at least), {:.1} ms late p99",
+            self.load_cpu_s_per_s, self.floor_load_cpu_s_per_s, self.load_late_ms_p99
         );
         for warning in &self.warnings {
             println!("warning: {warning}");
@@ -313,6 +327,7 @@ mod tests {
             "12.0 ms late",
         );
         check(|_, floor| floor.update_hz = 30.0, "30.00 updates");
+        check(|crowd, _| crowd.swarm.messages_out_hz = 25.0, "25.0 times");
         check(|crowd, _| crowd.swarm.finished = 399, "not everybody");
     }
 }

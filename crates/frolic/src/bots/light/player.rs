@@ -207,9 +207,7 @@ impl Player {
             packet::write(&mut said, &ClientMessage::Chat { text });
         }
         let steps = self.pacing.steps_due(now_ms);
-        if let Some(feet) = self.feet
-            && steps > 0
-        {
+        if let Some(feet) = self.feet {
             let input = self.behaviour.input(now_ms / 1000.0, feet);
             for _ in 0..steps {
                 let seq = self.next_seq;
@@ -218,6 +216,10 @@ impl Player {
             }
             let repeated = self.inputs.len().saturating_sub(REPEATED_INPUTS);
             self.inputs.drain(..repeated);
+        }
+        // Where turns are as frequent as ticks, now and then none is due and
+        // two are the next time. The load stays even: the repeats go out alone.
+        if !self.inputs.is_empty() {
             let message = ClientMessage::Inputs {
                 // What came over a WebSocket is there; only datagrams need this.
                 ack: None,

@@ -134,6 +134,18 @@ fn it_waits_for_the_world_then_sends_rising_inputs_with_repeats() {
 }
 
 #[test]
+fn it_speaks_at_every_turn_even_if_turns_outrun_ticks() {
+    let mut table = Table::new();
+    table.welcome();
+    table.snapshot(3, 0, 30.0);
+    table.player.turn(20.0).unwrap();
+    table.player.turn(60.0).unwrap();
+    let first = inputs(&table.said());
+    table.player.turn(61.0).unwrap();
+    assert_eq!(inputs(&table.said()), first, "no tick is due: repeats");
+}
+
+#[test]
 fn gaps_and_bytes_count_once_it_measures_and_pieces_are_one_update() {
     let mut table = Table::new();
     table.welcome();
