@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use frolic_package::{Limits, Package, pack};
+use frolic_protocol::message::Resumption;
 use frolic_protocol::script::{RunContext, ScriptChunk, ScriptEntry, ScriptManifest};
 use frolic_protocol::ticket::{self, TicketClaims};
 use frolic_protocol::{
@@ -138,6 +139,9 @@ fn welcome(world: &World, package: &Package, player: u32) -> Vec<Vec<u8>> {
         server_time: 1.0,
         revision: package.revision.clone(),
         character: world.character_params(),
+        resumption: Resumption::New,
+        received: 0,
+        sent: 0,
     };
     let scene = ServerMessage::Scene {
         hash: hex::encode(Sha256::digest(scene)),
@@ -206,13 +210,17 @@ pub fn client_packets() -> Vec<Vec<u8>> {
             ticket: Some("a.b".into()),
             resume_token: None,
             name: Some("Ada".into()),
+            received: Some(3),
         },
         ClientMessage::Inputs {
             ack: None,
             shown: None,
             inputs: vec![input; 3],
         },
-        ClientMessage::Ping { t: 5.0 },
+        ClientMessage::Ping {
+            t: 5.0,
+            received: 2,
+        },
         ClientMessage::Event {
             name: "Go".into(),
             args: all_values(),
