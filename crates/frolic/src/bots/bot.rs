@@ -37,107 +37,227 @@ pub struct BotSettings {
     pub roam_m: Option<f32>,
 }
 
-/// Joins, plays until told to leave, and tells what it saw.
+/// A lost connection is tried to get back for this long.
+const RETURN_WITHIN: Duration = Duration::from_secs(60);
+const RETURN_EVERY: Duration = Duration::from_millis(500);
+
+/// Joins, plays until told to leave, and tells what it saw. A connection that
+/// is lost is taken up again where it was, as a browser would.
 pub async fn run(
     settings: BotSettings,
     door: Arc<Door>,
     joined: mpsc::Sender<u32>,
-    mut phase: watch::Receiver<Phase>,
+    phase: watch::Receiver<Phase>,
 ) -> Result<Outcome> {
-    let mut joined = Some(joined);
     let name = format!("Bot {}", settings.number + 1);
     let began = Instant::now();
-    let entry = door.enter(&reqwest::Client::new(), &name).await?;
-    let socket = connect(&entry.address).await?;
-    let (mut sink, mut source) = socket.split();
-
-    let mut client = Client::new();
-    client.handshake(entry.ticket, None, Some(name));
-    let mut behaviour = Behaviour::new(u64::from(settings.number) + 1, settings.roam_m);
-    let mut every = tokio::time::interval(Duration::from_secs(1) / settings.input_hz.max(1));
-    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut outcome = Outcome::new(Kind::Core);
-    let mut seen = Seen::default();
-    let mut measured_from: Option<(Instant, u64)> = None;
-    let mut entities = 0;
-    let now_ms = || began.elapsed().as_secs_f64() * 1000.0;
+    let http = reqwest::Client::new();
+    let mut entry = door.enter(&http, &name).await?;
+    let mut bot = Bot {
+        behaviour: Behaviour::new(u64::from(settings.number) + 1, settings.roam_m),
+        settings,
+        client: Client::new(),
+        joined: Some(joined),
+        phase,
+        began,
+        seen: Seen::default(),
+        measured: Measured::default(),
+        outcome: Outcome::new(Kind::Core),
+    };
+    let mut socket = connect(&entry.address).await?;
     loop {
-        tokio::select! {
-            incoming = source.next() => match incoming {
-                Some(Ok(Message::Binary(bytes))) => {
-                    client.receive(&bytes, now_ms())?;
-                    watch_events(&mut client)?;
-                    let snapshots = client.stats(now_ms()).snapshots;
-                    if snapshots > seen.snapshots {
-                        let now = Instant::now();
-                        if seen.snapshots == 0 {
-                            outcome.join_ms = now_ms();
-                            if let Some(joined) = joined.take() {
-                                let _ = joined.send(settings.number).await;
-                            }
-                        } else if measured_from.is_some() && let Some(last) = seen.last {
-                            outcome.gaps_ms.push((now - last).as_secs_f32() * 1000.0);
-                            entities += client.stats(now_ms()).entities;
+        bot.client
+            .handshake(entry.ticket.take(), None, Some(name.clone()));
+        let cause = match bot.play(socket).await? {
+            End::Leaving => return Ok(bot.outcome()),
+            End::Lost(cause) => cause,
+        };
+        let lost = Instant::now();
+        (entry, socket) = loop {
+            tokio::time::sleep(RETURN_EVERY).await;
+            let Some(place) = &entry.place else {
+                bail!(cause);
+            };
+            let again = async {
+                let entry = door.enter_again(&http, place).await?;
+                let socket = connect(&entry.address).await?;
+                anyhow::Ok((entry, socket))
+            };
+            match again.await {
+                Ok(again) => break again,
+                Err(error) if lost.elapsed() > RETURN_WITHIN => {
+                    return Err(error.context(cause));
+                }
+                Err(error) => tracing::debug!(%error, "not back yet"),
+            }
+        };
+        bot.lose();
+    }
+}
+
+/// How a connection ended.
+enum End {
+    /// The bot was told to go.
+    Leaving,
+    /// For this reason; the player may come back.
+    Lost(String),
+}
+
+struct Bot {
+    settings: BotSettings,
+    client: Client,
+    behaviour: Behaviour,
+    joined: Option<mpsc::Sender<u32>>,
+    phase: watch::Receiver<Phase>,
+    began: Instant,
+    seen: Seen,
+    measured: Measured,
+    outcome: Outcome,
+}
+
+/// What is counted across connections.
+#[derive(Default)]
+struct Measured {
+    from: Option<Instant>,
+    /// What the connection had received when counting began.
+    bytes_before: u64,
+    entities: usize,
+}
+
+impl Bot {
+    fn now_ms(&self) -> f64 {
+        self.began.elapsed().as_secs_f64() * 1000.0
+    }
+
+    async fn play(&mut self, socket: Socket) -> Result<End> {
+        let (mut sink, mut source) = socket.split();
+        let mut every =
+            tokio::time::interval(Duration::from_secs(1) / self.settings.input_hz.max(1));
+        every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                incoming = source.next() => match incoming {
+                    Some(Ok(Message::Binary(bytes))) => self.receive(&bytes).await?,
+                    Some(Ok(Message::Close(frame))) => {
+                        return Ok(End::Lost(format!("closed by the server: {frame:?}")));
+                    }
+                    Some(Ok(_)) => {}
+                    Some(Err(cause)) => return Ok(End::Lost(format!("connection lost: {cause}"))),
+                    None => return Ok(End::Lost("connection closed".into())),
+                },
+                _ = every.tick() => {
+                    let packet = self.turn();
+                    if !packet.is_empty()
+                        && let Err(cause) = sink.send(Message::Binary(packet.into())).await
+                    {
+                        return Ok(End::Lost(format!("sending: {cause}")));
+                    }
+                },
+                _ = self.phase.changed() => {
+                    let phase = *self.phase.borrow_and_update();
+                    match phase {
+                        Phase::Joining => {}
+                        Phase::Measuring => {
+                            self.measured.from = Some(Instant::now());
+                            self.measured.bytes_before = self.client.stats(self.now_ms()).bytes_in;
                         }
-                        seen = Seen { snapshots, last: Some(now) };
+                        Phase::Leaving => break,
                     }
-                }
-                Some(Ok(Message::Close(frame))) => bail!("closed by the server: {frame:?}"),
-                Some(Ok(_)) => {}
-                Some(Err(cause)) => bail!("connection lost: {cause}"),
-                None => bail!("connection closed"),
-            },
-            _ = every.tick() => {
-                if let Some(state) = client.own_state() {
-                    let feet = state.feet;
-                    client.set_input(behaviour.input(began.elapsed().as_secs_f64(), feet));
-                }
-                if behaviour.wants_to_talk() {
-                    let text = format!("Hello from bot {}!", settings.number + 1);
-                    client.send(&ClientMessage::Chat { text });
-                }
-                client.advance(now_ms());
-                // One message per turn: what is queued leaves together.
-                let mut packet = client.take_reliable().unwrap_or_default();
-                while let Some(datagram) = client.take_datagram() {
-                    packet.extend_from_slice(&datagram);
-                }
-                if !packet.is_empty() {
-                    if measured_from.is_some() {
-                        outcome.messages_out += 1;
-                        outcome.bytes_out += packet.len() as u64;
-                    }
-                    sink.send(Message::Binary(packet.into())).await.context("sending")?;
-                }
-            },
-            _ = phase.changed() => match *phase.borrow_and_update() {
-                Phase::Joining => {}
-                Phase::Measuring => {
-                    measured_from = Some((Instant::now(), client.stats(now_ms()).bytes_in));
-                }
-                Phase::Leaving => break,
-            },
+                },
+            }
+        }
+        self.client.send(&ClientMessage::Leave);
+        if let Some(packet) = self.client.take_reliable() {
+            let _ = sink.send(Message::Binary(packet.into())).await;
+        }
+        let _ = sink.close().await;
+        Ok(End::Leaving)
+    }
+
+    async fn receive(&mut self, bytes: &[u8]) -> Result<()> {
+        self.client.receive(bytes, self.now_ms())?;
+        watch_events(&mut self.client)?;
+        let stats = self.client.stats(self.now_ms());
+        if stats.snapshots <= self.seen.snapshots {
+            return Ok(());
+        }
+        let now = Instant::now();
+        if let Some(joined) = self.joined.take() {
+            self.outcome.join_ms = self.now_ms();
+            let _ = joined.send(self.settings.number).await;
+        } else if self.measured.from.is_some()
+            && let Some(last) = self.seen.last
+        {
+            self.outcome
+                .gaps_ms
+                .push((now - last).as_secs_f32() * 1000.0);
+            self.measured.entities += stats.entities;
+        }
+        self.seen = Seen {
+            snapshots: stats.snapshots,
+            last: Some(now),
+        };
+        Ok(())
+    }
+
+    /// One turn at the keys; what is queued leaves together.
+    fn turn(&mut self) -> Vec<u8> {
+        if let Some(state) = self.client.own_state() {
+            let feet = state.feet;
+            let input = self
+                .behaviour
+                .input(self.began.elapsed().as_secs_f64(), feet);
+            self.client.set_input(input);
+        }
+        if self.behaviour.wants_to_talk() {
+            let text = format!("Hello from bot {}!", self.settings.number + 1);
+            self.client.send(&ClientMessage::Chat { text });
+        }
+        self.client.advance(self.now_ms());
+        let mut packet = self.client.take_reliable().unwrap_or_default();
+        while let Some(datagram) = self.client.take_datagram() {
+            packet.extend_from_slice(&datagram);
+        }
+        if !packet.is_empty() && self.measured.from.is_some() {
+            self.outcome.messages_out += 1;
+            self.outcome.bytes_out += packet.len() as u64;
+        }
+        packet
+    }
+
+    /// The connection is lost: keeps the session for the next one. The gap
+    /// until the next snapshot counts like any other.
+    fn lose(&mut self) {
+        self.count_bytes();
+        self.client.reconnect();
+        self.seen.snapshots = 0;
+        self.outcome.returns += 1;
+    }
+
+    fn count_bytes(&mut self) {
+        if self.measured.from.is_some() {
+            let received = self.client.stats(self.now_ms()).bytes_in;
+            self.outcome.bytes_in += received - self.measured.bytes_before;
+            self.measured.bytes_before = 0;
         }
     }
-    let stats = client.stats(now_ms());
-    if let Some((from, bytes)) = measured_from {
-        outcome.seconds = from.elapsed().as_secs_f64();
-        outcome.bytes_in = stats.bytes_in - bytes;
+
+    fn outcome(mut self) -> Outcome {
+        self.count_bytes();
+        let stats = self.client.stats(self.now_ms());
+        if let Some(from) = self.measured.from {
+            self.outcome.seconds = from.elapsed().as_secs_f64();
+        }
+        self.outcome.rtt_ms = Some(stats.rtt_ms);
+        self.outcome.corrections = Some(stats.corrections);
+        let updates = self.outcome.gaps_ms.len();
+        self.outcome.entities = Some(if updates == 0 {
+            stats.entities as f64
+        } else {
+            self.measured.entities as f64 / updates as f64
+        });
+        self.outcome
     }
-    outcome.rtt_ms = Some(stats.rtt_ms);
-    outcome.corrections = Some(stats.corrections);
-    let updates = outcome.gaps_ms.len();
-    outcome.entities = Some(if updates == 0 {
-        stats.entities as f64
-    } else {
-        entities as f64 / updates as f64
-    });
-    client.send(&ClientMessage::Leave);
-    if let Some(packet) = client.take_reliable() {
-        let _ = sink.send(Message::Binary(packet.into())).await;
-    }
-    let _ = sink.close().await;
-    Ok(outcome)
 }
 
 /// A WebSocket that speaks the binary form.

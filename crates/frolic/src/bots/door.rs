@@ -27,6 +27,14 @@ pub enum Door {
 pub struct Entry {
     pub address: String,
     pub ticket: Option<String>,
+    /// How to come back; none where there is no control plane to ask.
+    pub place: Option<Place>,
+}
+
+/// A bot's place in a world, as the control plane knows it.
+pub struct Place {
+    session_token: String,
+    world_id: String,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +56,7 @@ struct Login {
 struct Joined {
     server_address: String,
     ticket: String,
+    world_id: String,
 }
 
 impl Door {
@@ -108,6 +117,7 @@ impl Door {
                 return Ok(Entry {
                     address: address.clone(),
                     ticket: None,
+                    place: None,
                 });
             }
             Door::ControlPlane { url, game } => (url, game),
@@ -116,16 +126,40 @@ impl Door {
             .post(format!("{url}/login"))
             .json(&serde_json::json!({ "username": name }));
         let login: Login = patiently(login).await.context("logging in")?;
-        let join = client
-            .post(format!("{url}/join"))
-            .bearer_auth(&login.session_token)
-            .json(&serde_json::json!({ "game_id": game }));
-        let joined: Joined = patiently(join).await.context("joining")?;
-        Ok(Entry {
-            address: joined.server_address,
-            ticket: Some(joined.ticket),
-        })
+        let wish = serde_json::json!({ "game_id": game });
+        join(client, url, login.session_token, &wish).await
     }
+
+    /// Joins the same world again as the same player: its server may have
+    /// been started anew, and be somewhere else.
+    pub async fn enter_again(&self, client: &reqwest::Client, place: &Place) -> Result<Entry> {
+        let Door::ControlPlane { url, .. } = self else {
+            bail!("nobody knows where that world is now");
+        };
+        let wish = serde_json::json!({ "world_id": place.world_id });
+        join(client, url, place.session_token.clone(), &wish).await
+    }
+}
+
+async fn join(
+    client: &reqwest::Client,
+    url: &str,
+    session_token: String,
+    wish: &serde_json::Value,
+) -> Result<Entry> {
+    let request = client
+        .post(format!("{url}/join"))
+        .bearer_auth(&session_token)
+        .json(wish);
+    let joined: Joined = patiently(request).await.context("joining")?;
+    Ok(Entry {
+        address: joined.server_address,
+        ticket: Some(joined.ticket),
+        place: Some(Place {
+            session_token,
+            world_id: joined.world_id,
+        }),
+    })
 }
 
 /// How often a request that came too fast is tried again.

@@ -24,6 +24,8 @@ pub struct Outcome {
     pub seconds: f64,
     pub rtt_ms: Option<f64>,
     pub corrections: Option<u32>,
+    /// How often it lost its connection and came back.
+    pub returns: u32,
     /// How many it knew of, on average.
     pub entities: Option<f64>,
 }
@@ -42,6 +44,7 @@ impl Outcome {
             seconds: 0.0,
             rtt_ms: None,
             corrections: None,
+            returns: 0,
             entities: None,
         }
     }

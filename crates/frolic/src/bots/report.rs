@@ -44,6 +44,9 @@ pub struct SwarmReport {
     pub rtt_ms_p50: f64,
     /// Corrections of the median bot on the client core.
     pub corrections_p50: f64,
+    /// Connections that were lost and taken up again.
+    #[serde(default)]
+    pub returns: u32,
     /// Entities that the median bot on the client core knew of.
     pub entities_p50: f64,
     /// Of all of those, on average.
@@ -106,6 +109,7 @@ impl SwarmReport {
             updates: gaps.len() as u64,
             seconds,
             rtt_ms_p50: quantile(&known(|bot| bot.rtt_ms), 0.5),
+            returns: good.iter().map(|bot| bot.returns).sum(),
             corrections_p50: quantile(&known(|bot| bot.corrections.map(f64::from)), 0.5),
             entities_p50: quantile(&entities, 0.5),
             entities_mean: entities.iter().sum::<f64>() / entities.len().max(1) as f64,

@@ -110,4 +110,10 @@ fn print(report: &SwarmReport) {
         "corrected  {:8.0} times (median bot)",
         report.corrections_p50
     );
+    if report.returns > 0 {
+        println!(
+            "came back  {:8} times after a lost connection",
+            report.returns
+        );
+    }
 }

@@ -19,6 +19,7 @@ impl Table {
         let entry = Entry {
             address: "ws://127.0.0.1:1/ws".into(),
             ticket: Some("paper".into()),
+            place: None,
         };
         let mut player = Player::new(4, entry, None, 0.0).unwrap();
         player.stage = Stage::Knocking;
