@@ -35,6 +35,9 @@ use crate::limits::VmLimits;
 
 /// How often the watchdog looks; a slice may overrun by this much.
 const POLL: Duration = Duration::from_millis(2);
+/// How often it looks whether a script has begun: waking up costs more than
+/// most scripts do, and a slice is much longer.
+const IDLE_POLL: Duration = Duration::from_millis(8);
 
 /// Offsets of the words that `builtin/common/scheduler.luau` shares with us.
 const SLICE: usize = 0;
@@ -304,16 +307,21 @@ impl Shared {
         let mut seen = (0, 0);
         let mut call_began = Duration::ZERO;
         let mut slice_began = Duration::ZERO;
+        let mut pause = IDLE_POLL;
         loop {
             let watch = self.lock();
             let (watch, _) = self
                 .wake
-                .wait_timeout(watch, POLL)
+                .wait_timeout(watch, pause)
                 .unwrap_or_else(PoisonError::into_inner);
             if watch.ended {
                 return;
             }
-            let Some(call) = watch.call else { continue };
+            let Some(call) = watch.call else {
+                pause = IDLE_POLL;
+                continue;
+            };
+            pause = POLL;
             let now = self.clock.now();
             let slice = self.slice_number();
             if seen.0 != call {

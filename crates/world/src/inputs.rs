@@ -45,7 +45,13 @@ impl InputQueue {
             if self.last_seq.is_some_and(|last| input.seq <= last) {
                 continue;
             }
-            let place = self.waiting.partition_point(|other| other.seq < input.seq);
+            // Nearly always the newest of all.
+            let place = match self.waiting.back() {
+                Some(last) if last.seq >= input.seq => {
+                    self.waiting.partition_point(|other| other.seq < input.seq)
+                }
+                _ => self.waiting.len(),
+            };
             if self
                 .waiting
                 .get(place)

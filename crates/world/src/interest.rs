@@ -60,7 +60,7 @@ impl InterestPolicy {
     /// large enough for several to fit a packet.
     pub(crate) fn cell_size(&self) -> f32 {
         self.radius
-            .map_or(32.0, |radius| (radius / 3.0).clamp(8.0, 32.0))
+            .map_or(32.0, |radius| (radius / 2.5).clamp(8.0, 32.0))
     }
 
     /// A square at this distance is told of in one of so many updates.

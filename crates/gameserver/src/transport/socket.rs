@@ -28,7 +28,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 const READ_BYTES_PER_TICK: usize = 32 * 1024;
 /// Read at once. The library's default of 128 KiB is zeroed on every read and
 /// held per client.
-const READ_BUFFER_BYTES: usize = 2 * 1024;
+const READ_BUFFER_BYTES: usize = 512;
 
 /// What is left after reading.
 #[derive(Debug, PartialEq, Eq)]

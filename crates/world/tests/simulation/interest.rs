@@ -9,6 +9,10 @@ use frolic_world::{ClientView, Delivery, InterestPolicy, World, WorldOptions};
 use crate::harness::{Run, package, walk};
 use crate::link::Quality;
 
+/// How far the far corner of a square is from its near one, borders
+/// included, as a share of the radius.
+const SQUARE: f32 = 0.4 * 1.2 * 1.42;
+
 /// Balls that roam, come and go, and change colour and attributes.
 fn playground() -> frolic_package::Package {
     package(
@@ -84,7 +88,7 @@ fn a_broken_line_never_leaves_a_wrong_world_behind() {
             for state in extra {
                 let distance = (state.place() - eye).length();
                 assert!(
-                    distance < reach.unwrap_or(0.0) * 1.5,
+                    distance < reach.unwrap_or(0.0) * (1.15 + SQUARE),
                     "{distance} m: {state:?}"
                 );
             }
@@ -123,7 +127,7 @@ fn nothing_outside_the_radius_reaches_a_client() {
         for state in known(&run, near) {
             let far = (state.place() - eye).length();
             // The square that a thing is in may be 30 m away at its near side.
-            let allowed = 30.0 * 1.15 + 10.0 * 1.5 + 3.0;
+            let allowed = 30.0 * (1.15 + SQUARE) + 2.0;
             let everywhere = far > allowed && state.definition == 1;
             seen_far += u32::from(everywhere);
             assert!(
