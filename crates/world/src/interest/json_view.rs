@@ -73,7 +73,7 @@ impl JsonView {
             number: 0,
         };
         self.watch.refresh(cells, world.interest(), viewer);
-        self.watch.cells.retain(|watched| !watched.leaving);
+        self.watch.forget_leaving();
         let watched = self.watch.cells.iter();
         let mut seen: Vec<EntityState> = watched
             .flat_map(|watched| cells.members(watched.slot))

@@ -66,8 +66,21 @@ struct Told {
 struct Candidate {
     /// Which of the watched.
     index: usize,
-    urgency: f32,
+    /// Updates since it was last told of, and those it may wait; none if it
+    /// was never told of.
+    waited: Option<(u32, u32)>,
+    distance: f32,
     record: Range<usize>,
+}
+
+impl Candidate {
+    fn urgency(&self) -> f32 {
+        match self.waited {
+            // New squares wait for nobody, the near ones least of all.
+            None => 1e3 / (1.0 + self.distance),
+            Some((waited, interval)) => waited as f32 / interval.max(1) as f32,
+        }
+    }
 }
 
 /// Buffers that all clients share, so that sending allocates nothing.
@@ -156,23 +169,8 @@ impl ClientView {
         header.own = None;
         let mut told = Vec::new();
         let lossy = self.delivery == Delivery::Lossy;
-        for index in 0..self.watch.cells.len() {
-            let watched = &mut self.watch.cells[index];
-            if !watched.leaving || watched.sent_update == self.updates {
-                continue;
-            }
-            if lossy && watched.sent.is_none() {
-                // Told already; again only when that seems lost.
-                if self.updates.wrapping_sub(watched.sent_update) < RESEND_UPDATES {
-                    continue;
-                }
-            }
-            watched.sent = None;
-            watched.sent_update = self.updates;
-            packet = snapshot::write_dropped_cell(packet, watched.key);
-            if lossy {
-                told.push(watched.told(None));
-            }
+        if self.watch.leaving {
+            packet = self.drop_cells(packet, &mut told);
         }
         for at in 0..with.scratch.candidates.len() {
             let candidate = &with.scratch.candidates[at];
@@ -197,10 +195,29 @@ impl ClientView {
         send(&packet);
         if lossy {
             self.expect(told);
-        } else {
-            self.watch.cells.retain(|watched| !watched.leaving);
         }
         with.scratch.packet = packet;
+    }
+
+    /// Tells of the cells that went out of view.
+    fn drop_cells(&mut self, mut packet: Vec<u8>, told: &mut Vec<Told>) -> Vec<u8> {
+        let (updates, lossy) = (self.updates, self.delivery == Delivery::Lossy);
+        for watched in self.watch.cells.iter_mut().filter(|w| w.leaving) {
+            let just_told = watched.sent.is_none()
+                && updates.wrapping_sub(watched.sent_update) < RESEND_UPDATES;
+            if lossy && just_told {
+                continue;
+            }
+            watched.sent = None;
+            watched.sent_update = updates;
+            packet = snapshot::write_dropped_cell(packet, watched.key);
+            told.push(watched.told(None));
+        }
+        if !lossy {
+            self.watch.forget_leaving();
+            told.clear();
+        }
+        packet
     }
 
     fn numbered(&self, header: SnapshotHeader) -> SnapshotHeader {
@@ -245,14 +262,10 @@ impl ClientView {
             }
             let record = with.cells.record(watched.slot, baseline, with.state);
             bytes += record.len();
-            let urgency = match watched.sent {
-                // Whatever is near first; new squares wait for nobody.
-                None => 1e3 / (1.0 + watched.distance),
-                Some(_) => waited as f32 / interval.max(1) as f32,
-            };
             candidates.push(Candidate {
                 index,
-                urgency,
+                waited: watched.sent.map(|_| (waited, interval)),
+                distance: watched.distance,
                 record,
             });
         }
@@ -270,7 +283,8 @@ impl ClientView {
         let candidates = &mut with.scratch.candidates;
         if bytes as f32 > allowance {
             candidates.sort_unstable_by(|a, b| {
-                b.urgency.total_cmp(&a.urgency).then(a.index.cmp(&b.index))
+                let order = b.urgency().total_cmp(&a.urgency());
+                order.then(a.index.cmp(&b.index))
             });
             let mut left = allowance;
             let mut count = 0;
@@ -314,6 +328,7 @@ fn note_known(watch: &mut Watch, number: u32, told: &Told, updates: u32) {
         None if watched.leaving => {
             let (slot, born) = (told.slot, told.born);
             watch.cells.retain(|w| (w.slot, w.born) != (slot, born));
+            watch.leaving = watch.cells.iter().any(|w| w.leaving);
         }
         _ => {}
     }

@@ -13,6 +13,8 @@ const HYSTERESIS: f32 = 1.15;
 #[derive(Default)]
 pub(crate) struct Watch {
     pub cells: Vec<Watched>,
+    /// Whether some of them are on their way out.
+    pub leaving: bool,
     looked: Option<Looked>,
 }
 
@@ -93,6 +95,7 @@ impl Watch {
             births: cells.births(),
             tick: cells.tick(),
         });
+        self.leaving = false;
         let before = std::mem::take(&mut self.cells);
         let mut before = before.into_iter().peekable();
         for slot in 0..cells.slots() {
@@ -141,8 +144,15 @@ impl Watch {
         };
         if watched.sent.is_some() || watched.leaving {
             watched.leaving = true;
+            self.leaving = true;
             self.cells.push(watched);
         }
+    }
+
+    /// Forgets the cells on their way out: the client has heard of it.
+    pub fn forget_leaving(&mut self) {
+        self.cells.retain(|watched| !watched.leaving);
+        self.leaving = false;
     }
 
     pub fn find(&mut self, slot: u32, born: u32) -> Option<&mut Watched> {
