@@ -52,6 +52,36 @@ test('the jump button jumps', async () => {
   await touch('touchEnd');
 });
 
+test('dragging beside the controls looks around, and the stick then walks that way', async () => {
+  const look = () => player.page.evaluate(() => window.__frolic.view());
+  const before = await look();
+  const [x, y] = [PHONE.width / 2, PHONE.height / 3];
+  await touch('touchStart', [x, y]);
+  for (let step = 1; step <= 10; step += 1) await touch('touchMove', [x + step * 10, y + step * 3]);
+  await touch('touchEnd');
+  await player.until((yaw) => window.__frolic.view().yaw < yaw - 0.3, before.yaw);
+  assert.ok((await look()).pitch < before.pitch, 'down looks down');
+
+  const start = await player.position();
+  const [stickX, stickY] = await middle('[data-stick]');
+  await touch('touchStart', [stickX, stickY]);
+  await touch('touchMove', [stickX, stickY - 45]);
+  // To the right of straight ahead.
+  await player.until(([fromX]) => window.__frolic.position()[0] > fromX + 0.3, start);
+  await touch('touchEnd');
+});
+
+test('the menu shows the figures of the connection, as there is no Tab key', async () => {
+  await player.page.getByRole('button', { name: 'Menu' }).tap();
+  await player.page.getByRole('button', { name: 'Settings' }).tap();
+  await player.page.locator('[data-figures]').tap();
+  await player.page.getByRole('button', { name: 'Resume' }).tap();
+  const box = await player.page.locator('[data-debug]').boundingBox();
+  assert.ok(box.x >= 0 && box.x + box.width <= PHONE.width, `figures from ${box.x}, ${box.width} wide`);
+  const stick = await player.page.locator('[data-stick]').boundingBox();
+  assert.ok(box.y + box.height < stick.y, 'the figures leave the stick free');
+});
+
 test('the page does not scroll or zoom under the fingers', async () => {
   const overflow = await player.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   assert.ok(overflow <= 0, `the page is ${overflow} px too wide`);

@@ -26,7 +26,10 @@ test('a click on Play leads into the world', async (context) => {
   await page.locator('[data-play]').click();
   const player = new Player(page);
   await player.ready(server);
-  context.diagnostic(`from the click to the world: ${Math.round(performance.now() - clicked)} ms`);
+  const took = Math.round(performance.now() - clicked);
+  context.diagnostic(`from the click to the world: ${took} ms`);
+  // The aim is 2 s; the rest is for machines that render in software while they do other things.
+  assert.ok(took < 4000, `it took ${took} ms`);
   assert.match(await player.read('worldId'), /^world_/);
   await player.walk(1.5);
   assert.deepEqual(page.complaints, []);
@@ -65,9 +68,29 @@ test('two players in one world see each other move', async () => {
     [adaId, stands],
   );
 
-  await ada.close();
+  await ada.leave();
   await ben.until((id) => !window.__frolic.entities().some((entity) => entity.id === id), adaId);
-  await ben.close();
+  await Promise.all([ada.close(), ben.close()]);
+});
+
+test('a reload, and a step back and forth, come back to the same character', async () => {
+  const player = await Player.enter(browser, server, { game });
+  const id = await player.read('entityId');
+  await player.walk(2);
+  await player.until(() => Math.hypot(...window.__frolic.entities().find((entity) => entity.own).velocity) < 0.01);
+  const [x, , z] = await player.position();
+  const isBack = async (how) => {
+    await player.ready(server);
+    assert.equal(await player.read('entityId'), id, `the same character after ${how}`);
+    const [nowX, , nowZ] = await player.position();
+    assert.ok(Math.hypot(nowX - x, nowZ - z) < 0.5, `stands at ${[nowX, nowZ]} after ${how}, stood at ${[x, z]}`);
+  };
+  await player.page.reload();
+  await isBack('a reload');
+  await player.page.goto('about:blank');
+  await player.page.goBack();
+  await isBack('a step back');
+  await player.close();
 });
 
 test('jumping lifts off the ground and lands again', async () => {
@@ -84,6 +107,10 @@ test('Tab shows how the connection is doing', async () => {
   await player.page.keyboard.press('Tab');
   await player.page.getByText(/rtt/i).first().waitFor();
   await player.page.getByText(/webtransport/i).first().waitFor();
+  for (const figure of ['server tick', 'jitter', 'loss', 'input seq', 'pending inputs', 'corrections', 'snapshot age', 'entities', 'script memory', 'script time']) {
+    await player.page.locator('[data-debug] dt', { hasText: figure }).waitFor();
+  }
+  assert.equal(await player.page.locator('[data-graphs] polyline').count(), 5);
   await player.close();
 });
 

@@ -106,6 +106,13 @@ export class Player {
     }
   }
 
+  /** Leaves by the menu, so that the others see it at once. */
+  async leave() {
+    await this.page.keyboard.press('Escape');
+    await this.page.getByRole('link', { name: 'Leave' }).click();
+    await this.page.locator('[data-play]').first().waitFor();
+  }
+
   close() {
     return this.page.context().close();
   }

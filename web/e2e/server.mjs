@@ -68,7 +68,7 @@ export async function startServer(env = {}) {
 }
 
 /** The binary that `cargo xtask test` built, or the one where cargo puts it. */
-function binary() {
+export function binary() {
   const target = process.env.CARGO_TARGET_DIR ?? path.resolve(import.meta.dirname, '../../target');
   const found = process.env.FROLIC_BIN ?? path.join(target, 'debug', 'frolic');
   if (!existsSync(found)) throw new Error(`no frolic binary at ${found}: run \`cargo xtask test\` first`);

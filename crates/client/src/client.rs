@@ -6,7 +6,7 @@ use frolic_protocol::details::Details;
 use frolic_protocol::fragment::{Assembler, Fragment};
 use frolic_protocol::message::PROTOCOL_VERSION;
 use frolic_protocol::packet::{self, PacketError, SERVER_MESSAGE_BYTES_MAX, StreamReader};
-use frolic_protocol::{Args, ClientMessage, EntityState, ServerMessage, Welcome};
+use frolic_protocol::{Args, ClientMessage, EntityState, ServerMessage, Shown, Welcome};
 use frolic_sim::{CharacterInput, CharacterState};
 
 use crate::event::ClientEvent;
@@ -416,6 +416,11 @@ impl Client {
             pitch: input.pitch.radians(),
         });
         &self.drawn
+    }
+
+    /// The moment at which the last frame showed the others.
+    pub fn shown(&self) -> Option<Shown> {
+        Some(self.joined.as_ref()?.playback.shown())
     }
 
     /// Figures for the overlay.

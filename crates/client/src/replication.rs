@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use frolic_protocol::details::Details;
+use frolic_protocol::entity::{EntityKind, SCENE_DEFINITION, flags};
 use frolic_protocol::snapshot::{
     self, CellContent, CellKey, KnownCells, SnapshotError, SnapshotHeader,
 };
@@ -54,7 +55,7 @@ struct Departure {
 pub(crate) struct Applied {
     /// Entities that came or changed, as they are now.
     pub changed: Vec<EntityState>,
-    /// Entities that are gone.
+    /// Entities that are gone: out of view, or destroyed.
     pub removed: Vec<u32>,
     /// Details that changed.
     pub details: Vec<(u32, Details)>,
@@ -142,6 +143,9 @@ impl Replication {
                 .or_insert_with(|| Track::new(key));
             if track.learn(key, content.version, *state, self.update_ticks) {
                 applied.changed.push(*state);
+                if state.has(flags::DESTROYED) {
+                    applied.removed.push(state.id);
+                }
             }
         }
         for (id, bytes) in &content.details {
@@ -209,8 +213,16 @@ impl Replication {
     }
 
     fn remove(&mut self, id: u32, from: CellKey, applied: &mut Applied) {
-        if self.tracks.get(&id).is_some_and(|track| track.cell == from) {
-            self.tracks.remove(&id);
+        if self.tracks.get(&id).is_none_or(|track| track.cell != from) {
+            return;
+        }
+        let track = self.tracks.remove(&id);
+        let of_scene = track.as_ref().and_then(Track::newest).is_some_and(|state| {
+            state.kind == EntityKind::Thing && state.definition == SCENE_DEFINITION
+        });
+        // A part of the scene that went out of view stays where it was last
+        // seen: everybody has the scene file.
+        if !of_scene {
             applied.removed.push(id);
         }
     }

@@ -5,4 +5,5 @@ pub mod bots;
 pub mod check;
 pub mod gameserver;
 pub mod pack;
+pub mod replay;
 pub mod serve;

@@ -45,6 +45,9 @@ pub struct Layer {
     /// Game that a join without any id opens [env: DEFAULT_GAME] [default: the first sample]
     #[arg(long)]
     pub default_game: Option<String>,
+    /// Folder to record every session in, for `frolic replay` [env: RECORD_DIR] [default: none is recorded]
+    #[arg(long)]
+    pub record_dir: Option<PathBuf>,
 }
 
 impl Layer {
@@ -69,6 +72,7 @@ impl Layer {
             secret_key: get("SECRET_KEY"),
             admin_token: get("ADMIN_TOKEN"),
             default_game: get("DEFAULT_GAME"),
+            record_dir: get("RECORD_DIR").map(PathBuf::from),
         })
     }
 
@@ -92,6 +96,21 @@ impl Layer {
             secret_key: self.secret_key.or(below.secret_key),
             admin_token: self.admin_token.or(below.admin_token),
             default_game: self.default_game.or(below.default_game),
+            record_dir: self.record_dir.or(below.record_dir),
+        }
+    }
+
+    /// The folder of packages, as the platform has it.
+    ///
+    /// # Errors
+    /// When it is not a folder.
+    pub fn blob_dir(&self) -> anyhow::Result<PathBuf> {
+        match &self.blob_url {
+            Some(url) => blob_folder(url),
+            None => {
+                let data_dir = self.data_dir.as_deref();
+                Ok(data_dir.unwrap_or(Path::new("data")).join("blobs"))
+            }
         }
     }
 

@@ -31,6 +31,7 @@ enum Command {
     Check(commands::check::CheckArgs),
     Gameserver(commands::gameserver::GameserverArgs),
     Pack(commands::pack::PackArgs),
+    Replay(commands::replay::ReplayArgs),
     Serve(commands::serve::ServeArgs),
 }
 
@@ -54,6 +55,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Check(args) => commands::check::run(args),
         Command::Gameserver(args) => commands::gameserver::run(args).await,
         Command::Pack(args) => commands::pack::run(args),
+        Command::Replay(args) => commands::replay::run(args),
         Command::Serve(args) => commands::serve::run(args).await,
     }
 }

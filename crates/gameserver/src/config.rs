@@ -43,4 +43,6 @@ pub struct GameServerConfig {
     pub players_max: Option<u32>,
     /// Where compiled scripts are kept (DIST-1); none: nowhere.
     pub script_folder: Option<std::path::PathBuf>,
+    /// Where the session is recorded, for a replay; none: nowhere.
+    pub record_folder: Option<std::path::PathBuf>,
 }

@@ -19,6 +19,7 @@ use crate::admission::{Admission, Identity};
 use crate::line::{ChannelLine, CloseCode, Line};
 use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
 use crate::metrics::Metrics;
+use crate::recording::{self, Recording};
 use crate::scripts::ScriptShelf;
 use crate::session::Session;
 use crate::transport::Slot;
@@ -53,6 +54,8 @@ pub struct HostSettings {
     pub scene: (String, Vec<u8>),
     /// The door.
     pub admission: Admission,
+    /// Where the session is recorded.
+    pub recording: Option<Recording>,
 }
 
 /// A player whose connection was lost, and may come back.
@@ -136,6 +139,7 @@ impl Host {
             }
             self.read_sockets(began);
             let report = self.world.step();
+            recording::keep(&mut self.settings.recording, &mut self.world);
             self.metrics
                 .script_bytes
                 .store(report.scripts.memory_bytes as u64, Relaxed);
@@ -402,6 +406,7 @@ impl Host {
 
     /// Tells everybody, and gives them a moment to hear it.
     fn stop(mut self, reason: String) -> String {
+        recording::finish(&mut self.settings.recording, &mut self.world);
         let began = Instant::now();
         for (_, mut session) in std::mem::take(&mut self.sessions) {
             session.kick(&reason);

@@ -20,6 +20,7 @@ mod host;
 mod line;
 mod link;
 mod metrics;
+mod recording;
 mod scripts;
 mod server;
 mod session;

@@ -11,6 +11,7 @@ use axum::{Json, Router};
 use frolic_package::{Limits, Package};
 use frolic_protocol::fleet::{FleetAction, Heartbeat, ServerReady};
 use frolic_protocol::ticket::TicketKey;
+use frolic_world::replay::RecordOptions;
 use frolic_world::{InterestPolicy, World, WorldOptions};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
@@ -22,6 +23,7 @@ use crate::config::{GameServerConfig, WorldSource};
 use crate::host::{Host, HostSettings};
 use crate::link::{INBOX_MESSAGES, Inbound};
 use crate::metrics::Metrics;
+use crate::recording;
 use crate::scripts;
 use crate::transport::sockets::Sockets;
 use crate::transport::{Transports, websocket, webtransport};
@@ -203,6 +205,7 @@ struct Settings {
     interest: Option<InterestPolicy>,
     stops_when_idle: bool,
     script_folder: Option<std::path::PathBuf>,
+    record_folder: Option<std::path::PathBuf>,
 }
 
 impl Settings {
@@ -215,6 +218,7 @@ impl Settings {
             interest: config.interest,
             stops_when_idle,
             script_folder: config.script_folder.clone(),
+            record_folder: config.record_folder.clone(),
         }
     }
 }
@@ -226,8 +230,10 @@ fn load(
     metrics: Arc<Metrics>,
 ) -> Result<Host, GameServerError> {
     let package = plan.package;
+    let recording = recording::start(settings.record_folder.as_deref(), &settings.world_id);
     let options = WorldOptions {
         seed: plan.seed,
+        record: recording.as_ref().map(|_| RecordOptions::default()),
         tick_hz: settings.tick_hz,
         snapshot_hz: settings.snapshot_hz,
         interest: settings.interest,
@@ -253,6 +259,7 @@ fn load(
             .stops_when_idle
             .then_some(idle_stop_s.saturating_add(IDLE_GRACE_S)),
         scene: (hex::encode(Sha256::digest(scene)), compressed),
+        recording,
     };
     let sockets = Sockets::new().map_err(GameServerError::Sockets)?;
     Ok(Host::new(world, host, inbox, sockets, metrics))

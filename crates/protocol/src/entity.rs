@@ -71,7 +71,7 @@ impl EntityState {
             definition: SCENE_DEFINITION,
             owner: 0,
             position: [0; 3],
-            rotation: quantize::rotation(Rotation::IDENTITY),
+            rotation: quantize::ROTATION_NONE,
             velocity: [0; 3],
             look: [0; 2],
             flags: 0,

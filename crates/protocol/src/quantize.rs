@@ -55,6 +55,9 @@ const ROTATION_BITS: u32 = 10;
 const ROTATION_MAX: f32 = core::f32::consts::FRAC_1_SQRT_2;
 const ROTATION_STEPS: f32 = ((1 << ROTATION_BITS) - 1) as f32;
 
+/// What [`rotation`] makes of no rotation at all.
+pub const ROTATION_NONE: u32 = 0b11 << 30 | 512 << 20 | 512 << 10 | 512;
+
 /// Rounds a rotation to its three smallest parts of 10 bits each; the largest
 /// follows from the length being one.
 pub fn rotation(rotation: Rotation) -> u32 {
@@ -110,6 +113,11 @@ mod tests {
             let back = position_back(position(Vec3::new(x, -x, 0.0)));
             prop_assert!((back - Vec3::new(x, -x, 0.0)).length() < 0.004);
         }
+    }
+
+    #[test]
+    fn no_rotation_is_what_it_says() {
+        assert_eq!(rotation(Rotation::IDENTITY), ROTATION_NONE);
     }
 
     #[test]

@@ -232,6 +232,12 @@ impl Guard {
         HOARDER.take()
     }
 
+    /// Whether the scheduler was asked to come back to the host in the last
+    /// call; it may have left work for the next tick.
+    pub fn was_paused(&self) -> bool {
+        self.shared.word(PAUSE).load(Ordering::Relaxed) != 0
+    }
+
     fn arm(&self) {
         SOFT_BYTES.set(self.soft_bytes);
         RELAXED_BYTES.set(self.relaxed_bytes);

@@ -38,6 +38,9 @@ pub struct Usage {
     pub last_tick_us: u64,
     /// Script instances disabled after repeated offences.
     pub disabled_scripts: usize,
+    /// How often a limit of time or memory stopped or paused scripts since the
+    /// start. What depends on a clock does not repeat in a replay.
+    pub cuts: u64,
 }
 
 /// Why a VM could not be made.
@@ -59,6 +62,7 @@ pub struct Vm {
     host: Rc<Host>,
     attach_only: BTreeSet<String>,
     disabled_scripts: usize,
+    cuts: u64,
     spent_us: u64,
     last_tick_us: u64,
     lua: Lua,
@@ -103,6 +107,7 @@ impl Vm {
             host,
             attach_only: BTreeSet::new(),
             disabled_scripts: 0,
+            cuts: 0,
             spent_us: 0,
             last_tick_us: 0,
             lua,
@@ -167,6 +172,7 @@ impl Vm {
             memory_bytes: self.lua.used_memory(),
             last_tick_us: self.last_tick_us,
             disabled_scripts: self.disabled_scripts,
+            cuts: self.cuts,
         }
     }
 
@@ -176,6 +182,8 @@ impl Vm {
         let mut result = self.guard.run(|| function.call::<()>(args));
         for _ in 0..STOPS_PER_CALL_MAX {
             let hoarder = self.guard.take_hoarder();
+            let cut = result.is_err() || hoarder.is_some() || self.guard.was_paused();
+            self.cuts += u64::from(cut);
             if let Some(category) = hoarder {
                 self.end_hoarder(category);
             }

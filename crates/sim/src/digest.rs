@@ -5,7 +5,10 @@
 
 use parry3d::math::{Pose3 as Pose, Rot3, Vec3};
 
-use crate::character::{Buttons, CharacterInput, CharacterParams, CharacterState, step_character};
+use crate::cache::StepCache;
+use crate::character::{
+    Buttons, CharacterInput, CharacterParams, CharacterState, step_character_with,
+};
 use crate::collision::CollisionWorld;
 use crate::motion::Motion;
 use crate::random::Random;
@@ -59,6 +62,7 @@ pub fn random_walk(seed: u64, steps: u32) -> u64 {
     let mut world = playground(&mut random);
     let params = CharacterParams::default();
     let mut state = CharacterState::at(Vec3::new(0.0, 3.0, 0.0));
+    let mut cache = StepCache::default();
     let mut input = CharacterInput::default();
     let mut digest = Digest::default();
     for tick in 0..steps {
@@ -75,7 +79,7 @@ pub fn random_walk(seed: u64, steps: u32) -> u64 {
                 Buttons(random.below(4) as u8),
             );
         }
-        step_character(&world, &params, &mut state, &input, 1.0 / 60.0);
+        step_character_with(&mut cache, &world, &params, &mut state, &input, 1.0 / 60.0);
         if state.feet.y < -20.0 {
             state = CharacterState::at(Vec3::new(random.range(-15.0, 15.0), 4.0, 0.0));
         }

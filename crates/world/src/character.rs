@@ -30,6 +30,7 @@ impl WorldState {
             team: None,
             stats: Default::default(),
             online: true,
+            shown: Default::default(),
         };
         self.note_presence(player.info());
         self.players.insert(number, player);

@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 use frolic_protocol::NumberedInput;
 use frolic_sim::{Buttons, CharacterInput};
 
+use crate::replay::Fingerprint;
+
 /// Inputs that may wait: as many as one JSON batch may hold. A client that
 /// fills it delays itself and nobody else.
 const QUEUE_MAX: usize = 128;
@@ -120,6 +122,36 @@ impl InputQueue {
                 self.missed_buttons = self.missed_buttons.with(next.input.buttons);
             }
         }
+    }
+
+    /// Whether an input with this number would be taken in, if there is room.
+    pub fn is_news(&self, seq: u32) -> bool {
+        self.last_seq.is_none_or(|last| seq > last)
+            && self
+                .waiting
+                .binary_search_by_key(&seq, |input| input.seq)
+                .is_err()
+    }
+
+    /// Adds all of it to a fingerprint.
+    pub(crate) fn fingerprint(&self, fingerprint: &mut Fingerprint) {
+        let Self {
+            waiting,
+            last_seq,
+            late_ticks,
+            silent_ticks,
+            current,
+            missed_buttons,
+        } = self;
+        fingerprint.word(waiting.len() as u64);
+        for input in waiting {
+            fingerprint.word(u64::from(input.seq));
+            fingerprint.input(&input.input);
+        }
+        fingerprint.word(last_seq.map_or(u64::MAX, u64::from));
+        fingerprint.word(u64::from(*silent_ticks) << 8 | u64::from(*late_ticks));
+        fingerprint.input(current);
+        fingerprint.word(u64::from(missed_buttons.0));
     }
 
     /// Number of the last input that was used.

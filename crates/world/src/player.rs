@@ -7,6 +7,7 @@ use frolic_protocol::{PlayerInfo, Value};
 use frolic_sim::{CharacterInput, CharacterState, StepCache};
 
 use crate::inputs::InputQueue;
+use crate::past::Shown;
 
 /// Counts the players of a world, from 1; never used twice.
 pub type PlayerNumber = u32;
@@ -30,6 +31,8 @@ pub(crate) struct Player {
     pub team: Option<String>,
     pub stats: BTreeMap<String, Value>,
     pub online: bool,
+    /// What their client shows of the others.
+    pub shown: Shown,
 }
 
 impl Player {

@@ -12,6 +12,7 @@ use frolic_sim::{CharacterParams, CollisionWorld, Pose, Vec3};
 
 use crate::definitions::Definitions;
 use crate::entity::Entity;
+use crate::past::Past;
 use crate::player::{Player, PlayerNumber};
 use crate::trigger::{Crossing, Triggers};
 
@@ -47,6 +48,8 @@ pub(crate) struct WorldState {
     by_name_or_tag: BTreeMap<String, BTreeSet<u32>>,
     next_entity: u32,
     spawned: usize,
+    /// Where everybody was in the last ticks.
+    pub past: Past,
     /// Events for scripts, in the order they happened.
     pub events: Vec<ScriptEvent>,
     pub outbox: Vec<Outgoing>,
@@ -78,6 +81,7 @@ impl WorldState {
             by_name_or_tag: BTreeMap::new(),
             next_entity: SceneEntity::ID_MAX + 1,
             spawned: 0,
+            past: Past::default(),
             events: Vec::new(),
             outbox: Vec::new(),
             logs: Vec::new(),
@@ -202,6 +206,11 @@ impl WorldState {
         entity.player = Some(player);
         self.register(entity, &transform);
         id
+    }
+
+    /// The id that the next entity gets.
+    pub fn next_entity(&self) -> u32 {
+        self.next_entity
     }
 
     fn fresh_id(&mut self) -> u32 {

@@ -78,6 +78,14 @@ impl Triggers {
             .collect()
     }
 
+    /// Who is inside what, for a fingerprint.
+    pub fn occupied(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = u32>)> {
+        let volumes = self.volumes.iter();
+        volumes
+            .filter(|(_, volume)| !volume.inside.is_empty())
+            .map(|(trigger, volume)| (*trigger, volume.inside.iter().copied()))
+    }
+
     /// Finds who came and went on these ways. Whoever passes right through
     /// within a tick enters and leaves, each once.
     pub fn cross(&mut self, params: &CharacterParams, ways: &[Way]) -> Vec<Crossing> {

@@ -1,6 +1,7 @@
 //! The world itself: load, join, step, look.
 
-use std::cell::RefCell;
+use std::borrow::Cow;
+use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -11,13 +12,15 @@ use frolic_script::{
     Attachment, CompileError, CompiledScript, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
     VmLimits, compile,
 };
-use frolic_sim::digest::Digest;
 use frolic_sim::{CharacterParams, CharacterState, Vec3};
 
 use crate::entity::ALWAYS_RELEVANT;
 use crate::interest::cells::{Cells, Relevance};
 use crate::interest::{ClientView, InterestPolicy, JsonView, Scratch, Sender};
-use crate::player::PlayerNumber;
+use crate::player::{Player, PlayerNumber};
+use crate::replay::{
+    Ending, Fingerprint, Record, RecordOptions, Recorder, RecordingHeader, ScriptLimits,
+};
 use crate::state::{Outgoing, WorldState};
 
 /// How a world runs, beyond what its package says.
@@ -33,6 +36,8 @@ pub struct WorldOptions {
     pub snapshot_hz: Option<u32>,
     /// Overrides what the package says clients are told of.
     pub interest: Option<InterestPolicy>,
+    /// Writes down everything that is done to the world; see [`crate::replay`].
+    pub record: Option<RecordOptions>,
 }
 
 impl Default for WorldOptions {
@@ -43,6 +48,7 @@ impl Default for WorldOptions {
             tick_hz: None,
             snapshot_hz: None,
             interest: None,
+            record: None,
         }
     }
 }
@@ -77,6 +83,9 @@ pub struct World {
     inbox: Vec<ScriptEvent>,
     /// Events of each player since the last step.
     inbox_counts: HashMap<PlayerNumber, usize>,
+    /// Of all messages that were taken out.
+    sent: Fingerprint,
+    recorder: Option<Recorder>,
 }
 
 /// Events and calls that one player's client may send per tick: a script's
@@ -116,6 +125,17 @@ impl World {
                 })
             })
             .collect();
+        let recorder = options.record.map(|record| {
+            let header = RecordingHeader {
+                revision: package.revision.clone(),
+                seed: options.seed,
+                tick_hz: state.tick_hz,
+                hash_every_ticks: record.hash_every_ticks.unwrap_or(state.tick_hz).max(1),
+                scripts: ScriptLimits::from(&options.scripts),
+                made_by: env!("CARGO_PKG_VERSION").to_owned(),
+            };
+            Recorder::new(&header, record)
+        });
         let settings = &package.manifest.simulation;
         let radius = settings.interest_radius;
         let interest = options.interest.unwrap_or(InterestPolicy {
@@ -130,7 +150,7 @@ impl World {
         let of_prefabs = of_prefabs.filter_map(|prefab| prefab.components.script.as_ref());
         vm.attach_only(of_prefabs.map(|script| script.path.clone()));
         vm.start(scripts.clone(), &attachments);
-        Ok(Self {
+        let mut world = Self {
             state,
             vm,
             scripts,
@@ -148,11 +168,19 @@ impl World {
             next_player: 1,
             inbox: Vec::new(),
             inbox_counts: HashMap::new(),
-        })
+            sent: Fingerprint::default(),
+            recorder,
+        };
+        world.note_cuts();
+        Ok(world)
     }
 
     /// Brings a player in; they are in the world at once.
     pub fn join(&mut self, id: String, name: String) -> PlayerNumber {
+        self.note(&Record::Join {
+            id: Cow::Borrowed(&id),
+            name: Cow::Borrowed(&name),
+        });
         let number = self.next_player;
         self.next_player += 1;
         self.state.borrow_mut().join(number, id, name);
@@ -161,15 +189,25 @@ impl World {
 
     /// Takes a player out for good.
     pub fn leave(&mut self, player: PlayerNumber) {
+        if self.entity_of(player).is_none() {
+            return;
+        }
+        self.note(&Record::Leave { player });
         self.state.borrow_mut().leave(player);
         self.dispatch_events();
+        self.note_cuts();
         self.state.borrow_mut().players.remove(&player);
     }
 
     /// The player connected again: their count of inputs starts anew.
     pub fn reconnect(&mut self, player: PlayerNumber) {
+        if self.entity_of(player).is_none() {
+            return;
+        }
+        self.note(&Record::Reconnect { player });
         if let Some(player) = self.state.borrow_mut().players.get_mut(&player) {
             player.inputs.reset();
+            player.shown = Default::default();
         }
     }
 
@@ -181,8 +219,21 @@ impl World {
     /// Takes a player's inputs in. Returns how many found the queue full.
     pub fn receive_inputs(&mut self, player: PlayerNumber, inputs: &[NumberedInput]) -> usize {
         let mut state = self.state.borrow_mut();
-        let player = state.players.get_mut(&player);
-        player.map_or(0, |player| player.inputs.push(inputs))
+        let Some(known) = state.players.get_mut(&player) else {
+            return 0;
+        };
+        if let Some(recorder) = &mut self.recorder {
+            // Clients repeat themselves; only what is news changes anything.
+            let news = inputs
+                .iter()
+                .filter(|input| known.inputs.is_news(input.seq));
+            let inputs: Vec<NumberedInput> = news.copied().collect();
+            if !inputs.is_empty() {
+                let inputs = Cow::Owned(inputs);
+                recorder.note(&Record::Inputs { player, inputs });
+            }
+        }
+        known.inputs.push(inputs)
     }
 
     /// A client fired an event; scripts hear of it in the next step. False
@@ -190,6 +241,11 @@ impl World {
     pub fn receive_event(&mut self, player: PlayerNumber, name: String, args: Args) -> bool {
         let room = self.has_room(player);
         if room {
+            self.note(&Record::Event {
+                player,
+                name: Cow::Borrowed(&name),
+                args: Cow::Borrowed(&args),
+            });
             let args = self.known_entities(args.0);
             self.inbox
                 .push(ScriptEvent::ClientEvent { player, name, args });
@@ -208,6 +264,12 @@ impl World {
     ) -> bool {
         let room = self.has_room(player);
         if room {
+            self.note(&Record::Invoke {
+                player,
+                id,
+                name: Cow::Borrowed(&name),
+                args: Cow::Borrowed(&args),
+            });
             let args = self.known_entities(args.0);
             self.inbox.push(ScriptEvent::ClientInvoke {
                 player,
@@ -219,7 +281,11 @@ impl World {
         room
     }
 
+    /// Whoever is not here has none.
     fn has_room(&mut self, player: PlayerNumber) -> bool {
+        if !self.state.borrow().players.contains_key(&player) {
+            return false;
+        }
         let count = self.inbox_counts.entry(player).or_insert(0);
         *count += 1;
         *count <= EVENTS_PER_TICK_MAX
@@ -237,6 +303,7 @@ impl World {
 
     /// Simulates one tick.
     pub fn step(&mut self) -> StepReport {
+        self.note(&Record::Step);
         {
             let mut state = self.state.borrow_mut();
             state.tick += 1;
@@ -255,6 +322,12 @@ impl World {
             state.step_characters();
         }
         self.dispatch_events();
+        self.state.borrow_mut().remember();
+        self.note_cuts();
+        let tick = self.tick();
+        if self.recorder.as_ref().is_some_and(|r| r.wants_hash(tick)) {
+            self.note(&Record::Hash(self.state_hash()));
+        }
         StepReport {
             scripts: self.vm.usage(),
         }
@@ -272,6 +345,60 @@ impl World {
                 self.vm.dispatch(event);
             }
         }
+    }
+
+    pub(crate) fn borrow_state(&self) -> Ref<'_, WorldState> {
+        self.state.borrow()
+    }
+
+    /// Changes a player; false when they are not here, or say nothing changed.
+    pub(crate) fn with_player(
+        &mut self,
+        player: PlayerNumber,
+        change: impl FnOnce(&mut Player) -> bool,
+    ) -> bool {
+        let mut state = self.state.borrow_mut();
+        state.players.get_mut(&player).is_some_and(change)
+    }
+
+    pub(crate) fn note(&mut self, record: &Record) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note(record);
+        }
+    }
+
+    fn note_cuts(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note_cuts(self.vm.usage().cuts);
+        }
+    }
+
+    /// What was recorded since the last call; empty without
+    /// [`WorldOptions::record`]. Whole records only.
+    pub fn take_recording(&mut self) -> Vec<u8> {
+        let recorder = self.recorder.as_mut();
+        recorder.map(Recorder::take).unwrap_or_default()
+    }
+
+    /// Writes the last fingerprint and ends the recording; what happens from
+    /// now on is not in it.
+    pub fn end_recording(&mut self, ending: Ending) {
+        if self.recorder.is_some() {
+            self.note(&Record::Hash(self.state_hash()));
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.end(ending);
+        }
+    }
+
+    /// How often a limit stopped or paused scripts.
+    pub fn script_cuts(&self) -> u64 {
+        self.vm.usage().cuts
+    }
+
+    /// How many players are here.
+    pub fn player_count(&self) -> usize {
+        self.state.borrow().players.len()
     }
 
     /// The current tick.
@@ -346,7 +473,11 @@ impl World {
 
     /// Messages for players since the last call.
     pub fn take_outbox(&mut self) -> Vec<Outgoing> {
-        std::mem::take(&mut self.state.borrow_mut().outbox)
+        let outbox = std::mem::take(&mut self.state.borrow_mut().outbox);
+        outbox
+            .iter()
+            .for_each(|outgoing| self.sent.outgoing(outgoing));
+        outbox
     }
 
     /// Lines of scripts since the last call.
@@ -376,7 +507,8 @@ impl World {
     pub fn update_is_due(&self, player: PlayerNumber) -> bool {
         let (tick, tick_hz) = (u64::from(self.tick()), u64::from(self.tick_hz()));
         // Multiples of the golden ratio fill an interval evenly.
-        let turn = u64::from(player).wrapping_mul(0x9e37_79b9) % (1 << 32) * tick_hz >> 32;
+        let share = u64::from(player.wrapping_mul(0x9e37_79b9));
+        let turn = (share * tick_hz) >> 32;
         let sent_by = |tick: u64| (tick * u64::from(self.snapshot_hz) + turn) / tick_hz;
         tick > 0 && sent_by(tick) != sent_by(tick - 1)
     }
@@ -471,22 +603,18 @@ impl World {
         state.definitions.name(entity.definition).map(str::to_owned)
     }
 
-    /// A fingerprint of everything that decides the future, scripts aside.
+    /// A fingerprint of everything that decides the future, what scripts keep
+    /// to themselves aside; what they have said is part of it.
     pub fn state_hash(&self) -> u64 {
         let state = self.state.borrow();
-        let mut digest = Digest::default();
-        digest.word(state.tick);
-        for entity in state.entities.values() {
-            digest.word(entity.id);
-            digest.vector(entity.position);
-            digest.vector(entity.velocity);
-            digest.word(u32::from(entity.destroyed));
+        let mut fingerprint = self.sent;
+        for outgoing in &state.outbox {
+            fingerprint.outgoing(outgoing);
         }
-        for player in state.players.values() {
-            digest.word(player.number);
-            digest.character(&player.character);
-        }
-        digest.value()
+        fingerprint.word(u64::from(self.next_player));
+        fingerprint.word(self.inbox.len() as u64);
+        fingerprint.state(&state);
+        fingerprint.value()
     }
 }
 

@@ -33,6 +33,8 @@ export interface FrolicDebug {
   stats(): CoreStats;
   /** Visible texts of script widgets. */
   hudTexts(): string[];
+  /** Where the player looks, in radians. */
+  view(): { yaw: number; pitch: number };
   /** Turns the view, as the mouse would. */
   look(yaw: number, pitch: number): void;
 }
@@ -67,6 +69,7 @@ export function exposeDebug(session: PlaySession): () => void {
     players: () => session.players,
     stats: () => session.stats,
     hudTexts: () => session.hud.texts(),
+    view: () => ({ yaw: session.input.yaw, pitch: session.input.pitch }),
     look: (yaw, pitch) => { session.input.yaw = yaw; session.input.pitch = pitch; },
   };
   window.__frolic = debug;

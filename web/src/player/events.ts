@@ -10,11 +10,20 @@ export type { PlayerInfo, ScriptEntry };
 /** A value on the wire: plain JSON; a vector is {"$v":[x,y,z]}, an entity {"$e":id}. */
 export type WireValue = null | boolean | number | string | WireValue[] | { [key: string]: WireValue };
 
+/** How a script changed an entity's looks; null is as its definition says. */
+export interface Looks {
+  color: [number, number, number] | null;
+  opacity: number | null;
+  scale: [number, number, number] | null;
+}
+
 export type CoreEvent =
   | { type: 'welcome'; entityId: number; playerId: string; roomCode: string; worldId: string; resumeToken: string; tickHz: number }
   | { type: 'scene' }
   /** How spawned entities of this number look. */
   | { type: 'definition'; index: number; components: Components | null }
+  /** Attributes and looks of an entity changed; these are all of them. */
+  | { type: 'details'; entity: number; attributes: Record<string, WireValue>; looks: Looks }
   /** Players who came, changed or left; not all of them. */
   | { type: 'players'; players: PlayerInfo[] }
   | { type: 'scriptManifest'; manifest: ScriptManifest }

@@ -1,7 +1,7 @@
 // Reading scene.json for the view: prefabs, parents, hostile parent loops.
 import { expect, test } from 'vitest';
 import { Vector3 } from 'three';
-import { resolveParts, spawnYaw, type SceneData } from './scene';
+import { makePart, resolveParts, spawnYaw, styled, type SceneData } from './scene';
 
 const at = (scene: SceneData, id: number): number[] => {
   const part = resolveParts(scene).find((p) => p.id === id);
@@ -57,4 +57,15 @@ test('a player looks where the nearest spawn point looks', () => {
   expect(spawnYaw(resolveParts(scene), new Vector3())).toBeCloseTo(Math.PI / 2);
   expect(spawnYaw(resolveParts(scene), new Vector3(49, 0, 0))).toBeCloseTo(0);
   expect(spawnYaw([], new Vector3())).toBe(0);
+});
+
+test('what a script changed of the looks shows, the rest stays', () => {
+  const ball = makePart(3, { Shape: { type: 'sphere', radius: 1 }, Material: { color: '#ff0000', roughness: 0.4 } });
+  expect(styled(ball, undefined)).toBe(ball);
+  const green = styled(ball, { color: [0, 255, 8], opacity: null, scale: null });
+  expect(green.components.Material).toEqual({ color: '#00ff08', roughness: 0.4 });
+  const large = styled(ball, { color: null, opacity: 0.5, scale: [2, 2, 2] });
+  expect(large.shape).toEqual({ type: 'sphere', radius: 2 });
+  expect(large.components.Material).toEqual({ color: '#ff0000', roughness: 0.4, opacity: 0.5 });
+  expect(ball.components.Material?.color).toBe('#ff0000');
 });

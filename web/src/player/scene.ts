@@ -1,6 +1,7 @@
 // scene.json as the view reads it: the types, prefab merging and where things stand. The server and the client
 // core have already validated the file, so this only picks out what can be drawn.
 import { Quaternion, Vector3 } from 'three';
+import type { Looks, WireValue } from './events';
 
 export type Vec3 = [number, number, number];
 
@@ -36,6 +37,7 @@ export interface Components {
   Trigger?: object;
   Light?: LightData;
   SpawnPoint?: object;
+  Attributes?: Record<string, WireValue>;
 }
 
 export interface SceneEntity {
@@ -76,6 +78,18 @@ export function makePart(id: number, components: Components, parent?: Placement)
   const placement = place(components.Transform, parent);
   const shape = components.Shape && scaledShape(components.Shape, placement.scale);
   return { id, components, placement, shape };
+}
+
+/** A part with the looks that a script gave it. */
+export function styled(part: Part, looks: Looks | undefined): Part {
+  if (!looks) return part;
+  const material: MaterialData = { ...part.components.Material };
+  if (looks.color) material.color = `#${looks.color.map((c) => c.toString(16).padStart(2, '0')).join('')}`;
+  if (looks.opacity !== null) material.opacity = looks.opacity;
+  const components = { ...part.components, Material: material };
+  if (!looks.scale || !components.Shape) return { ...part, components };
+  const scale = new Vector3(...looks.scale);
+  return { ...part, components, placement: { ...part.placement, scale }, shape: scaledShape(components.Shape, scale) };
 }
 
 /** Every entity where it stands. Parents may come anywhere in the list; a loop of parents ends at its start. */

@@ -12,18 +12,35 @@ export interface ScriptWorld {
   readonly input: PlayerInput;
   readonly sound: SoundBoard;
   fireServer(name: string, args: WireValue[]): void;
+  invokeServer(id: number, name: string, args: WireValue[]): void;
   ownEntity(): number;
   entity(id: number): { position: Point; velocity: Point } | null;
+  attribute(id: number, name: string): WireValue;
   cameraPosition(): Point;
 }
 
 type Triple = [number, number, number];
 
 export class ScriptHost implements ClientHost {
+  /**
+   * Calls of one VM are counted from here. A VM that starts after a lost connection must not take the answer to a call
+   * of the one before for its own.
+   */
+  readonly #firstCall = Math.floor(Math.random() * 2 ** 32);
+
   constructor(private readonly world: ScriptWorld) {}
 
   fireServer(name: string, args: WireValue[]): void {
     this.world.fireServer(name, args);
+  }
+
+  invokeServer(call: number, name: string, args: WireValue[]): void {
+    this.world.invokeServer((this.#firstCall + call) >>> 0, name, args);
+  }
+
+  /** Which call of the VM an answer belongs to; of another VM's calls, some number that nobody waits for. */
+  callOf(id: number): number {
+    return (id - this.#firstCall) >>> 0;
   }
 
   log(level: string, text: string): void {
@@ -63,6 +80,10 @@ export class ScriptHost implements ClientHost {
   entity(id: number): { position: Triple; velocity: Triple } | null {
     const found = this.world.entity(id);
     return found && { position: triple(found.position), velocity: triple(found.velocity) };
+  }
+
+  attribute(id: number, name: string): WireValue {
+    return this.world.attribute(id, name);
   }
 
   playSound(name: string): void {

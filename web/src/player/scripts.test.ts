@@ -16,6 +16,7 @@ function setUp(cached: string[] = [], load?: () => Promise<Runtime>) {
   const runtime: Runtime = {
     run: (path) => calls.push(`run ${path}`),
     dispatchEvent: (name) => calls.push(`event ${name}`),
+    dispatchResult: (call, { ok }) => calls.push(`result ${call} ${ok}`),
     uiEvent: () => undefined,
     tick: () => undefined,
     memoryBytes: 0,
@@ -31,7 +32,8 @@ function setUp(cached: string[] = [], load?: () => Promise<Runtime>) {
     get: async (hash: string) => (cached.includes(hash) ? new Uint8Array([1]) : null),
     put: async (hash: string) => void calls.push(`keep ${hash}`),
   };
-  const host = { log: (_level: string, text: string) => calls.push(`log ${text}`) } as unknown as ScriptHost;
+  const log = (_level: string, text: string) => calls.push(`log ${text}`);
+  const host = { log, callOf: (id: number) => id - 1000 } as unknown as ScriptHost;
   const started = vi.fn();
   const scripts = new ClientScripts(source, host, cache, load ?? (async () => runtime), started);
   return { calls, scripts, started, runtime };
@@ -65,6 +67,14 @@ test('scripts that should run before the VM is there run when it is', async () =
   scripts.run(HUD);
   arrive(runtime);
   await vi.waitFor(() => expect(calls).toEqual(['request', `run ${BUILTIN}`, `run ${HUD}`]));
+});
+
+test('an answer reaches the script that waits for it, even while others are on their way', async () => {
+  const { calls, scripts } = setUp();
+  await scripts.manifest(entries);
+  scripts.run(BUILTIN);
+  scripts.result(1007, { ok: true, values: [5] });
+  expect(calls.at(-1)).toBe('result 7 true');
 });
 
 test('one broken script does not stop the next', async () => {

@@ -10,6 +10,7 @@ export interface Runtime {
   /** `entities`: what the script is attached to. */
   run(path: string, bytecode: Uint8Array, entities?: number[]): void;
   dispatchEvent(name: string, args: WireValue[]): void;
+  dispatchResult(call: number, outcome: InvokeOutcome): void;
   /** A widget of a script was clicked. */
   uiEvent(id: number, event: string): void;
   tick(dtSeconds: number): void;
@@ -17,6 +18,9 @@ export interface Runtime {
   readonly lastTickMs: number;
   dispose(): void;
 }
+
+/** What came of a `Network.InvokeServer`. */
+export type InvokeOutcome = { ok: true; values: WireValue[] } | { ok: false; error: string };
 
 export type RuntimeLoader = (host: ScriptHost) => Promise<Runtime>;
 /** The part of the core that scripts need. */
@@ -86,6 +90,11 @@ export class ClientScripts {
     if (this.#started) return this.#guard(() => this.#runtime?.dispatchEvent(name, args));
     this.#waiting.push({ name, args });
     if (this.#waiting.length > EVENTS_WAITING_MAX) this.#waiting.shift();
+  }
+
+  /** The answer to a call. Does not wait for all scripts: the one that asked runs already. */
+  result(id: number, outcome: InvokeOutcome): void {
+    this.#guard(() => this.#runtime?.dispatchResult(this.host.callOf(id), outcome));
   }
 
   click(widget: number): void {

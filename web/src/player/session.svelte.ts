@@ -9,6 +9,7 @@ import { HudModel } from './hud/model.svelte';
 import { PlayerInput } from './input/input';
 import { WorldLink } from './link';
 import { loadLuau } from './luau-loader';
+import { forgetPlace, keepPlace, keptPlace } from './place';
 import { LoadProgress } from './progress.svelte';
 import type { Components, SceneData } from './scene';
 import { ScriptHost } from './scripthost';
@@ -22,6 +23,7 @@ import type { WorldView } from './view/world-view';
 export type Phase = 'loading' | 'playing' | 'reconnecting' | 'ended';
 
 export interface SessionOptions {
+  gameId: string;
   wish: JoinRequest;
   transport: TransportKind | null;
   quality: Quality | null;
@@ -50,11 +52,13 @@ export class PlaySession {
   #sceneShown = false;
   #ownEntity = 0;
   #definitions = new SvelteMap<number, Components>();
+  #details = new SvelteMap<number, CoreEvent & { type: 'details' }>();
   #disposed = false;
   #lookedAround = false;
   /** Set while reconnecting. */
   #giveUpAt: number | null = null;
   #attempts = 0;
+  #reconnecting = false;
   #scriptCache = new ScriptCache();
 
   constructor(private readonly options: SessionOptions) {}
@@ -64,7 +68,7 @@ export class PlaySession {
     try {
       const renderer = import('./view/world-view');
       renderer.catch(() => undefined);
-      const link = await this.#open(this.options.wish);
+      const link = await this.#enter();
       const { WorldView } = await renderer;
       if (this.#disposed) return link.leave();
       this.view = new WorldView(canvas, this.options.quality, {
@@ -132,16 +136,70 @@ export class PlaySession {
     this.link?.core.fire_server(name, JSON.stringify(args));
   }
 
+  invokeServer(id: number, name: string, args: WireValue[]): void {
+    this.link?.core.invoke_server(id, name, JSON.stringify(args));
+  }
+
+  /** What the server set; what it never touched is as the scene has it. */
+  attribute(id: number, name: string): WireValue {
+    const told = this.#details.get(id);
+    if (told) return told.attributes[name] ?? null;
+    return this.view?.componentsOf(id)?.Attributes?.[name] ?? null;
+  }
+
   cameraPosition(): Point {
     return this.view?.camera.camera.position ?? { x: 0, y: 0, z: 0 };
   }
 
+  /**
+   * The page goes away: closed, reloaded, or put aside by the browser. Nobody can tell whether it comes back, so this
+   * is no goodbye; the server keeps the place for a minute.
+   */
+  suspend(): void {
+    this.#keepPlace();
+    this.link?.close();
+    this.input.release();
+  }
+
+  /** The browser shows a page again that it had put aside: its connection is gone, the rest is as it was. */
+  wake(): void {
+    if (this.#disposed || this.phase === 'ended' || this.link?.isOpen) return;
+    this.#giveUpAt = null;
+    this.#attempts = 0;
+    // While it was still loading, loading goes on by itself.
+    if (this.link) void this.#reconnect();
+  }
+
+  /** Leaves for good. */
   dispose(): void {
     this.#disposed = true;
+    forgetPlace();
     this.link?.leave();
     this.scripts?.dispose();
     this.view?.dispose();
     this.sound.dispose();
+  }
+
+  /** Back to the place this tab had a moment ago, else to wherever the wish leads. */
+  async #enter(): Promise<WorldLink> {
+    const place = keptPlace(this.options.gameId, this.options.wish);
+    forgetPlace(); // a token works once
+    if (place) {
+      try {
+        this.#resumeToken = place.resumeToken;
+        return await this.#open({ world_id: place.worldId });
+      } catch (error) {
+        console.info('the place of before is gone:', error instanceof Error ? error.message : error);
+        this.#resumeToken = undefined;
+      }
+    }
+    return this.#open(this.options.wish);
+  }
+
+  #keepPlace(): void {
+    const { link } = this;
+    if (!link || !this.#resumeToken || this.phase === 'ended') return;
+    keepPlace({ gameId: this.options.gameId, worldId: link.join.world_id, roomCode: link.join.room_code, resumeToken: this.#resumeToken });
   }
 
   async #open(wish: JoinRequest): Promise<WorldLink> {
@@ -162,6 +220,7 @@ export class PlaySession {
     this.#sceneShown = false;
     this.#lastError = null;
     this.#definitions.clear();
+    this.#details.clear();
     this.players = [];
     this.scripts?.dispose();
     old?.core.free();
@@ -184,6 +243,7 @@ export class PlaySession {
     switch (event.type) {
       case 'welcome':
         this.#resumeToken = event.resumeToken;
+        this.#keepPlace(); // a tab that crashes says nothing
         this.#ownEntity = event.entityId;
         this.#giveUpAt = null;
         this.#attempts = 0;
@@ -199,6 +259,10 @@ export class PlaySession {
         if (event.components) this.#definitions.set(event.index, event.components);
         this.view?.setDefinitions(this.#definitions);
         break;
+      case 'details':
+        this.#details.set(event.entity, event);
+        this.view?.setLooks(event.entity, event.looks);
+        break;
       case 'scriptManifest':
         void this.scripts?.manifest(event.manifest.scripts);
         break;
@@ -210,6 +274,9 @@ export class PlaySession {
         break;
       case 'event':
         this.scripts?.event(event.name, event.args);
+        break;
+      case 'invokeResult':
+        this.scripts?.result(event.id, event);
         break;
       case 'error':
         console.warn(`server: ${event.message} (${event.code})`);
@@ -228,6 +295,7 @@ export class PlaySession {
     if (!json) return;
     this.view.setScene(JSON.parse(json) as SceneData);
     this.view.setDefinitions(this.#definitions);
+    for (const [id, { looks }] of this.#details) this.view.setLooks(id, looks);
     this.view.setNames(this.#names());
     this.#sceneShown = true;
     this.progress.done('scene');
@@ -253,9 +321,20 @@ export class PlaySession {
   /** Tries until a minute after the first loss; a welcome ends it, and a refusal on the way only costs an attempt. */
   async #reconnect(): Promise<void> {
     this.phase = 'reconnecting';
+    if (this.#reconnecting) return;
+    this.#reconnecting = true;
+    try {
+      await this.#tryAgain();
+    } finally {
+      this.#reconnecting = false;
+    }
+  }
+
+  async #tryAgain(): Promise<void> {
     const world = this.link?.join.world_id;
-    this.#giveUpAt ??= performance.now() + RECONNECT_FOR_MS;
-    while (performance.now() < this.#giveUpAt) {
+    // Set anew by `wake`: time in the browser's drawer does not count.
+    const timeLeft = () => performance.now() < (this.#giveUpAt ??= performance.now() + RECONNECT_FOR_MS);
+    while (timeLeft()) {
       const pause = RECONNECT_PAUSE_MS[Math.min(this.#attempts++, RECONNECT_PAUSE_MS.length - 1)];
       await new Promise((resolve) => setTimeout(resolve, pause));
       if (this.#disposed) return;
@@ -274,6 +353,7 @@ export class PlaySession {
     if (this.#disposed || this.phase === 'ended') return;
     this.ending = ending;
     this.phase = 'ended';
+    forgetPlace();
     this.link?.close();
     this.input.release();
     if (document.pointerLockElement) document.exitPointerLock();

@@ -51,6 +51,9 @@ pub struct GameserverArgs {
     /// Folder for compiled scripts
     #[arg(long)]
     script_folder: Option<PathBuf>,
+    /// Folder to record the session in, for `frolic replay`
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
 }
 
 /// Runs the world until it stops.
@@ -75,6 +78,7 @@ pub async fn run(args: GameserverArgs) -> Result<()> {
         interest: args.radius,
         players_max: args.max_players,
         script_folder: args.script_folder,
+        record_folder: args.record,
     };
     let world = args.world;
     let reason = frolic_gameserver::run(config, |address| {

@@ -1,5 +1,6 @@
 //! `frolic serve`: the whole platform from one binary.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,9 @@ pub struct ServeArgs {
 /// A sentence that says what to do.
 pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let started = Instant::now();
-    let settings = config::load(args.layer, args.config.as_deref())?.into_settings()?;
+    let mut layer = config::load(args.layer, args.config.as_deref())?;
+    let record_dir = layer.record_dir.take();
+    let settings = layer.into_settings()?;
     println!("Frolic {}: create, share, play", env!("CARGO_PKG_VERSION"));
     // The port first: the most likely problem is told before any work.
     let listener = bind(settings.host, settings.port).await?;
@@ -37,7 +40,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let _lock = lock_data_dir(&settings.data_dir)?;
     println!("  data      {}", settings.data_dir.display());
     let admin = settings.admin_token.is_some();
-    let platform = open(settings, listens_on).await?;
+    let platform = open(settings, listens_on, record_dir).await?;
     println!("  database  ready");
     publish_samples(&platform).await;
     println!(
@@ -58,18 +61,26 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn open(settings: Settings, listens_on: SocketAddr) -> anyhow::Result<Platform> {
+async fn open(
+    settings: Settings,
+    listens_on: SocketAddr,
+    record_dir: Option<PathBuf>,
+) -> anyhow::Result<Platform> {
     let program = std::env::current_exe().context("could not find the path of this program")?;
     // Where DIST-1 wants compiled scripts to be found.
     let scripts = settings.data_dir.join("server").join("scripts");
+    let mut args: Vec<OsString> = vec![
+        "gameserver".into(),
+        "--script-folder".into(),
+        scripts.into(),
+    ];
+    if let Some(folder) = record_dir {
+        args.extend(["--record".into(), folder.into()]);
+    }
     let parts = Parts {
         launcher: Box::new(ProcessLauncher {
             program,
-            args: vec![
-                "gameserver".into(),
-                "--script-folder".into(),
-                scripts.into(),
-            ],
+            args,
             env: Vec::new(),
         }),
         site: Box::new(assets::site_file),

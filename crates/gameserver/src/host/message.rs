@@ -53,8 +53,11 @@ impl Host {
         };
         let outcome: Outcome = match message {
             ClientMessage::Handshake { .. } => Ok(()),
-            ClientMessage::Inputs { ack, inputs, .. } => {
+            ClientMessage::Inputs { ack, shown, inputs } => {
                 let refused = self.world.receive_inputs(number, &inputs);
+                if let Some(shown) = shown {
+                    self.world.note_shown(number, shown.tick, shown.fraction);
+                }
                 if let Some(ack) = ack
                     && let Some(player) = &mut session.player
                     && let View::Binary(view) = &mut player.view

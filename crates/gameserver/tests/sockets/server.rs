@@ -77,6 +77,7 @@ impl TestServer {
             interest: None,
             players_max: None,
             script_folder: None,
+            record_folder: None,
         };
         let (ready, address) = oneshot::channel();
         let task = tokio::spawn(async move {

@@ -75,7 +75,7 @@ fn any_set() -> impl Strategy<Value = Vec<EntityState>> {
 fn next(old: &[EntityState], new: Vec<EntityState>, near: bool) -> Vec<EntityState> {
     let of = |id| old.iter().find(|before| before.id == id);
     let follow = |state: EntityState| match of(state.id) {
-        Some(before) if near && state.id % 3 != 0 => EntityState {
+        Some(before) if near && !state.id.is_multiple_of(3) => EntityState {
             position: before.position.map(|c| (c + 3).min(256 * 8_000)),
             look: state.look,
             ..*before

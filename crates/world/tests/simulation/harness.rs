@@ -15,7 +15,7 @@ use crate::link::{Lane, Quality};
 
 const TICK_MS: f64 = 1000.0 / 60.0;
 /// Clients draw at about 60 frames a second, not in step with the server.
-const FRAME_MS: f64 = 16.0;
+pub const FRAME_MS: f64 = 16.0;
 
 pub struct Run {
     world: World,
@@ -99,6 +99,10 @@ impl Run {
             interest,
             ..WorldOptions::default()
         };
+        Self::with(package, options, seed, quality)
+    }
+
+    pub fn with(package: &Package, options: WorldOptions, seed: u64, quality: Quality) -> Self {
         let world = World::load(package, options).expect("the world loads");
         assert!(
             world.compile_errors().is_empty(),
@@ -238,8 +242,12 @@ impl Run {
                 };
                 for message in messages {
                     match message {
-                        ClientMessage::Inputs { ack, inputs, .. } => {
+                        ClientMessage::Inputs { ack, shown, inputs } => {
                             self.world.receive_inputs(peer.number, &inputs);
+                            if let Some(shown) = shown {
+                                let number = peer.number;
+                                self.world.note_shown(number, shown.tick, shown.fraction);
+                            }
                             if let Some(ack) = ack {
                                 peer.view.acknowledge(ack);
                             }
@@ -282,6 +290,14 @@ impl Run {
 
     pub fn world(&self) -> &World {
         &self.world
+    }
+
+    pub fn world_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    pub fn number(&self, peer: usize) -> PlayerNumber {
+        self.peers[peer].number
     }
 
     pub fn entity(&self, peer: usize) -> u32 {

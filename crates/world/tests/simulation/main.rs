@@ -2,9 +2,12 @@
 //! delays, repeats and reorders, and nothing that depends on the wall clock.
 //! Every run is decided by its seed, so a failure repeats exactly.
 
+mod feel;
 mod harness;
 mod interest;
 mod link;
+mod replaying;
+mod rewinding;
 
 use frolic_client::ClientEvent;
 use frolic_protocol::{Args, Value};
@@ -39,59 +42,6 @@ fn a_client_sees_exactly_what_the_server_has_once_the_line_heals() {
             "seed {seed}: {drawn} is not {truth}"
         );
     }
-}
-
-#[test]
-fn steady_movement_is_predicted_to_the_centimetre_on_a_bad_line() {
-    let mut run = Run::new(&meadow(), 7, Quality::BAD);
-    let walker = run.join("Ada");
-    let watcher = run.join("Ben");
-    run.for_ms(3_000);
-    run.steer(walker, walk(0.3));
-    run.for_ms(1_500);
-    run.measure(true);
-    run.for_ms(20_000);
-    let errors = run.prediction_errors(walker);
-    let p99 = quantile(errors, 0.99);
-    assert!(errors.len() > 200, "{} snapshots", errors.len());
-    println!(
-        "own position error: p99 {:.4} m over {} snapshots",
-        p99,
-        errors.len()
-    );
-    assert!(p99 < 0.01, "p99 of the own position error is {p99} m");
-    let steps = run.drawn_steps(watcher, run.entity(walker));
-    let worst = steps.iter().copied().fold(0.0, f32::max);
-    // 5 m/s drawn every 16 ms is 8 cm; a visible step is what exceeds that.
-    println!("others: longest drawn step {worst:.3} m, even pace is 0.080 m");
-    assert!(worst < 0.08 + 0.05, "drawn path has a step of {worst} m");
-}
-
-#[test]
-fn riding_a_platform_is_corrected_only_when_it_sets_off() {
-    let mut run = Run::new(&ferry(), 3, Quality::GOOD);
-    let rider = run.join("Ada");
-    run.for_ms(4_000);
-    let before = run.client(rider).stats(0.0).corrections;
-    let start = run.server_character(rider).feet;
-    run.for_ms(8_000);
-    let state = run.server_character(rider);
-    assert!(
-        state.grounded() && state.ground == Some(2),
-        "stays on it: {state:?}"
-    );
-    assert!(
-        (state.feet - start).length() > 1.0,
-        "was carried: {start} {}",
-        state.feet
-    );
-    let corrections = run.client(rider).stats(0.0).corrections - before;
-    // Where it goes next is news; where it is on its way is not. There are
-    // at most four departures in eight seconds.
-    assert!(
-        corrections <= 4,
-        "{corrections} corrections in eight seconds"
-    );
 }
 
 #[test]
@@ -185,13 +135,6 @@ fn noise_on_the_line_never_takes_a_client_down() {
     assert!(moved > 1.0, "still plays after the noise");
 }
 
-fn quantile(values: &[f32], share: f64) -> f32 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f32::total_cmp);
-    let at = (sorted.len().saturating_sub(1) as f64 * share).round() as usize;
-    sorted.get(at).copied().unwrap_or(f32::INFINITY)
-}
-
 /// A flat world.
 fn meadow() -> frolic_package::Package {
     package(
@@ -199,25 +142,6 @@ fn meadow() -> frolic_package::Package {
             {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[800,1,800]}}},
             {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0]},"SpawnPoint":{}}}]}"#,
         &[],
-    )
-}
-
-/// A platform that goes there and back with the spawn point above it.
-fn ferry() -> frolic_package::Package {
-    package(
-        r#"{"format":1,"prefabs":{},"entities":[
-            {"id":2,"name":"Ferry","components":{"Transform":{"position":[0,0,0]},"Shape":{"type":"box","size":[12,1,12]},"Body":{"type":"kinematic"}}},
-            {"id":3,"name":"Spawn","components":{"Transform":{"position":[0,0.6,0]},"SpawnPoint":{}}}]}"#,
-        &[(
-            "scripts/ServerScriptService/Ferry.luau",
-            r#"local ferry = World.Find("Ferry")
-               while true do
-                   ferry.MoveTo(Vector3.new(6, 0, 0), 2)
-                   task.wait(2.5)
-                   ferry.MoveTo(Vector3.new(-6, 1, 3), 2)
-                   task.wait(2.5)
-               end"#,
-        )],
     )
 }
 

@@ -1,12 +1,14 @@
 // The functions below the client's Luau: the table `host` that only builtin/ sees. The server's are in
 // crates/script/src/host.rs; names and meaning agree.
 import type { WireValue } from '../events';
-import { type Entities, readValues } from './values';
+import { type Entities, pushValue, readValues } from './values';
 import type { HostFunction, LuauVm } from './vm';
 
 /** What client scripts can reach outside their VM. */
 export interface ClientHost {
   fireServer(name: string, args: WireValue[]): void;
+  /** `call` comes back with the answer, through `ScriptRuntime.dispatchResult`. */
+  invokeServer(call: number, name: string, args: WireValue[]): void;
   log(level: string, text: string): void;
   uiCreate(id: number, kind: string, props: Record<string, unknown>): void;
   uiUpdate(id: number, props: Record<string, unknown>): void;
@@ -16,6 +18,8 @@ export interface ClientHost {
   /** Entity id of the own character; 0 before there is one. */
   character(): number;
   entity(id: number): { position: [number, number, number]; velocity: [number, number, number] } | null;
+  /** An attribute as the server last set it, or as the scene has it. */
+  attribute(id: number, name: string): WireValue;
   playSound(name: string): void;
 }
 
@@ -38,6 +42,18 @@ function refuse(vm: LuauVm, message: string): number {
   vm.pushNil();
   vm.pushString(message);
   return 2;
+}
+
+/** Gives back nothing, or the text of what is wrong with the arguments. */
+function send(vm: LuauVm, count: number, work: () => void): number {
+  try {
+    work();
+    return 0;
+  } catch (error) {
+    vm.setTop(count);
+    vm.pushString(error instanceof Error ? error.message : String(error));
+    return 1;
+  }
 }
 
 const properties = (vm: LuauVm, at: number, natives: Natives): Record<string, unknown> =>
@@ -76,16 +92,10 @@ export function nativeFunctions(natives: Natives): Record<string, HostFunction> 
       vm.setVectorMetatable();
       return 0;
     },
-    fireServer: (vm, count) => {
-      try {
-        host.fireServer(text(vm, 1), readValues(vm, 2, count, natives.entities));
-        return 0;
-      } catch (error) {
-        vm.setTop(count);
-        vm.pushString(error instanceof Error ? error.message : String(error));
-        return 1;
-      }
-    },
+    fireServer: (vm, count) =>
+      send(vm, count, () => host.fireServer(text(vm, 1), readValues(vm, 2, count, natives.entities))),
+    invokeServer: (vm, count) =>
+      send(vm, count, () => host.invokeServer(vm.number(1), text(vm, 2), readValues(vm, 3, count, natives.entities))),
     uiCreate: (vm) => (host.uiCreate(vm.number(1), text(vm, 2), properties(vm, 3, natives)), 0),
     uiUpdate: (vm) => (host.uiUpdate(vm.number(1), properties(vm, 2, natives)), 0),
     uiRemove: (vm) => (host.uiRemove(vm.number(1)), 0),
@@ -99,6 +109,7 @@ export function nativeFunctions(natives: Natives): Record<string, HostFunction> 
       return triple(vm, vm.number(2) === 0 ? entity.position : entity.velocity);
     },
     entityExists: (vm) => (vm.pushBoolean(host.entity(vm.number(1)) !== null), 1),
+    entityAttribute: (vm) => (pushValue(vm, host.attribute(vm.number(1), text(vm, 2)), natives.entities), 1),
     playSound: (vm) => (host.playSound(text(vm, 1)), 0),
   };
 }

@@ -61,7 +61,7 @@ const SOURCES: Record<string, string> = {
   'StarterPlayer/Honest.luau': `
     local n = 0 function OnTick() n += 1 end
     Network.OnServerEvent("Count", function() Network.FireServer("Count", n) end)`,
-  'Workspace/Lamp.luau': 'print("lamp", entity.Id, entity.Position.X)',
+  'Workspace/Lamp.luau': 'print("lamp", entity.Id, entity.Position.X, entity.Attributes.Team, entity:GetAttribute("None"))',
 };
 
 /** Each runs beside Honest.luau. */
@@ -105,15 +105,17 @@ beforeAll(async () => {
 const bytes = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, 'hex'));
 
 let sent: [string, WireValue[]][];
+let calls: [number, string, WireValue[]][];
 let logs: string[];
 let screen: string[];
 let keys: Set<string>;
 beforeEach(() => {
-  [sent, logs, screen, keys] = [[], [], [], new Set()];
+  [sent, calls, logs, screen, keys] = [[], [], [], [], new Set()];
 });
 
 const host: ClientHost = {
   fireServer: (name, args) => void sent.push([name, args]),
+  invokeServer: (call, name, args) => void calls.push([call, name, args]),
   log: (level, text) => void logs.push(`${level} ${text}`),
   uiCreate: (id, kind, props) => void screen.push(`create ${id} ${kind} ${JSON.stringify(props)}`),
   uiUpdate: (id, props) => void screen.push(`update ${id} ${JSON.stringify(props)}`),
@@ -122,6 +124,7 @@ const host: ClientHost = {
   camera: () => ({ position: [1, 2, 3], forward: [0, 0, -1] }),
   character: () => 5,
   entity: (id) => (id === 5 ? { position: [7, 8, 9], velocity: [0, 0, 0] } : null),
+  attribute: (id, name) => (id === 5 && name === 'Team' ? 'red' : null),
   playSound: (name) => void screen.push(`sound ${name}`),
 };
 
@@ -175,9 +178,10 @@ test('values keep their form on the way in and out', async () => {
 
 test('SCR-7: a call waits for its answer, its error, or its time-out', async () => {
   const runtime = await start('StarterPlayer/Invoke.luau');
-  expect(sent[0]).toEqual(['$invoke', [1, 'Add', 2, 3]]);
-  runtime.dispatchEvent('$reply', [1, true, 5]);
-  runtime.dispatchEvent('$reply', [2, false, 'no coins']);
+  expect(calls[0]).toEqual([1, 'Add', [2, 3]]);
+  runtime.dispatchResult(1, { ok: true, values: [5] });
+  runtime.dispatchResult(2, { ok: false, error: 'no coins' });
+  runtime.dispatchResult(99, { ok: true, values: [] }); // nobody waits for it
   ticks(runtime, 700);
   expect(logs[0]).toMatch(/: 5$/);
   expect(logs[1]).toMatch(/false .*no coins$/);
@@ -215,7 +219,7 @@ test('waiting, and the same random numbers as on the server', async () => {
 test('an attached script sees its entity', async () => {
   const runtime = await start();
   runtime.run('Workspace/Lamp.luau', bytes(compiled.scripts['Workspace/Lamp.luau']!), [5]);
-  expect(logs[0]).toMatch(/lamp 5 7$/);
+  expect(logs[0]).toMatch(/lamp 5 7 red nil$/);
 });
 
 test.each(HOSTILE.map((body, i) => [body, i] as const))('hostile: %s', async (_body, i) => {

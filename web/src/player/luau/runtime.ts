@@ -16,7 +16,7 @@ const BUILTIN = '@builtin/';
 /** Modules run when a script requires them. */
 const MODULES = 'ReplicatedStorage/';
 
-const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'event', 'ui'] as const;
+const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'event', 'result', 'ui'] as const;
 type EntryName = (typeof ENTRIES)[number];
 
 export class ScriptRuntime {
@@ -71,6 +71,18 @@ export class ScriptRuntime {
       vm.pushString(name);
       for (const arg of args) pushValue(vm, arg, this.#entities);
       return args.length + 1;
+    });
+  }
+
+  /** The answer to a call of `host.invokeServer`. */
+  dispatchResult(call: number, outcome: { ok: true; values: WireValue[] } | { ok: false; error: string }): void {
+    const values = outcome.ok ? outcome.values : [outcome.error];
+    this.#enter('result', (vm) => {
+      if (!vm.reserve(values.length + 8)) throw new Error('an answer has too many values');
+      vm.pushNumber(call);
+      vm.pushBoolean(outcome.ok);
+      for (const value of values) pushValue(vm, value, this.#entities);
+      return values.length + 2;
     });
   }
 

@@ -18,12 +18,12 @@ test('a bin keeps the longest silence and the newest round trip', () => {
 
 test('counters become rates, and a new connection does not make them negative', () => {
   const history = new DebugHistory();
-  feed(history, 0, 1000, (now) => ({ bytesIn: now * 20, corrections: Math.floor(now / 500) }));
-  expect(history.series.bytesInPerS).toHaveLength(10);
-  for (const rate of history.series.bytesInPerS) expect(rate).toBeCloseTo(20_000);
+  feed(history, 0, 1000, (now) => ({ bytesIn: now * 20.48, corrections: Math.floor(now / 500) }));
+  expect(history.series.kibInPerS).toHaveLength(10);
+  for (const rate of history.series.kibInPerS) expect(rate).toBeCloseTo(20);
   expect(history.series.corrections.filter((count) => count > 0)).toEqual([1, 1]);
   feed(history, 1020, 1100, () => ({ bytesIn: 5, corrections: 0 }));
-  expect(history.series.bytesInPerS.at(-1)).toBe(0);
+  expect(history.series.kibInPerS.at(-1)).toBe(0);
 });
 
 test('a page that stood still fills its bins, and never more than there are', () => {

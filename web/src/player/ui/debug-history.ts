@@ -9,7 +9,7 @@ export interface Series {
   rttMs: number[];
   /** Longest time without a snapshot. */
   snapshotAgeMs: number[];
-  bytesInPerS: number[];
+  kibInPerS: number[];
   /** How often the own character was set right. */
   corrections: number[];
   /** Longest frame. */
@@ -22,7 +22,7 @@ interface Totals {
 }
 
 export class DebugHistory {
-  readonly series: Series = { rttMs: [], snapshotAgeMs: [], bytesInPerS: [], corrections: [], frameMs: [] };
+  readonly series: Series = { rttMs: [], snapshotAgeMs: [], kibInPerS: [], corrections: [], frameMs: [] };
   #binStart: number | null = null;
   #before: Totals = { bytesIn: 0, corrections: 0 };
   #peakAge = 0;
@@ -43,7 +43,7 @@ export class DebugHistory {
     const values: Record<keyof Series, number> = {
       rttMs: stats.rttMs ?? 0,
       snapshotAgeMs: this.#peakAge,
-      bytesInPerS: grown('bytesIn') / seconds,
+      kibInPerS: grown('bytesIn') / 1024 / seconds,
       corrections: grown('corrections') / bins,
       frameMs: this.#peakFrame,
     };

@@ -55,7 +55,7 @@ const integer = (value: number | undefined): string => (value === undefined ? '�
 
 export const milliseconds = (value: number | undefined): string => (value === undefined ? '–' : `${value.toFixed(value < 10 ? 1 : 0)} ms`);
 
-export function bytes(value: number | undefined, suffix = ''): string {
+function bytes(value: number | undefined, suffix = ''): string {
   if (value === undefined) return '–';
   if (value < 1024) return `${Math.round(value)} B${suffix}`;
   if (value < 1024 * 1024) return `${(value / 1024).toFixed(1)} KiB${suffix}`;

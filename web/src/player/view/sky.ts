@@ -36,8 +36,14 @@ const fragmentShader = /* glsl */ `
     #include <colorspace_fragment>
   }`;
 
+/** Gives back what the graphics chip holds of a dome. */
+export function disposeSky(dome: Mesh<IcosahedronGeometry, ShaderMaterial>): void {
+  dome.geometry.dispose();
+  dome.material.dispose();
+}
+
 /** The dome; put it into the scene once. */
-export function makeSky(sunDirection: Vector3): Mesh {
+export function makeSky(sunDirection: Vector3): Mesh<IcosahedronGeometry, ShaderMaterial> {
   const material = new ShaderMaterial({
     vertexShader,
     fragmentShader,

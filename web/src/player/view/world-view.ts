@@ -1,8 +1,9 @@
 // The picture of the world: owns the three.js scene and turns each frame of the client core into what is seen.
 // It asks and draws; it decides nothing.
 import { NeutralToneMapping, PCFShadowMap, Scene, Vector3, WebGLRenderer } from 'three';
+import type { Looks } from '../events';
 import { type FrameRecord, records } from '../frame';
-import { makePart, resolveParts, spawnYaw, type Components, type Part, type SceneData } from '../scene';
+import { makePart, resolveParts, spawnYaw, styled, type Components, type Part, type SceneData } from '../scene';
 import { Avatar, type Moment } from './avatar';
 import { ChaseCamera } from './camera';
 import { Crowd } from './crowd';
@@ -13,7 +14,7 @@ import { NameTag } from './nametag';
 import { Occluders } from './occluders';
 import { PartsView } from './parts';
 import { LEVELS, QualityGovernor, startingQuality, type Quality } from './quality';
-import { makeFog, makeSky } from './sky';
+import { disposeSky, makeFog, makeSky } from './sky';
 import { Lights } from './sun';
 
 /** Where the player looks, from the input. */
@@ -44,6 +45,7 @@ export class WorldView {
   #scene = new Scene();
   #data: SceneData = { entities: [] };
   #definitions: ReadonlyMap<number, Components> = new Map();
+  #looks = new Map<number, Looks>();
   #names = new Map<number, string>();
   #characters = new Map<number, Character>();
   #governor: QualityGovernor;
@@ -51,6 +53,7 @@ export class WorldView {
   #parts!: PartsView;
   #materials!: MaterialLibrary;
   #lights!: Lights;
+  #sky: ReturnType<typeof makeSky> | null = null;
   #crowd!: Crowd;
   #occluders = new Occluders();
   #dust = new Dust();
@@ -89,6 +92,7 @@ export class WorldView {
     this.ownId = 0;
     this.#gone.clear();
     this.#spawned.clear();
+    this.#looks.clear();
     this.camera.snap();
     this.#rebuild();
   }
@@ -96,6 +100,22 @@ export class WorldView {
   /** How spawned things look, by the number that frames name. */
   setDefinitions(definitions: ReadonlyMap<number, Components>): void {
     this.#definitions = definitions;
+  }
+
+  /** What an entity was made from; characters from nothing. */
+  componentsOf(id: number): Components | undefined {
+    return this.#part(id)?.components;
+  }
+
+  /** A script changed how something looks. */
+  setLooks(id: number, looks: Looks): void {
+    this.#looks.set(id, looks);
+    const part = this.#part(id);
+    if (!part || this.#gone.has(id)) return;
+    this.#parts.remove(id);
+    this.#occluders.remove(id);
+    this.#parts.add(styled(part, looks));
+    this.#occluders.add(styled(part, looks));
   }
 
   /** Where the spawn point that the own character stands on looks: a player should see what is ahead. */
@@ -193,13 +213,17 @@ export class WorldView {
     character.tag = null;
   }
 
+  #part(id: number): Part | undefined {
+    return this.#spawned.get(id) ?? resolveParts(this.#data).find((part) => part.id === id);
+  }
+
   #ensureSpawned(id: number, definition: number): void {
     const components = this.#definitions.get(definition);
     if (!components || this.#parts.has(id)) return;
     const part = makePart(id, components);
     this.#spawned.set(id, part);
-    this.#parts.add(part);
-    this.#occluders.add(part);
+    this.#parts.add(styled(part, this.#looks.get(id)));
+    this.#occluders.add(styled(part, this.#looks.get(id)));
   }
 
   #remove(id: number): void {
@@ -210,7 +234,8 @@ export class WorldView {
       this.#characters.delete(id);
       return;
     }
-    if (!this.#spawned.delete(id)) this.#gone.add(id);
+    if (this.#spawned.delete(id)) this.#looks.delete(id);
+    else this.#gone.add(id);
     this.#parts.remove(id);
     this.#occluders.remove(id);
   }
@@ -226,7 +251,8 @@ export class WorldView {
   #rebuild(): void {
     this.#tearDown();
     const level = LEVELS[this.quality];
-    const parts = resolveParts(this.#data).filter((part) => !this.#gone.has(part.id));
+    const standing = resolveParts(this.#data).filter((part) => !this.#gone.has(part.id));
+    const parts = standing.map((part) => styled(part, this.#looks.get(part.id)));
     this.renderer.shadowMap.enabled = level.shadowMapSize > 0;
     this.#materials = new MaterialLibrary(level.physicalMaterials);
     this.#parts = new PartsView(this.#materials, level.roundShapes);
@@ -236,18 +262,21 @@ export class WorldView {
     for (const { avatar } of this.#characters.values()) this.#crowd.add(avatar);
     this.#occluders = new Occluders();
     for (const part of parts) this.#occluders.add(part);
-    for (const part of this.#spawned.values()) {
+    for (const spawned of this.#spawned.values()) {
+      const part = styled(spawned, this.#looks.get(spawned.id));
       this.#parts.add(part);
       this.#occluders.add(part);
     }
     this.#scene.fog = makeFog(level.viewDistance);
-    this.#scene.add(makeSky(this.#lights.sunDirection), this.#lights.group, this.#parts.group, this.#crowd.group);
+    this.#sky = makeSky(this.#lights.sunDirection);
+    this.#scene.add(this.#sky, this.#lights.group, this.#parts.group, this.#crowd.group);
     this.#scene.add(this.#dust.group, this.#blob.mesh);
     for (const { tag } of this.#characters.values()) if (tag) this.#scene.add(tag.sprite);
   }
 
   #tearDown(): void {
     this.#scene.clear();
+    if (this.#sky) disposeSky(this.#sky);
     this.#parts?.dispose();
     this.#materials?.dispose();
     this.#lights?.dispose();

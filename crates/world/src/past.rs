@@ -1,0 +1,261 @@
+//! What a player saw: where everybody was at a moment a little ago (SIM-5, BEY-7).
+//!
+//! A client shows others in the past: its line's delay, and a buffer against
+//! jitter. Who aims at what they see must hit it, so the world keeps where
+//! characters and moving things were in each of the last ticks, and
+//! [`World::as_seen_by`] looks at that moment instead of now. What a client
+//! shows it says itself ([`World::note_shown`]); it is believed only within
+//! [`REWIND_MAX_MS`], so a liar gains no more than a bad line would.
+
+mod capsule;
+mod seen;
+
+use std::collections::VecDeque;
+
+use frolic_sim::Vec3;
+
+use crate::player::PlayerNumber;
+use crate::replay::Record;
+use crate::state::WorldState;
+use crate::world::World;
+
+pub use seen::{AsSeen, SeenCharacter};
+
+/// How far back a player's view is followed. Whoever is later than that has
+/// to aim ahead, as the others could not defend themselves against longer ago.
+pub const REWIND_MAX_MS: u32 = 250;
+/// How far behind the newest snapshot a client shows others when it does not
+/// say: the buffer that docs/protocol.md recommends.
+const BUFFER_MS: u32 = 100;
+/// Moments are counted in this part of a tick.
+const PER_TICK: u64 = 256;
+
+/// A moment between two ticks: the tick, then its fraction in the low byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment(u64);
+
+impl Moment {
+    pub fn new(tick: u32, fraction: u8) -> Self {
+        Self(u64::from(tick) * PER_TICK + u64::from(fraction))
+    }
+
+    fn tick(self) -> u32 {
+        (self.0 / PER_TICK) as u32
+    }
+
+    /// How far on to the next tick, 0 up to 1.
+    fn fraction(self) -> f32 {
+        (self.0 % PER_TICK) as f32 / PER_TICK as f32
+    }
+
+    fn before(self, ms: u32, tick_hz: u32) -> Self {
+        let back = u64::from(ms) * u64::from(tick_hz) * PER_TICK / 1000;
+        Self(self.0.saturating_sub(back))
+    }
+
+    /// For a fingerprint.
+    pub fn word(self) -> u64 {
+        self.0
+    }
+}
+
+/// What a player's client is known to show.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shown {
+    /// What it said.
+    pub said: Option<Moment>,
+    /// Else it is estimated from this.
+    pub round_trip_ms: u16,
+}
+
+impl Shown {
+    /// Notes what a client says. A message that was overtaken on its way says
+    /// less than the one before; a real step back is larger than that.
+    fn note(&mut self, moment: Moment, tick_hz: u32) -> bool {
+        let overtaken = self
+            .said
+            .is_some_and(|known| moment < known && moment >= known.before(REWIND_MAX_MS, tick_hz));
+        let news = !overtaken && self.said != Some(moment);
+        if news {
+            self.said = Some(moment);
+        }
+        news
+    }
+
+    /// The moment to look at, when `now` is the newest there is.
+    fn moment(self, now: Moment, tick_hz: u32) -> Moment {
+        let estimate = || {
+            let behind = BUFFER_MS + u32::from(self.round_trip_ms);
+            now.before(behind, tick_hz)
+        };
+        let oldest = now.before(REWIND_MAX_MS, tick_hz);
+        self.said.unwrap_or_else(estimate).clamp(oldest, now)
+    }
+}
+
+/// Where something was at one tick.
+#[derive(Clone, Copy)]
+struct Place {
+    entity: u32,
+    /// Counts jumps from place to place; between two there is no way.
+    jumps: u8,
+    position: Vec3,
+}
+
+/// Everybody and everything that moves, at one tick.
+#[derive(Default)]
+struct Frame {
+    tick: u32,
+    /// By entity.
+    places: Vec<Place>,
+}
+
+impl Frame {
+    fn place(&self, entity: u32) -> Option<&Place> {
+        let found = self.places.binary_search_by_key(&entity, |p| p.entity);
+        self.places.get(found.ok()?)
+    }
+}
+
+/// The last ticks, in buffers that are used again and again.
+#[derive(Default)]
+pub(crate) struct Past {
+    frames: VecDeque<Frame>,
+}
+
+impl Past {
+    /// The newest moment there is.
+    fn now(&self) -> Option<Moment> {
+        Some(Moment::new(self.frames.back()?.tick, 0))
+    }
+
+    fn frame(&self, tick: u32) -> Option<&Frame> {
+        let first = self.frames.front()?.tick;
+        self.frames.get(tick.checked_sub(first)? as usize)
+    }
+
+    /// Where an entity was; none when it was not there, or not noted.
+    fn place(&self, entity: u32, at: Moment) -> Option<Place> {
+        // A world younger than the moment: what is oldest.
+        let oldest = Moment::new(self.frames.front()?.tick, 0);
+        let at = at.max(oldest);
+        let before = self.frame(at.tick())?.place(entity).copied();
+        if at.fraction() == 0.0 {
+            return before;
+        }
+        let Some(after) = self.frame(at.tick() + 1) else {
+            return before;
+        };
+        let (mut before, after) = (before?, after.place(entity)?);
+        if before.jumps != after.jumps {
+            // Clients show a jump at its end, and nothing between.
+            return Some(*after);
+        }
+        before.position += (after.position - before.position) * at.fraction();
+        Some(before)
+    }
+}
+
+impl WorldState {
+    /// Notes where everybody is at the end of a tick.
+    pub fn remember(&mut self) {
+        let kept = (self.tick_hz * REWIND_MAX_MS).div_ceil(1000) as usize + 2;
+        let mut frame = if self.past.frames.len() >= kept {
+            self.past.frames.pop_front().unwrap_or_default()
+        } else {
+            Frame::default()
+        };
+        frame.tick = self.tick;
+        frame.places.clear();
+        let characters = self.players.values().filter(|player| player.online);
+        frame.places.extend(characters.map(|player| Place {
+            entity: player.entity,
+            jumps: self.entities.get(&player.entity).map_or(0, |e| e.jumps),
+            position: player.character.feet,
+        }));
+        let things = self.moving.iter().filter_map(|id| self.alive(*id));
+        frame.places.extend(things.map(|entity| Place {
+            entity: entity.id,
+            jumps: entity.jumps,
+            position: entity.position,
+        }));
+        frame.places.sort_unstable_by_key(|place| place.entity);
+        self.past.frames.push_back(frame);
+    }
+}
+
+impl World {
+    /// A client says at which moment of the past it shows the others: the
+    /// tick, and how far on to the next one in 1/256. Believed within
+    /// [`REWIND_MAX_MS`] of now, whenever it is used.
+    pub fn note_shown(&mut self, player: PlayerNumber, tick: u32, fraction: u8) {
+        let tick_hz = self.tick_hz();
+        let noted = self.with_player(player, |player| {
+            player.shown.note(Moment::new(tick, fraction), tick_hz)
+        });
+        if noted {
+            self.note(&Record::Shown {
+                player,
+                tick,
+                fraction,
+            });
+        }
+    }
+
+    /// How long a message to this player's client and back takes. Only for
+    /// clients that do not say what they show: these are taken to show the
+    /// others a round trip and a tenth of a second late.
+    pub fn note_round_trip(&mut self, player: PlayerNumber, ms: u16) {
+        let noted = self.with_player(player, |player| {
+            std::mem::replace(&mut player.shown.round_trip_ms, ms) != ms
+        });
+        if noted {
+            self.note(&Record::RoundTrip { player, ms });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_believed_within_a_quarter_of_a_second() {
+        let (now, oldest) = (Moment::new(1000, 0), Moment::new(985, 0));
+        let at = |said| Shown {
+            said: Some(said),
+            round_trip_ms: 0,
+        };
+        let cases = [
+            (Moment::new(990, 128), Moment::new(990, 128)),
+            (Moment::new(0, 0), oldest),
+            (Moment::new(984, 255), oldest),
+            (Moment::new(1000, 1), now),
+            (Moment::new(u32::MAX, 255), now),
+        ];
+        for (said, used) in cases {
+            assert_eq!(at(said).moment(now, 60), used, "{said:?}");
+        }
+        let silent = |round_trip_ms| Shown {
+            said: None,
+            round_trip_ms,
+        };
+        assert_eq!(silent(0).moment(now, 60), Moment::new(994, 0));
+        assert_eq!(silent(100).moment(now, 60), Moment::new(988, 0));
+        assert_eq!(silent(u16::MAX).moment(now, 60), oldest);
+        assert_eq!(silent(9).moment(Moment::new(2, 0), 60), Moment::new(0, 0));
+    }
+
+    #[test]
+    fn an_overtaken_message_is_old_news_and_a_step_back_is_not() {
+        let mut shown = Shown::default();
+        assert!(shown.note(Moment::new(500, 10), 60));
+        assert!(!shown.note(Moment::new(499, 0), 60), "overtaken");
+        assert!(!shown.note(Moment::new(500, 10), 60), "known");
+        assert!(
+            shown.note(Moment::new(u32::MAX, 0), 60),
+            "believed when used"
+        );
+        assert!(shown.note(Moment::new(501, 0), 60), "and taken back");
+    }
+}

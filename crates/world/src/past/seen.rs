@@ -1,0 +1,112 @@
+//! The world as one player saw it.
+
+use std::cell::Ref;
+
+use frolic_sim::{RayHit, Vec3};
+
+use super::{Moment, capsule};
+use crate::player::PlayerNumber;
+use crate::state::WorldState;
+use crate::world::World;
+
+/// A character where a player saw it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SeenCharacter {
+    /// Its entity.
+    pub entity: u32,
+    /// Whose it is.
+    pub player: PlayerNumber,
+    /// The lowest point of its capsule.
+    pub feet: Vec3,
+}
+
+/// The world as one player saw it. The own character is where it is now:
+/// clients predict it. Solids that rays meet are those of now.
+pub struct AsSeen<'world> {
+    state: Ref<'world, WorldState>,
+    viewer: u32,
+    at: Moment,
+}
+
+impl World {
+    /// What a player saw when they sent what has arrived last, never longer
+    /// ago than [`REWIND_MAX_MS`](super::REWIND_MAX_MS). None when they are
+    /// not here, or before the first step.
+    pub fn as_seen_by(&self, player: PlayerNumber) -> Option<AsSeen<'_>> {
+        let state = self.borrow_state();
+        let player = state.players.get(&player)?;
+        let at = player.shown.moment(state.past.now()?, state.tick_hz);
+        let viewer = player.entity;
+        Some(AsSeen { state, viewer, at })
+    }
+}
+
+impl AsSeen<'_> {
+    /// The moment, in ticks.
+    pub fn tick(&self) -> f64 {
+        f64::from(self.at.tick()) + f64::from(self.at.fraction())
+    }
+
+    /// Where an entity was seen: a character's feet, a thing's centre. None
+    /// when it is gone by now, or was not there yet.
+    pub fn position(&self, entity: u32) -> Option<Vec3> {
+        let now = self.state.alive(entity)?;
+        if entity == self.viewer {
+            return Some(now.position);
+        }
+        let then = self.state.past.place(entity, self.at);
+        match then {
+            Some(place) => Some(place.position),
+            // What has not moved is where it is; a character is always noted.
+            None => now.player.is_none().then_some(now.position),
+        }
+    }
+
+    /// The others' characters.
+    pub fn characters(&self) -> impl Iterator<Item = SeenCharacter> {
+        let others = self.state.players.values();
+        others
+            .filter(|player| player.entity != self.viewer)
+            .filter_map(|player| {
+                Some(SeenCharacter {
+                    entity: player.entity,
+                    player: player.number,
+                    feet: self.position(player.entity)?,
+                })
+            })
+    }
+
+    /// The first character or solid along a ray, ignoring `except` and the
+    /// player's own character.
+    pub fn raycast(
+        &self,
+        origin: Vec3,
+        direction: Vec3,
+        distance_max: f32,
+        except: &[u32],
+    ) -> Option<RayHit> {
+        let direction = direction.try_normalize()?;
+        if !origin.is_finite() || !distance_max.is_finite() {
+            return None;
+        }
+        let solids = &self.state.collision;
+        let mut nearest = solids.raycast(origin, direction, distance_max, except);
+        let (radius, height) = (self.state.params.radius, self.state.params.height);
+        for character in self.characters() {
+            if except.contains(&character.entity) {
+                continue;
+            }
+            let reach = nearest.map_or(distance_max, |hit| hit.distance);
+            let hit = capsule::cast(origin, direction, character.feet, radius, height);
+            if let Some((distance, normal)) = hit.filter(|(distance, _)| *distance < reach) {
+                nearest = Some(RayHit {
+                    entity: character.entity,
+                    distance,
+                    point: origin + direction * distance,
+                    normal,
+                });
+            }
+        }
+        nearest
+    }
+}

@@ -1,0 +1,392 @@
+//! The form of a recording: a mark, a header, then one record after the
+//! other, each behind its length, so that a file that was cut off anywhere
+//! can be read up to the last whole record.
+
+use std::borrow::Cow;
+
+use frolic_protocol::{Args, NumberedInput};
+use frolic_script::VmLimits;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::player::PlayerNumber;
+
+/// How every recording begins; the last byte is the version of its form.
+const MARK: [u8; 8] = *b"frolrec\x01";
+/// Longest record: the longest message of a client, and room for names.
+const RECORD_BYTES_MAX: usize = 128 * 1024;
+
+/// What a recording was made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordingHeader {
+    /// SHA-256 of the package, in hexadecimal.
+    pub revision: String,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Ticks per second.
+    pub tick_hz: u32,
+    /// Ticks between two fingerprints.
+    pub hash_every_ticks: u32,
+    /// Limits of scripts that decide what they can do.
+    pub scripts: ScriptLimits,
+    /// Version of the program that made it.
+    pub made_by: String,
+}
+
+/// The limits of scripts that do not depend on a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptLimits {
+    /// See [`VmLimits::memory_bytes`].
+    pub memory_bytes: u64,
+    /// See [`VmLimits::offences_max`].
+    pub offences_max: u32,
+    /// See [`VmLimits::log_lines_per_second`].
+    pub log_lines_per_second: u32,
+    /// See [`VmLimits::spawns_per_tick`].
+    pub spawns_per_tick: u32,
+    /// See [`VmLimits::send_bytes_per_tick`].
+    pub send_bytes_per_tick: u64,
+}
+
+impl From<&VmLimits> for ScriptLimits {
+    fn from(limits: &VmLimits) -> Self {
+        Self {
+            memory_bytes: limits.memory_bytes as u64,
+            offences_max: limits.offences_max,
+            log_lines_per_second: limits.log_lines_per_second,
+            spawns_per_tick: limits.spawns_per_tick,
+            send_bytes_per_tick: limits.send_bytes_per_tick as u64,
+        }
+    }
+}
+
+/// One thing that was done to a world, or is known of it at that point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Record<'a> {
+    /// One tick.
+    Step,
+    /// Inputs of a player that were news.
+    Inputs {
+        /// Whose.
+        player: PlayerNumber,
+        /// Without those that the world had already.
+        inputs: Cow<'a, [NumberedInput]>,
+    },
+    /// A player came; numbers are given out in order.
+    Join {
+        /// Lasting id.
+        id: Cow<'a, str>,
+        /// Name to show.
+        name: Cow<'a, str>,
+    },
+    /// A player left for good.
+    Leave {
+        /// Who.
+        player: PlayerNumber,
+    },
+    /// A player's client connected again.
+    Reconnect {
+        /// Who.
+        player: PlayerNumber,
+    },
+    /// A client fired an event.
+    Event {
+        /// Whose.
+        player: PlayerNumber,
+        /// Which event.
+        name: Cow<'a, str>,
+        /// Its arguments.
+        args: Cow<'a, Args>,
+    },
+    /// A client called a function.
+    Invoke {
+        /// Whose.
+        player: PlayerNumber,
+        /// Chosen by the client.
+        id: u32,
+        /// Which function.
+        name: Cow<'a, str>,
+        /// Its arguments.
+        args: Cow<'a, Args>,
+    },
+    /// A client said what it shows of the others.
+    Shown {
+        /// Whose.
+        player: PlayerNumber,
+        /// The tick.
+        tick: u32,
+        /// How far on to the next one, in 1/256.
+        fraction: u8,
+    },
+    /// How long a message to a client and back takes.
+    RoundTrip {
+        /// Whose.
+        player: PlayerNumber,
+        /// Milliseconds.
+        ms: u16,
+    },
+    /// The fingerprint of the world at this point.
+    Hash(u64),
+    /// A limit stopped or paused scripts here. That depends on a clock or on
+    /// the allocator, so from here on a replay may differ.
+    Cut,
+    /// Nothing comes after this.
+    End(Ending),
+}
+
+/// How a recording ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// With the world.
+    Complete,
+    /// Before it, and why.
+    Incomplete(String),
+}
+
+/// Why a recording cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordingError {
+    /// It begins with something else.
+    #[error("this is not a recording of a world")]
+    NotOne,
+    /// Made by another version.
+    #[error("the recording has form {found}, and this program reads form {}", MARK[7])]
+    Version {
+        /// The form of the file.
+        found: u8,
+    },
+    /// Something in it is not what may be there.
+    #[error("the recording is damaged at byte {at}")]
+    Damaged {
+        /// Where the record begins.
+        at: u64,
+    },
+}
+
+/// Writes the beginning of a recording.
+pub(super) fn write_header(out: &mut Vec<u8>, header: &RecordingHeader) {
+    out.extend_from_slice(&MARK);
+    write_framed(out, header);
+}
+
+/// Appends one record.
+pub(super) fn write(out: &mut Vec<u8>, record: &Record) {
+    write_framed(out, record);
+}
+
+impl Record<'_> {
+    /// The record as it stands in a file, for a host that has to end one.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write(&mut bytes, self);
+        bytes
+    }
+}
+
+/// Three bytes hold every length: 7 bits each, the lowest first. The body is
+/// written behind room for one byte, which is enough for nearly all records.
+fn write_framed(out: &mut Vec<u8>, what: &impl Serialize) {
+    let start = out.len();
+    out.push(0);
+    let taken = std::mem::take(out);
+    match postcard::to_extend(what, taken) {
+        Ok(written) => *out = written,
+        // Cannot happen: the types are ours and the target grows.
+        Err(_) => return,
+    }
+    let length = out.len() - start - 1;
+    let mut rest = length;
+    let mut prefix = [0u8; 4];
+    let mut used = 0;
+    while rest >= 0x80 {
+        prefix[used] = rest as u8 | 0x80;
+        rest >>= 7;
+        used += 1;
+    }
+    prefix[used] = rest as u8;
+    out.splice(start..=start, prefix[..=used].iter().copied());
+}
+
+/// Reads a recording that comes in pieces.
+#[derive(Default)]
+pub struct RecordReader {
+    buffer: Vec<u8>,
+    /// How much of the buffer is read.
+    used: usize,
+    /// Bytes of the recording before the buffer.
+    before: u64,
+    marked: bool,
+}
+
+impl RecordReader {
+    /// Takes the next bytes. Read all records before the next piece: what
+    /// waits is kept in memory.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.buffer.drain(..self.used);
+        self.before += self.used as u64;
+        self.used = 0;
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The header, to be read once before any record; none while it is not
+    /// all there.
+    ///
+    /// # Errors
+    /// When this is not a recording, or of another version.
+    pub fn header(&mut self) -> Result<Option<RecordingHeader>, RecordingError> {
+        if !self.marked {
+            let Some(mark) = self.buffer.first_chunk::<8>() else {
+                let fits = MARK.starts_with(&self.buffer);
+                return if fits {
+                    Ok(None)
+                } else {
+                    Err(RecordingError::NotOne)
+                };
+            };
+            if mark[..7] != MARK[..7] {
+                return Err(RecordingError::NotOne);
+            }
+            if mark[7] != MARK[7] {
+                return Err(RecordingError::Version { found: mark[7] });
+            }
+            self.used = MARK.len();
+            self.marked = true;
+        }
+        self.framed()
+    }
+
+    /// The next whole record; none when there is none.
+    ///
+    /// # Errors
+    /// When what comes next is no record.
+    pub fn record(&mut self) -> Result<Option<Record<'static>>, RecordingError> {
+        self.framed()
+    }
+
+    /// Bytes that wait for the rest of their record.
+    pub fn left(&self) -> usize {
+        self.buffer.len() - self.used
+    }
+
+    /// Bytes of the recording that are read.
+    pub fn bytes_read(&self) -> u64 {
+        self.before + self.used as u64
+    }
+
+    fn framed<T: DeserializeOwned>(&mut self) -> Result<Option<T>, RecordingError> {
+        let damaged = RecordingError::Damaged {
+            at: self.bytes_read(),
+        };
+        let waiting = &self.buffer[self.used..];
+        let mut length = 0usize;
+        for (index, &byte) in waiting.iter().enumerate() {
+            if index > 2 {
+                return Err(damaged);
+            }
+            length |= usize::from(byte & 0x7f) << (7 * index);
+            if byte >= 0x80 {
+                continue;
+            }
+            if length > RECORD_BYTES_MAX {
+                return Err(damaged);
+            }
+            let start = index + 1;
+            let Some(body) = waiting.get(start..start + length) else {
+                return Ok(None);
+            };
+            let Ok((record, [])) = postcard::take_from_bytes(body) else {
+                return Err(damaged);
+            };
+            self.used += start + length;
+            return Ok(Some(record));
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frolic_protocol::Value;
+
+    fn header() -> RecordingHeader {
+        RecordingHeader {
+            revision: "ab".repeat(32),
+            seed: 7,
+            tick_hz: 60,
+            hash_every_ticks: 60,
+            scripts: ScriptLimits::from(&VmLimits::default()),
+            made_by: "0.1.0".into(),
+        }
+    }
+
+    fn records() -> Vec<Record<'static>> {
+        vec![
+            Record::Join {
+                id: "guest".into(),
+                name: "n".repeat(200).into(),
+            },
+            Record::Event {
+                player: 1,
+                name: "Buy".into(),
+                args: Cow::Owned(Args(vec![Value::String("x".repeat(16_000)), Value::Nil])),
+            },
+            Record::Step,
+            Record::Hash(u64::MAX),
+            Record::End(Ending::Incomplete("the disk is slow".into())),
+        ]
+    }
+
+    fn bytes() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write_header(&mut bytes, &header());
+        records()
+            .iter()
+            .for_each(|record| write(&mut bytes, record));
+        bytes
+    }
+
+    #[test]
+    fn whatever_the_pieces_the_records_are_the_same() {
+        let bytes = bytes();
+        for size in [1, 2, 7, 1000, bytes.len()] {
+            let mut reader = RecordReader::default();
+            let (mut found, mut read) = (None, Vec::new());
+            for piece in bytes.chunks(size) {
+                reader.push(piece);
+                if found.is_none() {
+                    found = reader.header().unwrap();
+                }
+                while found.is_some()
+                    && let Some(record) = reader.record().unwrap()
+                {
+                    read.push(record);
+                }
+            }
+            assert_eq!(found, Some(header()));
+            assert_eq!(read, records());
+            assert_eq!(
+                (reader.left(), reader.bytes_read()),
+                (0, bytes.len() as u64)
+            );
+        }
+    }
+
+    #[test]
+    fn other_files_are_told_apart() {
+        let read = |bytes: &[u8]| {
+            let mut reader = RecordReader::default();
+            reader.push(bytes);
+            reader.header()
+        };
+        assert_eq!(read(b"fro"), Ok(None));
+        assert_eq!(read(b"PK\x03\x04"), Err(RecordingError::NotOne));
+        assert_eq!(
+            read(b"frolrec\x09more"),
+            Err(RecordingError::Version { found: 9 })
+        );
+        let mut long = MARK.to_vec();
+        long.extend([0xff, 0xff, 0x7f]);
+        assert_eq!(read(&long), Err(RecordingError::Damaged { at: 8 }));
+    }
+}

@@ -1,0 +1,83 @@
+//! Writes a recording while the world runs.
+
+use super::record::{self, Ending, Record, RecordingHeader};
+
+/// How a recording is made.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordOptions {
+    /// Ticks between two fingerprints of the state; none: one a second. Each
+    /// costs a walk over all entities.
+    pub hash_every_ticks: Option<u32>,
+    /// Bytes that may wait for [`World::take_recording`](crate::World::take_recording)
+    /// before the recording ends by itself.
+    pub waiting_bytes_max: usize,
+}
+
+impl Default for RecordOptions {
+    fn default() -> Self {
+        Self {
+            hash_every_ticks: None,
+            waiting_bytes_max: 64 * 1024 * 1024,
+        }
+    }
+}
+
+/// Gathers records until the host takes them.
+pub(crate) struct Recorder {
+    waiting: Vec<u8>,
+    waiting_bytes_max: usize,
+    hash_every_ticks: u32,
+    /// How often scripts had been cut when that was last noted.
+    cuts: u64,
+    ended: bool,
+}
+
+impl Recorder {
+    pub fn new(header: &RecordingHeader, options: RecordOptions) -> Self {
+        let mut waiting = Vec::new();
+        record::write_header(&mut waiting, header);
+        Self {
+            waiting,
+            waiting_bytes_max: options.waiting_bytes_max,
+            hash_every_ticks: header.hash_every_ticks,
+            cuts: 0,
+            ended: false,
+        }
+    }
+
+    pub fn note(&mut self, record: &Record) {
+        if self.ended {
+            return;
+        }
+        if self.waiting.len() > self.waiting_bytes_max {
+            let why = "nobody took what was recorded";
+            self.end(Ending::Incomplete(why.to_owned()));
+            return;
+        }
+        record::write(&mut self.waiting, record);
+    }
+
+    /// Notes that scripts were cut, when they were since the last call.
+    pub fn note_cuts(&mut self, cuts: u64) {
+        if cuts != self.cuts {
+            self.cuts = cuts;
+            self.note(&Record::Cut);
+        }
+    }
+
+    pub fn wants_hash(&self, tick: u32) -> bool {
+        !self.ended && tick.is_multiple_of(self.hash_every_ticks)
+    }
+
+    pub fn end(&mut self, ending: Ending) {
+        if !self.ended {
+            self.ended = true;
+            record::write(&mut self.waiting, &Record::End(ending));
+        }
+    }
+
+    pub fn take(&mut self) -> Vec<u8> {
+        let capacity = self.waiting.len();
+        std::mem::replace(&mut self.waiting, Vec::with_capacity(capacity))
+    }
+}

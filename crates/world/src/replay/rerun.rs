@@ -1,0 +1,260 @@
+//! Does again what a recording says, and compares.
+
+use std::time::Duration;
+
+use frolic_package::Package;
+use frolic_script::VmLimits;
+
+use super::record::{Ending, Record, RecordReader, RecordingError, RecordingHeader};
+use crate::player::PlayerNumber;
+use crate::world::{LoadError, World, WorldOptions};
+
+/// Players at once in a recording: far above what a world holds. A forged
+/// file must not fill the memory.
+const PLAYERS_MAX: usize = 20_000;
+/// What may be done to a world between two ticks; a host takes in far less.
+const RECORDS_PER_TICK_MAX: usize = 200_000;
+/// Scripts of the largest world.
+const SCRIPT_BYTES_MAX: u64 = 4 << 30;
+/// A replay is not stopped by the clock where the session was not: scripts
+/// have all the time they may need on a slow machine, and no more than that.
+const SLICE: Duration = Duration::from_secs(5);
+const TICK_BUDGET: Duration = Duration::from_secs(10);
+
+/// Why a recording cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// It ends before it says what it is of.
+    #[error("the recording ends within its header")]
+    NoHeader,
+    /// It is of another version of the game.
+    #[error("the recording is of package {wanted}, and this one is {found}")]
+    OtherPackage {
+        /// Revision in the recording.
+        wanted: String,
+        /// Revision of the package.
+        found: String,
+    },
+    /// The world did not load.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// It does what no host does.
+    #[error("the recording is not of a session: {0}")]
+    Nonsense(&'static str),
+}
+
+/// Where a replay went another way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The tick of the first fingerprint that differs.
+    pub tick: u32,
+    /// The fingerprint in the recording.
+    pub recorded: u64,
+    /// The one of the replay.
+    pub replayed: u64,
+    /// The last tick that was still the same.
+    pub same_until: Option<u32>,
+}
+
+/// What a replay found.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ReplayReport {
+    /// Ticks that were done again.
+    pub ticks: u32,
+    /// Fingerprints that were the same.
+    pub same_hashes: u32,
+    /// The first one that was not.
+    pub difference: Option<Difference>,
+    /// Where a limit first cut scripts in the session; from there on a
+    /// difference need not mean anything.
+    pub cut_at: Option<u32>,
+    /// Where one first cut scripts in the replay.
+    pub replay_cut_at: Option<u32>,
+    /// How the recording ends; none when it was cut off.
+    pub ending: Option<Ending>,
+}
+
+/// A session that is done again, record by record.
+pub struct Replay {
+    world: World,
+    report: ReplayReport,
+    same_until: Option<u32>,
+    records_since_step: usize,
+}
+
+impl Replay {
+    /// Makes the world as it was at the start.
+    ///
+    /// # Errors
+    /// When the package is another one, or the world does not load.
+    pub fn new(package: &Package, header: &RecordingHeader) -> Result<Self, ReplayError> {
+        if package.revision != header.revision {
+            return Err(ReplayError::OtherPackage {
+                wanted: header.revision.clone(),
+                found: package.revision.clone(),
+            });
+        }
+        let limits = &header.scripts;
+        if limits.memory_bytes > SCRIPT_BYTES_MAX {
+            return Err(ReplayError::Nonsense("it allows scripts too much memory"));
+        }
+        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let options = WorldOptions {
+            seed: header.seed,
+            tick_hz: Some(header.tick_hz),
+            scripts: VmLimits {
+                memory_bytes: size(limits.memory_bytes),
+                slice: SLICE,
+                tick_budget: TICK_BUDGET,
+                offences_max: limits.offences_max,
+                log_lines_per_second: limits.log_lines_per_second,
+                spawns_per_tick: limits.spawns_per_tick,
+                send_bytes_per_tick: size(limits.send_bytes_per_tick),
+            },
+            ..WorldOptions::default()
+        };
+        Ok(Self {
+            world: World::load(package, options)?,
+            report: ReplayReport::default(),
+            same_until: None,
+            records_since_step: 0,
+        })
+    }
+
+    /// Does one thing again. After a difference or the end there is nothing
+    /// more to find out; see [`Replay::is_over`].
+    ///
+    /// # Errors
+    /// When no host would have done this.
+    pub fn apply(&mut self, record: Record) -> Result<(), ReplayError> {
+        self.records_since_step += 1;
+        if self.records_since_step > RECORDS_PER_TICK_MAX {
+            return Err(ReplayError::Nonsense("too much happens between two ticks"));
+        }
+        let world = &mut self.world;
+        match record {
+            Record::Step => {
+                world.step();
+                self.records_since_step = 0;
+                self.report.ticks += 1;
+            }
+            Record::Inputs { player, inputs } => {
+                here(world, player)?;
+                world.receive_inputs(player, &inputs);
+            }
+            Record::Join { id, name } => {
+                if world.player_count() >= PLAYERS_MAX {
+                    return Err(ReplayError::Nonsense("there are too many players"));
+                }
+                world.join(id.into_owned(), name.into_owned());
+            }
+            Record::Leave { player } => {
+                here(world, player)?;
+                world.leave(player);
+            }
+            Record::Reconnect { player } => {
+                here(world, player)?;
+                world.reconnect(player);
+            }
+            Record::Event { player, name, args } => {
+                here(world, player)?;
+                world.receive_event(player, name.into_owned(), args.into_owned());
+            }
+            Record::Invoke {
+                player,
+                id,
+                name,
+                args,
+            } => {
+                here(world, player)?;
+                world.receive_invoke(player, id, name.into_owned(), args.into_owned());
+            }
+            Record::Shown {
+                player,
+                tick,
+                fraction,
+            } => {
+                here(world, player)?;
+                world.note_shown(player, tick, fraction);
+            }
+            Record::RoundTrip { player, ms } => {
+                here(world, player)?;
+                world.note_round_trip(player, ms);
+            }
+            Record::Hash(recorded) => self.compare(recorded),
+            Record::Cut => {
+                let tick = self.world.tick();
+                self.report.cut_at.get_or_insert(tick);
+            }
+            Record::End(ending) => self.report.ending = Some(ending),
+        }
+        if self.world.script_cuts() > 0 {
+            let tick = self.world.tick();
+            self.report.replay_cut_at.get_or_insert(tick);
+        }
+        // Nobody hears them, and they must not gather.
+        self.world.take_outbox();
+        self.world.take_logs();
+        Ok(())
+    }
+
+    fn compare(&mut self, recorded: u64) {
+        let (tick, replayed) = (self.world.tick(), self.world.state_hash());
+        if self.report.difference.is_some() {
+            return;
+        }
+        if recorded == replayed {
+            self.report.same_hashes += 1;
+            self.same_until = Some(tick);
+        } else {
+            self.report.difference = Some(Difference {
+                tick,
+                recorded,
+                replayed,
+                same_until: self.same_until,
+            });
+        }
+    }
+
+    /// Whether the rest of the recording says nothing new.
+    pub fn is_over(&self) -> bool {
+        self.report.difference.is_some() || self.report.ending.is_some()
+    }
+
+    /// What was found so far.
+    pub fn report(&self) -> &ReplayReport {
+        &self.report
+    }
+
+    /// The world as it is now, to look at.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+}
+
+fn here(world: &World, player: PlayerNumber) -> Result<(), ReplayError> {
+    match world.entity_of(player) {
+        Some(_) => Ok(()),
+        None => Err(ReplayError::Nonsense("it names a player who is not there")),
+    }
+}
+
+/// Replays a whole recording in memory.
+///
+/// # Errors
+/// When it cannot be read, or is of another package.
+pub fn replay(package: &Package, recording: &[u8]) -> Result<ReplayReport, ReplayError> {
+    let mut reader = RecordReader::default();
+    reader.push(recording);
+    let header = reader.header()?.ok_or(ReplayError::NoHeader)?;
+    let mut replay = Replay::new(package, &header)?;
+    while !replay.is_over()
+        && let Some(record) = reader.record()?
+    {
+        replay.apply(record)?;
+    }
+    Ok(replay.report)
+}

@@ -1,0 +1,181 @@
+//! How it feels on a bad line: 200 ms round trip, 5 % loss, 30 ms jitter
+//! (NET-8). The figures are printed; what must hold is asserted.
+
+use frolic_sim::{CharacterInput, Vec3};
+
+use crate::harness::{FRAME_MS, Run, package, walk};
+use crate::link::Quality;
+
+/// How much a drawn step may differ from an even pace before it is seen.
+const VISIBLE_M: f32 = 0.05;
+
+#[test]
+fn steady_movement_is_predicted_to_the_centimetre_and_drawn_evenly() {
+    for seed in [7, 8, 9] {
+        let mut run = Run::new(&crate::meadow(), seed, Quality::BAD);
+        let (walker, watcher) = (run.join("Ada"), run.join("Ben"));
+        run.for_ms(3_000);
+        run.steer(walker, walk(0.3));
+        run.for_ms(1_500);
+        run.measure(true);
+        run.for_ms(20_000);
+        let errors = run.prediction_errors(walker);
+        let error = quantile(errors, 0.99);
+        assert!(errors.len() > 200, "{} snapshots", errors.len());
+        let entity = run.entity(walker);
+        let own = unevenness(run.drawn_steps(walker, entity), 5.0);
+        let others = unevenness(run.drawn_steps(watcher, entity), 5.0);
+        println!(
+            "seed {seed}: own error p99 {:.2} cm; furthest from an even pace: own {:.1} cm, others {:.1} cm",
+            error * 100.0,
+            own * 100.0,
+            others * 100.0
+        );
+        assert!(error < 0.01, "p99 of the own position error is {error} m");
+        assert!(own < VISIBLE_M, "own path has a step of {own} m");
+        assert!(others < VISIBLE_M, "drawn path has a step of {others} m");
+    }
+}
+
+#[test]
+fn riding_a_platform_is_corrected_only_when_it_sets_off() {
+    for (quality, seed) in [(Quality::GOOD, 3), (Quality::BAD, 4)] {
+        let mut run = Run::new(&ferry(), seed, quality);
+        let rider = run.join("Ada");
+        run.for_ms(4_000);
+        let before = run.client(rider).stats(0.0).corrections;
+        let start = run.server_character(rider).feet;
+        run.for_ms(8_000);
+        let state = run.server_character(rider);
+        assert!(
+            state.grounded() && state.ground == Some(2),
+            "stays on it: {state:?}"
+        );
+        let way = (state.feet - start).length();
+        assert!(way > 1.0, "was carried: {start} {}", state.feet);
+        let corrections = run.client(rider).stats(0.0).corrections - before;
+        // Where it goes next is news; where it is on its way is not. There are
+        // at most four departures in eight seconds.
+        assert!(
+            corrections <= 4,
+            "{corrections} corrections in eight seconds"
+        );
+    }
+}
+
+#[test]
+fn whoever_is_pushed_by_a_wall_does_not_jitter() {
+    let mut run = Run::new(&pusher(), 5, Quality::BAD);
+    let (pushed, watcher) = (run.join("Ada"), run.join("Ben"));
+    run.for_ms(3_000);
+    let start = run.server_character(pushed).feet;
+    run.client_mut(pushed)
+        .fire_server("Push".into(), frolic_protocol::Args(Vec::new()));
+    // That the wall sets off is news for both; from then on its way is known.
+    run.for_ms(2_500);
+    run.measure(true);
+    run.for_ms(4_000);
+    run.measure(false);
+    let way = run.server_character(pushed).feet - start;
+    assert!(way.x > 8.0, "was pushed: {way}");
+    let entity = run.entity(pushed);
+    let own = unevenness(run.drawn_steps(pushed, entity), 2.0);
+    let others = unevenness(run.drawn_steps(watcher, entity), 2.0);
+    println!(
+        "pushed: furthest from an even pace: own {:.1} cm, others {:.1} cm",
+        own * 100.0,
+        others * 100.0
+    );
+    assert!(own < VISIBLE_M, "own path has a step of {own} m");
+    assert!(others < VISIBLE_M, "drawn path has a step of {others} m");
+}
+
+#[test]
+fn a_blow_from_a_script_is_taken_up_smoothly() {
+    let mut run = Run::new(&blower(), 6, Quality::BAD);
+    let player = run.join("Ada");
+    run.for_ms(3_000);
+    run.steer(player, walk(0.0));
+    run.for_ms(500);
+    run.measure(true);
+    run.client_mut(player)
+        .fire_server("Blow".into(), frolic_protocol::Args(Vec::new()));
+    run.for_ms(3_000);
+    let entity = run.entity(player);
+    let steps = run.drawn_steps(player, entity);
+    let longest = steps.iter().copied().fold(0.0, f32::max);
+    // 9 m/s sideways comes 100 ms late: a metre to catch up with. It must
+    // show as a quick glide, not as a jump.
+    println!("blown away: longest drawn step {longest:.2} m");
+    assert!(longest < 0.35, "a jump of {longest} m");
+    run.steer(player, CharacterInput::default());
+    run.for_ms(2_000);
+    let known = run.client(player).own_state().copied();
+    assert_eq!(known, Some(run.server_character(player)));
+    assert!(run.server_character(player).feet.x > 2.0, "it was a blow");
+}
+
+/// The largest difference of a drawn step from the pace of `speed` m/s.
+fn unevenness(steps: &[f32], speed: f32) -> f32 {
+    assert!(steps.len() > 150, "{} frames", steps.len());
+    let even = speed * FRAME_MS as f32 / 1000.0;
+    let off = steps.iter().map(|step| (step - even).abs());
+    off.fold(0.0, f32::max)
+}
+
+fn quantile(values: &[f32], share: f64) -> f32 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f32::total_cmp);
+    let at = (sorted.len().saturating_sub(1) as f64 * share).round() as usize;
+    sorted.get(at).copied().unwrap_or(f32::INFINITY)
+}
+
+/// A platform that goes there and back with the spawn point above it.
+fn ferry() -> frolic_package::Package {
+    package(
+        r#"{"format":1,"prefabs":{},"entities":[
+            {"id":2,"name":"Ferry","components":{"Transform":{"position":[0,0,0]},"Shape":{"type":"box","size":[12,1,12]},"Body":{"type":"kinematic"}}},
+            {"id":3,"name":"Spawn","components":{"Transform":{"position":[0,0.6,0]},"SpawnPoint":{}}}]}"#,
+        &[(
+            "scripts/ServerScriptService/Ferry.luau",
+            r#"local ferry = World.Find("Ferry")
+               while true do
+                   ferry.MoveTo(Vector3.new(6, 0, 0), 2)
+                   task.wait(2.5)
+                   ferry.MoveTo(Vector3.new(-6, 1, 3), 2)
+                   task.wait(2.5)
+               end"#,
+        )],
+    )
+}
+
+/// A wall beside the spawn point that moves over it when asked to.
+fn pusher() -> frolic_package::Package {
+    package(
+        r#"{"format":1,"prefabs":{},"entities":[
+            {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[200,1,200]}}},
+            {"id":2,"name":"Wall","components":{"Transform":{"position":[-4,2,0]},"Shape":{"type":"box","size":[1,4,30]},"Body":{"type":"kinematic"}}},
+            {"id":3,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0]},"SpawnPoint":{}}}]}"#,
+        &[(
+            "scripts/ServerScriptService/Push.luau",
+            r#"Network.OnClientEvent("Push", function()
+                   World.Find("Wall").MoveTo(Vector3.new(26, 2, 0), 15)
+               end)"#,
+        )],
+    )
+}
+
+/// A script that blows players sideways.
+fn blower() -> frolic_package::Package {
+    package(
+        r#"{"format":1,"prefabs":{},"entities":[
+            {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[200,1,200]}}},
+            {"id":3,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0]},"SpawnPoint":{}}}]}"#,
+        &[(
+            "scripts/ServerScriptService/Blow.luau",
+            r#"Network.OnClientEvent("Blow", function(player)
+                   player.Character.SetVelocity(Vector3.new(9, 6, 0))
+               end)"#,
+        )],
+    )
+}

@@ -1,0 +1,43 @@
+// The place in a world that a tab remembers: for a minute, for the same world, and never broken by what it finds.
+import { expect, test } from 'vitest';
+import { forgetPlace, keepPlace, keptPlace } from './place';
+
+function memory(): Storage {
+  const items = new Map<string, string>();
+  return {
+    getItem: (key: string) => items.get(key) ?? null,
+    setItem: (key: string, value: string) => void items.set(key, value),
+    removeItem: (key: string) => void items.delete(key),
+  } as unknown as Storage;
+}
+
+const place = { gameId: 'obby', worldId: 'world_1', roomCode: '7KQ2MX', resumeToken: 'abc' };
+
+test('a place is found again for a minute', () => {
+  const storage = memory();
+  keepPlace(place, storage, 1000);
+  expect(keptPlace('obby', { game_id: 'obby' }, storage, 61_000)).toMatchObject(place);
+  expect(keptPlace('obby', { game_id: 'obby' }, storage, 61_001)).toBeNull();
+  forgetPlace(storage);
+  expect(keptPlace('obby', { game_id: 'obby' }, storage, 1000)).toBeNull();
+});
+
+test('it fits only the world that is asked for', () => {
+  const storage = memory();
+  keepPlace(place, storage, 0);
+  expect(keptPlace('arena', { game_id: 'arena' }, storage, 0)).toBeNull();
+  expect(keptPlace('obby', { world_id: 'world_2' }, storage, 0)).toBeNull();
+  expect(keptPlace('obby', { world_id: 'world_1' }, storage, 0)).not.toBeNull();
+  expect(keptPlace('obby', { room_code: 'ABCDEF' }, storage, 0)).toBeNull();
+  expect(keptPlace('obby', { room_code: '7kq2mx' }, storage, 0)).not.toBeNull();
+});
+
+test('something else in the storage, or none at all, is no place', () => {
+  const storage = memory();
+  for (const text of ['{', '5', '{"gameId":"obby","at":0}']) {
+    storage.setItem('frolic.place', text);
+    expect(keptPlace('obby', {}, storage, 0)).toBeNull();
+  }
+  keepPlace(place, null);
+  expect(keptPlace('obby', {}, null)).toBeNull();
+});
