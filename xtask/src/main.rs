@@ -9,6 +9,7 @@ mod bench;
 mod browser;
 mod codegen;
 mod dist;
+mod fuzz;
 mod luau;
 mod progress;
 mod serve;
@@ -64,6 +65,14 @@ enum Command {
     },
     /// Check the house rules: file headers, sizes, dead paths in Markdown
     Tidy,
+    /// Search every decoder for inputs that break it (needs a nightly compiler)
+    Fuzz {
+        /// Only this one; see crates/fuzzing
+        target: Option<String>,
+        /// How long each is run
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
     /// Build the release binary with everything inside
     Dist,
     /// Build the client core for the browser into web/src/wasm
@@ -94,6 +103,9 @@ fn run(command: Command) -> Result<()> {
         Command::Bench { args } => bench::run(&workspace, &progress, &args),
         Command::Codegen { check } => codegen::run(&workspace, &progress, check),
         Command::Tidy => tidy::run(&workspace),
+        Command::Fuzz { target, seconds } => {
+            fuzz::run(&workspace, &progress, target.as_deref(), seconds)
+        }
         Command::Dist => dist::run(&workspace, &progress),
         Command::Wasm => wasm::run(&workspace, &progress),
         Command::Luau => luau::run(&workspace, &progress),

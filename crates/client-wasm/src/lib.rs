@@ -35,6 +35,12 @@ impl ClientCore {
         self.client.handshake(ticket, resume_token, None);
     }
 
+    /// Goes on with the session of a core whose connection is lost; before
+    /// the handshake.
+    pub fn take_over(&mut self, old: &mut ClientCore) {
+        self.client.take_over(&mut old.client);
+    }
+
     /// Takes one WebSocket message or one datagram in.
     pub fn receive(&mut self, packet: &[u8], now_ms: f64) -> Result<(), JsError> {
         Ok(self.client.receive(packet, now_ms)?)

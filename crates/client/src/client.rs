@@ -17,6 +17,7 @@ use crate::replication::Replication;
 use crate::scene::ClientScene;
 use crate::scripts::{ChunkOutcome, Scripts, decompress, hash_of};
 use crate::stats::{Meter, Stats};
+use crate::talk::Talk;
 
 const PING_INTERVAL_MS: f64 = 1000.0;
 /// Largest scene file, unpacked.
@@ -41,6 +42,7 @@ pub struct Client {
     scripts: Scripts,
     input: CharacterInput,
     stream: StreamReader,
+    talk: Talk,
     assembler: Assembler,
     reliable: Vec<u8>,
     datagrams: VecDeque<Vec<u8>>,
@@ -69,23 +71,69 @@ impl Client {
         Self::default()
     }
 
-    /// Queues the handshake.
+    /// Queues the handshake. After [`Client::take_over`] it names the session
+    /// to go on with; the given token is for who has only that.
     pub fn handshake(
         &mut self,
         ticket: Option<String>,
         resume_token: Option<String>,
         name: Option<String>,
     ) {
+        let known = self.talk.token().cloned();
+        let received = known.is_some().then(|| self.talk.received());
         self.send(&ClientMessage::Handshake {
             version: PROTOCOL_VERSION,
             ticket,
-            resume_token,
+            resume_token: known.or(resume_token),
             name,
+            received,
         });
     }
 
-    /// Queues any message.
+    /// Goes on with the session of a client whose connection is lost: what
+    /// it has heard, what it had to say, and its resume token. The handshake
+    /// comes after this.
+    pub fn take_over(&mut self, old: &mut Client) {
+        self.talk = std::mem::take(&mut old.talk);
+        self.talk.hang_up();
+        // Counted as heard, so they do not come again.
+        self.events.extend(old.events.drain(..).filter(is_counted));
+    }
+
+    /// Forgets the connection and keeps the session, for the next handshake.
+    pub fn reconnect(&mut self) {
+        let mut fresh = Self::default();
+        fresh.take_over(self);
+        fresh.input = self.input;
+        *self = fresh;
+    }
+
+    /// Queues any message. One that counts is kept until the server has it,
+    /// across connections.
     pub fn send(&mut self, message: &ClientMessage) {
+        if message.is_counted() {
+            let bytes = packet::single(message).len();
+            if self.talk.say(message.clone(), bytes) {
+                self.talk_on();
+            } else {
+                let text = "too much waits for the server; an event was dropped".to_owned();
+                self.trouble("events_dropped", text);
+            }
+        } else {
+            self.write(message);
+        }
+    }
+
+    /// Writes what may leave now of the messages that count.
+    fn talk_on(&mut self) {
+        let before = self.reliable.len();
+        while let Some(message) = self.talk.next() {
+            packet::write(&mut self.reliable, message);
+        }
+        self.sent.add(self.reliable.len() - before);
+    }
+
+    fn write(&mut self, message: &ClientMessage) {
         if message.is_unreliable() {
             let packet = packet::single(message);
             self.sent.add(packet.len());
@@ -127,6 +175,9 @@ impl Client {
     }
 
     fn handle(&mut self, message: ServerMessage, now_ms: f64) {
+        if message.is_counted() {
+            self.talk.heard();
+        }
         match message {
             ServerMessage::Welcome(welcome) => self.welcome(*welcome),
             ServerMessage::Scene { hash, zstd } => self.load_scene(&hash, &zstd),
@@ -139,7 +190,8 @@ impl Client {
             ServerMessage::Snapshot(bytes) => self.snapshot(&bytes, now_ms),
             ServerMessage::Fragment(fragment) => self.fragment(fragment, now_ms),
             ServerMessage::Presence(players) => self.tell(ClientEvent::Players(players)),
-            ServerMessage::Pong { t, .. } => {
+            ServerMessage::Pong { t, received, .. } => {
+                self.talk.confirmed(received);
                 let sample = (now_ms - t).max(0.0);
                 let known = *self.rtt_ms.get_or_insert(sample);
                 self.rtt_ms = Some(known + (sample - known) * 0.2);
@@ -177,6 +229,7 @@ impl Client {
                     Err(cause) => self.trouble("script_refused", cause),
                 }
             }
+            ServerMessage::ResumeToken { token } => self.talk.set_token(token),
         }
     }
 
@@ -203,7 +256,13 @@ impl Client {
             replication: Replication::new(welcome.tick_hz, welcome.snapshot_hz),
             welcome: welcome.clone(),
         });
+        let lost = self.talk.welcome(&welcome);
         self.tell(ClientEvent::Welcome(Box::new(welcome)));
+        if lost > 0 {
+            let text = format!("{lost} messages were lost with the connection");
+            self.trouble("messages_lost", text);
+        }
+        self.talk_on();
     }
 
     fn load_scene(&mut self, hash: &str, zstd: &[u8]) {
@@ -334,8 +393,13 @@ impl Client {
         }
         if now_ms >= self.next_ping_ms {
             self.next_ping_ms = now_ms + PING_INTERVAL_MS;
-            self.send(&ClientMessage::Ping { t: now_ms });
+            self.send(&ClientMessage::Ping {
+                t: now_ms,
+                received: self.talk.received(),
+            });
         }
+        self.talk.refill(now_ms);
+        self.talk_on();
     }
 
     /// Bytes for the reliable stream, or one WebSocket message.
@@ -449,4 +513,12 @@ impl Client {
         }
         stats
     }
+}
+
+/// Whether an event comes from a message that is sent only once.
+fn is_counted(event: &ClientEvent) -> bool {
+    matches!(
+        event,
+        ClientEvent::Remote { .. } | ClientEvent::InvokeResult { .. } | ClientEvent::Chat { .. }
+    )
 }

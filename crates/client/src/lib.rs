@@ -19,6 +19,7 @@ mod replication;
 mod scene;
 mod scripts;
 mod stats;
+mod talk;
 mod track;
 
 pub use client::{Client, ClientError};

@@ -1,8 +1,12 @@
-//! Who may come in: tickets, each once (NET-4).
+//! Who may come in: tickets, each once (NET-4), and resume tokens (NET-9).
 
 use std::collections::HashMap;
 
-use frolic_protocol::ticket::{self, TicketError, TicketKey};
+use frolic_protocol::ticket::{self, TicketClaims, TicketError, TicketKey};
+
+/// How long a resume token works on a server that was started after it was
+/// made. A client gets a new one before half of that is over.
+pub const TOKEN_LIFETIME_S: u64 = 180;
 
 /// Whom a connection belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,12 +17,24 @@ pub struct Identity {
     pub name: String,
 }
 
+/// What a resume token says, once its signature was checked.
+pub struct ResumeClaims {
+    /// Whose it is.
+    pub identity: Identity,
+    /// Which session it speaks of.
+    pub nonce: String,
+    /// Whether a server that does not know the session lets its holder in:
+    /// it is young enough, and was not used here.
+    pub admits: bool,
+}
+
 /// The door of one world.
 pub struct Admission {
     world_id: String,
     /// None: everybody who says a name (development).
     key: Option<TicketKey>,
-    /// Nonces of used tickets, until they expire.
+    token_key: Option<TicketKey>,
+    /// Nonces of used tickets and of sessions that are over, until they expire.
     used: HashMap<String, u64>,
     strangers: u32,
 }
@@ -26,9 +42,12 @@ pub struct Admission {
 impl Admission {
     /// A door that wants tickets if there is a key.
     pub fn new(world_id: String, key: Option<TicketKey>) -> Self {
+        // Without a key tokens are worth something in this process only.
+        let token_key = key.or_else(random).map(|key| ticket::resume_key(&key));
         Self {
             world_id,
             key,
+            token_key,
             used: HashMap::new(),
             strangers: 0,
         }
@@ -63,27 +82,87 @@ impl Admission {
             name: claims.name,
         })
     }
+
+    /// Whose a ticket is, without using it up; none where tickets are not
+    /// looked at, or for a bad one.
+    pub fn holder(&self, ticket: Option<&str>, now_unix_s: u64) -> Option<String> {
+        let claims = ticket::verify(self.key.as_ref()?, ticket?, &self.world_id, now_unix_s);
+        claims.ok().map(|claims| claims.player_id)
+    }
+
+    /// A resume token for a session; empty when the system has no randomness
+    /// to give, and then it resumes nothing.
+    pub fn token(&self, identity: &Identity, nonce: &str, now_unix_s: u64) -> String {
+        let Some(key) = self.token_key.as_ref().filter(|_| !nonce.is_empty()) else {
+            return String::new();
+        };
+        let claims = TicketClaims {
+            world_id: self.world_id.clone(),
+            player_id: identity.player_id.clone(),
+            name: identity.name.clone(),
+            nonce: nonce.to_owned(),
+            expires_at: now_unix_s + TOKEN_LIFETIME_S,
+        };
+        ticket::sign(key, &claims)
+    }
+
+    /// What a resume token says, if it is one of this world's.
+    pub fn read_token(&self, token: &str, now_unix_s: u64) -> Option<ResumeClaims> {
+        // Age counts only where the session is not known, so not here.
+        let claims = ticket::verify(self.token_key.as_ref()?, token, &self.world_id, 0).ok()?;
+        let admits = claims.expires_at >= now_unix_s && !self.used.contains_key(&claims.nonce);
+        Some(ResumeClaims {
+            identity: Identity {
+                player_id: claims.player_id,
+                name: claims.name,
+            },
+            nonce: claims.nonce,
+            admits,
+        })
+    }
+
+    /// A session is over, or goes on under another nonce: its tokens admit
+    /// nobody any more.
+    pub fn spend(&mut self, nonce: String, now_unix_s: u64) {
+        if nonce.is_empty() {
+            return;
+        }
+        self.used.retain(|_, expires_at| *expires_at >= now_unix_s);
+        self.used.insert(nonce, now_unix_s + TOKEN_LIFETIME_S);
+    }
+}
+
+/// A nonce for a session: 128 bits nobody can guess, or nothing.
+pub fn new_nonce() -> String {
+    random::<16>().map_or_else(String::new, hex::encode)
+}
+
+fn random<const N: usize>() -> Option<[u8; N]> {
+    let mut bytes = [0u8; N];
+    getrandom::fill(&mut bytes).ok().map(|()| bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use frolic_protocol::ticket::{TicketClaims, sign, world_key};
+    use frolic_protocol::ticket::{sign, world_key};
+
+    fn claims(player_id: &str) -> TicketClaims {
+        TicketClaims {
+            world_id: "world_a".into(),
+            player_id: player_id.into(),
+            name: "Ada".into(),
+            nonce: "n1".into(),
+            expires_at: 100,
+        }
+    }
 
     #[test]
     fn a_ticket_works_once() {
         let key = world_key(b"secret", "world_a");
-        let ticket = sign(
-            &key,
-            &TicketClaims {
-                world_id: "world_a".into(),
-                player_id: "client_1".into(),
-                name: "Ada".into(),
-                nonce: "n1".into(),
-                expires_at: 100,
-            },
-        );
+        let ticket = sign(&key, &claims("client_1"));
         let mut door = Admission::new("world_a".into(), Some(key));
+        assert_eq!(door.holder(Some(&ticket), 50).as_deref(), Some("client_1"));
         assert_eq!(door.admit(Some(&ticket), None, 50).unwrap().name, "Ada");
         assert_eq!(door.admit(Some(&ticket), None, 51), Err(TicketError::Used));
         assert_eq!(door.admit(None, Some("Eve"), 51), Err(TicketError::Missing));
@@ -91,5 +170,35 @@ mod tests {
             door.admit(Some("e30.e30"), None, 51),
             Err(TicketError::Forged)
         );
+    }
+
+    #[test]
+    fn a_resume_token_outlives_its_server_for_a_while_and_works_once() {
+        let key = world_key(b"secret", "world_a");
+        let before = Admission::new("world_a".into(), Some(key));
+        let ada = Identity {
+            player_id: "client_1".into(),
+            name: "Ada".into(),
+        };
+        let token = before.token(&ada, "session", 1000);
+        let mut after = Admission::new("world_a".into(), Some(key));
+        let read = after.read_token(&token, 1000 + TOKEN_LIFETIME_S).unwrap();
+        assert_eq!((read.admits, read.identity), (true, ada.clone()));
+        let late = after.read_token(&token, 1001 + TOKEN_LIFETIME_S).unwrap();
+        assert!(!late.admits);
+        after.spend("session".into(), 1001);
+        assert!(!after.read_token(&token, 1002).unwrap().admits);
+
+        // A ticket is no token, a token no ticket, and worlds have their own.
+        let ticket = sign(&key, &claims("client_1"));
+        assert!(after.read_token(&ticket, 50).is_none());
+        assert_eq!(
+            after.admit(Some(&token), None, 1000),
+            Err(TicketError::Forged)
+        );
+        let other = Admission::new("world_b".into(), Some(world_key(b"secret", "world_b")));
+        assert!(other.read_token(&token, 1000).is_none());
+        let dev = || Admission::new("world_a".into(), None);
+        assert!(dev().read_token(&dev().token(&ada, "x", 0), 0).is_none());
     }
 }

@@ -3,7 +3,9 @@
 mod handshake;
 mod message;
 
-use std::collections::{BTreeMap, HashMap};
+use handshake::{Introduction, unix_s};
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -15,12 +17,14 @@ use frolic_script::LogLevel;
 use frolic_world::{PlayerNumber, World};
 use tokio::sync::mpsc;
 
-use crate::admission::{Admission, Identity};
+use crate::admission::Admission;
 use crate::line::{ChannelLine, CloseCode, Line};
 use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
-use crate::metrics::Metrics;
+use crate::metrics::{KickCause, Metrics, StageClock, StageTimes, micros};
+use crate::pressure::Pressure;
 use crate::recording::{self, Recording};
 use crate::scripts::ScriptShelf;
+use crate::seats::{Place, Seat, Seats};
 use crate::session::Session;
 use crate::transport::Slot;
 use crate::transport::socket::Reading;
@@ -58,12 +62,6 @@ pub struct HostSettings {
     pub recording: Option<Recording>,
 }
 
-/// A player whose connection was lost, and may come back.
-struct Lingering {
-    number: PlayerNumber,
-    until_tick: u32,
-}
-
 /// A world and everybody connected to it.
 pub struct Host {
     world: World,
@@ -71,18 +69,17 @@ pub struct Host {
     shelf: ScriptShelf,
     scene_packet: Bytes,
     sessions: BTreeMap<LinkId, Session>,
-    identities: HashMap<PlayerNumber, Identity>,
-    lingering: HashMap<String, Lingering>,
+    seats: Seats,
     inbox: mpsc::Receiver<Inbound>,
     sockets: Sockets,
     /// What a socket said; kept for its capacity.
     heard: Vec<Heard>,
     metrics: Arc<Metrics>,
     started: Instant,
-    /// How much less often far things are told of, 0 to 3.
-    pressure: u8,
     draining: bool,
     empty_since_tick: u32,
+    /// How hard it is to keep up, 0 to 3: snapshots are thinned by it.
+    pressure: u8,
 }
 
 impl Host {
@@ -104,16 +101,15 @@ impl Host {
             world,
             settings,
             sessions: BTreeMap::new(),
-            identities: HashMap::new(),
-            lingering: HashMap::new(),
+            seats: Seats::default(),
             inbox,
             sockets,
             heard: Vec::new(),
             metrics,
             started: Instant::now(),
-            pressure: 0,
             draining: false,
             empty_since_tick: 0,
+            pressure: 0,
         }
     }
 
@@ -121,6 +117,7 @@ impl Host {
     pub fn run(mut self) -> String {
         let tick_hz = self.world.tick_hz();
         let step = Duration::from_secs(1) / tick_hz;
+        let mut pressure = Pressure::new(tick_hz);
         let mut next = Instant::now() + step;
         loop {
             let now = Instant::now();
@@ -131,31 +128,60 @@ impl Host {
                 self.metrics.ticks_dropped.fetch_add(late as u64, Relaxed);
                 next = now;
             }
-            next += step;
-
             let began = Instant::now();
-            if let Some(reason) = self.take_messages(began) {
-                return self.stop(reason);
-            }
-            self.read_sockets(began);
-            let report = self.world.step();
-            recording::keep(&mut self.settings.recording, &mut self.world);
+            let late = began.saturating_duration_since(next);
+            next += step;
             self.metrics
-                .script_bytes
-                .store(report.scripts.memory_bytes as u64, Relaxed);
-            self.metrics
-                .script_us
-                .store(report.scripts.last_tick_us, Relaxed);
-            self.deliver_outbox();
-            self.write_logs();
-            self.send_snapshots();
-            self.tend_sessions(began);
-            self.metrics.tick.store(self.world.tick(), Relaxed);
-            self.metrics.tick_took(began.elapsed());
-            if let Some(reason) = self.reason_to_stop() {
+                .ticks_late
+                .fetch_add(u64::from(late > step / 2), Relaxed);
+            let ended = self.tick(began);
+            pressure.note(
+                late.div_duration_f32(step),
+                began.elapsed().div_duration_f32(step),
+            );
+            self.pressure = pressure.level();
+            self.metrics.pressure.store(self.pressure, Relaxed);
+            if let Some(reason) = ended.or_else(|| self.reason_to_stop()) {
                 return self.stop(reason);
             }
         }
+    }
+
+    /// One tick; a reason means that the world is to stop.
+    fn tick(&mut self, began: Instant) -> Option<String> {
+        let mut clock = StageClock::new(began);
+        self.take_held();
+        if let Some(reason) = self.take_messages(began) {
+            return Some(reason);
+        }
+        self.read_sockets(began);
+        let inputs = clock.lap();
+        let report = self.world.step().scripts;
+        recording::keep(&mut self.settings.recording, &mut self.world);
+        let scripts = u32::try_from(report.last_tick_us).unwrap_or(u32::MAX);
+        let step = clock.lap().saturating_sub(scripts);
+        self.deliver_outbox();
+        self.write_logs();
+        self.send_snapshots(began);
+        let snapshots = clock.lap();
+        self.tend_sessions(began);
+        let writes = clock.lap();
+
+        let metrics = &self.metrics;
+        metrics
+            .script_bytes
+            .store(report.memory_bytes as u64, Relaxed);
+        metrics.script_us.store(report.last_tick_us, Relaxed);
+        metrics.tick.store(self.world.tick(), Relaxed);
+        metrics.tick_took(StageTimes {
+            tick: micros(began.elapsed()),
+            inputs,
+            scripts,
+            step,
+            snapshots,
+            writes,
+        });
+        None
     }
 
     /// Takes in what waits in the inbox: everything that sockets do not
@@ -190,7 +216,7 @@ impl Host {
         now: Instant,
     ) {
         let line = match carriage {
-            Carriage::Channel(outbox) => Line::Channel(ChannelLine::new(outbox)),
+            Carriage::Channel { outbox, end } => Line::Channel(ChannelLine::new(outbox, end)),
             Carriage::Socket { stream, read_ahead } => {
                 match self.sockets.adopt(link, stream, &read_ahead, now) {
                     Ok(line) => Line::Socket(Box::new(line)),
@@ -202,11 +228,11 @@ impl Host {
             }
         };
         let has_ticket = ticket.is_some();
-        let session = Session::new(encoding, ticket, line, slot, self.world.tick());
+        let session = Session::new(encoding, ticket, line, slot, self.world.tick(), now);
         self.sessions.insert(link, session);
         if has_ticket && encoding == Encoding::Json {
             // NET-12: a ticket in the address is the handshake.
-            self.handshake(link, None, None, None, None);
+            self.handshake(link, None, Introduction::default());
         }
     }
 
@@ -239,9 +265,9 @@ impl Host {
                 Reading::Drained => {}
                 Reading::More => self.sockets.again(ready.link),
                 Reading::Gone => self.closed(ready.link, now),
-                Reading::Broken(code, reason) => {
+                Reading::Broken(code, cause, reason) => {
                     if let Some(session) = self.sessions.get_mut(&ready.link) {
-                        session.kick_with(code, &reason);
+                        session.kick_with(code, cause, &reason);
                     }
                 }
             }
@@ -253,7 +279,7 @@ impl Host {
         let Some(session) = self.sessions.get_mut(&link) else {
             return;
         };
-        if session.is_kicked() {
+        if session.kicked().is_some() {
             return;
         }
         match heard {
@@ -261,6 +287,7 @@ impl Host {
             Heard::Refused(error) => {
                 session.answer(error.seq, Err((error.code, error.message)));
             }
+            Heard::Dropped => self.count_dropped(link),
             Heard::Flooding => {
                 let message = "too many messages; some were dropped".to_owned();
                 session.answer(None, Err(("flood", message)));
@@ -273,6 +300,9 @@ impl Host {
         let Some(session) = self.sessions.remove(&link) else {
             return;
         };
+        if let Some(cause) = session.kicked() {
+            self.metrics.kicked(cause);
+        }
         if let Line::Socket(line) = session.line {
             self.sockets.part(*line, session.slot, now);
         }
@@ -280,43 +310,67 @@ impl Host {
             return;
         };
         let until_tick = self.world.tick() + RESUME_S * self.world.tick_hz();
-        let lingering = Lingering {
-            number: player.number,
-            until_tick,
-        };
-        self.lingering.insert(player.resume_token, lingering);
+        self.seats
+            .move_to(player.number, Place::Away { until_tick });
         self.note_players();
     }
 
     /// Takes a player out of the world for good.
     fn part(&mut self, number: PlayerNumber) {
-        self.identities.remove(&number);
+        if let Some(seat) = self.seats.remove(number) {
+            self.settings.admission.spend(seat.nonce, unix_s());
+        }
         self.world.leave(number);
         self.note_players();
     }
 
     fn note_players(&mut self) {
-        let players = self
-            .sessions
-            .values()
-            .filter(|s| s.player.is_some())
-            .count();
-        self.metrics.players.store(players as u32, Relaxed);
+        self.metrics.players.store(self.seats.online(), Relaxed);
         self.empty_since_tick = self.world.tick();
     }
 
     fn deliver_outbox(&mut self) {
         for outgoing in self.world.take_outbox() {
-            for session in self.sessions.values_mut() {
-                let Some(player) = &session.player else {
-                    continue;
-                };
-                let wanted = outgoing.to.is_none_or(|to| to == player.number);
-                if wanted && (outgoing.reliable || !session.is_slow()) {
-                    session.tell(&outgoing.message);
+            self.deliver(outgoing.to, outgoing.message, outgoing.reliable);
+        }
+    }
+
+    /// Tells one player or all. What counts is kept until it is confirmed,
+    /// and for those who are away until they are back.
+    fn deliver(&mut self, to: Option<PlayerNumber>, message: ServerMessage, reliable: bool) {
+        let message = Arc::new(message);
+        // Encoded once for everybody who speaks binary.
+        let packet = packet::single(&*message);
+        let sessions = &mut self.sessions;
+        let mut tell = |seat: &mut Seat| {
+            let session = seat.link().and_then(|link| sessions.get_mut(&link));
+            let takes = |session: &Session| reliable || !session.is_behind();
+            if !session.as_deref().map_or(reliable, takes) {
+                return;
+            }
+            if !message.is_counted() {
+                if let Some(session) = session {
+                    session.tell_packet_or(&packet, &message);
+                }
+                return;
+            }
+            let number = seat.log.push(message.clone(), packet.len());
+            // One that waits for its first snapshot is told behind it.
+            if let Some(session) = session.filter(|session| !session.awaits_snapshot()) {
+                seat.log.tell_all();
+                match session.encoding {
+                    Encoding::Binary => session.tell_packet(&packet),
+                    Encoding::Json => session.tell_counted(&message, number),
                 }
             }
-        }
+        };
+        match to {
+            Some(number) => self.seats.get_mut(number).map(tell),
+            None => {
+                self.seats.iter_mut().for_each(|(_, seat)| tell(seat));
+                None
+            }
+        };
     }
 
     fn write_logs(&mut self) {
@@ -337,21 +391,24 @@ impl Host {
     }
 
     /// Sends their update to those whose turn it is.
-    fn send_snapshots(&mut self) {
+    fn send_snapshots(&mut self, now: Instant) {
         self.world.look();
         for session in self.sessions.values_mut() {
-            let slow = session.is_slow();
-            let Some(player) = &mut session.player else {
+            let Some(player) = session.player.as_ref().filter(|_| !session.is_over()) else {
                 continue;
             };
-            if !player.is_new() && !self.world.update_is_due(player.number) {
+            let (number, is_new) = (player.number, player.is_new());
+            if !is_new && !self.world.update_is_due(number) {
                 continue;
             }
-            if slow {
+            if !session.takes_update(now) {
                 self.metrics.snapshots_skipped.fetch_add(1, Relaxed);
                 continue;
             }
             session.tell_snapshot(&mut self.world, self.pressure);
+            if is_new && let Some(seat) = self.seats.get_mut(number) {
+                session.tell_rest(&mut seat.log);
+            }
         }
     }
 
@@ -360,39 +417,35 @@ impl Host {
         let tick = self.world.tick();
         let patience = HANDSHAKE_S * self.world.tick_hz();
         let mut lost = Vec::new();
+        let (mut queued_bytes, mut slow_readers) = (0, 0);
         for (link, session) in &mut self.sessions {
             if session.player.is_none() && tick.saturating_sub(session.opened_tick) == patience {
                 let reason = "no handshake came; send one within five seconds";
-                session.kick_with(CloseCode::Policy, reason);
+                session.kick_with(CloseCode::Policy, KickCause::Refused, reason);
             }
             session.flush(now, &self.metrics);
+            queued_bytes += session.line.waiting_bytes() as u64;
+            slow_readers += u32::from(session.is_slow());
             if session.is_over() {
                 lost.push(*link);
             }
         }
+        self.metrics.queued_bytes.store(queued_bytes, Relaxed);
+        self.metrics.slow_readers.store(slow_readers, Relaxed);
         for link in lost {
             self.closed(link, now);
         }
         self.sockets.tend_farewells(now, &self.metrics);
-        let over: Vec<String> = self
-            .lingering
-            .iter()
-            .filter(|(_, lingering)| lingering.until_tick <= tick)
-            .map(|(token, _)| token.clone())
-            .collect();
-        for token in over {
-            if let Some(lingering) = self.lingering.remove(&token) {
-                self.part(lingering.number);
-            }
+        self.renew_tokens();
+        let mut overdue = Vec::new();
+        self.seats.overdue(tick, &mut overdue);
+        for number in overdue {
+            self.part(number);
         }
     }
 
     fn reason_to_stop(&self) -> Option<String> {
-        if self
-            .sessions
-            .values()
-            .any(|session| session.player.is_some())
-        {
+        if self.seats.online() > 0 {
             return None;
         }
         if self.draining {
@@ -409,7 +462,7 @@ impl Host {
         recording::finish(&mut self.settings.recording, &mut self.world);
         let began = Instant::now();
         for (_, mut session) in std::mem::take(&mut self.sessions) {
-            session.kick(&reason);
+            session.kick(KickCause::Stopped, &reason);
             session.flush(began, &self.metrics);
             if let Line::Socket(line) = session.line {
                 self.sockets.part(*line, session.slot, began);

@@ -1,15 +1,16 @@
 //! The way back to a client: a socket that the world's thread drives itself,
 //! or a queue to the task that does.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use frolic_protocol::packet::SERVER_MESSAGE_BYTES_MAX;
 use frolic_world::Delivery;
-use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::metrics::Metrics;
+use crate::pace::STUCK_MAX;
 use crate::transport::socket::SocketLine;
 
 /// Packets that may wait in the queue of a connection's task.
@@ -95,7 +96,7 @@ impl Line {
     pub fn flush(&mut self, now: Instant, metrics: &Metrics) {
         match self {
             Line::Socket(line) => line.flush(now, metrics),
-            Line::Channel(line) => line.flush(),
+            Line::Channel(line) => line.flush(now),
         }
     }
 
@@ -115,6 +116,22 @@ impl Line {
         }
     }
 
+    /// Whether the other side has taken so little that it is to be let go.
+    pub fn is_stuck(&self, now: Instant) -> bool {
+        match self {
+            Line::Socket(line) => line.is_overfull() || line.stuck_for(now) > STUCK_MAX,
+            Line::Channel(line) => line.is_overfull() || line.stuck_for(now) > STUCK_MAX,
+        }
+    }
+
+    /// Forgets what waits, so that the last word has a chance to be heard.
+    pub fn abandon(&mut self, reason: &str) {
+        match self {
+            Line::Socket(line) => line.abandon(),
+            Line::Channel(line) => line.abandon(reason),
+        }
+    }
+
     /// Whether nothing can be sent any more: closed by us, or gone.
     pub fn is_over(&self) -> bool {
         match self {
@@ -127,18 +144,26 @@ impl Line {
 /// The queue to a connection's task, and what did not fit it, in order.
 pub struct ChannelLine {
     outbox: mpsc::Sender<Outbound>,
+    /// Ends the connection past everything that waits.
+    end: Option<oneshot::Sender<String>>,
     backlog: Vec<Outbound>,
     backlog_bytes: usize,
+    stuck_since: Option<Instant>,
+    overfull: bool,
     lost: bool,
 }
 
 impl ChannelLine {
-    /// The line of a task that reads from the other end of `outbox`.
-    pub fn new(outbox: mpsc::Sender<Outbound>) -> Self {
+    /// The line of a task that reads from the other end of `outbox`, and
+    /// closes the connection when `end` gives it a reason.
+    pub fn new(outbox: mpsc::Sender<Outbound>, end: oneshot::Sender<String>) -> Self {
         Self {
             outbox,
+            end: Some(end),
             backlog: Vec::new(),
             backlog_bytes: 0,
+            stuck_since: None,
+            overfull: false,
             lost: false,
         }
     }
@@ -155,10 +180,30 @@ impl ChannelLine {
         self.backlog_bytes
     }
 
-    fn flush(&mut self) {
+    fn is_overfull(&self) -> bool {
+        self.overfull
+    }
+
+    fn stuck_for(&self, now: Instant) -> Duration {
+        self.stuck_since
+            .map_or(Duration::ZERO, |since| now.duration_since(since))
+    }
+
+    fn abandon(&mut self, reason: &str) {
+        self.backlog.clear();
+        self.backlog_bytes = 0;
+        if let Some(end) = self.end.take() {
+            // Fails only when the task is gone already.
+            let _ = end.send(reason.to_owned());
+        }
+    }
+
+    fn flush(&mut self, now: Instant) {
         if self.backlog.is_empty() {
+            self.stuck_since = None;
             return;
         }
+        let before = self.backlog.len();
         let mut waiting = std::mem::take(&mut self.backlog).into_iter();
         for outbound in waiting.by_ref() {
             if let Err(back) = self.try_send(outbound) {
@@ -168,7 +213,11 @@ impl ChannelLine {
         }
         self.backlog.extend(waiting);
         self.backlog_bytes = self.backlog.iter().map(size).sum();
-        self.lost |= self.backlog_bytes > WAITING_BYTES_MAX;
+        if self.backlog.is_empty() {
+            self.stuck_since = None;
+        } else if self.backlog.len() < before || self.stuck_since.is_none() {
+            self.stuck_since = Some(now);
+        }
     }
 
     fn push(&mut self, outbound: Outbound) {
@@ -181,10 +230,15 @@ impl ChannelLine {
             outbound
         };
         // What may be lost is lost first.
-        if !matches!(outbound, Outbound::Unreliable(_)) && self.backlog_bytes <= WAITING_BYTES_MAX {
-            self.backlog_bytes += size(&outbound);
-            self.backlog.push(outbound);
+        if matches!(outbound, Outbound::Unreliable(_)) {
+            return;
         }
+        if self.backlog_bytes > WAITING_BYTES_MAX {
+            self.overfull = true;
+            return;
+        }
+        self.backlog_bytes += size(&outbound);
+        self.backlog.push(outbound);
     }
 
     fn try_send(&mut self, outbound: Outbound) -> Result<(), Outbound> {

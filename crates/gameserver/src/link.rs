@@ -7,7 +7,7 @@ use bytes::Bytes;
 use frolic_protocol::ClientMessage;
 use frolic_protocol::json;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, PacketError, StreamReader};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::flood::{FloodGuard, Verdict};
 use crate::line::Outbound;
@@ -39,8 +39,13 @@ pub enum Carriage {
         /// What came with the upgrade request.
         read_ahead: Bytes,
     },
-    /// A task of its own, reached through a queue.
-    Channel(mpsc::Sender<Outbound>),
+    /// A task of its own.
+    Channel {
+        /// The queue to it.
+        outbox: mpsc::Sender<Outbound>,
+        /// Makes it close the connection at once, with a reason.
+        end: oneshot::Sender<String>,
+    },
 }
 
 /// What the world's thread hears of connections.
@@ -93,6 +98,8 @@ pub enum Heard {
     Refused(json::CommandError),
     /// The first message of a flood was dropped.
     Flooding,
+    /// A message that counts was dropped.
+    Dropped,
 }
 
 /// Why a connection is to be closed.
@@ -159,6 +166,8 @@ impl Intake {
         for message in messages {
             if self.charge(now_s, heard)? {
                 heard.push(Heard::Message { seq: None, message });
+            } else if message.is_counted() {
+                heard.push(Heard::Dropped);
             }
         }
         Ok(())

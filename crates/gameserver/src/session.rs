@@ -1,16 +1,19 @@
 //! One connection in the world's thread: who it is, what it has, what waits for it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use frolic_protocol::ServerMessage;
 use frolic_protocol::json;
 use frolic_protocol::packet;
+use frolic_protocol::resume::SentLog;
 use frolic_world::{ClientView, Delivery, JsonView, PlayerNumber, World};
 
 use crate::line::{CloseCode, Line};
 use crate::link::Encoding;
-use crate::metrics::Metrics;
+use crate::metrics::{KickCause, Metrics};
+use crate::pace::Pace;
 use crate::transport::Slot;
 
 /// Messages gathered to a packet of about this size go out as one; a proxy on
@@ -18,6 +21,9 @@ use crate::transport::Slot;
 const PACKET_BYTES: usize = 256 * 1024;
 /// Capacity that an empty packet may keep.
 const PACKET_KEPT_BYTES: usize = 64 * 1024;
+/// What a client is told that does not read.
+const TOO_SLOW: &str =
+    "you read too slowly: what was sent to you piled up; check your connection and join again";
 /// With so much waiting, nothing large is added.
 const CLOGGED_BYTES: usize = 2 * 1024 * 1024;
 
@@ -37,15 +43,14 @@ pub struct Session {
     pub line: Line,
     /// Binary messages of this tick, sent as one packet.
     packet: Vec<u8>,
-    kicked: bool,
+    pace: Pace,
+    kicked: Option<KickCause>,
 }
 
 /// What exists once a player is in.
 pub struct SessionPlayer {
     /// Their number in the world.
     pub number: PlayerNumber,
-    /// Brings them back after a lost connection.
-    pub resume_token: String,
     /// What they see and have.
     pub view: View,
     /// What to tell a JSON client behind its first snapshot.
@@ -84,6 +89,7 @@ impl Session {
         line: Line,
         slot: Slot,
         tick: u32,
+        now: Instant,
     ) -> Self {
         Self {
             encoding,
@@ -93,7 +99,8 @@ impl Session {
             slot,
             line,
             packet: Vec::new(),
-            kicked: false,
+            pace: Pace::new(now),
+            kicked: None,
         }
     }
 
@@ -102,15 +109,26 @@ impl Session {
         self.line.is_over()
     }
 
-    /// Whether it was told that it ends: nothing it says counts any more.
-    pub fn is_kicked(&self) -> bool {
+    /// Why it was told that it ends; nothing it says counts any more.
+    pub fn kicked(&self) -> Option<KickCause> {
         self.kicked
     }
 
-    /// Whether a snapshot would only make things worse. To be asked before
-    /// one is made: what was made must also be sent.
-    pub fn is_slow(&self) -> bool {
+    /// Whether the update that is due now is to be made: not for a client
+    /// that has not taken the last ones. To be asked once per update and
+    /// before it is made, because what was made must also be sent.
+    pub fn takes_update(&mut self, now: Instant) -> bool {
+        self.pace.takes_update(self.line.is_behind(), now)
+    }
+
+    /// Whether the client has not taken what it was sent before.
+    pub fn is_behind(&self) -> bool {
         self.line.is_behind()
+    }
+
+    /// Whether the client gets fewer updates than it should.
+    pub fn is_slow(&self) -> bool {
+        self.pace.is_slow()
     }
 
     /// Whether so much waits already that large things must not be added.
@@ -127,6 +145,41 @@ impl Session {
                     self.line.text(&text);
                 }
             }
+        }
+    }
+
+    /// Queues a message that counts, with its number: JSON clients are told
+    /// it, others count themselves.
+    pub fn tell_counted(&mut self, message: &ServerMessage, number: u32) {
+        match self.encoding {
+            Encoding::Binary => packet::write(&mut self.packet, message),
+            Encoding::Json => {
+                if let Some(text) = json::encode_counted(message, number) {
+                    self.line.text(&text);
+                }
+            }
+        }
+    }
+
+    /// Queues every counted message that was not told on this connection.
+    pub fn tell_rest(&mut self, log: &mut SentLog<Arc<ServerMessage>>) {
+        while let Some((number, message)) = log.next_untold() {
+            self.tell_counted(message, number);
+        }
+    }
+
+    /// Whether it is a JSON client that has no snapshot yet: NET-13 wants one
+    /// right behind the welcome.
+    pub fn awaits_snapshot(&self) -> bool {
+        let player = self.player.as_ref();
+        self.encoding == Encoding::Json && player.is_some_and(SessionPlayer::is_new)
+    }
+
+    /// Queues a message whose packet was made before.
+    pub fn tell_packet_or(&mut self, packet: &[u8], message: &ServerMessage) {
+        match self.encoding {
+            Encoding::Binary => self.tell_packet(packet),
+            Encoding::Json => self.tell(message),
         }
     }
 
@@ -193,15 +246,16 @@ impl Session {
     }
 
     /// Says why, and ends the connection.
-    pub fn kick(&mut self, reason: &str) {
-        self.kick_with(CloseCode::Normal, reason);
+    pub fn kick(&mut self, cause: KickCause, reason: &str) {
+        self.kick_with(CloseCode::Normal, cause, reason);
     }
 
     /// Says why, and ends the connection with a code of the WebSocket's.
-    pub fn kick_with(&mut self, code: CloseCode, reason: &str) {
-        if std::mem::replace(&mut self.kicked, true) {
+    pub fn kick_with(&mut self, code: CloseCode, cause: KickCause, reason: &str) {
+        if self.kicked.is_some() {
             return;
         }
+        self.kicked = Some(cause);
         self.tell(&ServerMessage::Kick {
             reason: reason.to_owned(),
         });
@@ -217,9 +271,22 @@ impl Session {
         }
     }
 
-    /// Sends what has gathered. Never waits.
+    /// Sends what has gathered, and gives up on a client that takes nothing.
+    /// Never waits.
     pub fn flush(&mut self, now: Instant, metrics: &Metrics) {
         self.finish_packet();
         self.line.flush(now, metrics);
+        if self.kicked.is_none() && self.line.is_stuck(now) {
+            let player = self.player.as_ref().map(|player| player.number);
+            let waiting_bytes = self.line.waiting_bytes();
+            tracing::warn!(
+                player,
+                waiting_bytes,
+                "a client reads too slowly and is let go"
+            );
+            self.line.abandon(TOO_SLOW);
+            self.kick_with(CloseCode::Policy, KickCause::SlowReader, TOO_SLOW);
+            self.line.flush(now, metrics);
+        }
     }
 }

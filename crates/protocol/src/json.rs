@@ -6,7 +6,7 @@ mod payload;
 mod snapshot;
 
 pub use command::{Command, CommandError, parse};
-pub use event::{ack, encode, error};
+pub use event::{ack, encode, encode_counted, error};
 pub use payload::{
     AckPayload, ChatPayload, EventPayload, HandshakePayload, InputBatch, InvokePayload, JsonInput,
     PingPayload, ScriptsPayload, SpellCastPayload, TerrainChunkPayload, TerrainOpPayload,

@@ -20,6 +20,7 @@ pub mod json;
 pub mod message;
 pub mod packet;
 pub mod quantize;
+pub mod resume;
 pub mod script;
 pub mod snapshot;
 pub mod terrain;

@@ -52,6 +52,9 @@ pub enum ClientMessage {
         resume_token: Option<String>,
         /// Used only where the server runs without tickets (development).
         name: Option<String>,
+        /// With a resume token: how many counted messages have come from the
+        /// server; none when this client has forgotten.
+        received: Option<u32>,
     },
     /// INPUT_FRAME: the newest inputs, repeated until acknowledged.
     Inputs {
@@ -71,6 +74,8 @@ pub enum ClientMessage {
     Ping {
         /// The client's clock, returned as it is.
         t: f64,
+        /// How many counted messages have come from the server.
+        received: u32,
     },
     /// A polite goodbye: no resume is wanted.
     Leave,
@@ -171,6 +176,27 @@ pub struct Welcome {
     pub revision: String,
     /// How characters move here; prediction needs it.
     pub character: CharacterParams,
+    /// Whether the counts below go on from an earlier connection.
+    pub resumption: Resumption,
+    /// How many counted messages the server has from this client.
+    pub received: u32,
+    /// Number of the last counted message before those that follow now. More
+    /// than the client has: those between are lost.
+    pub sent: u32,
+}
+
+/// How a player came in (NET-9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Resumption {
+    /// Counts start at nothing on both sides.
+    New,
+    /// The same session: counts go on, and what was not confirmed comes again.
+    Resumed,
+    /// The server was restarted in between and knows the player from their
+    /// token only. Counts start at nothing; what it never confirmed is sent
+    /// again, because the server that had it is gone.
+    Restarted,
 }
 
 /// What a server tells.
@@ -207,6 +233,8 @@ pub enum ServerMessage {
         server_time: f64,
         /// The server's tick now.
         tick: u32,
+        /// How many counted messages the server has from this client.
+        received: u32,
     },
     /// Something was refused; the connection stays.
     Error {
@@ -252,9 +280,26 @@ pub enum ServerMessage {
         /// Where it runs; a client refuses `server`.
         run_context: RunContext,
     },
+    /// A resume token that lasts longer than the one before, for use after a
+    /// restart of the server.
+    ResumeToken {
+        /// Replaces the welcome's.
+        token: String,
+    },
 }
 
 impl ServerMessage {
+    /// Whether both sides count it, so that none is lost or doubled when the
+    /// connection is (NET-9). Everything else is told anew after a welcome.
+    pub fn is_counted(&self) -> bool {
+        matches!(
+            self,
+            ServerMessage::Event { .. }
+                | ServerMessage::InvokeResult { .. }
+                | ServerMessage::Chat { .. }
+        )
+    }
+
     /// Whether it may be lost: the next one replaces it.
     pub fn is_unreliable(&self) -> bool {
         matches!(
@@ -265,6 +310,15 @@ impl ServerMessage {
 }
 
 impl ClientMessage {
+    /// Whether both sides count it, so that none is lost or doubled when the
+    /// connection is (NET-9).
+    pub fn is_counted(&self) -> bool {
+        matches!(
+            self,
+            ClientMessage::Event { .. } | ClientMessage::Invoke { .. } | ClientMessage::Chat { .. }
+        )
+    }
+
     /// Whether it may be lost: the next one replaces it.
     pub fn is_unreliable(&self) -> bool {
         matches!(

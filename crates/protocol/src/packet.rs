@@ -223,7 +223,10 @@ mod tests {
 
     #[test]
     fn cut_and_oversized_packets_are_told_apart() {
-        let packet = single(&ClientMessage::Ping { t: 1.0 });
+        let packet = single(&ClientMessage::Ping {
+            t: 1.0,
+            received: 0,
+        });
         assert_eq!(
             read::<ClientMessage>(&packet[..packet.len() - 1], 100),
             Err(PacketError::Truncated)

@@ -76,6 +76,12 @@ pub fn world_key(secret: &[u8], world_id: &str) -> TicketKey {
     tag(secret, format!("frolic ticket key\0{world_id}").as_bytes())
 }
 
+/// The key of a world's resume tokens, which have the form of tickets. It is
+/// another one, so that neither can be used as the other.
+pub fn resume_key(world_key: &TicketKey) -> TicketKey {
+    tag(world_key, b"frolic resume token")
+}
+
 /// Signs `claims`.
 pub fn sign(key: &TicketKey, claims: &TicketClaims) -> String {
     let body = serde_json::to_vec(claims).expect("strings and integers always serialise");

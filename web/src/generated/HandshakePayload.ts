@@ -15,4 +15,8 @@ resumeToken?: string | null,
 /**
  * Where the server runs without tickets.
  */
-name?: string | null, };
+name?: string | null, 
+/**
+ * With a resume token: the newest `n` that has come.
+ */
+received?: number | null, };

@@ -7,4 +7,8 @@ export type PingPayload = {
 /**
  * Comes back as it is.
  */
-t: number, };
+t: number, 
+/**
+ * The newest `n` that has come, which the server may then forget.
+ */
+received?: number, };

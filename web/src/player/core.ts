@@ -5,6 +5,8 @@
 /** Connection, replication and prediction of one world. Times are performance.now() milliseconds. */
 export interface ClientCore {
   handshake(ticket: string, resumeToken?: string): void;
+  /** Goes on with the session of a core whose connection is lost: what it heard, what it had to say. Before the handshake. */
+  take_over(old: ClientCore): void;
   /** One WebSocket message or one datagram. Throws when it makes no sense. */
   receive(packet: Uint8Array, nowMs: number): void;
   /** Bytes of the reliable stream, in any split. */

@@ -10,6 +10,8 @@ export interface LinkOptions {
   wish: JoinRequest;
   force: TransportKind | null;
   resumeToken?: string | undefined;
+  /** The core of the connection that was lost; the new one goes on where it stopped. */
+  previous?: ClientCore | undefined;
   progress?: LoadProgress;
   /** The connection ended, and not by `close()`. */
   onclosed(reason: string): void;
@@ -52,6 +54,7 @@ export class WorldLink {
       options.force,
     );
     link = new WorldLink(core, join, transport);
+    if (options.previous) core.take_over(options.previous);
     core.handshake(join.ticket, options.resumeToken);
     link.flush();
     return link;

@@ -28,8 +28,8 @@ export type ScriptSource = Pick<ClientCore, 'script' | 'offer_script' | 'request
 /** The part of the cache that is used here. */
 export type Cache = Pick<ScriptCache, 'get' | 'put'>;
 
-/** Events that wait for the scripts; more than this and the oldest are dropped. */
-const EVENTS_WAITING_MAX = 256;
+/** Events that wait for the scripts; more than this and the oldest are dropped. As many as a server keeps for one who is away. */
+const EVENTS_WAITING_MAX = 2048;
 
 export class ClientScripts {
   #entries = new Map<string, ScriptEntry>();

@@ -207,6 +207,7 @@ export class PlaySession {
       wish,
       force: this.options.transport,
       resumeToken: this.#resumeToken,
+      previous: this.link?.core,
       progress: this.progress,
       onclosed: (reason) => this.#onClosed(reason),
     });

@@ -1,25 +1,34 @@
 //! Letting a player in, for the first time or again.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use frolic_protocol::message::Resumption;
 use frolic_protocol::{ServerMessage, Welcome};
 use frolic_world::{ClientView, JsonView, PlayerNumber};
 
-use super::{Host, Lingering};
+use super::Host;
+use crate::admission::{Identity, new_nonce};
 use crate::link::{Encoding, LinkId};
-use crate::session::{Session, SessionPlayer, View};
+use crate::metrics::KickCause;
+use crate::seats::{Place, Seat};
+use crate::session::{SessionPlayer, View};
+
+/// What a client says of itself.
+#[derive(Default)]
+pub(super) struct Introduction {
+    pub ticket: Option<String>,
+    pub resume_token: Option<String>,
+    pub name: Option<String>,
+    pub received: Option<u32>,
+}
+
+type Refusal = (&'static str, String);
 
 impl Host {
     /// Checks the ticket or the resume token, and brings the player in.
-    pub(super) fn handshake(
-        &mut self,
-        link: LinkId,
-        seq: Option<u32>,
-        ticket: Option<String>,
-        resume_token: Option<String>,
-        name: Option<&str>,
-    ) {
+    pub(super) fn handshake(&mut self, link: LinkId, seq: Option<u32>, said: Introduction) {
         let Some(session) = self.sessions.get_mut(&link) else {
             return;
         };
@@ -28,30 +37,146 @@ impl Host {
             session.answer(seq, Ok(()));
             return;
         }
-        let ticket = ticket.or_else(|| session.ticket.take());
-        let resumed = resume_token.and_then(|token| self.resume(&token));
-        let number = match resumed {
-            Some(number) => number,
-            None => match self.admit(ticket.as_deref(), name) {
-                Ok(number) => number,
-                Err((code, message)) => {
-                    if let Some(session) = self.sessions.get_mut(&link) {
-                        session.answer(seq, Err((code, message.clone())));
-                        session.kick(&message);
-                    }
-                    return;
+        let ticket = said.ticket.clone().or_else(|| session.ticket.take());
+        match self.identify(link, ticket.as_deref(), &said) {
+            Ok((number, resumption)) => self.seat(link, seq, number, resumption, said.received),
+            Err((code, message)) => {
+                if let Some(session) = self.sessions.get_mut(&link) {
+                    session.answer(seq, Err((code, message.clone())));
+                    session.kick(KickCause::Refused, &message);
                 }
-            },
+            }
+        }
+    }
+
+    fn identify(
+        &mut self,
+        link: LinkId,
+        ticket: Option<&str>,
+        said: &Introduction,
+    ) -> Result<(PlayerNumber, Resumption), Refusal> {
+        let now = unix_s();
+        let token = said.resume_token.as_deref().unwrap_or("");
+        let claims = self.settings.admission.read_token(token, now);
+        // Somebody else's ticket beside it: the ticket is the newer word.
+        let holder = self.settings.admission.holder(ticket, now);
+        let claims = claims.filter(|claims| {
+            let holder = holder.as_ref();
+            holder.is_none_or(|holder| *holder == claims.identity.player_id)
+        });
+        if let Some(claims) = claims {
+            let mut known = self.seats.of_nonce(&claims.nonce);
+            if let Some(holder) = &holder {
+                // The welcome of an earlier attempt may never have arrived,
+                // and with it the next token: the ticket vouches for them.
+                known = known.or_else(|| self.seats.before_nonce(holder, &claims.nonce));
+            }
+            if known.is_some() || claims.admits {
+                self.settings.admission.spend(claims.nonce, now);
+                // A ticket that came along is used up as well.
+                let _ = holder
+                    .as_ref()
+                    .map(|_| self.settings.admission.admit(ticket, None, now));
+            }
+            if let Some(number) = known {
+                self.unseat(number, "this player continues on another connection");
+                self.metrics.resumed.fetch_add(1, Relaxed);
+                return Ok((number, Resumption::Resumed));
+            }
+            if claims.admits {
+                let number = self.admit(link, claims.identity)?;
+                self.metrics.resumed.fetch_add(1, Relaxed);
+                return Ok((number, Resumption::Restarted));
+            }
+        }
+        if let Err(refusal) = self.has_room() {
+            // A ticket must not be used up for nothing.
+            let here = holder.and_then(|id| self.seats.of_player(&id));
+            here.ok_or(refusal)?;
+        }
+        let admission = &mut self.settings.admission;
+        let identity = admission
+            .admit(ticket, said.name.as_deref(), now)
+            .map_err(|error| (error.code(), error.to_string()))?;
+        Ok((self.admit(link, identity)?, Resumption::New))
+    }
+
+    fn has_room(&self) -> Result<(), Refusal> {
+        if self.draining {
+            return Err(("draining", "this server is closing; join again".into()));
+        }
+        if self.seats.online() >= self.settings.players_max {
+            let message = "this world is full; join again to get another one".into();
+            return Err(("world_full", message));
+        }
+        Ok(())
+    }
+
+    /// The number of a player who has shown who they are. One who is here
+    /// already, or was until a moment ago, takes their character over.
+    fn admit(&mut self, link: LinkId, identity: Identity) -> Result<PlayerNumber, Refusal> {
+        if let Some(number) = self.seats.of_player(&identity.player_id) {
+            self.unseat(number, "you joined this world from another place");
+            return Ok(number);
+        }
+        self.has_room()?;
+        let number = self
+            .world
+            .join(identity.player_id.clone(), identity.name.clone());
+        self.seats
+            .insert(number, Seat::new(identity, String::new(), link));
+        Ok(number)
+    }
+
+    /// Takes a player from the connection they had, which may be gone, or not
+    /// have noticed yet that it is.
+    fn unseat(&mut self, number: PlayerNumber, reason: &str) {
+        let old = self.seats.get(number).and_then(Seat::link);
+        if let Some(old) = old.and_then(|link| self.sessions.get_mut(&link)) {
+            old.player = None;
+            old.kick(KickCause::Replaced, reason);
+        }
+        self.world.reconnect(number);
+    }
+
+    /// Gives a player's seat to a connection and tells it everything.
+    fn seat(
+        &mut self,
+        link: LinkId,
+        seq: Option<u32>,
+        number: PlayerNumber,
+        resumption: Resumption,
+        received: Option<u32>,
+    ) {
+        self.seats.move_to(number, Place::Online(link));
+        let Some(seat) = self.seats.get_mut(number) else {
+            return;
         };
-        let resume_token = random_token();
-        let Some(welcome) = self.welcome(number, &resume_token) else {
+        seat.last_nonce = std::mem::replace(&mut seat.nonce, new_nonce());
+        let spent = seat.last_nonce.clone();
+        // Who has forgotten the counts begins anew, with the same character.
+        let (resumption, sent) = match (resumption, received) {
+            (Resumption::Resumed, Some(received)) => (resumption, seat.log.rewind(received)),
+            (Resumption::Resumed, None) => {
+                seat.restart_counts();
+                (Resumption::New, 0)
+            }
+            (other, _) => {
+                seat.restart_counts();
+                (other, 0)
+            }
+        };
+        self.settings.admission.spend(spent, unix_s());
+        let Some(welcome) = self.welcome(number, resumption, sent) else {
             return;
         };
         let presence = ServerMessage::Presence(self.world.players());
         let definitions = self.world.definitions();
         let manifest = ServerMessage::ScriptManifest(self.shelf.manifest().clone());
         let scene = self.scene_packet.clone();
-        let Some(session) = self.sessions.get_mut(&link) else {
+        let (Some(session), Some(seat)) =
+            (self.sessions.get_mut(&link), self.seats.get_mut(number))
+        else {
             return;
         };
         let mut greetings = definitions;
@@ -71,7 +196,6 @@ impl Host {
         };
         session.player = Some(SessionPlayer {
             number,
-            resume_token,
             view,
             after_snapshot,
             verified: BTreeSet::new(),
@@ -87,105 +211,61 @@ impl Host {
         for message in &greetings {
             session.tell(message);
         }
+        // What the last connection did not bring, and what has come up since;
+        // a JSON client hears it behind its first snapshot.
+        if session.encoding == Encoding::Binary {
+            session.tell_rest(&mut seat.log);
+        }
         self.note_players();
     }
 
-    /// The player of a resume token. The old connection may be gone, or not
-    /// have noticed yet that it is: whoever holds the token takes over.
-    fn resume(&mut self, token: &str) -> Option<PlayerNumber> {
-        let number = match self.lingering.remove(token) {
-            Some(Lingering { number, .. }) => number,
-            None => {
-                let holds = |session: &&mut Session| {
-                    let player = session.player.as_ref();
-                    !token.is_empty() && player.is_some_and(|p| p.resume_token == token)
-                };
-                let old = self.sessions.values_mut().find(holds)?;
-                let number = old.player.take()?.number;
-                old.kick("this player continues on another connection");
-                number
-            }
-        };
-        self.world.reconnect(number);
-        Some(number)
-    }
-
-    fn admit(
-        &mut self,
-        ticket: Option<&str>,
-        name: Option<&str>,
-    ) -> Result<PlayerNumber, (&'static str, String)> {
-        if self.draining {
-            return Err(("draining", "this server is closing; join again".into()));
-        }
-        let here = self
-            .sessions
-            .values()
-            .filter(|s| s.player.is_some())
-            .count();
-        if here as u32 >= self.settings.players_max {
-            let message = "this world is full; join again to get another one".into();
-            return Err(("world_full", message));
-        }
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs());
-        let identity = self
-            .settings
-            .admission
-            .admit(ticket, name, now)
-            .map_err(|error| (error.code(), error.to_string()))?;
-        if let Some(number) = self.replace(&identity.player_id) {
-            return Ok(number);
-        }
-        let number = self
-            .world
-            .join(identity.player_id.clone(), identity.name.clone());
-        self.identities.insert(number, identity);
-        Ok(number)
-    }
-
-    /// A player who is here already, or was until a moment ago, comes in again
-    /// with a new ticket: the new connection takes the character over.
-    fn replace(&mut self, player_id: &str) -> Option<PlayerNumber> {
-        let mut known = self.identities.iter();
-        let (&number, _) = known.find(|(_, identity)| identity.player_id == player_id)?;
-        self.lingering.retain(|_, gone| gone.number != number);
-        for session in self.sessions.values_mut() {
-            if session.player.as_ref().is_some_and(|p| p.number == number) {
-                session.player = None;
-                session.kick("you joined this world from another place");
-            }
-        }
-        self.world.reconnect(number);
-        Some(number)
-    }
-
-    fn welcome(&self, number: PlayerNumber, resume_token: &str) -> Option<Welcome> {
+    fn welcome(&self, number: PlayerNumber, resumption: Resumption, sent: u32) -> Option<Welcome> {
+        let seat = self.seats.get(number)?;
+        let admission = &self.settings.admission;
         Some(Welcome {
             tick: self.world.tick(),
             entity_id: self.world.entity_of(number)?,
-            player_id: self.identities.get(&number)?.player_id.clone(),
+            player_id: seat.identity.player_id.clone(),
             player_number: number,
             world_id: self.settings.world_id.clone(),
             room_code: self.settings.room_code.clone(),
             tick_hz: self.world.tick_hz(),
             snapshot_hz: self.world.snapshot_hz(),
-            resume_token: resume_token.to_owned(),
+            resume_token: admission.token(&seat.identity, &seat.nonce, unix_s()),
             server_time: self.server_time_ms(),
             revision: self.settings.revision.clone(),
             character: self.world.character_params(),
+            resumption,
+            received: seat.received,
+            sent,
         })
+    }
+
+    /// Renews resume tokens, so that one is young when this process dies.
+    pub(super) fn renew_tokens(&mut self) {
+        let every = TOKEN_RENEWED_S * self.world.tick_hz();
+        let tick = self.world.tick();
+        for (number, seat) in self.seats.iter() {
+            // Spread: not everybody in the same tick.
+            let turn = tick.wrapping_add(number.wrapping_mul(7)) % every == 0;
+            let Some(link) = seat.link().filter(|_| turn) else {
+                continue;
+            };
+            let admission = &self.settings.admission;
+            let token = admission.token(&seat.identity, &seat.nonce, unix_s());
+            if let Some(session) = self.sessions.get_mut(&link) {
+                session.tell(&ServerMessage::ResumeToken { token });
+            }
+        }
     }
 }
 
-/// 128 bits nobody can guess.
-fn random_token() -> String {
-    let mut bytes = [0u8; 16];
-    // Without the system's randomness no token may be handed out: an empty
-    // one resumes nothing.
-    match getrandom::fill(&mut bytes) {
-        Ok(()) => hex::encode(bytes),
-        Err(_) => String::new(),
-    }
+/// Between two resume tokens of a session; well below their lifetime.
+const TOKEN_RENEWED_S: u32 = 60;
+
+/// Seconds since 1970.
+pub(super) fn unix_s() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }

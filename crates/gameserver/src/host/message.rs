@@ -6,8 +6,12 @@ use frolic_protocol::message::PROTOCOL_VERSION;
 use frolic_protocol::script::RunContext;
 use frolic_protocol::{ClientMessage, ServerMessage};
 
-use super::Host;
+use frolic_world::PlayerNumber;
+
+use super::{Host, Introduction};
 use crate::link::{Encoding, LinkId};
+use crate::metrics::KickCause;
+use crate::seats::{Seat, Turn};
 use crate::session::{Session, View};
 
 /// Names of events and functions.
@@ -30,16 +34,23 @@ impl Host {
             ticket,
             resume_token,
             name,
+            received,
         } = message
         {
             if version == PROTOCOL_VERSION {
-                self.handshake(link, seq, ticket, resume_token, name.as_deref());
+                let said = Introduction {
+                    ticket,
+                    resume_token,
+                    name,
+                    received,
+                };
+                self.handshake(link, seq, said);
             } else if let Some(session) = self.sessions.get_mut(&link) {
                 let message = format!(
                     "this server speaks version {PROTOCOL_VERSION}, the client {version}; reload the page or update the client"
                 );
                 session.answer(seq, Err(("unsupported_version", message.clone())));
-                session.kick(&message);
+                session.kick(KickCause::Refused, &message);
             }
             return;
         }
@@ -53,6 +64,12 @@ impl Host {
         };
         let outcome: Outcome = match message {
             ClientMessage::Handshake { .. } => Ok(()),
+            counted if counted.is_counted() => {
+                let Some(outcome) = self.counted(number, seq, counted) else {
+                    return;
+                };
+                outcome
+            }
             ClientMessage::Inputs { ack, shown, inputs } => {
                 let refused = self.world.receive_inputs(number, &inputs);
                 if let Some(shown) = shown {
@@ -74,11 +91,16 @@ impl Host {
                 }
                 Ok(())
             }
-            ClientMessage::Ping { t } => {
+            ClientMessage::Ping { t, received } => {
+                let seat = self.seats.get_mut(number);
                 let pong = ServerMessage::Pong {
                     t,
                     server_time: self.started.elapsed().as_secs_f64() * 1000.0,
                     tick: self.world.tick(),
+                    received: seat.map_or(0, |seat| {
+                        seat.log.confirm(received);
+                        seat.received
+                    }),
                 };
                 session.tell(&pong);
                 Ok(())
@@ -86,20 +108,17 @@ impl Host {
             ClientMessage::Leave => {
                 session.answer(seq, Ok(()));
                 session.player = None;
-                session.kick("goodbye");
+                session.kick(KickCause::Left, "goodbye");
                 self.part(number);
                 return;
             }
-            ClientMessage::Event { name, args } => {
-                check_name(&name).and_then(|()| taken(self.world.receive_event(number, name, args)))
-            }
-            ClientMessage::Invoke { id, name, args } => check_name(&name)
-                .and_then(|()| taken(self.world.receive_invoke(number, id, name, args))),
             ClientMessage::ScriptRequest { paths } => self.send_scripts(link, &paths),
             ClientMessage::ScriptVerify { path, success, .. } => {
                 self.script_verified(link, path, success)
             }
-            ClientMessage::Chat { text } => self.chat(number, text),
+            ClientMessage::Event { .. }
+            | ClientMessage::Invoke { .. }
+            | ClientMessage::Chat { .. } => Ok(()),
             // Understood, and refused with the reason: no world has them yet.
             ClientMessage::Terraform(_) | ClientMessage::ChunkRequest { .. } => {
                 let message = "this world has no terrain that can be changed or asked for";
@@ -115,6 +134,64 @@ impl Host {
         };
         if let Some(session) = self.sessions.get_mut(&link) {
             session.answer(seq, outcome);
+        }
+    }
+
+    /// Counts an event, a call or a line of chat, and handles it now or, when
+    /// many have come at once, in a later tick. None: it is answered then.
+    fn counted(
+        &mut self,
+        number: PlayerNumber,
+        seq: Option<u32>,
+        message: ClientMessage,
+    ) -> Option<Outcome> {
+        let seat = self.seats.get_mut(number)?;
+        seat.received = seat.received.wrapping_add(1);
+        match seat.take_turn(seq, message) {
+            Turn::Now(message) => Some(self.speak(number, message)),
+            Turn::Later => None,
+            Turn::Never => Some(taken(false)),
+        }
+    }
+
+    /// A message that a client sent and the flood guard kept from us: it
+    /// counts as received, or it would come again after a lost connection.
+    pub(super) fn count_dropped(&mut self, link: LinkId) {
+        let player = self.sessions.get(&link).and_then(|s| s.player.as_ref());
+        let seat = player.and_then(|player| self.seats.get_mut(player.number));
+        if let Some(seat) = seat {
+            seat.received = seat.received.wrapping_add(1);
+        }
+    }
+
+    /// Handles what waited since an earlier tick, also of players whose
+    /// connection is gone since.
+    pub(super) fn take_held(&mut self) {
+        let mut waiting = Vec::new();
+        self.seats.begin_tick(&mut waiting);
+        for number in waiting {
+            while let Some((seq, message)) = self.seats.get_mut(number).and_then(Seat::next_held) {
+                let outcome = self.speak(number, message);
+                let link = self.seats.get(number).and_then(Seat::link);
+                if let Some(session) = link.and_then(|link| self.sessions.get_mut(&link)) {
+                    session.answer(seq, outcome);
+                }
+            }
+        }
+    }
+
+    fn speak(&mut self, number: PlayerNumber, message: ClientMessage) -> Outcome {
+        match message {
+            ClientMessage::Event { name, args } => {
+                check_name(&name)?;
+                taken(self.world.receive_event(number, name, args))
+            }
+            ClientMessage::Invoke { id, name, args } => {
+                check_name(&name)?;
+                taken(self.world.receive_invoke(number, id, name, args))
+            }
+            ClientMessage::Chat { text } => self.chat(number, &text),
+            _ => Ok(()),
         }
     }
 
@@ -178,20 +255,21 @@ impl Host {
         Ok(())
     }
 
-    fn chat(&mut self, number: u32, text: String) -> Outcome {
+    fn chat(&mut self, number: PlayerNumber, text: &str) -> Outcome {
         let text = text.trim();
         if text.is_empty() || text.len() > CHAT_BYTES_MAX {
             let message = format!("a line of chat has 1 to {CHAT_BYTES_MAX} bytes");
             return Err(("bad_chat", message));
         }
-        let from = self.identities.get(&number).map_or("", |who| &who.name);
+        let from = self
+            .seats
+            .get(number)
+            .map_or("", |seat| &seat.identity.name);
         let line = ServerMessage::Chat {
             from: from.to_owned(),
             text: text.to_owned(),
         };
-        for session in self.sessions.values_mut().filter(|s| s.player.is_some()) {
-            session.tell(&line);
-        }
+        self.deliver(None, line, true);
         Ok(())
     }
 }
@@ -209,7 +287,7 @@ fn note_refused(session: &mut Session, tell_each: bool, refused: usize) -> Outco
     }
     let crossed = |limit: usize| before < limit && player.refused_inputs >= limit;
     if crossed(REFUSED_INPUTS_KICK) {
-        session.kick("too many inputs: send one per tick");
+        session.kick(KickCause::Flood, "too many inputs: send one per tick");
         return Ok(());
     }
     if crossed(REFUSED_INPUTS_WARN) {

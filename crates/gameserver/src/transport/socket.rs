@@ -15,7 +15,7 @@ use super::Slot;
 use super::outbuffer::{Opcode, OutBuffer};
 use crate::line::{CloseCode, WAITING_BYTES_MAX};
 use crate::link::{Heard, Intake, LinkError};
-use crate::metrics::Metrics;
+use crate::metrics::{KickCause, Metrics};
 
 /// How often a client is asked whether it is still there.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
@@ -40,7 +40,7 @@ pub enum Reading {
     /// The client is gone.
     Gone,
     /// The client is to be told why it is thrown out.
-    Broken(CloseCode, String),
+    Broken(CloseCode, KickCause, String),
 }
 
 /// A WebSocket in the world's thread.
@@ -51,6 +51,8 @@ pub struct SocketLine {
     pinged_at: Instant,
     /// Since when the client has taken nothing although something waits.
     stuck_since: Option<Instant>,
+    /// Something had to be left out: the client reads far too slowly.
+    overfull: bool,
     closing: bool,
     lost: bool,
 }
@@ -82,6 +84,7 @@ impl SocketLine {
             heard_at: now,
             pinged_at: now,
             stuck_since: None,
+            overfull: false,
             closing: false,
             lost: false,
         }
@@ -138,7 +141,7 @@ impl SocketLine {
             }
             Error::Capacity(_) => {
                 let reason = format!("a message may have at most {CLIENT_MESSAGE_BYTES_MAX} bytes");
-                Reading::Broken(CloseCode::Size, reason)
+                Reading::Broken(CloseCode::Size, KickCause::Unreadable, reason)
             }
             Error::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {
                 self.lost = true;
@@ -150,7 +153,8 @@ impl SocketLine {
                 Reading::Gone
             }
             error @ (Error::Protocol(_) | Error::Utf8(_)) => {
-                Reading::Broken(CloseCode::Invalid, format!("unreadable message: {error}"))
+                let reason = format!("unreadable message: {error}");
+                Reading::Broken(CloseCode::Invalid, KickCause::Unreadable, reason)
             }
             _ => {
                 self.lost = true;
@@ -186,9 +190,9 @@ impl SocketLine {
             return;
         }
         let out = &mut self.websocket.get_mut().out;
-        if out.waiting() + payload.len() > WAITING_BYTES_MAX && opcode != Opcode::Close {
-            // A hole would be worse than the end: what follows builds on it.
-            self.lost = true;
+        self.overfull |= out.waiting() > WAITING_BYTES_MAX;
+        if self.overfull && opcode != Opcode::Close {
+            // What follows would build on what is missing.
             return;
         }
         out.push(opcode, payload);
@@ -236,10 +240,16 @@ impl SocketLine {
             .map_or(Duration::ZERO, |since| now.duration_since(since))
     }
 
+    /// Whether something had to be left out.
+    pub fn is_overfull(&self) -> bool {
+        self.overfull
+    }
+
     /// Forgets what was not begun to be written: nobody reads it anyway, and
     /// the last word would stand behind it.
     pub fn abandon(&mut self) {
         self.websocket.get_mut().out.abandon();
+        self.overfull = false;
     }
 
     /// Whether nothing more is to be sent.
@@ -259,7 +269,11 @@ impl SocketLine {
 }
 
 fn broken(error: &LinkError) -> Reading {
-    Reading::Broken(CloseCode::Policy, error.to_string())
+    let cause = match error {
+        LinkError::Packet(_) => KickCause::Unreadable,
+        LinkError::Flood => KickCause::Flood,
+    };
+    Reading::Broken(CloseCode::Policy, cause, error.to_string())
 }
 
 /// A socket on its way out. One that is dropped with unread input is reset,

@@ -40,7 +40,9 @@ pub async fn upgrade(
 ) -> Response {
     let accept = match accept_key(request.headers()) {
         Ok(accept) => accept,
-        Err(response) => return response,
+        Err((status, message)) => {
+            return (status, [(header::UPGRADE, "websocket")], message).into_response();
+        }
     };
     let Some(on_upgrade) = request.extensions_mut().remove::<OnUpgrade>() else {
         let message = "this connection cannot be upgraded to a WebSocket";
@@ -110,14 +112,13 @@ fn raw_socket(upgraded: hyper::upgrade::Upgraded) -> Option<(std::net::TcpStream
 }
 
 /// The answer to the client's key, if it asks for a WebSocket at all.
-fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, Response> {
-    let refuse = |message: &'static str| (StatusCode::BAD_REQUEST, message).into_response();
+fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, (StatusCode, &'static str)> {
+    let refuse = |message| (StatusCode::BAD_REQUEST, message);
     if !has_word(headers, header::CONNECTION, "upgrade")
         || !has_word(headers, header::UPGRADE, "websocket")
     {
         let message = "this is a game server: connect with a WebSocket";
-        let upgrade = [(header::UPGRADE, "websocket")];
-        return Err((StatusCode::UPGRADE_REQUIRED, upgrade, message).into_response());
+        return Err((StatusCode::UPGRADE_REQUIRED, message));
     }
     if !has_word(headers, header::SEC_WEBSOCKET_VERSION, "13") {
         return Err(refuse("this server speaks WebSocket version 13"));

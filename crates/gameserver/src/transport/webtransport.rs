@@ -11,7 +11,7 @@ use frolic_protocol::ServerMessage;
 use frolic_protocol::fleet::WebTransportEndpoint;
 use frolic_protocol::fragment::{self, PART_DATAGRAM_BYTES};
 use frolic_protocol::packet::{self, DATAGRAM_BYTES_MAX};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use wtransport::endpoint::IncomingSession;
 use wtransport::{Connection, Endpoint, Identity, ServerConfig, VarInt};
 
@@ -75,6 +75,7 @@ pub async fn serve(listening: Listening, transports: Transports) {
 }
 
 async fn session(incoming: IncomingSession, transports: Transports) -> Result<(), String> {
+    let client = incoming.remote_address().ip();
     let request = incoming.await.map_err(|cause| cause.to_string())?;
     let (path, query) = request
         .path()
@@ -84,7 +85,7 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
         request.not_found().await;
         return Err("unknown path".into());
     }
-    let slot = match transports.slots.take(request.remote_address().ip()) {
+    let slot = match transports.slots.take(client) {
         Ok(slot) => slot,
         Err(full) => {
             request.too_many_requests().await;
@@ -102,13 +103,14 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
         .map_err(|cause| cause.to_string())?;
 
     let (outbox, mut outgoing) = mpsc::channel(OUTBOX_PACKETS);
+    let (end, ended) = oneshot::channel();
     let metrics = transports.metrics.clone();
     let link = transports.link();
     let open = Inbound::Open {
         link,
         encoding: Encoding::Binary,
         ticket,
-        carriage: Carriage::Channel(outbox),
+        carriage: Carriage::Channel { outbox, end },
         slot,
     };
     let opened = transports.inbox.send(open).await;
@@ -160,6 +162,14 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
         writer_connection.close(VarInt::from_u32(0), b"");
     });
 
+    // Dropped without a word: the end comes through the queue instead.
+    let thrown_out = async {
+        match ended.await {
+            Ok(reason) => reason,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    let mut thrown_out = std::pin::pin!(thrown_out);
     let mut buffer = vec![0; 16 * 1024];
     let ended = loop {
         let outcome = tokio::select! {
@@ -171,6 +181,7 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
                 Ok(Some(count)) => reader.stream(&buffer[..count]).await,
                 _ => break None,
             },
+            reason = &mut thrown_out => break Some(reason),
         };
         if let Err(reason) = outcome {
             break Some(reason);

@@ -1,6 +1,8 @@
 //! A game server on real sockets, against clients that behave and clients that do not.
 
+mod resume;
 mod server;
+mod slow;
 mod stranger;
 
 use std::time::Duration;
@@ -137,13 +139,17 @@ async fn bad_messages_are_answered_and_the_world_goes_on() {
 async fn bytes_that_are_no_messages_end_that_connection_only() {
     let server = TestServer::start().await;
     let mut honest = Stranger::join(&server, "Ada").await;
-    let ping = packet::single(&ClientMessage::Ping { t: 1.0 });
+    let ping = packet::single(&ClientMessage::Ping {
+        t: 1.0,
+        received: 0,
+    });
     let cut = ping[..ping.len() - 2].to_vec();
     let old = packet::single(&ClientMessage::Handshake {
         version: PROTOCOL_VERSION + 1,
         ticket: None,
         resume_token: None,
         name: None,
+        received: None,
     });
     let cases = [
         (cut, "ends in the middle"),
@@ -180,7 +186,7 @@ async fn a_flood_is_warned_then_kicked() {
 async fn a_burst_of_events_is_cut_and_the_rest_is_heard() {
     let server = TestServer::start().await;
     let mut eve = Stranger::join(&server, "Eve").await;
-    for _ in 0..200 {
+    for _ in 0..450 {
         let payload = json!({ "name": "Boo", "args": [{ "$e": 4_000_000 }] });
         eve.command("network", "event", payload).await;
     }

@@ -28,7 +28,16 @@ pub struct TestServer {
 impl TestServer {
     /// Starts the sample game on free ports.
     pub async fn start() -> Self {
-        let archive = frolic_package::pack(&sample_files()).expect("the sample game packs");
+        Self::start_with(&[]).await
+    }
+
+    /// The same with more files in the game.
+    pub async fn start_with(more: &[(&str, &str)]) -> Self {
+        let mut files = sample_files();
+        for (path, text) in more {
+            files.insert((*path).to_owned(), text.as_bytes().to_vec());
+        }
+        let archive = frolic_package::pack(&files).expect("the sample game packs");
         let boot = WorldBoot {
             world_id: "world_test".into(),
             room_code: "TEST".into(),
@@ -91,7 +100,7 @@ impl TestServer {
         Self {
             address: address.await.expect("the server starts"),
             key,
-            nonce: AtomicU64::new(1),
+            nonce: AtomicU64::new(first_nonce()),
             task,
         }
     }
@@ -102,6 +111,30 @@ impl TestServer {
 
     pub fn url(&self) -> String {
         format!("ws://{}/ws", self.address)
+    }
+
+    /// One figure of `/metrics`.
+    pub async fn metric(&self, name: &str) -> f64 {
+        let url = format!("http://{}/metrics", self.address);
+        let response = reqwest::get(url).await.expect("the server answers");
+        let text = response.text().await.expect("text");
+        let line = text.lines().find_map(|line| {
+            let (found, value) = line.rsplit_once(' ')?;
+            (found == name).then(|| value.parse().expect("a number"))
+        });
+        line.unwrap_or_else(|| panic!("{name} is not in\n{text}"))
+    }
+
+    /// Waits until a figure of `/metrics` is at least 1.
+    pub async fn until_metric(&self, name: &str) {
+        let patience = tokio::time::Duration::from_secs(30);
+        let search = async {
+            while self.metric(name).await < 1.0 {
+                tokio::time::sleep(tokio::time::Duration::from_millis(20)).await;
+            }
+        };
+        let found = tokio::time::timeout(patience, search).await;
+        found.unwrap_or_else(|_| panic!("{name} stayed 0"));
     }
 
     /// A ticket that runs out in so many seconds.
@@ -147,6 +180,12 @@ impl TestServer {
             .expect("connects");
         closing_reason(&mut socket).await
     }
+}
+
+/// Nonces of a restarted server must not look used.
+fn first_nonce() -> u64 {
+    static STARTS: AtomicU64 = AtomicU64::new(1);
+    STARTS.fetch_add(1, Relaxed) * 1_000_000
 }
 
 async fn closing_reason<S>(socket: &mut S) -> String

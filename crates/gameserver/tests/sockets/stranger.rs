@@ -40,15 +40,42 @@ impl Stranger {
         Self::handshake(server, json!({ "resumeToken": token })).await
     }
 
+    /// Joins with a socket that holds next to nothing which is not read.
+    pub async fn join_with_small_ears(server: &TestServer, name: &str) -> Self {
+        let ticket = server.ticket("world_test", name, 60);
+        let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+        socket.set_recv_buffer_size(4096).expect("a small buffer");
+        let stream = socket.connect(server.address).await.expect("connects");
+        let payload = json!({ "ticket": ticket });
+        let joined = Self::handshake_on(server, stream, payload).await;
+        joined.expect("comes in")
+    }
+
+    /// Comes back with a token, a new ticket and what it has heard.
+    pub async fn resume_from(server: &TestServer, token: &str, received: u64) -> Self {
+        let payload = json!({ "resumeToken": token, "received": received });
+        Self::handshake(server, payload).await.expect("resumes")
+    }
+
     async fn handshake(server: &TestServer, payload: Json) -> Result<Self, String> {
+        let stream = TcpStream::connect(server.address).await.expect("connects");
+        Self::handshake_on(server, stream, payload).await
+    }
+
+    async fn handshake_on(
+        server: &TestServer,
+        stream: TcpStream,
+        payload: Json,
+    ) -> Result<Self, String> {
         let mut request = server.url().into_client_request().expect("an address");
         let protocol = "frolic.v2.json".parse().expect("a header");
         request
             .headers_mut()
             .insert("sec-websocket-protocol", protocol);
-        let (socket, answer) = tokio_tungstenite::connect_async(request)
+        let stream = MaybeTlsStream::Plain(stream);
+        let (socket, answer) = tokio_tungstenite::client_async(request, stream)
             .await
-            .expect("connects");
+            .expect("upgrades");
         assert_eq!(answer.headers()["sec-websocket-protocol"], "frolic.v2.json");
         let (sink, source) = socket.split();
         let mut stranger = Self {
@@ -92,7 +119,7 @@ impl Stranger {
     }
 
     /// The next message, or why there is none.
-    async fn next(&mut self) -> Result<Json, String> {
+    pub async fn next(&mut self) -> Result<Json, String> {
         loop {
             let message = tokio::time::timeout(PATIENCE, self.source.next()).await;
             match message.map_err(|_| "nothing came".to_owned())? {
@@ -124,6 +151,16 @@ impl Stranger {
         };
         let found = tokio::time::timeout(PATIENCE, search).await;
         found.unwrap_or_else(|_| panic!("no {kind} came"))
+    }
+
+    /// The next line of chat.
+    pub async fn next_chat(&mut self) -> Json {
+        loop {
+            let event = self.next_of("event").await;
+            if event["feature"] == "chat" {
+                return event;
+            }
+        }
     }
 
     /// Sends the same text again and again until thrown out; returns why.

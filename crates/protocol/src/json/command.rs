@@ -94,12 +94,16 @@ fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMe
                 ticket: p.ticket,
                 resume_token: p.resume_token,
                 name: p.name,
+                received: p.received,
             })
         }
         ("session", "ack") => {
             body(payload).map(|p: AckPayload| ClientMessage::SnapshotAck { tick: p.tick })
         }
-        ("session", "ping") => body(payload).map(|p: PingPayload| ClientMessage::Ping { t: p.t }),
+        ("session", "ping") => body(payload).map(|p: PingPayload| ClientMessage::Ping {
+            t: p.t,
+            received: p.received,
+        }),
         ("session", "leave") => Ok(ClientMessage::Leave),
         ("movement", "input_batch") => body(payload).and_then(inputs),
         ("network", "event") => body(payload).map(|p: EventPayload| ClientMessage::Event {

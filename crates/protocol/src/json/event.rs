@@ -23,6 +23,17 @@ pub fn error(seq: Option<u32>, code: &str, message: &str) -> String {
 /// The text form of a message; none for those that a JSON client gets in
 /// another way (snapshots, and presence, which is part of them).
 pub fn encode(message: &ServerMessage) -> Option<String> {
+    Some(with_version(body(message)?).to_string())
+}
+
+/// The text form of a counted message, with its number (NET-9).
+pub fn encode_counted(message: &ServerMessage, number: u32) -> Option<String> {
+    let mut body = with_version(body(message)?);
+    body["n"] = json!(number);
+    Some(body.to_string())
+}
+
+fn body(message: &ServerMessage) -> Option<Json> {
     let body = match message {
         ServerMessage::Snapshot(_) | ServerMessage::Fragment(_) | ServerMessage::Presence(_) => {
             return None;
@@ -40,6 +51,9 @@ pub fn encode(message: &ServerMessage) -> Option<String> {
             "resumeToken": welcome.resume_token,
             "serverTime": welcome.server_time,
             "revision": welcome.revision,
+            "resumption": welcome.resumption,
+            "received": welcome.received,
+            "sent": welcome.sent,
         }),
         ServerMessage::Scene { hash, zstd } => event(
             "scene",
@@ -56,8 +70,13 @@ pub fn encode(message: &ServerMessage) -> Option<String> {
             t,
             server_time,
             tick,
-        } => json!({ "kind": "pong", "t": t, "serverTime": server_time, "tick": tick }),
-        ServerMessage::Error { code, message } => return Some(error(None, code, message)),
+            received,
+        } => json!({
+            "kind": "pong", "t": t, "serverTime": server_time, "tick": tick, "received": received,
+        }),
+        ServerMessage::Error { code, message } => json!({
+            "kind": "error", "seq": null, "code": code, "message": message,
+        }),
         ServerMessage::Kick { reason } => json!({
             "kind": "error", "seq": null, "code": "kick", "message": reason,
         }),
@@ -87,8 +106,12 @@ pub fn encode(message: &ServerMessage) -> Option<String> {
             "scripts",
             json!({ "action": "execute", "path": path, "runContext": run_context }),
         ),
+        ServerMessage::ResumeToken { token } => event(
+            "session",
+            json!({ "action": "token", "resumeToken": token }),
+        ),
     };
-    Some(with_version(body).to_string())
+    Some(body)
 }
 
 fn with_version(mut body: Json) -> Json {

@@ -17,6 +17,8 @@ pub struct HandshakePayload {
     pub resume_token: Option<String>,
     /// Where the server runs without tickets.
     pub name: Option<String>,
+    /// With a resume token: the newest `n` that has come.
+    pub received: Option<u32>,
 }
 
 /// `movement.input_batch`
@@ -90,6 +92,9 @@ pub struct AckPayload {
 pub struct PingPayload {
     /// Comes back as it is.
     pub t: f64,
+    /// The newest `n` that has come, which the server may then forget.
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub received: u32,
 }
 
 /// `network.event`

@@ -1,7 +1,7 @@
 //! How it feels on a bad line: 200 ms round trip, 5 % loss, 30 ms jitter
 //! (NET-8). The figures are printed; what must hold is asserted.
 
-use frolic_sim::{CharacterInput, Vec3};
+use frolic_sim::CharacterInput;
 
 use crate::harness::{FRAME_MS, Run, package, walk};
 use crate::link::Quality;

@@ -6,6 +6,7 @@ use std::path::Path;
 use frolic_client::{Client, ClientEvent, Drawn};
 use frolic_package::{Limits, Package};
 use frolic_protocol::fragment;
+use frolic_protocol::message::Resumption;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, DATAGRAM_BYTES_MAX};
 use frolic_protocol::{ClientMessage, EntityState, ServerMessage, Welcome};
 use frolic_sim::{Buttons, CharacterInput, CharacterState, Vec3};
@@ -152,6 +153,9 @@ impl Run {
             server_time: self.now_ms,
             revision: String::new(),
             character: self.world.character_params(),
+            resumption: Resumption::New,
+            received: 0,
+            sent: 0,
         };
         let scene = ServerMessage::Scene {
             hash: sha256(&self.scene),

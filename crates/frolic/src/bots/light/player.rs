@@ -38,6 +38,8 @@ pub struct Player {
     next_seq: u32,
     feet: Option<Vec3>,
     snapshot: Option<Arrived>,
+    /// Messages that the server counts.
+    received: u32,
     next_ping_ms: f64,
     measured_from_ms: Option<f64>,
     update_ms: f64,
@@ -73,6 +75,7 @@ impl Player {
             ticket: entry.ticket,
             resume_token: None,
             name: Some(format!("Bot {}", number + 1)),
+            received: None,
         };
         let seed = u64::from(number) + 1;
         Ok(Self {
@@ -87,6 +90,7 @@ impl Player {
             next_seq: 1,
             feet: None,
             snapshot: None,
+            received: 0,
             next_ping_ms: 0.0,
             measured_from_ms: None,
             update_ms: 50.0,
@@ -144,8 +148,15 @@ impl Player {
         let message = match message {
             Seen::Snapshot(bytes) => return self.look_at(bytes, now_ms),
             Seen::Message(message) => *message,
+            Seen::Counted => {
+                self.received = self.received.wrapping_add(1);
+                return Ok(());
+            }
             Seen::Other => return Ok(()),
         };
+        if message.is_counted() {
+            self.received = self.received.wrapping_add(1);
+        }
         match message {
             ServerMessage::Welcome(welcome) => {
                 self.pacing = Pacing::new(welcome.tick_hz);
@@ -230,7 +241,13 @@ impl Player {
         }
         if now_ms >= self.next_ping_ms {
             self.next_ping_ms = now_ms + PING_INTERVAL_MS;
-            packet::write(&mut said, &ClientMessage::Ping { t: now_ms });
+            packet::write(
+                &mut said,
+                &ClientMessage::Ping {
+                    t: now_ms,
+                    received: self.received,
+                },
+            );
         }
         if !said.is_empty() {
             self.send(&said);

@@ -2,8 +2,8 @@
 //! wants the header of each snapshot and skips nearly everything else.
 
 use anyhow::{Context, Result, ensure};
-use frolic_protocol::ServerMessage;
 use frolic_protocol::packet::{self, SERVER_MESSAGE_BYTES_MAX};
+use frolic_protocol::{Args, ServerMessage};
 
 /// A message of a packet.
 #[derive(Debug, PartialEq)]
@@ -12,6 +12,8 @@ pub enum Seen<'bytes> {
     Snapshot(&'bytes [u8]),
     /// One of the messages that are worth reading.
     Message(Box<ServerMessage>),
+    /// One that the server wants to know of whether it came.
+    Counted,
     /// Anything else.
     Other,
 }
@@ -21,6 +23,7 @@ pub struct Eye {
     snapshot: u8,
     /// Answers to pings and the end of the connection.
     read: [u8; 2],
+    counted: [u8; 3],
 }
 
 impl Eye {
@@ -32,13 +35,30 @@ impl Eye {
             t: 0.0,
             server_time: 0.0,
             tick: 0,
+            received: 0,
         };
         let kick = ServerMessage::Kick {
             reason: String::new(),
         };
+        let counted = [
+            ServerMessage::Event {
+                name: String::new(),
+                args: Args::default(),
+            },
+            ServerMessage::InvokeResult {
+                id: 0,
+                result: Ok(Args::default()),
+            },
+            ServerMessage::Chat {
+                from: String::new(),
+                text: String::new(),
+            },
+        ];
+        debug_assert!(counted.iter().all(ServerMessage::is_counted));
         Self {
             snapshot: tag(&ServerMessage::Snapshot(Vec::new())),
             read: [tag(&pong), tag(&kick)],
+            counted: counted.each_ref().map(tag),
         }
     }
 
@@ -70,6 +90,8 @@ impl Eye {
                 for message in packet::read(framed, SERVER_MESSAGE_BYTES_MAX)? {
                     take(Seen::Message(Box::new(message)))?;
                 }
+            } else if self.counted.contains(&tag) {
+                take(Seen::Counted)?;
             } else {
                 take(Seen::Other)?;
             }
@@ -101,6 +123,7 @@ mod tests {
             seen.push(match message {
                 Seen::Snapshot(bytes) => format!("snapshot of {}", bytes.len()),
                 Seen::Message(message) => format!("{message:?}"),
+                Seen::Counted => "counted".to_owned(),
                 Seen::Other => "other".to_owned(),
             });
             Ok(())
@@ -122,7 +145,7 @@ mod tests {
         let kick = r#"Kick { reason: "full" }"#;
         assert_eq!(
             seen(&bytes, false).unwrap(),
-            ["other", "snapshot of 300", kick]
+            ["counted", "snapshot of 300", kick]
         );
         assert_eq!(
             seen(&bytes, true).unwrap(),

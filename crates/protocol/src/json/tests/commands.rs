@@ -22,12 +22,13 @@ fn every_command_is_understood() {
         (
             "session",
             "handshake",
-            json!({"ticket":"x","resumeToken":null}),
+            json!({"ticket":"x","resumeToken":null,"received":4}),
             ClientMessage::Handshake {
                 version: 2,
                 ticket: Some(text()),
                 resume_token: None,
                 name: None,
+                received: Some(4),
             },
         ),
         (
@@ -40,7 +41,10 @@ fn every_command_is_understood() {
             "session",
             "ping",
             json!({"t": 1.5}),
-            ClientMessage::Ping { t: 1.5 },
+            ClientMessage::Ping {
+                t: 1.5,
+                received: 0,
+            },
         ),
         ("session", "leave", Json::Null, ClientMessage::Leave),
         (

@@ -1,6 +1,7 @@
 //! A light player against a server that is written out by hand.
 
 use frolic_protocol::Welcome;
+use frolic_protocol::message::Resumption;
 use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
 use frolic_protocol::snapshot::{OwnState, SnapshotHeader};
 use frolic_sim::CharacterState;
@@ -48,6 +49,9 @@ impl Table {
             server_time: 0.0,
             revision: "v".into(),
             character: Default::default(),
+            resumption: Resumption::New,
+            received: 0,
+            sent: 0,
         };
         let welcome = ServerMessage::Welcome(Box::new(welcome));
         self.tell(&welcome, 10.0).unwrap();

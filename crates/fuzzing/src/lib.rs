@@ -1,0 +1,85 @@
+//! Every decoder of bytes that others make, as a target for a fuzzer.
+//!
+//! A target takes any bytes. It must not panic, whatever they are, and where
+//! they decode it also checks what must hold then: what is written again
+//! reads the same. `fuzz/` runs these with libFuzzer (`cargo xtask fuzz`), and
+//! the test of this crate runs each on a few thousand made-up inputs, so that
+//! a decoder that breaks is noticed by `cargo test` already.
+//!
+//! Seeds are made from real sessions by code ([`Target::seeds`]), so that a
+//! change of a format changes them too.
+#![forbid(unsafe_code)]
+
+mod protocol;
+mod seeds;
+mod session;
+mod store;
+
+/// One decoder under test.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// Also the name of its file in `fuzz/fuzz_targets`.
+    pub name: &'static str,
+    /// Panics when something is wrong.
+    pub run: fn(&[u8]),
+    /// Inputs that decode, to start from.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+    /// How many inputs the test tries: fewer where each takes long.
+    pub smoke_runs: u32,
+}
+
+/// All of them.
+pub const TARGETS: [Target; 14] = [
+    target("bits", protocol::bits, seeds::noise, 5_000),
+    target("client", session::client, seeds::server_packets, 1_500),
+    target(
+        "client_packet",
+        protocol::client_packet,
+        seeds::client_packets,
+        5_000,
+    ),
+    target(
+        "json_command",
+        protocol::json_command,
+        seeds::json_commands,
+        5_000,
+    ),
+    target("manifest", store::manifest, seeds::manifests, 3_000),
+    target("package", store::package, seeds::packages, 2_000),
+    target("recording", session::recording, seeds::recordings, 3_000),
+    target("replay", session::replay, seeds::records, 150),
+    target("scene", store::scene, seeds::scenes, 3_000),
+    target(
+        "server_packet",
+        protocol::server_packet,
+        seeds::server_packets,
+        5_000,
+    ),
+    target("snapshot", protocol::snapshot, seeds::snapshots, 5_000),
+    target("stream", protocol::stream, seeds::client_packets, 5_000),
+    target("ticket", protocol::ticket, seeds::tickets, 5_000),
+    target("value", protocol::value, seeds::values, 5_000),
+];
+
+const fn target(
+    name: &'static str,
+    run: fn(&[u8]),
+    seeds: fn() -> Vec<Vec<u8>>,
+    smoke_runs: u32,
+) -> Target {
+    Target {
+        name,
+        run,
+        seeds,
+        smoke_runs,
+    }
+}
+
+/// Runs the target of that name; for the programs in `fuzz/`.
+///
+/// # Panics
+/// When there is none, or when the target finds something.
+pub fn run(name: &str, bytes: &[u8]) {
+    let target = TARGETS.iter().find(|target| target.name == name);
+    (target.expect("the name is one of TARGETS").run)(bytes);
+}

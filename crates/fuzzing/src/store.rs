@@ -1,0 +1,61 @@
+//! What creators upload.
+
+use std::io::Write;
+
+use frolic_package::{Limits, Manifest, Package, Scene};
+
+/// Small, so that a fuzzer finds the limits.
+fn limits() -> Limits {
+    Limits {
+        packed_bytes_max: 1 << 20,
+        unpacked_bytes_max: 4 << 20,
+        file_bytes_max: 2 << 20,
+        entries_max: 64,
+        scene_bytes_max: 1 << 20,
+        ..Limits::default()
+    }
+}
+
+pub fn manifest(bytes: &[u8]) {
+    let _ = Manifest::parse(bytes, &limits());
+}
+
+/// A scene that is taken has a canonical form, which is taken and is its own.
+pub fn scene(bytes: &[u8]) {
+    let Ok(scene) = Scene::parse(bytes, &limits()) else {
+        return;
+    };
+    frolic_sim::scene::load(&scene);
+    let canonical = scene.to_canonical_json();
+    match Scene::parse(canonical.as_bytes(), &limits()) {
+        Ok(again) => assert_eq!(again.to_canonical_json(), canonical),
+        Err(report) => panic!("the canonical form is refused:\n{report}\n{canonical}"),
+    }
+}
+
+/// The first byte says whether the rest is the archive itself, or a tar that
+/// is to be compressed: a fuzzer does not guess checksums.
+pub fn package(bytes: &[u8]) {
+    let Some((form, rest)) = bytes.split_first() else {
+        return;
+    };
+    let archive = match form % 3 {
+        0 => rest.to_vec(),
+        1 => gzip(rest),
+        _ => zstd::bulk::compress(rest, 1).expect("memory is enough"),
+    };
+    let Ok(package) = Package::read(&archive, &limits()) else {
+        return;
+    };
+    let built = Package::build(package.files.clone(), &limits());
+    let (again, packed) = built.expect("what was taken can be packed");
+    assert_eq!(again.files, package.files);
+    let read = Package::read(&packed, &limits()).expect("what we pack we read");
+    assert_eq!(read.revision, again.revision);
+}
+
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).expect("a vector takes everything");
+    encoder.finish().expect("a vector takes everything")
+}

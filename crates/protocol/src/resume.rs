@@ -1,0 +1,196 @@
+//! What it takes to go on after a lost connection (NET-9): each side numbers
+//! the messages that count, and keeps those that the other has not confirmed.
+
+use std::collections::VecDeque;
+
+/// Messages that one side keeps for the other.
+pub const LOG_MESSAGES_MAX: usize = 2048;
+/// Bytes of them.
+pub const LOG_BYTES_MAX: usize = 256 * 1024;
+
+/// Counted messages to the other side, the first of which is number 1.
+///
+/// Those up to some number are told, which means written to the present
+/// connection; the newest may still wait for one.
+#[derive(Debug)]
+pub struct SentLog<M> {
+    kept: VecDeque<(M, usize)>,
+    bytes: usize,
+    sent: u32,
+    told: u32,
+}
+
+impl<M> Default for SentLog<M> {
+    fn default() -> Self {
+        Self {
+            kept: VecDeque::new(),
+            bytes: 0,
+            sent: 0,
+            told: 0,
+        }
+    }
+}
+
+impl<M> SentLog<M> {
+    /// Adds a message of about so many bytes and returns its number. The
+    /// oldest ones make room; who asks for them later is told of the gap.
+    pub fn push(&mut self, message: M, bytes: usize) -> u32 {
+        self.kept.push_back((message, bytes));
+        self.bytes += bytes;
+        self.sent = self.sent.wrapping_add(1);
+        while self.kept.len() > LOG_MESSAGES_MAX || self.bytes > LOG_BYTES_MAX {
+            self.forget_oldest();
+        }
+        self.told = self.told.max(self.base());
+        self.sent
+    }
+
+    /// Number of the newest message.
+    pub fn sent(&self) -> u32 {
+        self.sent
+    }
+
+    /// Messages that wait for a connection.
+    pub fn untold_count(&self) -> usize {
+        (self.sent - self.told) as usize
+    }
+
+    /// Messages and bytes that wait to be confirmed.
+    pub fn size(&self) -> (usize, usize) {
+        (self.kept.len(), self.bytes)
+    }
+
+    /// The next message that was not told yet; it is from now on.
+    pub fn next_untold(&mut self) -> Option<(u32, &M)> {
+        if self.told == self.sent {
+            return None;
+        }
+        let index = (self.told - self.base()) as usize;
+        self.told += 1;
+        let (message, _) = self.kept.get(index)?;
+        Some((self.told, message))
+    }
+
+    /// Everything is told: the caller has just done so.
+    pub fn tell_all(&mut self) {
+        self.told = self.sent;
+    }
+
+    /// Whether a message of so many bytes finds room without forgetting one
+    /// that was not told yet.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        let untold = self.untold_count();
+        untold == 0 || (untold < LOG_MESSAGES_MAX && self.bytes + bytes <= LOG_BYTES_MAX)
+    }
+
+    /// The other side has every message up to this number. A number that was
+    /// never sent confirms nothing.
+    pub fn confirm(&mut self, received: u32) {
+        if received > self.told {
+            return;
+        }
+        while self.base() < received {
+            self.forget_oldest();
+        }
+    }
+
+    /// A new connection, over which the other side says what it has: the
+    /// rest is to be told again. Returns the number that the next one told
+    /// follows; more than `received` when some are forgotten already.
+    pub fn rewind(&mut self, received: u32) -> u32 {
+        let received = received.min(self.sent);
+        while self.base() < received {
+            self.forget_oldest();
+        }
+        self.told = self.base();
+        self.told
+    }
+
+    /// The other side has forgotten the count: it starts anew. Messages that
+    /// were told are dropped, or with `keep_told` kept as if they were not.
+    pub fn restart(&mut self, keep_told: bool) {
+        while !keep_told && self.base() < self.told {
+            self.forget_oldest();
+        }
+        self.sent = self.kept.len() as u32;
+        self.told = 0;
+    }
+
+    /// Number of the newest message that is not kept any more.
+    fn base(&self) -> u32 {
+        self.sent - self.kept.len() as u32
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some((_, bytes)) = self.kept.pop_front() {
+            self.bytes -= bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tell_all(log: &mut SentLog<u32>) -> Vec<u32> {
+        std::iter::from_fn(|| log.next_untold().map(|(_, message)| *message)).collect()
+    }
+
+    #[test]
+    fn what_was_forgotten_is_told_as_a_gap() {
+        let mut log = SentLog::default();
+        for message in 1..=LOG_MESSAGES_MAX as u32 + 10 {
+            log.push(message, 1);
+        }
+        assert_eq!(log.rewind(3), 10);
+        assert_eq!(tell_all(&mut log).len(), LOG_MESSAGES_MAX);
+        log.push(0, LOG_BYTES_MAX + 1);
+        assert_eq!(log.size(), (0, 0), "one that is too large is not kept");
+        assert_eq!(log.rewind(u32::MAX), log.sent());
+        log.confirm(u32::MAX);
+    }
+
+    #[test]
+    fn a_new_count_keeps_what_was_never_told() {
+        let mut log = SentLog::default();
+        log.push(1, 1);
+        log.next_untold();
+        log.push(2, 1);
+        log.restart(false);
+        assert_eq!(log.next_untold(), Some((1, &2)));
+        log.restart(true);
+        assert_eq!(log.next_untold(), Some((1, &2)));
+        assert_eq!(log.next_untold(), None);
+    }
+
+    proptest! {
+        /// A line that is cut at any moment, over and over: everything
+        /// arrives once and in order.
+        #[test]
+        fn nothing_is_lost_or_doubled(steps in prop::collection::vec((0u8..5, 0usize..6), 1..300)) {
+            let mut log = SentLog::default();
+            let mut line = VecDeque::new();
+            let mut got: Vec<u32> = Vec::new();
+            let mut sent = 0;
+            for (step, count) in steps {
+                match step {
+                    0 => for _ in 0..count { sent += 1; log.push(sent, 1); },
+                    1 => for _ in 0..count { line.extend(log.next_untold().map(|(n, m)| (n, *m))); },
+                    2 => for (number, message) in line.drain(..count.min(line.len())) {
+                        prop_assert_eq!(number as usize, got.len() + 1);
+                        got.push(message);
+                    },
+                    3 => log.confirm(got.len() as u32),
+                    _ => {
+                        line.clear();
+                        prop_assert_eq!(log.rewind(got.len() as u32) as usize, got.len());
+                    }
+                }
+            }
+            got.extend(line.drain(..).map(|(_, message)| message));
+            got.extend(tell_all(&mut log));
+            prop_assert_eq!(got, (1..=sent).collect::<Vec<_>>());
+        }
+    }
+}
