@@ -36,7 +36,7 @@ pub struct BotsArgs {
     /// New bots per second
     #[arg(long, default_value_t = 50)]
     joins_per_second: u32,
-    /// All but eight are light: they send, read and count, but predict nothing
+    /// All but a few are light: they send, read and count, but predict nothing
     #[arg(long)]
     light: bool,
     /// Light bots that come in while the others are measured

@@ -56,8 +56,11 @@ fn write(out: &mut Vec<u8>, opcode: u8, payload: &[u8], mask: u32) {
     }
     let key = mask.to_be_bytes();
     out.extend_from_slice(&key);
-    let masked = payload.iter().zip(key.iter().cycle());
-    out.extend(masked.map(|(byte, key)| byte ^ key));
+    let start = out.len();
+    out.extend_from_slice(payload);
+    for (index, byte) in out[start..].iter_mut().enumerate() {
+        *byte ^= key[index % 4];
+    }
 }
 
 /// Cuts what a socket gave into frames.

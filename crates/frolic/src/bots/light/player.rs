@@ -1,5 +1,7 @@
 //! One light player: bytes of a socket in, bytes for it out. It speaks the
-//! whole protocol but predicts nothing and keeps no entities.
+//! whole protocol but predicts nothing and keeps no entities. Nor does it
+//! talk: what 2,000 say reaches 2,000, which is 33,000 lines a second that no
+//! other system of the comparison carries. Those on the client core talk.
 
 use std::collections::VecDeque;
 
@@ -26,7 +28,6 @@ const JOIN_PATIENCE_MS: f64 = 30_000.0;
 
 /// A player without a world of its own.
 pub struct Player {
-    number: u32,
     began_ms: f64,
     stage: Stage,
     frames: FrameReader,
@@ -79,7 +80,6 @@ impl Player {
         };
         let seed = u64::from(number) + 1;
         Ok(Self {
-            number,
             began_ms,
             stage: Stage::Upgrading(Box::new((upgrade, handshake))),
             frames: FrameReader::default(),
@@ -213,10 +213,6 @@ impl Player {
             return Ok(());
         }
         let mut said = Vec::with_capacity(128);
-        if self.behaviour.wants_to_talk() {
-            let text = format!("Hello from bot {}!", self.number + 1);
-            packet::write(&mut said, &ClientMessage::Chat { text });
-        }
         let steps = self.pacing.steps_due(now_ms);
         if let Some(feet) = self.feet {
             let input = self.behaviour.input(now_ms / 1000.0, feet);
