@@ -195,6 +195,9 @@ impl ClientView {
         send(&packet);
         if lossy {
             self.expect(told);
+        } else if self.watch.leaving {
+            // Not before: candidates count the cells that were watched.
+            self.watch.forget_leaving();
         }
         with.scratch.packet = packet;
     }
@@ -212,10 +215,6 @@ impl ClientView {
             watched.sent_update = updates;
             packet = snapshot::write_dropped_cell(packet, watched.key);
             told.push(watched.told(None));
-        }
-        if !lossy {
-            self.watch.forget_leaving();
-            told.clear();
         }
         packet
     }

@@ -26,6 +26,8 @@ pub struct Run {
     next_tick_ms: f64,
     next_frame_ms: f64,
     quality: Quality,
+    /// How snapshots travel to those who join from now on.
+    pub delivery: Delivery,
     seed: u64,
     measuring: bool,
 }
@@ -34,6 +36,7 @@ struct Peer {
     number: PlayerNumber,
     client: Client,
     view: ClientView,
+    delivery: Delivery,
     up: Lane,
     down: Lane,
     online: bool,
@@ -118,6 +121,7 @@ impl Run {
             next_tick_ms: TICK_MS,
             next_frame_ms: 5.0,
             quality,
+            delivery: Delivery::Lossy,
             seed,
             measuring: false,
         }
@@ -129,7 +133,8 @@ impl Run {
         let mut peer = Peer {
             number,
             client: Client::new(),
-            view: ClientView::new(number, Delivery::Lossy),
+            view: ClientView::new(number, self.delivery),
+            delivery: self.delivery,
             up: Lane::new(self.quality, seed),
             down: Lane::new(self.quality, seed + 1),
             online: true,
@@ -369,6 +374,10 @@ impl Run {
 impl Peer {
     /// As a transport would: what does not fit a datagram goes in parts.
     fn send_datagrams(&mut self, now: f64, packet: Vec<u8>) {
+        if self.delivery == Delivery::Ordered {
+            self.down.reliable(now, packet);
+            return;
+        }
         if packet.len() <= DATAGRAM_BYTES_MAX {
             self.down.datagram(now, packet);
             return;

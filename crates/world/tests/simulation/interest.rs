@@ -57,8 +57,11 @@ fn a_broken_line_never_leaves_a_wrong_world_behind() {
         Some(InterestPolicy::within(40.0)),
         Some(InterestPolicy::EVERYTHING),
     ];
-    for (seed, policy) in (1..=6u64).zip(policies.into_iter().cycle()) {
+    let deliveries = [Delivery::Lossy, Delivery::Ordered];
+    let kinds = deliveries.map(|delivery| policies.map(|policy| (delivery, policy)));
+    for (seed, (delivery, policy)) in (1u64..).zip(kinds.into_iter().flatten()) {
         let mut run = Run::with_interest(&playground(), seed, Quality::AWFUL, policy);
+        run.delivery = delivery;
         let players: Vec<usize> = (0..4).map(|n| run.join(&format!("P{n}"))).collect();
         let mut random = Random::new(seed);
         for _ in 0..30 {
