@@ -37,6 +37,7 @@ struct Slot {
     unsigned instance; // whose it is
     unsigned pause;    // set to ask for a pause
     unsigned category; // the number its script's memory is counted under
+    unsigned script;   // the script's own number; for servers
 };
 
 struct Vm {

@@ -6,5 +6,6 @@ mod game;
 pub mod join;
 mod meadow;
 mod process;
+pub mod script;
 pub mod step;
 mod step_scenes;

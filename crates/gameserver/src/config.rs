@@ -41,6 +41,13 @@ pub struct GameServerConfig {
     pub interest: Option<frolic_world::InterestPolicy>,
     /// Overrides the game's player limit.
     pub players_max: Option<u32>,
+    /// Where to write the name of a script that the process has to end for;
+    /// whoever restarts it leaves that script out. None: such a script hangs
+    /// the world.
+    pub blame: Option<std::fs::File>,
+    /// Whether the world's thread gives up every system call it does not need;
+    /// see [`lockdown`](crate::lockdown).
+    pub confined: bool,
     /// Where compiled scripts are kept (DIST-1); none: nowhere.
     pub script_folder: Option<std::path::PathBuf>,
     /// Where the session is recorded, for a replay; none: nowhere.

@@ -19,6 +19,7 @@ mod flood;
 mod host;
 mod line;
 mod link;
+pub mod lockdown;
 mod metrics;
 mod pace;
 mod pressure;

@@ -11,6 +11,8 @@ use axum::{Json, Router};
 use frolic_package::{Limits, Package};
 use frolic_protocol::fleet::{FleetAction, Heartbeat, ServerReady};
 use frolic_protocol::ticket::TicketKey;
+use frolic_script::VmLimits;
+use frolic_script::guard::blame;
 use frolic_world::replay::RecordOptions;
 use frolic_world::{InterestPolicy, World, WorldOptions};
 use sha2::{Digest, Sha256};
@@ -22,6 +24,7 @@ use crate::boot::{BootError, ControlPlane};
 use crate::config::{GameServerConfig, WorldSource};
 use crate::host::{Host, HostSettings};
 use crate::link::{INBOX_MESSAGES, Inbound};
+use crate::lockdown;
 use crate::metrics::Metrics;
 use crate::recording;
 use crate::scripts;
@@ -35,6 +38,8 @@ const HEARTBEATS_MISSED_MAX: u32 = 30;
 /// The control plane stops idle worlds without racing a join; a world stops
 /// by itself only when it did not.
 const IDLE_GRACE_S: u32 = 10;
+/// How long a script that reaches no point to stop at may hold the world up.
+const KILL_AFTER: Duration = Duration::from_millis(250);
 /// Luau needs up to 4 MB of stack in debug builds for its deepest recursion.
 const WORLD_STACK_BYTES: usize = 16 * 1024 * 1024;
 
@@ -77,6 +82,7 @@ struct Plan {
     package: Package,
     room_code: String,
     seed: u64,
+    disabled_scripts: Vec<String>,
     key: Option<TicketKey>,
 }
 
@@ -85,9 +91,13 @@ struct Plan {
 /// # Errors
 /// When it cannot start, or its thread dies.
 pub async fn run(
-    config: GameServerConfig,
+    mut config: GameServerConfig,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<String, GameServerError> {
+    let kill_after = config.blame.is_some().then_some(KILL_AFTER);
+    if let Some(file) = config.blame.take() {
+        blame::keep_in(file);
+    }
     let (plan, control_plane) = plan(&config).await?;
     let metrics = Arc::new(Metrics::default());
     let (inbox, receiver) = mpsc::channel(INBOX_MESSAGES);
@@ -105,7 +115,11 @@ pub async fn run(
     let (loaded, world_loaded) = oneshot::channel();
     let (ended, world_ended) = oneshot::channel();
     let world_metrics = metrics.clone();
-    let settings = Settings::new(&config, players_max, control_plane.is_some());
+    let confined = config.confined;
+    let settings = Settings {
+        kill_after,
+        ..Settings::new(&config, players_max, control_plane.is_some())
+    };
     std::thread::Builder::new()
         .name("world".into())
         .stack_size(WORLD_STACK_BYTES)
@@ -117,6 +131,9 @@ pub async fn run(
                     return;
                 }
             };
+            if confined {
+                lockdown::confine_world_thread();
+            }
             let _ = loaded.send(Ok(()));
             let _ = ended.send(host.run());
         })
@@ -177,6 +194,7 @@ async fn plan(config: &GameServerConfig) -> Result<(Plan, Option<ControlPlane>),
                 package,
                 room_code: boot.room_code,
                 seed: boot.seed,
+                disabled_scripts: boot.disabled_scripts,
                 key: Some(*key),
             };
             Ok((plan, Some(control_plane)))
@@ -189,6 +207,7 @@ async fn plan(config: &GameServerConfig) -> Result<(Plan, Option<ControlPlane>),
                 package: (**package).clone(),
                 room_code: "LOCAL".into(),
                 seed: 1,
+                disabled_scripts: Vec::new(),
                 key: None,
             };
             Ok((plan, None))
@@ -204,6 +223,7 @@ struct Settings {
     snapshot_hz: Option<u32>,
     interest: Option<InterestPolicy>,
     stops_when_idle: bool,
+    kill_after: Option<Duration>,
     script_folder: Option<std::path::PathBuf>,
     record_folder: Option<std::path::PathBuf>,
 }
@@ -217,6 +237,7 @@ impl Settings {
             snapshot_hz: config.snapshot_hz,
             interest: config.interest,
             stops_when_idle,
+            kill_after: None,
             script_folder: config.script_folder.clone(),
             record_folder: config.record_folder.clone(),
         }
@@ -233,11 +254,15 @@ fn load(
     let recording = recording::start(settings.record_folder.as_deref(), &settings.world_id);
     let options = WorldOptions {
         seed: plan.seed,
+        disabled_scripts: plan.disabled_scripts,
+        scripts: VmLimits {
+            kill_after: settings.kill_after,
+            ..VmLimits::default()
+        },
         record: recording.as_ref().map(|_| RecordOptions::default()),
         tick_hz: settings.tick_hz,
         snapshot_hz: settings.snapshot_hz,
         interest: settings.interest,
-        ..WorldOptions::default()
     };
     let world =
         World::load(&package, options).map_err(|error| GameServerError::Load(error.to_string()))?;

@@ -16,6 +16,8 @@ mod scene;
 mod archive;
 #[cfg(feature = "archive")]
 mod package;
+#[cfg(feature = "archive")]
+mod remotes;
 
 mod json;
 #[cfg(feature = "archive")]
@@ -30,6 +32,8 @@ pub use manifest::{
 };
 #[cfg(feature = "archive")]
 pub use package::Package;
+#[cfg(feature = "archive")]
+pub use remotes::Remote;
 pub use report::{Problem, Report, Rule, Severity};
 pub use scene::{
     Attribute, Body, BodyKind, Color, ComponentProblem, Components, Light, LightKind, Material,

@@ -91,6 +91,20 @@ pub struct Capabilities {
     pub http: bool,
 }
 
+impl Capabilities {
+    /// The names of what is declared, as in `game.toml`.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            ("store", self.store),
+            ("chat", self.chat),
+            ("teleport", self.teleport),
+            ("http", self.http),
+        ];
+        all.into_iter()
+            .filter_map(|(name, declared)| declared.then_some(name))
+    }
+}
+
 /// How the worlds of a game live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

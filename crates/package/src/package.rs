@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
+use crate::remotes::Remote;
 use crate::{Limits, Manifest, Problem, Report, Rule, Scene, archive, pack};
 
 /// One version of a game, ready to be run. It exists only when nothing in it is wrong.
@@ -16,6 +17,8 @@ pub struct Package {
     pub manifest: Manifest,
     /// scene.json.
     pub scene: Scene,
+    /// remotes.toml, by name.
+    pub remotes: BTreeMap<String, Remote>,
     /// All files by path, game.toml and scene.json among them.
     pub files: BTreeMap<String, Vec<u8>>,
     /// SHA-256 of the archive in hexadecimal: the identity of this version.
@@ -88,13 +91,14 @@ impl Package {
         limits: &Limits,
         revision: String,
     ) -> Result<Package, Report> {
-        let (manifest, scene, warnings) = validate::validate(&files, limits)?;
+        let checked = validate::validate(&files, limits)?;
         Ok(Package {
-            manifest,
-            scene,
+            manifest: checked.manifest,
+            scene: checked.scene,
+            remotes: checked.remotes,
             files,
             revision,
-            warnings,
+            warnings: checked.warnings,
         })
     }
 }

@@ -68,6 +68,7 @@ pub async fn boot(
         game_id: world.spec.game_id,
         revision: world.spec.revision,
         seed: world.seed,
+        disabled_scripts: server.disabled_scripts(),
     }))
 }
 

@@ -21,6 +21,9 @@ pub struct WorldBoot {
     pub revision: String,
     /// Seed of everything random in the world.
     pub seed: u64,
+    /// Scripts that an earlier process of this world had to end for; they are
+    /// left out.
+    pub disabled_scripts: Vec<String>,
 }
 
 /// Where a WebTransport endpoint is and how to trust it.

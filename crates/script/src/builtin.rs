@@ -35,6 +35,7 @@ const SERVER: Files = files![
     "server/entity.luau",
     "server/world.luau",
     "server/players.luau",
+    "server/remotes.luau",
     "server/network.luau",
 ];
 

@@ -15,8 +15,13 @@
 //!
 //! Measured in CPU time of the VM's thread where the system has such a clock,
 //! because a busy machine must not look like a busy script.
+//!
+//! Code without any safe point (thousands of operations on huge strings in a
+//! row) outlives the interrupt. A world that has a process of its own lets the
+//! watchdog end that process then; see [`blame`].
 #![allow(unsafe_code)]
 
+pub mod blame;
 mod clock;
 
 use std::cell::{Cell, RefCell};
@@ -44,6 +49,7 @@ const SLICE: usize = 0;
 const INSTANCE: usize = 8;
 const PAUSE: usize = 12;
 const CATEGORY: usize = 16;
+const SCRIPT: usize = 20;
 const SLOT_BYTES: usize = 24;
 
 /// Stack levels kept for the report of a stop.
@@ -133,6 +139,7 @@ struct Shared {
     clock: Clock,
     slice: Duration,
     tick_budget: Duration,
+    kill_after: Option<Duration>,
 }
 
 // SAFETY: the pointers lead into the VM's memory, which outlives the watchdog
@@ -185,6 +192,7 @@ impl Guard {
             clock: Clock::of_this_thread(),
             slice: limits.slice,
             tick_budget: limits.tick_budget,
+            kill_after: limits.kill_after,
         });
         let for_thread = Arc::clone(&shared);
         let watchdog = std::thread::Builder::new()
@@ -229,6 +237,12 @@ impl Guard {
         result.map_err(Failure::Error)
     }
 
+    /// Bytes that count under a script's number.
+    pub fn memory_of(&self, category: u8) -> usize {
+        // SAFETY: reads a counter of a live state.
+        unsafe { ffi::lua_totalbytes(self.lua.state(), c_int::from(category)) }
+    }
+
     /// The memory category (script) that held most when memory last got short
     /// while another ran.
     pub fn take_hoarder(&self) -> Option<u32> {
@@ -247,6 +261,7 @@ impl Guard {
         SLOT.set(self.shared.slot);
         TRIPPED.set(None);
         self.shared.word(PAUSE).store(0, Ordering::Relaxed);
+        blame::enter(self.shared.word(SCRIPT));
         let mut watch = self.shared.lock();
         watch.calls += 1;
         watch.call = Some(watch.calls);
@@ -261,6 +276,7 @@ impl Guard {
             .store(ptr::null_mut(), Ordering::Relaxed);
         SOFT_BYTES.set(usize::MAX);
         SLOT.set(ptr::null());
+        blame::leave();
     }
 }
 
@@ -334,7 +350,14 @@ impl Shared {
             if now.saturating_sub(call_began) > self.tick_budget {
                 self.word(PAUSE).store(1, Ordering::Relaxed);
             }
-            if now.saturating_sub(slice_began) > self.slice {
+            let ran = now.saturating_sub(slice_began);
+            if self
+                .kill_after
+                .is_some_and(|after| ran > self.slice + after)
+            {
+                blame::end_process(self.word(SCRIPT).load(Ordering::Relaxed));
+            }
+            if ran > self.slice {
                 // Still under the lock: the call has not ended.
                 self.interrupt()
                     .store(out_of_time as *mut c_void, Ordering::Relaxed);

@@ -11,7 +11,7 @@ mod player;
 mod world;
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use frolic_protocol::Value;
@@ -21,6 +21,7 @@ use mlua::{Lua, Table, Value as LuaValue};
 use crate::compile::CompiledScript;
 use crate::convert::{self, Entities};
 use crate::engine::{Engine, EngineError};
+use crate::guard::blame;
 use crate::limits::{TEXT_BYTES_MAX, VmLimits};
 use crate::log::{LogLevel, ScriptLog};
 
@@ -29,6 +30,10 @@ pub(crate) struct Host {
     pub engine: Rc<RefCell<dyn Engine>>,
     /// Every script of the package that may run here, by path.
     pub scripts: RefCell<BTreeMap<String, CompiledScript>>,
+    /// Scripts that must not run in this world.
+    pub disabled: RefCell<BTreeSet<String>>,
+    /// What `game.toml` says the scripts may use (BEY-4).
+    pub capabilities: RefCell<BTreeSet<String>>,
     pub limits: VmLimits,
     pub quota: RefCell<Quota>,
     /// Set once the Luau side has defined them.
@@ -50,6 +55,8 @@ impl Host {
         Rc::new(Host {
             engine,
             scripts: RefCell::default(),
+            disabled: RefCell::default(),
+            capabilities: RefCell::default(),
             limits,
             quota: RefCell::default(),
             entities: OnceCell::new(),
@@ -196,6 +203,20 @@ impl Host {
                 },
             )?,
         )?;
+        let host = Rc::clone(self);
+        table.set(
+            "allowed",
+            lua.create_function(move |_, capability: String| {
+                Ok(host.capabilities.borrow().contains(&capability))
+            })?,
+        )?;
+        table.set(
+            "nameScript",
+            lua.create_function(|_, (number, path): (u32, String)| {
+                blame::name(number, &path);
+                Ok(())
+            })?,
+        )?;
         table.set(
             "freeze",
             lua.create_function(|_, table: Table| {
@@ -219,6 +240,9 @@ impl Host {
         path: &str,
         env: Table,
     ) -> mlua::Result<(Option<mlua::Function>, Option<String>)> {
+        if self.disabled.borrow().contains(path) {
+            return Ok((None, None));
+        }
         let scripts = self.scripts.borrow();
         let Some(script) = scripts.get(path) else {
             return Ok((

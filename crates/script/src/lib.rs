@@ -37,4 +37,4 @@ pub use frolic_protocol::script::RunContext;
 pub use limits::VmLimits;
 pub use log::{LogLevel, ScriptLog};
 pub use service::Service;
-pub use vm::{Attachment, Usage, Vm, VmError};
+pub use vm::{Attachment, ScriptCost, Usage, Vm, VmError};

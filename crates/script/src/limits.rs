@@ -10,6 +10,10 @@ pub const COORDINATE_MAX: f64 = 1.0e6;
 /// Bytes of one source file. At -O1 this compiles in under 140 ms.
 pub const SOURCE_BYTES_MAX: usize = 256 * 1024;
 
+/// Bytes of all sources of a game: a world compiles them when it starts, and
+/// this takes two seconds at the worst rate.
+pub const SOURCES_BYTES_MAX: usize = 16 * 1024 * 1024;
+
 /// Bytes of a name: entity, tag, attribute, event, prefab.
 pub const NAME_BYTES_MAX: usize = 64;
 
@@ -26,6 +30,10 @@ pub struct VmLimits {
     pub slice: Duration,
     /// How long all handlers of one tick may run; what is left waits.
     pub tick_budget: Duration,
+    /// How long after its slice code that reaches no safe point may go on
+    /// before the process is ended; see [`blame`](crate::guard::blame). `None`
+    /// where the process is not the world's own.
+    pub kill_after: Option<Duration>,
     /// How often a script may be cut before it is disabled.
     pub offences_max: u32,
     /// Lines that scripts may log per second of world time.
@@ -42,6 +50,7 @@ impl Default for VmLimits {
             memory_bytes: 64 * 1024 * 1024,
             slice: Duration::from_millis(50),
             tick_budget: Duration::from_millis(100),
+            kill_after: None,
             offences_max: 5,
             log_lines_per_second: 100,
             spawns_per_tick: 256,

@@ -43,6 +43,27 @@ pub struct Usage {
     pub cuts: u64,
 }
 
+/// What one script has cost since the world started (BEY-3).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScriptCost {
+    /// The script; `@builtin` is the engine's own part.
+    pub path: String,
+    /// SHA-256 of its bytecode, in hex.
+    pub hash: String,
+    /// Time inside its handlers.
+    pub cpu_us: u64,
+    /// Memory it holds now. The scripts beyond the 254th share one figure.
+    pub memory_bytes: usize,
+    /// How often it runs: once, or once per entity it is attached to.
+    pub instances: u32,
+    /// Errors it raised.
+    pub errors: u32,
+    /// How often it was stopped for time or memory.
+    pub stops: u32,
+    /// Instances that were disabled.
+    pub disabled: u32,
+}
+
 /// Why a VM could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum VmError {
@@ -74,6 +95,8 @@ struct Entry {
     drain: Function,
     stopped: Function,
     end_category: Function,
+    costs: Function,
+    declare: Function,
     launch: Function,
     attach: Function,
     dispatch: Function,
@@ -112,6 +135,32 @@ impl Vm {
             last_tick_us: 0,
             lua,
         })
+    }
+
+    /// Keeps scripts from running at all; call it before [`Vm::start`].
+    pub fn disable(&mut self, paths: impl IntoIterator<Item = String>) {
+        self.host.disabled.borrow_mut().extend(paths);
+    }
+
+    /// Lets scripts use what `game.toml` declares (BEY-4); call it before
+    /// [`Vm::start`].
+    pub fn grant(&mut self, capabilities: impl IntoIterator<Item = String>) {
+        self.host.capabilities.borrow_mut().extend(capabilities);
+    }
+
+    /// Declares what clients may send under a name, as `Network.Declare`
+    /// does; call it before [`Vm::start`].
+    pub fn declare(&mut self, name: &str, args: &[String], rate: Option<f64>, burst: Option<f64>) {
+        let made = || {
+            let options = self.lua.create_table()?;
+            options.raw_set("rate", rate)?;
+            options.raw_set("burst", burst)?;
+            (name, args.to_vec(), options).into_lua_multi(&self.lua)
+        };
+        match made() {
+            Ok(arguments) => self.call(&self.entry.declare.clone(), arguments),
+            Err(error) => self.host.report("@builtin", &error.to_string(), ""),
+        }
     }
 
     /// Names scripts that run only for entities, because a prefab names them;
@@ -174,6 +223,38 @@ impl Vm {
             disabled_scripts: self.disabled_scripts,
             cuts: self.cuts,
         }
+    }
+
+    /// What each script has cost so far; for once a second, not every tick.
+    pub fn costs(&self) -> Vec<ScriptCost> {
+        let listed: mlua::Result<Vec<Table>> = self.entry.costs.call(());
+        let accounts = listed.unwrap_or_else(|error| {
+            tracing::warn!(%error, "what scripts cost could not be read");
+            Vec::new()
+        });
+        accounts
+            .iter()
+            .filter_map(|account| self.cost(account).ok())
+            .collect()
+    }
+
+    fn cost(&self, account: &Table) -> mlua::Result<ScriptCost> {
+        let path: String = account.raw_get("path")?;
+        let seconds: f64 = account.raw_get("cpu")?;
+        let scripts = self.host.scripts.borrow();
+        Ok(ScriptCost {
+            hash: scripts
+                .get(&path)
+                .map(|script| script.sha256_hex.clone())
+                .unwrap_or_default(),
+            cpu_us: (seconds * 1e6) as u64,
+            memory_bytes: self.guard.memory_of(account.raw_get("category")?),
+            instances: account.raw_get("instances")?,
+            errors: account.raw_get("errors")?,
+            stops: account.raw_get("stops")?,
+            disabled: account.raw_get("disabled")?,
+            path,
+        })
     }
 
     /// Enters the VM, and after a stop goes on with what was left.
@@ -371,6 +452,8 @@ fn load_builtin(lua: &Lua, host: &Rc<Host>, guard: &Guard, seed: u64) -> mlua::R
         drain: entry.get("drain")?,
         stopped: entry.get("stopped")?,
         end_category: entry.get("end_category")?,
+        costs: entry.get("costs")?,
+        declare: entry.get("declare")?,
         launch: entry.get("launch")?,
         attach: entry.get("attach")?,
         dispatch: entry.get("dispatch")?,

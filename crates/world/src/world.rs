@@ -30,6 +30,9 @@ pub struct WorldOptions {
     pub seed: u64,
     /// Limits of its scripts.
     pub scripts: VmLimits,
+    /// Scripts that must not run: an earlier process of this world had to end
+    /// because of them.
+    pub disabled_scripts: Vec<String>,
     /// Overrides the package's simulation rate.
     pub tick_hz: Option<u32>,
     /// Overrides the package's rate of updates to clients.
@@ -45,6 +48,7 @@ impl Default for WorldOptions {
         Self {
             seed: 1,
             scripts: VmLimits::default(),
+            disabled_scripts: Vec::new(),
             tick_hz: None,
             snapshot_hz: None,
             interest: None,
@@ -114,6 +118,8 @@ impl World {
                 }
             }
         }
+        let disabled = options.disabled_scripts.iter();
+        state.logs.extend(disabled.map(|path| disabled_log(path)));
         let attachments: Vec<Attachment> = state
             .entities
             .values()
@@ -132,6 +138,7 @@ impl World {
                 tick_hz: state.tick_hz,
                 hash_every_ticks: record.hash_every_ticks.unwrap_or(state.tick_hz).max(1),
                 scripts: ScriptLimits::from(&options.scripts),
+                disabled_scripts: options.disabled_scripts.clone(),
                 made_by: env!("CARGO_PKG_VERSION").to_owned(),
             };
             Recorder::new(&header, record)
@@ -149,6 +156,11 @@ impl World {
         let of_prefabs = package.scene.prefabs.values();
         let of_prefabs = of_prefabs.filter_map(|prefab| prefab.components.script.as_ref());
         vm.attach_only(of_prefabs.map(|script| script.path.clone()));
+        vm.disable(options.disabled_scripts);
+        vm.grant(package.manifest.capabilities.names().map(str::to_owned));
+        for (name, remote) in &package.remotes {
+            vm.declare(name, &remote.args, remote.rate, remote.burst);
+        }
         vm.start(scripts.clone(), &attachments);
         let mut world = Self {
             state,
@@ -630,6 +642,19 @@ fn known(state: &WorldState, value: Value) -> Value {
                 .collect(),
         ),
         other => other,
+    }
+}
+
+fn disabled_log(path: &str) -> ScriptLog {
+    ScriptLog {
+        level: LogLevel::Error,
+        script: path.to_owned(),
+        line: None,
+        message: "disabled: it could not be stopped, so the world was restarted without it; look \
+                  for long work on large strings without a loop or call in between"
+            .to_owned(),
+        source_line: None,
+        traceback: String::new(),
     }
 }
 

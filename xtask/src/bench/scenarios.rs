@@ -130,6 +130,7 @@ fn groups() -> Vec<Group> {
         Group::new(&["growth", "density"], density(), table::density),
         Group::new(&["join"], vec![join()], table::join),
         Group::new(&["step"], vec![step()], table::step),
+        Group::new(&["script"], vec![script()], table::script),
     ]
 }
 
@@ -208,6 +209,10 @@ fn density() -> Vec<Scenario> {
 
 fn join() -> Scenario {
     Scenario::new("join", "join, cold and warm", "join")
+}
+
+fn script() -> Scenario {
+    Scenario::new("script", "what scripts cost", "script")
 }
 
 fn step() -> Scenario {

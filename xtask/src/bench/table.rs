@@ -154,6 +154,21 @@ pub fn step(ids: Vec<String>) -> Table {
     }
 }
 
+/// Scripts against plain mlua.
+pub fn script(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "script",
+        columns: &[
+            ("per tick", |f| number(f, "count", 0)),
+            ("ns", |f| number(f, "ns", 0)),
+            ("plain mlua ns", |f| number(f, "plain_ns", 0)),
+            ("x plain", |f| number(f, "ratio", 2)),
+            ("ms per tick", |f| number(f, "ms_per_tick", 3)),
+        ],
+    }
+}
+
 fn number(figures: &Value, name: &str, digits: usize) -> Option<String> {
     figures[name].as_f64().map(|n| format!("{n:.digits$}"))
 }

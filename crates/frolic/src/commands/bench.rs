@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::bench::{crowd, floor, join, step};
+use crate::bench::{crowd, floor, join, script, step};
 
 /// Measure this machine and this build
 #[derive(Args, Debug)]
@@ -16,6 +16,7 @@ pub struct BenchArgs {
 enum Benchmark {
     Crowd(crowd::CrowdArgs),
     Join(join::JoinArgs),
+    Script(script::ScriptArgs),
     Step(step::StepArgs),
     #[command(hide = true)]
     FloorServer(floor::ServerArgs),
@@ -28,6 +29,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
     match args.what {
         Benchmark::Crowd(args) => crowd::run(args),
         Benchmark::Join(args) => join::run(args).await,
+        Benchmark::Script(args) => script::run(args),
         Benchmark::Step(args) => step::run(args),
         Benchmark::FloorServer(args) => floor::serve(args),
         Benchmark::FloorClients(args) => floor::clients(args),

@@ -1,10 +1,12 @@
 //! `frolic gameserver`: the process of one world. The control plane starts it.
 
 use std::net::IpAddr;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use frolic_gameserver::lockdown::{self, Needs};
 use frolic_gameserver::{GameServerConfig, InterestPolicy, WorldSource};
 use frolic_package::{Limits, Package};
 use frolic_protocol::fleet::{TICKET_KEY_ENV, WORLD_TOKEN_ENV};
@@ -56,6 +58,27 @@ pub struct GameserverArgs {
     record: Option<PathBuf>,
 }
 
+/// Takes away what no world needs; before any thread is started.
+pub fn confine(args: &GameserverArgs) {
+    let folders = [&args.script_folder, &args.record];
+    let port = args.control_plane.as_deref().and_then(port_of);
+    lockdown::confine(&Needs {
+        reads: args.package.iter().cloned().collect(),
+        writes: folders.into_iter().flatten().cloned().collect(),
+        control_plane_port: port,
+    });
+}
+
+/// The port of `http://host:port/…`.
+fn port_of(url: &str) -> Option<u16> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split('/').next()?;
+    match authority.rsplit_once(':') {
+        Some((_, port)) => port.parse().ok(),
+        None => Some(if scheme == "https" { 443 } else { 80 }),
+    }
+}
+
 /// Runs the world until it stops.
 pub async fn run(args: GameserverArgs) -> Result<()> {
     let source = match (&args.control_plane, &args.package) {
@@ -77,6 +100,8 @@ pub async fn run(args: GameserverArgs) -> Result<()> {
         snapshot_hz: args.snapshot_hz,
         interest: args.radius,
         players_max: args.max_players,
+        blame: Some(last_words()?),
+        confined: true,
         script_folder: args.script_folder,
         record_folder: args.record,
     };
@@ -87,6 +112,13 @@ pub async fn run(args: GameserverArgs) -> Result<()> {
     .await?;
     tracing::info!(%reason, "the world stopped");
     Ok(())
+}
+
+/// A world's process may have to end in the middle of a script; its name goes
+/// to standard output, which the control plane reads.
+fn last_words() -> Result<std::fs::File> {
+    let output = std::io::stdout().as_fd().try_clone_to_owned();
+    Ok(output.context("standard output cannot be shared")?.into())
 }
 
 fn env(name: &str) -> Result<String> {

@@ -44,6 +44,7 @@ impl TestServer {
             game_id: "obby".into(),
             revision: String::new(),
             seed: 1,
+            disabled_scripts: Vec::new(),
         };
         let routes = Router::new()
             .route(
@@ -85,6 +86,8 @@ impl TestServer {
             snapshot_hz: None,
             interest: None,
             players_max: None,
+            blame: None,
+            confined: true,
             script_folder: None,
             record_folder: None,
         };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::assets;
 use crate::names::{PathSet, check_path};
+use crate::remotes::{self, Remote};
 use crate::text::{LineIndex, shown};
 use crate::{Limits, Manifest, Problem, Report, Rule, Scene};
 
@@ -27,14 +28,20 @@ const TEXT_BYTES_MAX: usize = 256 << 10;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// Reads manifest and scene and checks everything else; the report returned holds warnings only.
-pub(super) fn validate(
-    files: &Files,
-    limits: &Limits,
-) -> Result<(Manifest, Scene, Report), Report> {
+/// What is read of a package's files; the report holds warnings only.
+pub(super) struct Checked {
+    pub manifest: Manifest,
+    pub scene: Scene,
+    pub remotes: BTreeMap<String, Remote>,
+    pub warnings: Report,
+}
+
+/// Reads manifest, scene and remotes and checks everything else.
+pub(super) fn validate(files: &Files, limits: &Limits) -> Result<Checked, Report> {
     let mut report = Report::new(limits);
     let manifest = manifest(files, limits, &mut report);
     let scene = scene(files, limits, &mut report);
+    let remotes = remotes::of_files(files, &mut report);
     let mut paths = PathSet::default();
     for (path, bytes) in files {
         match check_path(path) {
@@ -50,7 +57,12 @@ pub(super) fn validate(
     }
     report.sort();
     match (manifest, scene) {
-        (Some(manifest), Some(scene)) if !report.has_errors() => Ok((manifest, scene, report)),
+        (Some(manifest), Some(scene)) if !report.has_errors() => Ok(Checked {
+            manifest,
+            scene,
+            remotes,
+            warnings: report,
+        }),
         _ => Err(report),
     }
 }
@@ -112,6 +124,7 @@ fn check_file(path: &str, bytes: &[u8], limits: &Limits) -> Result<(), Problem> 
     let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
     match folder {
         "" if matches!(path, "game.toml" | "scene.json") => Ok(()),
+        "" if path == "remotes.toml" => check_text(path, bytes, limits.manifest_bytes_max),
         "" if DOCUMENTS.contains(&path) => check_text(path, bytes, TEXT_BYTES_MAX),
         "scripts" => check_script(path, rest, extension, bytes, limits),
         "assets" => assets::check(path, extension, bytes),
@@ -128,7 +141,7 @@ fn check_file(path: &str, bytes: &[u8], limits: &Limits) -> Result<(), Problem> 
         }
         _ => unexpected(
             path,
-            "a package holds game.toml, scene.json, scripts/, assets/ and spells/",
+            "a package holds game.toml, scene.json, remotes.toml, scripts/, assets/ and spells/",
         ),
     }
 }

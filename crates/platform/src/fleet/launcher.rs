@@ -8,9 +8,11 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::Stdio;
+use std::time::Duration;
 
 use frolic_protocol::fleet::{TICKET_KEY_ENV, WORLD_TOKEN_ENV};
 use frolic_protocol::ticket::TicketKey;
+use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 
 /// A future that can be kept behind a trait object.
@@ -55,6 +57,8 @@ pub struct ServerExit {
     pub success: bool,
     /// For logs and error messages.
     pub description: String,
+    /// The script it had to end for, as `ScriptService/Name.luau`.
+    pub blamed: Option<String>,
 }
 
 /// Runs `program args… --port 0 --world … --control-plane …` as a child.
@@ -99,21 +103,50 @@ impl Launcher for ProcessLauncher {
                 .env(WORLD_TOKEN_ENV, &request.world_token)
                 .env(TICKET_KEY_ENV, hex::encode(request.ticket_key))
                 .stdin(Stdio::null())
-                // Its logs come on stderr; stdout belongs to the platform.
-                .stdout(Stdio::null())
+                // Its logs come on stderr. On stdout it says which script was
+                // running when it had to end.
+                .stdout(Stdio::piped())
                 .kill_on_drop(true);
             // Ctrl-C in the terminal is for the control plane, which then
             // drains its servers in order.
             #[cfg(unix)]
             command.process_group(0);
             let child = command.spawn()?;
-            Ok(Box::new(ChildServer { child }) as Box<dyn GameServer>)
+            let last_words = Vec::new();
+            Ok(Box::new(ChildServer { child, last_words }) as Box<dyn GameServer>)
         })
     }
 }
 
 struct ChildServer {
     child: Child,
+    last_words: Vec<u8>,
+}
+
+/// What a game server may say on stdout, all in all: a line when it is ready
+/// and one when it ends for a script.
+const LAST_WORDS_BYTES_MAX: u64 = 16 * 1024;
+
+impl ChildServer {
+    /// The script that the child named before it ended.
+    async fn blamed(&mut self) -> Option<String> {
+        let stdout = self.child.stdout.as_mut()?;
+        // Into `self`, so that nothing is lost when the caller turns away.
+        let mut stdout = stdout.take(LAST_WORDS_BYTES_MAX);
+        let read = stdout.read_to_end(&mut self.last_words);
+        // Grandchildren could hold the pipe open: there are none, but a wait
+        // without end is not worth it.
+        tokio::time::timeout(Duration::from_secs(1), read)
+            .await
+            .ok()?
+            .ok()?;
+        let said = String::from_utf8_lossy(&self.last_words);
+        let line = said.lines().last()?;
+        let (_, script) = line
+            .split_once(' ')
+            .filter(|(reason, _)| ["stuck", "crash"].contains(reason))?;
+        Some(script.to_owned())
+    }
 }
 
 impl GameServer for ChildServer {
@@ -123,10 +156,12 @@ impl GameServer for ChildServer {
                 Ok(status) => ServerExit {
                     success: status.success(),
                     description: status.to_string(),
+                    blamed: self.blamed().await,
                 },
                 Err(error) => ServerExit {
                     success: false,
                     description: format!("could not be watched: {error}"),
+                    blamed: None,
                 },
             }
         })

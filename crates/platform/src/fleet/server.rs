@@ -100,6 +100,7 @@ struct Run {
     tick_ms_p99: f32,
     script_errors: u64,
     crashes: u32,
+    disabled_scripts: Vec<String>,
     draining: bool,
     /// Player id and when its place is given up.
     reservations: HashMap<String, Instant>,
@@ -124,6 +125,7 @@ impl Server {
                 tick_ms_p99: 0.0,
                 script_errors: 0,
                 crashes: 0,
+                disabled_scripts: Vec::new(),
                 draining: false,
                 reservations: HashMap::new(),
             }),
@@ -307,6 +309,22 @@ impl Server {
         run.crashes += 1;
         run.players = 0;
         run.pid = None;
+    }
+
+    /// Leaves a script out from the next launch on; false when it is left out
+    /// already.
+    pub(super) fn disable_script(&self, path: &str) -> bool {
+        let mut run = self.run();
+        let news = !run.disabled_scripts.iter().any(|known| known == path);
+        if news {
+            run.disabled_scripts.push(path.to_owned());
+        }
+        news
+    }
+
+    /// Scripts that this world must not run.
+    pub fn disabled_scripts(&self) -> Vec<String> {
+        self.run().disabled_scripts.clone()
     }
 
     pub(super) fn is(&self, id: &str) -> bool {

@@ -13,6 +13,9 @@ use super::server::{End, Phase, Server};
 use super::{Fleet, backoff};
 use crate::ids;
 
+/// A world that loses this many scripts is not the game it was.
+const DISABLED_MAX: usize = 16;
+
 /// How often time limits are looked at.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -22,6 +25,8 @@ enum Outcome {
     Stopped,
     /// Before it was ever ready.
     NeverReady(String),
+    /// For a script that could not be stopped; it is left out from now on.
+    Blamed(String),
     /// After it was ready.
     Crashed { ran: Duration, why: String },
 }
@@ -44,6 +49,25 @@ async fn run_until_end(fleet: &Fleet, server: &Arc<Server>) -> End {
     loop {
         let why = match run_once(fleet, server).await {
             Outcome::Stopped => return End::Stopped,
+            // Players wait to come back, and the next launch is another one.
+            Outcome::Blamed(script) if server.disabled_scripts().len() < DISABLED_MAX => {
+                server.count_crash();
+                fleet.count_crash();
+                tracing::error!(
+                    world = server.spec.world_id,
+                    script,
+                    "a script could not be stopped; the world starts again without it"
+                );
+                if !server.advance(Phase::Starting) {
+                    return End::Stopped;
+                }
+                continue;
+            }
+            Outcome::Blamed(script) => {
+                let why = format!("too many of its scripts had to be disabled, {script} last");
+                fleet.note_failure(&server.spec.revision);
+                return End::Failed(why);
+            }
             // The first launch of a package that cannot start: tell whoever
             // waits at once. The pause is kept per package by the fleet.
             Outcome::NeverReady(why) if crashes_in_a_row == 0 => {
@@ -165,6 +189,9 @@ async fn watch_process(fleet: &Fleet, server: &Server, process: &mut dyn GameSer
 fn classify(exit: ServerExit, ready_at: Option<Instant>, server: &Server) -> Outcome {
     if server.phase() == Phase::Stopping {
         return Outcome::Stopped;
+    }
+    if let Some(script) = exit.blamed.filter(|script| server.disable_script(script)) {
+        return Outcome::Blamed(script);
     }
     let why = format!("the game server ended ({})", exit.description);
     match ready_at {

@@ -29,6 +29,8 @@ pub struct RecordingHeader {
     pub hash_every_ticks: u32,
     /// Limits of scripts that decide what they can do.
     pub scripts: ScriptLimits,
+    /// Scripts that were kept from running.
+    pub disabled_scripts: Vec<String>,
     /// Version of the program that made it.
     pub made_by: String,
 }
@@ -316,6 +318,7 @@ mod tests {
             tick_hz: 60,
             hash_every_ticks: 60,
             scripts: ScriptLimits::from(&VmLimits::default()),
+            disabled_scripts: vec!["Workspace/Stuck.luau".into()],
             made_by: "0.1.0".into(),
         }
     }

@@ -140,6 +140,7 @@ impl GameServer for TaskServer {
             let exit = ServerExit {
                 success,
                 description,
+                blamed: None,
             };
             self.exit = Some(exit.clone());
             exit
