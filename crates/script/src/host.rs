@@ -30,6 +30,8 @@ pub(crate) struct Host {
     pub engine: Rc<RefCell<dyn Engine>>,
     /// Every script of the package that may run here, by path.
     pub scripts: RefCell<BTreeMap<String, CompiledScript>>,
+    /// What has been loaded of them, by hash.
+    loaded: RefCell<BTreeMap<String, mlua::Function>>,
     /// Scripts that must not run in this world.
     pub disabled: RefCell<BTreeSet<String>>,
     /// What `game.toml` says the scripts may use (BEY-4).
@@ -55,6 +57,7 @@ impl Host {
         Rc::new(Host {
             engine,
             scripts: RefCell::default(),
+            loaded: RefCell::default(),
             disabled: RefCell::default(),
             capabilities: RefCell::default(),
             limits,
@@ -233,6 +236,20 @@ impl Host {
         )
     }
 
+    /// The loaded script, of which every instance gets a copy: they share its
+    /// instructions and constants.
+    fn main_of(&self, lua: &Lua, script: &CompiledScript) -> mlua::Result<mlua::Function> {
+        let mut loaded = self.loaded.borrow_mut();
+        match loaded.get(&script.sha256_hex) {
+            Some(main) => Ok(main.clone()),
+            None => {
+                let main = load_chunk(lua, script, lua.create_table()?)?;
+                loaded.insert(script.sha256_hex.clone(), main.clone());
+                Ok(main)
+            }
+        }
+    }
+
     /// Loads a script of the package into an environment.
     fn load(
         &self,
@@ -253,7 +270,9 @@ impl Host {
         // Lets the compiler's direct calls of library functions work; nobody
         // but the script itself can reach this table.
         env.set_safeenv(true);
-        load_chunk(lua, script, env).map(|main| (Some(main), None))
+        let main = self.main_of(lua, script)?.deep_clone()?;
+        main.set_environment(env)?;
+        Ok((Some(main), None))
     }
 }
 

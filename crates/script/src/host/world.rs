@@ -12,6 +12,9 @@ use crate::limits::COORDINATE_MAX;
 /// Farthest a ray or a search may look, in metres.
 const DISTANCE_MAX: f64 = 10_000.0;
 const IGNORE_MAX: usize = 256;
+/// Entities in one answer: a handle takes a microsecond to make, and nothing
+/// can be interrupted meanwhile.
+const RESULTS_MAX: usize = 10_000;
 
 pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
     add_time(host, lua, table)?;
@@ -107,8 +110,12 @@ fn add_search(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
     let this = Rc::clone(host);
     table.set(
         "find",
-        lua.create_function(move |lua, wanted: LuaValue| {
-            let found = name(&wanted, "the name or tag").map(|n| this.engine.borrow().find(&n));
+        lua.create_function(move |lua, (wanted, most): (LuaValue, Option<usize>)| {
+            let found = name(&wanted, "the name or tag").map(|name| {
+                let mut found = this.engine.borrow().find(&name);
+                found.truncate(most.unwrap_or(usize::MAX));
+                found
+            });
             handles(&this, lua, found)
         })?,
     )?;
@@ -156,6 +163,13 @@ fn handles(
         Ok(ids) => ids,
         Err(text) => return Ok((None, Some(text))),
     };
+    if ids.len() > RESULTS_MAX {
+        let text = format!(
+            "{} entities match, more than {RESULTS_MAX}; look nearer, or by a rarer tag",
+            ids.len()
+        );
+        return Ok((None, Some(text)));
+    }
     let entities = host.entities()?;
     let list = lua.create_table_with_capacity(ids.len(), 0)?;
     for (index, id) in ids.into_iter().enumerate() {

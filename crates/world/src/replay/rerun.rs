@@ -109,11 +109,13 @@ impl Replay {
                 memory_bytes: size(limits.memory_bytes),
                 slice: SLICE,
                 tick_budget: TICK_BUDGET,
-                kill_after: None,
                 offences_max: limits.offences_max,
                 log_lines_per_second: limits.log_lines_per_second,
                 spawns_per_tick: limits.spawns_per_tick,
                 send_bytes_per_tick: size(limits.send_bytes_per_tick),
+                // Nobody waits for a replay.
+                average: TICK_BUDGET,
+                ..VmLimits::default()
             },
             disabled_scripts: header.disabled_scripts.clone(),
             ..WorldOptions::default()
