@@ -65,6 +65,24 @@ fn stopped(body: &str) {
     );
 }
 
+/// Every case of `tests/hostile/*.luau`; a line `--- name` begins the next.
+#[test]
+fn nothing_of_the_corpus_reaches_the_others() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile");
+    let mut cases = 0;
+    for entry in std::fs::read_dir(folder).expect("the corpus") {
+        let path = entry.expect("a file").path();
+        let text = std::fs::read_to_string(&path).expect("text");
+        for case in text.split("--- ").skip(1) {
+            let (name, body) = case.split_once('\n').expect("a name and a body");
+            println!("{}: {name}", path.display());
+            check(body);
+            cases += 1;
+        }
+    }
+    assert!(cases > 50, "{cases} cases");
+}
+
 #[test]
 fn endless_loops_are_stopped() {
     for body in [
