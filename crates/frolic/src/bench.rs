@@ -1,5 +1,6 @@
 //! Benchmarks that need whole processes, pinned to cores of their own.
 
+pub mod compute;
 pub mod crowd;
 pub mod floor;
 mod game;

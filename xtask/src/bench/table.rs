@@ -154,6 +154,19 @@ pub fn step(ids: Vec<String>) -> Table {
     }
 }
 
+/// The browser's VM against this machine's.
+pub fn vm(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "Luau in Chromium",
+        columns: &[
+            ("native ms", |f| number(f, "native_ms", 1)),
+            ("browser ms", |f| number(f, "browser_ms", 1)),
+            ("x native", |f| number(f, "ratio", 2)),
+        ],
+    }
+}
+
 /// Scripts against plain mlua.
 pub fn script(ids: Vec<String>) -> Table {
     Table {

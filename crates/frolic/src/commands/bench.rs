@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::bench::{crowd, floor, join, script, step};
+use crate::bench::{compute, crowd, floor, join, script, step};
 
 /// Measure this machine and this build
 #[derive(Args, Debug)]
@@ -14,6 +14,7 @@ pub struct BenchArgs {
 
 #[derive(Subcommand, Debug)]
 enum Benchmark {
+    Compute(compute::ComputeArgs),
     Crowd(crowd::CrowdArgs),
     Join(join::JoinArgs),
     Script(script::ScriptArgs),
@@ -27,6 +28,7 @@ enum Benchmark {
 /// Runs one benchmark.
 pub async fn run(args: BenchArgs) -> Result<()> {
     match args.what {
+        Benchmark::Compute(args) => compute::run(args),
         Benchmark::Crowd(args) => crowd::run(args),
         Benchmark::Join(args) => join::run(args).await,
         Benchmark::Script(args) => script::run(args),
