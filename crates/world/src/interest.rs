@@ -57,10 +57,10 @@ impl InterestPolicy {
     }
 
     /// Sides of the squares: small enough for the radius to mean something,
-    /// large enough for several to fit a packet.
+    /// large enough for a record to be worth its head.
     pub(crate) fn cell_size(&self) -> f32 {
         self.radius
-            .map_or(32.0, |radius| (radius / 2.5).clamp(8.0, 32.0))
+            .map_or(32.0, |radius| (radius / 2.5).clamp(12.0, 32.0))
     }
 
     /// A square at this distance is told of in one of so many updates.
