@@ -216,7 +216,11 @@ impl Host {
         now: Instant,
     ) {
         let line = match carriage {
-            Carriage::Channel { outbox, end } => Line::Channel(ChannelLine::new(outbox, end)),
+            Carriage::Channel {
+                outbox,
+                end,
+                written,
+            } => Line::Channel(ChannelLine::new(outbox, end, written)),
             Carriage::Socket { stream, read_ahead } => {
                 match self.sockets.adopt(link, stream, &read_ahead, now) {
                     Ok(line) => Line::Socket(Box::new(line)),
