@@ -11,12 +11,14 @@ mod json_view;
 mod view;
 mod watch;
 
+use serde::{Deserialize, Serialize};
+
 pub use json_view::JsonView;
 pub use view::{ClientView, Delivery};
 pub(crate) use view::{Scratch, Sender};
 
 /// What clients are told of.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InterestPolicy {
     /// Squares further away than this are not told of at all, so that nothing
     /// in them reaches a player's machine. None: everything is told of.

@@ -259,15 +259,11 @@ impl Cells {
     }
 
     fn square(&self, place: Vec3) -> CellKey {
-        CellKey::Square {
-            x: self.index(place.x),
-            z: self.index(place.z),
-        }
+        square_of(self.size, place)
     }
 
-    /// The square that a coordinate is in; the outermost have no end.
     fn index(&self, c: f32) -> i16 {
-        libm::floorf(c / self.size) as i16
+        index(self.size, c)
     }
 
     /// Whether a place still counts as inside a square.
@@ -402,16 +398,34 @@ impl Cells {
 
     /// How far a place is from a cell; nothing for cells without a place.
     pub fn distance(&self, key: CellKey, place: Vec3) -> f32 {
-        let CellKey::Square { x, z } = key else {
-            return 0.0;
-        };
-        let outside = |index: i16, c: f32| {
-            let from = f32::from(index) * self.size;
-            (from - c).max(c - from - self.size).max(0.0)
-        };
-        let (dx, dz) = (outside(x, place.x), outside(z, place.z));
-        libm::sqrtf(dx * dx + dz * dz)
+        distance(self.size, key, place)
     }
+}
+
+/// The square with sides of this size that a place is in.
+pub(crate) fn square_of(size: f32, place: Vec3) -> CellKey {
+    CellKey::Square {
+        x: index(size, place.x),
+        z: index(size, place.z),
+    }
+}
+
+/// The square that a coordinate is in; the outermost have no end.
+fn index(size: f32, c: f32) -> i16 {
+    libm::floorf(c / size) as i16
+}
+
+/// See [`Cells::distance`].
+pub(crate) fn distance(size: f32, key: CellKey, place: Vec3) -> f32 {
+    let CellKey::Square { x, z } = key else {
+        return 0.0;
+    };
+    let outside = |index: i16, c: f32| {
+        let from = f32::from(index) * size;
+        (from - c).max(c - from - size).max(0.0)
+    };
+    let (dx, dz) = (outside(x, place.x), outside(z, place.z));
+    libm::sqrtf(dx * dx + dz * dz)
 }
 
 /// Who has to know of an entity.
