@@ -131,6 +131,7 @@ fn groups() -> Vec<Group> {
         Group::new(&["join"], vec![join()], table::join),
         Group::new(&["step"], vec![step()], table::step),
         Group::new(&["script"], vec![script()], table::script),
+        Group::new(&["snapshot"], vec![snapshot()], table::snapshot),
     ]
 }
 
@@ -213,6 +214,10 @@ fn join() -> Scenario {
 
 fn script() -> Scenario {
     Scenario::new("script", "what scripts cost", "script")
+}
+
+fn snapshot() -> Scenario {
+    Scenario::new("snapshot", "packing snapshots", "snapshot")
 }
 
 fn step() -> Scenario {
