@@ -8,5 +8,6 @@ pub mod join;
 mod meadow;
 mod process;
 pub mod script;
+pub mod snapshot;
 pub mod step;
 mod step_scenes;

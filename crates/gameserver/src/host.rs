@@ -216,7 +216,11 @@ impl Host {
         now: Instant,
     ) {
         let line = match carriage {
-            Carriage::Channel { outbox, end } => Line::Channel(ChannelLine::new(outbox, end)),
+            Carriage::Channel {
+                outbox,
+                end,
+                written,
+            } => Line::Channel(ChannelLine::new(outbox, end, written)),
             Carriage::Socket { stream, read_ahead } => {
                 match self.sockets.adopt(link, stream, &read_ahead, now) {
                     Ok(line) => Line::Socket(Box::new(line)),
@@ -257,6 +261,11 @@ impl Host {
             };
             line.wake(ready.closed);
             let reading = line.receive(now, now_s, &mut heard, &self.metrics);
+            let round_trip = line.take_round_trip();
+            if let Some((player, time)) = session.player.as_ref().zip(round_trip) {
+                let ms = u16::try_from(time.as_millis()).unwrap_or(u16::MAX);
+                self.world.note_round_trip(player.number, ms);
+            }
             messages += heard.len();
             for heard in heard.drain(..) {
                 self.heard(ready.link, heard);

@@ -1,7 +1,7 @@
 //! A link: one connection as the world's thread sees it, whatever carries it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytes::Bytes;
 use frolic_protocol::ClientMessage;
@@ -45,6 +45,8 @@ pub enum Carriage {
         outbox: mpsc::Sender<Outbound>,
         /// Makes it close the connection at once, with a reason.
         end: oneshot::Sender<String>,
+        /// Bytes that it got rid of: as long as they rise, the client reads.
+        written: Arc<AtomicU64>,
     },
 }
 

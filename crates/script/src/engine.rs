@@ -100,6 +100,9 @@ pub struct RaycastRequest {
     pub ignore: Vec<EntityId>,
     /// Only entities with this tag stop the ray.
     pub tag: Option<String>,
+    /// The ray meets characters, too, and everybody is where this player saw
+    /// them.
+    pub seen_by: Option<PlayerId>,
 }
 
 /// What a ray met first.
@@ -261,6 +264,10 @@ pub trait Engine {
     fn find(&self, name_or_tag: &str) -> Vec<EntityId>;
     /// Entities whose position is within the sphere, by ascending id.
     fn in_radius(&self, center: [f32; 3], radius: f32) -> Vec<EntityId>;
+    /// The same with everything where a player saw it, if that is known.
+    fn in_radius_seen_by(&self, center: [f32; 3], radius: f32, _player: PlayerId) -> Vec<EntityId> {
+        self.in_radius(center, radius)
+    }
     /// The first thing a ray meets.
     fn raycast(&self, request: &RaycastRequest) -> Option<RaycastHit>;
 

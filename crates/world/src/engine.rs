@@ -417,16 +417,32 @@ impl Engine for WorldState {
             .collect()
     }
 
+    fn in_radius_seen_by(&self, center: [f32; 3], radius: f32, player: PlayerId) -> Vec<EntityId> {
+        let Some(seen) = self.seen_by(player) else {
+            return self.in_radius(center, radius);
+        };
+        let center = Vec3::from(center);
+        let near = |place: Vec3| (place - center).length_squared() <= radius * radius;
+        let entities = self.entities.keys().copied();
+        entities
+            .filter(|id| seen.position(*id).is_some_and(near))
+            .collect()
+    }
+
     fn raycast(&self, request: &RaycastRequest) -> Option<RaycastHit> {
+        let seen = request.seen_by.and_then(|player| self.seen_by(player));
+        let cast = |ignore: &[EntityId]| {
+            let (origin, direction) = (Vec3::from(request.origin), Vec3::from(request.direction));
+            let reach = request.distance_max;
+            match &seen {
+                Some(seen) => seen.raycast(origin, direction, reach, ignore),
+                None => self.collision.raycast(origin, direction, reach, ignore),
+            }
+        };
         let mut ignore = request.ignore.clone();
         // Bounded: each round passes through one more entity of the wrong tag.
         for _ in 0..64 {
-            let hit = self.collision.raycast(
-                Vec3::from(request.origin),
-                Vec3::from(request.direction),
-                request.distance_max,
-                &ignore,
-            )?;
+            let hit = cast(&ignore)?;
             let wanted = request.tag.as_ref().is_none_or(|tag| {
                 self.alive(hit.entity)
                     .is_some_and(|entity| entity.tags.contains(tag))

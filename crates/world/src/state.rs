@@ -12,7 +12,7 @@ use frolic_sim::{CharacterParams, CollisionWorld, Pose, Vec3};
 
 use crate::definitions::Definitions;
 use crate::entity::Entity;
-use crate::past::Past;
+use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
 use crate::trigger::{Crossing, Triggers};
 
@@ -50,6 +50,8 @@ pub(crate) struct WorldState {
     spawned: usize,
     /// Where everybody was in the last ticks.
     pub past: Past,
+    /// How often clients are told of what.
+    pub updates: UpdateRule,
     /// Events for scripts, in the order they happened.
     pub events: Vec<ScriptEvent>,
     pub outbox: Vec<Outgoing>,
@@ -82,6 +84,7 @@ impl WorldState {
             next_entity: SceneEntity::ID_MAX + 1,
             spawned: 0,
             past: Past::default(),
+            updates: UpdateRule::default(),
             events: Vec::new(),
             outbox: Vec::new(),
             logs: Vec::new(),

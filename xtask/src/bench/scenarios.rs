@@ -144,6 +144,7 @@ fn groups() -> Vec<Group> {
         Group::new(&["step"], vec![step()], table::step),
         Group::new(&["script"], vec![script()], table::script),
         Group::new(&["vm"], vec![vm()], table::vm),
+        Group::new(&["snapshot"], vec![snapshot()], table::snapshot),
     ]
 }
 
@@ -233,6 +234,10 @@ fn vm() -> Scenario {
         program: Program::Browser("bench/vm.mjs"),
         ..Scenario::new("vm", "Luau in the browser", "vm")
     }
+}
+
+fn snapshot() -> Scenario {
+    Scenario::new("snapshot", "packing snapshots", "snapshot")
 }
 
 fn step() -> Scenario {

@@ -182,6 +182,24 @@ pub fn script(ids: Vec<String>) -> Table {
     }
 }
 
+/// What packing and unpacking a snapshot costs.
+pub fn snapshot(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "snapshot, per entity",
+        columns: &[
+            ("entities", |f| number(f, "entities", 0)),
+            ("bytes", |f| number(f, "bytes_per_entity", 2)),
+            ("encode ns", |f| number(f, "encode_ns_per_entity", 1)),
+            ("decode ns", |f| number(f, "decode_ns_per_entity", 1)),
+            ("bytes unpacked", |f| number(f, "copy_bytes_per_entity", 0)),
+            ("copying those, ns", |f| number(f, "copy_ns_per_entity", 1)),
+            ("encode x copying", |f| number(f, "encode_ratio_to_copy", 1)),
+            ("decode x copying", |f| number(f, "decode_ratio_to_copy", 1)),
+        ],
+    }
+}
+
 fn number(figures: &Value, name: &str, digits: usize) -> Option<String> {
     figures[name].as_f64().map(|n| format!("{n:.digits$}"))
 }

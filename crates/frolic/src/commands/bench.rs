@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::bench::{compute, crowd, floor, join, script, step};
+use crate::bench::{compute, crowd, floor, join, script, snapshot, step};
 
 /// Measure this machine and this build
 #[derive(Args, Debug)]
@@ -18,6 +18,7 @@ enum Benchmark {
     Crowd(crowd::CrowdArgs),
     Join(join::JoinArgs),
     Script(script::ScriptArgs),
+    Snapshot(snapshot::SnapshotArgs),
     Step(step::StepArgs),
     #[command(hide = true)]
     FloorServer(floor::ServerArgs),
@@ -32,6 +33,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Crowd(args) => crowd::run(args),
         Benchmark::Join(args) => join::run(args).await,
         Benchmark::Script(args) => script::run(args),
+        Benchmark::Snapshot(args) => snapshot::run(args),
         Benchmark::Step(args) => step::run(args),
         Benchmark::FloorServer(args) => floor::serve(args),
         Benchmark::FloorClients(args) => floor::clients(args),

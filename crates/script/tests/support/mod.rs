@@ -250,7 +250,21 @@ impl Engine for FakeWorld {
             .map(|(id, _)| *id)
             .collect()
     }
+    /// What a player saw is everything this player's character is not.
+    fn in_radius_seen_by(&self, center: [f32; 3], radius: f32, player: PlayerId) -> Vec<EntityId> {
+        let mut found = self.in_radius(center, radius);
+        found.retain(|id| self.player_of_entity(*id) != Some(player));
+        found
+    }
     fn raycast(&self, request: &RaycastRequest) -> Option<RaycastHit> {
+        if let Some(player) = request.seen_by {
+            return Some(RaycastHit {
+                entity: 2,
+                position: request.origin,
+                normal: [0.0, 1.0, 0.0],
+                distance: player as f32,
+            });
+        }
         let down = request.direction[1] < -0.5 && request.distance_max >= request.origin[1];
         (down && !request.ignore.contains(&1)).then(|| RaycastHit {
             entity: 1,

@@ -105,6 +105,8 @@ impl Replay {
         let options = WorldOptions {
             seed: header.seed,
             tick_hz: Some(header.tick_hz),
+            snapshot_hz: Some(header.snapshot_hz),
+            interest: Some(header.interest),
             scripts: VmLimits {
                 memory_bytes: size(limits.memory_bytes),
                 slice: SLICE,
