@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use frolic_protocol::fleet::{Heartbeat, HeartbeatReply, ServerReady, ServerStopped, WorldBoot};
+use frolic_protocol::store::{StoreAnswers, StoreBatch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -15,14 +16,20 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub struct BootError {
     url: String,
     what: String,
+    /// None when it took too long.
     #[source]
-    source: reqwest::Error,
+    source: Option<reqwest::Error>,
 }
 
 impl BootError {
     /// Whether the control plane has given this world to another process.
     pub fn is_replaced(&self) -> bool {
-        self.source.status() == Some(reqwest::StatusCode::UNAUTHORIZED)
+        self.status() == Some(reqwest::StatusCode::UNAUTHORIZED)
+    }
+
+    /// What it answered, when that was an error.
+    pub fn status(&self) -> Option<reqwest::StatusCode> {
+        self.source.as_ref()?.status()
     }
 }
 
@@ -71,6 +78,25 @@ impl ControlPlane {
         self.json(request, "a heartbeat").await
     }
 
+    /// Has requests of scripts done by the store.
+    pub async fn store(
+        &self,
+        batch: &StoreBatch,
+        patience: Duration,
+    ) -> Result<StoreAnswers, BootError> {
+        let url = format!("{}/store", self.base);
+        let request = self.client.post(url).json(batch);
+        let answers = self.json(request, "the store");
+        match tokio::time::timeout(patience, answers).await {
+            Ok(answers) => answers,
+            Err(_) => Err(BootError {
+                url: self.base.clone(),
+                what: "the store in time".to_owned(),
+                source: None,
+            }),
+        }
+    }
+
     /// The last word.
     pub async fn stopped(&self, reason: &str) -> Result<(), BootError> {
         let reason = reason.to_owned();
@@ -117,7 +143,7 @@ impl ControlPlane {
         BootError {
             url: self.base.clone(),
             what: what.to_owned(),
-            source,
+            source: Some(source),
         }
     }
 }

@@ -26,6 +26,7 @@ use crate::recording::{self, Recording};
 use crate::scripts::ScriptShelf;
 use crate::seats::{Place, Seat, Seats};
 use crate::session::Session;
+use crate::store::StoreDoor;
 use crate::transport::Slot;
 use crate::transport::socket::Reading;
 use crate::transport::sockets::Sockets;
@@ -60,6 +61,8 @@ pub struct HostSettings {
     pub admission: Admission,
     /// Where the session is recorded.
     pub recording: Option<Recording>,
+    /// Where data goes that outlives the world.
+    pub store: StoreDoor,
 }
 
 /// A world and everybody connected to it.
@@ -160,6 +163,7 @@ impl Host {
         recording::keep(&mut self.settings.recording, &mut self.world);
         let scripts = u32::try_from(report.last_tick_us).unwrap_or(u32::MAX);
         let step = clock.lap().saturating_sub(scripts);
+        self.settings.store.pass_on(&mut self.world);
         self.deliver_outbox();
         self.write_logs();
         self.send_snapshots(began);
@@ -198,6 +202,11 @@ impl Host {
                 }) => self.open(link, encoding, ticket, carriage, slot, now),
                 Ok(Inbound::Heard { link, heard }) => self.heard(link, heard),
                 Ok(Inbound::Closed { link }) => self.closed(link, now),
+                Ok(Inbound::Store(answers)) => {
+                    for answer in answers {
+                        self.world.store_answer(answer);
+                    }
+                }
                 Ok(Inbound::Drain) => self.draining = true,
                 Ok(Inbound::Stop { reason }) => return Some(reason),
                 Err(_) => break,

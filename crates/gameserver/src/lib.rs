@@ -28,6 +28,7 @@ mod scripts;
 mod seats;
 mod server;
 mod session;
+mod store;
 mod transport;
 
 pub use config::{GameServerConfig, WorldSource};

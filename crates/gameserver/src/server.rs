@@ -28,6 +28,7 @@ use crate::lockdown;
 use crate::metrics::Metrics;
 use crate::recording;
 use crate::scripts;
+use crate::store::StoreDoor;
 use crate::transport::sockets::Sockets;
 use crate::transport::{Transports, websocket, webtransport};
 
@@ -40,6 +41,8 @@ const HEARTBEATS_MISSED_MAX: u32 = 30;
 const IDLE_GRACE_S: u32 = 10;
 /// How long a script that reaches no point to stop at may hold the world up.
 const KILL_AFTER: Duration = Duration::from_millis(250);
+/// How long a world that ends waits for the store.
+const LAST_SAVES: Duration = Duration::from_secs(3);
 /// Luau needs up to 4 MB of stack in debug builds for its deepest recursion.
 const WORLD_STACK_BYTES: usize = 16 * 1024 * 1024;
 
@@ -116,9 +119,16 @@ pub async fn run(
     let (ended, world_ended) = oneshot::channel();
     let world_metrics = metrics.clone();
     let confined = config.confined;
+    let (store, store_task) = match &control_plane {
+        Some(control_plane) => {
+            let (door, task) = StoreDoor::platform(control_plane.clone(), inbox.clone());
+            (door, Some(task))
+        }
+        None => (StoreDoor::memory(), None),
+    };
     let settings = Settings {
         kill_after,
-        ..Settings::new(&config, players_max, control_plane.is_some())
+        ..Settings::new(&config, players_max, control_plane.is_some(), store)
     };
     std::thread::Builder::new()
         .name("world".into())
@@ -172,6 +182,10 @@ pub async fn run(
     tokio::spawn(stop_on_signal(inbox));
 
     let reason = world_ended.await.map_err(|_| GameServerError::WorldDied)?;
+    if let Some(task) = store_task {
+        // What scripts saved last is on its way: the token ends with us.
+        let _ = tokio::time::timeout(LAST_SAVES, task).await;
+    }
     if let Some(control_plane) = control_plane
         && let Err(error) = control_plane.stopped(&reason).await
     {
@@ -226,10 +240,16 @@ struct Settings {
     kill_after: Option<Duration>,
     script_folder: Option<std::path::PathBuf>,
     record_folder: Option<std::path::PathBuf>,
+    store: StoreDoor,
 }
 
 impl Settings {
-    fn new(config: &GameServerConfig, players_max: u32, stops_when_idle: bool) -> Self {
+    fn new(
+        config: &GameServerConfig,
+        players_max: u32,
+        stops_when_idle: bool,
+        store: StoreDoor,
+    ) -> Self {
         Self {
             world_id: config.world_id.clone(),
             players_max,
@@ -240,6 +260,7 @@ impl Settings {
             kill_after: None,
             script_folder: config.script_folder.clone(),
             record_folder: config.record_folder.clone(),
+            store,
         }
     }
 }
@@ -285,6 +306,7 @@ fn load(
             .then_some(idle_stop_s.saturating_add(IDLE_GRACE_S)),
         scene: (hex::encode(Sha256::digest(scene)), compressed),
         recording,
+        store: settings.store,
     };
     let sockets = Sockets::new().map_err(GameServerError::Sockets)?;
     Ok(Host::new(world, host, inbox, sockets, metrics))

@@ -18,6 +18,7 @@ mod db;
 mod error;
 mod extract;
 pub mod fleet;
+mod gamedata;
 mod games;
 mod health;
 pub mod ids;

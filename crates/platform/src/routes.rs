@@ -8,10 +8,15 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{delete, get, post};
 
 use crate::limits::{finish, limit_rate, limit_time};
-use crate::{Platform, admin, auth, games, health, internal, join, publish, rooms, site, worlds};
+use crate::{
+    Platform, admin, auth, gamedata, games, health, internal, join, publish, rooms, site, worlds,
+};
 
 /// A slow line may take this long for a large package.
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// A full batch of requests to the store, with room for what JSON adds.
+const STORE_BODY_BYTES_MAX: usize = 2 * frolic_protocol::store::BATCH_BYTES_MAX;
 
 /// Everything the control plane answers.
 pub fn router(platform: Platform) -> Router {
@@ -44,12 +49,17 @@ pub fn router(platform: Platform) -> Router {
         .route("/metrics", get(health::metrics))
         .layer(DefaultBodyLimit::max(limits.body_bytes_max))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
+    let store = Router::new()
+        .route("/internal/worlds/{id}/store", post(gamedata::handle))
+        .layer(DefaultBodyLimit::max(STORE_BODY_BYTES_MAX))
+        .layer(from_fn_with_state(limits.request_timeout, limit_time));
     let uploads = Router::new()
         .route("/api/games", post(publish::upload).layer(rated))
         .layer(DefaultBodyLimit::max(limits.package_bytes_max))
         .layer(from_fn_with_state(UPLOAD_TIMEOUT, limit_time));
     ordinary
         .merge(uploads)
+        .merge(store)
         .fallback(site::serve)
         .layer(from_fn_with_state(platform.clone(), finish))
         .layer(from_fn(crate::trace::trace))

@@ -23,6 +23,7 @@ pub mod quantize;
 pub mod resume;
 pub mod script;
 pub mod snapshot;
+pub mod store;
 pub mod terrain;
 pub mod ticket;
 pub mod value;

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use frolic_package::Package;
 use frolic_protocol::entity::SCENE_DEFINITION;
+use frolic_protocol::store::{StoreAnswer, StoreRequest};
 use frolic_protocol::{Args, EntityState, NumberedInput, PlayerInfo, ServerMessage, Value};
 use frolic_script::{
     Attachment, CompileError, CompiledScript, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
@@ -293,6 +294,21 @@ impl World {
         room
     }
 
+    /// The store answered; the script that waits goes on in the next step.
+    pub fn store_answer(&mut self, answer: StoreAnswer) {
+        let StoreAnswer { id, result } = answer;
+        self.note(&Record::StoreAnswer {
+            id,
+            result: match &result {
+                Ok(args) => Ok(Cow::Borrowed(args)),
+                Err(text) => Err(Cow::Borrowed(text)),
+            },
+        });
+        // Entities are never stored, so none can come from there.
+        let result = result.map(|args| self.known_entities(args.0));
+        self.inbox.push(ScriptEvent::StoreAnswer { id, result });
+    }
+
     /// Whoever is not here has none.
     fn has_room(&mut self, player: PlayerNumber) -> bool {
         if !self.state.borrow().players.contains_key(&player) {
@@ -492,6 +508,12 @@ impl World {
         outbox
     }
 
+    /// What scripts asked of the store since the last call; each is answered
+    /// with [`World::store_answer`].
+    pub fn take_store_requests(&mut self) -> Vec<StoreRequest> {
+        std::mem::take(&mut self.state.borrow_mut().store_outbox)
+    }
+
     /// Lines of scripts since the last call.
     pub fn take_logs(&mut self) -> Vec<ScriptLog> {
         std::mem::take(&mut self.state.borrow_mut().logs)
@@ -625,6 +647,7 @@ impl World {
         }
         fingerprint.word(u64::from(self.next_player));
         fingerprint.word(self.inbox.len() as u64);
+        fingerprint.word(state.store_requests);
         fingerprint.state(&state);
         fingerprint.value()
     }

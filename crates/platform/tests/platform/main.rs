@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "all of this is test code, helpers too")]
 
 mod fleet;
+mod gamedata;
 mod hostile;
 mod join;
 mod login;
