@@ -184,7 +184,8 @@ impl Player {
 /// A game of one place with one server script.
 pub fn game(id: &str, max_players: u32, script: &str) -> BTreeMap<String, Vec<u8>> {
     let manifest = format!(
-        "[game]\nid = \"{id}\"\nname = \"{id}\"\nversion = \"1.0.0\"\nmax_players = {max_players}\n"
+        "[game]\nid = \"{id}\"\nname = \"{id}\"\nversion = \"1.0.0\"\nmax_players = {max_players}\n\
+         [capabilities]\nstore = true\n"
     );
     let scene = r#"{"format":1,"prefabs":{},"entities":[{"id":1,"name":"Spawn","components":{"Transform":{"position":[0,1,0]},"SpawnPoint":{}}}]}"#;
     BTreeMap::from([

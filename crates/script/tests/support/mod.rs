@@ -359,7 +359,8 @@ impl Stage {
 
     pub fn with_limits(limits: VmLimits) -> Stage {
         let world = Rc::new(RefCell::new(FakeWorld::new()));
-        let vm = Vm::new(world.clone(), limits, 42).expect("the VM starts");
+        let mut vm = Vm::new(world.clone(), limits, 42).expect("the VM starts");
+        vm.grant(["store".to_owned()]);
         Stage { world, vm }
     }
 
