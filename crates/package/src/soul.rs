@@ -52,6 +52,12 @@ pub fn context_line(soul: &str) -> Option<&str> {
     first.starts_with("--@context").then_some(first)
 }
 
+/// Whether a file was made from any `.soul`, and not by hand.
+pub fn is_generated(file: &[u8]) -> bool {
+    let mut lines = file.split(|byte| *byte == b'\n').take(HEAD_LINES);
+    lines.any(|line| line.starts_with(MARK.as_bytes()))
+}
+
 /// Whether a generated file was made from this very `.soul`.
 pub fn is_current(soul: &[u8], generated: &[u8]) -> bool {
     let wanted = format!(" sha256:{} ", text_hash(soul));
@@ -70,7 +76,10 @@ mod tests {
         let soul = "Open when somebody is near.\n";
         let made = with_heading("Door.soul", soul, 1, "print(1)\n");
         assert!(is_current(soul.as_bytes(), made.as_bytes()));
-        assert!(is_current(b"Open when somebody is near.\r\n", made.as_bytes()));
+        assert!(is_current(
+            b"Open when somebody is near.\r\n",
+            made.as_bytes()
+        ));
         assert!(!is_current(b"Stay shut.\n", made.as_bytes()));
         assert!(!is_current(soul.as_bytes(), b"print(1)"));
         assert!(!is_current(soul.as_bytes(), &[0xff, b'\n', 0xff]));

@@ -38,7 +38,8 @@ mod tests {
 
     #[test]
     fn the_last_whole_block_counts() {
-        let found = code_of("First\n```lua\nlocal a = 1\n```\nbetter:\n```luau\nlocal b = 2\n```\n");
+        let found =
+            code_of("First\n```lua\nlocal a = 1\n```\nbetter:\n```luau\nlocal b = 2\n```\n");
         assert_eq!(found.as_deref(), Some("local b = 2\n"));
         assert_eq!(code_of("```\nx()\n```").as_deref(), Some("x()\n"));
     }

@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 #[derive(RustEmbed)]
 #[folder = "$CARGO_MANIFEST_DIR/../script/api"]
-#[include = "*.toml"]
 struct Definitions;
 
 #[derive(Deserialize)]
@@ -36,7 +35,7 @@ struct Member {
 /// The API as a script of this context sees it, one line per member.
 pub(crate) fn summary(context: RunContext) -> String {
     let mut text = String::new();
-    for file in Definitions::iter() {
+    for file in Definitions::iter().filter(|file| file.ends_with(".toml")) {
         let Some(data) = Definitions::get(&file) else {
             continue;
         };

@@ -49,7 +49,9 @@ pub enum SoulError {
     #[error(transparent)]
     Model(#[from] ModelError),
     /// It never gave code.
-    #[error("the model gave no Luau for {path} in {ROUNDS_MAX} answers; say more plainly what it is to do")]
+    #[error(
+        "the model gave no Luau for {path} in {ROUNDS_MAX} answers; say more plainly what it is to do"
+    )]
     NoCode {
         /// Which.
         path: String,

@@ -174,10 +174,7 @@ impl MessagesApi {
 
 enum Outcome {
     Text(String),
-    Busy {
-        status: u16,
-        wait: Option<Duration>,
-    },
+    Busy { status: u16, wait: Option<Duration> },
 }
 
 impl Model for MessagesApi {
@@ -219,8 +216,8 @@ fn message(turn: &Turn) -> Message<'_> {
 }
 
 fn read_answer(body: &[u8]) -> Result<String, ModelError> {
-    let answer: Answer = serde_json::from_slice(body)
-        .map_err(|error| ModelError::Unreadable(error.to_string()))?;
+    let answer: Answer =
+        serde_json::from_slice(body).map_err(|error| ModelError::Unreadable(error.to_string()))?;
     if answer.stop_reason.as_deref() == Some("max_tokens") {
         return Err(ModelError::CutOff);
     }

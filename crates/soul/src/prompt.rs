@@ -68,7 +68,10 @@ pub(crate) fn request(path: &str, soul: &str) -> String {
         Some(_) => soul.split_once('\n').map_or("", |(_, rest)| rest),
         None => soul,
     };
-    format!("The script {path} is described as follows.\n\n{}", text.trim())
+    format!(
+        "The script {path} is described as follows.\n\n{}",
+        text.trim()
+    )
 }
 
 /// After an answer whose code does not compile.

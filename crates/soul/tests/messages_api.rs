@@ -11,7 +11,8 @@ use axum::routing::post;
 use frolic_soul::{ApiSettings, MessagesApi, ModelError, SoulError, compile};
 use serde_json::{Value, json};
 
-const GOOD: &str = "Here you are.\n```luau\nfunction OnTriggerEnter(other)\n\tprint(other.Name)\nend\n```";
+const GOOD: &str =
+    "Here you are.\n```luau\nfunction OnTriggerEnter(other)\n\tprint(other.Name)\nend\n```";
 const BAD: &str = "```luau\nlocal = 5\n```";
 
 /// What the server does with the next request.
@@ -115,7 +116,10 @@ const SOUL: &str = "Say the name of whoever enters.\n";
 fn dist_7_a_description_becomes_luau_that_knows_its_text() {
     let server = Server::start(vec![Mood::Say(GOOD)]);
     let made = server.compile(PATH, SOUL).unwrap();
-    assert_eq!((made.path.as_str(), made.rounds), ("Workspace/Door.soul.luau", 1));
+    assert_eq!(
+        (made.path.as_str(), made.rounds),
+        ("Workspace/Door.soul.luau", 1)
+    );
     let soul = frolic_package::soul::is_current(SOUL.as_bytes(), made.luau.as_bytes());
     assert!(soul, "{}", made.luau);
     assert!(made.luau.contains("print(other.Name)"));
@@ -137,13 +141,25 @@ fn code_that_does_not_compile_goes_back_with_its_error() {
     let server = Server::start(vec![Mood::Say(BAD), Mood::Say("Sorry?"), Mood::Say(GOOD)]);
     assert_eq!(server.compile(PATH, SOUL).unwrap().rounds, 3);
     let messages = server.seen()[2].1["messages"].clone();
-    let roles: Vec<&str> = (0..5).map(|i| messages[i]["role"].as_str().unwrap()).collect();
+    let roles: Vec<&str> = (0..5)
+        .map(|i| messages[i]["role"].as_str().unwrap())
+        .collect();
     assert_eq!(roles, ["user", "assistant", "user", "assistant", "user"]);
-    assert!(messages[1]["content"].as_str().unwrap().contains("local = 5"));
+    assert!(
+        messages[1]["content"]
+            .as_str()
+            .unwrap()
+            .contains("local = 5")
+    );
     let complaint = messages[2]["content"].as_str().unwrap();
     // The heading is one line, so the code's first line is the second.
     assert!(complaint.contains("Line 2:"), "{complaint}");
-    assert!(messages[4]["content"].as_str().unwrap().contains("no Luau code block"));
+    assert!(
+        messages[4]["content"]
+            .as_str()
+            .unwrap()
+            .contains("no Luau code block")
+    );
 }
 
 #[test]
@@ -163,11 +179,18 @@ fn a_model_that_never_gets_it_right_is_given_up() {
 #[test]
 fn a_busy_api_is_asked_again_and_not_for_ever() {
     let busy = Mood::Status(429, "slow down");
-    let server = Server::start(vec![busy.clone(), Mood::Status(529, "full"), Mood::Say(GOOD)]);
+    let server = Server::start(vec![
+        busy.clone(),
+        Mood::Status(529, "full"),
+        Mood::Say(GOOD),
+    ]);
     assert_eq!(server.compile(PATH, SOUL).unwrap().rounds, 1);
     let server = Server::start(vec![busy]);
     let error = server.compile(PATH, SOUL).unwrap_err();
-    assert!(matches!(error, SoulError::Model(ModelError::Busy { status: 429 })));
+    assert!(matches!(
+        error,
+        SoulError::Model(ModelError::Busy { status: 429 })
+    ));
     assert_eq!(server.seen().len(), 3);
 }
 
@@ -188,7 +211,10 @@ fn every_other_trouble_is_told_as_what_it_is() {
     assert!(!error.to_string().contains("the-key"));
     let error = told(Mood::Status(400, "no such model"));
     assert!(error.to_string().contains("no such model"), "{error}");
-    assert!(matches!(told(Mood::Status(500, "oops")), ModelError::Refused { .. }));
+    assert!(matches!(
+        told(Mood::Status(500, "oops")),
+        ModelError::Refused { .. }
+    ));
     assert!(matches!(told(Mood::Garbage), ModelError::Unreadable(_)));
     assert!(matches!(told(Mood::CutOff), ModelError::CutOff));
     assert!(matches!(told(Mood::Huge), ModelError::TooLarge(_)));
@@ -212,14 +238,20 @@ fn what_cannot_become_a_script_is_refused_before_anybody_is_asked() {
         (PATH, long.as_str(), "at most"),
         ("Door.soul", SOUL, "not a .soul file"),
         ("Workspace/Door.luau", SOUL, "not a .soul file"),
-        ("StarterGui/Hud.soul", "--@context server\nCount.", "client only"),
+        (
+            "StarterGui/Hud.soul",
+            "--@context server\nCount.",
+            "client only",
+        ),
     ] {
         let error = server.compile(path, soul).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
     assert!(server.seen().is_empty());
     // A directive stays, and the prompt is that of the narrower context.
-    let made = server.compile(PATH, "--@context client\nShow a hint.").unwrap();
+    let made = server
+        .compile(PATH, "--@context client\nShow a hint.")
+        .unwrap();
     assert!(made.luau.starts_with("--@context client\n"));
     let system = server.seen()[0].1["system"].as_str().unwrap().to_owned();
     assert!(system.contains("in each player's browser"));
