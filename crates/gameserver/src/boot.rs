@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use frolic_protocol::console::ConsoleReport;
 use frolic_protocol::fleet::{Heartbeat, HeartbeatReply, ServerReady, ServerStopped, WorldBoot};
 use frolic_protocol::store::{StoreAnswers, StoreBatch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
 
 /// How long the control plane may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -76,6 +78,18 @@ impl ControlPlane {
         let url = format!("{}/heartbeat", self.base);
         let request = self.client.post(url).json(heartbeat);
         self.json(request, "a heartbeat").await
+    }
+
+    /// Says what scripts said and cost.
+    pub async fn console(&self, report: &ConsoleReport) -> Result<(), BootError> {
+        self.post("console", report).await.map(|_| ())
+    }
+
+    /// Whether a caller knows the secret that only the control plane and this
+    /// process have.
+    pub fn is_token(&self, given: &str) -> bool {
+        let (ours, given) = (Sha256::digest(&self.token), Sha256::digest(given));
+        ours == given
     }
 
     /// Has requests of scripts done by the store.

@@ -18,6 +18,7 @@ use frolic_world::{PlayerNumber, World};
 use tokio::sync::mpsc;
 
 use crate::admission::Admission;
+use crate::console::{self, Console};
 use crate::line::{ChannelLine, CloseCode, Line};
 use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
 use crate::metrics::{KickCause, Metrics, StageClock, StageTimes, micros};
@@ -63,6 +64,8 @@ pub struct HostSettings {
     pub recording: Option<Recording>,
     /// Where data goes that outlives the world.
     pub store: StoreDoor,
+    /// What scripts say and cost.
+    pub console: Arc<Console>,
 }
 
 /// A world and everybody connected to it.
@@ -165,7 +168,7 @@ impl Host {
         let step = clock.lap().saturating_sub(scripts);
         self.settings.store.pass_on(&mut self.world);
         self.deliver_outbox();
-        self.write_logs();
+        self.write_logs(began);
         self.send_snapshots(began);
         let snapshots = clock.lap();
         self.tend_sessions(began);
@@ -382,8 +385,19 @@ impl Host {
         };
     }
 
-    fn write_logs(&mut self) {
+    fn write_logs(&mut self, now: Instant) {
+        if self.world.tick().is_multiple_of(self.world.tick_hz()) {
+            self.settings
+                .console
+                .measured(self.world.script_costs(), now);
+        }
         for line in self.world.take_logs() {
+            let scripts = self.world.scripts().iter();
+            let script = scripts.clone().find(|script| script.path == line.script);
+            let hash = script.map(|script| script.sha256_hex.as_str());
+            let (tick, revision) = (self.world.tick(), &self.settings.revision);
+            let kept = console::line_of(line.clone(), tick, revision, hash);
+            self.settings.console.say(kept);
             let place = line
                 .line
                 .map_or(line.script.clone(), |n| format!("{}:{n}", line.script));

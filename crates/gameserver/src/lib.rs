@@ -15,6 +15,7 @@
 mod admission;
 mod boot;
 mod config;
+mod console;
 mod flood;
 mod host;
 mod line;

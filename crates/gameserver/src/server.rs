@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use axum::http::{HeaderMap, header};
 use axum::routing::get;
 use axum::serve::ListenerExt;
 use axum::{Json, Router};
@@ -22,6 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::admission::Admission;
 use crate::boot::{BootError, ControlPlane};
 use crate::config::{GameServerConfig, WorldSource};
+use crate::console::{self, Console};
 use crate::host::{Host, HostSettings};
 use crate::link::{INBOX_MESSAGES, Inbound};
 use crate::lockdown;
@@ -126,8 +128,10 @@ pub async fn run(
         }
         None => (StoreDoor::memory(), None),
     };
+    let console = Arc::new(Console::default());
     let settings = Settings {
         kill_after,
+        console: console.clone(),
         ..Settings::new(&config, players_max, control_plane.is_some(), store)
     };
     std::thread::Builder::new()
@@ -162,7 +166,12 @@ pub async fn run(
     if let Some(listening) = webtransport {
         tokio::spawn(webtransport::serve(listening, transports.clone()));
     }
-    let mut routes = routes(transports, metrics.clone());
+    let figures = Figures {
+        metrics: metrics.clone(),
+        console: console.clone(),
+        control_plane: control_plane.clone(),
+    };
+    let mut routes = routes(transports, figures);
     if control_plane.is_none() {
         routes = routes.merge(bench_routes(metrics.clone()));
     }
@@ -177,6 +186,7 @@ pub async fn run(
     if let Some(control_plane) = &control_plane {
         control_plane.ready(&server_ready).await?;
         tokio::spawn(heartbeats(control_plane.clone(), metrics, inbox.clone()));
+        tokio::spawn(console::tell(control_plane.clone(), console.clone()));
     }
     ready(address);
     tokio::spawn(stop_on_signal(inbox));
@@ -185,6 +195,10 @@ pub async fn run(
     if let Some(task) = store_task {
         // What scripts saved last is on its way: the token ends with us.
         let _ = tokio::time::timeout(LAST_SAVES, task).await;
+    }
+    if let Some(control_plane) = &control_plane {
+        // The last words of scripts are often the ones that matter.
+        console::tell_once(control_plane, &console).await;
     }
     if let Some(control_plane) = control_plane
         && let Err(error) = control_plane.stopped(&reason).await
@@ -241,6 +255,7 @@ struct Settings {
     script_folder: Option<std::path::PathBuf>,
     record_folder: Option<std::path::PathBuf>,
     store: StoreDoor,
+    console: Arc<Console>,
 }
 
 impl Settings {
@@ -261,6 +276,7 @@ impl Settings {
             script_folder: config.script_folder.clone(),
             record_folder: config.record_folder.clone(),
             store,
+            console: Arc::default(),
         }
     }
 }
@@ -307,6 +323,7 @@ fn load(
         scene: (hex::encode(Sha256::digest(scene)), compressed),
         recording,
         store: settings.store,
+        console: settings.console,
     };
     let sockets = Sockets::new().map_err(GameServerError::Sockets)?;
     Ok(Host::new(world, host, inbox, sockets, metrics))
@@ -325,13 +342,42 @@ fn open_webtransport(
         .ok()
 }
 
-fn routes(transports: Transports, metrics: Arc<Metrics>) -> Router {
-    let (figures, text) = (metrics.clone(), metrics);
+/// What `/metrics` and `/stats` tell.
+#[derive(Clone)]
+struct Figures {
+    metrics: Arc<Metrics>,
+    console: Arc<Console>,
+    control_plane: Option<ControlPlane>,
+}
+
+impl Figures {
+    /// Strangers reach this port too. What names server scripts is for whoever
+    /// has the world's token, and for this machine where there is none.
+    fn prometheus(&self, headers: &HeaderMap) -> String {
+        let token = headers.get(header::AUTHORIZATION);
+        let token = token.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        let trusted = match &self.control_plane {
+            Some(control_plane) => token.is_some_and(|token| control_plane.is_token(token)),
+            None => true,
+        };
+        let mut text = self.metrics.prometheus();
+        if trusted {
+            text.push_str(&self.console.prometheus());
+        }
+        text
+    }
+}
+
+fn routes(transports: Transports, figures: Figures) -> Router {
+    let (figures, text) = (figures.metrics.clone(), figures);
     Router::new()
         .route("/", get(websocket::upgrade))
         .route("/ws", get(websocket::upgrade))
         .route("/health", get(|| async { "ok" }))
-        .route("/metrics", get(move || async move { text.prometheus() }))
+        .route(
+            "/metrics",
+            get(move |headers: HeaderMap| async move { text.prometheus(&headers) }),
+        )
         .route(
             "/stats",
             get(move || async move { Json(figures.figures()) }),

@@ -14,6 +14,7 @@ mod auth;
 mod blobs;
 mod cleanup;
 pub mod clock;
+mod console;
 mod db;
 mod error;
 mod extract;

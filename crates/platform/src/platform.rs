@@ -13,6 +13,7 @@ use crate::address;
 use crate::api::PublishResponse;
 use crate::blobs::BlobStore;
 use crate::clock::Clock;
+use crate::console::Consoles;
 use crate::db::{self, OpenDatabaseError};
 use crate::error::ApiError;
 use crate::fleet::{Fleet, Launcher};
@@ -39,6 +40,7 @@ struct Inner {
     fleet: Fleet,
     site: Site,
     metrics: Metrics,
+    consoles: Consoles,
     rates: RateLimiter,
     port: u16,
     house_id: String,
@@ -134,6 +136,7 @@ impl Platform {
             game_turns: Mutex::default(),
             site: Site::new(parts.site),
             metrics: Metrics::default(),
+            consoles: Consoles::default(),
             clock: parts.clock,
             settings,
             db,
@@ -187,6 +190,10 @@ impl Platform {
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.0.metrics
+    }
+
+    pub(crate) fn consoles(&self) -> &Consoles {
+        &self.0.consoles
     }
 
     pub(crate) fn rates(&self) -> &RateLimiter {

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bits;
+pub mod console;
 pub mod details;
 pub mod entity;
 pub mod fleet;

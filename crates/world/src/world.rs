@@ -10,8 +10,8 @@ use frolic_protocol::entity::SCENE_DEFINITION;
 use frolic_protocol::store::{StoreAnswer, StoreRequest};
 use frolic_protocol::{Args, EntityState, NumberedInput, PlayerInfo, ServerMessage, Value};
 use frolic_script::{
-    Attachment, CompileError, CompiledScript, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
-    VmLimits, compile,
+    Attachment, CompileError, CompiledScript, LogLevel, ScriptCost, ScriptEvent, ScriptLog, Usage,
+    Vm, VmError, VmLimits, compile,
 };
 use frolic_sim::{CharacterParams, CharacterState, Vec3};
 
@@ -422,6 +422,11 @@ impl World {
     /// How often a limit stopped or paused scripts.
     pub fn script_cuts(&self) -> u64 {
         self.vm.usage().cuts
+    }
+
+    /// What each script has cost so far; for once a second, not every tick.
+    pub fn script_costs(&self) -> Vec<ScriptCost> {
+        self.vm.costs()
     }
 
     /// How many players are here.

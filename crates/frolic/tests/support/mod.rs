@@ -125,6 +125,7 @@ impl Drop for Platform {
 /// A player over a WebSocket with JSON.
 pub struct Player {
     pub world_id: String,
+    address: String,
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     seq: u32,
 }
@@ -147,6 +148,7 @@ impl Player {
             .expect("the game server takes connections");
         Self {
             world_id: joined["world_id"].as_str().expect("an id").to_owned(),
+            address: address.to_owned(),
             socket,
             seq: 0,
         }
@@ -168,6 +170,12 @@ impl Player {
         };
         let waited = tokio::time::timeout(PATIENCE, next).await;
         waited.unwrap_or_else(|_| panic!("{name} did not come"))
+    }
+
+    /// Where the game server answers HTTP.
+    pub fn http_address(&self) -> String {
+        let address = self.address.replacen("ws", "http", 1);
+        address.trim_end_matches("/ws").to_owned()
     }
 
     pub async fn fire(&mut self, name: &str) {
