@@ -210,7 +210,9 @@ pub async fn tell_once(control_plane: &ControlPlane, console: &Console) {
     };
     if let Err(error) = control_plane.console(&report).await {
         tracing::debug!(%error, "the creator's console was not told");
-        let refused = error.status().is_some_and(|status| status.is_client_error());
+        let refused = error
+            .status()
+            .is_some_and(|status| status.is_client_error());
         if !refused {
             console.give_back(report);
         }

@@ -1,6 +1,7 @@
 //! The world's thread: one loop over what clients say and what time it is.
 
 mod handshake;
+mod logs;
 mod message;
 
 use handshake::{Introduction, unix_s};
@@ -13,12 +14,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use frolic_protocol::ServerMessage;
 use frolic_protocol::packet;
-use frolic_script::LogLevel;
 use frolic_world::{PlayerNumber, World};
 use tokio::sync::mpsc;
 
 use crate::admission::Admission;
-use crate::console::{self, Console};
+use crate::console::Console;
 use crate::line::{ChannelLine, CloseCode, Line};
 use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
 use crate::metrics::{KickCause, Metrics, StageClock, StageTimes, micros};
@@ -383,34 +383,6 @@ impl Host {
                 None
             }
         };
-    }
-
-    fn write_logs(&mut self, now: Instant) {
-        if self.world.tick().is_multiple_of(self.world.tick_hz()) {
-            self.settings
-                .console
-                .measured(self.world.script_costs(), now);
-        }
-        for line in self.world.take_logs() {
-            let scripts = self.world.scripts().iter();
-            let script = scripts.clone().find(|script| script.path == line.script);
-            let hash = script.map(|script| script.sha256_hex.as_str());
-            let (tick, revision) = (self.world.tick(), &self.settings.revision);
-            let kept = console::line_of(line.clone(), tick, revision, hash);
-            self.settings.console.say(kept);
-            let place = line
-                .line
-                .map_or(line.script.clone(), |n| format!("{}:{n}", line.script));
-            match line.level {
-                LogLevel::Info => tracing::info!(target: "script", "{place}: {}", line.message),
-                LogLevel::Warn => tracing::warn!(target: "script", "{place}: {}", line.message),
-                LogLevel::Error => {
-                    self.metrics.script_errors.fetch_add(1, Relaxed);
-                    let source = line.source_line.unwrap_or_default();
-                    tracing::error!(target: "script", revision = %self.settings.revision, "{place}: {}\n    {source}\n{}", line.message, line.traceback);
-                }
-            }
-        }
     }
 
     /// Sends their update to those whose turn it is.

@@ -1,5 +1,7 @@
 //! The world itself: load, join, step, look.
 
+mod scripts;
+
 use std::borrow::Cow;
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
@@ -7,11 +9,10 @@ use std::rc::Rc;
 
 use frolic_package::Package;
 use frolic_protocol::entity::SCENE_DEFINITION;
-use frolic_protocol::store::{StoreAnswer, StoreRequest};
 use frolic_protocol::{Args, EntityState, NumberedInput, PlayerInfo, ServerMessage, Value};
 use frolic_script::{
-    Attachment, CompileError, CompiledScript, LogLevel, ScriptCost, ScriptEvent, ScriptLog, Usage,
-    Vm, VmError, VmLimits, compile,
+    Attachment, CompileError, CompiledScript, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
+    VmLimits, compile,
 };
 use frolic_sim::{CharacterParams, CharacterState, Vec3};
 
@@ -294,21 +295,6 @@ impl World {
         room
     }
 
-    /// The store answered; the script that waits goes on in the next step.
-    pub fn store_answer(&mut self, answer: StoreAnswer) {
-        let StoreAnswer { id, result } = answer;
-        self.note(&Record::StoreAnswer {
-            id,
-            result: match &result {
-                Ok(args) => Ok(Cow::Borrowed(args)),
-                Err(text) => Err(Cow::Borrowed(text)),
-            },
-        });
-        // Entities are never stored, so none can come from there.
-        let result = result.map(|args| self.known_entities(args.0));
-        self.inbox.push(ScriptEvent::StoreAnswer { id, result });
-    }
-
     /// Whoever is not here has none.
     fn has_room(&mut self, player: PlayerNumber) -> bool {
         if !self.state.borrow().players.contains_key(&player) {
@@ -424,11 +410,6 @@ impl World {
         self.vm.usage().cuts
     }
 
-    /// What each script has cost so far; for once a second, not every tick.
-    pub fn script_costs(&self) -> Vec<ScriptCost> {
-        self.vm.costs()
-    }
-
     /// How many players are here.
     pub fn player_count(&self) -> usize {
         self.state.borrow().players.len()
@@ -511,12 +492,6 @@ impl World {
             .iter()
             .for_each(|outgoing| self.sent.outgoing(outgoing));
         outbox
-    }
-
-    /// What scripts asked of the store since the last call; each is answered
-    /// with [`World::store_answer`].
-    pub fn take_store_requests(&mut self) -> Vec<StoreRequest> {
-        std::mem::take(&mut self.state.borrow_mut().store_outbox)
     }
 
     /// Lines of scripts since the last call.
