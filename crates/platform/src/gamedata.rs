@@ -8,6 +8,7 @@
 
 mod entries;
 mod rankings;
+pub mod turns;
 
 use std::collections::HashMap;
 
@@ -104,6 +105,9 @@ pub async fn handle(
     let writes = batch.requests.iter().any(|request| request.action.writes());
     let spec = &server.spec;
     let answers = if writes {
+        let turns = platform.store_turns();
+        let actions: Vec<&StoreAction> = batch.requests.iter().map(|r| &r.action).collect();
+        turns.wait(&spec.game_id, &spec.world_id, &actions).await;
         let mut transaction = platform.db().begin().await?;
         let usage = lock(&mut transaction, &spec.game_id).await?;
         let mut game = Game {
@@ -115,6 +119,13 @@ pub async fn handle(
         };
         let answers = game.write(&spec.world_id, &batch).await?;
         transaction.commit().await?;
+        for (request, answer) in batch.requests.iter().zip(&answers) {
+            if let StoreAction::Swap { at, .. } = &request.action {
+                let first = answer.result.as_ref().ok().and_then(|args| args.0.first());
+                let done = first != Some(&Value::Bool(false));
+                turns.swapped(&spec.game_id, &spec.world_id, at, done);
+            }
+        }
         answers
     } else {
         let mut connection = platform.db().acquire().await?;

@@ -17,6 +17,7 @@ use crate::console::Consoles;
 use crate::db::{self, OpenDatabaseError};
 use crate::error::ApiError;
 use crate::fleet::{Fleet, Launcher};
+use crate::gamedata::turns::Turns;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
 use crate::publish::{self, PublishError};
@@ -41,6 +42,7 @@ struct Inner {
     site: Site,
     metrics: Metrics,
     consoles: Consoles,
+    store_turns: Turns,
     rates: RateLimiter,
     port: u16,
     house_id: String,
@@ -137,6 +139,7 @@ impl Platform {
             site: Site::new(parts.site),
             metrics: Metrics::default(),
             consoles: Consoles::default(),
+            store_turns: Turns::default(),
             clock: parts.clock,
             settings,
             db,
@@ -194,6 +197,10 @@ impl Platform {
 
     pub(crate) fn consoles(&self) -> &Consoles {
         &self.0.consoles
+    }
+
+    pub(crate) fn store_turns(&self) -> &Turns {
+        &self.0.store_turns
     }
 
     pub(crate) fn rates(&self) -> &RateLimiter {
