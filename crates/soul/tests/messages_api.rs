@@ -1,5 +1,6 @@
 //! The compiler against a real HTTP server that speaks the Messages API, in
 //! its good and its bad moods.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
