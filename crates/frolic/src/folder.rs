@@ -45,7 +45,7 @@ pub fn read(folder: &Path, limits: &Limits) -> anyhow::Result<BTreeMap<String, V
 }
 
 /// All files below a folder: path in the package and path on disk, sorted.
-fn list(folder: &Path, limits: &Limits) -> anyhow::Result<Vec<(String, PathBuf)>> {
+pub fn list(folder: &Path, limits: &Limits) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let mut files = vec![];
     let mut open = vec![(String::new(), folder.to_owned())];
     while let Some((prefix, folder)) = open.pop() {

@@ -1,6 +1,7 @@
 //! The world's thread: one loop over what clients say and what time it is.
 
 mod handshake;
+mod logs;
 mod message;
 
 use handshake::{Introduction, unix_s};
@@ -13,11 +14,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use frolic_protocol::ServerMessage;
 use frolic_protocol::packet;
-use frolic_script::LogLevel;
 use frolic_world::{PlayerNumber, World};
 use tokio::sync::mpsc;
 
 use crate::admission::Admission;
+use crate::console::Console;
 use crate::line::{ChannelLine, CloseCode, Line};
 use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
 use crate::metrics::{KickCause, Metrics, StageClock, StageTimes, micros};
@@ -26,6 +27,7 @@ use crate::recording::{self, Recording};
 use crate::scripts::ScriptShelf;
 use crate::seats::{Place, Seat, Seats};
 use crate::session::Session;
+use crate::store::StoreDoor;
 use crate::transport::Slot;
 use crate::transport::socket::Reading;
 use crate::transport::sockets::Sockets;
@@ -60,6 +62,10 @@ pub struct HostSettings {
     pub admission: Admission,
     /// Where the session is recorded.
     pub recording: Option<Recording>,
+    /// Where data goes that outlives the world.
+    pub store: StoreDoor,
+    /// What scripts say and cost.
+    pub console: Arc<Console>,
 }
 
 /// A world and everybody connected to it.
@@ -160,8 +166,9 @@ impl Host {
         recording::keep(&mut self.settings.recording, &mut self.world);
         let scripts = u32::try_from(report.last_tick_us).unwrap_or(u32::MAX);
         let step = clock.lap().saturating_sub(scripts);
+        self.settings.store.pass_on(&mut self.world);
         self.deliver_outbox();
-        self.write_logs();
+        self.write_logs(began);
         self.send_snapshots(began);
         let snapshots = clock.lap();
         self.tend_sessions(began);
@@ -198,6 +205,11 @@ impl Host {
                 }) => self.open(link, encoding, ticket, carriage, slot, now),
                 Ok(Inbound::Heard { link, heard }) => self.heard(link, heard),
                 Ok(Inbound::Closed { link }) => self.closed(link, now),
+                Ok(Inbound::Store(answers)) => {
+                    for answer in answers {
+                        self.world.store_answer(answer);
+                    }
+                }
                 Ok(Inbound::Drain) => self.draining = true,
                 Ok(Inbound::Stop { reason }) => return Some(reason),
                 Err(_) => break,
@@ -380,23 +392,6 @@ impl Host {
                 None
             }
         };
-    }
-
-    fn write_logs(&mut self) {
-        for line in self.world.take_logs() {
-            let place = line
-                .line
-                .map_or(line.script.clone(), |n| format!("{}:{n}", line.script));
-            match line.level {
-                LogLevel::Info => tracing::info!(target: "script", "{place}: {}", line.message),
-                LogLevel::Warn => tracing::warn!(target: "script", "{place}: {}", line.message),
-                LogLevel::Error => {
-                    self.metrics.script_errors.fetch_add(1, Relaxed);
-                    let source = line.source_line.unwrap_or_default();
-                    tracing::error!(target: "script", revision = %self.settings.revision, "{place}: {}\n    {source}\n{}", line.message, line.traceback);
-                }
-            }
-        }
     }
 
     /// Sends their update to those whose turn it is.

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use frolic_protocol::ClientMessage;
 use frolic_protocol::json;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, PacketError, StreamReader};
+use frolic_protocol::store::StoreAnswer;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::flood::{FloodGuard, Verdict};
@@ -77,6 +78,8 @@ pub enum Inbound {
         /// Which connection.
         link: LinkId,
     },
+    /// The store answered what scripts asked.
+    Store(Vec<StoreAnswer>),
     /// Take nobody in any more, and stop when the last one has left.
     Drain,
     /// Tell everybody and stop.

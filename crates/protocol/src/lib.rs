@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bits;
+pub mod console;
 pub mod details;
 pub mod entity;
 pub mod fleet;
@@ -23,6 +24,7 @@ pub mod quantize;
 pub mod resume;
 pub mod script;
 pub mod snapshot;
+pub mod store;
 pub mod terrain;
 pub mod ticket;
 pub mod value;

@@ -6,6 +6,7 @@
 //! [`COORDINATE_MAX`](crate::limits::COORDINATE_MAX), names are short.
 
 use frolic_protocol::Value;
+use frolic_protocol::store::StoreRequest;
 
 use crate::log::ScriptLog;
 
@@ -343,6 +344,16 @@ pub trait Engine {
     /// Answers a [`ScriptEvent::ClientInvoke`](crate::ScriptEvent::ClientInvoke);
     /// the error text travels back to the caller.
     fn reply(&mut self, _player: PlayerId, _invoke: u32, _result: Result<Vec<Value>, String>) {}
+
+    /// Passes a request on to the store; [`ScriptEvent::StoreAnswer`] follows.
+    ///
+    /// [`ScriptEvent::StoreAnswer`]: crate::ScriptEvent::StoreAnswer
+    ///
+    /// # Errors
+    /// When the world has no store, or too much waits for it.
+    fn store(&mut self, _request: StoreRequest) -> Result<(), EngineError> {
+        Err(EngineError::Refused("this world has no store".to_owned()))
+    }
 
     /// A line for the creator's console.
     fn log(&mut self, line: ScriptLog);

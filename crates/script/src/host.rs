@@ -8,6 +8,7 @@
 mod entity;
 mod network;
 mod player;
+mod store;
 mod world;
 
 use std::cell::{OnceCell, RefCell};
@@ -38,6 +39,8 @@ pub(crate) struct Host {
     pub capabilities: RefCell<BTreeSet<String>>,
     pub limits: VmLimits,
     pub quota: RefCell<Quota>,
+    /// Requests to the store that are left.
+    pub store_left: RefCell<store::Allowance>,
     /// Set once the Luau side has defined them.
     pub entities: OnceCell<Entities>,
 }
@@ -62,6 +65,7 @@ impl Host {
             capabilities: RefCell::default(),
             limits,
             quota: RefCell::default(),
+            store_left: RefCell::default(),
             entities: OnceCell::new(),
         })
     }
@@ -74,6 +78,7 @@ impl Host {
         world::add(self, lua, &table)?;
         player::add(self, lua, &table)?;
         network::add(self, lua, &table)?;
+        store::add(self, lua, &table)?;
         Ok(table)
     }
 

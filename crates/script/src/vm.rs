@@ -442,6 +442,14 @@ impl Vm {
             ScriptEvent::EntityDestroyed { entity } => {
                 ("EntityDestroyed", entity).into_lua_multi(lua)?
             }
+            ScriptEvent::StoreAnswer { id, result } => {
+                let (ok, values) = match result {
+                    Ok(values) => (true, values),
+                    Err(text) => (false, vec![frolic_protocol::Value::String(text)]),
+                };
+                let head = [id.into_lua(lua)?, ok.into_lua(lua)?];
+                self.remote_args("StoreAnswer", head.into(), &values)?
+            }
             ScriptEvent::ClientEvent { player, name, args } => {
                 let head = [player.into_lua(lua)?, name.into_lua(lua)?];
                 self.remote_args("ClientEvent", head.into(), &args)?

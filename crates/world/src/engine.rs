@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use frolic_package::{Components, Transform};
 use frolic_protocol::details::{DETAILS_BYTES_MAX, SCALE_MAX};
+use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
@@ -21,6 +22,8 @@ const ATTRIBUTES_MAX: usize = 64;
 const TAGS_MAX: usize = 32;
 /// Lines kept until the game server takes them.
 const LOG_LINES_MAX: usize = 1024;
+/// Requests to the store kept until the game server takes them.
+const STORE_REQUESTS_MAX: usize = 1024;
 
 impl WorldState {
     fn entity(&self, id: EntityId) -> Result<&Entity, EngineError> {
@@ -593,6 +596,16 @@ impl Engine for WorldState {
             },
             reliable: true,
         });
+    }
+
+    fn store(&mut self, request: StoreRequest) -> Result<(), EngineError> {
+        if self.store_outbox.len() >= STORE_REQUESTS_MAX {
+            let message = format!("{STORE_REQUESTS_MAX} requests to the store in one tick");
+            return Err(EngineError::Limit(message));
+        }
+        self.store_requests += 1;
+        self.store_outbox.push(request);
+        Ok(())
     }
 
     fn log(&mut self, line: ScriptLog) {

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use frolic_package::{Components, Package, SceneEntity, Transform};
 use frolic_protocol::entity::SCENE_DEFINITION;
+use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{PlayerInfo, ServerMessage, quantize};
 use frolic_script::{ScriptEvent, ScriptLog};
 use frolic_sim::{CharacterParams, CollisionWorld, Pose, Vec3};
@@ -55,6 +56,10 @@ pub(crate) struct WorldState {
     /// Events for scripts, in the order they happened.
     pub events: Vec<ScriptEvent>,
     pub outbox: Vec<Outgoing>,
+    /// Requests to the store that nobody has taken yet, and how many there
+    /// were in all.
+    pub store_outbox: Vec<StoreRequest>,
+    pub store_requests: u64,
     pub logs: Vec<ScriptLog>,
     /// Players who came or changed, and players who left, with the tick.
     pub presence_changes: Vec<(u32, PlayerInfo)>,
@@ -87,6 +92,8 @@ impl WorldState {
             updates: UpdateRule::default(),
             events: Vec::new(),
             outbox: Vec::new(),
+            store_outbox: Vec::new(),
+            store_requests: 0,
             logs: Vec::new(),
             presence_changes: Vec::new(),
         };

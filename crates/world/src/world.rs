@@ -1,5 +1,7 @@
 //! The world itself: load, join, step, look.
 
+mod scripts;
+
 use std::borrow::Cow;
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
@@ -631,6 +633,7 @@ impl World {
         }
         fingerprint.word(u64::from(self.next_player));
         fingerprint.word(self.inbox.len() as u64);
+        fingerprint.word(state.store_requests);
         fingerprint.state(&state);
         fingerprint.value()
     }

@@ -140,6 +140,13 @@ pub enum Record<'a> {
     Cut,
     /// Nothing comes after this.
     End(Ending),
+    /// The store answered.
+    StoreAnswer {
+        /// Number of the request.
+        id: u32,
+        /// What it gave, or why not.
+        result: Result<Cow<'a, Args>, Cow<'a, str>>,
+    },
 }
 
 /// How a recording ended.

@@ -1,8 +1,10 @@
 //! Does again what a recording says, and compares.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use frolic_package::Package;
+use frolic_protocol::store::StoreAnswer;
 use frolic_script::VmLimits;
 
 use super::record::{Ending, Record, RecordReader, RecordingError, RecordingHeader};
@@ -190,6 +192,10 @@ impl Replay {
                 here(world, player)?;
                 world.note_round_trip(player, ms);
             }
+            Record::StoreAnswer { id, result } => {
+                let result = result.map(Cow::into_owned).map_err(Cow::into_owned);
+                world.store_answer(StoreAnswer { id, result });
+            }
             Record::Hash(recorded) => self.compare(recorded),
             Record::Cut => {
                 let tick = self.world.tick();
@@ -204,6 +210,7 @@ impl Replay {
         // Nobody hears them, and they must not gather.
         self.world.take_outbox();
         self.world.take_logs();
+        self.world.take_store_requests();
         Ok(())
     }
 
