@@ -1,9 +1,10 @@
 //! `frolic bench compute`: pure Luau on this machine, and its bytecode for
 //! whoever wants to run the very same elsewhere (`web/bench/vm.mjs`).
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use mlua::Lua;
 use mlua::chunk::ChunkMode;
@@ -40,6 +41,9 @@ pub struct ComputeArgs {
     /// Print one JSON array, with the bytecode
     #[arg(long)]
     json: bool,
+    /// Run this script instead, and print what it returns and its bytecode
+    #[arg(long, value_name = "FILE")]
+    run: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -51,6 +55,9 @@ struct Row {
 
 /// Runs every kind of work and prints a table, or JSON.
 pub fn run(args: ComputeArgs) -> Result<()> {
+    if let Some(file) = args.run {
+        return run_file(&file);
+    }
     let rows = WORK.iter().map(measure).collect::<Result<Vec<_>>>()?;
     if args.json {
         println!("{}", serde_json::to_string(&rows)?);
@@ -60,6 +67,23 @@ pub fn run(args: ComputeArgs) -> Result<()> {
         println!("{:<24} {:>8.2} ms", row.scene, row.ms);
     }
     Ok(())
+}
+
+/// What a script returns, as JSON together with its bytecode.
+fn run_file(file: &Path) -> Result<()> {
+    let source =
+        std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+    let script = frolic_script::compile("ReplicatedStorage/Work.luau", &source)?;
+    let lua = Lua::new();
+    let chunk = lua.load(script.bytecode()).set_mode(ChunkMode::Binary);
+    let result: String = chunk.call(()).map_err(|error| anyhow!("{error}"))?;
+    let output = serde_json::json!({ "result": result, "bytecode": hex(script.bytecode()) });
+    println!("{output}");
+    Ok(())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn measure((scene, source): &(&'static str, &str)) -> Result<Row> {
@@ -82,11 +106,7 @@ fn measure((scene, source): &(&'static str, &str)) -> Result<Row> {
     Ok(Row {
         scene,
         ms: timed().map_err(|error| anyhow!("{error}"))?,
-        bytecode: script
-            .bytecode()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect(),
+        bytecode: hex(script.bytecode()),
     })
 }
 
