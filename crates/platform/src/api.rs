@@ -116,6 +116,8 @@ pub struct GameSummary {
     pub likes: u32,
     /// Words to find it by.
     pub tags: Vec<String>,
+    /// What its scripts may use, as `game.toml` declares it: `store`, `chat`…
+    pub capabilities: Vec<String>,
     /// Version of the newest package.
     pub version: String,
     /// Players that fit into one world.

@@ -24,7 +24,7 @@ const PAGE_MAX: u32 = 10_000;
 const QUERY_CHARS_MAX: usize = 64;
 const VERSIONS_SHOWN: i64 = 50;
 /// Summary columns; `players_now` is a sum over the game's worlds.
-const SUMMARY: &str = "SELECT g.game_id, g.name, g.description, g.tags, g.version, g.max_players,
+const SUMMARY: &str = "SELECT g.game_id, g.name, g.description, g.tags, g.capabilities, g.version, g.max_players,
        g.thumbnail_sha256, g.plays, g.likes, u.username AS creator,
        CAST(COALESCE(p.players, 0) AS BIGINT) AS players_now
      FROM games g JOIN users u ON u.user_id = g.creator_id
@@ -352,6 +352,7 @@ fn summary(row: &AnyRow) -> Result<GameSummary, sqlx::Error> {
     let id: String = row.try_get("game_id")?;
     let thumbnail: Option<String> = row.try_get("thumbnail_sha256")?;
     let tags: String = row.try_get("tags")?;
+    let capabilities: String = row.try_get("capabilities")?;
     Ok(GameSummary {
         // The hash makes the address change with the picture.
         thumbnail_url: thumbnail.map(|sha256| {
@@ -368,6 +369,7 @@ fn summary(row: &AnyRow) -> Result<GameSummary, sqlx::Error> {
         plays: to_u32(row.try_get("plays")?),
         likes: to_u32(row.try_get("likes")?),
         tags: serde_json::from_str(&tags).unwrap_or_default(),
+        capabilities: serde_json::from_str(&capabilities).unwrap_or_default(),
         version: row.try_get("version")?,
         max_players: to_u32(row.try_get("max_players")?),
     })

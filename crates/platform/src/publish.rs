@@ -249,15 +249,18 @@ fn upsert_game<'q>(
         Visibility::Unlisted => "unlisted",
         Visibility::Private => "private",
     };
+    let capabilities: Vec<&str> = manifest.capabilities.names().collect();
     sqlx::query(
         "INSERT INTO games (game_id, creator_id, name, description, tags, visibility, version, revision,
-           max_players, idle_stop_s, persistent, thumbnail_sha256, featured, plays, likes, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, 0, 0, $13, $13)
+           max_players, idle_stop_s, persistent, thumbnail_sha256, featured, plays, likes, created_at, updated_at,
+           capabilities)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, 0, 0, $13, $13, $14)
          ON CONFLICT (game_id) DO UPDATE SET name = excluded.name, description = excluded.description,
            tags = excluded.tags, visibility = excluded.visibility, version = excluded.version,
            revision = excluded.revision, max_players = excluded.max_players,
            idle_stop_s = excluded.idle_stop_s, persistent = excluded.persistent,
-           thumbnail_sha256 = excluded.thumbnail_sha256, updated_at = excluded.updated_at
+           thumbnail_sha256 = excluded.thumbnail_sha256, capabilities = excluded.capabilities,
+           updated_at = excluded.updated_at
          WHERE games.creator_id = excluded.creator_id",
     )
     .bind(&game.id)
@@ -273,6 +276,7 @@ fn upsert_game<'q>(
     .bind(i64::from(manifest.world.persistent))
     .bind(thumbnail)
     .bind(now)
+    .bind(serde_json::to_string(&capabilities).unwrap_or_else(|_| "[]".to_owned()))
 }
 
 fn response(package: &Package, new_revision: bool) -> PublishResponse {

@@ -249,6 +249,10 @@ likes: number,
  */
 tags: Array<string>, 
 /**
+ * What its scripts may use, as `game.toml` declares it: `store`, `chat`…
+ */
+capabilities: Array<string>, 
+/**
  * Version of the newest package.
  */
 version: string, 
@@ -352,6 +356,10 @@ likes: number,
  * Words to find it by.
  */
 tags: Array<string>, 
+/**
+ * What its scripts may use, as `game.toml` declares it: `store`, `chat`…
+ */
+capabilities: Array<string>, 
 /**
  * Version of the newest package.
  */

@@ -60,6 +60,17 @@ async fn plat_9_players_now_follow_the_heartbeats() {
 }
 
 #[tokio::test]
+async fn bey_4_the_store_shows_what_scripts_may_use() {
+    let platform = TestPlatform::start().await;
+    let mut files = game_files("keeper", 9);
+    let manifest = files.get_mut("game.toml").unwrap();
+    manifest.extend_from_slice(b"\n[capabilities]\nstore = true\nhttp = true\n");
+    platform.publish_sample(&files).await;
+    let game: GameDetail = platform.get_json("/api/games/keeper").await;
+    assert_eq!(game.summary.capabilities, ["store", "http"]);
+}
+
+#[tokio::test]
 async fn a_game_page_has_its_versions_and_picture() {
     let platform = TestPlatform::start().await;
     platform.clock.advance_ms(1_000);
@@ -69,6 +80,7 @@ async fn a_game_page_has_its_versions_and_picture() {
     let game: GameDetail = platform.get_json("/api/games/sample").await;
     assert_eq!(game.summary.creator, "Frolic");
     assert_eq!(game.summary.description, "For <b>tests</b>");
+    assert_eq!(game.summary.capabilities, Vec::<String>::new());
     assert_eq!(game.versions.len(), 2);
     assert_eq!(game.versions[0].revision, newest);
     assert_eq!(game.versions[0].published_at, "2025-11-15T00:00:01Z");
