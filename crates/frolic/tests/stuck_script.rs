@@ -147,6 +147,14 @@ impl Drop for Platform {
     }
 }
 
+/// Whatever runs in it, the process of a world has given up its rights.
+fn confined(server: &Json) {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server["pid"]));
+    let status = status.expect("it runs");
+    assert!(status.contains("NoNewPrivs:\t1"), "{status}");
+    assert!(status.contains("Seccomp:\t2"), "{status}");
+}
+
 #[tokio::test]
 async fn a_world_that_hangs_while_it_starts_starts_without_the_culprit() {
     let platform = Platform::start("stuck-at-start");
@@ -154,6 +162,7 @@ async fn a_world_that_hangs_while_it_starts_starts_without_the_culprit() {
     assert!(joined["server_address"].is_string(), "{joined}");
     platform.wait_for("honest");
     let server = platform.game_server().await;
+    confined(&server);
     assert_eq!(
         (&server["state"], &server["crashes"]),
         (&json!("ready"), &json!(1))

@@ -33,6 +33,8 @@ pub struct Limits {
     pub parent_depth_max: usize,
     /// Size of one script.
     pub script_bytes_max: usize,
+    /// Size of all scripts together: a world compiles them when it starts.
+    pub scripts_bytes_max: usize,
     /// How many problems a report lists before it only counts them.
     pub problems_max: usize,
 }
@@ -52,6 +54,7 @@ impl Default for Limits {
             json_depth_max: 32,
             parent_depth_max: 64,
             script_bytes_max: 256 << 10,
+            scripts_bytes_max: 16 << 20,
             problems_max: 100,
         }
     }

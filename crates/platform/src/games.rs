@@ -24,7 +24,8 @@ const PAGE_MAX: u32 = 10_000;
 const QUERY_CHARS_MAX: usize = 64;
 const VERSIONS_SHOWN: i64 = 50;
 /// Summary columns; `players_now` is a sum over the game's worlds.
-const SUMMARY: &str = "SELECT g.game_id, g.name, g.description, g.tags, g.capabilities, g.version, g.max_players,
+const SUMMARY: &str =
+    "SELECT g.game_id, g.name, g.description, g.tags, g.capabilities, g.version, g.max_players,
        g.thumbnail_sha256, g.plays, g.likes, u.username AS creator,
        CAST(COALESCE(p.players, 0) AS BIGINT) AS players_now
      FROM games g JOIN users u ON u.user_id = g.creator_id

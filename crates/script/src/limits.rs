@@ -10,10 +10,6 @@ pub const COORDINATE_MAX: f64 = 1.0e6;
 /// Bytes of one source file. At -O1 this compiles in under 140 ms.
 pub const SOURCE_BYTES_MAX: usize = 256 * 1024;
 
-/// Bytes of all sources of a game: a world compiles them when it starts, and
-/// this takes two seconds at the worst rate.
-pub const SOURCES_BYTES_MAX: usize = 16 * 1024 * 1024;
-
 /// Bytes of a name: entity, tag, attribute, event, prefab.
 pub const NAME_BYTES_MAX: usize = 64;
 

@@ -22,6 +22,7 @@ mod player;
 pub mod replay;
 mod state;
 mod trigger;
+mod words;
 mod world;
 
 pub use inputs::InputQueue;

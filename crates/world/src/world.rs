@@ -24,6 +24,7 @@ use crate::replay::{
     Ending, Fingerprint, Record, RecordOptions, Recorder, RecordingHeader, ScriptLimits,
 };
 use crate::state::{Outgoing, WorldState};
+use crate::words::Words;
 
 /// How a world runs, beyond what its package says.
 #[derive(Clone, Debug)]
@@ -89,6 +90,7 @@ pub struct World {
     inbox: Vec<ScriptEvent>,
     /// Events of each player since the last step.
     inbox_counts: HashMap<PlayerNumber, usize>,
+    words: Words,
     /// Of all messages that were taken out.
     sent: Fingerprint,
     recorder: Option<Recorder>,
@@ -189,6 +191,7 @@ impl World {
             next_player: 1,
             inbox: Vec::new(),
             inbox_counts: HashMap::new(),
+            words: Words::default(),
             sent: Fingerprint::default(),
             recorder,
         };
@@ -218,6 +221,7 @@ impl World {
         self.dispatch_events();
         self.note_cuts();
         self.state.borrow_mut().players.remove(&player);
+        self.words.forget(player);
     }
 
     /// The player connected again: their count of inputs starts anew.
@@ -260,7 +264,7 @@ impl World {
     /// A client fired an event; scripts hear of it in the next step. False
     /// when it has fired too many since the last one.
     pub fn receive_event(&mut self, player: PlayerNumber, name: String, args: Args) -> bool {
-        let room = self.has_room(player);
+        let room = self.has_room(player, &args);
         if room {
             self.note(&Record::Event {
                 player,
@@ -283,7 +287,7 @@ impl World {
         name: String,
         args: Args,
     ) -> bool {
-        let room = self.has_room(player);
+        let room = self.has_room(player, &args);
         if room {
             self.note(&Record::Invoke {
                 player,
@@ -303,13 +307,14 @@ impl World {
     }
 
     /// Whoever is not here has none.
-    fn has_room(&mut self, player: PlayerNumber) -> bool {
+    fn has_room(&mut self, player: PlayerNumber, args: &Args) -> bool {
         if !self.state.borrow().players.contains_key(&player) {
             return false;
         }
+        let (tick, tick_hz) = (self.tick(), self.tick_hz());
         let count = self.inbox_counts.entry(player).or_insert(0);
         *count += 1;
-        *count <= EVENTS_PER_TICK_MAX
+        *count <= EVENTS_PER_TICK_MAX && self.words.admit(player, tick, tick_hz, &args.0)
     }
 
     /// Entities that do not exist become nil: scripts keep what they know of

@@ -59,6 +59,15 @@ pub(super) fn validate(files: &Files, limits: &Limits) -> Result<Checked, Report
             report.push(problem);
         }
     }
+    let scripts = files
+        .iter()
+        .filter(|(path, _)| path.starts_with("scripts/"));
+    let bytes: usize = scripts.map(|(_, bytes)| bytes.len()).sum();
+    if bytes > limits.scripts_bytes_max {
+        let max = limits.scripts_bytes_max;
+        let message = format!("{bytes} bytes; all scripts together have at most {max}");
+        report.push(Problem::error(Rule::FileSize, "scripts", message));
+    }
     report.sort();
     match (manifest, scene) {
         (Some(manifest), Some(scene)) if !report.has_errors() => Ok(Checked {

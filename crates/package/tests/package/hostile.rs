@@ -254,6 +254,11 @@ fn limits_are_kept() {
         ..Limits::default()
     });
     assert!(script.broke(Rule::FileSize));
+    let scripts = limited(Limits {
+        scripts_bytes_max: 5,
+        ..Limits::default()
+    });
+    assert!(scripts.broke(Rule::FileSize));
 }
 
 #[test]
