@@ -411,56 +411,15 @@ impl Engine for WorldState {
     }
 
     fn in_radius(&self, center: [f32; 3], radius: f32) -> Vec<EntityId> {
-        let center = Vec3::from(center);
-        self.entities
-            .values()
-            .filter(|entity| !entity.destroyed)
-            .filter(|entity| (entity.position - center).length_squared() <= radius * radius)
-            .map(|entity| entity.id)
-            .collect()
+        self.find_near(Vec3::from(center), radius, None)
     }
 
     fn in_radius_seen_by(&self, center: [f32; 3], radius: f32, player: PlayerId) -> Vec<EntityId> {
-        let Some(seen) = self.seen_by(player) else {
-            return self.in_radius(center, radius);
-        };
-        let center = Vec3::from(center);
-        let near = |place: Vec3| (place - center).length_squared() <= radius * radius;
-        let entities = self.entities.keys().copied();
-        entities
-            .filter(|id| seen.position(*id).is_some_and(near))
-            .collect()
+        self.find_near(Vec3::from(center), radius, Some(player))
     }
 
     fn raycast(&self, request: &RaycastRequest) -> Option<RaycastHit> {
-        let seen = request.seen_by.and_then(|player| self.seen_by(player));
-        let cast = |ignore: &[EntityId]| {
-            let (origin, direction) = (Vec3::from(request.origin), Vec3::from(request.direction));
-            let reach = request.distance_max;
-            match &seen {
-                Some(seen) => seen.raycast(origin, direction, reach, ignore),
-                None => self.collision.raycast(origin, direction, reach, ignore),
-            }
-        };
-        let mut ignore = request.ignore.clone();
-        // Bounded: each round passes through one more entity of the wrong tag.
-        for _ in 0..64 {
-            let hit = cast(&ignore)?;
-            let wanted = request.tag.as_ref().is_none_or(|tag| {
-                self.alive(hit.entity)
-                    .is_some_and(|entity| entity.tags.contains(tag))
-            });
-            if wanted {
-                return Some(RaycastHit {
-                    entity: hit.entity,
-                    position: hit.point.to_array(),
-                    normal: hit.normal.to_array(),
-                    distance: hit.distance,
-                });
-            }
-            ignore.push(hit.entity);
-        }
-        None
+        self.find_along(request)
     }
 
     fn players(&self) -> Vec<PlayerId> {

@@ -20,6 +20,7 @@ mod interest;
 pub mod past;
 mod player;
 pub mod replay;
+mod search;
 mod state;
 mod trigger;
 mod words;

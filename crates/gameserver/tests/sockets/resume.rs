@@ -11,10 +11,14 @@ use crate::player::Player;
 use crate::server::TestServer;
 use crate::stranger::Stranger;
 
-/// Sends back every number it is sent.
+/// Sends back every number it is sent, however many come.
 const ECHO: (&str, &str) = (
     "scripts/ServerScriptService/Echo.luau",
-    "Network.OnClientEvent(\"Number\", function(player, number)\n\tNetwork.FireClient(player, \"Echo\", number)\nend)\n",
+    r#"Network.Declare("Number", { "number: integer" }, { rate = 1000, burst = 1000 })
+Network.OnClientEvent("Number", function(player, number)
+    Network.FireClient(player, "Echo", number)
+end)
+"#,
 );
 const EVENTS: u32 = 1000;
 const PATIENCE: Duration = Duration::from_secs(60);

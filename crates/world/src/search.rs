@@ -1,0 +1,59 @@
+//! What scripts find around a place or along a ray: as it is now, or as a
+//! player saw it.
+
+use frolic_script::{EntityId, PlayerId, RaycastHit, RaycastRequest};
+use frolic_sim::Vec3;
+
+use crate::state::WorldState;
+
+/// Entities of the wrong tag that a ray passes through before it gives up.
+const PASSED_MAX: usize = 64;
+
+impl WorldState {
+    /// Entities whose place is within a ball, in order of ids. Whoever is not
+    /// here has seen nothing: then it is as it is now.
+    pub fn find_near(&self, center: Vec3, radius: f32, seen_by: Option<PlayerId>) -> Vec<EntityId> {
+        let near = |place: Vec3| (place - center).length_squared() <= radius * radius;
+        let seen = seen_by.and_then(|player| self.seen_by(player));
+        self.entities
+            .values()
+            .filter(|entity| !entity.destroyed)
+            .filter(|entity| match &seen {
+                Some(seen) => seen.position(entity.id).is_some_and(near),
+                None => near(entity.position),
+            })
+            .map(|entity| entity.id)
+            .collect()
+    }
+
+    /// The first thing along a ray.
+    pub fn find_along(&self, request: &RaycastRequest) -> Option<RaycastHit> {
+        let (origin, direction) = (Vec3::from(request.origin), Vec3::from(request.direction));
+        let seen = request.seen_by.and_then(|player| self.seen_by(player));
+        let cast = |ignore: &[EntityId]| match &seen {
+            Some(seen) => seen.raycast(origin, direction, request.distance_max, ignore),
+            None => self
+                .collision
+                .raycast(origin, direction, request.distance_max, ignore),
+        };
+        let mut ignore = request.ignore.clone();
+        // Bounded: each round passes through one more entity of the wrong tag.
+        for _ in 0..PASSED_MAX {
+            let hit = cast(&ignore)?;
+            let wanted = request.tag.as_ref().is_none_or(|tag| {
+                self.alive(hit.entity)
+                    .is_some_and(|entity| entity.tags.contains(tag))
+            });
+            if wanted {
+                return Some(RaycastHit {
+                    entity: hit.entity,
+                    position: hit.point.to_array(),
+                    normal: hit.normal.to_array(),
+                    distance: hit.distance,
+                });
+            }
+            ignore.push(hit.entity);
+        }
+        None
+    }
+}
