@@ -124,7 +124,7 @@ fn script_problems(files: &Files, limits: &Limits) -> Report {
     let mut report = Report::new(limits);
     for (file, bytes) in files {
         let path = file.strip_prefix("scripts/").unwrap_or_default();
-        // A .soul is plain language; it becomes Luau on the server.
+        // A .soul is plain language; the Luau made of it lies beside it.
         let is_luau = path.ends_with(".luau") || path.ends_with(".lua");
         let Ok(source) = std::str::from_utf8(bytes) else {
             continue;
