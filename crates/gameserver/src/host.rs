@@ -2,10 +2,12 @@
 
 mod handshake;
 mod message;
+mod reload;
 
 use handshake::{Introduction, unix_s};
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -23,7 +25,7 @@ use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
 use crate::metrics::{KickCause, Metrics, StageClock, StageTimes, micros};
 use crate::pressure::Pressure;
 use crate::recording::{self, Recording};
-use crate::scripts::ScriptShelf;
+use crate::scripts::{Press, ScriptShelf};
 use crate::seats::{Place, Seat, Seats};
 use crate::session::Session;
 use crate::transport::Slot;
@@ -48,8 +50,15 @@ pub struct HostSettings {
     pub world_id: String,
     /// Its short code.
     pub room_code: String,
-    /// SHA-256 of its package.
-    pub revision: String,
+    /// The game's id.
+    pub game_id: String,
+    /// Scripts that travel together, by the bundle's name.
+    pub bundles: BTreeMap<String, Vec<String>>,
+    /// Takes lists of scripts to the platform, which signs them; none where
+    /// there is no platform.
+    pub press: Option<mpsc::Sender<Press>>,
+    /// Where compiled scripts are kept; none: nowhere.
+    pub script_folder: Option<PathBuf>,
     /// Most players.
     pub players_max: u32,
     /// Stop after so many seconds without players; none: never.
@@ -67,6 +76,9 @@ pub struct Host {
     world: World,
     settings: HostSettings,
     shelf: ScriptShelf,
+    /// Scripts that run here already, and wait for the platform's signature
+    /// before clients hear of them.
+    next_shelf: Option<ScriptShelf>,
     scene_packet: Bytes,
     sessions: BTreeMap<LinkId, Session>,
     seats: Seats,
@@ -96,7 +108,8 @@ impl Host {
             zstd: settings.scene.1.clone(),
         };
         Self {
-            shelf: ScriptShelf::new(&world, &settings.revision),
+            shelf: ScriptShelf::new(&world, &settings.game_id, &settings.bundles, None),
+            next_shelf: None,
             scene_packet: packet::single(&scene).into(),
             world,
             settings,
@@ -157,6 +170,7 @@ impl Host {
         self.read_sockets(began);
         let inputs = clock.lap();
         let report = self.world.step().scripts;
+        self.judge_scripts(report.last_tick_us);
         recording::keep(&mut self.settings.recording, &mut self.world);
         let scripts = u32::try_from(report.last_tick_us).unwrap_or(u32::MAX);
         let step = clock.lap().saturating_sub(scripts);
@@ -198,6 +212,11 @@ impl Host {
                 }) => self.open(link, encoding, ticket, carriage, slot, now),
                 Ok(Inbound::Heard { link, heard }) => self.heard(link, heard),
                 Ok(Inbound::Closed { link }) => self.closed(link, now),
+                Ok(Inbound::Reload { request, answer }) => {
+                    // Whoever asked may be gone; the world has changed all the same.
+                    let _ = answer.send(self.reload(&request));
+                }
+                Ok(Inbound::Signed { hash, signature }) => self.signed(&hash, signature),
                 Ok(Inbound::Drain) => self.draining = true,
                 Ok(Inbound::Stop { reason }) => return Some(reason),
                 Err(_) => break,
@@ -378,13 +397,16 @@ impl Host {
             let place = line
                 .line
                 .map_or(line.script.clone(), |n| format!("{}:{n}", line.script));
+            // BEY-1: every line says which code it came from.
+            let origin = line.origin.map_or(String::new(), |origin| origin.to_string());
+            let message = &line.message;
             match line.level {
-                LogLevel::Info => tracing::info!(target: "script", "{place}: {}", line.message),
-                LogLevel::Warn => tracing::warn!(target: "script", "{place}: {}", line.message),
+                LogLevel::Info => tracing::info!(target: "script", "{place}: {message} ({origin})"),
+                LogLevel::Warn => tracing::warn!(target: "script", "{place}: {message} ({origin})"),
                 LogLevel::Error => {
                     self.metrics.script_errors.fetch_add(1, Relaxed);
                     let source = line.source_line.unwrap_or_default();
-                    tracing::error!(target: "script", revision = %self.settings.revision, "{place}: {}\n    {source}\n{}", line.message, line.traceback);
+                    tracing::error!(target: "script", "{place}: {message} ({origin})\n    {source}\n{}", line.traceback);
                 }
             }
         }

@@ -27,7 +27,8 @@ use crate::link::{INBOX_MESSAGES, Inbound};
 use crate::lockdown;
 use crate::metrics::Metrics;
 use crate::recording;
-use crate::scripts;
+use crate::reload;
+use crate::scripts::{self, Press};
 use crate::transport::sockets::Sockets;
 use crate::transport::{Transports, websocket, webtransport};
 
@@ -35,6 +36,8 @@ const HEARTBEAT_EVERY: Duration = Duration::from_secs(2);
 /// Without the control plane for this long, nobody can join any more and
 /// nobody will restart us: stop.
 const HEARTBEATS_MISSED_MAX: u32 = 30;
+/// Lists of scripts that may wait for their signature.
+const PRESSES_MAX: usize = 16;
 /// The control plane stops idle worlds without racing a join; a world stops
 /// by itself only when it did not.
 const IDLE_GRACE_S: u32 = 10;
@@ -115,9 +118,11 @@ pub async fn run(
     let (loaded, world_loaded) = oneshot::channel();
     let (ended, world_ended) = oneshot::channel();
     let world_metrics = metrics.clone();
+    let (press, presses) = mpsc::channel(PRESSES_MAX);
     let confined = config.confined;
     let settings = Settings {
         kill_after,
+        press: control_plane.as_ref().map(|_| press),
         ..Settings::new(&config, players_max, control_plane.is_some())
     };
     std::thread::Builder::new()
@@ -131,16 +136,24 @@ pub async fn run(
                     return;
                 }
             };
+            let press = host.press();
             if confined {
                 lockdown::confine_world_thread();
             }
-            let _ = loaded.send(Ok(()));
+            let _ = loaded.send(Ok(press));
             let _ = ended.send(host.run());
         })
         .map_err(GameServerError::Thread)?;
-    world_loaded
+    let press = world_loaded
         .await
         .map_err(|_| GameServerError::WorldDied)??;
+    if let Some(control_plane) = &control_plane {
+        // Before the first client: an unsigned list would be refused.
+        let signature = control_plane.publish_scripts(&press).await?;
+        let hash = press.hash;
+        let _ = inbox.send(Inbound::Signed { hash, signature }).await;
+        tokio::spawn(sign_lists(control_plane.clone(), presses, inbox.clone()));
+    }
 
     let transports = Transports::new(inbox.clone(), metrics.clone(), connections_max);
     let webtransport = open_webtransport(&config, address);
@@ -153,8 +166,11 @@ pub async fn run(
         tokio::spawn(webtransport::serve(listening, transports.clone()));
     }
     let mut routes = routes(transports, metrics.clone());
-    if control_plane.is_none() {
-        routes = routes.merge(bench_routes(metrics.clone()));
+    match &config.source {
+        WorldSource::ControlPlane { token, .. } => {
+            routes = routes.merge(reload::routes(inbox.clone(), token));
+        }
+        WorldSource::Package(_) => routes = routes.merge(bench_routes(metrics.clone())),
     }
     // Small messages leave at once: waiting for the last one's acknowledgement
     // would bunch snapshots up on a slow line.
@@ -215,6 +231,26 @@ async fn plan(config: &GameServerConfig) -> Result<(Plan, Option<ControlPlane>),
     }
 }
 
+/// Takes each new list of scripts to the control plane and brings its
+/// signature back.
+async fn sign_lists(
+    control_plane: ControlPlane,
+    mut presses: mpsc::Receiver<Press>,
+    inbox: mpsc::Sender<Inbound>,
+) {
+    while let Some(press) = presses.recv().await {
+        match control_plane.publish_scripts(&press).await {
+            Ok(signature) => {
+                let hash = press.hash;
+                if inbox.send(Inbound::Signed { hash, signature }).await.is_err() {
+                    return;
+                }
+            }
+            Err(error) => tracing::error!(%error, "new scripts run here, but no client gets them"),
+        }
+    }
+}
+
 /// The part of the configuration that the world's thread needs.
 struct Settings {
     world_id: String,
@@ -226,6 +262,7 @@ struct Settings {
     kill_after: Option<Duration>,
     script_folder: Option<std::path::PathBuf>,
     record_folder: Option<std::path::PathBuf>,
+    press: Option<mpsc::Sender<Press>>,
 }
 
 impl Settings {
@@ -240,6 +277,7 @@ impl Settings {
             kill_after: None,
             script_folder: config.script_folder.clone(),
             record_folder: config.record_folder.clone(),
+            press: None,
         }
     }
 }
@@ -266,8 +304,9 @@ fn load(
     };
     let world =
         World::load(&package, options).map_err(|error| GameServerError::Load(error.to_string()))?;
+    let game_id = package.manifest.game.id.clone();
     if let Some(folder) = &settings.script_folder
-        && let Err(error) = scripts::keep(folder, &world)
+        && let Err(error) = scripts::keep(folder, &game_id, &world)
     {
         tracing::warn!(%error, folder = %folder.display(), "compiled scripts were not kept");
     }
@@ -278,7 +317,10 @@ fn load(
         admission: Admission::new(settings.world_id.clone(), plan.key),
         world_id: settings.world_id,
         room_code: plan.room_code,
-        revision: package.revision.clone(),
+        game_id,
+        bundles: package.manifest.bundles.clone(),
+        press: settings.press,
+        script_folder: settings.script_folder,
         players_max: settings.players_max,
         idle_stop_s: settings
             .stops_when_idle

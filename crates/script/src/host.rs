@@ -101,6 +101,7 @@ impl Host {
             message: cut(text),
             source_line,
             traceback,
+            origin: None,
         });
     }
 
@@ -127,6 +128,7 @@ impl Host {
                 message: format!("{} more lines were not shown", lines - lines_max),
                 source_line: None,
                 traceback: String::new(),
+                origin: None,
             });
         }
         if over {
@@ -198,6 +200,7 @@ impl Host {
                         message: cut(&text.to_string_lossy()),
                         source_line: None,
                         traceback: String::new(),
+                        origin: None,
                     });
                     Ok(())
                 },

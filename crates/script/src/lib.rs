@@ -22,6 +22,7 @@ pub mod guard;
 mod host;
 pub mod limits;
 pub mod log;
+pub mod reload;
 pub mod rotation;
 pub mod service;
 pub mod vm;
@@ -35,6 +36,7 @@ pub use engine::{
 pub use event::ScriptEvent;
 pub use frolic_protocol::script::RunContext;
 pub use limits::VmLimits;
-pub use log::{LogLevel, ScriptLog};
+pub use log::{LogLevel, Origin, ScriptLog};
+pub use reload::{Swap, required_modules};
 pub use service::Service;
 pub use vm::{Attachment, ScriptCost, Usage, Vm, VmError};

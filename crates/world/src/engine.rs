@@ -7,8 +7,8 @@ use frolic_protocol::details::{DETAILS_BYTES_MAX, SCALE_MAX};
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
-    Engine, EngineError, EntityId, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest,
-    Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
+    Engine, EngineError, EntityId, LogLevel, Origin, PlayerId, PlayerProperty, Property, RaycastHit,
+    RaycastRequest, Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
 };
 use frolic_sim::{Motion, Pose, Rotation, Vec3};
 
@@ -579,8 +579,13 @@ impl Engine for WorldState {
         });
     }
 
-    fn log(&mut self, line: ScriptLog) {
+    fn log(&mut self, mut line: ScriptLog) {
+        self.script_errors += u64::from(line.level == LogLevel::Error);
         if self.logs.len() < LOG_LINES_MAX {
+            line.origin = Some(Origin {
+                revision: self.revision.clone(),
+                hash: self.script_hashes.get(&line.script).cloned(),
+            });
             self.logs.push(line);
         }
     }

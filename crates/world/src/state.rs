@@ -54,6 +54,11 @@ pub(crate) struct WorldState {
     pub events: Vec<ScriptEvent>,
     pub outbox: Vec<Outgoing>,
     pub logs: Vec<ScriptLog>,
+    /// Errors that scripts raised since the start.
+    pub script_errors: u64,
+    /// Hash of the bytecode by path, and the package: stamped on every line.
+    pub script_hashes: BTreeMap<String, String>,
+    pub revision: String,
     /// Players who came or changed, and players who left, with the tick.
     pub presence_changes: Vec<(u32, PlayerInfo)>,
 }
@@ -85,6 +90,9 @@ impl WorldState {
             events: Vec::new(),
             outbox: Vec::new(),
             logs: Vec::new(),
+            script_errors: 0,
+            script_hashes: BTreeMap::new(),
+            revision: package.revision.clone(),
             presence_changes: Vec::new(),
         };
         let scene = &package.scene;

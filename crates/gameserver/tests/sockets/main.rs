@@ -1,6 +1,7 @@
 //! A game server on real sockets, against clients that behave and clients that do not.
 
 mod resume;
+mod scripts;
 mod server;
 mod slow;
 mod stranger;

@@ -6,6 +6,7 @@ mod feel;
 mod harness;
 mod interest;
 mod link;
+mod reloading;
 mod replaying;
 mod rewinding;
 
