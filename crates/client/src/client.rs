@@ -55,6 +55,8 @@ pub struct Client {
     sent: Meter,
     /// Of all messages about scripts, both ways.
     script_bytes: u64,
+    /// Of the newest snapshot.
+    script_version: u32,
     /// The server had too much to send us, and left some out.
     scripts_stalled: bool,
     rtt_ms: Option<f64>,
@@ -293,6 +295,9 @@ impl Client {
                 .prediction
                 .reconcile(&mut self.scene, header.tick, &own);
         }
+        if newest < Some(header.tick) {
+            self.script_version = header.scripts;
+        }
         self.removed.extend(applied.removed);
         for (entity, details) in applied.details {
             self.details(entity, details);
@@ -455,7 +460,7 @@ impl Client {
             bytes_out_per_s: self.sent.per_s,
             bytes_in: self.received.total,
             script_bytes: self.script_bytes,
-            script_version: self.scripts.manifest().map_or(0, |m| m.version),
+            script_version: self.script_version,
             snapshot_age_ms: self.last_snapshot_ms.map_or(0.0, |at| now_ms - at),
             ..Stats::default()
         };

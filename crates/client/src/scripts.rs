@@ -427,7 +427,8 @@ impl Scripts {
         self.started = true;
         // Bytecode that no list names any more is of no use.
         let named: BTreeSet<&str> = list.scripts.iter().map(|e| e.hash.as_str()).collect();
-        self.verified.retain(|hash, _| named.contains(hash.as_str()));
+        self.verified
+            .retain(|hash, _| named.contains(hash.as_str()));
         Ok(due)
     }
 }

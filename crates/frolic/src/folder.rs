@@ -57,8 +57,8 @@ impl Look {
     pub fn at(folder: &Path, limits: &Limits) -> anyhow::Result<Self> {
         let mut files = Vec::new();
         for (name, path) in list(folder, limits)? {
-            let about = fs::metadata(&path)
-                .with_context(|| format!("cannot read {}", path.display()))?;
+            let about =
+                fs::metadata(&path).with_context(|| format!("cannot read {}", path.display()))?;
             files.push((name, about.len(), about.modified().ok()));
         }
         Ok(Self(files))

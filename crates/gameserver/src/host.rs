@@ -7,7 +7,6 @@ mod reload;
 use handshake::{Introduction, unix_s};
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -57,8 +56,6 @@ pub struct HostSettings {
     /// Takes lists of scripts to the platform, which signs them; none where
     /// there is no platform.
     pub press: Option<mpsc::Sender<Press>>,
-    /// Where compiled scripts are kept; none: nowhere.
-    pub script_folder: Option<PathBuf>,
     /// Most players.
     pub players_max: u32,
     /// Stop after so many seconds without players; none: never.
@@ -398,7 +395,9 @@ impl Host {
                 .line
                 .map_or(line.script.clone(), |n| format!("{}:{n}", line.script));
             // BEY-1: every line says which code it came from.
-            let origin = line.origin.map_or(String::new(), |origin| origin.to_string());
+            let origin = line
+                .origin
+                .map_or(String::new(), |origin| origin.to_string());
             let message = &line.message;
             match line.level {
                 LogLevel::Info => tracing::info!(target: "script", "{place}: {message} ({origin})"),

@@ -17,7 +17,7 @@ use frolic_script::{CompiledScript, Service, client_builtin, required_modules};
 use frolic_world::World;
 use sha2::{Digest, Sha256};
 
-pub use disk::keep;
+pub use disk::Keepsake;
 
 /// The engine's own scripts travel together.
 const BUILTIN_BUNDLE: &str = "@builtin";
@@ -50,6 +50,8 @@ pub struct Press {
     pub hash: String,
     /// Frames by the hash of their content.
     pub contents: BTreeMap<String, Arc<Unit>>,
+    /// What is to be written down beside it.
+    pub keepsake: Keepsake,
 }
 
 impl ScriptShelf {
@@ -112,7 +114,7 @@ impl ScriptShelf {
     }
 
     /// For the control plane.
-    pub fn press(&self) -> Press {
+    pub fn press(&self, world: &World) -> Press {
         let contents = self.units.values();
         Press {
             list: serde_json::to_string(&self.list).unwrap_or_default(),
@@ -121,6 +123,7 @@ impl ScriptShelf {
                 .filter(|unit| unit.path != MANIFEST_PATH)
                 .map(|unit| (unit.hash.clone(), unit.clone()))
                 .collect(),
+            keepsake: Keepsake::of(&self.list.game_id, world),
         }
     }
 }
@@ -190,8 +193,7 @@ impl Making<'_> {
             entities,
         });
         self.unit(&script.path, hash, bytecode);
-        self.bytecode
-            .insert(script.path.clone(), bytecode.to_vec());
+        self.bytecode.insert(script.path.clone(), bytecode.to_vec());
     }
 
     /// Scripts that clients do not get are left out without a word; names in

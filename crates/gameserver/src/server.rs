@@ -1,6 +1,7 @@
 //! Starting and stopping the process of one world.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -28,7 +29,7 @@ use crate::lockdown;
 use crate::metrics::Metrics;
 use crate::recording;
 use crate::reload;
-use crate::scripts::{self, Press};
+use crate::scripts::Press;
 use crate::transport::sockets::Sockets;
 use crate::transport::{Transports, websocket, webtransport};
 
@@ -147,12 +148,15 @@ pub async fn run(
     let press = world_loaded
         .await
         .map_err(|_| GameServerError::WorldDied)??;
+    keep(config.script_folder.clone(), &press);
     if let Some(control_plane) = &control_plane {
         // Before the first client: an unsigned list would be refused.
         let signature = control_plane.publish_scripts(&press).await?;
         let hash = press.hash;
         let _ = inbox.send(Inbound::Signed { hash, signature }).await;
-        tokio::spawn(sign_lists(control_plane.clone(), presses, inbox.clone()));
+        let folder = config.script_folder.clone();
+        let signing = sign_lists(control_plane.clone(), folder, presses, inbox.clone());
+        tokio::spawn(signing);
     }
 
     let transports = Transports::new(inbox.clone(), metrics.clone(), connections_max);
@@ -235,19 +239,35 @@ async fn plan(config: &GameServerConfig) -> Result<(Plan, Option<ControlPlane>),
 /// signature back.
 async fn sign_lists(
     control_plane: ControlPlane,
+    script_folder: Option<PathBuf>,
     mut presses: mpsc::Receiver<Press>,
     inbox: mpsc::Sender<Inbound>,
 ) {
     while let Some(press) = presses.recv().await {
         match control_plane.publish_scripts(&press).await {
             Ok(signature) => {
-                let hash = press.hash;
-                if inbox.send(Inbound::Signed { hash, signature }).await.is_err() {
+                let hash = press.hash.clone();
+                if inbox
+                    .send(Inbound::Signed { hash, signature })
+                    .await
+                    .is_err()
+                {
                     return;
                 }
             }
             Err(error) => tracing::error!(%error, "new scripts run here, but no client gets them"),
         }
+        keep(script_folder.clone(), &press);
+    }
+}
+
+/// Writes compiled scripts down (DIST-1); a disk that refuses is no reason to
+/// stop.
+fn keep(folder: Option<PathBuf>, press: &Press) {
+    if let Some(folder) = folder
+        && let Err(error) = press.keepsake.write(&folder)
+    {
+        tracing::warn!(%error, folder = %folder.display(), "compiled scripts were not kept");
     }
 }
 
@@ -260,7 +280,6 @@ struct Settings {
     interest: Option<InterestPolicy>,
     stops_when_idle: bool,
     kill_after: Option<Duration>,
-    script_folder: Option<std::path::PathBuf>,
     record_folder: Option<std::path::PathBuf>,
     press: Option<mpsc::Sender<Press>>,
 }
@@ -275,7 +294,6 @@ impl Settings {
             interest: config.interest,
             stops_when_idle,
             kill_after: None,
-            script_folder: config.script_folder.clone(),
             record_folder: config.record_folder.clone(),
             press: None,
         }
@@ -304,12 +322,6 @@ fn load(
     };
     let world =
         World::load(&package, options).map_err(|error| GameServerError::Load(error.to_string()))?;
-    let game_id = package.manifest.game.id.clone();
-    if let Some(folder) = &settings.script_folder
-        && let Err(error) = scripts::keep(folder, &game_id, &world)
-    {
-        tracing::warn!(%error, folder = %folder.display(), "compiled scripts were not kept");
-    }
     let scene = package.scene_json();
     let compressed = zstd::bulk::compress(scene, 9).unwrap_or_default();
     let idle_stop_s = package.manifest.world.idle_stop_s;
@@ -317,10 +329,9 @@ fn load(
         admission: Admission::new(settings.world_id.clone(), plan.key),
         world_id: settings.world_id,
         room_code: plan.room_code,
-        game_id,
+        game_id: package.manifest.game.id.clone(),
         bundles: package.manifest.bundles.clone(),
         press: settings.press,
-        script_folder: settings.script_folder,
         players_max: settings.players_max,
         idle_stop_s: settings
             .stops_when_idle

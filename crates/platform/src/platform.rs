@@ -20,8 +20,8 @@ use crate::fleet::{Fleet, Launcher};
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
 use crate::publish::{self, PublishError};
-use crate::signing;
 use crate::settings::Settings;
+use crate::signing;
 use crate::site::{Site, SiteFiles};
 use crate::worlds;
 

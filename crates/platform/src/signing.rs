@@ -64,7 +64,10 @@ mod tests {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            let mode = fs::metadata(folder.join(KEY_FILE)).unwrap().permissions().mode();
+            let mode = fs::metadata(folder.join(KEY_FILE))
+                .unwrap()
+                .permissions()
+                .mode();
             assert_eq!(mode & 0o777, 0o600);
         }
         fs::write(folder.join(KEY_FILE), "short").unwrap();

@@ -97,7 +97,14 @@ mod tests {
     #[test]
     fn what_is_no_signature_is_refused() {
         let key = ManifestSigner::new(&[7; 32]).public_key();
-        for text in ["", "00", "zz", &"ü".repeat(64), &"0".repeat(128), &"f".repeat(129)] {
+        for text in [
+            "",
+            "00",
+            "zz",
+            &"ü".repeat(64),
+            &"0".repeat(128),
+            &"f".repeat(129),
+        ] {
             assert!(!verify(&key, "obby", "sha256:aa", text), "{text}");
         }
         assert!(!verify(&[0; 32], "obby", "sha256:aa", &"0".repeat(128)));

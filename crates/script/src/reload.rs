@@ -86,7 +86,11 @@ pub fn required_modules(source: &str) -> BTreeSet<String> {
         }
         let text = rest.trim_start();
         let text = text.strip_prefix('(').unwrap_or(text).trim_start();
-        let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) else {
+        let Some(quote) = text
+            .chars()
+            .next()
+            .filter(|c| matches!(c, '"' | '\'' | '`'))
+        else {
             continue;
         };
         let name = text[1..].split([quote, '\n']).next().unwrap_or("");
@@ -135,7 +139,14 @@ mod tests {
 
     #[test]
     fn odd_texts_do_not_panic() {
-        for text in ["require", "require(", "require(\"", "require('ü", "require(\"\")", "ürequire\"a"] {
+        for text in [
+            "require",
+            "require(",
+            "require(\"",
+            "require('ü",
+            "require(\"\")",
+            "ürequire\"a",
+        ] {
             required_modules(text);
         }
     }

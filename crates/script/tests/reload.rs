@@ -11,12 +11,7 @@ fn swap(stage: &mut Stage, files: &[(&str, Option<&str>)], attached: &[(u32, &st
     reload(stage, files, attached, false);
 }
 
-fn reload(
-    stage: &mut Stage,
-    files: &[(&str, Option<&str>)],
-    attached: &[(u32, &str)],
-    back: bool,
-) {
+fn reload(stage: &mut Stage, files: &[(&str, Option<&str>)], attached: &[(u32, &str)], back: bool) {
     let scripts: BTreeMap<_, _> = files
         .iter()
         .map(|(path, source)| {
@@ -109,7 +104,10 @@ fn whoever_required_a_changed_module_starts_again_also_through_another_module() 
     let mut stage = Stage::new();
     stage.start(&[
         ("ReplicatedStorage/Deep.luau", "return 1"),
-        ("ReplicatedStorage/Util.luau", "return { deep = require('Deep') }"),
+        (
+            "ReplicatedStorage/Util.luau",
+            "return { deep = require('Deep') }",
+        ),
         (MAIN, "print('main', require('Util').deep)"),
         ("ServerScriptService/Other.luau", "print('other')"),
     ]);
@@ -191,7 +189,11 @@ fn a_swap_back_goes_on_with_the_state_of_before() {
                 function OnTick() count += 1 print(count) end";
     stage.start(&[(MAIN, good)]);
     stage.ticks(3);
-    swap(&mut stage, &[(MAIN, Some("count = -100 error('bad')"))], &[]);
+    swap(
+        &mut stage,
+        &[(MAIN, Some("count = -100 error('bad')"))],
+        &[],
+    );
     stage.ticks(2);
     reload(&mut stage, &[(MAIN, Some(good))], &[], true);
     stage.ticks(1);

@@ -7,8 +7,8 @@ use frolic_protocol::details::{DETAILS_BYTES_MAX, SCALE_MAX};
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
-    Engine, EngineError, EntityId, LogLevel, Origin, PlayerId, PlayerProperty, Property, RaycastHit,
-    RaycastRequest, Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
+    Engine, EngineError, EntityId, LogLevel, Origin, PlayerId, PlayerProperty, Property,
+    RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
 };
 use frolic_sim::{Motion, Pose, Rotation, Vec3};
 

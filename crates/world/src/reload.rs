@@ -176,7 +176,8 @@ impl World {
             .collect();
         for path in paths {
             let script = self.code.scripts.get(&path);
-            let same = new.scripts.get(&path).map(|s| &s.sha256_hex) == script.map(|s| &s.sha256_hex);
+            let same =
+                new.scripts.get(&path).map(|s| &s.sha256_hex) == script.map(|s| &s.sha256_hex);
             if !same {
                 scripts.insert(path, script.cloned());
             }

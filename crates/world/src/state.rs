@@ -59,6 +59,8 @@ pub(crate) struct WorldState {
     /// Hash of the bytecode by path, and the package: stamped on every line.
     pub script_hashes: BTreeMap<String, String>,
     pub revision: String,
+    /// Rises with every change of any script, from 1.
+    pub script_version: u32,
     /// Players who came or changed, and players who left, with the tick.
     pub presence_changes: Vec<(u32, PlayerInfo)>,
 }
@@ -93,6 +95,7 @@ impl WorldState {
             script_errors: 0,
             script_hashes: BTreeMap::new(),
             revision: package.revision.clone(),
+            script_version: 1,
             presence_changes: Vec::new(),
         };
         let scene = &package.scene;

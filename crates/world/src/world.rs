@@ -215,6 +215,7 @@ impl World {
             .map(|(path, script)| (path.clone(), script.sha256_hex.clone()))
             .collect();
         state.revision.clone_from(&self.code.revision);
+        state.script_version = self.script_version;
     }
 
     pub(crate) fn vm_mut(&mut self) -> &mut Vm {

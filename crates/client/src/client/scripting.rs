@@ -1,9 +1,7 @@
 //! The client's part in the distribution of scripts (DIST-2, DIST-3).
 
 use frolic_protocol::packet;
-use frolic_protocol::script::{
-    MANIFEST_PATH, RunContext, ScriptChunk, ScriptList, ScriptManifest,
-};
+use frolic_protocol::script::{MANIFEST_PATH, RunContext, ScriptChunk, ScriptList, ScriptManifest};
 use frolic_protocol::{ClientMessage, ServerMessage};
 
 use super::Client;

@@ -143,7 +143,7 @@ fn bey_2_only_what_the_platform_signed_for_this_game_counts() {
 #[test]
 fn tampered_bytes_are_refused_and_asked_for_again_a_few_times() {
     let mut scripts = listed(&list());
-    for chunk in chunks(HUD, b"evil", 1) {
+    for chunk in chunks(HUD, b"bad", 1) {
         let cause = refusal(scripts.chunk(chunk));
         assert!(cause.contains("does not match its hash"), "{cause}");
     }
@@ -162,7 +162,14 @@ fn scr_2_a_script_of_the_server_is_refused() {
     let mut secret = list();
     secret.scripts[3].run_context = RunContext::Server;
     let mut scripts = listed(&secret);
-    assert!(scripts.list().unwrap().scripts.iter().all(|e| e.path != HUD));
+    assert!(
+        scripts
+            .list()
+            .unwrap()
+            .scripts
+            .iter()
+            .all(|e| e.path != HUD)
+    );
     refusal(scripts.offer(HUD, b"hud".to_vec()));
     refusal(scripts.run(HUD, RunContext::Client));
 }
@@ -170,7 +177,11 @@ fn scr_2_a_script_of_the_server_is_refused() {
 #[test]
 fn who_has_everything_says_so_in_one_message_and_asks_for_nothing() {
     let mut scripts = listed(&list());
-    for (path, code) in [("@builtin/a", &b"builtin"[..]), (FIRST, b"first"), (HUD, b"hud")] {
+    for (path, code) in [
+        ("@builtin/a", &b"builtin"[..]),
+        (FIRST, b"first"),
+        (HUD, b"hud"),
+    ] {
         scripts.offer(path, code.to_vec()).unwrap();
         assert_eq!(scripts.confirmations(), [], "not before all was offered");
     }
@@ -192,25 +203,38 @@ fn what_comes_first_is_told_of_before_the_rest_is_there() {
     scripts.offer("@builtin/a", b"builtin".to_vec()).unwrap();
     assert_eq!(scripts.confirmations(), []);
     scripts.offer(FIRST, b"first".to_vec()).unwrap();
-    let said: Vec<String> = scripts.confirmations().into_iter().map(|c| c.path).collect();
+    let said: Vec<String> = scripts
+        .confirmations()
+        .into_iter()
+        .map(|c| c.path)
+        .collect();
     assert_eq!(said, ["@builtin/a", FIRST]);
     for path in ["@builtin/a", FIRST] {
         scripts.run(path, RunContext::Client).unwrap();
     }
     scripts.offer(HUD, b"hud".to_vec()).unwrap();
     assert_eq!(scripts.confirmations()[0].path, MANIFEST_PATH);
-    assert_eq!(scripts.run_all().unwrap().start, [HUD], "the others run already");
+    assert_eq!(
+        scripts.run_all().unwrap().start,
+        [HUD],
+        "the others run already"
+    );
 }
 
 #[test]
 fn a_broken_download_goes_on_at_the_missing_piece_on_the_next_connection() {
-    let content: Vec<u8> = (0..9000u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    let content: Vec<u8> = (0..9000u32)
+        .flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes())
+        .collect();
     let mut list = list();
     list.scripts[3] = entry(HUD, "StarterGui", &content);
     let mut scripts = listed(&list);
     let pieces = chunks(HUD, &content, 5);
     for piece in &pieces[..3] {
-        assert!(matches!(scripts.chunk(piece.clone()), Ok(ChunkOutcome::Waiting)));
+        assert!(matches!(
+            scripts.chunk(piece.clone()),
+            Ok(ChunkOutcome::Waiting)
+        ));
     }
     let mut again = Scripts::default();
     again.take_over(&mut scripts);
@@ -256,14 +280,19 @@ fn dist_6_a_bundle_travels_as_one_and_each_script_in_it_is_verified() {
 #[test]
 fn dist_5_a_new_list_replaces_only_what_changed() {
     let mut scripts = listed(&list());
-    for (path, code) in [("@builtin/a", &b"builtin"[..]), (FIRST, b"first"), (HUD, b"hud")] {
+    for (path, code) in [
+        ("@builtin/a", &b"builtin"[..]),
+        (FIRST, b"first"),
+        (HUD, b"hud"),
+    ] {
         scripts.offer(path, code.to_vec()).unwrap();
     }
     scripts.run_all().unwrap();
     let mut next = list();
     next.scripts[3] = entry(HUD, "StarterGui", b"hud 2");
     next.scripts.remove(1);
-    next.scripts.push(entry("StarterGui/New.luau", "StarterGui", b"new"));
+    next.scripts
+        .push(entry("StarterGui/New.luau", "StarterGui", b"new"));
     let (manifest, text) = announced(&next);
     scripts.announce(manifest).unwrap();
     scripts.offer(MANIFEST_PATH, text).unwrap();
@@ -271,7 +300,9 @@ fn dist_5_a_new_list_replaces_only_what_changed() {
     assert_eq!(missing, [HUD, "StarterGui/New.luau", LATER]);
     scripts.offer(HUD, b"hud 2".to_vec()).unwrap();
     assert_eq!(scripts.confirmations(), [], "all or nothing");
-    scripts.offer("StarterGui/New.luau", b"new".to_vec()).unwrap();
+    scripts
+        .offer("StarterGui/New.luau", b"new".to_vec())
+        .unwrap();
     assert_eq!(scripts.confirmations()[0].path, MANIFEST_PATH);
     let due = scripts.run_all().unwrap();
     assert_eq!(due.start, Vec::<String>::new());

@@ -185,7 +185,10 @@ impl Workshop {
                 .map(|(path, source)| (path.to_owned(), source.to_owned()))
                 .collect(),
         };
-        let targets = self.platform.fleet().reload_targets(&package.manifest.game.id);
+        let targets = self
+            .platform
+            .fleet()
+            .reload_targets(&package.manifest.game.id);
         if targets.is_empty() {
             println!("changed; nobody is playing");
         }
@@ -228,7 +231,9 @@ impl Workshop {
         for server in worlds {
             stopped += u32::from(self.platform.fleet().stop(&server.spec.world_id));
         }
-        println!("more than scripts changed: {stopped} running worlds begin anew; press Play again");
+        println!(
+            "more than scripts changed: {stopped} running worlds begin anew; press Play again"
+        );
     }
 }
 
@@ -253,7 +258,10 @@ fn summary(reply: &ReloadReply, revision: &str, took: Duration) -> String {
     }
     let revision = revision.get(..8).unwrap_or(revision);
     let version = reply.version;
-    format!("{text} in {} ms (version {version}, revision {revision})", took.as_millis())
+    format!(
+        "{text} in {} ms (version {version}, revision {revision})",
+        took.as_millis()
+    )
 }
 
 /// Each problem with its place and, where there is one, the line itself.
@@ -282,7 +290,11 @@ fn play_address(listens_on: SocketAddr, game_id: &str) -> String {
 
 /// As good as it goes: a machine without a browser plays elsewhere.
 fn open_browser(address: &str) {
-    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let program = if cfg!(target_os = "macos") {
+        "open"
+    } else {
+        "xdg-open"
+    };
     let mut command = if cfg!(windows) {
         let mut command = Command::new("cmd");
         command.args(["/C", "start", "", address]);
@@ -292,7 +304,10 @@ fn open_browser(address: &str) {
         command.arg(address);
         command
     };
-    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let quiet = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     if let Err(error) = quiet.spawn() {
         tracing::debug!(%error, "no browser could be opened");
     }

@@ -5,7 +5,7 @@ use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
 
 use super::Host;
 use crate::link::Encoding;
-use crate::scripts::{self, Press, ScriptShelf};
+use crate::scripts::{Press, ScriptShelf};
 
 impl Host {
     /// Brings the world to the scripts of a package. What does not compile
@@ -52,13 +52,8 @@ impl Host {
         let settings = &self.settings;
         let (game_id, bundles) = (&settings.game_id, &settings.bundles);
         let shelf = ScriptShelf::new(&self.world, game_id, bundles, Some(&self.shelf));
-        if let Some(folder) = &settings.script_folder
-            && let Err(error) = scripts::keep(folder, game_id, &self.world)
-        {
-            tracing::warn!(%error, folder = %folder.display(), "compiled scripts were not kept");
-        }
         let press = settings.press.clone();
-        let list = press.as_ref().map(|_| shelf.press());
+        let list = press.as_ref().map(|_| shelf.press(&self.world));
         self.next_shelf = Some(shelf);
         match (press, list) {
             (Some(press), Some(list)) => {
@@ -72,7 +67,7 @@ impl Host {
 
     /// What the platform needs to sign the list that is in force.
     pub fn press(&self) -> Press {
-        self.shelf.press()
+        self.shelf.press(&self.world)
     }
 
     /// The platform has signed a list: of the scripts that wait for it, or of

@@ -112,12 +112,21 @@ fn a_file_that_does_not_compile_changes_nothing_not_even_the_others() {
 #[test]
 fn bey_1_every_line_names_the_revision_and_the_script_it_came_from() {
     let (mut world, package) = world("print('one')");
-    let first = of_level(&mut world, LogLevel::Info).remove(0).origin.unwrap();
+    let first = of_level(&mut world, LogLevel::Info)
+        .remove(0)
+        .origin
+        .unwrap();
     assert_eq!(first.revision, package.revision);
     world.reload("second", &sources("error('two')")).unwrap();
-    let second = of_level(&mut world, LogLevel::Error).remove(0).origin.unwrap();
+    let second = of_level(&mut world, LogLevel::Error)
+        .remove(0)
+        .origin
+        .unwrap();
     assert_eq!(second.revision, "second");
-    let hash = world.scripts().find(|s| s.path == MAIN).map(|s| s.sha256_hex.clone());
+    let hash = world
+        .scripts()
+        .find(|s| s.path == MAIN)
+        .map(|s| s.sha256_hex.clone());
     assert_eq!(second.hash, hash);
     assert_ne!(second.hash, first.hash);
 }
@@ -126,7 +135,9 @@ fn run_watched(world: &mut World, ticks: u32, script_us: u64) -> Option<(u32, St
     for tick in 1..=ticks {
         world.step();
         if let Some(reason) = world.judge_reload(script_us) {
-            world.swap_back(&reason).expect("there is something to go back to");
+            world
+                .swap_back(&reason)
+                .expect("there is something to go back to");
             return Some((tick, reason));
         }
     }
@@ -146,7 +157,10 @@ fn scripts_that_raise_errors_go_again_with_the_state_of_before() {
     assert_eq!(world.revision(), package.revision);
     assert_eq!(world.script_version(), 3);
     let told = of_level(&mut world, LogLevel::Warn);
-    assert!(told.iter().any(|line| line.message.contains("swapped back from revision bad")));
+    assert!(
+        told.iter()
+            .any(|line| line.message.contains("swapped back from revision bad"))
+    );
     world.step();
     assert_eq!(counts(&mut world), [121.0]);
     assert_eq!(run_watched(&mut world, 300, 300), None, "and that is that");
@@ -162,7 +176,10 @@ fn scripts_that_fail_at_once_or_are_slow_go_again() {
     run_watched(&mut world, 120, 300);
     world.reload("bad", &sources("error('at once')")).unwrap();
     let (_, reason) = run_watched(&mut world, 10, 300).expect("noticed");
-    assert!(reason.contains("Main.luau failed when it started"), "{reason}");
+    assert!(
+        reason.contains("Main.luau failed when it started"),
+        "{reason}"
+    );
     run_watched(&mut world, 120, 300);
     world.reload("slow", &sources(&counting(2))).unwrap();
     let (_, reason) = run_watched(&mut world, 300, 8_000).expect("noticed");
@@ -176,9 +193,15 @@ fn new_and_removed_files_and_scripts_of_entities() {
     let mut next = sources("");
     next.remove(MAIN);
     next.insert("ServerScriptService/New.luau".into(), "print('new')".into());
-    next.insert("Workspace/Lamp.luau".into(), "entity.Name = 'Bright'".into());
+    next.insert(
+        "Workspace/Lamp.luau".into(),
+        "entity.Name = 'Bright'".into(),
+    );
     let done = world.reload("next", &next).unwrap().expect("changes");
-    assert_eq!(done.changed, ["ServerScriptService/New.luau", "Workspace/Lamp.luau"]);
+    assert_eq!(
+        done.changed,
+        ["ServerScriptService/New.luau", "Workspace/Lamp.luau"]
+    );
     assert_eq!(done.removed, [MAIN]);
     assert!(world.position_of("Bright").is_some());
     assert_eq!(of_level(&mut world, LogLevel::Error), []);
