@@ -136,11 +136,11 @@ test('what is saved is live in the page, with its state; what is broken changes 
   for (const [i, word] of ['second', 'third', 'fourth'].entries()) {
     times.push(await liveAfter(player, HUD, hud(word), `${word} ${i + 2}`));
   }
-  console.log(`client script live after ${times.map((ms) => `${ms.toFixed(0)} ms`).join(', ')}`);
+  console.info(`client script live after ${times.map((ms) => `${ms.toFixed(0)} ms`).join(', ')}`);
 
   await shows(player, 'server one true');
   const took = await liveAfter(player, MAIN, server_script('two'), 'server two true');
-  console.log(`server script live after ${took.toFixed(0)} ms, its count kept`);
+  console.info(`server script live after ${took.toFixed(0)} ms, its count kept`);
 
   await save(HUD, `${hud('broken')}\nlocal = 5`);
   await dev.until(/Hud\.luau:\d+: .*identifier/);

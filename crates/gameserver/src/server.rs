@@ -280,7 +280,7 @@ struct Settings {
     interest: Option<InterestPolicy>,
     stops_when_idle: bool,
     kill_after: Option<Duration>,
-    record_folder: Option<std::path::PathBuf>,
+    record_folder: Option<PathBuf>,
     press: Option<mpsc::Sender<Press>>,
 }
 
