@@ -305,27 +305,31 @@ impl Scripts {
                 bundle_of.entry(path.as_str()).or_insert(bundle);
             }
         }
-        let mut asked = BTreeSet::new();
-        let mut units = Vec::new();
+        let mut asked: HashMap<&str, usize> = HashMap::new();
+        let mut units: Vec<ScriptUnit> = Vec::new();
         for entry in list.scripts.iter().filter(|entry| !self.has(entry)) {
-            match bundle_of.get(entry.path.as_str()) {
-                Some(bundle) => {
-                    if asked.insert(bundle.name.as_str()) {
-                        units.push(ScriptUnit {
-                            path: format!("{BUNDLE_PREFIX}{}", bundle.name),
-                            url: bundle.url.clone(),
-                            size_bytes: bundle.size_bytes,
-                            lazy: !self.is_needed(entry),
-                        });
-                    }
-                }
-                None => units.push(ScriptUnit {
+            let lazy = !self.is_needed(entry);
+            let Some(bundle) = bundle_of.get(entry.path.as_str()) else {
+                units.push(ScriptUnit {
                     path: entry.path.clone(),
                     url: entry.url.clone(),
                     size_bytes: entry.size_bytes,
-                    lazy: !self.is_needed(entry),
-                }),
+                    lazy,
+                });
+                continue;
+            };
+            // One script that is needed makes its bundle needed.
+            if let Some(unit) = asked.get(bundle.name.as_str()) {
+                units[*unit].lazy &= lazy;
+                continue;
             }
+            asked.insert(&bundle.name, units.len());
+            units.push(ScriptUnit {
+                path: format!("{BUNDLE_PREFIX}{}", bundle.name),
+                url: bundle.url.clone(),
+                size_bytes: bundle.size_bytes,
+                lazy,
+            });
         }
         // The order of the list within each: what runs first comes first.
         units.sort_by_key(|unit| unit.lazy);

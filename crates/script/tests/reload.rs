@@ -199,3 +199,26 @@ fn a_swap_back_goes_on_with_the_state_of_before() {
     stage.ticks(1);
     assert_eq!(stage.prints(), ["1", "2", "3", "4"]);
 }
+
+#[test]
+fn the_sample_in_the_documentation_keeps_its_score() {
+    let page = include_str!("../../../docs/hot-reload.md");
+    let code = page.split("```lua\n").nth(1).expect("a sample");
+    let code = code.split("```").next().expect("its end");
+    let fire = |stage: &mut Stage, name: &str| {
+        stage.vm.dispatch(ScriptEvent::ClientEvent {
+            player: 7,
+            name: name.to_owned(),
+            args: vec![],
+        });
+    };
+    let mut stage = Stage::new();
+    stage.start(&[(MAIN, code)]);
+    fire(&mut stage, "Point");
+    let more = "Network.OnClientEvent('Show', function() print(score.Ada) end)";
+    swap(&mut stage, &[(MAIN, Some(&format!("{code}\n{more}")))], &[]);
+    fire(&mut stage, "Point");
+    fire(&mut stage, "Show");
+    assert_eq!(stage.errors(), Vec::<String>::new());
+    assert_eq!(stage.prints(), ["2"]);
+}

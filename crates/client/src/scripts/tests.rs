@@ -269,6 +269,14 @@ fn dist_6_a_bundle_travels_as_one_and_each_script_in_it_is_verified() {
         assert_eq!(paths.len(), 2);
     }
     assert_eq!(scripts.bytecode(HUD), Some(&b"hud"[..]));
+    // A module that can wait, and a script that cannot: the bundle is needed.
+    list.bundles[0].scripts = vec![LATER.into(), HUD.into()];
+    let unit = listed(&list)
+        .missing()
+        .into_iter()
+        .find(|u| u.path == "@bundle/core");
+    assert!(unit.is_some_and(|unit| !unit.lazy));
+    list.bundles[0].scripts = vec![FIRST.into(), HUD.into()];
     // A bundle whose own hash is right, and whose scripts are not.
     list.bundles[0].scripts.reverse();
     let mut scripts = listed(&list);
