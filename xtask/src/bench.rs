@@ -5,16 +5,17 @@ mod results;
 mod scenarios;
 mod table;
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use crate::dist;
-use crate::progress::Progress;
+use crate::progress::{Progress, Step};
 use crate::workspace::Workspace;
+use crate::{browser, dist};
 use results::Results;
-use scenarios::{Scenario, Wish};
+use scenarios::{Program, Scenario, Wish};
 
 /// Measures what is asked for, prints tables, and keeps the figures.
 ///
@@ -28,10 +29,7 @@ pub fn run(workspace: &Workspace, progress: &Progress, args: &[String]) -> Resul
     let mut failures = Vec::new();
     for scenario in &wish.scenarios {
         let measured = progress.step(&scenario.title, |step| {
-            let mut bench = Command::new(&frolic);
-            bench.current_dir(&workspace.root).arg("bench");
-            bench.args(&scenario.words).arg("--json");
-            let output = step.run(&mut bench)?;
+            let output = step.run(&mut command(workspace, step, scenario, &frolic)?)?;
             last_json(&output).context("the benchmark printed no JSON")
         });
         match measured {
@@ -54,6 +52,30 @@ pub fn run(workspace: &Workspace, progress: &Progress, args: &[String]) -> Resul
     } else {
         bail!("{}", failures.join("\n"))
     }
+}
+
+fn command(
+    workspace: &Workspace,
+    step: &Step,
+    scenario: &Scenario,
+    frolic: &Path,
+) -> Result<Command> {
+    Ok(match scenario.program {
+        Program::Frolic => {
+            let mut bench = Command::new(frolic);
+            bench.current_dir(&workspace.root).arg("bench");
+            bench.args(&scenario.words).arg("--json");
+            bench
+        }
+        Program::Browser(script) => {
+            let mut node = Command::new("node");
+            node.current_dir(workspace.web()).arg(script).arg(frolic);
+            if let Some(browser) = browser::ensure(workspace, step)? {
+                node.env("CHROMIUM", browser);
+            }
+            node
+        }
+    })
 }
 
 /// Which state of the source was measured: results of different ones can

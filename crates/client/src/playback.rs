@@ -138,7 +138,12 @@ impl Playback {
                 continue;
             }
             let (id, on_a_path) = (state.id, state.motion.is_some());
-            let wanted = track.usual_gap(update) - update;
+            // A path is known from its start to its end, and nothing is said
+            // of it between: that is no reason to show it late.
+            let wanted = match on_a_path {
+                true => 0.0,
+                false => track.usual_gap(update) - update,
+            };
             track.lag += (wanted - track.lag).clamp(-drift, drift);
             let mut tick = self.shown_tick - f64::from(track.lag);
             if on_a_path || track.lead > 0.0 {

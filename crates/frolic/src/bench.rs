@@ -1,5 +1,6 @@
 //! Benchmarks that need whole processes, pinned to cores of their own.
 
+pub mod compute;
 pub mod crowd;
 pub mod floor;
 mod game;
@@ -7,5 +8,6 @@ pub mod join;
 mod meadow;
 mod process;
 pub mod script;
+pub mod snapshot;
 pub mod step;
 mod step_scenes;

@@ -8,3 +8,4 @@ pub mod gameserver;
 pub mod pack;
 pub mod replay;
 pub mod serve;
+pub mod soul;

@@ -48,6 +48,16 @@ pub struct Layer {
     /// Folder to record every session in, for `frolic replay` [env: RECORD_DIR] [default: none is recorded]
     #[arg(long)]
     pub record_dir: Option<PathBuf>,
+    /// Key of the language model that writes `.soul` files out; never a flag,
+    /// which others on this machine could see.
+    #[arg(skip)]
+    pub soul_api_key: Option<String>,
+    /// Where that model is.
+    #[arg(skip)]
+    pub soul_api_url: Option<String>,
+    /// Which one it is.
+    #[arg(skip)]
+    pub soul_model: Option<String>,
 }
 
 impl Layer {
@@ -73,6 +83,9 @@ impl Layer {
             admin_token: get("ADMIN_TOKEN"),
             default_game: get("DEFAULT_GAME"),
             record_dir: get("RECORD_DIR").map(PathBuf::from),
+            soul_api_key: get("SOUL_API_KEY"),
+            soul_api_url: get("SOUL_API_URL"),
+            soul_model: get("SOUL_MODEL"),
         })
     }
 
@@ -97,6 +110,9 @@ impl Layer {
             admin_token: self.admin_token.or(below.admin_token),
             default_game: self.default_game.or(below.default_game),
             record_dir: self.record_dir.or(below.record_dir),
+            soul_api_key: self.soul_api_key.or(below.soul_api_key),
+            soul_api_url: self.soul_api_url.or(below.soul_api_url),
+            soul_model: self.soul_model.or(below.soul_model),
         }
     }
 

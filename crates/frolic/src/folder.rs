@@ -66,7 +66,7 @@ impl Look {
 }
 
 /// All files below a folder: path in the package and path on disk, sorted.
-fn list(folder: &Path, limits: &Limits) -> anyhow::Result<Vec<(String, PathBuf)>> {
+pub fn list(folder: &Path, limits: &Limits) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let mut files = vec![];
     let mut open = vec![(String::new(), folder.to_owned())];
     while let Some((prefix, folder)) = open.pop() {

@@ -34,6 +34,7 @@ enum Command {
     Pack(commands::pack::PackArgs),
     Replay(commands::replay::ReplayArgs),
     Serve(commands::serve::ServeArgs),
+    Soul(commands::soul::SoulArgs),
 }
 
 fn main() -> ExitCode {
@@ -68,6 +69,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Pack(args) => commands::pack::run(args),
         Command::Replay(args) => commands::replay::run(args),
         Command::Serve(args) => commands::serve::run(args).await,
+        Command::Soul(args) => commands::soul::run(&args),
     }
 }
 

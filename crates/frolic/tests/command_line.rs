@@ -61,3 +61,116 @@ fn a_file_that_is_not_a_package_is_refused() {
     assert!(!output.status.success());
     assert!(!text(&output.stderr).contains("panicked"));
 }
+
+/// A model that answers every request the same, over HTTP, until its drop.
+struct FakeModel {
+    url: String,
+    requests: std::sync::Arc<std::sync::atomic::AtomicUsize>,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl FakeModel {
+    fn start(code: &'static str) -> Self {
+        use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let listener = runtime
+            .block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))
+            .expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let requests = std::sync::Arc::new(AtomicUsize::new(0));
+        let counted = requests.clone();
+        let answer = move || {
+            counted.fetch_add(1, SeqCst);
+            let text = format!("```luau\n{code}\n```");
+            let content = serde_json::json!([{ "type": "text", "text": text }]);
+            let body = serde_json::json!({ "content": content, "stop_reason": "end_turn" });
+            async move { axum::Json(body) }
+        };
+        let app = axum::Router::new().route("/v1/messages", axum::routing::post(answer));
+        runtime.spawn(async move { axum::serve(listener, app).await });
+        Self {
+            url,
+            requests,
+            _runtime: runtime,
+        }
+    }
+
+    fn requests(&self) -> usize {
+        self.requests.load(std::sync::atomic::Ordering::SeqCst)
+    }
+}
+
+#[test]
+fn dist_7_packing_writes_a_soul_out_once() {
+    let folder = scratch("soul");
+    let service = folder.join("scripts/ServerScriptService");
+    fs::create_dir_all(&service).unwrap();
+    fs::write(
+        folder.join("game.toml"),
+        "[game]\nid = \"soulful\"\nname = \"Soulful\"\nversion = \"1.0.0\"\n",
+    )
+    .unwrap();
+    let scene = r#"{"format":1,"prefabs":{},"entities":[{"id":1,"name":"Spawn","components":{"SpawnPoint":{}}}]}"#;
+    fs::write(folder.join("scene.json"), scene).unwrap();
+    let soul = service.join("Greet.soul");
+    fs::write(&soul, "Greet everybody who comes in.\n").unwrap();
+    let model = FakeModel::start("print(\"hello\")");
+    let run = |args: &[&str], key: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_frolic"));
+        command.args(args).current_dir(&folder);
+        command.env("SOUL_API_URL", &model.url);
+        match key {
+            Some(key) => command.env("SOUL_API_KEY", key),
+            None => command.env_remove("SOUL_API_KEY"),
+        };
+        command.output().expect("cargo built it")
+    };
+
+    // Without a key: how to set one. A check says what to do.
+    let output = run(&["pack", "."], None);
+    assert!(!output.status.success());
+    assert!(text(&output.stderr).contains("SOUL_API_KEY"));
+    let output = run(&["check", "."], None);
+    assert!(!output.status.success());
+    assert!(
+        text(&output.stderr).contains("frolic pack"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert_eq!(model.requests(), 0);
+
+    let output = run(&["pack", "."], Some("a-key"));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("Greet.soul.luau"));
+    let made = fs::read_to_string(service.join("Greet.soul.luau")).unwrap();
+    assert!(made.contains("print(\"hello\")"), "{made}");
+    assert_eq!(model.requests(), 1);
+
+    // It is kept: from here on nobody is asked, and no key is needed.
+    for args in [&["pack", "."], &["check", "."]] {
+        let output = run(args, None);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    let soul_path = soul.to_string_lossy().into_owned();
+    let output = run(&["soul", &soul_path], None);
+    assert!(text(&output.stdout).contains("up to date"));
+    assert_eq!(model.requests(), 1);
+
+    // Changed, it is stale until it is written out anew.
+    fs::write(&soul, "Greet everybody twice.\n").unwrap();
+    assert!(!run(&["check", "."], None).status.success());
+    let output = run(&["soul", &soul_path], Some("a-key"));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(model.requests(), 2);
+    assert!(run(&["check", "."], None).status.success());
+
+    // What a creator wrote by hand is not overwritten.
+    let own = service.join("Own.soul");
+    fs::write(&own, "Do something.").unwrap();
+    fs::write(service.join("Own.soul.luau"), "print(\"mine\")").unwrap();
+    let output = run(&["soul", &own.to_string_lossy()], Some("a-key"));
+    assert!(!output.status.success());
+    assert!(text(&output.stderr).contains("written by hand"));
+    let kept = fs::read_to_string(service.join("Own.soul.luau")).unwrap();
+    assert_eq!(kept, "print(\"mine\")");
+}

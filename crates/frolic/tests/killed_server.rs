@@ -1,22 +1,30 @@
 //! A game server is killed under its players: the platform starts it again,
 //! and everybody comes back as who they were (NET-9, PLAT-6).
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use frolic_client::{Client, ClientEvent};
+use frolic_protocol::EntityKind;
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
 use frolic_protocol::message::Resumption;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value as Json, json};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
-const PLAYERS: u32 = 30;
-const PATIENCE: Duration = Duration::from_secs(60);
+const PLAYERS: u32 = 200;
+/// For everything together; a slow machine needs most of it for the logins.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// A meadow with a place to stand for everybody, so that nobody pushes anybody.
+const GAME: &str =
+    "[game]\nid = \"meadow\"\nname = \"Meadow\"\nmax_players = 250\n\n[simulation]\ntick_hz = 30\n";
+const PLACES_PER_SIDE: u32 = 16;
 const ADMIN_TOKEN: &str = "admin-of-this-test-0123456789";
 
 /// `frolic serve` on a free port, ended with the test.
@@ -55,13 +63,51 @@ impl Platform {
         }
     }
 
-    async fn game_server(&self) -> Json {
+    /// Publishes the game of this test; returns its id.
+    async fn publish(&self) -> String {
+        let http = reqwest::Client::new();
+        let name = json!({ "username": "Creator" });
+        let login = ask(http.post(format!("{}/login", self.url)).json(&name)).await;
+        let login = login.expect("logs in");
+        let session = login["session_token"].as_str().expect("a session");
+        let upload = http
+            .post(format!("{}/api/games", self.url))
+            .bearer_auth(session)
+            .body(package());
+        ask(upload).await.expect("publishes");
+        "meadow".to_owned()
+    }
+
+    /// The game servers that run.
+    async fn game_servers(&self) -> Vec<Json> {
         let request = reqwest::Client::new()
             .get(format!("{}/admin/servers", self.url))
             .bearer_auth(ADMIN_TOKEN);
         let list: Json = ask(request).await.expect("the list of servers");
-        list["servers"][0].clone()
+        list["servers"].as_array().cloned().unwrap_or_default()
     }
+}
+
+fn package() -> Vec<u8> {
+    let ground = json!({ "id": 1, "name": "Ground", "components": {
+        "Transform": { "position": [0, -0.5, 0] },
+        "Shape": { "type": "box", "size": [200, 1, 200] },
+    } });
+    let spawn = |n: u32| {
+        let (x, z) = (n % PLACES_PER_SIDE, n / PLACES_PER_SIDE);
+        json!({ "id": n + 2, "name": format!("Spawn {n}"), "components": {
+            "Transform": { "position": [x * 3, 0.1, z * 3] },
+            "SpawnPoint": {},
+        } })
+    };
+    let spawns = (0..PLACES_PER_SIDE * PLACES_PER_SIDE).map(spawn);
+    let entities: Vec<Json> = std::iter::once(ground).chain(spawns).collect();
+    let scene = json!({ "format": 1, "prefabs": {}, "entities": entities });
+    let files = [
+        ("game.toml".to_owned(), GAME.as_bytes().to_vec()),
+        ("scene.json".to_owned(), scene.to_string().into_bytes()),
+    ];
+    frolic_package::pack(&files.into()).expect("a small game packs")
 }
 
 impl Drop for Platform {
@@ -92,129 +138,207 @@ async fn ask(request: reqwest::RequestBuilder) -> Result<Json, String> {
 /// What a player was told when they came in.
 struct Arrival {
     player_id: String,
+    entity: u32,
     resumption: Resumption,
 }
 
-/// Plays until told twice that they are in, joining again when the line breaks.
-async fn play_through_a_crash(
-    url: String,
+/// One player of the crowd.
+struct Player {
     number: u32,
-    first: tokio::sync::mpsc::Sender<u32>,
-) -> Result<Vec<Arrival>, String> {
-    let http = reqwest::Client::new();
-    let name = json!({ "username": format!("Player {number}") });
-    let login = ask(http.post(format!("{url}/login")).json(&name)).await?;
-    let session = login["session_token"].as_str().unwrap_or_default();
-    let games = ask(http.get(format!("{url}/api/games"))).await?;
-    let mut wish = json!({ "game_id": games["games"][0]["id"] });
-    let mut client = Client::new();
-    let mut arrivals = Vec::new();
-    let began = Instant::now();
-    while began.elapsed() < PATIENCE {
-        let join = http.post(format!("{url}/join")).bearer_auth(session);
-        let joined = ask(join.json(&wish)).await?;
-        wish = json!({ "world_id": joined["world_id"] });
-        let ticket = joined["ticket"].as_str().map(str::to_owned);
-        let address = joined["server_address"].as_str().unwrap_or_default();
-        client.handshake(ticket, None, None);
-        if let Err(cause) = stay(address, &mut client, &mut arrivals, began, &first).await {
-            // The port may still be the dead server's.
-            tracing::debug!(number, %cause, "line lost");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        if arrivals.len() == 2 {
-            return Ok(arrivals);
-        }
-        client.reconnect();
-    }
-    Err(format!("player {number} came in {} times", arrivals.len()))
+    client: Client,
+    began: Instant,
+    arrivals: Vec<Arrival>,
+    /// Tells each arrival.
+    arrived: mpsc::Sender<u32>,
+    /// True when everybody is back.
+    over: watch::Receiver<bool>,
 }
 
-async fn stay(
-    address: &str,
-    client: &mut Client,
-    arrivals: &mut Vec<Arrival>,
-    began: Instant,
-    first: &tokio::sync::mpsc::Sender<u32>,
-) -> Result<(), String> {
-    let mut request = address.into_client_request().map_err(|e| e.to_string())?;
-    let protocol = BINARY_SUBPROTOCOL.parse().expect("a header");
-    request
-        .headers_mut()
-        .insert("sec-websocket-protocol", protocol);
-    let connected = tokio_tungstenite::connect_async(request).await;
-    let (mut socket, _) = connected.map_err(|error| error.to_string())?;
-    let mut every = tokio::time::interval(Duration::from_millis(33));
-    loop {
-        tokio::select! {
-            message = socket.next() => match message {
-                Some(Ok(Message::Binary(bytes))) => {
-                    let now_ms = began.elapsed().as_secs_f64() * 1000.0;
-                    client.receive(&bytes, now_ms).map_err(|error| error.to_string())?;
+/// What a player was told, and how many characters they saw in the end.
+struct Outcome {
+    arrivals: Vec<Arrival>,
+    sees: usize,
+}
+
+/// Why a player is not on a line any more.
+enum End {
+    Lost(String),
+    Over,
+}
+
+impl Player {
+    /// Plays, joining again when the line breaks, until everybody is back and
+    /// seen.
+    async fn play(mut self, url: String, game: String) -> Result<Outcome, String> {
+        let http = reqwest::Client::new();
+        let name = json!({ "username": format!("Player {}", self.number) });
+        let login = ask(http.post(format!("{url}/login")).json(&name)).await?;
+        let session = login["session_token"].as_str().unwrap_or_default();
+        let mut wish = json!({ "game_id": game });
+        while self.began.elapsed() < PATIENCE {
+            let join = http.post(format!("{url}/join")).bearer_auth(session);
+            let joined = ask(join.json(&wish)).await?;
+            wish = json!({ "world_id": joined["world_id"] });
+            let ticket = joined["ticket"].as_str().map(str::to_owned);
+            let address = joined["server_address"].as_str().unwrap_or_default();
+            self.client.handshake(ticket, None, None);
+            match self.stay(address).await {
+                End::Over => {
+                    return Ok(Outcome {
+                        sees: self.characters(),
+                        arrivals: self.arrivals,
+                    });
                 }
-                Some(Ok(Message::Close(_))) | None => return Err("closed".into()),
-                Some(Ok(_)) => {}
-                Some(Err(error)) => return Err(error.to_string()),
-            },
-            _ = every.tick() => {
-                client.advance(began.elapsed().as_secs_f64() * 1000.0);
-                let mut packet = client.take_reliable().unwrap_or_default();
-                while let Some(datagram) = client.take_datagram() {
-                    packet.extend_from_slice(&datagram);
-                }
-                if !packet.is_empty() {
-                    let sent = socket.send(Message::Binary(packet.into())).await;
-                    sent.map_err(|error| error.to_string())?;
+                End::Lost(cause) => {
+                    tracing::debug!(number = self.number, %cause, "line lost");
+                    // The port may still be the dead server's.
+                    tokio::time::sleep(Duration::from_millis(200)).await;
                 }
             }
+            self.client.reconnect();
         }
-        while let Some(event) = client.take_event() {
+        let (number, count) = (self.number, self.arrivals.len());
+        let sees = self.characters();
+        Err(format!(
+            "player {number} came in {count} times and saw {sees}"
+        ))
+    }
+
+    fn characters(&self) -> usize {
+        let entities = self.client.entities();
+        entities
+            .filter(|state| state.kind == EntityKind::Character)
+            .count()
+    }
+
+    async fn stay(&mut self, address: &str) -> End {
+        match self.stay_on_line(address).await {
+            Ok(end) => end,
+            Err(cause) => End::Lost(cause),
+        }
+    }
+
+    async fn stay_on_line(&mut self, address: &str) -> Result<End, String> {
+        let mut request = address.into_client_request().map_err(|e| e.to_string())?;
+        let protocol = BINARY_SUBPROTOCOL.parse().expect("a header");
+        request
+            .headers_mut()
+            .insert("sec-websocket-protocol", protocol);
+        let connected = tokio_tungstenite::connect_async(request).await;
+        let (mut socket, _) = connected.map_err(|error| error.to_string())?;
+        let mut every = tokio::time::interval(Duration::from_millis(100));
+        every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                message = socket.next() => match message {
+                    Some(Ok(Message::Binary(bytes))) => {
+                        let now_ms = self.began.elapsed().as_secs_f64() * 1000.0;
+                        let taken = self.client.receive(&bytes, now_ms);
+                        taken.map_err(|error| error.to_string())?;
+                    }
+                    Some(Ok(Message::Close(_))) | None => return Err("closed".into()),
+                    Some(Ok(_)) => {}
+                    Some(Err(error)) => return Err(error.to_string()),
+                },
+                _ = every.tick() => {
+                    self.client.advance(self.began.elapsed().as_secs_f64() * 1000.0);
+                    let mut packet = self.client.take_reliable().unwrap_or_default();
+                    while let Some(datagram) = self.client.take_datagram() {
+                        packet.extend_from_slice(&datagram);
+                    }
+                    if !packet.is_empty() {
+                        let sent = socket.send(Message::Binary(packet.into())).await;
+                        sent.map_err(|error| error.to_string())?;
+                    }
+                }
+            }
+            self.note_arrivals().await;
+            if *self.over.borrow() && self.characters() >= PLAYERS as usize {
+                return Ok(End::Over);
+            }
+            if self.began.elapsed() > PATIENCE {
+                return Err("out of patience".into());
+            }
+        }
+    }
+
+    async fn note_arrivals(&mut self) {
+        while let Some(event) = self.client.take_event() {
             let ClientEvent::Welcome(welcome) = event else {
                 continue;
             };
-            arrivals.push(Arrival {
+            self.arrivals.push(Arrival {
                 player_id: welcome.player_id,
+                entity: welcome.entity_id,
                 resumption: welcome.resumption,
             });
-            if arrivals.len() == 2 {
-                return Ok(());
-            }
-            let _ = first.send(1).await;
+            let _ = self.arrived.send(self.number).await;
         }
+    }
+}
+
+/// Waits until everybody has come in once more.
+async fn everybody_in(arrived: &mut mpsc::Receiver<u32>, deadline: tokio::time::Instant) {
+    let mut seen = BTreeSet::new();
+    while seen.len() < PLAYERS as usize {
+        let waited = tokio::time::timeout_at(deadline, arrived.recv()).await;
+        let count = seen.len();
+        let number = waited.unwrap_or_else(|_| panic!("only {count} of {PLAYERS} came in"));
+        let number = number.expect("players are there");
+        assert!(seen.insert(number), "player {number} came in twice");
     }
 }
 
 #[tokio::test]
-async fn everybody_comes_back_after_their_game_server_is_killed() {
+async fn two_hundred_come_back_after_their_game_server_is_killed() {
     let platform = Platform::start();
-    let (first, mut came_in) = tokio::sync::mpsc::channel(PLAYERS as usize);
+    let game = platform.publish().await;
+    let (arrived, mut arrivals) = mpsc::channel(PLAYERS as usize);
+    let (end, over) = watch::channel(false);
+    let began = Instant::now();
+    let deadline = tokio::time::Instant::now() + PATIENCE;
     let mut players = JoinSet::new();
     for number in 0..PLAYERS {
-        let url = platform.url.clone();
-        players.spawn(play_through_a_crash(url, number, first.clone()));
+        let player = Player {
+            number,
+            client: Client::new(),
+            began,
+            arrivals: Vec::new(),
+            arrived: arrived.clone(),
+            over: over.clone(),
+        };
+        players.spawn(player.play(platform.url.clone(), game.clone()));
     }
-    for _ in 0..PLAYERS {
-        let waited = tokio::time::timeout(PATIENCE, came_in.recv()).await;
-        waited.expect("everybody comes in");
-    }
-    let before = platform.game_server().await;
-    let pid = before["pid"].as_i64().expect("a process") as i32;
+    everybody_in(&mut arrivals, deadline).await;
+    let before = platform.game_servers().await;
+    assert_eq!(before.len(), 1, "all in one world: {before:?}");
+    let pid = before[0]["pid"].as_i64().expect("a process") as i32;
     let pid = rustix::process::Pid::from_raw(pid).expect("a process id");
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it is ours");
 
+    everybody_in(&mut arrivals, deadline).await;
+    end.send(true).expect("players are there");
+    let (mut ids, mut entities) = (BTreeSet::new(), BTreeSet::new());
     while let Some(player) = players.join_next().await {
-        let arrivals = player
-            .expect("no panic")
-            .unwrap_or_else(|why| panic!("{why}"));
-        let [before, after] = arrivals.as_slice() else {
-            panic!("{} arrivals", arrivals.len());
+        let player = player.expect("no panic");
+        let player = player.unwrap_or_else(|why| panic!("{why}"));
+        let [before, after] = player.arrivals.as_slice() else {
+            panic!("{} arrivals", player.arrivals.len());
         };
+        assert_eq!(player.sees, PLAYERS as usize, "everybody, and nobody twice");
         assert_eq!(before.resumption, Resumption::New);
-        assert_eq!(after.resumption, Resumption::Restarted);
+        assert_eq!(after.resumption, Resumption::Restarted, "by its token");
         assert_eq!(before.player_id, after.player_id);
+        ids.insert(after.player_id.clone());
+        entities.insert(after.entity);
     }
-    let after = platform.game_server().await;
-    assert_eq!(after["world_id"], before["world_id"]);
-    assert_eq!(after["crashes"], 1);
-    assert_ne!(after["pid"], before["pid"]);
+    assert_eq!(
+        (ids.len(), entities.len()),
+        (PLAYERS as usize, PLAYERS as usize)
+    );
+    let after = platform.game_servers().await;
+    assert_eq!(after.len(), 1, "in the same world: {after:?}");
+    assert_eq!(after[0]["world_id"], before[0]["world_id"]);
+    assert_eq!(after[0]["crashes"], 1);
+    assert_ne!(after[0]["pid"], before[0]["pid"]);
 }

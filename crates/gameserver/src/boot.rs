@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use frolic_protocol::console::ConsoleReport;
 use frolic_protocol::fleet::{
     Heartbeat, HeartbeatReply, PublishScripts, PublishedScripts, ServerReady, ServerStopped,
     WorldBoot,
 };
+use frolic_protocol::store::{StoreAnswers, StoreBatch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
 
 use crate::scripts::Press;
 
@@ -24,14 +27,20 @@ const CONTENTS_BYTES: usize = 4 * 1024 * 1024;
 pub struct BootError {
     url: String,
     what: String,
+    /// None when it took too long.
     #[source]
-    source: reqwest::Error,
+    source: Option<reqwest::Error>,
 }
 
 impl BootError {
     /// Whether the control plane has given this world to another process.
     pub fn is_replaced(&self) -> bool {
-        self.source.status() == Some(reqwest::StatusCode::UNAUTHORIZED)
+        self.status() == Some(reqwest::StatusCode::UNAUTHORIZED)
+    }
+
+    /// What it answered, when that was an error.
+    pub fn status(&self) -> Option<reqwest::StatusCode> {
+        self.source.as_ref()?.status()
     }
 }
 
@@ -113,6 +122,37 @@ impl ControlPlane {
         Ok(answer.signature)
     }
 
+    /// Says what scripts said and cost.
+    pub async fn console(&self, report: &ConsoleReport) -> Result<(), BootError> {
+        self.post("console", report).await.map(|_| ())
+    }
+
+    /// Whether a caller knows the secret that only the control plane and this
+    /// process have.
+    pub fn is_token(&self, given: &str) -> bool {
+        let (ours, given) = (Sha256::digest(&self.token), Sha256::digest(given));
+        ours == given
+    }
+
+    /// Has requests of scripts done by the store.
+    pub async fn store(
+        &self,
+        batch: &StoreBatch,
+        patience: Duration,
+    ) -> Result<StoreAnswers, BootError> {
+        let url = format!("{}/store", self.base);
+        let request = self.client.post(url).json(batch);
+        let answers = self.json(request, "the store");
+        match tokio::time::timeout(patience, answers).await {
+            Ok(answers) => answers,
+            Err(_) => Err(BootError {
+                url: self.base.clone(),
+                what: "the store in time".to_owned(),
+                source: None,
+            }),
+        }
+    }
+
     /// The last word.
     pub async fn stopped(&self, reason: &str) -> Result<(), BootError> {
         let reason = reason.to_owned();
@@ -159,7 +199,7 @@ impl ControlPlane {
         BootError {
             url: self.base.clone(),
             what: what.to_owned(),
-            source,
+            source: Some(source),
         }
     }
 }

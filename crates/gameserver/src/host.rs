@@ -1,6 +1,7 @@
 //! The world's thread: one loop over what clients say and what time it is.
 
 mod handshake;
+mod logs;
 mod message;
 mod reload;
 
@@ -14,11 +15,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use frolic_protocol::ServerMessage;
 use frolic_protocol::packet;
-use frolic_script::LogLevel;
 use frolic_world::{PlayerNumber, World};
 use tokio::sync::mpsc;
 
 use crate::admission::Admission;
+use crate::console::Console;
 use crate::line::{ChannelLine, CloseCode, Line};
 use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
 use crate::metrics::{KickCause, Metrics, StageClock, StageTimes, micros};
@@ -27,6 +28,7 @@ use crate::recording::{self, Recording};
 use crate::scripts::{Press, ScriptShelf};
 use crate::seats::{Place, Seat, Seats};
 use crate::session::Session;
+use crate::store::StoreDoor;
 use crate::transport::Slot;
 use crate::transport::socket::Reading;
 use crate::transport::sockets::Sockets;
@@ -66,6 +68,10 @@ pub struct HostSettings {
     pub admission: Admission,
     /// Where the session is recorded.
     pub recording: Option<Recording>,
+    /// Where data goes that outlives the world.
+    pub store: StoreDoor,
+    /// What scripts say and cost.
+    pub console: Arc<Console>,
 }
 
 /// A world and everybody connected to it.
@@ -171,8 +177,9 @@ impl Host {
         recording::keep(&mut self.settings.recording, &mut self.world);
         let scripts = u32::try_from(report.last_tick_us).unwrap_or(u32::MAX);
         let step = clock.lap().saturating_sub(scripts);
+        self.settings.store.pass_on(&mut self.world);
         self.deliver_outbox();
-        self.write_logs();
+        self.write_logs(began);
         self.send_snapshots(began);
         let snapshots = clock.lap();
         self.tend_sessions(began);
@@ -214,6 +221,11 @@ impl Host {
                     let _ = answer.send(self.reload(&request));
                 }
                 Ok(Inbound::Signed { hash, signature }) => self.signed(&hash, signature),
+                Ok(Inbound::Store(answers)) => {
+                    for answer in answers {
+                        self.world.store_answer(answer);
+                    }
+                }
                 Ok(Inbound::Drain) => self.draining = true,
                 Ok(Inbound::Stop { reason }) => return Some(reason),
                 Err(_) => break,
@@ -232,7 +244,11 @@ impl Host {
         now: Instant,
     ) {
         let line = match carriage {
-            Carriage::Channel { outbox, end } => Line::Channel(ChannelLine::new(outbox, end)),
+            Carriage::Channel {
+                outbox,
+                end,
+                written,
+            } => Line::Channel(ChannelLine::new(outbox, end, written)),
             Carriage::Socket { stream, read_ahead } => {
                 match self.sockets.adopt(link, stream, &read_ahead, now) {
                     Ok(line) => Line::Socket(Box::new(line)),
@@ -273,6 +289,11 @@ impl Host {
             };
             line.wake(ready.closed);
             let reading = line.receive(now, now_s, &mut heard, &self.metrics);
+            let round_trip = line.take_round_trip();
+            if let Some((player, time)) = session.player.as_ref().zip(round_trip) {
+                let ms = u16::try_from(time.as_millis()).unwrap_or(u16::MAX);
+                self.world.note_round_trip(player.number, ms);
+            }
             messages += heard.len();
             for heard in heard.drain(..) {
                 self.heard(ready.link, heard);
@@ -387,28 +408,6 @@ impl Host {
                 None
             }
         };
-    }
-
-    fn write_logs(&mut self) {
-        for line in self.world.take_logs() {
-            let place = line
-                .line
-                .map_or(line.script.clone(), |n| format!("{}:{n}", line.script));
-            // BEY-1: every line says which code it came from.
-            let origin = line
-                .origin
-                .map_or(String::new(), |origin| origin.to_string());
-            let message = &line.message;
-            match line.level {
-                LogLevel::Info => tracing::info!(target: "script", "{place}: {message} ({origin})"),
-                LogLevel::Warn => tracing::warn!(target: "script", "{place}: {message} ({origin})"),
-                LogLevel::Error => {
-                    self.metrics.script_errors.fetch_add(1, Relaxed);
-                    let source = line.source_line.unwrap_or_default();
-                    tracing::error!(target: "script", "{place}: {message} ({origin})\n    {source}\n{}", line.traceback);
-                }
-            }
-        }
     }
 
     /// Sends their update to those whose turn it is.

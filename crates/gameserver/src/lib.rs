@@ -15,6 +15,7 @@
 mod admission;
 mod boot;
 mod config;
+mod console;
 mod flood;
 mod host;
 mod line;
@@ -29,6 +30,7 @@ mod scripts;
 mod seats;
 mod server;
 mod session;
+mod store;
 mod transport;
 
 pub use config::{GameServerConfig, WorldSource};

@@ -1,6 +1,8 @@
 //! The way back to a client: a socket that the world's thread drives itself,
 //! or a queue to the task that does.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -146,6 +148,9 @@ pub struct ChannelLine {
     outbox: mpsc::Sender<Outbound>,
     /// Ends the connection past everything that waits.
     end: Option<oneshot::Sender<String>>,
+    /// What its task got rid of, and had when last looked.
+    written: Arc<AtomicU64>,
+    written_before: u64,
     backlog: Vec<Outbound>,
     backlog_bytes: usize,
     stuck_since: Option<Instant>,
@@ -154,12 +159,19 @@ pub struct ChannelLine {
 }
 
 impl ChannelLine {
-    /// The line of a task that reads from the other end of `outbox`, and
-    /// closes the connection when `end` gives it a reason.
-    pub fn new(outbox: mpsc::Sender<Outbound>, end: oneshot::Sender<String>) -> Self {
+    /// The line of a task that reads from the other end of `outbox`, counts
+    /// in `written` what it got rid of, and closes the connection when `end`
+    /// gives it a reason.
+    pub fn new(
+        outbox: mpsc::Sender<Outbound>,
+        end: oneshot::Sender<String>,
+        written: Arc<AtomicU64>,
+    ) -> Self {
         Self {
             outbox,
             end: Some(end),
+            written,
+            written_before: 0,
             backlog: Vec::new(),
             backlog_bytes: 0,
             stuck_since: None,
@@ -199,11 +211,6 @@ impl ChannelLine {
     }
 
     fn flush(&mut self, now: Instant) {
-        if self.backlog.is_empty() {
-            self.stuck_since = None;
-            return;
-        }
-        let before = self.backlog.len();
         let mut waiting = std::mem::take(&mut self.backlog).into_iter();
         for outbound in waiting.by_ref() {
             if let Err(back) = self.try_send(outbound) {
@@ -213,9 +220,17 @@ impl ChannelLine {
         }
         self.backlog.extend(waiting);
         self.backlog_bytes = self.backlog.iter().map(size).sum();
-        if self.backlog.is_empty() {
+        self.note_progress(now);
+    }
+
+    /// Stuck is who has something to take and takes nothing of it. The queue
+    /// alone does not tell: who is behind gets no updates that would fill it.
+    fn note_progress(&mut self, now: Instant) {
+        let written = self.written.load(Relaxed);
+        let progress = std::mem::replace(&mut self.written_before, written) != written;
+        if self.outbox.capacity() == self.outbox.max_capacity() && self.backlog.is_empty() {
             self.stuck_since = None;
-        } else if self.backlog.len() < before || self.stuck_since.is_none() {
+        } else if progress || self.stuck_since.is_none() {
             self.stuck_since = Some(now);
         }
     }

@@ -1,13 +1,14 @@
 //! A link: one connection as the world's thread sees it, whatever carries it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytes::Bytes;
 use frolic_protocol::ClientMessage;
 use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
 use frolic_protocol::json;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, PacketError, StreamReader};
+use frolic_protocol::store::StoreAnswer;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::flood::{FloodGuard, Verdict};
@@ -46,6 +47,8 @@ pub enum Carriage {
         outbox: mpsc::Sender<Outbound>,
         /// Makes it close the connection at once, with a reason.
         end: oneshot::Sender<String>,
+        /// Bytes that it got rid of: as long as they rise, the client reads.
+        written: Arc<AtomicU64>,
     },
 }
 
@@ -90,6 +93,8 @@ pub enum Inbound {
         /// Its signature.
         signature: String,
     },
+    /// The store answered what scripts asked.
+    Store(Vec<StoreAnswer>),
     /// Take nobody in any more, and stop when the last one has left.
     Drain,
     /// Tell everybody and stop.

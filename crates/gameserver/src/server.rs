@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use axum::http::{HeaderMap, header};
 use axum::routing::get;
 use axum::serve::ListenerExt;
 use axum::{Json, Router};
@@ -23,6 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::admission::Admission;
 use crate::boot::{BootError, ControlPlane};
 use crate::config::{GameServerConfig, WorldSource};
+use crate::console::{self, Console};
 use crate::host::{Host, HostSettings};
 use crate::link::{INBOX_MESSAGES, Inbound};
 use crate::lockdown;
@@ -30,6 +32,7 @@ use crate::metrics::Metrics;
 use crate::recording;
 use crate::reload;
 use crate::scripts::Press;
+use crate::store::StoreDoor;
 use crate::transport::sockets::Sockets;
 use crate::transport::{Transports, websocket, webtransport};
 
@@ -44,6 +47,8 @@ const PRESSES_MAX: usize = 16;
 const IDLE_GRACE_S: u32 = 10;
 /// How long a script that reaches no point to stop at may hold the world up.
 const KILL_AFTER: Duration = Duration::from_millis(250);
+/// How long a world that ends waits for the store.
+const LAST_SAVES: Duration = Duration::from_secs(3);
 /// Luau needs up to 4 MB of stack in debug builds for its deepest recursion.
 const WORLD_STACK_BYTES: usize = 16 * 1024 * 1024;
 
@@ -121,10 +126,19 @@ pub async fn run(
     let world_metrics = metrics.clone();
     let (press, presses) = mpsc::channel(PRESSES_MAX);
     let confined = config.confined;
+    let (store, store_task) = match &control_plane {
+        Some(control_plane) => {
+            let (door, task) = StoreDoor::platform(control_plane.clone(), inbox.clone());
+            (door, Some(task))
+        }
+        None => (StoreDoor::memory(), None),
+    };
+    let console = Arc::new(Console::default());
     let settings = Settings {
         kill_after,
         press: control_plane.as_ref().map(|_| press),
-        ..Settings::new(&config, players_max, control_plane.is_some())
+        console: console.clone(),
+        ..Settings::new(&config, players_max, control_plane.is_some(), store)
     };
     std::thread::Builder::new()
         .name("world".into())
@@ -169,7 +183,12 @@ pub async fn run(
     if let Some(listening) = webtransport {
         tokio::spawn(webtransport::serve(listening, transports.clone()));
     }
-    let mut routes = routes(transports, metrics.clone());
+    let figures = Figures {
+        metrics: metrics.clone(),
+        console: console.clone(),
+        control_plane: control_plane.clone(),
+    };
+    let mut routes = routes(transports, figures);
     match &config.source {
         WorldSource::ControlPlane { token, .. } => {
             routes = routes.merge(reload::routes(inbox.clone(), token));
@@ -187,11 +206,20 @@ pub async fn run(
     if let Some(control_plane) = &control_plane {
         control_plane.ready(&server_ready).await?;
         tokio::spawn(heartbeats(control_plane.clone(), metrics, inbox.clone()));
+        tokio::spawn(console::tell(control_plane.clone(), console.clone()));
     }
     ready(address);
     tokio::spawn(stop_on_signal(inbox));
 
     let reason = world_ended.await.map_err(|_| GameServerError::WorldDied)?;
+    if let Some(task) = store_task {
+        // What scripts saved last is on its way: the token ends with us.
+        let _ = tokio::time::timeout(LAST_SAVES, task).await;
+    }
+    if let Some(control_plane) = &control_plane {
+        // The last words of scripts are often the ones that matter.
+        console::tell_once(control_plane, &console).await;
+    }
     if let Some(control_plane) = control_plane
         && let Err(error) = control_plane.stopped(&reason).await
     {
@@ -282,10 +310,17 @@ struct Settings {
     kill_after: Option<Duration>,
     record_folder: Option<PathBuf>,
     press: Option<mpsc::Sender<Press>>,
+    store: StoreDoor,
+    console: Arc<Console>,
 }
 
 impl Settings {
-    fn new(config: &GameServerConfig, players_max: u32, stops_when_idle: bool) -> Self {
+    fn new(
+        config: &GameServerConfig,
+        players_max: u32,
+        stops_when_idle: bool,
+        store: StoreDoor,
+    ) -> Self {
         Self {
             world_id: config.world_id.clone(),
             players_max,
@@ -296,6 +331,8 @@ impl Settings {
             kill_after: None,
             record_folder: config.record_folder.clone(),
             press: None,
+            store,
+            console: Arc::default(),
         }
     }
 }
@@ -338,6 +375,8 @@ fn load(
             .then_some(idle_stop_s.saturating_add(IDLE_GRACE_S)),
         scene: (hex::encode(Sha256::digest(scene)), compressed),
         recording,
+        store: settings.store,
+        console: settings.console,
     };
     let sockets = Sockets::new().map_err(GameServerError::Sockets)?;
     Ok(Host::new(world, host, inbox, sockets, metrics))
@@ -356,13 +395,42 @@ fn open_webtransport(
         .ok()
 }
 
-fn routes(transports: Transports, metrics: Arc<Metrics>) -> Router {
-    let (figures, text) = (metrics.clone(), metrics);
+/// What `/metrics` and `/stats` tell.
+#[derive(Clone)]
+struct Figures {
+    metrics: Arc<Metrics>,
+    console: Arc<Console>,
+    control_plane: Option<ControlPlane>,
+}
+
+impl Figures {
+    /// Strangers reach this port too. What names server scripts is for whoever
+    /// has the world's token, and for this machine where there is none.
+    fn prometheus(&self, headers: &HeaderMap) -> String {
+        let token = headers.get(header::AUTHORIZATION);
+        let token = token.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        let trusted = match &self.control_plane {
+            Some(control_plane) => token.is_some_and(|token| control_plane.is_token(token)),
+            None => true,
+        };
+        let mut text = self.metrics.prometheus();
+        if trusted {
+            text.push_str(&self.console.prometheus());
+        }
+        text
+    }
+}
+
+fn routes(transports: Transports, figures: Figures) -> Router {
+    let (figures, text) = (figures.metrics.clone(), figures);
     Router::new()
         .route("/", get(websocket::upgrade))
         .route("/ws", get(websocket::upgrade))
         .route("/health", get(|| async { "ok" }))
-        .route("/metrics", get(move || async move { text.prometheus() }))
+        .route(
+            "/metrics",
+            get(move |headers: HeaderMap| async move { text.prometheus(&headers) }),
+        )
         .route(
             "/stats",
             get(move || async move { Json(figures.figures()) }),

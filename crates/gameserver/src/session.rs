@@ -200,7 +200,11 @@ impl Session {
         };
         let lossy = self.line.delivery() == Delivery::Lossy;
         match &mut player.view {
-            View::Json(view) => self.line.text(&world.json_snapshot(view)),
+            View::Json(view) => {
+                if let Some(text) = world.json_snapshot(view) {
+                    self.line.text(&text);
+                }
+            }
             View::Binary(view) => {
                 if lossy && !self.packet.is_empty() {
                     // In front of the snapshot, on the line that is reliable.

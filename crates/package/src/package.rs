@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 
 use crate::remotes::Remote;
+use crate::soul;
 use crate::{Limits, Manifest, Problem, Report, Rule, Scene, archive, pack};
 
 /// One version of a game, ready to be run. It exists only when nothing in it is wrong.
@@ -67,10 +68,14 @@ impl Package {
         Ok((package, archive))
     }
 
-    /// The scripts: path below `scripts/`, such as `ServerScriptService/Main.luau`, and text.
+    /// The scripts that run: path below `scripts/`, such as `ServerScriptService/Main.luau`, and
+    /// text. A `.soul` is not among them, but the Luau that was made of it is.
     pub fn scripts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().filter_map(|(path, bytes)| {
             let path = path.strip_prefix("scripts/")?;
+            if path.ends_with(".soul") {
+                return None;
+            }
             Some((path, std::str::from_utf8(bytes).ok()?))
         })
     }
@@ -91,7 +96,17 @@ impl Package {
         limits: &Limits,
         revision: String,
     ) -> Result<Package, Report> {
-        let checked = validate::validate(&files, limits)?;
+        let mut checked = validate::validate(&files, limits)?;
+        // Whoever names a `.soul` means the Luau that was made of it.
+        let of_entities = checked.scene.entities.iter_mut();
+        let of_entities = of_entities.map(|entity| &mut entity.components);
+        let of_prefabs = checked.scene.prefabs.values_mut();
+        let of_prefabs = of_prefabs.map(|prefab| &mut prefab.components);
+        let scripts = of_entities.chain(of_prefabs).flat_map(|c| &mut c.script);
+        let bundled = checked.manifest.bundles.values_mut().flatten();
+        for path in scripts.map(|script| &mut script.path).chain(bundled) {
+            *path = soul::code_path(path);
+        }
         Ok(Package {
             manifest: checked.manifest,
             scene: checked.scene,

@@ -86,6 +86,8 @@ pub enum Rule {
     UnknownReference,
     /// Entities that are their own ancestors, or nested too deep.
     ParentCycle,
+    /// A `.soul` without the Luau that was made of it, or with an older one.
+    StaleScript,
     /// Allowed, but probably not meant.
     Suspicious,
 }

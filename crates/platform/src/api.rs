@@ -254,6 +254,99 @@ pub struct WorldList {
     pub worlds: Vec<WorldInfo>,
 }
 
+/// `GET /api/games/{id}/console?after=N`: what the game's scripts say and
+/// cost, for its creator.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct ConsolePage {
+    /// The game.
+    pub game_id: String,
+    /// Its title.
+    pub name: String,
+    /// Newest package.
+    pub revision: String,
+    /// What to pass as `after` next.
+    pub last: u64,
+    /// Its worlds, running ones first.
+    pub worlds: Vec<ConsoleWorld>,
+    /// Lines after `after`, oldest first; the newest 500.
+    pub lines: Vec<ConsoleEntry>,
+}
+
+/// A world in a game's console.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct ConsoleWorld {
+    /// Id.
+    pub world_id: String,
+    /// Code to join it by.
+    pub room_code: String,
+    /// Whether a game server runs it now.
+    pub running: bool,
+    /// Players in it.
+    pub players: u32,
+    /// 99th percentile of tick time at the last heartbeat.
+    pub tick_ms_p99: f32,
+    /// When it last said something, RFC 3339.
+    pub heard_at: String,
+    /// What its scripts cost.
+    pub scripts: Vec<ConsoleScript>,
+}
+
+/// What one script of a world costs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct ConsoleScript {
+    /// Path; `@builtin` is the engine's own part.
+    pub path: String,
+    /// SHA-256 of its bytecode.
+    pub hash: String,
+    /// Milliseconds of CPU per second, lately.
+    pub cpu_ms_per_s: f32,
+    /// Bytes it holds.
+    pub memory_bytes: u64,
+    /// How often it runs: once, or once per entity.
+    pub instances: u32,
+    /// Errors so far.
+    pub errors: u32,
+    /// How often it was stopped for time or memory.
+    pub stops: u32,
+    /// Instances that were disabled.
+    pub disabled: u32,
+}
+
+/// One line of a script.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct ConsoleEntry {
+    /// Rises with every line of the platform.
+    pub number: u64,
+    /// When the platform heard it, RFC 3339.
+    pub at: String,
+    /// World it is of.
+    pub world_id: String,
+    /// Code of that world.
+    pub room_code: String,
+    /// `info`, `warn` or `error`.
+    pub level: String,
+    /// Tick of the world.
+    pub tick: u32,
+    /// Path of the script.
+    pub script: String,
+    /// Line in it, when known.
+    pub line: Option<u32>,
+    /// The text.
+    pub message: String,
+    /// The source text of that line, when known.
+    pub source_line: Option<String>,
+    /// The stack of an error, one frame per line; else empty.
+    pub stack: String,
+    /// SHA-256 of the package that ran.
+    pub revision: String,
+    /// SHA-256 of the script's bytecode; empty when it has none.
+    pub hash: String,
+}
+
 /// A game server as `GET /admin/servers` shows it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]

@@ -7,6 +7,7 @@ use axum::response::IntoResponse;
 use sqlx::Row;
 
 use crate::Platform;
+use crate::admin::Admin;
 use crate::api::Health;
 use crate::db::to_u32;
 use crate::error::ApiError;
@@ -43,15 +44,22 @@ pub async fn ready(State(platform): State<Platform>) -> Result<Json<Health>, Api
 ///
 /// # Errors
 /// When the database refuses.
-pub async fn metrics(State(platform): State<Platform>) -> Result<impl IntoResponse, ApiError> {
+pub async fn metrics(
+    State(platform): State<Platform>,
+    admin: Result<Admin, ApiError>,
+) -> Result<impl IntoResponse, ApiError> {
     let sessions: i64 = sqlx::query("SELECT COUNT(*) AS total FROM sessions WHERE expires_at > $1")
         .bind(platform.clock().now_ms())
         .fetch_one(platform.db())
         .await?
         .try_get("total")?;
-    let text = platform
+    let mut text = platform
         .metrics()
         .render(&platform.fleet().totals(), to_u32(sessions));
+    if admin.is_ok() {
+        // Names of server scripts are not for everybody (SCR-2).
+        text.push_str(&platform.consoles().prometheus());
+    }
     let content_type = "text/plain; version=0.0.4; charset=utf-8";
     Ok((StatusCode::OK, [(header::CONTENT_TYPE, content_type)], text))
 }

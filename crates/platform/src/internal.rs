@@ -21,7 +21,7 @@ use crate::worlds;
 const REASON_CHARS_MAX: usize = 200;
 
 /// A game server that proved which world it runs.
-pub struct Caller(pub(crate) Arc<Server>);
+pub struct Caller(pub Arc<Server>);
 
 impl FromRequestParts<Platform> for Caller {
     type Rejection = ApiError;

@@ -33,6 +33,8 @@ impl Counter {
 pub struct Metrics {
     /// Guests that logged in.
     pub logins: Counter,
+    /// Requests of scripts to the store.
+    pub store_requests: Counter,
     /// Requests that were told to slow down.
     pub rate_limited: Counter,
     joins_failed: Counter,
@@ -102,6 +104,11 @@ impl Metrics {
                 "frolic_logins_total",
                 "Guests that logged in",
                 self.logins.value(),
+            ),
+            (
+                "frolic_store_requests_total",
+                "Requests of scripts to the store",
+                self.store_requests.value(),
             ),
             (
                 "frolic_joins_failed_total",

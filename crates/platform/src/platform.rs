@@ -14,9 +14,11 @@ use crate::address;
 use crate::api::PublishResponse;
 use crate::blobs::BlobStore;
 use crate::clock::Clock;
+use crate::console::Consoles;
 use crate::db::{self, OpenDatabaseError};
 use crate::error::ApiError;
 use crate::fleet::{Fleet, Launcher};
+use crate::gamedata::turns::Turns;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
 use crate::publish::{self, PublishError};
@@ -45,6 +47,8 @@ struct Inner {
     fleet: Fleet,
     site: Site,
     metrics: Metrics,
+    consoles: Consoles,
+    store_turns: Turns,
     rates: RateLimiter,
     port: u16,
     house_id: String,
@@ -146,6 +150,8 @@ impl Platform {
             game_turns: Mutex::default(),
             site: Site::new(parts.site),
             metrics: Metrics::default(),
+            consoles: Consoles::default(),
+            store_turns: Turns::default(),
             clock: parts.clock,
             settings,
             db,
@@ -235,6 +241,14 @@ impl Platform {
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.0.metrics
+    }
+
+    pub(crate) fn consoles(&self) -> &Consoles {
+        &self.0.consoles
+    }
+
+    pub(crate) fn store_turns(&self) -> &Turns {
+        &self.0.store_turns
     }
 
     pub(crate) fn rates(&self) -> &RateLimiter {

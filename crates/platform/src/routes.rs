@@ -9,11 +9,16 @@ use axum::routing::{delete, get, post};
 
 use crate::limits::{finish, limit_rate, limit_time};
 use crate::{
-    Platform, admin, auth, games, health, internal, join, publish, rooms, scripts, site, worlds,
+    Platform, admin, auth, console, gamedata, games, health, internal, join, publish, rooms,
+    scripts, site, worlds,
 };
 
 /// A slow line may take this long for a large package.
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// A full batch of requests to the store, with room for what JSON adds; more
+/// than a report of scripts takes.
+const REPORT_BODY_BYTES_MAX: usize = 4 * frolic_protocol::store::BATCH_BYTES_MAX;
 
 /// Everything the control plane answers.
 pub fn router(platform: Platform) -> Router {
@@ -27,6 +32,7 @@ pub fn router(platform: Platform) -> Router {
         .route("/api/games", get(games::list))
         .route("/api/games/{id}", get(games::show))
         .route("/api/games/{id}/files", get(games::files))
+        .route("/api/games/{id}/console", get(console::page))
         .route("/api/games/{id}/thumbnail", get(games::thumbnail))
         .route("/cdn/{sha256}", get(games::cdn))
         .route("/api/rooms/{code}/ws", get(rooms::proxy))
@@ -46,6 +52,11 @@ pub fn router(platform: Platform) -> Router {
         .route("/metrics", get(health::metrics))
         .layer(DefaultBodyLimit::max(limits.body_bytes_max))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
+    let reports = Router::new()
+        .route("/internal/worlds/{id}/store", post(gamedata::handle))
+        .route("/internal/worlds/{id}/console", post(console::report))
+        .layer(DefaultBodyLimit::max(REPORT_BODY_BYTES_MAX))
+        .layer(from_fn_with_state(limits.request_timeout, limit_time));
     let uploads = Router::new()
         .route("/api/games", post(publish::upload).layer(rated))
         .route("/internal/worlds/{id}/scripts", post(scripts::publish))
@@ -53,6 +64,7 @@ pub fn router(platform: Platform) -> Router {
         .layer(from_fn_with_state(UPLOAD_TIMEOUT, limit_time));
     ordinary
         .merge(uploads)
+        .merge(reports)
         .fallback(site::serve)
         .layer(from_fn_with_state(platform.clone(), finish))
         .layer(from_fn(crate::trace::trace))

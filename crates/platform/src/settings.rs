@@ -31,6 +31,17 @@ pub struct Settings {
     pub fleet: FleetSettings,
     /// Bounds on what clients may ask.
     pub limits: LimitSettings,
+    /// Bounds on what games may keep.
+    pub store: StoreSettings,
+}
+
+/// How much the scripts of one game may keep (SCR-9).
+#[derive(Clone, Debug)]
+pub struct StoreSettings {
+    /// Keys of the game and of all its players, and places in its rankings.
+    pub keys_per_game: i64,
+    /// Bytes of keys and values.
+    pub bytes_per_game: i64,
 }
 
 /// How game servers are started, watched and stopped (PLAT-6).
@@ -97,6 +108,7 @@ impl Settings {
             world_keep: Duration::from_secs(60 * 60),
             fleet: FleetSettings::default(),
             limits: LimitSettings::default(),
+            store: StoreSettings::default(),
         }
     }
 }
@@ -113,6 +125,15 @@ impl Default for FleetSettings {
             crashes_max: 6,
             reservation: Duration::from_secs(frolic_protocol::ticket::TICKET_LIFETIME_S),
             servers_max: 200,
+        }
+    }
+}
+
+impl Default for StoreSettings {
+    fn default() -> Self {
+        Self {
+            keys_per_game: 200_000,
+            bytes_per_game: 256 * 1024 * 1024,
         }
     }
 }

@@ -63,6 +63,11 @@ pub struct EntityState {
 }
 
 impl EntityState {
+    /// Whether it follows a path that ends after a tick.
+    pub fn is_on_the_way(&self, tick: u32) -> bool {
+        self.motion.is_some_and(|motion| motion.end_tick > tick)
+    }
+
     /// An entity that rests at the origin.
     pub fn new(id: u32, kind: EntityKind) -> Self {
         Self {

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bits;
+pub mod console;
 pub mod details;
 pub mod entity;
 pub mod fleet;
@@ -24,6 +25,7 @@ pub mod resume;
 pub mod script;
 pub mod signature;
 pub mod snapshot;
+pub mod store;
 pub mod terrain;
 pub mod ticket;
 pub mod value;

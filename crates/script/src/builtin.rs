@@ -38,6 +38,7 @@ const SERVER: Files = files![
     "server/players.luau",
     "server/remotes.luau",
     "server/network.luau",
+    "server/store.luau",
 ];
 
 const CLIENT: Files = files![

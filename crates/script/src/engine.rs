@@ -6,6 +6,7 @@
 //! [`COORDINATE_MAX`](crate::limits::COORDINATE_MAX), names are short.
 
 use frolic_protocol::Value;
+use frolic_protocol::store::StoreRequest;
 
 use crate::log::ScriptLog;
 
@@ -100,6 +101,9 @@ pub struct RaycastRequest {
     pub ignore: Vec<EntityId>,
     /// Only entities with this tag stop the ray.
     pub tag: Option<String>,
+    /// The ray meets characters, too, and everybody is where this player saw
+    /// them.
+    pub seen_by: Option<PlayerId>,
 }
 
 /// What a ray met first.
@@ -261,6 +265,10 @@ pub trait Engine {
     fn find(&self, name_or_tag: &str) -> Vec<EntityId>;
     /// Entities whose position is within the sphere, by ascending id.
     fn in_radius(&self, center: [f32; 3], radius: f32) -> Vec<EntityId>;
+    /// The same with everything where a player saw it, if that is known.
+    fn in_radius_seen_by(&self, center: [f32; 3], radius: f32, _player: PlayerId) -> Vec<EntityId> {
+        self.in_radius(center, radius)
+    }
     /// The first thing a ray meets.
     fn raycast(&self, request: &RaycastRequest) -> Option<RaycastHit>;
 
@@ -336,6 +344,16 @@ pub trait Engine {
     /// Answers a [`ScriptEvent::ClientInvoke`](crate::ScriptEvent::ClientInvoke);
     /// the error text travels back to the caller.
     fn reply(&mut self, _player: PlayerId, _invoke: u32, _result: Result<Vec<Value>, String>) {}
+
+    /// Passes a request on to the store; [`ScriptEvent::StoreAnswer`] follows.
+    ///
+    /// [`ScriptEvent::StoreAnswer`]: crate::ScriptEvent::StoreAnswer
+    ///
+    /// # Errors
+    /// When the world has no store, or too much waits for it.
+    fn store(&mut self, _request: StoreRequest) -> Result<(), EngineError> {
+        Err(EngineError::Refused("this world has no store".to_owned()))
+    }
 
     /// A line for the creator's console.
     fn log(&mut self, line: ScriptLog);

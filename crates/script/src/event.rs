@@ -70,6 +70,13 @@ pub enum ScriptEvent {
         /// Who.
         player: PlayerId,
     },
+    /// The store answered an [`Engine::store`](crate::Engine::store).
+    StoreAnswer {
+        /// Number of the request.
+        id: u32,
+        /// What it gave, or why not.
+        result: Result<Vec<Value>, String>,
+    },
     /// An entity is gone; its scripts end after this.
     EntityDestroyed {
         /// The entity.

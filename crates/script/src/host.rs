@@ -8,6 +8,7 @@
 mod entity;
 mod network;
 mod player;
+mod store;
 mod world;
 
 use std::cell::{OnceCell, RefCell};
@@ -30,12 +31,16 @@ pub(crate) struct Host {
     pub engine: Rc<RefCell<dyn Engine>>,
     /// Every script of the package that may run here, by path.
     pub scripts: RefCell<BTreeMap<String, CompiledScript>>,
+    /// What has been loaded of them, by hash.
+    loaded: RefCell<BTreeMap<String, mlua::Function>>,
     /// Scripts that must not run in this world.
     pub disabled: RefCell<BTreeSet<String>>,
     /// What `game.toml` says the scripts may use (BEY-4).
     pub capabilities: RefCell<BTreeSet<String>>,
     pub limits: VmLimits,
     pub quota: RefCell<Quota>,
+    /// Requests to the store that are left.
+    pub store_left: RefCell<store::Allowance>,
     /// Set once the Luau side has defined them.
     pub entities: OnceCell<Entities>,
 }
@@ -55,10 +60,12 @@ impl Host {
         Rc::new(Host {
             engine,
             scripts: RefCell::default(),
+            loaded: RefCell::default(),
             disabled: RefCell::default(),
             capabilities: RefCell::default(),
             limits,
             quota: RefCell::default(),
+            store_left: RefCell::default(),
             entities: OnceCell::new(),
         })
     }
@@ -71,6 +78,7 @@ impl Host {
         world::add(self, lua, &table)?;
         player::add(self, lua, &table)?;
         network::add(self, lua, &table)?;
+        store::add(self, lua, &table)?;
         Ok(table)
     }
 
@@ -236,6 +244,20 @@ impl Host {
         )
     }
 
+    /// The loaded script, of which every instance gets a copy: they share its
+    /// instructions and constants.
+    fn main_of(&self, lua: &Lua, script: &CompiledScript) -> mlua::Result<mlua::Function> {
+        let mut loaded = self.loaded.borrow_mut();
+        match loaded.get(&script.sha256_hex) {
+            Some(main) => Ok(main.clone()),
+            None => {
+                let main = load_chunk(lua, script, lua.create_table()?)?;
+                loaded.insert(script.sha256_hex.clone(), main.clone());
+                Ok(main)
+            }
+        }
+    }
+
     /// Loads a script of the package into an environment.
     fn load(
         &self,
@@ -256,7 +278,9 @@ impl Host {
         // Lets the compiler's direct calls of library functions work; nobody
         // but the script itself can reach this table.
         env.set_safeenv(true);
-        load_chunk(lua, script, env).map(|main| (Some(main), None))
+        let main = self.main_of(lua, script)?.deep_clone()?;
+        main.set_environment(env)?;
+        Ok((Some(main), None))
     }
 }
 

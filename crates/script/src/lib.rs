@@ -13,6 +13,7 @@
 //! This crate knows no sockets, no clock of day and no database.
 #![deny(unsafe_code)]
 
+mod budget;
 pub mod builtin;
 pub mod compile;
 pub mod convert;
@@ -22,6 +23,7 @@ pub mod guard;
 mod host;
 pub mod limits;
 pub mod log;
+mod memory_store;
 pub mod reload;
 pub mod rotation;
 pub mod service;
@@ -37,6 +39,7 @@ pub use event::ScriptEvent;
 pub use frolic_protocol::script::RunContext;
 pub use limits::VmLimits;
 pub use log::{LogLevel, Origin, ScriptLog};
+pub use memory_store::MemoryStore;
 pub use reload::{Swap, required_modules};
 pub use service::Service;
 pub use vm::{Attachment, ScriptCost, Usage, Vm, VmError};

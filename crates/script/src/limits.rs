@@ -30,6 +30,16 @@ pub struct VmLimits {
     pub slice: Duration,
     /// How long all handlers of one tick may run; what is left waits.
     pub tick_budget: Duration,
+    /// How long all handlers of a tick may run on average. A world saves up
+    /// [`VmLimits::savings`] of it; past that the script that used most waits.
+    pub average: Duration,
+    /// See [`VmLimits::average`].
+    pub savings: Duration,
+    /// How often a script may have to wait before it is disabled, unless it
+    /// kept to the budget for [`VmLimits::forgive`] in between.
+    pub pauses_max: u32,
+    /// See [`VmLimits::pauses_max`].
+    pub forgive: Duration,
     /// How long after its slice code that reaches no safe point may go on
     /// before the process is ended; see [`blame`](crate::guard::blame). `None`
     /// where the process is not the world's own.
@@ -50,6 +60,10 @@ impl Default for VmLimits {
             memory_bytes: 64 * 1024 * 1024,
             slice: Duration::from_millis(50),
             tick_budget: Duration::from_millis(100),
+            average: Duration::from_millis(4),
+            savings: Duration::from_millis(100),
+            pauses_max: 20,
+            forgive: Duration::from_secs(10),
             kill_after: None,
             offences_max: 5,
             log_lines_per_second: 100,

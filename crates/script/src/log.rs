@@ -38,7 +38,7 @@ pub struct ScriptLog {
 }
 
 /// The exact code that a line came from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Origin {
     /// SHA-256 of the package, in hex.
     pub revision: String,

@@ -3,9 +3,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::time::Duration;
 
 use mlua::{Function, IntoLua, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table};
 
+use crate::budget::{Budget, Verdict};
 use crate::builtin::server_builtin;
 use crate::compile::CompiledScript;
 use crate::convert::{Entities, to_luau};
@@ -86,6 +88,7 @@ pub struct Vm {
     cuts: u64,
     spent_us: u64,
     last_tick_us: u64,
+    budget: Budget,
     pub(crate) lua: Lua,
 }
 
@@ -96,6 +99,8 @@ pub(crate) struct Entry {
     stopped: Function,
     end_category: Function,
     costs: Function,
+    pause_worst: Function,
+    resume_all: Function,
     declare: Function,
     launch: Function,
     attach: Function,
@@ -134,6 +139,7 @@ impl Vm {
             cuts: 0,
             spent_us: 0,
             last_tick_us: 0,
+            budget: Budget::default(),
             lua,
         })
     }
@@ -193,6 +199,8 @@ impl Vm {
             self.attach(attachment.entity, &attachment.script);
         }
         self.call(&self.entry.drain.clone(), ());
+        // Starting is not what the budget is for.
+        self.spent_us = 0;
     }
 
     /// Starts a script for an entity that appeared later; it runs with the
@@ -204,8 +212,55 @@ impl Vm {
     /// Runs what is due: waiting tasks, then `OnTick(dt)` handlers.
     pub fn tick(&mut self, dt: f64) {
         self.last_tick_us = std::mem::take(&mut self.spent_us);
+        self.keep_to_budget();
         self.host.begin_tick();
         self.call(&self.entry.tick.clone(), dt);
+    }
+
+    /// Looks at what the tick before took, and makes the heaviest script wait
+    /// when the world has used up its savings.
+    fn keep_to_budget(&mut self) {
+        let limits = &self.host.limits;
+        let spent = Duration::from_micros(self.last_tick_us);
+        match self.budget.charge(spent, limits.average, limits.savings) {
+            Verdict::GoOn => {}
+            Verdict::Resume => {
+                let resumed = self.guard.run(|| self.entry.resume_all.call::<()>(()));
+                if let Err(failure) = resumed {
+                    tracing::error!(?failure, "scripts that waited did not go on");
+                }
+            }
+            Verdict::Pause => self.pause_worst(),
+        }
+    }
+
+    fn pause_worst(&mut self) {
+        let limits = &self.host.limits;
+        let args = (
+            limits.pauses_max,
+            limits.forgive.as_secs_f64(),
+            limits.average.as_secs_f64(),
+        );
+        let paused = self.guard.run(|| self.entry.pause_worst.call(args));
+        let paused: (Option<String>, bool) = paused.unwrap_or_default();
+        let (Some(path), disabled) = paused else {
+            return;
+        };
+        self.cuts += 1;
+        let average = limits.average.as_millis();
+        let what = match disabled {
+            false => "it waits a moment",
+            true => "it is disabled after repeated offences",
+        };
+        self.disabled_scripts += usize::from(disabled);
+        self.host.report(
+            &path,
+            &format!(
+                "used more time than the {average} ms per tick that this world's scripts have on \
+                 average: {what}; spread its work over several ticks"
+            ),
+            "",
+        );
     }
 
     /// Tells scripts what happened.
@@ -389,6 +444,14 @@ impl Vm {
             ScriptEvent::EntityDestroyed { entity } => {
                 ("EntityDestroyed", entity).into_lua_multi(lua)?
             }
+            ScriptEvent::StoreAnswer { id, result } => {
+                let (ok, values) = match result {
+                    Ok(values) => (true, values),
+                    Err(text) => (false, vec![frolic_protocol::Value::String(text)]),
+                };
+                let head = [id.into_lua(lua)?, ok.into_lua(lua)?];
+                self.remote_args("StoreAnswer", head.into(), &values)?
+            }
             ScriptEvent::ClientEvent { player, name, args } => {
                 let head = [player.into_lua(lua)?, name.into_lua(lua)?];
                 self.remote_args("ClientEvent", head.into(), &args)?
@@ -455,6 +518,8 @@ fn load_builtin(lua: &Lua, host: &Rc<Host>, guard: &Guard, seed: u64) -> mlua::R
         stopped: entry.get("stopped")?,
         end_category: entry.get("end_category")?,
         costs: entry.get("costs")?,
+        pause_worst: entry.get("pause_worst")?,
+        resume_all: entry.get("resume_all")?,
         declare: entry.get("declare")?,
         launch: entry.get("launch")?,
         attach: entry.get("attach")?,

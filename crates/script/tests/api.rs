@@ -62,6 +62,7 @@ fn run(root: &Path, file: &Path) -> Option<String> {
     for _ in 0..300 {
         stage.ticks(1);
         answer_echo(&mut stage);
+        stage.answer_store();
     }
     let errors: Vec<String> = stage
         .world

@@ -65,6 +65,24 @@ fn stopped(body: &str) {
     );
 }
 
+/// Every case of `tests/hostile/*.luau`; a line `--- name` begins the next.
+#[test]
+fn nothing_of_the_corpus_reaches_the_others() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile");
+    let mut cases = 0;
+    for entry in std::fs::read_dir(folder).expect("the corpus") {
+        let path = entry.expect("a file").path();
+        let text = std::fs::read_to_string(&path).expect("text");
+        for case in text.split("--- ").skip(1) {
+            let (name, body) = case.split_once('\n').expect("a name and a body");
+            println!("{}: {name}", path.display());
+            check(body);
+            cases += 1;
+        }
+    }
+    assert!(cases > 50, "{cases} cases");
+}
+
 #[test]
 fn endless_loops_are_stopped() {
     for body in [
@@ -259,6 +277,76 @@ fn a_repeat_offender_is_disabled_and_named() {
     assert_eq!(stops[0].script, "ServerScriptService/Evil.luau");
     assert_eq!(stops[0].line, Some(2), "{:?}", stops[0]);
     assert_eq!(stage.vm.usage().disabled_scripts, 1);
+}
+
+#[test]
+fn whoever_takes_a_little_too_much_every_tick_has_to_wait() {
+    // Never reaches its slice, so nothing stops it; together it takes ten
+    // times what the world has.
+    let mut stage = Stage::with_limits(VmLimits {
+        slice: Duration::from_secs(5),
+        average: Duration::from_micros(200),
+        savings: Duration::from_millis(5),
+        pauses_max: 3,
+        ..limits()
+    });
+    let hog = "local n = 0\nfunction OnTick() for i = 1, 300000 do n += i % 7 end ran = (ran or 0) + 1 end\n\
+               Network.OnClientEvent('Ask', function() print('hog ran', ran) end)";
+    stage.start_attached(
+        &[
+            ("ServerScriptService/Hog.luau", hog),
+            ("Workspace/Honest.luau", HONEST),
+        ],
+        &[(2, "Workspace/Honest.luau")],
+    );
+    stage.ticks(2000);
+    stage.vm.dispatch(ScriptEvent::Interact {
+        entity: 2,
+        player: 7,
+    });
+    assert_eq!(stage.prints(), ["alive 2000"]);
+    let errors = stage.errors();
+    assert!(errors[0].contains("it waits a moment"), "{errors:?}");
+    assert!(
+        errors.last().is_some_and(|e| e.contains("disabled")),
+        "{errors:?}"
+    );
+    assert_eq!(errors.len(), 3, "{errors:?}");
+    assert_eq!(stage.vm.usage().disabled_scripts, 1);
+    let costs = stage.vm.costs();
+    let cost = |path: &str| costs.iter().find(|cost| cost.path == path).expect("known");
+    let (hog, honest) = (
+        cost("ServerScriptService/Hog.luau"),
+        cost("Workspace/Honest.luau"),
+    );
+    assert!(hog.cpu_us > honest.cpu_us, "{costs:?}");
+    assert_eq!((hog.instances, hog.disabled, honest.instances), (0, 1, 1));
+    assert_eq!(honest.hash.len(), 64);
+}
+
+#[test]
+fn what_came_in_while_a_script_waited_is_not_lost() {
+    let mut stage = Stage::with_limits(VmLimits {
+        slice: Duration::from_secs(5),
+        average: Duration::from_millis(1),
+        savings: Duration::from_millis(5),
+        ..limits()
+    });
+    let source = "local n = 0\nNetwork.OnClientEvent('Work', function() for i = 1, 3000000 do n += i % 7 end end)\n\
+                  Network.OnClientEvent('Ask', function(_, k) print('heard', k) end)";
+    stage.start(&[("ServerScriptService/Heavy.luau", source)]);
+    let event = |name: &str, k: f64| ScriptEvent::ClientEvent {
+        player: 7,
+        name: name.to_owned(),
+        args: vec![frolic_protocol::Value::Number(k)],
+    };
+    stage.vm.dispatch(event("Work", 0.0));
+    stage.ticks(2);
+    stage.vm.dispatch(event("Ask", 1.0));
+    stage.vm.dispatch(event("Ask", 2.0));
+    assert_eq!(stage.prints(), Vec::<String>::new(), "it waits");
+    stage.ticks(1000);
+    assert_eq!(stage.prints(), ["heard 1", "heard 2"]);
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! Seeded randomness that is the same everywhere: PCG-XSH-RR 64/32.
 
+use crate::shape::Shape;
+use crate::{Rotation, Vec3};
+
 /// A stream of random numbers; equal seeds give equal streams.
 #[derive(Clone, Debug)]
 pub struct Random {
@@ -40,5 +43,42 @@ impl Random {
     /// A whole number below `count`; zero when `count` is zero.
     pub fn below(&mut self, count: u32) -> u32 {
         ((u64::from(self.next_u32()) * u64::from(count)) >> 32) as u32
+    }
+
+    /// A solid of any kind, with sizes from `low` up to `high`.
+    pub fn shape(&mut self, low: f32, high: f32) -> Shape {
+        let mut size = || self.range(low, high);
+        let (half, radius) = (Vec3::new(size(), size(), size()), size());
+        let half_height = half.y;
+        match self.below(5) {
+            0 => Shape::Sphere(radius),
+            1 => Shape::Capsule {
+                half_height,
+                radius,
+            },
+            2 => Shape::Cylinder {
+                half_height,
+                radius,
+            },
+            3 => Shape::Wedge(half),
+            _ => Shape::Box(half),
+        }
+    }
+
+    /// Any rotation; not all are equally likely.
+    pub fn rotation(&mut self) -> Rotation {
+        let mut part = || self.range(-1.0, 1.0);
+        Rotation::from_xyzw(part(), part(), part(), part() + 1.5).normalize()
+    }
+
+    /// As things stand in a scene: one in three straight, one turned about
+    /// the vertical, one any way.
+    pub fn stance(&mut self) -> Rotation {
+        match self.below(3) {
+            0 => Rotation::IDENTITY,
+            1 => Rotation::from_xyzw(0.0, self.range(-1.0, 1.0), 0.0, self.range(1.0, 3.0))
+                .normalize(),
+            _ => self.rotation(),
+        }
     }
 }

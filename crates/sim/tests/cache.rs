@@ -4,8 +4,8 @@
 use frolic_sim::digest::Digest;
 use frolic_sim::random::Random;
 use frolic_sim::{
-    Buttons, CharacterInput, CharacterParams, CharacterState, CollisionWorld, Pose, Rotation,
-    Shape, StepCache, Vec3, step_character, step_character_with,
+    Buttons, CharacterInput, CharacterParams, CharacterState, CollisionWorld, Pose, Shape,
+    StepCache, Vec3, step_character, step_character_with,
 };
 use proptest::prelude::*;
 
@@ -25,28 +25,15 @@ fn scene(random: &mut Random, count: u32) -> Vec<Piece> {
         pose: Pose::translation(0.0, -0.5, 0.0),
     }];
     for index in 0..count {
-        let mut size = || random.range(0.1, 1.6);
-        let (half, radius) = (Vec3::new(size(), size(), size()), size());
-        let half_height = half.y;
         let shape = match random.below(6) {
-            0 => Shape::Sphere(radius),
-            1 => Shape::Capsule {
-                half_height,
-                radius,
-            },
-            2 => Shape::Cylinder {
-                half_height,
-                radius,
-            },
-            3 => Shape::Wedge(half),
-            4 => Shape::Box(Vec3::new(half.x, 0.15, half.z)),
-            _ => Shape::Box(half),
+            0 => Shape::Box(Vec3::new(1.0, 0.15, 1.3)),
+            _ => random.shape(0.1, 1.6),
         };
         pieces.push(Piece {
             // Not in the order in which they are made.
             id: 2 + index * 37 % (count * 40),
             shape,
-            pose: Pose::from_parts(place(random), turn(random)),
+            pose: Pose::from_parts(place(random), random.stance()),
         });
     }
     pieces
@@ -58,16 +45,6 @@ fn place(random: &mut Random) -> Vec3 {
         random.range(-0.3, 2.0),
         random.range(-11.0, 11.0),
     )
-}
-
-fn turn(random: &mut Random) -> Rotation {
-    let mut part = || random.range(-1.0, 1.0);
-    let (x, y, z, w) = (part(), part(), part(), part());
-    match random.below(3) {
-        0 => Rotation::IDENTITY,
-        1 => Rotation::from_xyzw(0.0, y, 0.0, w + 2.0).normalize(),
-        _ => Rotation::from_xyzw(x * 0.3, y, z * 0.3, w + 2.0).normalize(),
-    }
 }
 
 fn build<'a>(pieces: impl Iterator<Item = &'a Piece>) -> CollisionWorld {
@@ -110,7 +87,7 @@ fn disturb(random: &mut Random, pieces: &mut Vec<Piece>, worlds: &mut [&mut Coll
         }
         1 => {
             let piece = &mut pieces[chosen];
-            piece.pose = Pose::from_parts(place(random), turn(random));
+            piece.pose = Pose::from_parts(place(random), random.stance());
             let (id, pose) = (piece.id, piece.pose);
             worlds.iter_mut().for_each(|world| world.teleport(id, pose));
         }

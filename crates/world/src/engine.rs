@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use frolic_package::{Components, Transform};
 use frolic_protocol::details::{DETAILS_BYTES_MAX, SCALE_MAX};
+use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
@@ -21,6 +22,8 @@ const ATTRIBUTES_MAX: usize = 64;
 const TAGS_MAX: usize = 32;
 /// Lines kept until the game server takes them.
 const LOG_LINES_MAX: usize = 1024;
+/// Requests to the store kept until the game server takes them.
+const STORE_REQUESTS_MAX: usize = 1024;
 
 impl WorldState {
     fn entity(&self, id: EntityId) -> Result<&Entity, EngineError> {
@@ -417,16 +420,32 @@ impl Engine for WorldState {
             .collect()
     }
 
+    fn in_radius_seen_by(&self, center: [f32; 3], radius: f32, player: PlayerId) -> Vec<EntityId> {
+        let Some(seen) = self.seen_by(player) else {
+            return self.in_radius(center, radius);
+        };
+        let center = Vec3::from(center);
+        let near = |place: Vec3| (place - center).length_squared() <= radius * radius;
+        let entities = self.entities.keys().copied();
+        entities
+            .filter(|id| seen.position(*id).is_some_and(near))
+            .collect()
+    }
+
     fn raycast(&self, request: &RaycastRequest) -> Option<RaycastHit> {
+        let seen = request.seen_by.and_then(|player| self.seen_by(player));
+        let cast = |ignore: &[EntityId]| {
+            let (origin, direction) = (Vec3::from(request.origin), Vec3::from(request.direction));
+            let reach = request.distance_max;
+            match &seen {
+                Some(seen) => seen.raycast(origin, direction, reach, ignore),
+                None => self.collision.raycast(origin, direction, reach, ignore),
+            }
+        };
         let mut ignore = request.ignore.clone();
         // Bounded: each round passes through one more entity of the wrong tag.
         for _ in 0..64 {
-            let hit = self.collision.raycast(
-                Vec3::from(request.origin),
-                Vec3::from(request.direction),
-                request.distance_max,
-                &ignore,
-            )?;
+            let hit = cast(&ignore)?;
             let wanted = request.tag.as_ref().is_none_or(|tag| {
                 self.alive(hit.entity)
                     .is_some_and(|entity| entity.tags.contains(tag))
@@ -577,6 +596,16 @@ impl Engine for WorldState {
             },
             reliable: true,
         });
+    }
+
+    fn store(&mut self, request: StoreRequest) -> Result<(), EngineError> {
+        if self.store_outbox.len() >= STORE_REQUESTS_MAX {
+            let message = format!("{STORE_REQUESTS_MAX} requests to the store in one tick");
+            return Err(EngineError::Limit(message));
+        }
+        self.store_requests += 1;
+        self.store_outbox.push(request);
+        Ok(())
     }
 
     fn log(&mut self, mut line: ScriptLog) {

@@ -47,6 +47,12 @@ pub(crate) struct Entity {
 }
 
 impl Entity {
+    /// Whether everybody is told of it, wherever they are, where the map is
+    /// cut into squares of this size.
+    pub fn is_everywhere(&self, square_m: f32) -> bool {
+        self.reach > square_m * 0.5 || self.tags.iter().any(|tag| tag == ALWAYS_RELEVANT)
+    }
+
     pub fn new(
         id: u32,
         name: String,

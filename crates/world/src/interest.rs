@@ -11,12 +11,14 @@ mod json_view;
 mod view;
 mod watch;
 
+use serde::{Deserialize, Serialize};
+
 pub use json_view::JsonView;
 pub use view::{ClientView, Delivery};
 pub(crate) use view::{Scratch, Sender};
 
 /// What clients are told of.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InterestPolicy {
     /// Squares further away than this are not told of at all, so that nothing
     /// in them reaches a player's machine. None: everything is told of.
@@ -57,10 +59,10 @@ impl InterestPolicy {
     }
 
     /// Sides of the squares: small enough for the radius to mean something,
-    /// large enough for several to fit a packet.
+    /// large enough for a record to be worth its head.
     pub(crate) fn cell_size(&self) -> f32 {
         self.radius
-            .map_or(32.0, |radius| (radius / 2.5).clamp(8.0, 32.0))
+            .map_or(32.0, |radius| (radius / 2.5).clamp(12.0, 32.0))
     }
 
     /// A square at this distance is told of in one of so many updates.

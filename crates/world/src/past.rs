@@ -5,10 +5,12 @@
 //! characters and moving things were in each of the last ticks, and
 //! [`World::as_seen_by`] looks at that moment instead of now. What a client
 //! shows it says itself ([`World::note_shown`]); it is believed only within
-//! [`REWIND_MAX_MS`], so a liar gains no more than a bad line would.
+//! [`REWIND_MAX_MS`], so a liar gains no more than a bad line would. What is
+//! far away is told of less often and drawn later still, by [`updates`].
 
 mod capsule;
 mod seen;
+mod updates;
 
 use std::collections::VecDeque;
 
@@ -20,6 +22,7 @@ use crate::state::WorldState;
 use crate::world::World;
 
 pub use seen::{AsSeen, SeenCharacter};
+pub(crate) use updates::UpdateRule;
 
 /// How far back a player's view is followed. Whoever is later than that has
 /// to aim ahead, as the others could not defend themselves against longer ago.
@@ -51,6 +54,10 @@ impl Moment {
     fn before(self, ms: u32, tick_hz: u32) -> Self {
         let back = u64::from(ms) * u64::from(tick_hz) * PER_TICK / 1000;
         Self(self.0.saturating_sub(back))
+    }
+
+    fn ticks_before(self, ticks: f32) -> Self {
+        Self(self.0.saturating_sub((ticks * PER_TICK as f32) as u64))
     }
 
     /// For a fingerprint.
@@ -203,8 +210,8 @@ impl World {
     }
 
     /// How long a message to this player's client and back takes. Only for
-    /// clients that do not say what they show: these are taken to show the
-    /// others a round trip and a tenth of a second late.
+    /// clients that do not say what they show, as those who speak JSON: these
+    /// are taken to show the others a round trip and a tenth of a second late.
     pub fn note_round_trip(&mut self, player: PlayerNumber, ms: u16) {
         let noted = self.with_player(player, |player| {
             std::mem::replace(&mut player.shown.round_trip_ms, ms) != ms

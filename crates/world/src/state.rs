@@ -6,13 +6,14 @@ use std::rc::Rc;
 
 use frolic_package::{Components, Package, SceneEntity, Transform};
 use frolic_protocol::entity::SCENE_DEFINITION;
+use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{PlayerInfo, ServerMessage, quantize};
 use frolic_script::{ScriptEvent, ScriptLog};
 use frolic_sim::{CharacterParams, CollisionWorld, Pose, Vec3};
 
 use crate::definitions::Definitions;
 use crate::entity::Entity;
-use crate::past::Past;
+use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
 use crate::trigger::{Crossing, Triggers};
 
@@ -50,9 +51,15 @@ pub(crate) struct WorldState {
     spawned: usize,
     /// Where everybody was in the last ticks.
     pub past: Past,
+    /// How often clients are told of what.
+    pub updates: UpdateRule,
     /// Events for scripts, in the order they happened.
     pub events: Vec<ScriptEvent>,
     pub outbox: Vec<Outgoing>,
+    /// Requests to the store that nobody has taken yet, and how many there
+    /// were in all.
+    pub store_outbox: Vec<StoreRequest>,
+    pub store_requests: u64,
     pub logs: Vec<ScriptLog>,
     /// Errors that scripts raised since the start.
     pub script_errors: u64,
@@ -89,8 +96,11 @@ impl WorldState {
             next_entity: SceneEntity::ID_MAX + 1,
             spawned: 0,
             past: Past::default(),
+            updates: UpdateRule::default(),
             events: Vec::new(),
             outbox: Vec::new(),
+            store_outbox: Vec::new(),
+            store_requests: 0,
             logs: Vec::new(),
             script_errors: 0,
             script_hashes: BTreeMap::new(),

@@ -1,5 +1,7 @@
 //! The world itself: load, join, step, look.
 
+mod scripts;
+
 use std::borrow::Cow;
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
@@ -14,9 +16,9 @@ use frolic_script::{
 };
 use frolic_sim::{CharacterParams, CharacterState, Vec3};
 
-use crate::entity::ALWAYS_RELEVANT;
 use crate::interest::cells::{Cells, Relevance};
 use crate::interest::{ClientView, InterestPolicy, JsonView, Scratch, Sender};
+use crate::past::UpdateRule;
 use crate::player::{Player, PlayerNumber};
 use crate::reload::{Code, Watch, compile_log};
 use crate::replay::{
@@ -134,26 +136,33 @@ impl World {
         for path in &options.disabled_scripts {
             Engine::log(&mut state, disabled_log(path));
         }
-        let recorder = options.record.map(|record| {
-            let header = RecordingHeader {
-                revision: package.revision.clone(),
-                seed: options.seed,
-                tick_hz: state.tick_hz,
-                hash_every_ticks: record.hash_every_ticks.unwrap_or(state.tick_hz).max(1),
-                scripts: ScriptLimits::from(&options.scripts),
-                disabled_scripts: options.disabled_scripts.clone(),
-                made_by: env!("CARGO_PKG_VERSION").to_owned(),
-            };
-            Recorder::new(&header, record)
-        });
         let settings = &package.manifest.simulation;
         let radius = settings.interest_radius;
         let interest = options.interest.unwrap_or(InterestPolicy {
             radius,
             ..InterestPolicy::default()
         });
-        let snapshot_hz = options.snapshot_hz.unwrap_or(settings.snapshot_hz);
         let tick_hz = state.tick_hz;
+        let snapshot_hz = options.snapshot_hz.unwrap_or(settings.snapshot_hz);
+        let snapshot_hz = snapshot_hz.clamp(1, tick_hz);
+        state.updates = UpdateRule {
+            policy: interest,
+            ticks_per_update: tick_hz as f32 / snapshot_hz as f32,
+        };
+        let recorder = options.record.map(|record| {
+            let header = RecordingHeader {
+                revision: package.revision.clone(),
+                seed: options.seed,
+                tick_hz,
+                snapshot_hz,
+                interest,
+                hash_every_ticks: record.hash_every_ticks.unwrap_or(tick_hz).max(1),
+                scripts: ScriptLimits::from(&options.scripts),
+                disabled_scripts: options.disabled_scripts.clone(),
+                made_by: env!("CARGO_PKG_VERSION").to_owned(),
+            };
+            Recorder::new(&header, record)
+        });
         let state = Rc::new(RefCell::new(state));
         let mut vm = Vm::new(state.clone(), options.scripts, options.seed)?;
         let of_prefabs = package.scene.prefabs.values();
@@ -180,7 +189,7 @@ impl World {
                 .filter_map(|entity| Some((entity.id, entity.prefab.clone()?)))
                 .collect(),
             interest,
-            snapshot_hz: snapshot_hz.clamp(1, tick_hz),
+            snapshot_hz,
             cells: Cells::new(interest.cell_size(), tick_hz),
             scratch: Scratch::default(),
             next_player: 1,
@@ -578,7 +587,7 @@ impl World {
         if self.cells.tick() == state.tick {
             return;
         }
-        let large = self.cells.size() * 0.5;
+        let square_m = self.cells.size();
         for id in state.touched.drain(..) {
             let Some(entity) = state.entities.get_mut(&id) else {
                 self.cells.remove(id);
@@ -588,9 +597,7 @@ impl World {
             if entity.player.is_some() {
                 continue;
             }
-            let everywhere =
-                entity.reach > large || entity.tags.iter().any(|tag| tag == ALWAYS_RELEVANT);
-            let relevance = if everywhere {
+            let relevance = if entity.is_everywhere(square_m) {
                 Relevance::Everywhere
             } else {
                 Relevance::Near
@@ -622,8 +629,9 @@ impl World {
         view.send(&mut sender, send);
     }
 
-    /// A JSON client's next snapshot of what [`World::look`] saw.
-    pub fn json_snapshot(&self, view: &mut JsonView) -> String {
+    /// A JSON client's next snapshot of what [`World::look`] saw; none when
+    /// the last ones have used up its budget.
+    pub fn json_snapshot(&self, view: &mut JsonView) -> Option<String> {
         view.next(self)
     }
 
@@ -670,6 +678,7 @@ impl World {
         }
         fingerprint.word(u64::from(self.next_player));
         fingerprint.word(self.inbox.len() as u64);
+        fingerprint.word(state.store_requests);
         fingerprint.state(&state);
         fingerprint.value()
     }

@@ -18,6 +18,163 @@ guests: number,
 worlds: number, };
 
 /**
+ * One line of a script.
+ */
+export type ConsoleEntry = { 
+/**
+ * Rises with every line of the platform.
+ */
+number: number, 
+/**
+ * When the platform heard it, RFC 3339.
+ */
+at: string, 
+/**
+ * World it is of.
+ */
+world_id: string, 
+/**
+ * Code of that world.
+ */
+room_code: string, 
+/**
+ * `info`, `warn` or `error`.
+ */
+level: string, 
+/**
+ * Tick of the world.
+ */
+tick: number, 
+/**
+ * Path of the script.
+ */
+script: string, 
+/**
+ * Line in it, when known.
+ */
+line: number | null, 
+/**
+ * The text.
+ */
+message: string, 
+/**
+ * The source text of that line, when known.
+ */
+source_line: string | null, 
+/**
+ * The stack of an error, one frame per line; else empty.
+ */
+stack: string, 
+/**
+ * SHA-256 of the package that ran.
+ */
+revision: string, 
+/**
+ * SHA-256 of the script's bytecode; empty when it has none.
+ */
+hash: string, };
+
+/**
+ * `GET /api/games/{id}/console?after=N`: what the game's scripts say and
+ * cost, for its creator.
+ */
+export type ConsolePage = { 
+/**
+ * The game.
+ */
+game_id: string, 
+/**
+ * Its title.
+ */
+name: string, 
+/**
+ * Newest package.
+ */
+revision: string, 
+/**
+ * What to pass as `after` next.
+ */
+last: number, 
+/**
+ * Its worlds, running ones first.
+ */
+worlds: Array<ConsoleWorld>, 
+/**
+ * Lines after `after`, oldest first; the newest 500.
+ */
+lines: Array<ConsoleEntry>, };
+
+/**
+ * What one script of a world costs.
+ */
+export type ConsoleScript = { 
+/**
+ * Path; `@builtin` is the engine's own part.
+ */
+path: string, 
+/**
+ * SHA-256 of its bytecode.
+ */
+hash: string, 
+/**
+ * Milliseconds of CPU per second, lately.
+ */
+cpu_ms_per_s: number, 
+/**
+ * Bytes it holds.
+ */
+memory_bytes: number, 
+/**
+ * How often it runs: once, or once per entity.
+ */
+instances: number, 
+/**
+ * Errors so far.
+ */
+errors: number, 
+/**
+ * How often it was stopped for time or memory.
+ */
+stops: number, 
+/**
+ * Instances that were disabled.
+ */
+disabled: number, };
+
+/**
+ * A world in a game's console.
+ */
+export type ConsoleWorld = { 
+/**
+ * Id.
+ */
+world_id: string, 
+/**
+ * Code to join it by.
+ */
+room_code: string, 
+/**
+ * Whether a game server runs it now.
+ */
+running: boolean, 
+/**
+ * Players in it.
+ */
+players: number, 
+/**
+ * 99th percentile of tick time at the last heartbeat.
+ */
+tick_ms_p99: number, 
+/**
+ * When it last said something, RFC 3339.
+ */
+heard_at: string, 
+/**
+ * What its scripts cost.
+ */
+scripts: Array<ConsoleScript>, };
+
+/**
  * Every error.
  */
 export type ErrorBody = { 

@@ -1,5 +1,5 @@
 // Calls to the control plane. Every failure becomes an ApiError whose message can be shown to a person.
-import type { ErrorBody, GameDetail, GameList, JoinRequest, JoinResponse, LoginResponse } from '../generated/rest';
+import type { ConsolePage, ErrorBody, GameDetail, GameList, JoinRequest, JoinResponse, LoginResponse } from '../generated/rest';
 import { forgetSession, loadSession, saveSession, type Session } from './session';
 
 export type GameSort = 'popular' | 'new' | 'featured';
@@ -24,6 +24,39 @@ export function listGames(sort: GameSort, q = '', signal?: AbortSignal): Promise
 
 export function getGame(id: string, signal?: AbortSignal): Promise<GameDetail> {
   return request<GameDetail>(`/api/games/${encodeURIComponent(id)}`, { signal });
+}
+
+/** What a game's scripts say and cost, after a line; for its creator, or for an operator whose token is kept. */
+export async function getConsole(id: string, after: number, signal?: AbortSignal): Promise<ConsolePage> {
+  const operator = operatorToken();
+  const token = operator ?? loadSession()?.token;
+  if (!token) throw new ApiError(401, 'no_session', 'You are not logged in here');
+  const query = new URLSearchParams({ after: String(after) });
+  try {
+    return await request<ConsolePage>(`/api/games/${encodeURIComponent(id)}/console?${query}`, {
+      signal,
+      headers: { Authorization: `Bearer ${token}` },
+    });
+  } catch (error) {
+    // A wrong token must not stand before the reader's own session.
+    if (operator && error instanceof ApiError && error.status === 401) sessionStorage.removeItem(OPERATOR_KEY);
+    throw error;
+  }
+}
+
+const OPERATOR_KEY = 'frolic.operator';
+
+/** Keeps an operator's token until the tab closes, and not longer: it opens everything. */
+export function rememberOperatorToken(token: string): void {
+  sessionStorage.setItem(OPERATOR_KEY, token);
+}
+
+function operatorToken(): string | null {
+  try {
+    return sessionStorage.getItem(OPERATOR_KEY);
+  } catch {
+    return null;
+  }
 }
 
 /** The kept guest session, or a new one. */

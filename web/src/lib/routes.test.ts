@@ -1,6 +1,6 @@
 // Paths to pages and back.
 import { expect, test } from 'vitest';
-import { gamePath, parseRoute, playPath } from './routes';
+import { consolePath, gamePath, parseRoute, playPath } from './routes';
 
 test('each path leads to its page', () => {
   expect(parseRoute('/')).toEqual({ page: 'home' });
@@ -8,6 +8,8 @@ test('each path leads to its page', () => {
   expect(parseRoute('/games/obby/')).toEqual({ page: 'game', gameId: 'obby' });
   const play = parseRoute('/play/obby', '?world=world_1');
   expect(play.page === 'play' && play.query.get('world')).toBe('world_1');
+  expect(parseRoute(consolePath('obby'))).toEqual({ page: 'console', gameId: 'obby' });
+  expect(parseRoute('/create/obby').page).toBe('missing');
   expect(parseRoute('/games')).toEqual({ page: 'missing', path: '/games' });
 });
 

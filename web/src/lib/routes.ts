@@ -4,6 +4,7 @@ export type Route =
   | { page: 'home' }
   | { page: 'game'; gameId: string }
   | { page: 'play'; gameId: string; query: URLSearchParams }
+  | { page: 'console'; gameId: string }
   | { page: 'dev-scene'; query: URLSearchParams }
   | { page: 'missing'; path: string };
 
@@ -22,8 +23,14 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
     if (first === 'play') return { page: 'play', gameId: second, query: new URLSearchParams(search) };
     if (dev && first === 'dev' && second === 'scene') return { page: 'dev-scene', query: new URLSearchParams(search) };
   }
+  if (parts.length === 3 && first === 'create' && second !== undefined && parts[2] === 'console') {
+    return { page: 'console', gameId: second };
+  }
   return { page: 'missing', path: pathname };
 }
+
+/** The creator's live console of a game. */
+export const consolePath = (gameId: string): string => `/create/${encodeURIComponent(gameId)}/console`;
 
 export const gamePath = (gameId: string): string => `/games/${encodeURIComponent(gameId)}`;
 

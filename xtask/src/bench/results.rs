@@ -64,6 +64,7 @@ impl Results {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::scenarios::Program;
     use serde_json::json;
 
     #[test]
@@ -75,6 +76,7 @@ mod tests {
             id: id.to_owned(),
             title: id.to_owned(),
             words: vec!["crowd".to_owned()],
+            program: Program::Frolic,
         };
         let mut results = Results::read(&file).unwrap();
         for (id, figure) in [("a", 1), ("b", 2), ("a", 3)] {

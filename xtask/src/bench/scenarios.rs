@@ -13,8 +13,19 @@ pub struct Scenario {
     pub id: String,
     /// For people.
     pub title: String,
-    /// Arguments of `frolic bench`.
+    /// Arguments of the program.
     pub words: Vec<String>,
+    /// What measures.
+    pub program: Program,
+}
+
+/// What measures a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// `frolic bench`.
+    Frolic,
+    /// A script of `web/`, which is told where `frolic` is and needs a browser.
+    Browser(&'static str),
 }
 
 impl Scenario {
@@ -23,6 +34,7 @@ impl Scenario {
             id: id.to_owned(),
             title: title.to_owned(),
             words: words.split(' ').map(str::to_owned).collect(),
+            program: Program::Frolic,
         }
     }
 }
@@ -131,6 +143,8 @@ fn groups() -> Vec<Group> {
         Group::new(&["join"], vec![join()], table::join),
         Group::new(&["step"], vec![step()], table::step),
         Group::new(&["script"], vec![script()], table::script),
+        Group::new(&["vm"], vec![vm()], table::vm),
+        Group::new(&["snapshot"], vec![snapshot()], table::snapshot),
     ]
 }
 
@@ -213,6 +227,17 @@ fn join() -> Scenario {
 
 fn script() -> Scenario {
     Scenario::new("script", "what scripts cost", "script")
+}
+
+fn vm() -> Scenario {
+    Scenario {
+        program: Program::Browser("bench/vm.mjs"),
+        ..Scenario::new("vm", "Luau in the browser", "vm")
+    }
+}
+
+fn snapshot() -> Scenario {
+    Scenario::new("snapshot", "packing snapshots", "snapshot")
 }
 
 fn step() -> Scenario {

@@ -154,6 +154,19 @@ pub fn step(ids: Vec<String>) -> Table {
     }
 }
 
+/// The browser's VM against this machine's.
+pub fn vm(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "Luau in Chromium",
+        columns: &[
+            ("native ms", |f| number(f, "native_ms", 1)),
+            ("browser ms", |f| number(f, "browser_ms", 1)),
+            ("x native", |f| number(f, "ratio", 2)),
+        ],
+    }
+}
+
 /// Scripts against plain mlua.
 pub fn script(ids: Vec<String>) -> Table {
     Table {
@@ -165,6 +178,24 @@ pub fn script(ids: Vec<String>) -> Table {
             ("plain mlua ns", |f| number(f, "plain_ns", 0)),
             ("x plain", |f| number(f, "ratio", 2)),
             ("ms per tick", |f| number(f, "ms_per_tick", 3)),
+        ],
+    }
+}
+
+/// What packing and unpacking a snapshot costs.
+pub fn snapshot(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "snapshot, per entity",
+        columns: &[
+            ("entities", |f| number(f, "entities", 0)),
+            ("bytes", |f| number(f, "bytes_per_entity", 2)),
+            ("encode ns", |f| number(f, "encode_ns_per_entity", 1)),
+            ("decode ns", |f| number(f, "decode_ns_per_entity", 1)),
+            ("bytes unpacked", |f| number(f, "copy_bytes_per_entity", 0)),
+            ("copying those, ns", |f| number(f, "copy_ns_per_entity", 1)),
+            ("encode x copying", |f| number(f, "encode_ratio_to_copy", 1)),
+            ("decode x copying", |f| number(f, "decode_ratio_to_copy", 1)),
         ],
     }
 }

@@ -4,7 +4,7 @@
 use anyhow::{Result, anyhow, bail};
 use frolic_package::{Limits, Package, Scene};
 use frolic_sim::random::Random;
-use frolic_sim::{CollisionWorld, Pose, Rotation, Shape, Vec3};
+use frolic_sim::{CollisionWorld, Pose, Shape, Vec3};
 
 use super::meadow;
 use crate::assets;
@@ -89,24 +89,7 @@ fn dense() -> StepScene {
     let mut random = Random::new(400);
     let mut world = floor(30.0);
     for id in 0..TURNED_SHAPES {
-        let mut size = || random.range(0.3, 2.0);
-        let (half, radius) = (Vec3::new(size(), size(), size()), size());
-        let half_height = half.y;
-        let shape = match id % 5 {
-            0 => Shape::Sphere(radius),
-            1 => Shape::Capsule {
-                half_height,
-                radius,
-            },
-            2 => Shape::Cylinder {
-                half_height,
-                radius,
-            },
-            3 => Shape::Wedge(half),
-            _ => Shape::Box(half),
-        };
-        let mut turn = || random.range(-1.0, 1.0);
-        let turn = Rotation::from_xyzw(turn(), turn(), turn(), turn() + 1.5).normalize();
+        let (shape, turn) = (random.shape(0.3, 2.0), random.rotation());
         let place = Vec3::new(
             random.range(-28.0, 28.0),
             random.range(-1.0, 3.0),

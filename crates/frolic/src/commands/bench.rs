@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::bench::{crowd, floor, join, script, step};
+use crate::bench::{compute, crowd, floor, join, script, snapshot, step};
 
 /// Measure this machine and this build
 #[derive(Args, Debug)]
@@ -14,9 +14,11 @@ pub struct BenchArgs {
 
 #[derive(Subcommand, Debug)]
 enum Benchmark {
+    Compute(compute::ComputeArgs),
     Crowd(crowd::CrowdArgs),
     Join(join::JoinArgs),
     Script(script::ScriptArgs),
+    Snapshot(snapshot::SnapshotArgs),
     Step(step::StepArgs),
     #[command(hide = true)]
     FloorServer(floor::ServerArgs),
@@ -27,9 +29,11 @@ enum Benchmark {
 /// Runs one benchmark.
 pub async fn run(args: BenchArgs) -> Result<()> {
     match args.what {
+        Benchmark::Compute(args) => compute::run(args),
         Benchmark::Crowd(args) => crowd::run(args),
         Benchmark::Join(args) => join::run(args).await,
         Benchmark::Script(args) => script::run(args),
+        Benchmark::Snapshot(args) => snapshot::run(args),
         Benchmark::Step(args) => step::run(args),
         Benchmark::FloorServer(args) => floor::serve(args),
         Benchmark::FloorClients(args) => floor::clients(args),

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use frolic_package::{Limits, pack};
 
-use super::check;
+use super::{check, soul};
 
 /// Pack a game's folder into one .game file
 #[derive(Args, Debug)]
@@ -20,7 +20,8 @@ pub struct PackArgs {
     pub output: Option<PathBuf>,
 }
 
-/// Runs `frolic pack`. A game with errors is not packed.
+/// Runs `frolic pack`. Scripts in plain language that changed are written out
+/// first; a game with errors is not packed.
 ///
 /// # Errors
 /// When the game has errors, or cannot be read or written.
@@ -28,6 +29,7 @@ pub fn run(args: PackArgs) -> anyhow::Result<()> {
     if !args.folder.is_dir() {
         bail!("{} is not a folder", args.folder.display());
     }
+    soul::bring_up_to_date(&args.folder)?;
     let package = match check::load(&args.folder, &Limits::default())? {
         Ok(package) => package,
         Err(report) => {

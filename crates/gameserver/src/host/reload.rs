@@ -1,5 +1,7 @@
 //! New scripts for the world and its clients (DIST-5, BEY-1).
 
+use std::time::Instant;
+
 use frolic_protocol::ServerMessage;
 use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
 
@@ -31,7 +33,7 @@ impl Host {
                 ..ReloadReply::default()
             },
         };
-        self.write_logs();
+        self.write_logs(Instant::now());
         reply
     }
 

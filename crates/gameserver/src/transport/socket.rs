@@ -17,7 +17,8 @@ use crate::line::{CloseCode, WAITING_BYTES_MAX};
 use crate::link::{Heard, Intake, LinkError};
 use crate::metrics::{KickCause, Metrics};
 
-/// How often a client is asked whether it is still there.
+/// How often a client is asked whether it is still there, and how long its
+/// answer takes.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
 /// A client that has been silent for this long, pongs included, is gone.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
@@ -49,6 +50,10 @@ pub struct SocketLine {
     intake: Intake,
     heard_at: Instant,
     pinged_at: Instant,
+    /// No answer to the last ping yet.
+    awaits_pong: bool,
+    /// How long the last answer took, until it was asked for.
+    round_trip: Option<Duration>,
     /// Since when the client has taken nothing although something waits.
     stuck_since: Option<Instant>,
     /// Something had to be left out: the client reads far too slowly.
@@ -83,6 +88,8 @@ impl SocketLine {
             intake: Intake::default(),
             heard_at: now,
             pinged_at: now,
+            awaits_pong: false,
+            round_trip: None,
             stuck_since: None,
             overfull: false,
             closing: false,
@@ -115,6 +122,10 @@ impl SocketLine {
                 Ok(Message::Binary(bytes)) => self.intake.packet(&bytes, now_s, heard),
                 Ok(Message::Text(text)) => self.intake.text(&text, now_s, heard),
                 // Control frames cost work as well.
+                Ok(Message::Pong(_)) => {
+                    self.note_pong(now);
+                    self.intake.charge(now_s, heard).map(|_| ())
+                }
                 Ok(_) => self.intake.charge(now_s, heard).map(|_| ()),
                 Err(error) => break self.end_of_reading(error),
             };
@@ -128,6 +139,19 @@ impl SocketLine {
             metrics.bytes_in.fetch_add(read as u64, Relaxed);
         }
         reading
+    }
+
+    /// Answers that nobody asked for say nothing.
+    fn note_pong(&mut self, now: Instant) {
+        if std::mem::take(&mut self.awaits_pong) {
+            self.round_trip = Some(now.saturating_duration_since(self.pinged_at));
+        }
+    }
+
+    /// How long a message to the client and back took, if that is news. To the
+    /// length of a tick: sockets are read and written once in each.
+    pub fn take_round_trip(&mut self) -> Option<Duration> {
+        self.round_trip.take()
     }
 
     fn end_of_reading(&mut self, error: Error) -> Reading {
@@ -198,8 +222,8 @@ impl SocketLine {
         out.push(opcode, payload);
     }
 
-    /// Asks clients that are quiet, and writes everything that gathered in
-    /// one call. What the kernel does not take stays.
+    /// Asks now and then whether the client is there, and writes everything
+    /// that gathered in one call. What the kernel does not take stays.
     pub fn flush(&mut self, now: Instant, metrics: &Metrics) {
         if self.lost {
             return;
@@ -208,8 +232,9 @@ impl SocketLine {
             self.lost = true;
             return;
         }
-        if now.duration_since(self.heard_at.max(self.pinged_at)) > PING_INTERVAL {
+        if now.duration_since(self.pinged_at) > PING_INTERVAL {
             self.pinged_at = now;
+            self.awaits_pong = true;
             self.frame(Opcode::Ping, b"");
         }
         let carrier = self.websocket.get_mut();
@@ -369,5 +394,51 @@ impl Write for Carrier {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream as Blocking};
+
+    /// A ping without a payload, and its answer as a client masks it.
+    const PING: [u8; 2] = [0x89, 0x00];
+    const PONG: [u8; 6] = [0x8a, 0x80, 1, 2, 3, 4];
+
+    #[test]
+    fn a_pong_tells_the_round_trip_once_and_only_if_asked_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let mut client = Blocking::connect(address).expect("connects");
+        let (stream, _) = listener.accept().expect("a connection");
+        stream.set_nonblocking(true).expect("a socket");
+        let start = Instant::now();
+        let mut line = SocketLine::new(TcpStream::from_std(stream), &[], start);
+        let (metrics, mut heard) = (Metrics::default(), Vec::new());
+        // Reads until the kernel has passed the answer on.
+        let mut hear = |line: &mut SocketLine, ms: u64| {
+            let now = start + Duration::from_millis(ms);
+            while line.heard_at != now {
+                line.wake(false);
+                assert_eq!(
+                    line.receive(now, 0.0, &mut heard, &metrics),
+                    Reading::Drained
+                );
+            }
+            line.take_round_trip()
+        };
+
+        client.write_all(&PONG).expect("writes");
+        assert_eq!(hear(&mut line, 10), None, "nobody asked");
+        line.flush(start + Duration::from_millis(5_100), &metrics);
+        let mut ping = [0; 2];
+        client.read_exact(&mut ping).expect("a ping");
+        assert_eq!(ping, PING);
+        client.write_all(&PONG).expect("writes");
+        let round_trip = Some(Duration::from_millis(80));
+        assert_eq!(hear(&mut line, 5_180), round_trip);
+        client.write_all(&PONG).expect("writes");
+        assert_eq!(hear(&mut line, 5_300), None, "known");
     }
 }

@@ -4,7 +4,8 @@
 //! messages to it without end.
 
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use frolic_protocol::ServerMessage;
@@ -13,7 +14,7 @@ use frolic_protocol::fragment::{self, PART_DATAGRAM_BYTES};
 use frolic_protocol::packet::{self, DATAGRAM_BYTES_MAX};
 use tokio::sync::{mpsc, oneshot};
 use wtransport::endpoint::IncomingSession;
-use wtransport::{Connection, Endpoint, Identity, ServerConfig, VarInt};
+use wtransport::{Connection, Endpoint, Identity, SendStream, ServerConfig, VarInt};
 
 use super::Transports;
 use crate::line::{OUTBOX_PACKETS, Outbound};
@@ -23,6 +24,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(3);
 const IDLE_MAX: Duration = Duration::from_secs(10);
 /// How long a client has to take its last message in.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// The stream is written in pieces of this size, each of which shows that
+/// the client reads.
+const PIECE_BYTES: usize = 16 * 1024;
 /// A session that opens no stream by then was never serious.
 const STREAM_WITHIN: Duration = Duration::from_secs(5);
 
@@ -104,13 +108,18 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
 
     let (outbox, mut outgoing) = mpsc::channel(OUTBOX_PACKETS);
     let (end, ended) = oneshot::channel();
+    let written = Arc::new(AtomicU64::new(0));
     let metrics = transports.metrics.clone();
     let link = transports.link();
     let open = Inbound::Open {
         link,
         encoding: Encoding::Binary,
         ticket,
-        carriage: Carriage::Channel { outbox, end },
+        carriage: Carriage::Channel {
+            outbox,
+            end,
+            written: written.clone(),
+        },
         slot,
     };
     let opened = transports.inbox.send(open).await;
@@ -123,15 +132,17 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
     let writer = tokio::spawn(async move {
         let mut packets = 0u32;
         while let Some(outbound) = outgoing.recv().await {
-            let written = match outbound {
+            let sent = match outbound {
                 Outbound::Unreliable(bytes) if fits(&writer_connection, bytes.len()) => {
                     metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
+                    written.fetch_add(bytes.len() as u64, Relaxed);
                     // A datagram that cannot be sent now is a lost one.
                     let _ = writer_connection.send_datagram(bytes);
                     Ok(())
                 }
                 Outbound::Unreliable(bytes) if fits(&writer_connection, PART_DATAGRAM_BYTES) => {
                     metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
+                    written.fetch_add(bytes.len() as u64, Relaxed);
                     packets = packets.wrapping_add(1);
                     for part in fragment::cut(packets, &bytes).into_iter().flatten() {
                         let part = packet::single(&ServerMessage::Fragment(part));
@@ -142,11 +153,7 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
                 // A path too narrow for datagrams: late is better than never.
                 Outbound::Reliable(bytes) | Outbound::Unreliable(bytes) => {
                     metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
-                    let writing = tokio::time::timeout(IDLE_MAX, send.write_all(&bytes));
-                    writing
-                        .await
-                        .map_err(|_| ())
-                        .and_then(|w| w.map_err(|_| ()))
+                    write(&mut send, &bytes, &written).await
                 }
                 Outbound::Close(reason) => {
                     let _ = tokio::time::timeout(FAREWELL, send.finish()).await;
@@ -154,7 +161,7 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
                     return;
                 }
             };
-            if written.is_err() {
+            if sent.is_err() {
                 break;
             }
         }
@@ -192,6 +199,17 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
     }
     writer.abort();
     reader.close().await;
+    Ok(())
+}
+
+/// Writes to the stream as fast as the client reads it; the world's thread
+/// lets go of one that does not, long before the time here is over.
+async fn write(send: &mut SendStream, bytes: &[u8], written: &AtomicU64) -> Result<(), ()> {
+    for piece in bytes.chunks(PIECE_BYTES) {
+        let writing = tokio::time::timeout(IDLE_MAX, send.write_all(piece));
+        writing.await.map_err(|_| ())?.map_err(|_| ())?;
+        written.fetch_add(piece.len() as u64, Relaxed);
+    }
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! A game server on real sockets, against clients that behave and clients that do not.
 
+mod line;
+mod player;
 mod resume;
 mod scripts;
 mod server;

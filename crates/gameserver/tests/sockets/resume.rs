@@ -1,19 +1,13 @@
 //! Lost connections: players come back, and nothing they said or heard is
 //! lost, doubled or out of order.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use frolic_client::{Client, ClientEvent};
-use frolic_protocol::json::BINARY_SUBPROTOCOL;
 use frolic_protocol::message::Resumption;
-use frolic_protocol::{Args, Value};
-use futures_util::{SinkExt, StreamExt};
 use serde_json::json;
-use tokio::net::TcpStream;
-use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
+use crate::line::Transport;
+use crate::player::Player;
 use crate::server::TestServer;
 use crate::stranger::Stranger;
 
@@ -25,171 +19,104 @@ const ECHO: (&str, &str) = (
 const EVENTS: u32 = 1000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Our own client on a WebSocket that can be cut.
-struct Player {
-    client: Client,
-    socket: Option<WebSocketStream<TcpStream>>,
-    began: Instant,
-    echoes: Vec<u32>,
-    welcomes: Vec<Resumption>,
-    players: Vec<String>,
-    lost: bool,
-}
-
-impl Player {
-    fn new() -> Self {
-        Self {
-            client: Client::new(),
-            socket: None,
-            began: Instant::now(),
-            echoes: Vec::new(),
-            welcomes: Vec::new(),
-            players: Vec::new(),
-            lost: false,
-        }
-    }
-
-    async fn connect(&mut self, server: &TestServer) {
-        let mut request = server.url().into_client_request().expect("an address");
-        let protocol = BINARY_SUBPROTOCOL.parse().expect("a header");
-        request
-            .headers_mut()
-            .insert("sec-websocket-protocol", protocol);
-        let stream = TcpStream::connect(server.address).await.expect("connects");
-        let upgraded = tokio_tungstenite::client_async(request, stream).await;
-        self.socket = Some(upgraded.expect("upgrades").0);
-        self.client
-            .handshake(Some(server.ticket("world_test", "Ada", 60)), None, None);
-        self.flush().await;
-    }
-
-    /// Without a word, with whatever is on its way.
-    fn cut(&mut self) {
-        self.socket = None;
-        self.client.reconnect();
-    }
-
-    fn fire(&mut self, number: u32) {
-        let args = Args(vec![Value::Number(f64::from(number))]);
-        self.client.fire_server("Number".into(), args);
-    }
-
-    async fn flush(&mut self) {
-        let Some(socket) = &mut self.socket else {
-            return;
-        };
-        let mut packet = self.client.take_reliable().unwrap_or_default();
-        while let Some(datagram) = self.client.take_datagram() {
-            packet.extend_from_slice(&datagram);
-        }
-        if !packet.is_empty() {
-            let sent = socket.send(Message::Binary(packet.into())).await;
-            sent.expect("the line holds");
-        }
-    }
-
-    /// Reads for a few milliseconds and says what is due.
-    async fn play(&mut self, time: Duration) {
-        let until = tokio::time::Instant::now() + time;
-        while let Some(socket) = &mut self.socket {
-            let now_ms = self.began.elapsed().as_secs_f64() * 1000.0;
-            match tokio::time::timeout_at(until, socket.next()).await {
-                Ok(Some(Ok(Message::Binary(bytes)))) => {
-                    self.client.receive(&bytes, now_ms).expect("readable");
-                }
-                Ok(Some(Ok(_))) => {}
-                Ok(other) => panic!("the server closed: {other:?}"),
-                Err(_) => break,
-            }
-        }
-        self.client
-            .advance(self.began.elapsed().as_secs_f64() * 1000.0);
-        self.flush().await;
-        while let Some(event) = self.client.take_event() {
-            self.note(event);
-        }
-    }
-
-    fn note(&mut self, event: ClientEvent) {
-        match event {
-            ClientEvent::Remote { name, args } if name == "Echo" => match args.0.as_slice() {
-                [Value::Number(number)] => self.echoes.push(*number as u32),
-                other => panic!("not an echo: {other:?}"),
-            },
-            ClientEvent::Welcome(welcome) => {
-                self.welcomes.push(welcome.resumption);
-                self.players.push(welcome.player_id);
-            }
-            ClientEvent::Error { code, message } => {
-                self.lost |= code == "messages_lost";
-                assert_ne!(code, "events_dropped", "{message}");
-            }
-            ClientEvent::Kick { reason } => panic!("kicked: {reason}"),
-            _ => {}
-        }
-    }
+#[tokio::test]
+async fn a_websocket_cut_in_the_middle_of_a_thousand_events_loses_and_doubles_none() {
+    cut_again_and_again(Transport::WebSocket).await;
 }
 
 #[tokio::test]
-async fn a_line_cut_in_the_middle_of_a_thousand_events_loses_and_doubles_none() {
+async fn webtransport_cut_in_the_middle_of_a_thousand_events_loses_and_doubles_none() {
+    cut_again_and_again(Transport::WebTransport).await;
+}
+
+async fn cut_again_and_again(transport: Transport) {
     let server = TestServer::start_with(&[ECHO]).await;
-    let mut ada = Player::new();
-    ada.connect(&server).await;
+    let mut ada = Player::new("Ada");
+    ada.connect(&server, transport).await;
     let mut fired = 0;
     let mut turn = 0u32;
-    while ada.echoes.len() < EVENTS as usize {
-        assert!(ada.began.elapsed() < PATIENCE, "{} came", ada.echoes.len());
+    while ada.heard("Echo").len() < EVENTS as usize {
+        let came = ada.heard("Echo").len();
+        assert!(ada.played() < PATIENCE, "{came} came");
         turn += 1;
         for _ in 0..5.min(EVENTS - fired) {
             fired += 1;
-            ada.fire(fired);
+            ada.fire("Number", fired);
         }
         if turn.is_multiple_of(47) && fired < EVENTS {
             // The last words were written, and nobody knows how far they got.
             ada.flush().await;
-            ada.cut();
+            if turn.is_multiple_of(94) {
+                ada.cut();
+            } else {
+                // The server does not hear of it until the player is back.
+                ada.vanish();
+            }
             for _ in 0..3.min(EVENTS - fired) {
                 fired += 1;
-                ada.fire(fired);
+                ada.fire("Number", fired);
             }
-            ada.connect(&server).await;
+            ada.connect(&server, transport).await;
             if turn.is_multiple_of(94) {
                 // Cut again before the welcome could be read.
                 ada.cut();
-                ada.connect(&server).await;
+                ada.connect(&server, transport).await;
             }
         }
         ada.play(Duration::from_millis(20)).await;
     }
     ada.play(Duration::from_millis(300)).await;
-    assert_eq!(ada.echoes, (1..=EVENTS).collect::<Vec<_>>());
+    assert_eq!(ada.heard("Echo"), (1..=EVENTS).collect::<Vec<_>>());
     assert!(!ada.lost);
     let resumed = ada.welcomes.iter().filter(|w| **w == Resumption::Resumed);
     assert!(resumed.count() >= 3, "{:?}", ada.welcomes);
+    let first = &ada.players[0];
+    assert!(ada.players.iter().all(|player| player == first));
+    server.stop().await;
+}
+
+/// Who loses one transport comes back by the other: a session is not a line.
+#[tokio::test]
+async fn a_session_goes_on_over_the_other_transport() {
+    let server = TestServer::start_with(&[ECHO]).await;
+    let mut ada = Player::new("Ada");
+    let lines = [Transport::WebTransport, Transport::WebSocket];
+    for number in 1..=6 {
+        ada.connect(&server, lines[number as usize % 2]).await;
+        ada.fire("Number", number);
+        while ada.heard("Echo").len() < number as usize {
+            assert!(ada.played() < PATIENCE);
+            ada.play(Duration::from_millis(20)).await;
+        }
+        ada.vanish();
+    }
+    assert_eq!(ada.heard("Echo"), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(ada.welcomes[0], Resumption::New);
+    assert_eq!(ada.welcomes[1..], [Resumption::Resumed; 5]);
     server.stop().await;
 }
 
 #[tokio::test]
 async fn a_restarted_server_knows_its_players_by_their_tokens() {
     let before = TestServer::start_with(&[ECHO]).await;
-    let mut ada = Player::new();
-    ada.connect(&before).await;
+    let mut ada = Player::new("Ada");
+    ada.connect(&before, Transport::WebSocket).await;
     while ada.welcomes.is_empty() {
         ada.play(Duration::from_millis(20)).await;
     }
     before.stop().await;
     ada.cut();
-    ada.fire(1);
+    ada.fire("Number", 1);
 
     let after = TestServer::start_with(&[ECHO]).await;
-    ada.connect(&after).await;
-    while ada.echoes.is_empty() {
-        assert!(ada.began.elapsed() < PATIENCE);
+    ada.connect(&after, Transport::WebSocket).await;
+    while ada.heard("Echo").is_empty() {
+        assert!(ada.played() < PATIENCE);
         ada.play(Duration::from_millis(20)).await;
     }
     assert_eq!(ada.welcomes, [Resumption::New, Resumption::Restarted]);
     assert_eq!(ada.players[0], ada.players[1]);
-    assert_eq!(ada.echoes, [1]);
+    assert_eq!(ada.heard("Echo"), [1]);
     after.stop().await;
 }
 

@@ -10,7 +10,8 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use frolic_gameserver::{GameServerConfig, WorldSource};
 use frolic_protocol::fleet::{
-    FleetAction, HeartbeatReply, PublishScripts, PublishedScripts, WorldBoot,
+    FleetAction, HeartbeatReply, PublishScripts, PublishedScripts, ServerReady,
+    WebTransportEndpoint, WorldBoot,
 };
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
 use frolic_protocol::script::ScriptList;
@@ -18,13 +19,15 @@ use frolic_protocol::signature::ManifestSigner;
 use frolic_protocol::ticket::{TicketClaims, TicketKey, sign, world_key};
 use futures_util::{SinkExt, StreamExt};
 use sha2::{Digest, Sha256};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 pub struct TestServer {
     pub address: SocketAddr,
+    /// Where WebTransport is, as the control plane was told.
+    pub webtransport: WebTransportEndpoint,
     key: TicketKey,
     nonce: AtomicU64,
     task: JoinHandle<()>,
@@ -51,6 +54,7 @@ impl TestServer {
             seed: 1,
             disabled_scripts: Vec::new(),
         };
+        let (found, mut webtransport) = mpsc::channel(1);
         let routes = Router::new()
             .route(
                 "/internal/worlds/world_test",
@@ -60,8 +64,13 @@ impl TestServer {
                 "/internal/worlds/world_test/package",
                 get(move || async move { archive }),
             )
-            .route("/internal/worlds/world_test/ready", post(|| async {}))
             .route("/internal/worlds/world_test/scripts", post(sign_scripts))
+            .route(
+                "/internal/worlds/world_test/ready",
+                post(move |Json(ready): Json<ServerReady>| async move {
+                    let _ = found.send(ready.webtransport).await;
+                }),
+            )
             .route("/internal/worlds/world_test/stopped", post(|| async {}))
             .route(
                 "/internal/worlds/world_test/heartbeat",
@@ -82,7 +91,7 @@ impl TestServer {
             world_id: "world_test".into(),
             host: [127, 0, 0, 1].into(),
             port: 0,
-            webtransport: false,
+            webtransport: true,
             source: WorldSource::ControlPlane {
                 url: format!("http://{control_plane}"),
                 token: "token".into(),
@@ -106,8 +115,11 @@ impl TestServer {
                 panic!("{error}");
             }
         });
+        let address = address.await.expect("the server starts");
+        let webtransport = webtransport.recv().await.flatten();
         Self {
-            address: address.await.expect("the server starts"),
+            address,
+            webtransport: webtransport.expect("a UDP port"),
             key,
             nonce: AtomicU64::new(first_nonce()),
             task,

@@ -1,7 +1,11 @@
 //! Clients that do not read: they pay for it, nobody else does.
 
+use std::time::Duration;
+
 use serde_json::json;
 
+use crate::line::Transport;
+use crate::player::Player;
 use crate::server::TestServer;
 use crate::stranger::Stranger;
 
@@ -58,5 +62,76 @@ async fn a_client_that_stops_reading_is_slowed_then_let_go_and_others_miss_nothi
     assert!(told.contains("too slowly"), "told {told:?} and {reason:?}");
     assert!(reason.contains("too slowly"), "closed with {reason:?}");
     others.await.expect("others are unaffected");
+    server.stop().await;
+}
+
+/// Pours long texts over whoever asks for it, until they are gone.
+const FIREHOSE: (&str, &str) = (
+    "scripts/ServerScriptService/Firehose.luau",
+    r#"local text = string.rep("all work and no play ", 700)
+Network.OnClientEvent("Pour", function(player)
+    for _ = 1, 1500 do
+        Network.FireClient(player, "Text", text)
+        Network.FireClient(player, "Text", text)
+        task.wait()
+    end
+end)
+"#,
+);
+
+#[tokio::test]
+async fn a_websocket_that_is_not_read_is_slowed_then_let_go_and_others_miss_nothing() {
+    stop_reading(Transport::WebSocket).await;
+}
+
+#[tokio::test]
+async fn webtransport_that_is_not_read_is_slowed_then_let_go_and_others_miss_nothing() {
+    stop_reading(Transport::WebTransport).await;
+}
+
+async fn stop_reading(transport: Transport) {
+    let server = TestServer::start_with(&[FIREHOSE]).await;
+    let mut ada = Player::new("Ada");
+    ada.connect(&server, transport).await;
+    let mut eve = Player::new("Eve");
+    eve.connect(&server, transport).await;
+    while eve.welcomes.is_empty() {
+        eve.play(Duration::from_millis(20)).await;
+    }
+    eve.fire("Pour", 1);
+    eve.flush().await;
+
+    // Ada reads all the while; every third tick is hers.
+    let (done, mut stop) = tokio::sync::oneshot::channel::<()>();
+    let others = tokio::spawn(async move {
+        let mut ticks = Vec::new();
+        while stop.try_recv().is_err() {
+            ada.play(Duration::from_millis(5)).await;
+            ticks.push(ada.newest_tick());
+        }
+        ticks.dedup();
+        ticks
+    });
+    server.until_metric("frolic_slow_readers").await;
+    server
+        .until_metric("frolic_kicks_total{cause=\"slow_reader\"}")
+        .await;
+    let skipped = server.metric("frolic_snapshots_skipped_total").await;
+    assert!(skipped > 20.0, "slowed first: {skipped} updates left out");
+    let reason = loop {
+        match eve.read().await {
+            Ok(()) => {}
+            Err(reason) => break reason,
+        }
+    };
+    assert!(reason.contains("too slowly"), "closed with {reason:?}");
+
+    let _ = done.send(());
+    let ticks = others.await.expect("others are unaffected");
+    let gaps: Vec<u32> = ticks.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    // A datagram may get lost, and two updates may be read at once.
+    let late = gaps.iter().filter(|gap| **gap > 6).count();
+    assert!(gaps.len() > 100, "{} updates", gaps.len());
+    assert!(late * 20 < gaps.len(), "{late} of {}: {gaps:?}", gaps.len());
     server.stop().await;
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::assets;
 use crate::names::{PathSet, check_path};
 use crate::remotes::{self, Remote};
+use crate::soul;
 use crate::text::{LineIndex, shown};
 use crate::{Limits, Manifest, Problem, Report, Rule, Scene};
 
@@ -52,6 +53,9 @@ pub(super) fn validate(files: &Files, limits: &Limits) -> Result<Checked, Report
             }
         }
         if let Err(problem) = check_file(path, bytes, limits) {
+            report.push(problem);
+        }
+        if let Some(problem) = stale_soul(path, bytes, files) {
             report.push(problem);
         }
     }
@@ -162,6 +166,20 @@ fn check_script(
         return unexpected(path, "scripts end in .luau, .lua or .soul");
     }
     check_text(path, bytes, limits.script_bytes_max)
+}
+
+/// A world runs Luau: what a `.soul` says must have been written out (DIST-7).
+fn stale_soul(path: &str, bytes: &[u8], files: &Files) -> Option<Problem> {
+    let target = soul::generated_path(path).filter(|_| path.starts_with("scripts/"))?;
+    let advice = "run `frolic pack` or `frolic soul` with SOUL_API_KEY set";
+    let message = match files.get(&target) {
+        None => format!("there is no {target} made from it; {advice}"),
+        Some(made) if !soul::is_current(bytes, made) => {
+            format!("was changed since {target} was made from it; {advice}")
+        }
+        Some(_) => return None,
+    };
+    Some(Problem::error(Rule::StaleScript, path, message))
 }
 
 fn unexpected(path: &str, message: &str) -> Result<(), Problem> {

@@ -10,6 +10,45 @@ use proptest::prelude::*;
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x10\0\0\0\x09rest";
 
 #[test]
+fn dist_7_a_soul_needs_the_luau_that_was_made_of_it() {
+    let soul = "Open when somebody is near.";
+    let made = frolic_package::soul::with_heading("Door.soul", soul, 1, "print(1)\n");
+    let scene = r#"{"format": 1, "prefabs": {"P": {"components": {"Script": {"path": "Workspace/Door.soul"}}}},
+        "entities": [{"id": 1, "name": "Spawn", "components": {"SpawnPoint": {}}},
+        {"id": 2, "name": "Door", "components": {"Script": {"path": "Workspace/Door.soul"}}}]}"#;
+    let with = |made: Option<&str>, text: &str| {
+        let mut files = game(&[("scene.json", scene.as_bytes())]);
+        files.insert("scripts/Workspace/Door.soul".into(), text.into());
+        if let Some(made) = made {
+            files.insert("scripts/Workspace/Door.soul.luau".into(), made.into());
+        }
+        Package::from_files(files, &Limits::default())
+    };
+    for (made, text) in [(None, soul), (Some(made.as_str()), "Stay shut.")] {
+        let report = with(made, text).unwrap_err();
+        assert!(report.broke(Rule::StaleScript), "{report}");
+        assert!(report.to_string().contains("frolic pack"), "{report}");
+    }
+    let package = with(Some(&made), soul).unwrap();
+    let scripts: Vec<&str> = package.scripts().map(|(path, _)| path).collect();
+    // What is described does not run; what was made of it does.
+    let expected = ["ServerScriptService/Main.luau", "Workspace/Door.soul.luau"];
+    assert_eq!(scripts, expected);
+    let script = package.scene.entities[1]
+        .components
+        .script
+        .as_ref()
+        .unwrap();
+    assert_eq!(script.path, "Workspace/Door.soul.luau");
+    let script = package.scene.prefabs["P"]
+        .components
+        .script
+        .as_ref()
+        .unwrap();
+    assert_eq!(script.path, "Workspace/Door.soul.luau");
+}
+
+#[test]
 fn pkg_5_the_same_files_give_the_same_bytes() {
     let files = game(&[("assets/t.png", PNG)]);
     let (package, archive) = Package::build(files.clone(), &Limits::default()).unwrap();

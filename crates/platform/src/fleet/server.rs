@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use frolic_protocol::fleet::{FleetAction, Heartbeat, ServerReady, WebTransportEndpoint};
+use frolic_protocol::store::requests_per_minute;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -106,8 +107,16 @@ struct Run {
     crashes: u32,
     disabled_scripts: Vec<String>,
     draining: bool,
+    /// Requests to the store that are left, as of `store_at`.
+    store_left: f64,
+    store_at: Instant,
     /// Player id and when its place is given up.
     reservations: HashMap<String, Instant>,
+}
+
+/// Twice what scripts are allowed: heartbeats count players a little late.
+fn store_allowance(players: u32) -> f64 {
+    2.0 * f64::from(requests_per_minute(players as usize))
 }
 
 impl Server {
@@ -134,6 +143,8 @@ impl Server {
                 crashes: 0,
                 disabled_scripts: Vec::new(),
                 draining: false,
+                store_left: store_allowance(0),
+                store_at: now,
                 reservations: HashMap::new(),
             }),
         }
@@ -300,6 +311,23 @@ impl Server {
     /// Gives a place back, after a join that failed.
     pub fn release(&self, player_id: &str) {
         self.run().reservations.remove(player_id);
+    }
+
+    /// Takes so many requests to the store off what the world may make. Its
+    /// own limit is lower and comes first: this one is for a game server that
+    /// does not keep to it.
+    pub fn take_store_requests(&self, count: usize) -> bool {
+        let now = Instant::now();
+        let mut run = self.run();
+        let allowance = store_allowance(run.players);
+        let filled = now.duration_since(run.store_at).as_secs_f64() * allowance / 60.0;
+        run.store_at = now;
+        run.store_left = (run.store_left + filled).min(allowance);
+        let enough = run.store_left >= count as f64;
+        if enough {
+            run.store_left -= count as f64;
+        }
+        enough
     }
 
     /// Players in it and on their way.

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use axum::extract::ws::{self, CloseFrame, WebSocket, close_code};
 use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
-use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use tokio::net::TcpStream;
 use tokio::time::{Interval, MissedTickBehavior, interval_at, sleep, timeout};
@@ -47,13 +46,27 @@ struct Ending {
 /// Copies both ways until either side ends, then ends the other in the same
 /// words.
 pub async fn relay(client: WebSocket, server: Upstream, patience: Patience) {
-    let (mut to_client, mut from_client) = client.split();
-    let (mut to_server, mut from_server) = server.split();
+    let (mut to_client, mut client) = client.split();
+    let (mut to_server, mut server) = server.split();
     let lively = AtomicBool::new(true);
     let silence_max = patience.silence_max;
+    let upward = Way {
+        source: &mut client,
+        target: &mut to_server,
+        ping: || tungstenite::Message::Ping(Default::default()),
+        silent: "nothing was heard of the client",
+        stuck: "the world's server takes nothing in; join again",
+    };
+    let downward = Way {
+        source: &mut server,
+        target: &mut to_client,
+        ping: || ws::Message::Ping(Default::default()),
+        silent: "the world's server does not answer; join again",
+        stuck: "the client reads too slowly",
+    };
     let ending = tokio::select! {
-        ending = upward(&mut from_client, &mut to_server, silence_max, &lively) => ending,
-        ending = downward(&mut from_server, &mut to_client, silence_max, &lively) => ending,
+        ending = upward.go(from_client, silence_max, &lively) => ending,
+        ending = downward.go(from_server, silence_max, &lively) => ending,
         () = idle(&lively, patience.idle_max) => Ending::both("nothing was said for too long"),
     };
     let unread = ending.client.as_ref();
@@ -61,7 +74,7 @@ pub async fn relay(client: WebSocket, server: Upstream, patience: Patience) {
     let client_close = ending.client.map(|frame| ws::Message::Close(Some(frame)));
     let server_close = ending.server.map(to_upstream);
     let part_with_client = async {
-        part(&mut to_client, &mut from_client, client_close).await;
+        part(&mut to_client, &mut client, client_close).await;
         // Nothing can be read behind a message that was too long, and a socket
         // that is dropped with unread input is reset: the client would never
         // see why. It stays open for as long as the close frame needs.
@@ -69,87 +82,104 @@ pub async fn relay(client: WebSocket, server: Upstream, patience: Patience) {
             sleep(FAREWELL).await;
         }
     };
-    let part_with_server = part(&mut to_server, &mut from_server, server_close);
+    let part_with_server = part(&mut to_server, &mut server, server_close);
     let _ = tokio::join!(
         timeout(FAREWELL, part_with_client),
         timeout(FAREWELL, part_with_server)
     );
 }
 
-/// From the client to the server.
-async fn upward(
-    from_client: &mut SplitStream<WebSocket>,
-    to_server: &mut SplitSink<Upstream, tungstenite::Message>,
-    silence_max: Duration,
-    lively: &AtomicBool,
-) -> Ending {
-    let mut ping = pings(silence_max);
-    let mut heard = Instant::now();
-    loop {
-        let passed_on = tokio::select! {
-            incoming = from_client.next() => {
-                heard = Instant::now();
-                match incoming {
-                    Some(Ok(ws::Message::Text(text))) => tungstenite::Message::Text(text.as_str().into()),
-                    Some(Ok(ws::Message::Binary(bytes))) => tungstenite::Message::Binary(bytes),
-                    Some(Ok(ws::Message::Ping(_) | ws::Message::Pong(_))) => continue,
-                    Some(Ok(ws::Message::Close(frame))) => return Ending::by_client(frame),
-                    Some(Err(error)) if is_too_long(&error) => return Ending::too_long(),
-                    Some(Err(_)) | None => return Ending::by_client(None),
+/// What becomes of something that was read.
+enum Heard<M> {
+    Message(M),
+    /// Pings and pongs: each half has its own.
+    Nothing,
+    End(Ending),
+}
+
+/// One of the two ways.
+struct Way<'a, Source, Target, M> {
+    source: &'a mut Source,
+    target: &'a mut Target,
+    /// The target's.
+    ping: fn() -> M,
+    /// To tell both when the source says nothing, or the target takes nothing.
+    silent: &'static str,
+    stuck: &'static str,
+}
+
+impl<Source, Target, M> Way<'_, Source, Target, M>
+where
+    Source: Stream + Unpin,
+    Target: Sink<M> + Unpin,
+{
+    /// Passes everything on until one of both sides ends.
+    async fn go(
+        self,
+        translate: impl Fn(Option<Source::Item>) -> Heard<M>,
+        silence_max: Duration,
+        lively: &AtomicBool,
+    ) -> Ending {
+        let mut pings = pings(silence_max);
+        let mut heard = Instant::now();
+        loop {
+            let message = tokio::select! {
+                incoming = self.source.next() => {
+                    heard = Instant::now();
+                    match translate(incoming) {
+                        Heard::Message(message) => message,
+                        Heard::Nothing => continue,
+                        Heard::End(ending) => return ending,
+                    }
                 }
-            }
-            _ = ping.tick() => {
-                if heard.elapsed() > silence_max {
-                    return Ending::both("nothing was heard of the client");
+                _ = pings.tick() => {
+                    if heard.elapsed() > silence_max {
+                        return Ending::both(self.silent);
+                    }
+                    if !send(self.target, (self.ping)(), silence_max).await {
+                        return Ending::both(self.stuck);
+                    }
+                    continue;
                 }
-                tungstenite::Message::Ping(Default::default())
+            };
+            lively.store(true, Relaxed);
+            if !send(self.target, message, silence_max).await {
+                return Ending::both(self.stuck);
             }
-        };
-        lively.fetch_or(!passed_on.is_ping(), Relaxed);
-        if !matches!(
-            timeout(silence_max, to_server.send(passed_on)).await,
-            Ok(Ok(()))
-        ) {
-            return Ending::both("the world's server takes nothing in; join again");
         }
     }
 }
 
-/// From the server to the client.
-async fn downward(
-    from_server: &mut SplitStream<Upstream>,
-    to_client: &mut SplitSink<WebSocket, ws::Message>,
-    silence_max: Duration,
-    lively: &AtomicBool,
-) -> Ending {
-    let mut ping = pings(silence_max);
-    let mut heard = Instant::now();
-    loop {
-        let passed_on = tokio::select! {
-            incoming = from_server.next() => {
-                heard = Instant::now();
-                match incoming {
-                    Some(Ok(tungstenite::Message::Text(text))) => ws::Message::Text(text.as_str().into()),
-                    Some(Ok(tungstenite::Message::Binary(bytes))) => ws::Message::Binary(bytes),
-                    Some(Ok(tungstenite::Message::Close(frame))) => return Ending::by_server(frame),
-                    Some(Ok(_)) => continue,
-                    Some(Err(_)) | None => return Ending::by_server(None),
-                }
-            }
-            _ = ping.tick() => {
-                if heard.elapsed() > silence_max {
-                    return Ending::both("the world's server does not answer; join again");
-                }
-                ws::Message::Ping(Default::default())
-            }
-        };
-        lively.fetch_or(!matches!(passed_on, ws::Message::Ping(_)), Relaxed);
-        if !matches!(
-            timeout(silence_max, to_client.send(passed_on)).await,
-            Ok(Ok(()))
-        ) {
-            return Ending::both("the client reads too slowly");
+async fn send<M>(target: &mut (impl Sink<M> + Unpin), message: M, patience: Duration) -> bool {
+    matches!(timeout(patience, target.send(message)).await, Ok(Ok(())))
+}
+
+/// For the server, what the client said.
+fn from_client(incoming: Option<Result<ws::Message, axum::Error>>) -> Heard<tungstenite::Message> {
+    match incoming {
+        Some(Ok(ws::Message::Text(text))) => {
+            Heard::Message(tungstenite::Message::Text(text.as_str().into()))
         }
+        Some(Ok(ws::Message::Binary(bytes))) => Heard::Message(tungstenite::Message::Binary(bytes)),
+        Some(Ok(ws::Message::Ping(_) | ws::Message::Pong(_))) => Heard::Nothing,
+        Some(Ok(ws::Message::Close(frame))) => Heard::End(Ending::by_client(frame)),
+        Some(Err(error)) if is_too_long(&error) => Heard::End(Ending::too_long()),
+        Some(Err(_)) | None => Heard::End(Ending::by_client(None)),
+    }
+}
+
+/// For the client, what the server said.
+fn from_server(
+    incoming: Option<Result<tungstenite::Message, tungstenite::Error>>,
+) -> Heard<ws::Message> {
+    match incoming {
+        Some(Ok(tungstenite::Message::Text(text))) => {
+            Heard::Message(ws::Message::Text(text.as_str().into()))
+        }
+        Some(Ok(tungstenite::Message::Binary(bytes))) => Heard::Message(ws::Message::Binary(bytes)),
+        Some(Ok(tungstenite::Message::Close(frame))) => Heard::End(Ending::by_server(frame)),
+        Some(Ok(_)) => Heard::Nothing,
+        Some(Err(_)) | None => Heard::End(Ending::by_server(None)),
     }
 }
 

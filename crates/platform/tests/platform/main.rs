@@ -2,7 +2,9 @@
 //! database, one binary so that it is linked once.
 #![allow(clippy::unwrap_used, reason = "all of this is test code, helpers too")]
 
+mod console;
 mod fleet;
+mod gamedata;
 mod hostile;
 mod join;
 mod login;

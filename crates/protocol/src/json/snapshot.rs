@@ -47,6 +47,9 @@ pub struct SnapshotView<'a> {
     pub baseline: &'a [EntityState],
     /// What it should have.
     pub current: &'a [EntityState],
+    /// Ids of what is not to be told of now, in order: it stays as the
+    /// baseline has it.
+    pub left_out: &'a [u32],
     /// Players to tell of: all of them in a full snapshot, else who changed.
     pub players: &'a [PlayerInfo],
     /// Names the prefab of an entity.
@@ -62,8 +65,7 @@ pub fn snapshot(view: &SnapshotView) -> String {
     // A path says where a thing will be, so it does not change on the way;
     // a JSON client is told the places instead.
     let on_the_way = |state: &EntityState| {
-        let motion = state.motion;
-        motion.is_some_and(|motion| motion.end_tick > view.header.tick)
+        state.is_on_the_way(view.header.tick) && view.left_out.binary_search(&state.id).is_err()
     };
     for difference in differences(view.baseline, view.current) {
         match difference {

@@ -79,6 +79,7 @@ fn a_delta_tells_only_what_changed() {
             },
             baseline: if baseline.is_some() { &old } else { &[] },
             current: &new,
+            left_out: &[],
             players: &[PlayerInfo {
                 id: "client_1".into(),
                 number: 1,

@@ -6,12 +6,15 @@ use mlua::{Lua, Table, Value as LuaValue};
 
 use super::Host;
 use crate::convert::{Reader, name, number, vector};
-use crate::engine::{EntityId, RaycastRequest, SpawnRequest, SpawnSource};
+use crate::engine::{EntityId, PlayerId, RaycastRequest, SpawnRequest, SpawnSource};
 use crate::limits::COORDINATE_MAX;
 
 /// Farthest a ray or a search may look, in metres.
 const DISTANCE_MAX: f64 = 10_000.0;
 const IGNORE_MAX: usize = 256;
+/// Entities in one answer: a handle takes a microsecond to make, and nothing
+/// can be interrupted meanwhile.
+const RESULTS_MAX: usize = 10_000;
 
 pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
     add_time(host, lua, table)?;
@@ -107,45 +110,57 @@ fn add_search(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
     let this = Rc::clone(host);
     table.set(
         "find",
-        lua.create_function(move |lua, wanted: LuaValue| {
-            let found = name(&wanted, "the name or tag").map(|n| this.engine.borrow().find(&n));
-            handles(&this, lua, found)
-        })?,
-    )?;
-    let this = Rc::clone(host);
-    table.set(
-        "inRadius",
-        lua.create_function(move |lua, (center, radius): (LuaValue, LuaValue)| {
-            let found = vector(&center, "the centre").and_then(|center| {
-                let radius = number(&radius, "the radius", 0.0..=DISTANCE_MAX)?;
-                Ok(this.engine.borrow().in_radius(center, radius as f32))
+        lua.create_function(move |lua, (wanted, most): (LuaValue, Option<usize>)| {
+            let found = name(&wanted, "the name or tag").map(|name| {
+                let mut found = this.engine.borrow().find(&name);
+                found.truncate(most.unwrap_or(usize::MAX));
+                found
             });
             handles(&this, lua, found)
         })?,
     )?;
     let this = Rc::clone(host);
     table.set(
-        "raycast",
+        "inRadius",
         lua.create_function(
-            move |lua, (origin, direction, options): (LuaValue, LuaValue, LuaValue)| {
-                let request = match ray(&this, &origin, &direction, &options) {
-                    Ok(request) => request,
-                    Err(text) => return Ok((None, Some(text))),
-                };
-                let Some(hit) = this.engine.borrow().raycast(&request) else {
-                    return Ok((None, None));
-                };
-                let result = lua.create_table_with_capacity(0, 4)?;
-                let point = |v: [f32; 3]| mlua::Vector::new(v[0], v[1], v[2]);
-                result.raw_set("Entity", this.entities()?.handle(hit.entity)?)?;
-                result.raw_set("Position", point(hit.position))?;
-                result.raw_set("Normal", point(hit.normal))?;
-                result.raw_set("Distance", hit.distance)?;
-                Ok((Some(result), None))
+            move |lua, (center, radius, seen_by): (LuaValue, LuaValue, Option<PlayerId>)| {
+                let found = vector(&center, "the centre").and_then(|center| {
+                    let radius = number(&radius, "the radius", 0.0..=DISTANCE_MAX)? as f32;
+                    let engine = this.engine.borrow();
+                    Ok(match seen_by {
+                        Some(player) => engine.in_radius_seen_by(center, radius, player),
+                        None => engine.in_radius(center, radius),
+                    })
+                });
+                handles(&this, lua, found)
             },
         )?,
+    )?;
+    let this = Rc::clone(host);
+    table.set(
+        "raycast",
+        lua.create_function(move |lua, (origin, direction, options, seen_by): Ray| {
+            let mut request = match ray(&this, &origin, &direction, &options) {
+                Ok(request) => request,
+                Err(text) => return Ok((None, Some(text))),
+            };
+            request.seen_by = seen_by;
+            let Some(hit) = this.engine.borrow().raycast(&request) else {
+                return Ok((None, None));
+            };
+            let result = lua.create_table_with_capacity(0, 4)?;
+            let point = |v: [f32; 3]| mlua::Vector::new(v[0], v[1], v[2]);
+            result.raw_set("Entity", this.entities()?.handle(hit.entity)?)?;
+            result.raw_set("Position", point(hit.position))?;
+            result.raw_set("Normal", point(hit.normal))?;
+            result.raw_set("Distance", hit.distance)?;
+            Ok((Some(result), None))
+        })?,
     )
 }
+
+/// Origin, direction, options, and who saw the world as it is meant.
+type Ray = (LuaValue, LuaValue, LuaValue, Option<PlayerId>);
 
 fn handles(
     host: &Host,
@@ -156,6 +171,13 @@ fn handles(
         Ok(ids) => ids,
         Err(text) => return Ok((None, Some(text))),
     };
+    if ids.len() > RESULTS_MAX {
+        let text = format!(
+            "{} entities match, more than {RESULTS_MAX}; look nearer, or by a rarer tag",
+            ids.len()
+        );
+        return Ok((None, Some(text)));
+    }
     let entities = host.entities()?;
     let list = lua.create_table_with_capacity(ids.len(), 0)?;
     for (index, id) in ids.into_iter().enumerate() {
@@ -182,6 +204,7 @@ fn ray(
         distance_max: length.min(DISTANCE_MAX) as f32,
         ignore: Vec::new(),
         tag: None,
+        seen_by: None,
     };
     match options {
         LuaValue::Nil => {}

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use frolic_protocol::Value;
+use frolic_protocol::store::StoreRequest;
 use frolic_script::{
-    Attachment, CompiledScript, Engine, EngineError, EntityId, LogLevel, PlayerId, PlayerProperty,
-    Property, RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
-    Vm, VmLimits, compile,
+    Attachment, CompiledScript, Engine, EngineError, EntityId, LogLevel, MemoryStore, PlayerId,
+    PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptEvent, ScriptLog,
+    SpawnRequest, SpawnSource, Spawned, Vm, VmLimits, compile,
 };
 
 #[derive(Default)]
@@ -43,6 +44,9 @@ pub struct FakeWorld {
     pub destroyed: Vec<EntityId>,
     /// Scripts of the prefab "Scripted".
     pub prefab_scripts: Vec<String>,
+    /// What scripts asked of the store and nobody has answered.
+    pub store_requests: Vec<StoreRequest>,
+    pub store: MemoryStore,
     next_id: EntityId,
 }
 
@@ -250,7 +254,21 @@ impl Engine for FakeWorld {
             .map(|(id, _)| *id)
             .collect()
     }
+    /// What a player saw is everything this player's character is not.
+    fn in_radius_seen_by(&self, center: [f32; 3], radius: f32, player: PlayerId) -> Vec<EntityId> {
+        let mut found = self.in_radius(center, radius);
+        found.retain(|id| self.player_of_entity(*id) != Some(player));
+        found
+    }
     fn raycast(&self, request: &RaycastRequest) -> Option<RaycastHit> {
+        if let Some(player) = request.seen_by {
+            return Some(RaycastHit {
+                entity: 2,
+                position: request.origin,
+                normal: [0.0, 1.0, 0.0],
+                distance: player as f32,
+            });
+        }
         let down = request.direction[1] < -0.5 && request.distance_max >= request.origin[1];
         (down && !request.ignore.contains(&1)).then(|| RaycastHit {
             entity: 1,
@@ -333,6 +351,10 @@ impl Engine for FakeWorld {
     fn reply(&mut self, player: PlayerId, invoke: u32, result: Result<Vec<Value>, String>) {
         self.replies.push((player, invoke, result));
     }
+    fn store(&mut self, request: StoreRequest) -> Result<(), EngineError> {
+        self.store_requests.push(request);
+        Ok(())
+    }
     fn log(&mut self, line: ScriptLog) {
         self.logs.push(line);
     }
@@ -351,7 +373,8 @@ impl Stage {
 
     pub fn with_limits(limits: VmLimits) -> Stage {
         let world = Rc::new(RefCell::new(FakeWorld::new()));
-        let vm = Vm::new(world.clone(), limits, 42).expect("the VM starts");
+        let mut vm = Vm::new(world.clone(), limits, 42).expect("the VM starts");
+        vm.grant(["store".to_owned()]);
         Stage { world, vm }
     }
 
@@ -384,6 +407,18 @@ impl Stage {
                 world.time += 1.0 / 60.0;
             }
             self.vm.tick(1.0 / 60.0);
+        }
+    }
+
+    /// Answers everything that scripts asked of the store so far.
+    pub fn answer_store(&mut self) {
+        let requests = std::mem::take(&mut self.world.borrow_mut().store_requests);
+        for request in requests {
+            let result = self.world.borrow_mut().store.apply(&request.action);
+            self.vm.dispatch(ScriptEvent::StoreAnswer {
+                id: request.id,
+                result: result.map(|args| args.0),
+            });
         }
     }
 

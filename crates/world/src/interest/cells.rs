@@ -20,6 +20,12 @@ const STATES_KEPT: usize = 512 * 1024;
 const BORDER: f32 = 0.1;
 /// A square that was empty for this long is forgotten.
 const EMPTY_S: u32 = 60;
+/// Births that are remembered one by one; whoever has missed more looks at
+/// everything around.
+const NEWBORN_MAX: usize = 64;
+/// A square this near to the edge of a circle, as a share of its side, is
+/// looked at rather than computed away.
+const MARGIN: f32 = 0.05;
 
 /// All squares in which there is, or lately was, something to tell.
 pub(crate) struct Cells {
@@ -36,6 +42,8 @@ pub(crate) struct Cells {
     changed: Vec<u32>,
     /// Rises with every cell that comes into being.
     births: u32,
+    /// The last of them, oldest first.
+    newborn: VecDeque<(u32, CellKey)>,
     /// Records of this tick, shared by all clients.
     records: Vec<u8>,
 }
@@ -84,6 +92,7 @@ impl Cells {
             homes: HashMap::new(),
             changed: Vec::new(),
             births: 0,
+            newborn: VecDeque::with_capacity(NEWBORN_MAX),
             records: Vec::new(),
         }
     }
@@ -98,11 +107,49 @@ impl Cells {
         self.births
     }
 
+    /// Slots and keys of the cells that came into being since
+    /// [`births`](Self::births) was this; none when it is too long ago.
+    pub fn born_since(&self, births: u32) -> Option<impl Iterator<Item = (u32, CellKey)>> {
+        let count = self.births.wrapping_sub(births) as usize;
+        let known = count <= self.newborn.len();
+        known.then(|| self.newborn.iter().rev().take(count).copied())
+    }
+
     pub fn size(&self) -> f32 {
         self.size
     }
 
+    /// Finds the slots of all cells that can be within a radius of a place,
+    /// of those without a place, and of those that belong to a player; in any
+    /// order, some of them perhaps further away.
+    pub fn find_around(&self, place: Vec3, radius: Option<f32>, player: u32, out: &mut Vec<u32>) {
+        out.clear();
+        let all = 0..self.cells.len() as u32;
+        let Some(reach) = radius.map(|radius| radius + self.size * MARGIN) else {
+            out.extend(all);
+            return;
+        };
+        let from = Vec3::new(place.x - reach, 0.0, place.z - reach);
+        let to = Vec3::new(place.x + reach, 0.0, place.z + reach);
+        let (x, z) = (
+            self.index(from.x)..=self.index(to.x),
+            self.index(from.z)..=self.index(to.z),
+        );
+        if !place.is_finite() || x.len().saturating_mul(z.len()) >= self.cells.len() {
+            out.extend(all);
+            return;
+        }
+        let squares = x.flat_map(|x| z.clone().map(move |z| CellKey::Square { x, z }));
+        let others = [CellKey::Everywhere, CellKey::Owned(player)];
+        out.extend(
+            squares
+                .chain(others)
+                .filter_map(|key| self.by_key.get(&key).copied()),
+        );
+    }
+
     /// Slots that may hold a living cell.
+    #[cfg(test)]
     pub fn slots(&self) -> u32 {
         self.cells.len() as u32
     }
@@ -212,11 +259,11 @@ impl Cells {
     }
 
     fn square(&self, place: Vec3) -> CellKey {
-        let index = |c: f32| libm::floorf(c / self.size) as i16;
-        CellKey::Square {
-            x: index(place.x),
-            z: index(place.z),
-        }
+        square_of(self.size, place)
+    }
+
+    fn index(&self, c: f32) -> i16 {
+        index(self.size, c)
     }
 
     /// Whether a place still counts as inside a square.
@@ -260,6 +307,10 @@ impl Cells {
             }
         };
         self.by_key.insert(key, slot);
+        if self.newborn.len() == NEWBORN_MAX {
+            self.newborn.pop_front();
+        }
+        self.newborn.push_back((slot, key));
         slot
     }
 
@@ -347,16 +398,34 @@ impl Cells {
 
     /// How far a place is from a cell; nothing for cells without a place.
     pub fn distance(&self, key: CellKey, place: Vec3) -> f32 {
-        let CellKey::Square { x, z } = key else {
-            return 0.0;
-        };
-        let outside = |index: i16, c: f32| {
-            let from = f32::from(index) * self.size;
-            (from - c).max(c - from - self.size).max(0.0)
-        };
-        let (dx, dz) = (outside(x, place.x), outside(z, place.z));
-        libm::sqrtf(dx * dx + dz * dz)
+        distance(self.size, key, place)
     }
+}
+
+/// The square with sides of this size that a place is in.
+pub(crate) fn square_of(size: f32, place: Vec3) -> CellKey {
+    CellKey::Square {
+        x: index(size, place.x),
+        z: index(size, place.z),
+    }
+}
+
+/// The square that a coordinate is in; the outermost have no end.
+fn index(size: f32, c: f32) -> i16 {
+    libm::floorf(c / size) as i16
+}
+
+/// See [`Cells::distance`].
+pub(crate) fn distance(size: f32, key: CellKey, place: Vec3) -> f32 {
+    let CellKey::Square { x, z } = key else {
+        return 0.0;
+    };
+    let outside = |index: i16, c: f32| {
+        let from = f32::from(index) * size;
+        (from - c).max(c - from - size).max(0.0)
+    };
+    let (dx, dz) = (outside(x, place.x), outside(z, place.z));
+    libm::sqrtf(dx * dx + dz * dz)
 }
 
 /// Who has to know of an entity.

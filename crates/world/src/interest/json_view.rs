@@ -1,20 +1,26 @@
 //! What one JSON client has. Its snapshots are differences between whole
-//! sets, as NET-14 wants them, so it costs what it sees.
+//! sets, as NET-14 wants them, so it costs what it sees. What does not fit its
+//! budget is left as the client has it, the far and the lately told first.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use frolic_protocol::EntityState;
 use frolic_protocol::json::{self, JsonHeader, SnapshotView};
 use frolic_sim::Vec3;
 
-use super::watch::{Viewer, Watch};
+use super::watch::{Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
 use crate::world::World;
 
 /// Sets kept per client: three seconds at 20 Hz. A client that has not
 /// acknowledged for longer gets a full snapshot.
 const SENT_MAX: usize = 60;
+/// Updates' worth of bytes that may be saved up; also what a new client gets
+/// at once.
+const SAVED_UPDATES: f32 = 10.0;
+/// An entity in a snapshot, roughly.
+const ENTITY_BYTES: f32 = 170.0;
 
 /// One JSON client's view of the world.
 pub struct JsonView {
@@ -22,6 +28,25 @@ pub struct JsonView {
     watch: Watch,
     sent: VecDeque<Sent>,
     acknowledged: Option<u32>,
+    /// Bytes that may be sent; below nothing after a large snapshot.
+    allowance: Option<f32>,
+    /// The tick at which each entity in view was last told as it is.
+    told: BTreeMap<u32, u32>,
+}
+
+/// An entity in view, and how far away its square is.
+#[derive(Clone, Copy)]
+struct InView {
+    state: EntityState,
+    distance: f32,
+}
+
+/// What a snapshot tells.
+struct Choice {
+    /// What the client has after it, in order of ids.
+    current: Vec<EntityState>,
+    /// What it is told nothing of although it moves, in order of ids.
+    left_out: Vec<u32>,
 }
 
 struct Sent {
@@ -37,6 +62,8 @@ impl JsonView {
             watch: Watch::default(),
             sent: VecDeque::new(),
             acknowledged: None,
+            allowance: None,
+            told: BTreeMap::new(),
         }
     }
 
@@ -63,6 +90,11 @@ impl JsonView {
 
     /// Everything in view, in order of ids.
     pub(crate) fn seen(&mut self, world: &World) -> Vec<EntityState> {
+        let in_view = self.look(world);
+        in_view.into_iter().map(|seen| seen.state).collect()
+    }
+
+    fn look(&mut self, world: &World) -> Vec<InView> {
         let cells = world.cells();
         let eye = world
             .character(self.player)
@@ -74,44 +106,145 @@ impl JsonView {
         };
         self.watch.refresh(cells, world.interest(), viewer);
         self.watch.forget_leaving();
-        let watched = self.watch.cells.iter();
-        let mut seen: Vec<EntityState> = watched
-            .flat_map(|watched| cells.members(watched.slot))
-            .copied()
-            .collect();
-        seen.sort_unstable_by_key(|state| state.id);
-        seen.dedup_by_key(|state| state.id);
+        let in_cell = |watched: &Watched| {
+            let distance = cells.distance(watched.key, eye);
+            let members = cells.members(watched.slot).iter();
+            members.map(move |&state| InView { state, distance })
+        };
+        let mut seen: Vec<InView> = self.watch.cells.iter().flat_map(in_cell).collect();
+        seen.sort_unstable_by(|a, b| {
+            let order = a.state.id.cmp(&b.state.id);
+            order.then(a.distance.total_cmp(&b.distance))
+        });
+        seen.dedup_by_key(|seen| seen.state.id);
         seen
     }
 
-    /// The text of the next snapshot.
-    pub(crate) fn next(&mut self, world: &World) -> String {
-        let current = self.seen(world);
+    /// The text of the next snapshot; none when it has to wait for its bytes.
+    pub(crate) fn next(&mut self, world: &World) -> Option<String> {
+        let in_view = self.look(world);
         let header = JsonHeader {
             tick: world.cells().tick(),
             scripts: world.script_version(),
             baseline: self.baseline().map(|sent| sent.tick),
             ack_seq: world.ack_seq(self.player),
         };
+        let baseline = self.baseline().map(|sent| sent.entities.clone());
+        let baseline = baseline.as_deref().unwrap_or(&[]);
+        let choice = self.choose(world, &header, baseline, in_view)?;
         let players = match header.baseline {
             None => world.players(),
             Some(tick) => world.presence_changes_after(tick),
         };
         let text = json::snapshot(&SnapshotView {
             header,
-            baseline: self.baseline().map_or(&[], |sent| &sent.entities),
-            current: &current,
+            baseline,
+            current: &choice.current,
+            left_out: &choice.left_out,
             players: &players,
             prefab_of: &|state| world.prefab_of(state),
             tick_hz: world.tick_hz(),
         });
+        if let Some(allowance) = &mut self.allowance {
+            *allowance -= text.len() as f32;
+        }
         if self.sent.len() == SENT_MAX {
             self.sent.pop_front();
         }
         self.sent.push_back(Sent {
             tick: header.tick,
-            entities: current.into(),
+            entities: choice.current.into(),
         });
-        text
+        Some(text)
+    }
+
+    /// What fits this client's budget. None: nothing does now.
+    fn choose(
+        &mut self,
+        world: &World,
+        header: &JsonHeader,
+        baseline: &[EntityState],
+        in_view: Vec<InView>,
+    ) -> Option<Choice> {
+        let Some(bytes_per_s) = world.interest().bytes_per_s else {
+            return Some(Choice {
+                current: in_view.iter().map(|seen| seen.state).collect(),
+                left_out: Vec::new(),
+            });
+        };
+        let per_update = bytes_per_s as f32 / world.snapshot_hz().max(1) as f32;
+        let saved_max = per_update * SAVED_UPDATES;
+        let saved = self.allowance.unwrap_or(saved_max);
+        let allowance = (saved + per_update).min(saved_max);
+        self.allowance = Some(allowance);
+
+        let had = |id: u32| {
+            let at = baseline.binary_search_by_key(&id, |state| state.id);
+            at.ok().map(|at| &baseline[at])
+        };
+        let own = world.entity_of(self.player);
+        let mut due = Vec::new();
+        let mut must = 0;
+        for (index, seen) in in_view.iter().enumerate() {
+            let state = &seen.state;
+            let same = had(state.id) == Some(state);
+            if same && !state.is_on_the_way(header.tick) {
+                continue;
+            }
+            // Whatever was told since the baseline would fall back to it.
+            let told = self.told.get(&state.id).copied();
+            let told_since = header.baseline.is_some() && told > header.baseline;
+            if own == Some(state.id) || told_since {
+                must += 1;
+            } else {
+                // Without a baseline everything is new to the client.
+                let told = told.filter(|_| header.baseline.is_some());
+                let waited = told.map(|told| header.tick.saturating_sub(told));
+                due.push((urgency(world, seen, waited), index));
+            }
+        }
+        let all = (must + due.len()) as f32 * ENTITY_BYTES;
+        let whole = header.baseline.is_none() && !self.is_new();
+        // A whole world at a time is much, so it comes more rarely.
+        if allowance <= 0.0 || whole && allowance < all.min(saved_max - per_update) {
+            return None;
+        }
+        let mut waits = vec![false; in_view.len()];
+        if all > allowance {
+            due.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            let room = (allowance / ENTITY_BYTES) as usize;
+            for (_, index) in due.iter().skip(room.saturating_sub(must)) {
+                waits[*index] = true;
+            }
+        }
+        let mut choice = Choice {
+            current: Vec::with_capacity(in_view.len()),
+            left_out: Vec::new(),
+        };
+        let before = std::mem::take(&mut self.told);
+        for (seen, waits) in in_view.iter().zip(waits) {
+            let id = seen.state.id;
+            let told = if waits {
+                choice.left_out.push(id);
+                choice.current.extend(had(id));
+                before.get(&id).copied()
+            } else {
+                let same = had(id) == Some(&seen.state) && !seen.state.is_on_the_way(header.tick);
+                choice.current.push(seen.state);
+                let known = before.get(&id).copied().filter(|_| same);
+                known.or(Some(header.tick))
+            };
+            self.told.extend(told.map(|tick| (id, tick)));
+        }
+        Some(choice)
+    }
+}
+
+/// What is new waits for nobody, the near least of all; else by how long it
+/// has waited, and how long it may.
+fn urgency(world: &World, seen: &InView, waited: Option<u32>) -> f32 {
+    match waited {
+        None => 1e6 / (1.0 + seen.distance),
+        Some(ticks) => ticks as f32 / world.interest().interval(seen.distance) as f32,
     }
 }

@@ -8,6 +8,8 @@ use super::cells::Cells;
 
 /// What is in view leaves it only this much further out.
 const HYSTERESIS: f32 = 1.15;
+/// Even who stands still looks around again after so many ticks.
+const LOOK_AGAIN_TICKS: u32 = 600;
 
 /// The cells one client sees, in order of their slots.
 #[derive(Default)]
@@ -16,6 +18,9 @@ pub(crate) struct Watch {
     /// Whether some of them are on their way out.
     pub leaving: bool,
     looked: Option<Looked>,
+    /// Buffers of [`look`](Watch::look), so that looking allocates nothing.
+    slots: Vec<u32>,
+    before: Vec<Watched>,
 }
 
 /// Who looks.
@@ -75,30 +80,59 @@ impl Watched {
 impl Watch {
     /// Looks around, unless nothing can have changed much.
     pub fn refresh(&mut self, cells: &Cells, policy: &InterestPolicy, who: Viewer) {
-        let Viewer {
-            player,
-            eye,
-            number,
-        } = who;
-        let fresh = self.looked.as_ref().is_some_and(|looked| {
-            // Cells that are forgotten have been empty for long; once in a
-            // while is soon enough to notice.
-            looked.births == cells.births()
-                && (looked.from - eye).length() < cells.size() * 0.25
-                && cells.tick().wrapping_sub(looked.tick) < 600
-        });
-        if fresh {
+        if self.is_up_to_date(cells, policy, &who) {
             return;
         }
         self.looked = Some(Looked {
-            from: eye,
+            from: who.eye,
             births: cells.births(),
             tick: cells.tick(),
         });
+        self.look(cells, policy, &who);
+    }
+
+    fn is_up_to_date(&mut self, cells: &Cells, policy: &InterestPolicy, who: &Viewer) -> bool {
+        let Some(looked) = &mut self.looked else {
+            return false;
+        };
+        // Cells that are forgotten have been empty for long; once in a while
+        // is soon enough to notice.
+        if (looked.from - who.eye).length() >= cells.size() * 0.25
+            || cells.tick().wrapping_sub(looked.tick) >= LOOK_AGAIN_TICKS
+        {
+            return false;
+        }
+        let Some(mut born) = cells.born_since(looked.births) else {
+            return false;
+        };
+        let watched = &self.cells;
+        let concerns = |slot: u32, key: CellKey| {
+            // A slot of ours that is another cell's now must be noticed.
+            let ours = watched.binary_search_by_key(&slot, |known| known.slot);
+            ours.is_ok() || is_in_view(key, cells.distance(key, who.eye), 1.0, policy, who.player)
+        };
+        if born.any(|(slot, key)| concerns(slot, key)) {
+            return false;
+        }
+        looked.births = cells.births();
+        true
+    }
+
+    /// Looks at the cells around, and at those that were seen before. All
+    /// others are out of view as they were, so it costs what is seen and not
+    /// what there is.
+    fn look(&mut self, cells: &Cells, policy: &InterestPolicy, who: &Viewer) {
+        let mut slots = std::mem::take(&mut self.slots);
+        cells.find_around(who.eye, policy.radius, who.player, &mut slots);
+        slots.extend(self.cells.iter().map(|watched| watched.slot));
+        slots.sort_unstable();
+        slots.dedup();
+
+        let mut seen_before = std::mem::take(&mut self.before);
+        std::mem::swap(&mut self.cells, &mut seen_before);
         self.leaving = false;
-        let before = std::mem::take(&mut self.cells);
-        let mut before = before.into_iter().peekable();
-        for slot in 0..cells.slots() {
+        let mut before = seen_before.drain(..).peekable();
+        for &slot in &slots {
             let cell = cells.alive(slot);
             let mut old = None;
             // A slot that was used again is there twice until the client has
@@ -113,29 +147,25 @@ impl Watch {
             let Some(cell) = cell else {
                 continue;
             };
-            let distance = cells.distance(cell.key, eye);
+            let distance = cells.distance(cell.key, who.eye);
             let inside = old.as_ref().is_some_and(|watched| !watched.leaving);
             let reach = if inside { HYSTERESIS } else { 1.0 };
-            let in_view = match cell.key {
-                CellKey::Owned(owner) => owner == player,
-                CellKey::Everywhere => true,
-                CellKey::Square { .. } => policy
-                    .radius
-                    .is_none_or(|radius| distance <= radius * reach),
-            };
-            if !in_view {
+            if !is_in_view(cell.key, distance, reach, policy, who.player) {
                 self.leave(old);
                 continue;
             }
             // Whoever comes back into view may have been told to forget it.
             let old = old.filter(|watched| !watched.leaving);
             let mut watched = old.unwrap_or_else(|| Watched {
-                since: number,
+                since: who.number,
                 ..Watched::new(slot, cell.born, cell.key)
             });
             watched.distance = distance;
             self.cells.push(watched);
         }
+        drop(before);
+        self.before = seen_before;
+        self.slots = slots;
     }
 
     fn leave(&mut self, watched: Option<Watched>) {
@@ -163,3 +193,23 @@ impl Watch {
         same_slot.find(|watched| watched.born == born)
     }
 }
+
+/// Whether a client sees a cell at a distance; `reach` stretches the radius.
+fn is_in_view(
+    key: CellKey,
+    distance: f32,
+    reach: f32,
+    policy: &InterestPolicy,
+    player: u32,
+) -> bool {
+    match key {
+        CellKey::Owned(owner) => owner == player,
+        CellKey::Everywhere => true,
+        CellKey::Square { .. } => policy
+            .radius
+            .is_none_or(|radius| distance <= radius * reach),
+    }
+}
+
+#[cfg(test)]
+mod tests;

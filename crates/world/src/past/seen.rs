@@ -4,7 +4,7 @@ use std::cell::Ref;
 
 use frolic_sim::{RayHit, Vec3};
 
-use super::{Moment, capsule};
+use super::{Moment, REWIND_MAX_MS, capsule};
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
 use crate::world::World;
@@ -24,8 +24,23 @@ pub struct SeenCharacter {
 /// clients predict it. Solids that rays meet are those of now.
 pub struct AsSeen<'world> {
     state: Ref<'world, WorldState>,
-    viewer: u32,
+    viewer: Viewer,
+}
+
+/// Who looks, and at which moment.
+#[derive(Clone, Copy)]
+struct Viewer {
+    entity: u32,
+    eye: Vec3,
     at: Moment,
+    /// The earliest that is ever looked at.
+    oldest: Moment,
+}
+
+/// The same while scripts have the world.
+pub(crate) struct Seen<'state> {
+    state: &'state WorldState,
+    viewer: Viewer,
 }
 
 impl World {
@@ -34,39 +49,96 @@ impl World {
     /// not here, or before the first step.
     pub fn as_seen_by(&self, player: PlayerNumber) -> Option<AsSeen<'_>> {
         let state = self.borrow_state();
+        let viewer = Viewer::of(&state, player)?;
+        Some(AsSeen { state, viewer })
+    }
+}
+
+impl WorldState {
+    /// What a player saw; see [`World::as_seen_by`].
+    pub fn seen_by(&self, player: PlayerNumber) -> Option<Seen<'_>> {
+        let viewer = Viewer::of(self, player)?;
+        Some(Seen {
+            state: self,
+            viewer,
+        })
+    }
+}
+
+impl Viewer {
+    fn of(state: &WorldState, player: PlayerNumber) -> Option<Self> {
         let player = state.players.get(&player)?;
-        let at = player.shown.moment(state.past.now()?, state.tick_hz);
-        let viewer = player.entity;
-        Some(AsSeen { state, viewer, at })
+        let now = state.past.now()?;
+        Some(Self {
+            entity: player.entity,
+            eye: player.character.feet,
+            at: player.shown.moment(now, state.tick_hz),
+            oldest: now.before(REWIND_MAX_MS, state.tick_hz),
+        })
     }
 }
 
 impl AsSeen<'_> {
-    /// The moment, in ticks.
+    fn seen(&self) -> Seen<'_> {
+        Seen {
+            state: &self.state,
+            viewer: self.viewer,
+        }
+    }
+
+    /// The moment at which what is near was seen, in ticks.
     pub fn tick(&self) -> f64 {
-        f64::from(self.at.tick()) + f64::from(self.at.fraction())
+        let at = self.viewer.at;
+        f64::from(at.tick()) + f64::from(at.fraction())
     }
 
     /// Where an entity was seen: a character's feet, a thing's centre. None
     /// when it is gone by now, or was not there yet.
     pub fn position(&self, entity: u32) -> Option<Vec3> {
+        self.seen().position(entity)
+    }
+
+    /// The others' characters.
+    pub fn characters(&self) -> impl Iterator<Item = SeenCharacter> {
+        let others: Vec<SeenCharacter> = self.seen().characters().collect();
+        others.into_iter()
+    }
+
+    /// The first character or solid along a ray, ignoring `except` and the
+    /// player's own character.
+    pub fn raycast(
+        &self,
+        origin: Vec3,
+        direction: Vec3,
+        distance_max: f32,
+        except: &[u32],
+    ) -> Option<RayHit> {
+        self.seen().raycast(origin, direction, distance_max, except)
+    }
+}
+
+impl Seen<'_> {
+    /// See [`AsSeen::position`].
+    pub fn position(&self, entity: u32) -> Option<Vec3> {
         let now = self.state.alive(entity)?;
-        if entity == self.viewer {
+        if entity == self.viewer.entity {
             return Some(now.position);
         }
-        let then = self.state.past.place(entity, self.at);
-        match then {
+        let viewer = &self.viewer;
+        let lag = self.state.updates.lag_ticks(now, viewer.eye);
+        let at = viewer.at.ticks_before(lag).max(viewer.oldest);
+        match self.state.past.place(entity, at) {
             Some(place) => Some(place.position),
             // What has not moved is where it is; a character is always noted.
             None => now.player.is_none().then_some(now.position),
         }
     }
 
-    /// The others' characters.
+    /// See [`AsSeen::characters`].
     pub fn characters(&self) -> impl Iterator<Item = SeenCharacter> {
         let others = self.state.players.values();
         others
-            .filter(|player| player.entity != self.viewer)
+            .filter(|player| player.entity != self.viewer.entity)
             .filter_map(|player| {
                 Some(SeenCharacter {
                     entity: player.entity,
@@ -76,8 +148,7 @@ impl AsSeen<'_> {
             })
     }
 
-    /// The first character or solid along a ray, ignoring `except` and the
-    /// player's own character.
+    /// See [`AsSeen::raycast`].
     pub fn raycast(
         &self,
         origin: Vec3,

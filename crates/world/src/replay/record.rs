@@ -9,15 +9,16 @@ use frolic_script::VmLimits;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::interest::InterestPolicy;
 use crate::player::PlayerNumber;
 
 /// How every recording begins; the last byte is the version of its form.
-const MARK: [u8; 8] = *b"frolrec\x01";
+const MARK: [u8; 8] = *b"frolrec\x02";
 /// Longest record: the longest message of a client, and room for names.
 const RECORD_BYTES_MAX: usize = 128 * 1024;
 
 /// What a recording was made from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordingHeader {
     /// SHA-256 of the package, in hexadecimal.
     pub revision: String,
@@ -25,6 +26,11 @@ pub struct RecordingHeader {
     pub seed: u64,
     /// Ticks per second.
     pub tick_hz: u32,
+    /// Updates to clients per second, and what they are told of: what a
+    /// player saw depends on it.
+    pub snapshot_hz: u32,
+    /// See `snapshot_hz`.
+    pub interest: InterestPolicy,
     /// Ticks between two fingerprints.
     pub hash_every_ticks: u32,
     /// Limits of scripts that decide what they can do.
@@ -151,6 +157,13 @@ pub enum Record<'a> {
     },
     /// The scripts before the last reload returned.
     SwapBack,
+    /// The store answered.
+    StoreAnswer {
+        /// Number of the request.
+        id: u32,
+        /// What it gave, or why not.
+        result: Result<Cow<'a, Args>, Cow<'a, str>>,
+    },
 }
 
 /// How a recording ended.
@@ -333,6 +346,8 @@ mod tests {
             revision: "ab".repeat(32),
             seed: 7,
             tick_hz: 60,
+            snapshot_hz: 20,
+            interest: InterestPolicy::within(40.0),
             hash_every_ticks: 60,
             scripts: ScriptLimits::from(&VmLimits::default()),
             disabled_scripts: vec!["Workspace/Stuck.luau".into()],

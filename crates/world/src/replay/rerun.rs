@@ -1,8 +1,10 @@
 //! Does again what a recording says, and compares.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use frolic_package::Package;
+use frolic_protocol::store::StoreAnswer;
 use frolic_script::VmLimits;
 
 use super::record::{Ending, Record, RecordReader, RecordingError, RecordingHeader};
@@ -111,15 +113,19 @@ impl Replay {
         let options = WorldOptions {
             seed: header.seed,
             tick_hz: Some(header.tick_hz),
+            snapshot_hz: Some(header.snapshot_hz),
+            interest: Some(header.interest),
             scripts: VmLimits {
                 memory_bytes: size(limits.memory_bytes),
                 slice: SLICE,
                 tick_budget: TICK_BUDGET,
-                kill_after: None,
                 offences_max: limits.offences_max,
                 log_lines_per_second: limits.log_lines_per_second,
                 spawns_per_tick: limits.spawns_per_tick,
                 send_bytes_per_tick: size(limits.send_bytes_per_tick),
+                // Nobody waits for a replay.
+                average: TICK_BUDGET,
+                ..VmLimits::default()
             },
             disabled_scripts: header.disabled_scripts.clone(),
             ..WorldOptions::default()
@@ -194,6 +200,10 @@ impl Replay {
                 here(world, player)?;
                 world.note_round_trip(player, ms);
             }
+            Record::StoreAnswer { id, result } => {
+                let result = result.map(Cow::into_owned).map_err(Cow::into_owned);
+                world.store_answer(StoreAnswer { id, result });
+            }
             Record::Hash(recorded) => self.compare(recorded),
             Record::Cut => {
                 let tick = self.world.tick();
@@ -214,6 +224,7 @@ impl Replay {
         // Nobody hears them, and they must not gather.
         self.world.take_outbox();
         self.world.take_logs();
+        self.world.take_store_requests();
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 mod feel;
 mod harness;
 mod interest;
+mod json_budget;
 mod link;
 mod reloading;
 mod replaying;

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use frolic_package::Package;
+use frolic_protocol::store::StoreAnswer;
 use frolic_protocol::{Args, Value};
-use frolic_script::{LogLevel, VmLimits};
+use frolic_script::{LogLevel, MemoryStore, VmLimits};
 use frolic_sim::random::Random;
 use frolic_sim::{Buttons, CharacterInput};
 use frolic_world::WorldOptions;
@@ -105,6 +106,64 @@ fn play(run: &mut Run, seed: u64, turns: u32) -> Vec<u8> {
     run.world_mut().end_recording(Ending::Complete);
     bytes.extend(run.world_mut().take_recording());
     bytes
+}
+
+/// A store that answers some ticks later, in another order each time.
+fn answer_store(run: &mut Run, store: &mut MemoryStore, random: &mut Random) -> usize {
+    let mut requests = run.world_mut().take_store_requests();
+    let count = requests.len();
+    run.for_ms(random.below(200));
+    while !requests.is_empty() {
+        let index = random.below(requests.len() as u32) as usize;
+        let request = requests.swap_remove(index);
+        let result = match random.below(5) {
+            0 => Err("the store cannot be reached".to_owned()),
+            _ => store.apply(&request.action),
+        };
+        let id = request.id;
+        run.world_mut().store_answer(StoreAnswer { id, result });
+    }
+    count
+}
+
+#[test]
+fn scr_9_answers_of_the_store_are_part_of_the_session() {
+    let mut files = obby().files;
+    let script = br#"
+        for i = 1, 3 do
+            task.spawn(function()
+                while true do
+                    local ok, value = pcall(Store.Update, "n", function(n) return (n or 0) + i end)
+                    Network.Broadcast("Saved", i, ok, value)
+                    local _, top = pcall(Store.Ranking("r").Increment, `k{i}`, i)
+                    World.Spawn({ Shape = { type = "box", size = { 1, 1, 1 } } }, Vector3.new(i, tonumber(top) or 0, 0))
+                    task.wait(0.05)
+                end
+            end)
+        end
+    "#;
+    files.insert(
+        "scripts/ServerScriptService/Save.luau".into(),
+        script.to_vec(),
+    );
+    let manifest = files.get_mut("game.toml").expect("a manifest");
+    manifest.extend(b"\n[capabilities]\nstore = true\n");
+    let game = Package::from_files(files, &frolic_package::Limits::default())
+        .unwrap_or_else(|report| panic!("{report}"));
+    let mut run = recorded(&game, 5, Some(1));
+    let (mut store, mut random) = (MemoryStore::default(), Random::new(9));
+    run.join("Ada");
+    let mut answered = 0;
+    for _ in 0..60 {
+        run.for_ms(50);
+        answered += answer_store(&mut run, &mut store, &mut random);
+    }
+    assert!(answered > 50, "{answered}");
+    run.world_mut().end_recording(Ending::Complete);
+    let bytes = run.world_mut().take_recording();
+    let report = replay(&game, &bytes).expect("it can be replayed");
+    assert_eq!(report.difference, None);
+    assert_eq!(report.same_hashes, report.ticks + 1);
 }
 
 #[test]

@@ -1,0 +1,207 @@
+//! `frolic serve` as a process of its own, and players of the simplest kind.
+#![allow(dead_code, reason = "each test program uses a part of this")]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value as Json, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
+pub const ADMIN_TOKEN: &str = "admin-of-this-test-0123456789";
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// `frolic serve` on a free port, ended with the test.
+pub struct Platform {
+    process: Child,
+    pub url: String,
+    http: reqwest::Client,
+    /// Game servers to end by their ids, should the platform be killed.
+    orphans: Vec<i32>,
+}
+
+impl Platform {
+    pub fn start(name: &str) -> Self {
+        let data = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = std::fs::remove_dir_all(&data);
+        std::fs::create_dir_all(&data).expect("the scratch folder is ours");
+        let mut process = Command::new(env!("CARGO_BIN_EXE_frolic"))
+            .arg("serve")
+            .current_dir(&data)
+            .env("HOST", "127.0.0.1")
+            .env("PORT", "0")
+            .env("DATA_DIR", &data)
+            .env("SECRET_KEY", "of-this-test-only-0123456789abcdef")
+            .env("ADMIN_TOKEN", ADMIN_TOKEN)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("cargo built it");
+        let output = process.stdout.take().expect("piped");
+        let mut lines = BufReader::new(output).lines();
+        let url = lines.by_ref().map_while(Result::ok).find_map(|line| {
+            let start = line.find("http://127.0.0.1:")?;
+            Some(line[start..].split_whitespace().next()?.to_owned())
+        });
+        // Whoever prints into a pipe that nobody reads stops some day.
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        Self {
+            process,
+            url: url.expect("it prints its address"),
+            http: reqwest::Client::new(),
+            orphans: Vec::new(),
+        }
+    }
+
+    pub fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.url))
+    }
+
+    pub async fn json(&self, request: reqwest::RequestBuilder) -> Json {
+        let answer = request.send().await.expect("an answer");
+        let status = answer.status();
+        let text = answer.text().await.expect("a text");
+        assert!(status.is_success(), "{status}: {text}");
+        serde_json::from_str(&text).unwrap_or(Json::Null)
+    }
+
+    pub async fn login(&self, name: &str) -> String {
+        let request = self.request(reqwest::Method::POST, "/login");
+        let login = self.json(request.json(&json!({ "username": name }))).await;
+        login["session_token"].as_str().expect("a token").to_owned()
+    }
+
+    /// Publishes the files of a game for whoever the token is of.
+    pub async fn publish(&self, token: &str, files: &BTreeMap<String, Vec<u8>>) -> Json {
+        let archive = frolic_package::pack(files).expect("a package");
+        let request = self.request(reqwest::Method::POST, "/api/games");
+        self.json(request.bearer_auth(token).body(archive)).await
+    }
+
+    /// Joins as a new guest.
+    pub async fn join(&self, game_id: &str) -> Player {
+        let token = self.login("Player").await;
+        let request = self.request(reqwest::Method::POST, "/join");
+        let request = request.bearer_auth(token);
+        let joined = self
+            .json(request.json(&json!({ "game_id": game_id })))
+            .await;
+        Player::connect(joined).await
+    }
+
+    pub async fn servers(&self) -> Vec<Json> {
+        let request = self.request(reqwest::Method::GET, "/admin/servers");
+        let list = self.json(request.bearer_auth(ADMIN_TOKEN)).await;
+        list["servers"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Ends the platform without a word; its game servers live on for a while.
+    pub async fn kill(&mut self) {
+        for server in self.servers().await {
+            let pid = server["pid"].as_i64().expect("a process");
+            self.orphans.push(pid as i32);
+        }
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Drop for Platform {
+    fn drop(&mut self) {
+        let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
+        let _ = self.process.wait();
+        for pid in self.orphans.drain(..).filter_map(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// A player over a WebSocket with JSON.
+pub struct Player {
+    pub world_id: String,
+    address: String,
+    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    seq: u32,
+}
+
+impl Player {
+    async fn connect(joined: Json) -> Self {
+        let address = joined["server_address"].as_str().expect("an address");
+        let ticket = joined["ticket"].as_str().expect("a ticket");
+        let mut request = format!("{address}?ticket={ticket}")
+            .into_client_request()
+            .expect("an address");
+        let protocol = frolic_protocol::json::SUBPROTOCOL
+            .parse()
+            .expect("a header");
+        request
+            .headers_mut()
+            .insert("sec-websocket-protocol", protocol);
+        let (socket, _) = tokio_tungstenite::connect_async(request)
+            .await
+            .expect("the game server takes connections");
+        Self {
+            world_id: joined["world_id"].as_str().expect("an id").to_owned(),
+            address: address.to_owned(),
+            socket,
+            seq: 0,
+        }
+    }
+
+    /// The arguments of the next event of that name.
+    pub async fn event(&mut self, name: &str) -> Vec<Json> {
+        let next = async {
+            while let Some(Ok(message)) = self.socket.next().await {
+                let Message::Text(text) = message else {
+                    continue;
+                };
+                let body: Json = serde_json::from_str(&text).unwrap_or_default();
+                if body["feature"] == "network" && body["name"] == name {
+                    return body["args"].as_array().cloned().unwrap_or_default();
+                }
+            }
+            panic!("the line ended before {name} came");
+        };
+        let waited = tokio::time::timeout(PATIENCE, next).await;
+        waited.unwrap_or_else(|_| panic!("{name} did not come"))
+    }
+
+    /// Where the game server answers HTTP.
+    pub fn http_address(&self) -> String {
+        let address = self.address.replacen("ws", "http", 1);
+        address.trim_end_matches("/ws").to_owned()
+    }
+
+    pub async fn fire(&mut self, name: &str) {
+        self.seq += 1;
+        let command = json!({
+            "v": 2, "kind": "command", "seq": self.seq, "feature": "network", "action": "event",
+            "payload": { "name": name, "args": [] },
+        });
+        let message = Message::Text(command.to_string().into());
+        self.socket.send(message).await.expect("the line is up");
+    }
+}
+
+/// A game of one place with one server script.
+pub fn game(id: &str, max_players: u32, script: &str) -> BTreeMap<String, Vec<u8>> {
+    let manifest = format!(
+        "[game]\nid = \"{id}\"\nname = \"{id}\"\nversion = \"1.0.0\"\nmax_players = {max_players}\n\
+         [capabilities]\nstore = true\n"
+    );
+    let scene = r#"{"format":1,"prefabs":{},"entities":[{"id":1,"name":"Spawn","components":{"Transform":{"position":[0,1,0]},"SpawnPoint":{}}}]}"#;
+    BTreeMap::from([
+        ("game.toml".to_owned(), manifest.into_bytes()),
+        ("scene.json".to_owned(), scene.as_bytes().to_vec()),
+        (
+            "scripts/ServerScriptService/Main.luau".to_owned(),
+            script.as_bytes().to_vec(),
+        ),
+    ])
+}

@@ -1,0 +1,284 @@
+//! Script lines and costs on their way to the creator's console (SCR-18,
+//! BEY-3): the world's thread leaves them here, a task tells the control
+//! plane once a second.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use frolic_protocol::console::{
+    ConsoleLevel, ConsoleLine, ConsoleReport, REPORT_LINES_MAX, REPORT_SCRIPTS_MAX, ScriptFigures,
+};
+use frolic_script::{LogLevel, ScriptCost, ScriptLog};
+
+use crate::boot::ControlPlane;
+
+const EVERY: Duration = Duration::from_secs(1);
+/// Lines that wait while the control plane does not answer.
+const LINES_MAX: usize = 1000;
+
+/// What the creator has not been told yet.
+#[derive(Default)]
+pub struct Console {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    lines: VecDeque<ConsoleLine>,
+    dropped: u32,
+    scripts: Vec<ScriptFigures>,
+    /// Whether somebody has to be told of `scripts`.
+    news: bool,
+    measured_at: Option<Instant>,
+}
+
+impl Console {
+    /// Takes a line; the oldest goes when too many wait.
+    pub fn say(&self, line: ConsoleLine) {
+        let mut inner = self.inner();
+        inner.lines.push_back(line);
+        inner.trim();
+    }
+
+    /// Takes what scripts have cost since the world started.
+    pub fn measured(&self, costs: Vec<ScriptCost>, now: Instant) {
+        let mut inner = self.inner();
+        let before: BTreeMap<String, u64> = inner
+            .scripts
+            .iter()
+            .map(|script| (script.path.clone(), script.cpu_us))
+            .collect();
+        let since = inner.measured_at.replace(now);
+        let seconds = since.map_or(0.0, |since| now.duration_since(since).as_secs_f32());
+        let scripts = costs.into_iter().take(REPORT_SCRIPTS_MAX).map(|cost| {
+            // A script that is new here has cost all of it since then.
+            let known = before.get(&cost.path).copied().unwrap_or(0);
+            let spent_us = cost.cpu_us.saturating_sub(known) as f32;
+            ScriptFigures {
+                cpu_ms_per_s: if seconds > 0.0 {
+                    spent_us / 1000.0 / seconds
+                } else {
+                    0.0
+                },
+                hash: cost.hash,
+                cpu_us: cost.cpu_us,
+                memory_bytes: cost.memory_bytes as u64,
+                instances: cost.instances,
+                errors: cost.errors,
+                stops: cost.stops,
+                disabled: cost.disabled,
+                path: cost.path,
+            }
+        });
+        let scripts: Vec<ScriptFigures> = scripts.collect();
+        inner.news |= inner.scripts != scripts;
+        inner.scripts = scripts;
+    }
+
+    /// The next report, when there is something to tell.
+    fn take(&self) -> Option<ConsoleReport> {
+        let mut inner = self.inner();
+        if inner.lines.is_empty() && !inner.news {
+            return None;
+        }
+        let count = inner.lines.len().min(REPORT_LINES_MAX);
+        let scripts = if std::mem::take(&mut inner.news) {
+            inner.scripts.clone()
+        } else {
+            Vec::new()
+        };
+        Some(ConsoleReport {
+            lines: inner.lines.drain(..count).collect(),
+            dropped: std::mem::take(&mut inner.dropped),
+            scripts,
+        })
+    }
+
+    /// Nobody heard it: it is told again.
+    fn give_back(&self, report: ConsoleReport) {
+        let mut inner = self.inner();
+        for line in report.lines.into_iter().rev() {
+            inner.lines.push_front(line);
+        }
+        inner.dropped = inner.dropped.saturating_add(report.dropped);
+        inner.news |= !report.scripts.is_empty();
+        inner.trim();
+    }
+
+    /// Figures per script in the form that Prometheus reads. They name server
+    /// scripts, so they are not for strangers (SCR-2).
+    pub fn prometheus(&self) -> String {
+        prometheus(&self.inner().scripts)
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn trim(&mut self) {
+        while self.lines.len() > LINES_MAX {
+            self.lines.pop_front();
+            self.dropped = self.dropped.saturating_add(1);
+        }
+    }
+}
+
+fn prometheus(scripts: &[ScriptFigures]) -> String {
+    type Figure = fn(&ScriptFigures) -> f64;
+    let figures: [(&str, &str, &str, Figure); 4] = [
+        (
+            "script_cpu_seconds_total",
+            "counter",
+            "CPU time of a script.",
+            |script| script.cpu_us as f64 / 1e6,
+        ),
+        (
+            "script_memory_bytes",
+            "gauge",
+            "Memory that a script holds.",
+            |script| script.memory_bytes as f64,
+        ),
+        (
+            "script_raised_total",
+            "counter",
+            "Errors that a script raised.",
+            |script| f64::from(script.errors),
+        ),
+        (
+            "script_stops_total",
+            "counter",
+            "How often a script was stopped.",
+            |script| f64::from(script.stops),
+        ),
+    ];
+    let mut text = String::new();
+    for (name, kind, help, figure) in figures {
+        let _ = writeln!(
+            text,
+            "# HELP frolic_{name} {help}\n# TYPE frolic_{name} {kind}"
+        );
+        for script in scripts {
+            // Paths of packages hold no quotes, backslashes or line ends.
+            let _ = writeln!(
+                text,
+                "frolic_{name}{{script=\"{}\"}} {}",
+                script.path,
+                figure(script)
+            );
+        }
+    }
+    text
+}
+
+/// A line as the console shows it.
+pub fn line_of(log: ScriptLog, tick: u32, revision: &str, hash: Option<&str>) -> ConsoleLine {
+    ConsoleLine {
+        level: match log.level {
+            LogLevel::Info => ConsoleLevel::Info,
+            LogLevel::Warn => ConsoleLevel::Warn,
+            LogLevel::Error => ConsoleLevel::Error,
+        },
+        tick,
+        script: log.script,
+        line: log.line,
+        message: log.message,
+        source_line: log.source_line,
+        stack: log.traceback,
+        revision: revision.to_owned(),
+        hash: hash.unwrap_or_default().to_owned(),
+    }
+}
+
+/// Tells the control plane, for as long as the process lives.
+pub async fn tell(control_plane: ControlPlane, console: Arc<Console>) {
+    let mut every = tokio::time::interval(EVERY);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        tell_once(&control_plane, &console).await;
+    }
+}
+
+/// Tells what is there now.
+pub async fn tell_once(control_plane: &ControlPlane, console: &Console) {
+    let Some(report) = console.take() else {
+        return;
+    };
+    if let Err(error) = control_plane.console(&report).await {
+        tracing::debug!(%error, "the creator's console was not told");
+        let refused = error
+            .status()
+            .is_some_and(|status| status.is_client_error());
+        if !refused {
+            console.give_back(report);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(message: String) -> ConsoleLine {
+        let log = ScriptLog {
+            level: LogLevel::Error,
+            script: "Workspace/A.luau".into(),
+            line: Some(3),
+            message,
+            source_line: None,
+            traceback: String::new(),
+            origin: None,
+        };
+        line_of(log, 7, "rev", Some("hash"))
+    }
+
+    fn cost(cpu_us: u64) -> ScriptCost {
+        ScriptCost {
+            path: "Workspace/A.luau".into(),
+            cpu_us,
+            memory_bytes: 2048,
+            ..ScriptCost::default()
+        }
+    }
+
+    #[test]
+    fn lines_wait_in_order_and_within_bounds() {
+        let console = Console::default();
+        assert_eq!(console.take(), None);
+        for number in 0..LINES_MAX + 50 {
+            console.say(line(number.to_string()));
+        }
+        let first = console.take().unwrap();
+        assert_eq!((first.lines.len(), first.dropped), (REPORT_LINES_MAX, 50));
+        assert_eq!(first.lines[0].message, "50");
+        // Not heard: nothing is lost, and nothing changes places.
+        console.give_back(first.clone());
+        assert_eq!(console.take(), Some(first));
+    }
+
+    #[test]
+    fn costs_are_told_when_they_change() {
+        let console = Console::default();
+        let start = Instant::now();
+        console.measured(vec![cost(1000)], start);
+        assert_eq!(console.take().unwrap().scripts[0].cpu_ms_per_s, 0.0);
+        console.measured(vec![cost(5000)], start + Duration::from_secs(2));
+        let report = console.take().unwrap();
+        assert_eq!(report.scripts[0].cpu_ms_per_s, 2.0);
+        console.measured(vec![cost(5000)], start + Duration::from_secs(3));
+        assert_eq!(console.take().unwrap().scripts[0].cpu_ms_per_s, 0.0);
+        console.measured(vec![cost(5000)], start + Duration::from_secs(4));
+        assert_eq!(console.take(), None);
+        let text = console.prometheus();
+        for line in [
+            "frolic_script_cpu_seconds_total{script=\"Workspace/A.luau\"} 0.005",
+            "frolic_script_memory_bytes{script=\"Workspace/A.luau\"} 2048",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+        }
+    }
+}

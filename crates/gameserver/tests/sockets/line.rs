@@ -1,0 +1,154 @@
+//! One connection of our own client, over either transport.
+
+use frolic_client::Client;
+use frolic_protocol::json::BINARY_SUBPROTOCOL;
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use wtransport::endpoint::endpoint_side;
+use wtransport::error::ConnectionError;
+use wtransport::tls::Sha256Digest;
+use wtransport::{ClientConfig, Connection, Endpoint, RecvStream, SendStream};
+
+use crate::server::TestServer;
+
+/// What carries the messages.
+#[derive(Clone, Copy, Debug)]
+pub enum Transport {
+    WebSocket,
+    WebTransport,
+}
+
+pub enum Line {
+    WebSocket(Box<WebSocketStream<TcpStream>>),
+    WebTransport(Box<WebTransportLine>),
+}
+
+pub struct WebTransportLine {
+    connection: Connection,
+    send: SendStream,
+    receive: RecvStream,
+    /// Ends with the line.
+    _endpoint: Endpoint<endpoint_side::Client>,
+}
+
+impl Line {
+    pub async fn open(server: &TestServer, transport: Transport) -> Self {
+        match transport {
+            Transport::WebSocket => Self::open_websocket(server).await,
+            Transport::WebTransport => Self::open_webtransport(server).await,
+        }
+    }
+
+    async fn open_websocket(server: &TestServer) -> Self {
+        let mut request = server.url().into_client_request().expect("an address");
+        let protocol = BINARY_SUBPROTOCOL.parse().expect("a header");
+        request
+            .headers_mut()
+            .insert("sec-websocket-protocol", protocol);
+        let stream = TcpStream::connect(server.address).await.expect("connects");
+        let upgraded = tokio_tungstenite::client_async(request, stream).await;
+        Line::WebSocket(Box::new(upgraded.expect("upgrades").0))
+    }
+
+    /// As a browser does it: by the hash of the server's certificate.
+    async fn open_webtransport(server: &TestServer) -> Self {
+        let mut hash = [0; 32];
+        let found = &server.webtransport;
+        hex::decode_to_slice(&found.cert_sha256, &mut hash).expect("a hash");
+        let config = ClientConfig::builder()
+            .with_bind_address(([127, 0, 0, 1], 0).into())
+            .with_server_certificate_hashes([Sha256Digest::new(hash)])
+            .build();
+        let endpoint = Endpoint::client(config).expect("a UDP port");
+        let url = format!("https://127.0.0.1:{}/game", found.port);
+        let connection = endpoint.connect(url).await.expect("connects");
+        let opening = connection.open_bi().await.expect("the line holds");
+        let (send, receive) = opening.await.expect("a stream");
+        Line::WebTransport(Box::new(WebTransportLine {
+            connection,
+            send,
+            receive,
+            _endpoint: endpoint,
+        }))
+    }
+
+    /// Sends what a client has to say.
+    ///
+    /// # Errors
+    /// When the line is down.
+    pub async fn send(&mut self, client: &mut Client) -> Result<(), String> {
+        let reliable = client.take_reliable().unwrap_or_default();
+        let datagrams = std::iter::from_fn(|| client.take_datagram());
+        match self {
+            Line::WebSocket(socket) => {
+                let mut packet = reliable;
+                datagrams.for_each(|datagram| packet.extend_from_slice(&datagram));
+                if packet.is_empty() {
+                    return Ok(());
+                }
+                let sent = socket.send(Message::Binary(packet.into())).await;
+                sent.map_err(|error| error.to_string())
+            }
+            Line::WebTransport(line) => {
+                for datagram in datagrams {
+                    // One that cannot be sent is a lost one.
+                    let _ = line.connection.send_datagram(datagram);
+                }
+                let sent = line.send.write_all(&reliable).await;
+                sent.map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    /// Reads once, and hands a client what came. Nothing is lost when the
+    /// future is dropped.
+    ///
+    /// # Errors
+    /// The reason that the server gave for closing, or whatever else happened.
+    pub async fn receive(&mut self, client: &mut Client, now_ms: f64) -> Result<(), String> {
+        match self {
+            Line::WebSocket(socket) => match socket.next().await {
+                Some(Ok(Message::Binary(bytes))) => {
+                    client.receive(&bytes, now_ms).expect("readable");
+                    Ok(())
+                }
+                Some(Ok(Message::Close(frame))) => Err(frame
+                    .map(|frame| frame.reason.to_string())
+                    .unwrap_or_default()),
+                Some(Ok(_)) => Ok(()),
+                Some(Err(error)) => Err(error.to_string()),
+                None => Err("closed".into()),
+            },
+            Line::WebTransport(line) => {
+                let mut buffer = vec![0; 16 * 1024];
+                tokio::select! {
+                    datagram = line.connection.receive_datagram() => {
+                        let datagram = datagram.map_err(|error| told(&error))?;
+                        client.receive(&datagram.payload(), now_ms).expect("readable");
+                    }
+                    read = line.receive.read(&mut buffer) => match read {
+                        Ok(Some(count)) => {
+                            client.receive_stream(&buffer[..count], now_ms).expect("readable");
+                        }
+                        // The end of the stream comes just before the reason.
+                        _ => return Err(told(&line.connection.closed().await)),
+                    },
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The reason in a closed connection, if one was given.
+fn told(error: &ConnectionError) -> String {
+    match error {
+        ConnectionError::ApplicationClosed(close) => {
+            String::from_utf8_lossy(close.reason()).into_owned()
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,143 @@
+//! Our own client, on a line that can be cut.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use frolic_client::{Client, ClientEvent};
+use frolic_protocol::message::Resumption;
+use frolic_protocol::{Args, Value};
+
+use crate::line::{Line, Transport};
+use crate::server::TestServer;
+
+pub struct Player {
+    pub client: Client,
+    /// How each welcome came about, and whose it was.
+    pub welcomes: Vec<Resumption>,
+    pub players: Vec<String>,
+    /// Whether the server said that something was lost.
+    pub lost: bool,
+    name: String,
+    line: Option<Line>,
+    /// Lines that nobody reads any more, and the server believes in.
+    dead: Vec<Line>,
+    began: Instant,
+    heard: BTreeMap<String, Vec<u32>>,
+}
+
+impl Player {
+    pub fn new(name: &str) -> Self {
+        Self {
+            client: Client::new(),
+            welcomes: Vec::new(),
+            players: Vec::new(),
+            lost: false,
+            name: name.to_owned(),
+            line: None,
+            dead: Vec::new(),
+            began: Instant::now(),
+            heard: BTreeMap::new(),
+        }
+    }
+
+    pub async fn connect(&mut self, server: &TestServer, transport: Transport) {
+        self.line = Some(Line::open(server, transport).await);
+        let ticket = server.ticket("world_test", &self.name, 60);
+        self.client.handshake(Some(ticket), None, None);
+        self.flush().await;
+    }
+
+    /// Closes the line, whatever is on its way.
+    pub fn cut(&mut self) {
+        self.line = None;
+        self.client.reconnect();
+    }
+
+    /// The line is dead, and the server has not noticed.
+    pub fn vanish(&mut self) {
+        self.dead.extend(self.line.take());
+        self.client.reconnect();
+    }
+
+    pub fn played(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// The numbers that came with events of a name.
+    pub fn heard(&self, name: &str) -> &[u32] {
+        self.heard.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn fire(&mut self, name: &str, number: u32) {
+        let args = Args(vec![Value::Number(f64::from(number))]);
+        self.client.fire_server(name.into(), args);
+    }
+
+    pub async fn flush(&mut self) {
+        if let Some(line) = &mut self.line {
+            line.send(&mut self.client).await.expect("the line holds");
+        }
+    }
+
+    /// The tick of the newest snapshot that came.
+    pub fn newest_tick(&self) -> u32 {
+        self.client.stats(self.now_ms()).tick
+    }
+
+    fn now_ms(&self) -> f64 {
+        self.began.elapsed().as_secs_f64() * 1000.0
+    }
+
+    /// Reads for a few milliseconds and says what is due.
+    pub async fn play(&mut self, time: Duration) {
+        let until = tokio::time::Instant::now() + time;
+        loop {
+            match tokio::time::timeout_at(until, self.read()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(reason)) => panic!("the server closed: {reason}"),
+                Err(_) => break,
+            }
+        }
+        self.client.advance(self.now_ms());
+        self.flush().await;
+        self.note_events();
+    }
+
+    /// Reads once.
+    ///
+    /// # Errors
+    /// Why the line is over.
+    pub async fn read(&mut self) -> Result<(), String> {
+        let now_ms = self.now_ms();
+        match &mut self.line {
+            Some(line) => line.receive(&mut self.client, now_ms).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    pub fn note_events(&mut self) {
+        while let Some(event) = self.client.take_event() {
+            self.note(event);
+        }
+    }
+
+    fn note(&mut self, event: ClientEvent) {
+        match event {
+            ClientEvent::Remote { name, args } => {
+                if let [Value::Number(number)] = args.0.as_slice() {
+                    self.heard.entry(name).or_default().push(*number as u32);
+                }
+            }
+            ClientEvent::Welcome(welcome) => {
+                self.welcomes.push(welcome.resumption);
+                self.players.push(welcome.player_id);
+            }
+            ClientEvent::Error { code, message } => {
+                self.lost |= code == "messages_lost";
+                assert_ne!(code, "events_dropped", "{message}");
+            }
+            ClientEvent::Kick { reason } => panic!("kicked: {reason}"),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! `POST /internal/worlds/{id}/store`: what scripts keep beyond their world
+//! (SCR-9). A world reaches the data of its own game and no other.
+//!
+//! A batch that writes is one transaction, which begins by locking the game's
+//! row of `store_usage` with a write: on SQLite that is the one writer, on
+//! Postgres the one writer of this game. So reading a value and writing the
+//! next one is safe inside, whatever other servers do.
+
+mod entries;
+mod rankings;
+pub mod turns;
+
+use std::collections::HashMap;
+
+use axum::Json;
+use axum::extract::State;
+use frolic_protocol::store::{
+    BATCH_REQUESTS_MAX, KEY_BYTES_MAX, StoreAction, StoreAnswer, StoreAnswers, StoreBatch,
+    StoreRefusal, StoreRequest,
+};
+use frolic_protocol::{Args, Value};
+use serde::{Deserialize, Serialize};
+use sqlx::{AnyConnection, Row};
+
+use crate::Platform;
+use crate::error::ApiError;
+use crate::extract::ApiJson;
+use crate::internal::Caller;
+use crate::settings::StoreSettings;
+
+/// Why a request was not done.
+#[derive(Debug, thiserror::Error)]
+enum StoreError {
+    /// Told to the creator.
+    #[error("{0}")]
+    Refused(String),
+    /// The whole batch failed.
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+}
+
+impl From<StoreRefusal> for StoreError {
+    fn from(refusal: StoreRefusal) -> Self {
+        StoreError::Refused(refusal.to_string())
+    }
+}
+
+/// What a write gave, as it is kept for the case that it is asked for again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Outcome {
+    Done,
+    Number(f64),
+    Was(bool),
+    /// Changed meanwhile; the value is read again then.
+    Conflict,
+    Refused(String),
+}
+
+/// One game, inside a transaction.
+struct Game<'a> {
+    connection: &'a mut AnyConnection,
+    game_id: &'a str,
+    limits: &'a StoreSettings,
+    usage: Usage,
+    now_ms: i64,
+}
+
+/// What a game keeps.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    entries: i64,
+    size_bytes: i64,
+    changes: i64,
+}
+
+/// `POST /internal/worlds/{id}/store`.
+///
+/// # Errors
+/// 400 for a batch that no game server of ours sends; 500 when the database
+/// refuses, and nothing of the batch is done then.
+pub async fn handle(
+    State(platform): State<Platform>,
+    Caller(server): Caller,
+    ApiJson(batch): ApiJson<StoreBatch>,
+) -> Result<Json<StoreAnswers>, ApiError> {
+    let named = (1..=KEY_BYTES_MAX).contains(&batch.batch.len());
+    if !named || batch.requests.is_empty() || batch.requests.len() > BATCH_REQUESTS_MAX {
+        let message = format!("a batch has a name and 1 to {BATCH_REQUESTS_MAX} requests");
+        return Err(ApiError::bad_request("invalid_batch", message));
+    }
+    let allowed = server.take_store_requests(batch.requests.len());
+    platform
+        .metrics()
+        .store_requests
+        .add(batch.requests.len() as u64);
+    if !allowed {
+        let text = "this world asks more of the store than its players justify; save less often";
+        let refuse = |request: &StoreRequest| StoreAnswer {
+            id: request.id,
+            result: Err(text.to_owned()),
+        };
+        let answers = batch.requests.iter().map(refuse).collect();
+        return Ok(Json(StoreAnswers { answers }));
+    }
+    let writes = batch.requests.iter().any(|request| request.action.writes());
+    let spec = &server.spec;
+    let answers = if writes {
+        let turns = platform.store_turns();
+        let actions: Vec<&StoreAction> = batch.requests.iter().map(|r| &r.action).collect();
+        turns.wait(&spec.game_id, &spec.world_id, &actions).await;
+        let mut transaction = platform.db().begin().await?;
+        let usage = lock(&mut transaction, &spec.game_id).await?;
+        let mut game = Game {
+            connection: &mut transaction,
+            game_id: &spec.game_id,
+            limits: &platform.settings().store,
+            usage,
+            now_ms: platform.clock().now_ms(),
+        };
+        let answers = game.write(&spec.world_id, &batch).await?;
+        transaction.commit().await?;
+        for (request, answer) in batch.requests.iter().zip(&answers) {
+            if let StoreAction::Swap { at, .. } = &request.action {
+                let first = answer.result.as_ref().ok().and_then(|args| args.0.first());
+                let done = first != Some(&Value::Bool(false));
+                turns.swapped(&spec.game_id, &spec.world_id, at, done);
+            }
+        }
+        answers
+    } else {
+        let mut connection = platform.db().acquire().await?;
+        let mut game = Game {
+            connection: &mut connection,
+            game_id: &spec.game_id,
+            limits: &platform.settings().store,
+            usage: Usage::default(),
+            now_ms: platform.clock().now_ms(),
+        };
+        let mut answers = Vec::new();
+        for request in &batch.requests {
+            let result = game.read(&request.action).await;
+            answers.push(answer(request.id, result)?);
+        }
+        answers
+    };
+    Ok(Json(StoreAnswers { answers }))
+}
+
+/// Begins the transaction with a write, and says what the game keeps.
+async fn lock(connection: &mut AnyConnection, game_id: &str) -> Result<Usage, sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO store_usage (game_id, entries, size_bytes, changes) VALUES ($1, 0, 0, 0)
+         ON CONFLICT (game_id) DO UPDATE SET entries = store_usage.entries",
+    )
+    .bind(game_id)
+    .execute(&mut *connection)
+    .await?;
+    let row =
+        sqlx::query("SELECT entries, size_bytes, changes FROM store_usage WHERE game_id = $1")
+            .bind(game_id)
+            .fetch_one(connection)
+            .await?;
+    Ok(Usage {
+        entries: row.try_get("entries")?,
+        size_bytes: row.try_get("size_bytes")?,
+        changes: row.try_get("changes")?,
+    })
+}
+
+fn answer(id: u32, result: Result<Vec<Value>, StoreError>) -> Result<StoreAnswer, sqlx::Error> {
+    let result = match result {
+        Ok(values) => Ok(Args(values)),
+        Err(StoreError::Refused(text)) => Err(text),
+        Err(StoreError::Database(error)) => return Err(error),
+    };
+    Ok(StoreAnswer { id, result })
+}
+
+impl Game<'_> {
+    /// Does a batch that changes something, unless it was done before.
+    async fn write(
+        &mut self,
+        world_id: &str,
+        batch: &StoreBatch,
+    ) -> Result<Vec<StoreAnswer>, sqlx::Error> {
+        let done = self.done_before(world_id, &batch.batch).await?;
+        let mut outcomes = HashMap::new();
+        let mut answers = Vec::new();
+        for request in &batch.requests {
+            let (id, action) = (request.id, &request.action);
+            if !action.writes() {
+                let result = self.read(action).await;
+                answers.push(answer(id, result)?);
+                continue;
+            }
+            let outcome = match done.as_ref().and_then(|done| done.get(&id)) {
+                Some(outcome) => outcome.clone(),
+                None => match self.apply(action).await {
+                    Ok(outcome) => outcome,
+                    Err(StoreError::Refused(text)) => Outcome::Refused(text),
+                    Err(StoreError::Database(error)) => return Err(error),
+                },
+            };
+            let result = self.explain(action, &outcome).await;
+            answers.push(answer(id, result)?);
+            outcomes.insert(id, outcome);
+        }
+        if done.is_none() {
+            self.keep_usage().await?;
+            self.remember(world_id, &batch.batch, &outcomes).await?;
+        }
+        Ok(answers)
+    }
+
+    async fn read(&mut self, action: &StoreAction) -> Result<Vec<Value>, StoreError> {
+        action.check()?;
+        match action {
+            StoreAction::Get(at) => self.get(at).await,
+            StoreAction::List { prefix, after } => self.list(prefix, after.as_deref()).await,
+            StoreAction::RankTop {
+                ranking,
+                best,
+                count,
+            } => self.top(ranking, *best, *count).await,
+            StoreAction::RankOf { at, best } => self.rank_of(at, *best).await,
+            _ => Err(StoreError::Refused("this is not a read".to_owned())),
+        }
+    }
+
+    async fn apply(&mut self, action: &StoreAction) -> Result<Outcome, StoreError> {
+        action.check()?;
+        match action {
+            StoreAction::Set { at, value } => self.set(at, value, None).await,
+            StoreAction::Swap { at, value, version } => self.set(at, value, Some(*version)).await,
+            StoreAction::Increment { at, by } => self.increment(at, *by).await,
+            StoreAction::Remove(at) => self.remove(at).await,
+            StoreAction::RankSet { at, score } => self.rank_set(at, *score).await,
+            StoreAction::RankIncrement { at, by } => self.rank_increment(at, *by).await,
+            StoreAction::RankRemove(at) => self.rank_remove(at).await,
+            _ => Err(StoreError::Refused("this is not a write".to_owned())),
+        }
+    }
+
+    /// The answer that an outcome means.
+    async fn explain(
+        &mut self,
+        action: &StoreAction,
+        outcome: &Outcome,
+    ) -> Result<Vec<Value>, StoreError> {
+        Ok(match (outcome, action) {
+            (Outcome::Done, StoreAction::Swap { .. }) => vec![Value::Bool(true)],
+            (Outcome::Done, _) => vec![],
+            (Outcome::Number(number), _) => vec![Value::Number(*number)],
+            (Outcome::Was(was), _) => vec![Value::Bool(*was)],
+            (Outcome::Conflict, StoreAction::Swap { at, .. }) => {
+                let mut now = self.get(at).await?;
+                now.insert(0, Value::Bool(false));
+                now
+            }
+            (Outcome::Conflict, _) => vec![Value::Bool(false)],
+            (Outcome::Refused(text), _) => return Err(StoreError::Refused(text.clone())),
+        })
+    }
+
+    /// Makes room for one more key of so many bytes, or gives it back.
+    fn charge(&mut self, entries: i64, bytes: i64) -> Result<(), StoreError> {
+        let (entries, size_bytes) = (self.usage.entries + entries, self.usage.size_bytes + bytes);
+        let grows = entries > self.usage.entries || size_bytes > self.usage.size_bytes;
+        if grows && entries > self.limits.keys_per_game {
+            let max = self.limits.keys_per_game;
+            let text = format!("this game's store is full: {max} keys; remove some first");
+            return Err(StoreError::Refused(text));
+        }
+        if grows && size_bytes > self.limits.bytes_per_game {
+            let max = self.limits.bytes_per_game;
+            let text = format!("this game's store is full: {max} bytes; remove some keys first");
+            return Err(StoreError::Refused(text));
+        }
+        (self.usage.entries, self.usage.size_bytes) = (entries, size_bytes);
+        self.usage.changes += 1;
+        Ok(())
+    }
+
+    async fn keep_usage(&mut self) -> Result<(), sqlx::Error> {
+        sqlx::query(
+            "UPDATE store_usage SET entries = $1, size_bytes = $2, changes = $3 WHERE game_id = $4",
+        )
+        .bind(self.usage.entries)
+        .bind(self.usage.size_bytes)
+        .bind(self.usage.changes)
+        .bind(self.game_id)
+        .execute(&mut *self.connection)
+        .await?;
+        Ok(())
+    }
+
+    async fn done_before(
+        &mut self,
+        world_id: &str,
+        batch: &str,
+    ) -> Result<Option<HashMap<u32, Outcome>>, sqlx::Error> {
+        let row =
+            sqlx::query("SELECT outcomes FROM store_batches WHERE world_id = $1 AND batch = $2")
+                .bind(world_id)
+                .bind(batch)
+                .fetch_optional(&mut *self.connection)
+                .await?;
+        let Some(row) = row else {
+            return Ok(None);
+        };
+        let text: String = row.try_get("outcomes")?;
+        Ok(serde_json::from_str(&text).ok())
+    }
+
+    async fn remember(
+        &mut self,
+        world_id: &str,
+        batch: &str,
+        outcomes: &HashMap<u32, Outcome>,
+    ) -> Result<(), sqlx::Error> {
+        sqlx::query(
+            "INSERT INTO store_batches (world_id, batch, outcomes) VALUES ($1, $2, $3)
+             ON CONFLICT (world_id) DO UPDATE SET batch = excluded.batch, outcomes = excluded.outcomes",
+        )
+        .bind(world_id)
+        .bind(batch)
+        .bind(serde_json::to_string(outcomes).unwrap_or_default())
+        .execute(&mut *self.connection)
+        .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! What a game server tells of its scripts (`POST /internal/worlds/{id}/console`,
+//! once a second when there is something), for their creator's eyes.
+
+use serde::{Deserialize, Serialize};
+
+/// Lines of one report.
+pub const REPORT_LINES_MAX: usize = 100;
+/// Scripts of one report.
+pub const REPORT_SCRIPTS_MAX: usize = 512;
+
+/// How serious a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConsoleLevel {
+    /// `print`.
+    Info,
+    /// `warn`.
+    Warn,
+    /// A script raised an error, did not compile or was stopped.
+    Error,
+}
+
+/// One line of a script.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConsoleLine {
+    /// How serious it is.
+    pub level: ConsoleLevel,
+    /// The tick it was said in.
+    pub tick: u32,
+    /// Path of the script.
+    pub script: String,
+    /// Line in it, when known.
+    pub line: Option<u32>,
+    /// The text.
+    pub message: String,
+    /// The source text of that line, when known.
+    pub source_line: Option<String>,
+    /// The stack of an error, one frame per line; else empty.
+    pub stack: String,
+    /// SHA-256 of the package that ran, in hex.
+    pub revision: String,
+    /// SHA-256 of the script's bytecode, in hex; empty when it has none.
+    pub hash: String,
+}
+
+/// What one script costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScriptFigures {
+    /// Path of the script; `@builtin` is the engine's own part.
+    pub path: String,
+    /// SHA-256 of its bytecode, in hex.
+    pub hash: String,
+    /// Milliseconds of CPU per second, lately.
+    pub cpu_ms_per_s: f32,
+    /// Microseconds of CPU since the world started.
+    pub cpu_us: u64,
+    /// Bytes it holds.
+    pub memory_bytes: u64,
+    /// How often it runs: once, or once per entity.
+    pub instances: u32,
+    /// Errors so far.
+    pub errors: u32,
+    /// How often it was stopped for time or memory.
+    pub stops: u32,
+    /// Instances that were disabled.
+    pub disabled: u32,
+}
+
+/// `POST …/console`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ConsoleReport {
+    /// In the order in which they were said.
+    pub lines: Vec<ConsoleLine>,
+    /// Lines before these that nobody kept: there were too many.
+    pub dropped: u32,
+    /// All scripts; empty when nothing changed.
+    pub scripts: Vec<ScriptFigures>,
+}

@@ -1,0 +1,428 @@
+//! Data that outlives a world: what scripts ask of the store, what they may
+//! keep there, and how a game server passes it on
+//! (`POST /internal/worlds/{id}/store`).
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::{Args, Value, ValueError, ValueLimits};
+
+/// Bytes of a key, a ranking's name or the id of whose data it is.
+pub const KEY_BYTES_MAX: usize = 128;
+/// Bytes of one value, as JSON.
+pub const VALUE_BYTES_MAX: usize = 64 * 1024;
+/// Keys or places that one answer holds.
+pub const PAGE_MAX: u32 = 100;
+/// Requests that travel together.
+pub const BATCH_REQUESTS_MAX: usize = 64;
+/// Bytes of values after which a batch takes no more.
+pub const BATCH_BYTES_MAX: usize = 512 * 1024;
+/// Numbers beyond this lose whole units, so a count could not be exact.
+pub const NUMBER_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// Requests that the scripts of a world may make per minute, by players in it.
+pub fn requests_per_minute(players: usize) -> u32 {
+    let players = u32::try_from(players).unwrap_or(u32::MAX);
+    players.saturating_mul(60).saturating_add(300)
+}
+
+/// One key of a game, or of one of its players.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StoreKey {
+    /// Lasting id of the player whose data it is; none for the game's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub player: Option<String>,
+    /// The key.
+    pub key: String,
+}
+
+/// Which end of a ranking comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Best {
+    /// Points.
+    #[default]
+    Highest,
+    /// Times.
+    Lowest,
+}
+
+/// What a script asks. Each says in parentheses what a good answer holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoreAction {
+    /// Reads a key (value or nil, version; 0 for a key that is not there).
+    Get(StoreKey),
+    /// Writes a key (nothing).
+    Set {
+        /// Which.
+        at: StoreKey,
+        /// One value.
+        value: Args,
+    },
+    /// Writes a key, unless it has changed since `version` (true; or false
+    /// with the value and version that it has now).
+    Swap {
+        /// Which.
+        at: StoreKey,
+        /// One value.
+        value: Args,
+        /// The version that was read.
+        version: u64,
+    },
+    /// Adds to a number; a missing one is 0 (the sum).
+    Increment {
+        /// Which.
+        at: StoreKey,
+        /// How much.
+        by: f64,
+    },
+    /// Forgets a key (whether it was there).
+    Remove(StoreKey),
+    /// Lists keys in order (a list, and the last key where there are more).
+    List {
+        /// Whose, and what the keys start with.
+        prefix: StoreKey,
+        /// Only those after this one.
+        after: Option<String>,
+    },
+    /// Sets a score (nothing).
+    RankSet {
+        /// Whose.
+        at: RankKey,
+        /// The score.
+        score: f64,
+    },
+    /// Adds to a score; a missing one is 0 (the sum).
+    RankIncrement {
+        /// Whose.
+        at: RankKey,
+        /// How much.
+        by: f64,
+    },
+    /// Takes somebody out of a ranking (whether they were in it).
+    RankRemove(RankKey),
+    /// The first places (a list of maps with Rank, Key, Name, Score).
+    RankTop {
+        /// Which ranking.
+        ranking: String,
+        /// Which end.
+        best: Best,
+        /// How many.
+        count: u32,
+    },
+    /// A place (rank and score; nil when not in it).
+    RankOf {
+        /// Whose.
+        at: RankKey,
+        /// Which end.
+        best: Best,
+    },
+}
+
+/// One place of a ranking.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankKey {
+    /// Which ranking.
+    pub ranking: String,
+    /// A player's lasting id, or any other key.
+    pub key: String,
+    /// The name to show, when it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// One request, with the number that its answer repeats.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoreRequest {
+    /// Counted by the world.
+    pub id: u32,
+    /// What.
+    pub action: StoreAction,
+}
+
+/// One answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoreAnswer {
+    /// Number of the request.
+    pub id: u32,
+    /// What it gave, or why not, in words for the creator.
+    pub result: Result<Args, String>,
+}
+
+/// `POST …/store`. The one who sends it sends the next after its answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoreBatch {
+    /// The same when it is sent again, and never for another one: what was
+    /// done already is then not done twice.
+    pub batch: String,
+    /// In the order in which scripts asked.
+    pub requests: Vec<StoreRequest>,
+}
+
+/// Answer to a batch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoreAnswers {
+    /// One per request.
+    pub answers: Vec<StoreAnswer>,
+}
+
+/// Why something cannot be kept; the text reaches the creator.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreRefusal {
+    /// Empty or too long.
+    #[error("{what} has 1 to {KEY_BYTES_MAX} bytes, not {bytes}")]
+    KeyLength {
+        /// A key, a name…
+        what: &'static str,
+        /// As it was.
+        bytes: usize,
+    },
+    /// Line feeds and the like.
+    #[error("{0} must be printable text")]
+    KeyText(&'static str),
+    /// Over [`VALUE_BYTES_MAX`].
+    #[error("one key holds at most {VALUE_BYTES_MAX} bytes, and this value has {0}; split it up")]
+    ValueTooLarge(usize),
+    /// It means nothing outside of its world.
+    #[error("an entity cannot be stored, it ends with its world; store its name or what it is")]
+    Entity,
+    /// JSON has none of these.
+    #[error("a number that is nan or infinite cannot be stored")]
+    NotFinite,
+    /// `$v` is how vectors are written.
+    #[error("a table key that starts with $ cannot be stored")]
+    ReservedKey,
+    /// Too deep, too many parts.
+    #[error(transparent)]
+    Value(#[from] ValueError),
+    /// Not one value.
+    #[error("a key holds one value")]
+    NotOne,
+    /// [`NUMBER_MAX`].
+    #[error("a stored count must stay within 2^53")]
+    NumberTooLarge,
+}
+
+/// Checks a key or name that a script chose.
+///
+/// # Errors
+/// When it is empty, too long or not printable.
+pub fn check_key(what: &'static str, key: &str) -> Result<(), StoreRefusal> {
+    let bytes = key.len();
+    if bytes == 0 || bytes > KEY_BYTES_MAX {
+        return Err(StoreRefusal::KeyLength { what, bytes });
+    }
+    if key.chars().any(char::is_control) {
+        return Err(StoreRefusal::KeyText(what));
+    }
+    Ok(())
+}
+
+/// The text that a value is kept as.
+///
+/// # Errors
+/// When it cannot be kept.
+pub fn value_text(value: &Args) -> Result<String, StoreRefusal> {
+    let [one] = value.0.as_slice() else {
+        return Err(StoreRefusal::NotOne);
+    };
+    // Less than an answer may hold, which has the version beside the value.
+    let limits = ValueLimits {
+        nodes_max: 4000,
+        ..ValueLimits::default()
+    };
+    value.check(&limits)?;
+    storable(one)?;
+    let text = one.to_json().to_string();
+    if text.len() > VALUE_BYTES_MAX {
+        return Err(StoreRefusal::ValueTooLarge(text.len()));
+    }
+    Ok(text)
+}
+
+/// Reads what [`value_text`] wrote; nil when it is damaged.
+pub fn value_of_text(text: &str) -> Value {
+    serde_json::from_str(text)
+        .ok()
+        .and_then(|json| Value::from_json(&json, &ValueLimits::default()).ok())
+        .unwrap_or_default()
+}
+
+/// Checks a score, a step or the sum of both.
+///
+/// # Errors
+/// When it is not finite, or so large that adding 1 would not change it.
+pub fn check_number(number: f64) -> Result<f64, StoreRefusal> {
+    if !number.is_finite() {
+        return Err(StoreRefusal::NotFinite);
+    }
+    if number.abs() > NUMBER_MAX {
+        return Err(StoreRefusal::NumberTooLarge);
+    }
+    Ok(number)
+}
+
+fn storable(value: &Value) -> Result<(), StoreRefusal> {
+    match value {
+        Value::Entity(_) => Err(StoreRefusal::Entity),
+        Value::Number(number) if !number.is_finite() => Err(StoreRefusal::NotFinite),
+        Value::List(items) => items.iter().try_for_each(storable),
+        Value::Map(map) => map.iter().try_for_each(|(key, item)| {
+            if key.starts_with('$') {
+                return Err(StoreRefusal::ReservedKey);
+            }
+            storable(item)
+        }),
+        _ => Ok(()),
+    }
+}
+
+impl StoreAction {
+    /// Whether it changes anything.
+    pub fn writes(&self) -> bool {
+        !matches!(
+            self,
+            StoreAction::Get(_)
+                | StoreAction::List { .. }
+                | StoreAction::RankTop { .. }
+                | StoreAction::RankOf { .. }
+        )
+    }
+
+    /// Checks everything that can be checked without the data.
+    ///
+    /// # Errors
+    /// The first thing that cannot be kept.
+    pub fn check(&self) -> Result<(), StoreRefusal> {
+        match self {
+            StoreAction::Get(at) | StoreAction::Remove(at) => at.check(),
+            StoreAction::Set { at, value } | StoreAction::Swap { at, value, .. } => {
+                at.check()?;
+                value_text(value).map(|_| ())
+            }
+            StoreAction::Increment { at, by } => {
+                at.check()?;
+                check_number(*by).map(|_| ())
+            }
+            StoreAction::List { prefix, after } => {
+                prefix.check_player()?;
+                if !prefix.key.is_empty() {
+                    check_key("a prefix", &prefix.key)?;
+                }
+                after
+                    .as_deref()
+                    .map_or(Ok(()), |after| check_key("a key", after))
+            }
+            StoreAction::RankSet { at, score: number }
+            | StoreAction::RankIncrement { at, by: number } => {
+                at.check()?;
+                check_number(*number).map(|_| ())
+            }
+            StoreAction::RankRemove(at) | StoreAction::RankOf { at, .. } => at.check(),
+            StoreAction::RankTop { ranking, .. } => check_key("a ranking's name", ranking),
+        }
+    }
+
+    /// Roughly what it takes on its way.
+    pub fn bytes(&self) -> usize {
+        match self {
+            StoreAction::Set { value, .. } | StoreAction::Swap { value, .. } => {
+                value_text(value).map_or(0, |text| text.len()) + 2 * KEY_BYTES_MAX
+            }
+            _ => 4 * KEY_BYTES_MAX,
+        }
+    }
+}
+
+impl StoreKey {
+    fn check(&self) -> Result<(), StoreRefusal> {
+        self.check_player()?;
+        check_key("a key", &self.key)
+    }
+
+    fn check_player(&self) -> Result<(), StoreRefusal> {
+        let player = self.player.as_deref();
+        player.map_or(Ok(()), |player| check_key("a player's id", player))
+    }
+}
+
+impl RankKey {
+    fn check(&self) -> Result<(), StoreRefusal> {
+        check_key("a ranking's name", &self.ranking)?;
+        check_key("a key", &self.key)?;
+        let name = self.name.as_deref();
+        name.map_or(Ok(()), |name| check_key("a name", name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn one(value: Value) -> Args {
+        Args(vec![value])
+    }
+
+    #[test]
+    fn what_is_kept_comes_back_the_same() {
+        let map = BTreeMap::from([
+            ("at".to_owned(), Value::Vector([1.0, -2.5, 3.0])),
+            ("items".to_owned(), Value::List(vec![Value::Bool(true)])),
+            ("coins".to_owned(), Value::Number(12.5)),
+        ]);
+        for value in [Value::Map(map), Value::Nil, Value::String("é\n".into())] {
+            let text = value_text(&one(value.clone())).unwrap();
+            assert_eq!(value_of_text(&text), value);
+        }
+        assert_eq!(value_of_text("{half"), Value::Nil);
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_refused_by_name() {
+        let dollar = BTreeMap::from([("$v".to_owned(), Value::Nil)]);
+        let long = Value::List(vec![Value::String("\"".repeat(16_000)); 4]);
+        for (value, refusal) in [
+            (Value::List(vec![Value::Entity(1)]), StoreRefusal::Entity),
+            (Value::Number(f64::NAN), StoreRefusal::NotFinite),
+            (Value::Map(dollar), StoreRefusal::ReservedKey),
+            (long, StoreRefusal::ValueTooLarge(4 * 32_002 + 5)),
+        ] {
+            assert_eq!(value_text(&one(value)), Err(refusal));
+        }
+        assert_eq!(value_text(&Args(vec![])), Err(StoreRefusal::NotOne));
+        let many = one(Value::List(vec![Value::Nil; 4090]));
+        assert!(matches!(value_text(&many), Err(StoreRefusal::Value(_))));
+        assert!(check_key("a key", "").is_err());
+        assert!(check_key("a key", "a\nb").is_err());
+        assert!(check_key("a key", &"k".repeat(129)).is_err());
+        assert!(check_key("a key", &"k".repeat(128)).is_ok());
+        assert_eq!(check_number(f64::INFINITY), Err(StoreRefusal::NotFinite));
+        assert_eq!(check_number(1e300), Err(StoreRefusal::NumberTooLarge));
+    }
+
+    #[test]
+    fn requests_and_answers_survive_their_way() {
+        let request = StoreRequest {
+            id: 7,
+            action: StoreAction::Swap {
+                at: StoreKey {
+                    player: Some("user_1".into()),
+                    key: "coins".into(),
+                },
+                value: one(Value::Number(3.0)),
+                version: 9,
+            },
+        };
+        let text = serde_json::to_string(&request).unwrap();
+        assert_eq!(
+            serde_json::from_str::<StoreRequest>(&text).unwrap(),
+            request
+        );
+        for result in [Ok(one(Value::Number(1.0))), Err("no".to_owned())] {
+            let answer = StoreAnswer { id: 7, result };
+            let text = serde_json::to_string(&answer).unwrap();
+            assert_eq!(serde_json::from_str::<StoreAnswer>(&text).unwrap(), answer);
+        }
+    }
+}

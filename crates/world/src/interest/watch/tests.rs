@@ -1,0 +1,178 @@
+//! Looking around sees what looking at every cell of the world would see.
+
+use std::collections::BTreeMap;
+
+use frolic_protocol::{EntityKind, EntityState};
+use proptest::prelude::*;
+
+use super::*;
+use crate::interest::cells::Relevance;
+
+const PLAYER: u32 = 7;
+const TICK_HZ: u32 = 20;
+/// Longer than an empty cell is remembered.
+const LONG_TICKS: u32 = 70 * TICK_HZ;
+
+/// What can happen between two looks.
+#[derive(Clone, Debug)]
+enum Event {
+    /// Something is at a place now; perhaps everybody's business, perhaps a
+    /// player's.
+    Place(u32, [f32; 2], bool, u32),
+    Remove(u32),
+    /// The viewer goes by so much.
+    Walk([f32; 2]),
+    /// So long that empty cells are forgotten, and their slots used again.
+    Wait,
+    /// The client heard of everything it was told so far.
+    Hear,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let near = || -150.0f32..150.0;
+    // Far out the squares end, and the digits of numbers with them.
+    let place = prop_oneof![
+        8 => (near(), near()).prop_map(|(x, z)| [x, z]),
+        1 => (-1e6f32..1e6, near()).prop_map(|(x, z)| [x, z]),
+    ];
+    let owner = prop_oneof![Just(0), Just(PLAYER), Just(PLAYER + 1)];
+    prop_oneof![
+        10 => (1u32..40, place.clone(), prop::bool::weighted(0.1), owner)
+            .prop_map(|(id, place, everywhere, owner)| Event::Place(id, place, everywhere, owner)),
+        4 => (1u32..40).prop_map(Event::Remove),
+        6 => (-30.0f32..30.0, -30.0f32..30.0).prop_map(|(x, z)| Event::Walk([x, z])),
+        1 => place.prop_map(Event::Walk),
+        2 => Just(Event::Wait),
+        2 => Just(Event::Hear),
+    ]
+}
+
+/// What the slow way sees: every cell of the world, one after the other.
+#[derive(Default)]
+struct FullScan {
+    /// By slot and birth: whether it is on its way out.
+    leaving: BTreeMap<(u32, u32), bool>,
+}
+
+impl FullScan {
+    fn look(&mut self, cells: &Cells, policy: &InterestPolicy, eye: Vec3) {
+        let mut after = BTreeMap::new();
+        for slot in 0..cells.slots() {
+            let Some(cell) = cells.alive(slot) else {
+                continue;
+            };
+            let inside = self.leaving.get(&(slot, cell.born)) == Some(&false);
+            let reach = if inside { HYSTERESIS } else { 1.0 };
+            let in_view = match (cell.key, policy.radius) {
+                (CellKey::Owned(owner), _) => owner == PLAYER,
+                (CellKey::Everywhere, _) | (_, None) => true,
+                (key, Some(radius)) => cells.distance(key, eye) <= radius * reach,
+            };
+            if in_view {
+                after.insert((slot, cell.born), false);
+            }
+        }
+        for known in self.leaving.keys() {
+            after.entry(*known).or_insert(true);
+        }
+        self.leaving = after;
+    }
+}
+
+fn happen(event: &Event, cells: &mut Cells, tick: &mut u32, eye: &mut Vec3) {
+    match event {
+        Event::Place(id, [x, z], everywhere, owner) => {
+            let place = Vec3::new(*x, 0.0, *z);
+            let mut state = EntityState::new(*id, EntityKind::Thing);
+            state.owner = *owner;
+            state.position = [*x as i32, 0, *z as i32];
+            let relevance = match everywhere {
+                true => Relevance::Everywhere,
+                false => Relevance::Near,
+            };
+            cells.update(&state, place, relevance);
+        }
+        Event::Remove(id) => cells.remove(*id),
+        Event::Walk([x, z]) => *eye += Vec3::new(*x, 0.0, *z),
+        Event::Wait => *tick = tick.next_multiple_of(TICK_HZ) + LONG_TICKS,
+        Event::Hear => {}
+    }
+    *tick += 1;
+    cells.commit(*tick);
+    if tick.is_multiple_of(7) {
+        // As a world that runs would: once a second.
+        *tick = tick.next_multiple_of(TICK_HZ);
+        cells.commit(*tick);
+    }
+}
+
+proptest! {
+    #[test]
+    fn looking_around_sees_what_looking_everywhere_sees(
+        radius in prop::option::of(5.0f32..120.0),
+        events in prop::collection::vec(event(), 1..120),
+    ) {
+        let policy = InterestPolicy { radius, ..InterestPolicy::default() };
+        let mut cells = Cells::new(policy.cell_size(), TICK_HZ);
+        let (mut watch, mut full) = (Watch::default(), FullScan::default());
+        let (mut eye, mut tick) = (Vec3::ZERO, 0);
+        for event in &events {
+            happen(event, &mut cells, &mut tick, &mut eye);
+            if matches!(event, Event::Hear) {
+                watch.forget_leaving();
+                full.leaving.retain(|_, leaving| !*leaving);
+            }
+            let who = Viewer { player: PLAYER, eye, number: 1 };
+            watch.look(&cells, &policy, &who);
+            full.look(&cells, &policy, eye);
+            let seen: BTreeMap<_, _> = watch
+                .cells
+                .iter()
+                .map(|watched| ((watched.slot, watched.born), watched.leaving))
+                .collect();
+            prop_assert_eq!(&seen, &full.leaving, "after {:?}", event);
+            prop_assert_eq!(seen.len(), watch.cells.len(), "nothing twice");
+            let leaving = watch.cells.iter().any(|watched| watched.leaving);
+            prop_assert_eq!(watch.leaving, leaving);
+            prop_assert!(watch.cells.is_sorted_by_key(|watched| watched.slot));
+            for watched in &mut watch.cells {
+                // Told of, so that it must be told when it goes.
+                watched.sent = Some(tick);
+            }
+        }
+    }
+
+    /// Not looking is right only when nothing that matters has happened.
+    #[test]
+    fn a_watch_that_does_not_look_misses_nothing_near(
+        radius in prop::option::of(5.0f32..120.0),
+        events in prop::collection::vec(event(), 1..120),
+    ) {
+        let policy = InterestPolicy { radius, ..InterestPolicy::default() };
+        let mut cells = Cells::new(policy.cell_size(), TICK_HZ);
+        let mut watch = Watch::default();
+        let (mut eye, mut tick) = (Vec3::ZERO, 0);
+        for event in &events {
+            happen(event, &mut cells, &mut tick, &mut eye);
+            let who = Viewer { player: PLAYER, eye, number: 1 };
+            watch.refresh(&cells, &policy, who);
+            watch.forget_leaving();
+            for watched in &watch.cells {
+                // Slots are used again: never by somebody else's cell.
+                let cell = cells.alive(watched.slot);
+                prop_assert!(cell.is_none_or(|cell| cell.born == watched.born));
+            }
+            let slack = cells.size() * 0.25;
+            for slot in 0..cells.slots() {
+                let Some(cell) = cells.alive(slot) else { continue };
+                let near = match cell.key {
+                    CellKey::Owned(owner) => owner == PLAYER,
+                    CellKey::Everywhere => true,
+                    key => radius.is_none_or(|r| cells.distance(key, eye) <= r - slack),
+                };
+                let watched = watch.cells.iter().any(|w| (w.slot, w.born) == (slot, cell.born));
+                prop_assert!(watched || !near, "{:?} is near and not watched", cell.key);
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! How much later than its surroundings a client draws what is far away.
+//!
+//! Something that is told of in every fourth update only has moved for four
+//! updates when the next one comes; a client draws it so much later that it
+//! always has two states to draw between. It takes the time from what it was
+//! sent, the server from the rule by which it sends. What a server under
+//! pressure leaves out besides is not counted.
+
+use frolic_sim::Vec3;
+
+use crate::entity::Entity;
+use crate::interest::{InterestPolicy, cells};
+
+/// How often clients are told of what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UpdateRule {
+    pub policy: InterestPolicy,
+    pub ticks_per_update: f32,
+}
+
+impl Default for UpdateRule {
+    fn default() -> Self {
+        Self {
+            policy: InterestPolicy::default(),
+            ticks_per_update: 1.0,
+        }
+    }
+}
+
+impl UpdateRule {
+    /// Ticks by which a player who is at `eye` sees an entity later than what
+    /// is near.
+    pub fn lag_ticks(&self, entity: &Entity, eye: Vec3) -> f32 {
+        let square_m = self.policy.cell_size();
+        // A path is known from its start to its end.
+        let everywhere = entity.player.is_none() && entity.is_everywhere(square_m);
+        if everywhere || entity.motion.is_some() {
+            return 0.0;
+        }
+        let square = cells::square_of(square_m, entity.position);
+        let interval = self.policy.interval(cells::distance(square_m, square, eye));
+        interval.saturating_sub(1) as f32 * self.ticks_per_update
+    }
+}

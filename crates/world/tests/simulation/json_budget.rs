@@ -1,0 +1,188 @@
+//! JSON clients have a budget as well: the far and unimportant waits, and
+//! what a client has never goes back in time.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use frolic_protocol::NumberedInput;
+use frolic_sim::random::Random;
+use frolic_sim::{CharacterInput, Vec3};
+use frolic_world::{InterestPolicy, JsonView, World, WorldOptions};
+use serde_json::Value as Json;
+
+use crate::harness::walk;
+
+const BUDGET: u32 = 16 * 1024;
+const NEAR: usize = 30;
+const FAR: usize = 70;
+/// Updates until an acknowledgement arrives.
+const ACK_AFTER: usize = 3;
+
+type Places = BTreeMap<u64, [f64; 3]>;
+
+/// A client as docs/protocol.md tells to write it.
+struct Stranger {
+    view: JsonView,
+    world: Places,
+    kept: BTreeMap<u64, Places>,
+    acks: Option<VecDeque<u64>>,
+    bytes: usize,
+    snapshots: usize,
+    /// How often each entity was told of.
+    told: BTreeMap<u64, u32>,
+}
+
+impl Stranger {
+    fn new(player: u32, acknowledges: bool) -> Self {
+        Self {
+            view: JsonView::new(player),
+            world: Places::new(),
+            kept: BTreeMap::new(),
+            acks: acknowledges.then(VecDeque::new),
+            bytes: 0,
+            snapshots: 0,
+            told: BTreeMap::new(),
+        }
+    }
+
+    fn update(&mut self, world: &World) {
+        let Some(text) = world.json_snapshot(&mut self.view) else {
+            return;
+        };
+        self.bytes += text.len();
+        self.snapshots += 1;
+        let snapshot: Json = serde_json::from_str(&text).expect("JSON");
+        let before = std::mem::take(&mut self.world);
+        if let Some(baseline) = snapshot["baseline"].as_u64() {
+            self.world = self.kept[&baseline].clone();
+            self.kept.retain(|tick, _| *tick >= baseline);
+        }
+        let movement = &snapshot["features"]["movement"];
+        for entity in movement["entities"].as_array().expect("a list") {
+            let id = entity["id"].as_u64().expect("an id");
+            let axis = |axis: usize| entity["p"][axis].as_f64().expect("a place");
+            self.world.insert(id, [axis(0), axis(1), axis(2)]);
+            *self.told.entry(id).or_default() += 1;
+        }
+        for id in movement["removed"].as_array().expect("a list") {
+            self.world.remove(&id.as_u64().expect("an id"));
+        }
+        for (id, place) in &self.world {
+            // Everybody walks towards -z.
+            let came_from = before.get(id).map_or(place[2], |place| place[2]);
+            assert!(place[2] <= came_from + 1e-3, "{id} went back in time");
+        }
+        let tick = snapshot["tick"].as_u64().expect("a tick");
+        self.kept.insert(tick, self.world.clone());
+        if let Some(acks) = &mut self.acks {
+            acks.push_back(tick);
+            if acks.len() > ACK_AFTER
+                && let Some(tick) = acks.pop_front()
+            {
+                self.view.acknowledge(tick as u32);
+            }
+        }
+    }
+}
+
+/// The viewer first, then those near, then those far.
+fn crowd() -> (World, Vec<u32>) {
+    let options = WorldOptions {
+        interest: Some(InterestPolicy {
+            bytes_per_s: Some(BUDGET),
+            ..InterestPolicy::default()
+        }),
+        ..WorldOptions::default()
+    };
+    let mut world = World::load(&crate::meadow(), options).expect("the world loads");
+    let mut random = Random::new(3);
+    let mut numbers = Vec::new();
+    for n in 0..=NEAR + FAR {
+        let number = world.join(format!("p{n}"), format!("P{n}"));
+        let out = if n > NEAR { 200.0 } else { 0.0 };
+        let (x, z) = (random.range(-20.0, 20.0), random.range(-20.0, 20.0));
+        world.teleport(number, Vec3::new(x + out, 0.1, z + 60.0));
+        numbers.push(number);
+    }
+    (world, numbers)
+}
+
+fn run(
+    world: &mut World,
+    everybody: &[u32],
+    input: CharacterInput,
+    seconds: u32,
+    s: &mut Stranger,
+) {
+    let first = world.tick() + 1;
+    for at in 0..seconds * world.tick_hz() {
+        for number in everybody {
+            let seq = first + at;
+            world.receive_inputs(*number, &[NumberedInput { seq, input }]);
+        }
+        world.step();
+        world.look();
+        if world.update_is_due(everybody[0]) {
+            s.update(world);
+        }
+    }
+}
+
+#[test]
+fn a_crowd_fits_the_budget_and_the_far_waits() {
+    let (mut world, everybody) = crowd();
+    let mut stranger = Stranger::new(everybody[0], true);
+    run(&mut world, &everybody, walk(0.0), 2, &mut stranger);
+    (stranger.bytes, stranger.snapshots) = (0, 0);
+    stranger.told.clear();
+    run(&mut world, &everybody, walk(0.0), 5, &mut stranger);
+    let per_s = stranger.bytes as f64 / 5.0;
+    let budget = f64::from(BUDGET);
+    println!("{per_s:.0} bytes/s in {} snapshots", stranger.snapshots);
+    assert!(per_s < budget * 1.1, "{per_s} bytes a second");
+    assert!(per_s > budget * 0.7, "and it is used: {per_s}");
+    let told = |numbers: &[u32]| {
+        let entities = numbers.iter().filter_map(|number| world.entity_of(*number));
+        let told = entities.map(|id| stranger.told.get(&u64::from(id)).copied().unwrap_or(0));
+        f64::from(told.sum::<u32>()) / numbers.len() as f64
+    };
+    let (own, near, far) = (
+        told(&everybody[..1]),
+        told(&everybody[1..=NEAR]),
+        told(&everybody[NEAR + 1..]),
+    );
+    println!("told of: own {own}, near {near:.1}, far {far:.1}");
+    assert!(own >= stranger.snapshots as f64, "in every snapshot");
+    assert!(near > far * 2.0, "near {near}, far {far}");
+    assert!(far > 0.0, "far ones wait, but not for ever");
+
+    // When nobody moves any more, everything arrives.
+    run(
+        &mut world,
+        &everybody,
+        CharacterInput::default(),
+        10,
+        &mut stranger,
+    );
+    let seen = world.visible_from(everybody[0]);
+    assert_eq!(stranger.world.len(), seen.len());
+    for state in seen {
+        let (is, place) = (stranger.world[&u64::from(state.id)], state.place());
+        let off = (Vec3::new(is[0] as f32, is[1] as f32, is[2] as f32) - place).length();
+        assert!(off < 0.01, "{} is {off} m off", state.id);
+    }
+}
+
+#[test]
+fn who_never_acknowledges_gets_the_nearest_whole_and_less_often() {
+    let (mut world, everybody) = crowd();
+    let mut stranger = Stranger::new(everybody[0], false);
+    run(&mut world, &everybody, walk(0.0), 8, &mut stranger);
+    let per_s = stranger.bytes as f64 / 8.0;
+    println!("{per_s:.0} bytes/s in {} snapshots", stranger.snapshots);
+    assert!(per_s < f64::from(BUDGET) * 1.3, "{per_s} bytes a second");
+    assert!(stranger.snapshots >= 8, "{} in 8 s", stranger.snapshots);
+    for number in &everybody[..=NEAR] {
+        let id = u64::from(world.entity_of(*number).expect("it is here"));
+        assert!(stranger.world.contains_key(&id), "a near one is missing");
+    }
+}
