@@ -36,6 +36,11 @@ pub(crate) fn to_json(event: &ClientEvent) -> Json {
         ClientEvent::ScriptManifest(manifest) => {
             json!({ "type": "scriptManifest", "manifest": manifest })
         }
+        ClientEvent::ScriptList => json!({ "type": "scriptList" }),
+        ClientEvent::ScriptsReload { changed, removed } => {
+            json!({ "type": "scriptsReload", "changed": changed, "removed": removed })
+        }
+        ClientEvent::ScriptsStarted => json!({ "type": "scriptsStarted" }),
         ClientEvent::ScriptVerified { path, hash } => {
             json!({ "type": "scriptVerified", "path": path, "hash": hash })
         }

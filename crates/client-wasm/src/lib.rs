@@ -7,7 +7,7 @@
 mod event;
 
 use frolic_client::{Client, Drawn, DrawnKind};
-use frolic_protocol::{Args, ClientMessage};
+use frolic_protocol::{Args, ClientMessage, signature};
 use frolic_sim::{Buttons, CharacterInput};
 use wasm_bindgen::prelude::*;
 
@@ -106,14 +106,40 @@ impl ClientCore {
         self.client.take_removed()
     }
 
-    /// Takes a script from the page's cache; true when it is the right one.
+    /// Whose signature the world's scripts must have: the platform's key in
+    /// hex, from its answer to the join. False when it is no key: then no
+    /// scripts can be trusted.
+    pub fn trust(&mut self, public_key: &str, game_id: String) -> bool {
+        let key = signature::from_hex(public_key);
+        self.client.trust(key.unwrap_or_default(), game_id);
+        key.is_some()
+    }
+
+    /// Takes a script, a bundle or the list (`@manifest`) from the page's
+    /// cache or from its address; true when it is the right one.
     pub fn offer_script(&mut self, path: &str, bytes: Vec<u8>) -> bool {
         self.client.offer_script(path, bytes)
     }
 
-    /// Asks for every script of the manifest that was not offered.
-    pub fn request_missing_scripts(&mut self) {
-        self.client.request_missing_scripts();
+    /// What is to be fetched, in the order it is needed, as JSON; after
+    /// everything that is cached was offered.
+    pub fn missing_scripts(&mut self) -> String {
+        serde_json::to_string(&self.client.missing_scripts()).unwrap_or_default()
+    }
+
+    /// Asks the server for these.
+    pub fn request_scripts(&mut self, paths: Vec<String>) {
+        self.client.request_scripts(paths);
+    }
+
+    /// The list as it came, for the page's cache.
+    pub fn script_list_bytes(&self) -> Option<Vec<u8>> {
+        self.client.script_list_bytes().map(<[u8]>::to_vec)
+    }
+
+    /// Every script of the world as JSON, after the `scriptList` event.
+    pub fn script_list(&self) -> Option<String> {
+        serde_json::to_string(self.client.script_list()?).ok()
     }
 
     /// Verified bytecode of a script.

@@ -1,5 +1,7 @@
 //! The client itself: messages in, messages out, one step at a time.
 
+mod scripting;
+
 use std::collections::VecDeque;
 
 use frolic_protocol::details::Details;
@@ -15,7 +17,7 @@ use crate::playback::{Drawn, DrawnKind, OwnFrame, Playback};
 use crate::prediction::Prediction;
 use crate::replication::Replication;
 use crate::scene::ClientScene;
-use crate::scripts::{ChunkOutcome, Scripts, decompress, hash_of};
+use crate::scripts::{Scripts, decompress, hash_of};
 use crate::stats::{Meter, Stats};
 use crate::talk::Talk;
 
@@ -51,6 +53,12 @@ pub struct Client {
     drawn: Vec<Drawn>,
     received: Meter,
     sent: Meter,
+    /// Of all messages about scripts, both ways.
+    script_bytes: u64,
+    /// Of the newest snapshot.
+    script_version: u32,
+    /// The server had too much to send us, and left some out.
+    scripts_stalled: bool,
     rtt_ms: Option<f64>,
     next_ping_ms: f64,
     last_snapshot_ms: Option<f64>,
@@ -96,6 +104,7 @@ impl Client {
     pub fn take_over(&mut self, old: &mut Client) {
         self.talk = std::mem::take(&mut old.talk);
         self.talk.hang_up();
+        self.scripts.take_over(&mut old.scripts);
         // Counted as heard, so they do not come again.
         self.events.extend(old.events.drain(..).filter(is_counted));
     }
@@ -178,6 +187,7 @@ impl Client {
         if message.is_counted() {
             self.talk.heard();
         }
+        self.count_script_bytes(&message);
         match message {
             ServerMessage::Welcome(welcome) => self.welcome(*welcome),
             ServerMessage::Scene { hash, zstd } => self.load_scene(&hash, &zstd),
@@ -197,6 +207,7 @@ impl Client {
                 self.rtt_ms = Some(known + (sample - known) * 0.2);
             }
             ServerMessage::Error { code, message } => {
+                self.scripts_stalled |= code == "slow_reader";
                 self.tell(ClientEvent::Error { code, message });
             }
             ServerMessage::Kick { reason } => self.tell(ClientEvent::Kick { reason }),
@@ -205,29 +216,10 @@ impl Client {
                 self.tell(ClientEvent::InvokeResult { id, result });
             }
             ServerMessage::Chat { from, text } => self.tell(ClientEvent::Chat { from, text }),
-            ServerMessage::ScriptManifest(manifest) => {
-                self.scripts.set_manifest(manifest.clone());
-                self.tell(ClientEvent::ScriptManifest(manifest));
-            }
-            ServerMessage::ScriptChunk(chunk) => {
-                let path = chunk.path.clone();
-                match self.scripts.chunk(chunk) {
-                    Ok(ChunkOutcome::Waiting) => {}
-                    Ok(ChunkOutcome::Verified(hash)) => {
-                        self.confirm_script(&path, hash.clone(), true);
-                        self.tell(ClientEvent::ScriptVerified { path, hash });
-                    }
-                    Err(cause) => {
-                        self.confirm_script(&path, String::new(), false);
-                        self.trouble("script_refused", cause);
-                    }
-                }
-            }
+            ServerMessage::ScriptManifest(manifest) => self.announced(manifest),
+            ServerMessage::ScriptChunk(chunk) => self.script_chunk(chunk),
             ServerMessage::ExecuteScript { path, run_context } => {
-                match self.scripts.runnable(&path, run_context) {
-                    Ok(()) => self.tell(ClientEvent::ScriptRun { path }),
-                    Err(cause) => self.trouble("script_refused", cause),
-                }
+                self.run_script(path, run_context);
             }
             ServerMessage::ResumeToken { token } => self.talk.set_token(token),
         }
@@ -303,6 +295,9 @@ impl Client {
                 .prediction
                 .reconcile(&mut self.scene, header.tick, &own);
         }
+        if newest < Some(header.tick) {
+            self.script_version = header.scripts;
+        }
         self.removed.extend(applied.removed);
         for (entity, details) in applied.details {
             self.details(entity, details);
@@ -318,14 +313,6 @@ impl Client {
         self.tell(ClientEvent::Details { entity, details });
     }
 
-    fn confirm_script(&mut self, path: &str, hash: String, success: bool) {
-        self.send(&ClientMessage::ScriptVerify {
-            path: path.to_owned(),
-            hash,
-            success,
-        });
-    }
-
     fn tell(&mut self, event: ClientEvent) {
         if self.events.len() == EVENTS_MAX {
             self.events.pop_front();
@@ -338,31 +325,6 @@ impl Client {
             code: code.to_owned(),
             message,
         });
-    }
-
-    /// Takes a script's bytecode from the host's cache. Returns whether it
-    /// was what the manifest asks for.
-    pub fn offer_script(&mut self, path: &str, bytes: Vec<u8>) -> bool {
-        match self.scripts.offer(path, bytes) {
-            Ok(hash) => {
-                self.confirm_script(path, hash, true);
-                true
-            }
-            Err(_) => false,
-        }
-    }
-
-    /// Asks the server for every script that was not offered.
-    pub fn request_missing_scripts(&mut self) {
-        let paths = self.scripts.missing();
-        if !paths.is_empty() {
-            self.send(&ClientMessage::ScriptRequest { paths });
-        }
-    }
-
-    /// Verified bytecode of a script.
-    pub fn script(&self, path: &str) -> Option<&[u8]> {
-        self.scripts.bytecode(path)
     }
 
     /// What the player holds from now on.
@@ -393,6 +355,9 @@ impl Client {
         }
         if now_ms >= self.next_ping_ms {
             self.next_ping_ms = now_ms + PING_INTERVAL_MS;
+            if std::mem::take(&mut self.scripts_stalled) {
+                self.request_missing_scripts();
+            }
             self.send(&ClientMessage::Ping {
                 t: now_ms,
                 received: self.talk.received(),
@@ -494,6 +459,8 @@ impl Client {
             bytes_in_per_s: self.received.per_s,
             bytes_out_per_s: self.sent.per_s,
             bytes_in: self.received.total,
+            script_bytes: self.script_bytes,
+            script_version: self.script_version,
             snapshot_age_ms: self.last_snapshot_ms.map_or(0.0, |at| now_ms - at),
             ..Stats::default()
         };

@@ -27,9 +27,13 @@ pub enum ClientEvent {
     },
     /// Players who came, changed or left.
     Players(Vec<PlayerInfo>),
-    /// The world's scripts: offer those that are cached by hash, then call
-    /// `request_missing_scripts`.
+    /// Which list of scripts is in force, for the first time or since a
+    /// reload. Offer the list (`@manifest`) when it is cached by its hash,
+    /// else fetch or request it.
     ScriptManifest(ScriptManifest),
+    /// The list is here: offer the scripts that are cached by hash, then
+    /// fetch or request what `missing_scripts` gives.
+    ScriptList,
     /// A script arrived and matches its hash; a host with a cache keeps it.
     ScriptVerified {
         /// Its path.
@@ -42,6 +46,16 @@ pub enum ClientEvent {
         /// Its path.
         path: String,
     },
+    /// Scripts changed while the world runs: replace these, and end those
+    /// that are gone.
+    ScriptsReload {
+        /// Paths of new and changed scripts, in the order to start them.
+        changed: Vec<String>,
+        /// Paths of scripts that are gone.
+        removed: Vec<String>,
+    },
+    /// All scripts of the manifest that is in force were told to run.
+    ScriptsStarted,
     /// The server's scripts fired an event at this client.
     Remote {
         /// Which event.

@@ -26,4 +26,5 @@ pub use client::{Client, ClientError};
 pub use event::ClientEvent;
 pub use pacing::Pacing;
 pub use playback::{Drawn, DrawnKind};
+pub use scripts::ScriptUnit;
 pub use stats::Stats;

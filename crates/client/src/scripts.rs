@@ -1,135 +1,448 @@
-//! Scripts on their way to this client: asked for, put together, verified (DIST-3).
+//! Scripts on their way to this client: announced, checked against the
+//! platform's signature, asked for, put together, verified, run (DIST-3).
 
-use std::collections::HashMap;
-use std::io::Read;
+mod parts;
 
-use frolic_protocol::script::{RunContext, ScriptChunk, ScriptEntry, ScriptManifest};
-use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use frolic_protocol::script::{
+    BUNDLE_PREFIX, MANIFEST_PATH, RunContext, ScriptBundle, ScriptChunk, ScriptEntry, ScriptList,
+    ScriptManifest,
+};
+use frolic_protocol::signature;
+
+use parts::Parts;
+pub(crate) use parts::{decompress, hash_of};
 
 /// No script is larger than this, compiled.
 const SCRIPT_BYTES_MAX: u32 = 4 * 1024 * 1024;
-const CHUNKS_MAX: u32 = 64;
+/// No bundle and no list is.
+const UNIT_BYTES_MAX: u32 = 32 * 1024 * 1024;
+/// Scripts in one list.
+const SCRIPTS_MAX: usize = 16 * 1024;
+/// How often content that does not match is asked for again.
+const RETRIES_MAX: u32 = 2;
+
+/// Whose signature a manifest needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Trust {
+    pub key: [u8; 32],
+    pub game_id: String,
+}
 
 #[derive(Default)]
 pub(crate) struct Scripts {
-    manifest: ScriptManifest,
-    partial: HashMap<String, Vec<Option<Vec<u8>>>>,
+    trust: Option<Trust>,
+    manifest: Option<ScriptManifest>,
+    list: Option<ScriptList>,
+    /// The text that the hash and the signature are of.
+    list_bytes: Vec<u8>,
+    parts: Parts,
+    /// Bytecode by hash.
     verified: HashMap<String, Vec<u8>>,
+    /// What runs: hash by path.
+    running: BTreeMap<String, String>,
+    /// Everything that runs at the start was told to run once.
+    started: bool,
+    /// The host has offered what it had.
+    settled: bool,
+    /// Scripts that come first were told of before the rest was there.
+    first_told: bool,
+    /// The server knows that all is here.
+    all_told: bool,
+    retries: HashMap<String, u32>,
+}
+
+/// Something that can be fetched: a script, a bundle, or the list.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct ScriptUnit {
+    /// What to call it in `offer_script` and `request_scripts`.
+    pub path: String,
+    /// Where it is; relative to the platform.
+    pub url: String,
+    /// Its size.
+    pub size_bytes: u32,
+    /// Not needed at the start.
+    pub lazy: bool,
 }
 
 /// What came of a chunk.
 pub(crate) enum ChunkOutcome {
     /// More to come.
     Waiting,
-    /// All there and as the manifest says; the hash is given.
-    Verified(String),
+    /// All there and as the manifest says: paths and hashes.
+    Verified(Vec<(String, String)>),
+    /// The list of scripts is there.
+    List,
+}
+
+/// What to tell the server.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Confirmation {
+    pub path: String,
+    pub hash: String,
+}
+
+/// What the host is to do when the server says that all may run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// To be started, in order.
+    pub start: Vec<String>,
+    /// To be replaced while the rest goes on.
+    pub changed: Vec<String>,
+    /// To be ended.
+    pub removed: Vec<String>,
 }
 
 impl Scripts {
-    /// Starts over with a new manifest; what is verified and unchanged stays.
-    /// Scripts for the server only have no business here and are dropped.
-    pub fn set_manifest(&mut self, mut manifest: ScriptManifest) {
-        manifest
-            .scripts
-            .retain(|entry| entry.run_context != RunContext::Server);
-        self.partial.clear();
-        self.verified.retain(|path, bytes| {
-            let entry = manifest.scripts.iter().find(|entry| &entry.path == path);
-            entry.is_some_and(|entry| entry.hash == hash_of(bytes))
-        });
-        self.manifest = manifest;
+    /// Only manifests that this key has signed for this game count.
+    pub fn trust(&mut self, trust: Trust) {
+        self.trust = Some(trust);
+    }
+
+    /// Goes on with what another connection has brought.
+    pub fn take_over(&mut self, old: &mut Scripts) {
+        self.verified = std::mem::take(&mut old.verified);
+        self.parts = std::mem::take(&mut old.parts);
+        if self.trust.is_none() {
+            self.trust = old.trust.take();
+        }
+    }
+
+    /// Which list is in force from now on.
+    pub fn announce(&mut self, manifest: ScriptManifest) -> Result<(), String> {
+        if let Some(trust) = &self.trust {
+            let (game, hash) = (&trust.game_id, &manifest.hash);
+            if !signature::verify(&trust.key, game, hash, &manifest.signature) {
+                return Err("the platform did not sign this list of scripts".to_owned());
+            }
+        }
+        if manifest.size_bytes > UNIT_BYTES_MAX {
+            return Err("the list of scripts is larger than one may be".to_owned());
+        }
+        self.manifest = Some(manifest);
+        self.list = None;
+        self.settled = false;
+        self.first_told = false;
+        self.all_told = false;
+        self.retries.clear();
+        Ok(())
+    }
+
+    pub fn manifest(&self) -> Option<&ScriptManifest> {
+        self.manifest.as_ref()
+    }
+
+    /// The list as it came, for a cache.
+    pub fn list_bytes(&self) -> Option<&[u8]> {
+        self.list.as_ref().map(|_| self.list_bytes.as_slice())
+    }
+
+    pub fn list(&self) -> Option<&ScriptList> {
+        self.list.as_ref()
     }
 
     fn entry(&self, path: &str) -> Result<&ScriptEntry, String> {
-        self.manifest
-            .scripts
-            .iter()
+        let scripts = self.list.iter().flat_map(|list| &list.scripts);
+        scripts
+            .into_iter()
             .find(|entry| entry.path == path)
             .ok_or_else(|| format!("{path} is not in the manifest"))
     }
 
-    /// Takes bytecode from a cache; refused unless it is what the manifest says.
-    pub fn offer(&mut self, path: &str, bytes: Vec<u8>) -> Result<String, String> {
-        let hash = hash_of(&bytes);
-        let entry = self.entry(path)?;
-        if entry.hash != hash {
-            return Err(format!(
-                "{path} does not match its hash: expected {}, got {hash}",
-                entry.hash
-            ));
-        }
-        self.verified.insert(path.to_owned(), bytes);
-        Ok(hash)
+    fn bundle(&self, path: &str) -> Option<&ScriptBundle> {
+        let name = path.strip_prefix(BUNDLE_PREFIX)?;
+        let bundles = self.list.iter().flat_map(|list| &list.bundles);
+        bundles.into_iter().find(|bundle| bundle.name == name)
     }
 
-    /// What is still to be downloaded.
-    pub fn missing(&self) -> Vec<String> {
-        self.manifest
-            .scripts
-            .iter()
-            .filter(|entry| !self.verified.contains_key(&entry.path))
-            .map(|entry| entry.path.clone())
-            .collect()
+    /// Hash and size of anything that can be fetched now.
+    fn expected(&self, path: &str) -> Result<(String, u32), String> {
+        if path == MANIFEST_PATH {
+            let manifest = self.manifest.as_ref();
+            let manifest = manifest.ok_or("no list of scripts was announced")?;
+            return Ok((manifest.hash.clone(), manifest.size_bytes));
+        }
+        if let Some(bundle) = self.bundle(path) {
+            return Ok((bundle.hash.clone(), bundle.size_bytes));
+        }
+        let entry = self.entry(path)?;
+        Ok((entry.hash.clone(), entry.size_bytes))
+    }
+
+    /// Takes whole content, of a cache or from its address. Refused unless it
+    /// is what the manifest says. Gives what is verified now.
+    pub fn offer(&mut self, path: &str, bytes: Vec<u8>) -> Result<ChunkOutcome, String> {
+        let (expected, _) = self.expected(path)?;
+        let hash = hash_of(&bytes);
+        if expected != hash {
+            return Err(format!(
+                "{path} does not match its hash: expected {expected}, got {hash}"
+            ));
+        }
+        if path == MANIFEST_PATH {
+            self.list = Some(self.read_list(&bytes)?);
+            self.list_bytes = bytes;
+            return Ok(ChunkOutcome::List);
+        }
+        if let Some(bundle) = self.bundle(path) {
+            let members = bundle.scripts.clone();
+            return self.unpack(path, &members, &bytes);
+        }
+        self.verified.insert(hash.clone(), bytes);
+        Ok(ChunkOutcome::Verified(vec![(path.to_owned(), hash)]))
+    }
+
+    fn read_list(&self, bytes: &[u8]) -> Result<ScriptList, String> {
+        let mut list: ScriptList = serde_json::from_slice(bytes)
+            .map_err(|cause| format!("the list of scripts cannot be read: {cause}"))?;
+        if list.scripts.len() > SCRIPTS_MAX || list.bundles.len() > SCRIPTS_MAX {
+            return Err("the list of scripts is longer than one may be".to_owned());
+        }
+        if let Some(trust) = &self.trust
+            && list.game_id != trust.game_id
+        {
+            return Err(format!("the scripts are of another game: {}", list.game_id));
+        }
+        // Scripts for the server only have no business here (SCR-2).
+        let ours = |entry: &ScriptEntry| {
+            entry.run_context != RunContext::Server && entry.size_bytes <= SCRIPT_BYTES_MAX
+        };
+        list.scripts.retain(ours);
+        let small = |bundle: &ScriptBundle| bundle.size_bytes <= UNIT_BYTES_MAX;
+        list.bundles.retain(small);
+        let known: BTreeSet<&str> = list.scripts.iter().map(|e| e.path.as_str()).collect();
+        let complete =
+            |bundle: &ScriptBundle| bundle.scripts.iter().all(|p| known.contains(p.as_str()));
+        list.bundles.retain(complete);
+        Ok(list)
+    }
+
+    /// Takes a bundle apart.
+    fn unpack(
+        &mut self,
+        path: &str,
+        members: &[String],
+        bytes: &[u8],
+    ) -> Result<ChunkOutcome, String> {
+        let mut rest = bytes;
+        let mut found = Vec::new();
+        for member in members {
+            let entry = self.entry(member)?;
+            let Some((own, after)) = rest.split_at_checked(entry.size_bytes as usize) else {
+                return Err(format!("{path} is shorter than its scripts"));
+            };
+            if hash_of(own) != entry.hash {
+                return Err(format!("{member} in {path} does not match its hash"));
+            }
+            found.push((member.clone(), entry.hash.clone(), own.to_vec()));
+            rest = after;
+        }
+        let mut verified = Vec::new();
+        for (path, hash, own) in found {
+            self.verified.insert(hash.clone(), own);
+            verified.push((path, hash));
+        }
+        Ok(ChunkOutcome::Verified(verified))
     }
 
     /// Takes a piece in.
     pub fn chunk(&mut self, chunk: ScriptChunk) -> Result<ChunkOutcome, String> {
-        let size = self.entry(&chunk.path)?.size_bytes;
-        if size > SCRIPT_BYTES_MAX || chunk.total == 0 || chunk.total > CHUNKS_MAX {
-            return Err(format!("{} is larger than a script may be", chunk.path));
-        }
-        let pieces = self
-            .partial
-            .entry(chunk.path.clone())
-            .or_insert_with(|| vec![None; chunk.total as usize]);
-        let piece = pieces
-            .get_mut(chunk.index as usize)
-            .ok_or_else(|| format!("{} has a piece out of range", chunk.path))?;
-        *piece = Some(chunk.data);
-        if pieces.iter().any(Option::is_none) {
+        let path = chunk.path.clone();
+        let (hash, size) = self.expected(&path)?;
+        let Some(compressed) = self.parts.add(&hash, chunk)? else {
             return Ok(ChunkOutcome::Waiting);
+        };
+        let bytes =
+            decompress(&compressed, size as usize).map_err(|cause| format!("{path}: {cause}"))?;
+        self.offer(&path, bytes)
+    }
+
+    /// Whether content that did not match may be asked for again.
+    pub fn may_retry(&mut self, path: &str) -> bool {
+        let Ok((hash, _)) = self.expected(path) else {
+            return false;
+        };
+        let tries = self.retries.entry(hash).or_insert(0);
+        *tries += 1;
+        *tries <= RETRIES_MAX
+    }
+
+    /// The first piece of this that is missing.
+    pub fn resume_at(&self, path: &str) -> u32 {
+        self.expected(path)
+            .map_or(0, |(hash, _)| self.parts.first_missing(&hash))
+    }
+
+    fn has(&self, entry: &ScriptEntry) -> bool {
+        self.verified.contains_key(&entry.hash)
+    }
+
+    /// Whether the list is of no use without it: it runs at the start, or an
+    /// older form of it runs now.
+    fn is_needed(&self, entry: &ScriptEntry) -> bool {
+        !entry.lazy || self.running.contains_key(&entry.path)
+    }
+
+    /// The host has offered what it had. Gives what is still to be fetched,
+    /// in the order it is needed; scripts of a bundle as one.
+    pub fn missing(&mut self) -> Vec<ScriptUnit> {
+        let Some(list) = &self.list else {
+            let manifest = self.manifest.iter();
+            return manifest
+                .map(|manifest| ScriptUnit {
+                    path: MANIFEST_PATH.to_owned(),
+                    url: manifest.url.clone(),
+                    size_bytes: manifest.size_bytes,
+                    lazy: false,
+                })
+                .collect();
+        };
+        self.settled = true;
+        let mut bundle_of = HashMap::new();
+        for bundle in &list.bundles {
+            for path in &bundle.scripts {
+                bundle_of.entry(path.as_str()).or_insert(bundle);
+            }
         }
-        let compressed: Vec<u8> = pieces.drain(..).flatten().flatten().collect();
-        self.partial.remove(&chunk.path);
-        let bytes = decompress(&compressed, size as usize)
-            .map_err(|cause| format!("{}: {cause}", chunk.path))?;
-        self.offer(&chunk.path, bytes).map(ChunkOutcome::Verified)
+        let mut asked: HashMap<&str, usize> = HashMap::new();
+        let mut units: Vec<ScriptUnit> = Vec::new();
+        for entry in list.scripts.iter().filter(|entry| !self.has(entry)) {
+            let lazy = !self.is_needed(entry);
+            let Some(bundle) = bundle_of.get(entry.path.as_str()) else {
+                units.push(ScriptUnit {
+                    path: entry.path.clone(),
+                    url: entry.url.clone(),
+                    size_bytes: entry.size_bytes,
+                    lazy,
+                });
+                continue;
+            };
+            // One script that is needed makes its bundle needed.
+            if let Some(unit) = asked.get(bundle.name.as_str()) {
+                units[*unit].lazy &= lazy;
+                continue;
+            }
+            asked.insert(&bundle.name, units.len());
+            units.push(ScriptUnit {
+                path: format!("{BUNDLE_PREFIX}{}", bundle.name),
+                url: bundle.url.clone(),
+                size_bytes: bundle.size_bytes,
+                lazy,
+            });
+        }
+        // The order of the list within each: what runs first comes first.
+        units.sort_by_key(|unit| unit.lazy);
+        units
+    }
+
+    /// What the server should hear now. All at once in one message when
+    /// nothing that runs at the start is missing; before that only what runs
+    /// before everything else, so that it need not wait.
+    pub fn confirmations(&mut self) -> Vec<Confirmation> {
+        let (Some(manifest), Some(list)) = (&self.manifest, &self.list) else {
+            return Vec::new();
+        };
+        if self.all_told || !self.settled {
+            return Vec::new();
+        }
+        let mut eager = list.scripts.iter().filter(|entry| self.is_needed(entry));
+        if eager.clone().all(|entry| self.has(entry)) {
+            self.all_told = true;
+            return vec![Confirmation {
+                path: MANIFEST_PATH.to_owned(),
+                hash: manifest.hash.clone(),
+            }];
+        }
+        let first = |entry: &&ScriptEntry| is_first(&entry.service);
+        let comes_first: Vec<&ScriptEntry> = eager.by_ref().take_while(first).collect();
+        let any_of_the_game = comes_first.iter().any(|e| e.service == FIRST_SERVICE);
+        if self.started || self.first_told || !any_of_the_game {
+            return Vec::new();
+        }
+        if !comes_first.iter().all(|entry| self.has(entry)) {
+            return Vec::new();
+        }
+        self.first_told = true;
+        comes_first
+            .into_iter()
+            .map(|entry| Confirmation {
+                path: entry.path.clone(),
+                hash: entry.hash.clone(),
+            })
+            .collect()
     }
 
     /// Verified bytecode, if this client may run it.
     pub fn bytecode(&self, path: &str) -> Option<&[u8]> {
-        self.verified.get(path).map(Vec::as_slice)
+        let entry = self.entry(path).ok()?;
+        self.verified.get(&entry.hash).map(Vec::as_slice)
     }
 
-    /// Attached entities and the rest of what the manifest says of a script.
-    pub fn runnable(&self, path: &str, context: RunContext) -> Result<(), String> {
+    /// The server says: run this one.
+    pub fn run(&mut self, path: &str, context: RunContext) -> Result<(), String> {
         let entry = self.entry(path)?;
         if context == RunContext::Server || entry.run_context == RunContext::Server {
             return Err(format!("{path} is for the server only and was refused"));
         }
-        if self.bytecode(path).is_none() {
+        if !self.has(entry) {
             return Err(format!("{path} should run but has not arrived"));
         }
+        let hash = entry.hash.clone();
+        self.running.insert(path.to_owned(), hash);
         Ok(())
     }
-}
 
-pub(crate) fn hash_of(bytes: &[u8]) -> String {
-    format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
-}
-
-/// One zstd frame, at most `max` bytes when unpacked.
-pub(crate) fn decompress(compressed: &[u8], max: usize) -> Result<Vec<u8>, String> {
-    let mut source = compressed;
-    let decoder = ruzstd::decoding::StreamingDecoder::new(&mut source)
-        .map_err(|cause| format!("not zstd: {cause}"))?;
-    let mut bytes = Vec::new();
-    decoder
-        .take(max as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|cause| format!("broken zstd: {cause}"))?;
-    if bytes.len() > max {
-        return Err(format!("unpacks to more than {max} bytes"));
+    /// A module that came later was given to the VM.
+    pub fn note_lazy(&mut self, path: &str) {
+        let lazy = self.entry(path).ok().filter(|entry| entry.lazy);
+        if let Some(hash) = lazy.map(|entry| entry.hash.clone()) {
+            self.running.insert(path.to_owned(), hash);
+        }
     }
-    Ok(bytes)
+
+    /// The server says: run everything of the manifest. What runs already
+    /// and has changed is to be replaced.
+    pub fn run_all(&mut self) -> Result<Due, String> {
+        let list = self.list.as_ref().ok_or("no list of scripts is here")?;
+        let mut due = Due::default();
+        let mut now = BTreeMap::new();
+        for entry in &list.scripts {
+            let before = self.running.get(&entry.path);
+            if entry.lazy && before.is_none() {
+                continue;
+            }
+            if !self.verified.contains_key(&entry.hash) {
+                return Err(format!("{} should run but has not arrived", entry.path));
+            }
+            now.insert(entry.path.clone(), entry.hash.clone());
+            match before {
+                Some(hash) if *hash == entry.hash => {}
+                None if !self.started => due.start.push(entry.path.clone()),
+                _ => due.changed.push(entry.path.clone()),
+            }
+        }
+        let gone = self.running.keys().filter(|path| {
+            let known = list.scripts.iter().any(|entry| entry.path == **path);
+            !known && !path.starts_with('@')
+        });
+        due.removed.extend(gone.cloned());
+        self.running = now;
+        self.started = true;
+        // Bytecode that no list names any more is of no use.
+        let named: BTreeSet<&str> = list.scripts.iter().map(|e| e.hash.as_str()).collect();
+        self.verified
+            .retain(|hash, _| named.contains(hash.as_str()));
+        Ok(due)
+    }
 }
+
+const FIRST_SERVICE: &str = "ReplicatedFirst";
+
+/// The engine's own and what runs before everything else of the game.
+fn is_first(service: &str) -> bool {
+    service == FIRST_SERVICE || service == "Builtin"
+}
+
+#[cfg(test)]
+mod tests;

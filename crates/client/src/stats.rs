@@ -28,6 +28,10 @@ pub struct Stats {
     pub bytes_out_per_s: f64,
     /// Bytes received in all.
     pub bytes_in: u64,
+    /// Bytes of messages about scripts, both ways, in all.
+    pub script_bytes: u64,
+    /// Version of the scripts that the server runs.
+    pub script_version: u32,
     /// Snapshots received in all.
     pub snapshots: u32,
     /// Time since the newest snapshot.

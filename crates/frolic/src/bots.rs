@@ -3,6 +3,7 @@
 
 mod behaviour;
 mod bot;
+mod cache;
 mod door;
 mod light;
 mod outcome;
@@ -19,6 +20,7 @@ use tokio::sync::mpsc;
 
 pub use behaviour::Behaviour;
 pub use bot::connect;
+pub use cache::ScriptCache;
 pub use door::Door;
 pub use report::{SwarmReport, quantile};
 
@@ -52,6 +54,8 @@ pub struct Swarm {
     pub input_hz: u32,
     /// They stay within this distance of where they started, in metres.
     pub roam_m: Option<f32>,
+    /// Where they keep the game's scripts; none: they do not ask for any.
+    pub cache: Option<ScriptCache>,
     /// New bots per second.
     pub joins_per_s: u32,
     /// Called once all are in and measuring begins.
@@ -86,6 +90,7 @@ impl Swarm {
                     number,
                     input_hz: self.input_hz,
                     roam_m: self.roam_m,
+                    cache: self.cache.clone(),
                 };
                 let door = hall.door.clone();
                 let bot = bot::run(settings, door, joined.clone(), phases.clone());

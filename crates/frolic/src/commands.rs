@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod bots;
 pub mod check;
+pub mod dev;
 pub mod gameserver;
 pub mod pack;
 pub mod replay;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
 use frolic_package::Limits;
@@ -42,6 +42,27 @@ pub fn read(folder: &Path, limits: &Limits) -> anyhow::Result<BTreeMap<String, V
         files.insert(name, bytes);
     }
     Ok(files)
+}
+
+/// What a look at a folder tells without reading any file: when two are equal,
+/// nothing was saved between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look(Vec<(String, u64, Option<SystemTime>)>);
+
+impl Look {
+    /// Looks at every file that [`read`] would read.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn at(folder: &Path, limits: &Limits) -> anyhow::Result<Self> {
+        let mut files = Vec::new();
+        for (name, path) in list(folder, limits)? {
+            let about =
+                fs::metadata(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            files.push((name, about.len(), about.modified().ok()));
+        }
+        Ok(Self(files))
+    }
 }
 
 /// All files below a folder: path in the package and path on disk, sorted.

@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 
 use frolic_package::{Limits, Package, pack};
 use frolic_protocol::message::Resumption;
-use frolic_protocol::script::{RunContext, ScriptChunk, ScriptEntry, ScriptManifest};
+use frolic_protocol::script::{
+    MANIFEST_PATH, RunContext, ScriptChunk, ScriptEntry, ScriptList, ScriptManifest,
+};
 use frolic_protocol::ticket::{self, TicketClaims};
 use frolic_protocol::{
     Args, ClientMessage, NumberedInput, PlayerInfo, ServerMessage, Value, Welcome, fragment, packet,
@@ -232,6 +234,7 @@ pub fn client_packets() -> Vec<Vec<u8>> {
         },
         ClientMessage::ScriptRequest {
             paths: vec!["StarterGui/Hud.luau".into()],
+            from: 0,
         },
         ClientMessage::Chat { text: "hi".into() },
         ClientMessage::Leave,
@@ -247,9 +250,8 @@ pub fn client_packets() -> Vec<Vec<u8>> {
 
 pub fn server_packets() -> Vec<Vec<u8>> {
     let script = zstd::bulk::compress(b"bytecode", 1).expect("memory is enough");
-    let manifest = ScriptManifest {
-        version: 1,
-        server_tick: 2,
+    let list = ScriptList {
+        game_id: "obby".into(),
         revision: "ab".into(),
         scripts: vec![ScriptEntry {
             path: "StarterGui/Hud.luau".into(),
@@ -257,8 +259,28 @@ pub fn server_packets() -> Vec<Vec<u8>> {
             size_bytes: 8,
             run_context: RunContext::Client,
             service: "StarterGui".into(),
+            lazy: false,
+            url: "/cdn/cd".into(),
             entities: vec![3],
         }],
+        bundles: Vec::new(),
+    };
+    let list_text = serde_json::to_vec(&list).expect("plain values");
+    let manifest = ScriptManifest {
+        version: 1,
+        server_tick: 2,
+        revision: "ab".into(),
+        hash: format!("sha256:{}", hex::encode(Sha256::digest(&list_text))),
+        size_bytes: list_text.len() as u32,
+        url: "/cdn/ab".into(),
+        signature: String::new(),
+        list: None,
+    };
+    let list_chunk = ScriptChunk {
+        path: MANIFEST_PATH.into(),
+        index: 0,
+        total: 1,
+        data: zstd::bulk::compress(&list_text, 1).expect("memory is enough"),
     };
     let chunk = ScriptChunk {
         path: "StarterGui/Hud.luau".into(),
@@ -278,6 +300,7 @@ pub fn server_packets() -> Vec<Vec<u8>> {
     });
     let mut messages = vec![
         ServerMessage::ScriptManifest(manifest),
+        ServerMessage::ScriptChunk(list_chunk),
         ServerMessage::ScriptChunk(chunk),
         ServerMessage::ExecuteScript {
             path: "StarterGui/Hud.luau".into(),
@@ -322,6 +345,11 @@ pub fn json_commands() -> Vec<Vec<u8>> {
         ("network", "invoke", r#"{"id":3,"name":"Echo","args":[]}"#),
         ("chat", "say", r#"{"text":"hi"}"#),
         ("scripts", "request", r#"{"paths":["StarterGui/Hud.luau"]}"#),
+        (
+            "scripts",
+            "verify",
+            r#"{"path":"@manifest","hash":"sha256:ab","success":true}"#,
+        ),
         ("terrain", "chunk", r#"{"x":1,"y":-2,"z":3}"#),
     ]
     .map(|(feature, action, payload)| {

@@ -2,15 +2,24 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use frolic_protocol::console::ConsoleReport;
-use frolic_protocol::fleet::{Heartbeat, HeartbeatReply, ServerReady, ServerStopped, WorldBoot};
+use frolic_protocol::fleet::{
+    Heartbeat, HeartbeatReply, PublishScripts, PublishedScripts, ServerReady, ServerStopped,
+    WorldBoot,
+};
 use frolic_protocol::store::{StoreAnswers, StoreBatch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
+use crate::scripts::Press;
+
 /// How long the control plane may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// About so much content goes into one request.
+const CONTENTS_BYTES: usize = 4 * 1024 * 1024;
 
 /// Why the control plane could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +87,39 @@ impl ControlPlane {
         let url = format!("{}/heartbeat", self.base);
         let request = self.client.post(url).json(heartbeat);
         self.json(request, "a heartbeat").await
+    }
+
+    /// Has a list of client scripts signed, and hands over what of its
+    /// content the control plane does not have. Gives the signature.
+    pub async fn publish_scripts(&self, press: &Press) -> Result<String, BootError> {
+        let what = "the signature of the scripts";
+        let url = format!("{}/scripts", self.base);
+        let ask = |contents: Vec<String>| {
+            let list = press.list.clone();
+            let request = self.client.post(&url);
+            self.json::<PublishedScripts>(request.json(&PublishScripts { list, contents }), what)
+        };
+        let mut answer = ask(Vec::new()).await?;
+        // Bounded: each round brings at least one that was missing.
+        for _ in 0..press.contents.len() {
+            let mut contents = Vec::new();
+            let mut bytes = 0;
+            for hash in &answer.missing {
+                let Some(unit) = press.contents.get(hash) else {
+                    continue;
+                };
+                bytes += unit.compressed.len();
+                contents.push(BASE64.encode(&unit.compressed));
+                if bytes > CONTENTS_BYTES {
+                    break;
+                }
+            }
+            if contents.is_empty() {
+                break;
+            }
+            answer = ask(contents).await?;
+        }
+        Ok(answer.signature)
     }
 
     /// Says what scripts said and cost.

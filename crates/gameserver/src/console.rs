@@ -231,6 +231,7 @@ mod tests {
             message,
             source_line: None,
             traceback: String::new(),
+            origin: None,
         };
         line_of(log, 7, "rev", Some("hash"))
     }

@@ -3,6 +3,7 @@
 mod handshake;
 mod logs;
 mod message;
+mod reload;
 
 use handshake::{Introduction, unix_s};
 
@@ -24,7 +25,7 @@ use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
 use crate::metrics::{KickCause, Metrics, StageClock, StageTimes, micros};
 use crate::pressure::Pressure;
 use crate::recording::{self, Recording};
-use crate::scripts::ScriptShelf;
+use crate::scripts::{Press, ScriptShelf};
 use crate::seats::{Place, Seat, Seats};
 use crate::session::Session;
 use crate::store::StoreDoor;
@@ -50,8 +51,13 @@ pub struct HostSettings {
     pub world_id: String,
     /// Its short code.
     pub room_code: String,
-    /// SHA-256 of its package.
-    pub revision: String,
+    /// The game's id.
+    pub game_id: String,
+    /// Scripts that travel together, by the bundle's name.
+    pub bundles: BTreeMap<String, Vec<String>>,
+    /// Takes lists of scripts to the platform, which signs them; none where
+    /// there is no platform.
+    pub press: Option<mpsc::Sender<Press>>,
     /// Most players.
     pub players_max: u32,
     /// Stop after so many seconds without players; none: never.
@@ -73,6 +79,9 @@ pub struct Host {
     world: World,
     settings: HostSettings,
     shelf: ScriptShelf,
+    /// Scripts that run here already, and wait for the platform's signature
+    /// before clients hear of them.
+    next_shelf: Option<ScriptShelf>,
     scene_packet: Bytes,
     sessions: BTreeMap<LinkId, Session>,
     seats: Seats,
@@ -102,7 +111,8 @@ impl Host {
             zstd: settings.scene.1.clone(),
         };
         Self {
-            shelf: ScriptShelf::new(&world, &settings.revision),
+            shelf: ScriptShelf::new(&world, &settings.game_id, &settings.bundles, None),
+            next_shelf: None,
             scene_packet: packet::single(&scene).into(),
             world,
             settings,
@@ -163,6 +173,7 @@ impl Host {
         self.read_sockets(began);
         let inputs = clock.lap();
         let report = self.world.step().scripts;
+        self.judge_scripts(report.last_tick_us);
         recording::keep(&mut self.settings.recording, &mut self.world);
         let scripts = u32::try_from(report.last_tick_us).unwrap_or(u32::MAX);
         let step = clock.lap().saturating_sub(scripts);
@@ -205,6 +216,11 @@ impl Host {
                 }) => self.open(link, encoding, ticket, carriage, slot, now),
                 Ok(Inbound::Heard { link, heard }) => self.heard(link, heard),
                 Ok(Inbound::Closed { link }) => self.closed(link, now),
+                Ok(Inbound::Reload { request, answer }) => {
+                    // Whoever asked may be gone; the world has changed all the same.
+                    let _ = answer.send(self.reload(&request));
+                }
+                Ok(Inbound::Signed { hash, signature }) => self.signed(&hash, signature),
                 Ok(Inbound::Store(answers)) => {
                     for answer in answers {
                         self.world.store_answer(answer);

@@ -25,6 +25,7 @@ mod metrics;
 mod pace;
 mod pressure;
 mod recording;
+mod reload;
 mod scripts;
 mod seats;
 mod server;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytes::Bytes;
 use frolic_protocol::ClientMessage;
+use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
 use frolic_protocol::json;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, PacketError, StreamReader};
 use frolic_protocol::store::StoreAnswer;
@@ -77,6 +78,20 @@ pub enum Inbound {
     Closed {
         /// Which connection.
         link: LinkId,
+    },
+    /// Bring the world to these scripts.
+    Reload {
+        /// The package they are of, and all of them.
+        request: ReloadRequest,
+        /// What came of it.
+        answer: oneshot::Sender<ReloadReply>,
+    },
+    /// The platform has signed a list of scripts.
+    Signed {
+        /// Hash of the list.
+        hash: String,
+        /// Its signature.
+        signature: String,
     },
     /// The store answered what scripts asked.
     Store(Vec<StoreAnswer>),

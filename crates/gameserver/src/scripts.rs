@@ -1,99 +1,258 @@
-//! Scripts for clients: what they may have, and the pieces it is sent in (DIST-1, DIST-2).
+//! Scripts for clients: what they may have, and the pieces it is sent in
+//! (DIST-1, DIST-2, DIST-4, DIST-6).
 
-use std::collections::BTreeMap;
-use std::path::Path;
+mod disk;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use frolic_protocol::ServerMessage;
-use frolic_protocol::json;
 use frolic_protocol::packet;
 use frolic_protocol::script::{
-    RunContext, SCRIPT_CHUNK_BYTES_MAX, ScriptChunk, ScriptEntry, ScriptManifest,
+    BUNDLE_PREFIX, MANIFEST_PATH, RunContext, SCRIPT_CHUNK_BYTES_MAX, ScriptBundle, ScriptChunk,
+    ScriptEntry, ScriptList, ScriptManifest, content_url,
 };
-use frolic_script::{CompiledScript, Service, client_builtin};
+use frolic_script::{CompiledScript, Service, client_builtin, required_modules};
 use frolic_world::World;
+use sha2::{Digest, Sha256};
+
+pub use disk::Keepsake;
+
+/// The engine's own scripts travel together.
+const BUILTIN_BUNDLE: &str = "@builtin";
 
 /// Everything that clients of a world may download. Scripts of the server
 /// are not in here at all, so no mistake can send them (SCR-2).
 pub struct ScriptShelf {
+    list: ScriptList,
     manifest: ScriptManifest,
-    /// Ready pieces by path.
-    pieces: BTreeMap<String, Vec<Piece>>,
+    /// Content by the path under which it is asked for.
+    units: BTreeMap<String, Arc<Unit>>,
 }
 
-/// A piece of a script in both encodings, made once for all clients.
-pub struct Piece {
-    /// A packet.
-    pub packet: Bytes,
-    /// A JSON message.
-    pub text: String,
+/// Something that travels as one zstd frame.
+pub struct Unit {
+    /// `sha256:` and the hash of the content.
+    pub hash: String,
+    /// The frame.
+    pub compressed: Vec<u8>,
+    /// The frame in pieces, as packets; made once for all clients.
+    packets: Vec<Bytes>,
+    path: String,
+}
+
+/// What the control plane needs of a list to sign it and to serve its content.
+pub struct Press {
+    /// The list's JSON text.
+    pub list: String,
+    /// Hash of the list.
+    pub hash: String,
+    /// Frames by the hash of their content.
+    pub contents: BTreeMap<String, Arc<Unit>>,
+    /// What is to be written down beside it.
+    pub keepsake: Keepsake,
 }
 
 impl ScriptShelf {
-    /// Compresses what replicates.
-    pub fn new(world: &World, revision: &str) -> Self {
+    /// Compresses what replicates; what `old` has already is taken from there.
+    pub fn new(
+        world: &World,
+        game_id: &str,
+        bundles: &BTreeMap<String, Vec<String>>,
+        old: Option<&ScriptShelf>,
+    ) -> Self {
         let builtin = client_builtin();
         let mut scripts: Vec<&CompiledScript> = world
             .scripts()
-            .iter()
             .filter(|script| script.context != RunContext::Server)
             .collect();
         scripts.sort_by_key(|script| (rank(script), script.path.clone()));
-        let mut shelf = Self {
-            manifest: ScriptManifest {
-                version: 1,
-                server_tick: world.tick(),
-                revision: revision.to_owned(),
-                scripts: Vec::new(),
-            },
-            pieces: BTreeMap::new(),
+        let needed = needed_at_once(&scripts);
+        let mut making = Making {
+            old,
+            ..Making::default()
         };
-        for script in builtin.iter().chain(scripts) {
-            shelf.add(script, world.entities_with_script(&script.path));
+        for script in builtin.iter().chain(scripts.iter().copied()) {
+            let is_module = script.service.is_some_and(Service::holds_modules);
+            let lazy = is_module && !needed.contains(&script.path);
+            making.script(script, lazy, world.entities_with_script(&script.path));
         }
-        shelf
+        let own = builtin.iter().map(|script| script.path.clone()).collect();
+        making.bundle(BUILTIN_BUNDLE, own);
+        for (name, members) in bundles {
+            making.bundle(name, members.clone());
+        }
+        making.finish(world, game_id)
     }
 
-    fn add(&mut self, script: &CompiledScript, entities: Vec<u32>) {
+    /// What clients are told first. Those who speak JSON get the list with it.
+    pub fn manifest(&self, with_list: bool) -> ScriptManifest {
+        let mut manifest = self.manifest.clone();
+        manifest.list = with_list.then(|| self.list.clone());
+        manifest
+    }
+
+    /// The scripts, in the order they run.
+    pub fn entries(&self) -> &[ScriptEntry] {
+        &self.list.scripts
+    }
+
+    /// Hash of the list.
+    pub fn hash(&self) -> &str {
+        &self.manifest.hash
+    }
+
+    /// The platform's word for this list.
+    pub fn set_signature(&mut self, signature: String) {
+        self.manifest.signature = signature;
+    }
+
+    /// What is asked for under a path.
+    pub fn unit(&self, path: &str) -> Option<&Unit> {
+        self.units.get(path).map(Arc::as_ref)
+    }
+
+    /// For the control plane.
+    pub fn press(&self, world: &World) -> Press {
+        let contents = self.units.values();
+        Press {
+            list: serde_json::to_string(&self.list).unwrap_or_default(),
+            hash: self.manifest.hash.clone(),
+            contents: contents
+                .filter(|unit| unit.path != MANIFEST_PATH)
+                .map(|unit| (unit.hash.clone(), unit.clone()))
+                .collect(),
+            keepsake: Keepsake::of(&self.list.game_id, world),
+        }
+    }
+}
+
+impl Unit {
+    fn new(path: &str, hash: String, compressed: Vec<u8>) -> Self {
+        let mut unit = Self {
+            hash,
+            compressed,
+            packets: Vec::new(),
+            path: path.to_owned(),
+        };
+        unit.packets = (0..unit.count())
+            .filter_map(|index| unit.message(index))
+            .map(|chunk| packet::single(&chunk).into())
+            .collect();
+        unit
+    }
+
+    fn count(&self) -> u32 {
+        self.compressed.len().div_ceil(SCRIPT_CHUNK_BYTES_MAX) as u32
+    }
+
+    /// The pieces from `from` on, as packets.
+    pub fn packets(&self, from: u32) -> &[Bytes] {
+        self.packets.get(from as usize..).unwrap_or_default()
+    }
+
+    /// The pieces from `from` on, as messages.
+    pub fn messages(&self, from: u32) -> impl Iterator<Item = ServerMessage> {
+        (from..self.count()).filter_map(|index| self.message(index))
+    }
+
+    fn message(&self, index: u32) -> Option<ServerMessage> {
+        let mut pieces = self.compressed.chunks(SCRIPT_CHUNK_BYTES_MAX);
+        Some(ServerMessage::ScriptChunk(ScriptChunk {
+            path: self.path.clone(),
+            index,
+            total: self.count(),
+            data: pieces.nth(index as usize)?.to_vec(),
+        }))
+    }
+}
+
+/// A shelf that is being filled.
+#[derive(Default)]
+struct Making<'a> {
+    old: Option<&'a ScriptShelf>,
+    list: ScriptList,
+    units: BTreeMap<String, Arc<Unit>>,
+    /// Bytecode by path, for bundles.
+    bytecode: BTreeMap<String, Vec<u8>>,
+}
+
+impl Making<'_> {
+    fn script(&mut self, script: &CompiledScript, lazy: bool, entities: Vec<u32>) {
         let bytecode = script.bytecode();
-        self.manifest.scripts.push(ScriptEntry {
+        let hash = format!("sha256:{}", script.sha256_hex);
+        self.list.scripts.push(ScriptEntry {
             path: script.path.clone(),
-            hash: format!("sha256:{}", script.sha256_hex),
+            hash: hash.clone(),
             size_bytes: bytecode.len() as u32,
             run_context: script.context,
             service: script.service.map_or("Builtin", Service::name).to_owned(),
+            lazy,
+            url: content_url(&hash),
             entities,
         });
-        // Level 9 is what a start can afford; scripts compress once per start.
-        let compressed = zstd::bulk::compress(bytecode, 9).unwrap_or_default();
-        let total = compressed.len().div_ceil(SCRIPT_CHUNK_BYTES_MAX) as u32;
-        let pieces = compressed
-            .chunks(SCRIPT_CHUNK_BYTES_MAX)
-            .enumerate()
-            .map(|(index, data)| {
-                let chunk = ServerMessage::ScriptChunk(ScriptChunk {
-                    path: script.path.clone(),
-                    index: index as u32,
-                    total,
-                    data: data.to_vec(),
-                });
-                Piece {
-                    packet: packet::single(&chunk).into(),
-                    text: json::encode(&chunk).unwrap_or_default(),
-                }
-            })
+        self.unit(&script.path, hash, bytecode);
+        self.bytecode.insert(script.path.clone(), bytecode.to_vec());
+    }
+
+    /// Scripts that clients do not get are left out without a word; names in
+    /// `[bundles]` begin at the package's root.
+    fn bundle(&mut self, name: &str, members: Vec<String>) {
+        let members: Vec<String> = members
+            .iter()
+            .map(|path| path.strip_prefix("scripts/").unwrap_or(path).to_owned())
+            .filter(|path| self.bytecode.contains_key(path))
             .collect();
-        self.pieces.insert(script.path.clone(), pieces);
+        if members.is_empty() {
+            return;
+        }
+        let parts = members.iter().filter_map(|path| self.bytecode.get(path));
+        let whole: Vec<u8> = parts.flatten().copied().collect();
+        let hash = format!("sha256:{}", hex::encode(Sha256::digest(&whole)));
+        self.list.bundles.push(ScriptBundle {
+            name: name.to_owned(),
+            hash: hash.clone(),
+            size_bytes: whole.len() as u32,
+            url: content_url(&hash),
+            scripts: members,
+        });
+        self.unit(&format!("{BUNDLE_PREFIX}{name}"), hash, &whole);
     }
 
-    /// What clients are told first.
-    pub fn manifest(&self) -> &ScriptManifest {
-        &self.manifest
+    fn unit(&mut self, path: &str, hash: String, content: &[u8]) {
+        let known = self.old.and_then(|old| old.units.get(path));
+        let unit = match known.filter(|unit| unit.hash == hash) {
+            Some(unit) => unit.clone(),
+            None => {
+                // Level 9 is what a start can afford; scripts compress once.
+                let compressed = zstd::bulk::compress(content, 9).unwrap_or_default();
+                Arc::new(Unit::new(path, hash, compressed))
+            }
+        };
+        self.units.insert(path.to_owned(), unit);
     }
 
-    /// The pieces of a script.
-    pub fn pieces(&self, path: &str) -> Option<&[Piece]> {
-        self.pieces.get(path).map(Vec::as_slice)
+    fn finish(mut self, world: &World, game_id: &str) -> ScriptShelf {
+        self.list.game_id = game_id.to_owned();
+        self.list.revision = world.revision().to_owned();
+        let text = serde_json::to_string(&self.list).unwrap_or_default();
+        let hash = format!("sha256:{}", hex::encode(Sha256::digest(&text)));
+        self.unit(MANIFEST_PATH, hash.clone(), text.as_bytes());
+        ScriptShelf {
+            manifest: ScriptManifest {
+                version: world.script_version(),
+                server_tick: world.tick(),
+                revision: self.list.revision.clone(),
+                size_bytes: text.len() as u32,
+                url: content_url(&hash),
+                hash,
+                signature: String::new(),
+                list: None,
+            },
+            list: self.list,
+            units: self.units,
+        }
     }
 }
 
@@ -107,32 +266,28 @@ fn rank(script: &CompiledScript) -> u8 {
     }
 }
 
-/// Writes every compiled script and its manifest below `folder` (DIST-1).
-///
-/// # Errors
-/// When the disk does not take them.
-pub fn keep(folder: &Path, world: &World) -> std::io::Result<()> {
-    let mut entries = Vec::new();
-    for script in world.scripts() {
-        let relative = Path::new(&script.path).with_extension("luauc");
-        let path = folder.join(relative);
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
+/// Modules that what runs at the start names, directly or through others.
+fn needed_at_once(scripts: &[&CompiledScript]) -> BTreeSet<String> {
+    let is_module = |script: &CompiledScript| script.service.is_some_and(Service::holds_modules);
+    let modules: BTreeMap<&str, &CompiledScript> = scripts
+        .iter()
+        .filter(|script| is_module(script))
+        .map(|script| (script.path.as_str(), *script))
+        .collect();
+    let mut needed = BTreeSet::new();
+    let mut open: Vec<&CompiledScript> = scripts
+        .iter()
+        .copied()
+        .filter(|script| !is_module(script))
+        .collect();
+    while let Some(script) = open.pop() {
+        for path in required_modules(script.source()) {
+            if let Some(module) = modules.get(path.as_str())
+                && needed.insert(path)
+            {
+                open.push(module);
+            }
         }
-        std::fs::write(&path, script.bytecode())?;
-        entries.push(serde_json::json!({
-            "path": script.path,
-            "hash": format!("sha256:{}", script.sha256_hex),
-            "size_bytes": script.bytecode().len(),
-            "run_context": script.context,
-            "service": script.service.map_or("", Service::name),
-            "replicate": script.context != RunContext::Server,
-        }));
     }
-    std::fs::create_dir_all(folder)?;
-    let manifest = serde_json::json!({
-        "version": 1, "server_tick": world.tick(), "scripts": entries,
-    });
-    let text = serde_json::to_vec_pretty(&manifest).map_err(std::io::Error::other)?;
-    std::fs::write(folder.join("manifest.json"), text)
+    needed
 }

@@ -1,6 +1,7 @@
 //! Starting and stopping the process of one world.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -29,7 +30,8 @@ use crate::link::{INBOX_MESSAGES, Inbound};
 use crate::lockdown;
 use crate::metrics::Metrics;
 use crate::recording;
-use crate::scripts;
+use crate::reload;
+use crate::scripts::Press;
 use crate::store::StoreDoor;
 use crate::transport::sockets::Sockets;
 use crate::transport::{Transports, websocket, webtransport};
@@ -38,6 +40,8 @@ const HEARTBEAT_EVERY: Duration = Duration::from_secs(2);
 /// Without the control plane for this long, nobody can join any more and
 /// nobody will restart us: stop.
 const HEARTBEATS_MISSED_MAX: u32 = 30;
+/// Lists of scripts that may wait for their signature.
+const PRESSES_MAX: usize = 16;
 /// The control plane stops idle worlds without racing a join; a world stops
 /// by itself only when it did not.
 const IDLE_GRACE_S: u32 = 10;
@@ -120,6 +124,7 @@ pub async fn run(
     let (loaded, world_loaded) = oneshot::channel();
     let (ended, world_ended) = oneshot::channel();
     let world_metrics = metrics.clone();
+    let (press, presses) = mpsc::channel(PRESSES_MAX);
     let confined = config.confined;
     let (store, store_task) = match &control_plane {
         Some(control_plane) => {
@@ -131,6 +136,7 @@ pub async fn run(
     let console = Arc::new(Console::default());
     let settings = Settings {
         kill_after,
+        press: control_plane.as_ref().map(|_| press),
         console: console.clone(),
         ..Settings::new(&config, players_max, control_plane.is_some(), store)
     };
@@ -145,16 +151,27 @@ pub async fn run(
                     return;
                 }
             };
+            let press = host.press();
             if confined {
                 lockdown::confine_world_thread();
             }
-            let _ = loaded.send(Ok(()));
+            let _ = loaded.send(Ok(press));
             let _ = ended.send(host.run());
         })
         .map_err(GameServerError::Thread)?;
-    world_loaded
+    let press = world_loaded
         .await
         .map_err(|_| GameServerError::WorldDied)??;
+    keep(config.script_folder.clone(), &press);
+    if let Some(control_plane) = &control_plane {
+        // Before the first client: an unsigned list would be refused.
+        let signature = control_plane.publish_scripts(&press).await?;
+        let hash = press.hash;
+        let _ = inbox.send(Inbound::Signed { hash, signature }).await;
+        let folder = config.script_folder.clone();
+        let signing = sign_lists(control_plane.clone(), folder, presses, inbox.clone());
+        tokio::spawn(signing);
+    }
 
     let transports = Transports::new(inbox.clone(), metrics.clone(), connections_max);
     let webtransport = open_webtransport(&config, address);
@@ -172,8 +189,11 @@ pub async fn run(
         control_plane: control_plane.clone(),
     };
     let mut routes = routes(transports, figures);
-    if control_plane.is_none() {
-        routes = routes.merge(bench_routes(metrics.clone()));
+    match &config.source {
+        WorldSource::ControlPlane { token, .. } => {
+            routes = routes.merge(reload::routes(inbox.clone(), token));
+        }
+        WorldSource::Package(_) => routes = routes.merge(bench_routes(metrics.clone())),
     }
     // Small messages leave at once: waiting for the last one's acknowledgement
     // would bunch snapshots up on a slow line.
@@ -243,6 +263,42 @@ async fn plan(config: &GameServerConfig) -> Result<(Plan, Option<ControlPlane>),
     }
 }
 
+/// Takes each new list of scripts to the control plane and brings its
+/// signature back.
+async fn sign_lists(
+    control_plane: ControlPlane,
+    script_folder: Option<PathBuf>,
+    mut presses: mpsc::Receiver<Press>,
+    inbox: mpsc::Sender<Inbound>,
+) {
+    while let Some(press) = presses.recv().await {
+        match control_plane.publish_scripts(&press).await {
+            Ok(signature) => {
+                let hash = press.hash.clone();
+                if inbox
+                    .send(Inbound::Signed { hash, signature })
+                    .await
+                    .is_err()
+                {
+                    return;
+                }
+            }
+            Err(error) => tracing::error!(%error, "new scripts run here, but no client gets them"),
+        }
+        keep(script_folder.clone(), &press);
+    }
+}
+
+/// Writes compiled scripts down (DIST-1); a disk that refuses is no reason to
+/// stop.
+fn keep(folder: Option<PathBuf>, press: &Press) {
+    if let Some(folder) = folder
+        && let Err(error) = press.keepsake.write(&folder)
+    {
+        tracing::warn!(%error, folder = %folder.display(), "compiled scripts were not kept");
+    }
+}
+
 /// The part of the configuration that the world's thread needs.
 struct Settings {
     world_id: String,
@@ -252,8 +308,8 @@ struct Settings {
     interest: Option<InterestPolicy>,
     stops_when_idle: bool,
     kill_after: Option<Duration>,
-    script_folder: Option<std::path::PathBuf>,
-    record_folder: Option<std::path::PathBuf>,
+    record_folder: Option<PathBuf>,
+    press: Option<mpsc::Sender<Press>>,
     store: StoreDoor,
     console: Arc<Console>,
 }
@@ -273,8 +329,8 @@ impl Settings {
             interest: config.interest,
             stops_when_idle,
             kill_after: None,
-            script_folder: config.script_folder.clone(),
             record_folder: config.record_folder.clone(),
+            press: None,
             store,
             console: Arc::default(),
         }
@@ -303,11 +359,6 @@ fn load(
     };
     let world =
         World::load(&package, options).map_err(|error| GameServerError::Load(error.to_string()))?;
-    if let Some(folder) = &settings.script_folder
-        && let Err(error) = scripts::keep(folder, &world)
-    {
-        tracing::warn!(%error, folder = %folder.display(), "compiled scripts were not kept");
-    }
     let scene = package.scene_json();
     let compressed = zstd::bulk::compress(scene, 9).unwrap_or_default();
     let idle_stop_s = package.manifest.world.idle_stop_s;
@@ -315,7 +366,9 @@ fn load(
         admission: Admission::new(settings.world_id.clone(), plan.key),
         world_id: settings.world_id,
         room_code: plan.room_code,
-        revision: package.revision.clone(),
+        game_id: package.manifest.game.id.clone(),
+        bundles: package.manifest.bundles.clone(),
+        press: settings.press,
         players_max: settings.players_max,
         idle_stop_s: settings
             .stops_when_idle

@@ -191,11 +191,6 @@ impl Session {
         self.packet.extend_from_slice(packet);
     }
 
-    /// Queues a JSON text.
-    pub fn tell_text(&mut self, text: &str) {
-        self.line.text(text);
-    }
-
     /// Makes the player's next snapshot and queues it: in the packet with
     /// everything else where packets arrive in order, on its own where it may
     /// be lost.

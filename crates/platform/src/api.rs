@@ -62,6 +62,9 @@ pub struct JoinResponse {
     pub room_code: String,
     /// Admits one connection to this world, once, for a short time.
     pub ticket: String,
+    /// The platform's public key, in hex: the world's list of scripts is
+    /// signed with it.
+    pub script_key: String,
     /// All the ways to connect.
     pub transports: Transports,
 }

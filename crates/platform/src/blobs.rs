@@ -53,6 +53,14 @@ impl BlobStore {
         Ok(sha256)
     }
 
+    /// Whether there are bytes with this hash.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub async fn has(&self, sha256: &str) -> io::Result<bool> {
+        Ok(ids::is_sha256_hex(sha256) && fs::try_exists(self.folder.join(sha256)).await?)
+    }
+
     /// The bytes with this hash, or `None` when there are none or `sha256` is
     /// not a hash at all.
     ///

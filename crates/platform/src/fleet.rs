@@ -10,7 +10,7 @@ pub mod server;
 mod supervise;
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -59,6 +59,17 @@ pub enum FleetError {
     /// The platform is going down.
     #[error("the platform is shutting down; try again in a moment")]
     ShuttingDown,
+}
+
+/// A running world that can be given new scripts.
+#[derive(Clone, Debug)]
+pub struct ReloadTarget {
+    /// The world.
+    pub world_id: String,
+    /// Where to post a [`ReloadRequest`](frolic_protocol::fleet::ReloadRequest).
+    pub url: String,
+    /// Bearer for it.
+    pub token: String,
 }
 
 /// A place in a world whose server is ready.
@@ -201,7 +212,7 @@ impl Fleet {
         let mut candidates: Vec<_> = self
             .all()
             .into_iter()
-            .filter(|server| server.spec.game_id == game_id && server.spec.revision == revision)
+            .filter(|server| server.spec.game_id == game_id && server.revision() == revision)
             .filter(|server| matches!(server.phase(), Phase::Ready(_) | Phase::Starting))
             .map(|server| (server.occupied(), server))
             .collect();
@@ -213,6 +224,26 @@ impl Fleet {
             .find(|server| {
                 server.reserve(player_id, self.0.settings.reservation) == Reservation::Held
             })
+    }
+
+    /// The running worlds of a game, to give them new scripts.
+    pub fn reload_targets(&self, game_id: &str) -> Vec<ReloadTarget> {
+        let of_game = self.all().into_iter();
+        let of_game = of_game.filter(|server| server.spec.game_id == game_id);
+        of_game
+            .filter_map(|server| {
+                let Phase::Ready(endpoints) = server.phase() else {
+                    return None;
+                };
+                let local = crate::address::local_ip(self.0.host);
+                let address = SocketAddr::new(local, endpoints.websocket_port);
+                Some(ReloadTarget {
+                    world_id: server.spec.world_id.clone(),
+                    url: format!("http://{address}/internal/reload"),
+                    token: server.token()?,
+                })
+            })
+            .collect()
     }
 
     /// The entry of a world, when it has one.

@@ -18,6 +18,7 @@ use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery};
 use crate::ids;
 
+const SCRIPT_MEDIA_TYPE: &str = "application/octet-stream";
 const PAGE_SIZE: u32 = 24;
 /// Pages past this are somebody's mistake; the offset stays cheap.
 const PAGE_MAX: u32 = 10_000;
@@ -252,8 +253,15 @@ async fn asset(
     let row = sqlx::query("SELECT media_type FROM version_files WHERE sha256 = $1 LIMIT 1")
         .bind(sha256)
         .fetch_optional(platform.db())
-        .await?
-        .ok_or_else(unknown)?;
+        .await?;
+    let (blobs, media_type) = match row {
+        Some(row) => (platform.blobs(), row.try_get("media_type")?),
+        // Compiled scripts are no files of any package.
+        None => (platform.script_blobs(), SCRIPT_MEDIA_TYPE.to_owned()),
+    };
+    if !blobs.has(sha256).await? {
+        return Err(unknown());
+    }
     let etag = format!("\"{sha256}\"");
     if request
         .get(header::IF_NONE_MATCH)
@@ -261,13 +269,10 @@ async fn asset(
     {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response());
     }
-    let bytes = platform.blobs().get(sha256).await?.ok_or_else(unknown)?;
-    let media_type: String = row.try_get("media_type")?;
+    let bytes = blobs.get(sha256).await?.ok_or_else(unknown)?;
     Ok(asset_response(bytes, &media_type, &etag, cache))
 }
 
-/// Whatever a creator uploads is shown as what it was checked to be, and can
-/// run nothing, even when it is opened on its own.
 fn asset_response(bytes: Bytes, media_type: &str, etag: &str, cache: &'static str) -> Response {
     let mut response = Response::new(Body::from(bytes));
     let headers = response.headers_mut();

@@ -66,7 +66,7 @@ pub async fn boot(
         world_id: world.spec.world_id,
         room_code: world.spec.room_code,
         game_id: world.spec.game_id,
-        revision: world.spec.revision,
+        revision: server.revision(),
         seed: world.seed,
         disabled_scripts: server.disabled_scripts(),
     }))
@@ -82,7 +82,7 @@ pub async fn package(
 ) -> Result<Response, ApiError> {
     let archive = platform
         .blobs()
-        .get(&server.spec.revision)
+        .get(&server.revision())
         .await?
         .ok_or_else(|| ApiError::not_found("package_not_found", "the world's package is gone"))?;
     Ok(([(header::CONTENT_TYPE, "application/zip")], archive).into_response())

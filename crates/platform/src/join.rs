@@ -167,6 +167,7 @@ fn admit(
         game_id: spec.game_id,
         room_code: spec.room_code,
         ticket: ticket::sign(&key, &claims),
+        script_key: hex::encode(platform.signer().public_key()),
         transports,
     }
 }

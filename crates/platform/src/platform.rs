@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use frolic_protocol::signature::ManifestSigner;
 use sqlx::AnyPool;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -22,7 +23,9 @@ use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
 use crate::publish::{self, PublishError};
 use crate::settings::Settings;
+use crate::signing;
 use crate::site::{Site, SiteFiles};
+use crate::worlds;
 
 /// Who the sample games are by.
 const HOUSE_CREATOR: &str = "Frolic";
@@ -38,6 +41,9 @@ struct Inner {
     clock: Clock,
     db: AnyPool,
     blobs: BlobStore,
+    /// Compiled client scripts, which everybody may have.
+    script_blobs: BlobStore,
+    signer: ManifestSigner,
     fleet: Fleet,
     site: Site,
     metrics: Metrics,
@@ -109,6 +115,12 @@ impl Platform {
         let blobs = BlobStore::open(blob_dir.clone())
             .await
             .map_err(|source| OpenError::folder(&blob_dir, source))?;
+        let script_dir = blob_dir.join("scripts");
+        let script_blobs = BlobStore::open(script_dir.clone())
+            .await
+            .map_err(|source| OpenError::folder(&script_dir, source))?;
+        let signer =
+            signing::open(data_dir).map_err(|source| OpenError::folder(data_dir, source))?;
         let url = settings
             .database_url
             .clone()
@@ -144,6 +156,8 @@ impl Platform {
             settings,
             db,
             blobs,
+            script_blobs,
+            signer,
             fleet,
             port,
             house_id,
@@ -171,6 +185,32 @@ impl Platform {
         &self.0.fleet
     }
 
+    /// Publishes a game that is being made, for whoever can reach this
+    /// platform: a private one is only kept out of the listing.
+    ///
+    /// # Errors
+    /// As [`Platform::publish_sample`].
+    pub async fn publish_draft(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
+        let published = self.publish_sample(archive).await?;
+        sqlx::query("UPDATE games SET visibility = 'unlisted' WHERE game_id = $1 AND visibility = 'private'")
+            .bind(&published.game_id)
+            .execute(self.db())
+            .await?;
+        Ok(published)
+    }
+
+    /// Notes that a running world was brought to another version of its game:
+    /// who joins that version comes here, and a restart begins with it.
+    ///
+    /// # Errors
+    /// When the database refuses.
+    pub async fn adopt_revision(&self, world_id: &str, revision: &str) -> Result<(), sqlx::Error> {
+        if let Some(server) = self.fleet().server(world_id) {
+            server.set_revision(revision);
+        }
+        worlds::set_revision(self.db(), world_id, revision).await
+    }
+
     pub(crate) fn settings(&self) -> &Settings {
         &self.0.settings
     }
@@ -185,6 +225,14 @@ impl Platform {
 
     pub(crate) fn blobs(&self) -> &BlobStore {
         &self.0.blobs
+    }
+
+    pub(crate) fn script_blobs(&self) -> &BlobStore {
+        &self.0.script_blobs
+    }
+
+    pub(crate) fn signer(&self) -> &ManifestSigner {
+        &self.0.signer
     }
 
     pub(crate) fn site(&self) -> &Site {

@@ -9,8 +9,8 @@ use axum::routing::{delete, get, post};
 
 use crate::limits::{finish, limit_rate, limit_time};
 use crate::{
-    Platform, admin, auth, console, gamedata, games, health, internal, join, publish, rooms, site,
-    worlds,
+    Platform, admin, auth, console, gamedata, games, health, internal, join, publish, rooms,
+    scripts, site, worlds,
 };
 
 /// A slow line may take this long for a large package.
@@ -59,6 +59,7 @@ pub fn router(platform: Platform) -> Router {
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
     let uploads = Router::new()
         .route("/api/games", post(publish::upload).layer(rated))
+        .route("/internal/worlds/{id}/scripts", post(scripts::publish))
         .layer(DefaultBodyLimit::max(limits.package_bytes_max))
         .layer(from_fn_with_state(UPLOAD_TIMEOUT, limit_time));
     ordinary

@@ -145,6 +145,19 @@ pub async fn set_player_count(
     Ok(())
 }
 
+/// Notes that a world runs another version of its game.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn set_revision(db: &AnyPool, world_id: &str, revision: &str) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE worlds SET revision = $1 WHERE world_id = $2")
+        .bind(revision)
+        .bind(world_id)
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
 /// Marks a world as wanted, so that a sweep leaves it alone.
 ///
 /// # Errors

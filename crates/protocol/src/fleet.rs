@@ -1,6 +1,8 @@
 //! What the control plane and its game servers say to each other over HTTP
 //! below `/internal/worlds/{world_id}`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Environment variable with the bearer token for `/internal`.
@@ -76,6 +78,48 @@ pub enum FleetAction {
 pub struct HeartbeatReply {
     /// What to do next.
     pub action: FleetAction,
+}
+
+/// `POST …/scripts`: the list of client scripts that a world has compiled.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct PublishScripts {
+    /// JSON text of a [`ScriptList`](crate::script::ScriptList).
+    pub list: String,
+    /// What it names and the control plane does not have yet: one zstd frame
+    /// each, in base64.
+    pub contents: Vec<String>,
+}
+
+/// Answer to [`PublishScripts`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PublishedScripts {
+    /// The platform's signature of the list, in hex.
+    pub signature: String,
+    /// Hashes (`sha256:…`) of contents that the control plane does not have.
+    pub missing: Vec<String>,
+}
+
+/// `POST /internal/reload` on a game server: brings its world to these
+/// scripts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReloadRequest {
+    /// SHA-256 of the package, in hex.
+    pub revision: String,
+    /// All its scripts: source by path below `scripts/`.
+    pub scripts: BTreeMap<String, String>,
+}
+
+/// What came of a [`ReloadRequest`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReloadReply {
+    /// The version that runs now.
+    pub version: u32,
+    /// New and changed scripts.
+    pub changed: Vec<String>,
+    /// Scripts that are gone.
+    pub removed: Vec<String>,
+    /// Why nothing changed: what does not compile, as `path:line: message`.
+    pub errors: Vec<String>,
 }
 
 /// `POST …/stopped`: the last word of a game server that ends by itself.

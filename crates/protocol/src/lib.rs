@@ -23,6 +23,7 @@ pub mod packet;
 pub mod quantize;
 pub mod resume;
 pub mod script;
+pub mod signature;
 pub mod snapshot;
 pub mod store;
 pub mod terrain;

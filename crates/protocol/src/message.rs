@@ -97,12 +97,15 @@ pub enum ClientMessage {
     },
     /// Asks for the bytecode of scripts.
     ScriptRequest {
-        /// Paths from the manifest.
+        /// Paths from the manifest, `@manifest`, or bundles.
         paths: Vec<String>,
+        /// The first piece that is missing, of each: a download that broke
+        /// off goes on there.
+        from: u32,
     },
     /// Tells whether a script arrived intact.
     ScriptVerify {
-        /// Which script.
+        /// Which script; `@manifest` for all that run at the start.
         path: String,
         /// What the client computed.
         hash: String,
@@ -275,7 +278,7 @@ pub enum ServerMessage {
     ScriptChunk(ScriptChunk),
     /// Run it now.
     ExecuteScript {
-        /// Which script.
+        /// Which script; `@manifest` for everything in it, in order.
         path: String,
         /// Where it runs; a client refuses `server`.
         run_context: RunContext,

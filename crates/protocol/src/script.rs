@@ -1,4 +1,9 @@
-//! Messages that carry compiled scripts to clients (DIST-1…3).
+//! Messages that carry compiled scripts to clients (DIST-1…3, DIST-6, BEY-2).
+//!
+//! A server announces its scripts with a [`ScriptManifest`]: the hash of the
+//! list, signed by the platform. Who has that [`ScriptList`] from an earlier
+//! visit, and every script in it, need not ask for anything. What is missing
+//! comes from its address below `/cdn`, or in [`ScriptChunk`]s.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +20,12 @@ pub enum RunContext {
     Both,
 }
 
+/// Stands for the list itself, and for every script that runs at the start,
+/// where messages name a script's path.
+pub const MANIFEST_PATH: &str = "@manifest";
+/// A bundle's path in requests and chunks is this and its name.
+pub const BUNDLE_PREFIX: &str = "@bundle/";
+
 /// What a client learns about one script before asking for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
@@ -29,11 +40,47 @@ pub struct ScriptEntry {
     pub run_context: RunContext,
     /// The service folder it lives in.
     pub service: String,
+    /// A module that nothing requires at the start: it may come later.
+    pub lazy: bool,
+    /// Where the bytecode can be fetched; relative to the platform.
+    pub url: String,
     /// Entities the script is attached to, by network id.
     pub entities: Vec<u32>,
 }
 
-/// Every script this client may run, in the order it should run them.
+/// Scripts that travel as one (DIST-6): their bytecode, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+pub struct ScriptBundle {
+    /// Its name in `[bundles]`; `@builtin` is the engine's own.
+    pub name: String,
+    /// `sha256:` and the hash of the whole in hex.
+    pub hash: String,
+    /// Size of the whole.
+    pub size_bytes: u32,
+    /// Where the whole can be fetched.
+    pub url: String,
+    /// Paths of its scripts, in order.
+    pub scripts: Vec<String>,
+}
+
+/// Every script that clients may run, in the order they should run them. Its
+/// JSON text is what is hashed and signed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+pub struct ScriptList {
+    /// The game they are of.
+    pub game_id: String,
+    /// SHA-256 of the package the scripts come from.
+    pub revision: String,
+    /// The scripts.
+    pub scripts: Vec<ScriptEntry>,
+    /// Which of them travel together.
+    pub bundles: Vec<ScriptBundle>,
+}
+
+/// Says which list of scripts is in force. Sent after the welcome, and again
+/// whenever scripts have changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct ScriptManifest {
@@ -43,8 +90,18 @@ pub struct ScriptManifest {
     pub server_tick: u32,
     /// SHA-256 of the package the scripts come from.
     pub revision: String,
-    /// The scripts.
-    pub scripts: Vec<ScriptEntry>,
+    /// `sha256:` and the hash of the list's JSON text in hex.
+    pub hash: String,
+    /// Size of that text.
+    pub size_bytes: u32,
+    /// Where that text can be fetched; relative to the platform.
+    pub url: String,
+    /// The platform's signature of the hash, in hex; empty from a server that
+    /// has no platform. See [`crate::signature`].
+    pub signature: String,
+    /// The list itself, for clients that speak JSON; our own ask for it only
+    /// when they do not have it.
+    pub list: Option<ScriptList>,
 }
 
 /// Largest piece of compressed bytecode in one message.
@@ -53,7 +110,7 @@ pub const SCRIPT_CHUNK_BYTES_MAX: usize = 64 * 1024;
 /// One piece of a script's bytecode; the pieces together are one zstd frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptChunk {
-    /// Which script.
+    /// Which script, [`MANIFEST_PATH`] or a bundle.
     pub path: String,
     /// Position of this piece, from 0.
     pub index: u32,
@@ -61,4 +118,9 @@ pub struct ScriptChunk {
     pub total: u32,
     /// The bytes, at most [`SCRIPT_CHUNK_BYTES_MAX`].
     pub data: Vec<u8>,
+}
+
+/// Where content of that hash (`sha256:…`) can be fetched.
+pub fn content_url(hash: &str) -> String {
+    format!("/cdn/{}", hash.strip_prefix("sha256:").unwrap_or(hash))
 }

@@ -23,6 +23,9 @@ pub use cell::{
 pub struct SnapshotHeader {
     /// The tick whose end it shows.
     pub tick: u32,
+    /// Version of the scripts that made this state (BEY-1); the manifest of
+    /// that version names their revision and hashes.
+    pub scripts: u32,
     /// The packet's number, on a line where packets are lost: the client
     /// acknowledges it. None where everything arrives.
     pub number: Option<u32>,
@@ -77,6 +80,7 @@ const ENTITIES_MAX: usize = 300_000;
 pub fn write_header(bytes: Vec<u8>, header: &SnapshotHeader) -> Vec<u8> {
     let mut writer = BitWriter::after(bytes);
     writer.bits(header.tick, 32);
+    writer.number(header.scripts, 3);
     writer.flag(header.number.is_some());
     if let Some(number) = header.number {
         writer.bits(number, 32);
@@ -123,6 +127,7 @@ pub fn decode(
 
 fn read_header(reader: &mut BitReader) -> Result<SnapshotHeader, SnapshotError> {
     let tick = reader.bits(32)?;
+    let scripts = reader.number(3)?;
     let number = if reader.flag()? {
         Some(reader.bits(32)?)
     } else {
@@ -138,7 +143,12 @@ fn read_header(reader: &mut BitReader) -> Result<SnapshotHeader, SnapshotError> 
     } else {
         None
     };
-    Ok(SnapshotHeader { tick, number, own })
+    Ok(SnapshotHeader {
+        tick,
+        scripts,
+        number,
+        own,
+    })
 }
 
 fn write_character(writer: &mut BitWriter, own: &CharacterState) {

@@ -29,6 +29,7 @@ const COMMON: Files = files![
     "common/handle.luau",
     "common/remote.luau",
     "common/require.luau",
+    "common/reload.luau",
 ];
 
 const SERVER: Files = files![
@@ -41,6 +42,7 @@ const SERVER: Files = files![
 ];
 
 const CLIENT: Files = files![
+    "client/modules.luau",
     "client/entity.luau",
     "client/network.luau",
     "client/input.luau",

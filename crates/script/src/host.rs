@@ -109,6 +109,7 @@ impl Host {
             message: cut(text),
             source_line,
             traceback,
+            origin: None,
         });
     }
 
@@ -135,6 +136,7 @@ impl Host {
                 message: format!("{} more lines were not shown", lines - lines_max),
                 source_line: None,
                 traceback: String::new(),
+                origin: None,
             });
         }
         if over {
@@ -206,6 +208,7 @@ impl Host {
                         message: cut(&text.to_string_lossy()),
                         source_line: None,
                         traceback: String::new(),
+                        origin: None,
                     });
                     Ok(())
                 },

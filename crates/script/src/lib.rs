@@ -24,6 +24,7 @@ mod host;
 pub mod limits;
 pub mod log;
 mod memory_store;
+pub mod reload;
 pub mod rotation;
 pub mod service;
 pub mod vm;
@@ -37,7 +38,8 @@ pub use engine::{
 pub use event::ScriptEvent;
 pub use frolic_protocol::script::RunContext;
 pub use limits::VmLimits;
-pub use log::{LogLevel, ScriptLog};
+pub use log::{LogLevel, Origin, ScriptLog};
 pub use memory_store::MemoryStore;
+pub use reload::{Swap, required_modules};
 pub use service::Service;
 pub use vm::{Attachment, ScriptCost, Usage, Vm, VmError};

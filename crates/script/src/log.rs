@@ -1,5 +1,7 @@
 //! Lines for the creator's console (SCR-18).
 
+use std::fmt;
+
 use serde::Serialize;
 
 /// How serious a line is.
@@ -30,4 +32,33 @@ pub struct ScriptLog {
     /// The stack at the error, one `path:line function` per line; empty for
     /// `print` and `warn`.
     pub traceback: String,
+    /// Which code said it (BEY-1). The world fills it in; none for lines of
+    /// the engine's own.
+    pub origin: Option<Origin>,
+}
+
+/// The exact code that a line came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// SHA-256 of the package, in hex.
+    pub revision: String,
+    /// SHA-256 of the script's bytecode, in hex; none for a script that is
+    /// not there.
+    pub hash: Option<String>,
+}
+
+impl fmt::Display for Origin {
+    /// Short, as people compare them: `revision 1a2b3c4d, script 5e6f7a8b`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "revision {}", short(&self.revision))?;
+        match &self.hash {
+            Some(hash) => write!(f, ", script {}", short(hash)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The first digits of a hash: enough to tell versions of one game apart.
+pub fn short(hash: &str) -> &str {
+    hash.get(..8).unwrap_or(hash)
 }

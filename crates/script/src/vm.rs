@@ -81,19 +81,19 @@ pub enum VmError {
 pub struct Vm {
     // Before `lua`: its drop ends the watchdog while the state is alive.
     guard: Guard,
-    entry: Entry,
-    host: Rc<Host>,
-    attach_only: BTreeSet<String>,
+    pub(crate) entry: Entry,
+    pub(crate) host: Rc<Host>,
+    pub(crate) attach_only: BTreeSet<String>,
     disabled_scripts: usize,
     cuts: u64,
     spent_us: u64,
     last_tick_us: u64,
     budget: Budget,
-    lua: Lua,
+    pub(crate) lua: Lua,
 }
 
 /// The functions of `builtin/server/lifecycle.luau` that the host calls.
-struct Entry {
+pub(crate) struct Entry {
     tick: Function,
     drain: Function,
     stopped: Function,
@@ -104,6 +104,7 @@ struct Entry {
     declare: Function,
     launch: Function,
     attach: Function,
+    pub(crate) reload: Function,
     dispatch: Function,
 }
 
@@ -313,7 +314,7 @@ impl Vm {
     }
 
     /// Enters the VM, and after a stop goes on with what was left.
-    fn call(&mut self, function: &Function, args: impl IntoLuaMulti) {
+    pub(crate) fn call(&mut self, function: &Function, args: impl IntoLuaMulti) {
         let began = self.guard.now();
         let mut result = self.guard.run(|| function.call::<()>(args));
         for _ in 0..STOPS_PER_CALL_MAX {
@@ -375,6 +376,7 @@ impl Vm {
                     .to_owned(),
                 source_line: None,
                 traceback: String::new(),
+                origin: None,
             });
             if stop.reason == StopReason::Memory {
                 self.collect();
@@ -521,6 +523,7 @@ fn load_builtin(lua: &Lua, host: &Rc<Host>, guard: &Guard, seed: u64) -> mlua::R
         declare: entry.get("declare")?,
         launch: entry.get("launch")?,
         attach: entry.get("attach")?,
+        reload: entry.get("reload")?,
         dispatch: entry.get("dispatch")?,
     })
 }

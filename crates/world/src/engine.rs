@@ -8,8 +8,8 @@ use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
-    Engine, EngineError, EntityId, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest,
-    Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
+    Engine, EngineError, EntityId, LogLevel, Origin, PlayerId, PlayerProperty, Property,
+    RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
 };
 use frolic_sim::{Motion, Pose, Rotation, Vec3};
 
@@ -567,8 +567,13 @@ impl Engine for WorldState {
         Ok(())
     }
 
-    fn log(&mut self, line: ScriptLog) {
+    fn log(&mut self, mut line: ScriptLog) {
+        self.script_errors += u64::from(line.level == LogLevel::Error);
         if self.logs.len() < LOG_LINES_MAX {
+            line.origin = Some(Origin {
+                revision: self.revision.clone(),
+                hash: self.script_hashes.get(&line.script).cloned(),
+            });
             self.logs.push(line);
         }
     }

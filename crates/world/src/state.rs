@@ -61,6 +61,13 @@ pub(crate) struct WorldState {
     pub store_outbox: Vec<StoreRequest>,
     pub store_requests: u64,
     pub logs: Vec<ScriptLog>,
+    /// Errors that scripts raised since the start.
+    pub script_errors: u64,
+    /// Hash of the bytecode by path, and the package: stamped on every line.
+    pub script_hashes: BTreeMap<String, String>,
+    pub revision: String,
+    /// Rises with every change of any script, from 1.
+    pub script_version: u32,
     /// Players who came or changed, and players who left, with the tick.
     pub presence_changes: Vec<(u32, PlayerInfo)>,
 }
@@ -95,6 +102,10 @@ impl WorldState {
             store_outbox: Vec::new(),
             store_requests: 0,
             logs: Vec::new(),
+            script_errors: 0,
+            script_hashes: BTreeMap::new(),
+            revision: package.revision.clone(),
+            script_version: 1,
             presence_changes: Vec::new(),
         };
         let scene = &package.scene;

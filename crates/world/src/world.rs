@@ -11,7 +11,7 @@ use frolic_package::Package;
 use frolic_protocol::entity::SCENE_DEFINITION;
 use frolic_protocol::{Args, EntityState, NumberedInput, PlayerInfo, ServerMessage, Value};
 use frolic_script::{
-    Attachment, CompileError, CompiledScript, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
+    CompileError, CompiledScript, Engine, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
     VmLimits, compile,
 };
 use frolic_sim::{CharacterParams, CharacterState, Vec3};
@@ -20,6 +20,7 @@ use crate::interest::cells::{Cells, Relevance};
 use crate::interest::{ClientView, InterestPolicy, JsonView, Scratch, Sender};
 use crate::past::UpdateRule;
 use crate::player::{Player, PlayerNumber};
+use crate::reload::{Code, Watch, compile_log};
 use crate::replay::{
     Ending, Fingerprint, Record, RecordOptions, Recorder, RecordingHeader, ScriptLimits,
 };
@@ -79,7 +80,13 @@ pub struct StepReport {
 pub struct World {
     state: Rc<RefCell<WorldState>>,
     vm: Vm,
-    scripts: Vec<CompiledScript>,
+    /// The scripts that run, and those before the last reload.
+    pub(crate) code: Code,
+    pub(crate) previous: Option<Code>,
+    pub(crate) script_version: u32,
+    pub(crate) watch: Watch,
+    /// Errors of scripts up to the last look at the watch.
+    pub(crate) judged_errors: u64,
     compile_errors: Vec<CompileError>,
     scene_prefabs: std::collections::BTreeMap<u32, String>,
     interest: InterestPolicy,
@@ -111,30 +118,26 @@ impl World {
         if let Some(tick_hz) = options.tick_hz {
             state.tick_hz = tick_hz.clamp(1, 240);
         }
-        let mut scripts = Vec::new();
+        let mut code = Code {
+            revision: package.revision.clone(),
+            ..Code::default()
+        };
         let mut compile_errors = Vec::new();
         for (path, source) in package.scripts() {
             match compile(path, source) {
-                Ok(script) => scripts.push(script),
+                Ok(script) => {
+                    code.scripts.insert(path.to_owned(), script);
+                }
                 Err(error) => {
-                    state.logs.push(compile_log(&error));
+                    Engine::log(&mut state, compile_log(&error, source));
+                    code.broken.insert(path.to_owned(), source.to_owned());
                     compile_errors.push(error);
                 }
             }
         }
-        let disabled = options.disabled_scripts.iter();
-        state.logs.extend(disabled.map(|path| disabled_log(path)));
-        let attachments: Vec<Attachment> = state
-            .entities
-            .values()
-            .filter_map(|entity| {
-                let script = entity.components.script.as_ref()?;
-                Some(Attachment {
-                    entity: entity.id,
-                    script: script.path.clone(),
-                })
-            })
-            .collect();
+        for path in &options.disabled_scripts {
+            Engine::log(&mut state, disabled_log(path));
+        }
         let settings = &package.manifest.simulation;
         let radius = settings.interest_radius;
         let interest = options.interest.unwrap_or(InterestPolicy {
@@ -166,17 +169,20 @@ impl World {
         let mut vm = Vm::new(state.clone(), options.scripts, options.seed)?;
         let of_prefabs = package.scene.prefabs.values();
         let of_prefabs = of_prefabs.filter_map(|prefab| prefab.components.script.as_ref());
-        vm.attach_only(of_prefabs.map(|script| script.path.clone()));
+        let of_prefabs: Vec<String> = of_prefabs.map(|script| script.path.clone()).collect();
         vm.disable(options.disabled_scripts);
         vm.grant(package.manifest.capabilities.names().map(str::to_owned));
         for (name, remote) in &package.remotes {
             vm.declare(name, &remote.args, remote.rate, remote.burst);
         }
-        vm.start(scripts.clone(), &attachments);
         let mut world = Self {
             state,
             vm,
-            scripts,
+            code,
+            previous: None,
+            script_version: 1,
+            watch: Watch::default(),
+            judged_errors: 0,
             compile_errors,
             scene_prefabs: package
                 .scene
@@ -195,8 +201,47 @@ impl World {
             sent: Fingerprint::default(),
             recorder,
         };
-        world.note_cuts();
+        world.start_scripts(of_prefabs);
         Ok(world)
+    }
+
+    fn start_scripts(&mut self, of_prefabs: Vec<String>) {
+        self.stamp();
+        let attachments = self.attachments();
+        let scripts = self.code.scripts.values().cloned().collect();
+        self.vm.attach_only(of_prefabs);
+        self.vm.start(scripts, &attachments);
+        self.note_cuts();
+        let state = self.state.borrow();
+        let errors = state.logs.iter().filter(|l| l.level == LogLevel::Error);
+        let failed = errors.map(|line| line.script.clone()).collect();
+        self.watch = Watch::new(state.tick_hz, failed);
+        self.judged_errors = state.script_errors;
+    }
+
+    /// Tells the state which code its scripts are, for the lines they write.
+    pub(crate) fn stamp(&mut self) {
+        let hashes = self.code.scripts.iter();
+        let mut state = self.state.borrow_mut();
+        state.script_hashes = hashes
+            .map(|(path, script)| (path.clone(), script.sha256_hex.clone()))
+            .collect();
+        state.revision.clone_from(&self.code.revision);
+        state.script_version = self.script_version;
+    }
+
+    pub(crate) fn vm_mut(&mut self) -> &mut Vm {
+        &mut self.vm
+    }
+
+    /// Writes a line into the creator's console.
+    pub(crate) fn say(&mut self, line: ScriptLog) {
+        Engine::log(&mut *self.state.borrow_mut(), line);
+    }
+
+    /// Errors that scripts raised since the world started.
+    pub fn script_errors(&self) -> u64 {
+        self.state.borrow().script_errors
     }
 
     /// Brings a player in; they are in the world at once.
@@ -393,7 +438,7 @@ impl World {
         }
     }
 
-    fn note_cuts(&mut self) {
+    pub(crate) fn note_cuts(&mut self) {
         if let Some(recorder) = &mut self.recorder {
             recorder.note_cuts(self.vm.usage().cuts);
         }
@@ -474,9 +519,9 @@ impl World {
             .collect()
     }
 
-    /// All scripts that compiled.
-    pub fn scripts(&self) -> &[CompiledScript] {
-        &self.scripts
+    /// All scripts that compiled, in the order of their paths.
+    pub fn scripts(&self) -> impl Iterator<Item = &CompiledScript> {
+        self.code.scripts.values()
     }
 
     /// Entities that a script is attached to.
@@ -669,16 +714,6 @@ fn disabled_log(path: &str) -> ScriptLog {
             .to_owned(),
         source_line: None,
         traceback: String::new(),
-    }
-}
-
-fn compile_log(error: &CompileError) -> ScriptLog {
-    ScriptLog {
-        level: LogLevel::Error,
-        script: error.path.clone(),
-        line: Some(error.line),
-        message: error.message.clone(),
-        source_line: None,
-        traceback: String::new(),
+        origin: None,
     }
 }

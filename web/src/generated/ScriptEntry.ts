@@ -26,6 +26,14 @@ run_context: RunContext,
  */
 service: string, 
 /**
+ * A module that nothing requires at the start: it may come later.
+ */
+lazy: boolean, 
+/**
+ * Where the bytecode can be fetched; relative to the platform.
+ */
+url: string, 
+/**
  * Entities the script is attached to, by network id.
  */
 entities: Array<number>, };

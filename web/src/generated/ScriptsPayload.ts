@@ -5,6 +5,10 @@
  */
 export type ScriptsPayload = { 
 /**
- * Paths from the manifest.
+ * Paths from the manifest, `@manifest`, or `@bundle/` and a name.
  */
-paths: Array<string>, };
+paths: Array<string>, 
+/**
+ * The first piece that is missing, of each.
+ */
+from?: number, };

@@ -458,6 +458,11 @@ room_code: string,
  */
 ticket: string, 
 /**
+ * The platform's public key, in hex: the world's list of scripts is
+ * signed with it.
+ */
+script_key: string, 
+/**
  * All the ways to connect.
  */
 transports: Transports, };

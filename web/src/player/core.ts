@@ -19,10 +19,18 @@ export interface ClientCore {
   take_datagram(): Uint8Array | undefined;
   /** The next event as JSON; see `CoreEvent`. */
   take_event(): string | undefined;
-  /** Takes a script from the page's cache; false when it is not what the manifest says. */
+  /** Whose signature the scripts must have: the platform's key in hex, for this game. Before the handshake. */
+  trust(publicKey: string, gameId: string): boolean;
+  /** Takes a script, a bundle or the list (`@manifest`) from the cache or from its address; false when it is not what the manifest says. */
   offer_script(path: string, bytes: Uint8Array): boolean;
-  /** Asks for every script of the manifest that was not offered. */
-  request_missing_scripts(): void;
+  /** What is to be fetched, in the order it is needed, as JSON; after everything that is cached was offered. */
+  missing_scripts(): string;
+  /** Asks the server for these. */
+  request_scripts(paths: string[]): void;
+  /** Every script of the world as JSON (`ScriptList`), after the `scriptList` event. */
+  script_list(): string | undefined;
+  /** The list as it came, for the cache. */
+  script_list_bytes(): Uint8Array | undefined;
   /** Verified bytecode of a client script. */
   script(path: string): Uint8Array | undefined;
   scene_json(): string;

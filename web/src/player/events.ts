@@ -5,7 +5,7 @@ import type { ScriptEntry } from '../generated/ScriptEntry';
 import type { ScriptManifest } from '../generated/ScriptManifest';
 import type { Components } from './scene';
 
-export type { PlayerInfo, ScriptEntry };
+export type { PlayerInfo, ScriptEntry, ScriptManifest };
 
 /** A value on the wire: plain JSON; a vector is {"$v":[x,y,z]}, an entity {"$e":id}. */
 export type WireValue = null | boolean | number | string | WireValue[] | { [key: string]: WireValue };
@@ -27,8 +27,13 @@ export type CoreEvent =
   /** Players who came, changed or left; not all of them. */
   | { type: 'players'; players: PlayerInfo[] }
   | { type: 'scriptManifest'; manifest: ScriptManifest }
+  /** The list that the manifest names is here and verified. */
+  | { type: 'scriptList' }
   | { type: 'scriptVerified'; path: string; hash: string }
   | { type: 'scriptRun'; path: string }
+  | { type: 'scriptsReload'; changed: string[]; removed: string[] }
+  /** Everything that runs at the start was told to run. */
+  | { type: 'scriptsStarted' }
   | { type: 'event'; name: string; args: WireValue[] }
   | { type: 'invokeResult'; id: number; ok: true; values: WireValue[] }
   | { type: 'invokeResult'; id: number; ok: false; error: string }
@@ -49,6 +54,10 @@ export interface CoreStats {
   bytesOutPerS?: number;
   /** In all, since this connection began. */
   bytesIn?: number;
+  /** Of messages about scripts, both ways, in all. */
+  scriptBytes?: number;
+  /** Version of the scripts that the server runs; rises with every reload. */
+  scriptVersion?: number;
   snapshotAgeMs?: number;
   entities?: number;
   lastCorrectionM?: number;

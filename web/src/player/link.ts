@@ -55,6 +55,8 @@ export class WorldLink {
     );
     link = new WorldLink(core, join, transport);
     if (options.previous) core.take_over(options.previous);
+    // Scripts that this platform has not signed for this game are refused (BEY-2).
+    core.trust(join.script_key, join.game_id);
     core.handshake(join.ticket, options.resumeToken);
     link.flush();
     return link;

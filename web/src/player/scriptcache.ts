@@ -3,7 +3,7 @@
 
 const DATABASE = 'frolic-scripts';
 const STORE = 'bytecode';
-const ENTRIES_MAX = 500;
+const ENTRIES_MAX = 5000;
 
 export class ScriptCache {
   #database: Promise<IDBDatabase | null> | null = null;
@@ -13,6 +13,14 @@ export class ScriptCache {
     if (!store) return null;
     const value = await settled<unknown>(store.get(hash)).catch(() => undefined);
     return value instanceof Uint8Array ? value : null;
+  }
+
+  /** In the order of the hashes; in one go, since a game may have hundreds. */
+  async getAll(hashes: string[]): Promise<(Uint8Array | null)[]> {
+    const store = await this.#store('readonly');
+    if (!store) return hashes.map(() => null);
+    const found = hashes.map((hash) => settled<unknown>(store.get(hash)).catch(() => undefined));
+    return (await Promise.all(found)).map((value) => (value instanceof Uint8Array ? value : null));
   }
 
   async put(hash: string, bytes: Uint8Array): Promise<void> {

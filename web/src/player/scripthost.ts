@@ -17,6 +17,8 @@ export interface ScriptWorld {
   entity(id: number): { position: Point; velocity: Point } | null;
   attribute(id: number, name: string): WireValue;
   cameraPosition(): Point;
+  /** True when the module is on its way. */
+  wantModule(path: string): boolean;
 }
 
 type Triple = [number, number, number];
@@ -27,6 +29,9 @@ export class ScriptHost implements ClientHost {
    * of the one before for its own.
    */
   readonly #firstCall = Math.floor(Math.random() * 2 ** 32);
+
+  /** Which code a script is; every error says so (BEY-1). */
+  originOf: (path: string) => string = () => '';
 
   constructor(private readonly world: ScriptWorld) {}
 
@@ -44,9 +49,20 @@ export class ScriptHost implements ClientHost {
   }
 
   log(level: string, text: string): void {
-    if (level === 'error') console.error(`[script] ${text}`);
+    if (level === 'error') console.error(`[script] ${this.#withOrigin(text)}`);
     else if (level === 'warn') console.warn(`[script] ${text}`);
     else console.info(`[script] ${text}`);
+  }
+
+  #withOrigin(text: string): string {
+    const path = /^(\S+?\.luau)\b/.exec(text)?.[1] ?? '';
+    const origin = this.originOf(path);
+    const [first, ...rest] = text.split('\n');
+    return origin ? [`${first} (${origin})`, ...rest].join('\n') : text;
+  }
+
+  wantModule(path: string): boolean {
+    return this.world.wantModule(path);
   }
 
   uiCreate(id: number, kind: string, props: Record<string, unknown>): void {

@@ -1,20 +1,28 @@
-// Scripts from manifest to running: cache, order, events that come early, things that break.
+// Scripts from manifest to running: cache, order, reloads, events that come early, things that break.
 import { expect, test, vi } from 'vitest';
-import type { ScriptEntry } from './events';
+import type { ScriptEntry, ScriptManifest } from './events';
 import type { ScriptHost } from './scripthost';
 import { ClientScripts, type Runtime } from './scripts';
 
 const BUILTIN = '@builtin/client';
 const HUD = 'StarterGui/Hud.luau';
-const entry = (path: string, run_context: ScriptEntry['run_context'] = 'client'): ScriptEntry => ({
-  path, hash: `sha256:${path}`, size_bytes: 1, run_context, service: 'StarterGui', entities: [],
+const LATER = 'ReplicatedStorage/Later.luau';
+const entry = (path: string, lazy = false): ScriptEntry => ({
+  path, hash: `sha256:${path}`, size_bytes: 10, run_context: 'client', service: 'StarterGui', lazy, url: `/cdn/${path}`, entities: [],
 });
-const entries = [entry(BUILTIN), entry(HUD), entry('ServerScriptService/Main.luau', 'server')];
+const LIST = 'sha256:list';
+const manifest: ScriptManifest = {
+  version: 1, server_tick: 0, revision: 'abcdef0123456789', hash: LIST, size_bytes: 5, url: '/cdn/list', signature: '', list: null,
+};
+const bytes = new Uint8Array([1]);
 
-function setUp(cached: string[] = [], load?: () => Promise<Runtime>) {
+/** A core that has what it was offered; `served` is what its server sends when asked. */
+function setUp({ cached = [] as string[], onCdn = [] as string[], load }: { cached?: string[]; onCdn?: string[]; load?: () => Promise<Runtime> } = {}) {
   const calls: string[] = [];
   const runtime: Runtime = {
     run: (path) => calls.push(`run ${path}`),
+    reload: (changed, removed) => calls.push(`reload ${changed.map(({ path }) => path).join()} remove ${removed.join()}`),
+    provide: (path) => calls.push(`provide ${path}`),
     dispatchEvent: (name) => calls.push(`event ${name}`),
     dispatchResult: (call, { ok }) => calls.push(`result ${call} ${ok}`),
     uiEvent: () => undefined,
@@ -23,79 +31,129 @@ function setUp(cached: string[] = [], load?: () => Promise<Runtime>) {
     lastTickMs: 0,
     dispose: () => calls.push('dispose'),
   };
+  const entries = [entry(BUILTIN), entry(HUD), entry(LATER, true)];
+  const have = new Set<string>();
   const source = {
-    script: () => new Uint8Array([1]),
-    offer_script: (path: string) => (calls.push(`offer ${path}`), true),
-    request_missing_scripts: () => void calls.push('request'),
+    script: (path: string) => (have.has(path) ? bytes : undefined),
+    offer_script: (path: string) => (calls.push(`offer ${path}`), have.add(path), true),
+    missing_scripts: () => JSON.stringify(entries.filter(({ path }) => !have.has(path))),
+    request_scripts: (paths: string[]) => void calls.push(`request ${paths.join()}`),
+    script_list: () => JSON.stringify({ game_id: 'g', revision: 'r', scripts: entries, bundles: [] }),
+    script_list_bytes: () => bytes,
   };
   const cache = {
-    get: async (hash: string) => (cached.includes(hash) ? new Uint8Array([1]) : null),
+    get: async (hash: string) => (cached.includes(hash) ? bytes : null),
+    getAll: async (hashes: string[]) => hashes.map((hash) => (cached.includes(hash) ? bytes : null)),
     put: async (hash: string) => void calls.push(`keep ${hash}`),
   };
+  const fetcher = async (url: string) => (onCdn.includes(url) ? bytes : null);
   const log = (_level: string, text: string) => calls.push(`log ${text}`);
   const host = { log, callOf: (id: number) => id - 1000 } as unknown as ScriptHost;
   const started = vi.fn();
-  const scripts = new ClientScripts(source, host, cache, load ?? (async () => runtime), started);
-  return { calls, scripts, started, runtime };
+  const progress = vi.fn();
+  const scripts = new ClientScripts(source, host, cache, load ?? (async () => runtime), started, fetcher, progress);
+  return { calls, scripts, started, runtime, have, progress };
 }
 
-test('what was kept is offered before the rest is asked for', async () => {
-  const { calls, scripts } = setUp([`sha256:${HUD}`]);
-  await scripts.manifest(entries);
-  expect(calls).toEqual([`offer ${HUD}`, 'request']);
-  scripts.verified(BUILTIN, `sha256:${BUILTIN}`);
-  expect(calls).toContain(`keep sha256:${BUILTIN}`);
+test('a list and scripts that were kept are offered, and nothing is asked for', async () => {
+  const { calls, scripts } = setUp({ cached: [LIST, `sha256:${BUILTIN}`, `sha256:${HUD}`, `sha256:${LATER}`] });
+  await scripts.manifest(manifest);
+  await scripts.list();
+  expect(calls.filter((call) => call.startsWith('offer'))).toEqual(['offer @manifest', `offer ${BUILTIN}`, `offer ${HUD}`, `offer ${LATER}`]);
+  expect(calls.some((call) => call.startsWith('request'))).toBe(false);
+});
+
+test('what is missing is fetched from its address, else asked for, what can wait last', async () => {
+  const { calls, scripts, progress } = setUp({ onCdn: ['/cdn/list', `/cdn/${HUD}`] });
+  await scripts.manifest(manifest);
+  expect(calls).toEqual(['offer @manifest']);
+  await scripts.list();
+  expect(calls.slice(1)).toEqual([`keep ${LIST}`, `request ${BUILTIN}`, `offer ${HUD}`, `keep sha256:${HUD}`, `request ${LATER}`]);
+  expect(progress).toHaveBeenLastCalledWith(20, 20, HUD);
 });
 
 test('events wait until all client scripts run', async () => {
-  const { calls, scripts, started } = setUp();
+  const { calls, scripts, started, have } = setUp();
   scripts.event('early', []);
-  await scripts.manifest(entries);
+  await scripts.manifest(manifest);
+  [BUILTIN, HUD].forEach((path) => have.add(path));
   scripts.run(BUILTIN);
-  expect(started).not.toHaveBeenCalled();
   scripts.run(HUD);
+  expect(started).not.toHaveBeenCalled();
+  scripts.allTold();
   scripts.event('later', []);
-  expect(calls.slice(1)).toEqual([`run ${BUILTIN}`, `run ${HUD}`, 'event early', 'event later']);
+  expect(calls.slice(-4)).toEqual([`run ${BUILTIN}`, `run ${HUD}`, 'event early', 'event later']);
   expect(started).toHaveBeenCalledOnce();
 });
 
 test('scripts that should run before the VM is there run when it is', async () => {
   let arrive: (runtime: Runtime) => void = () => undefined;
-  const { calls, scripts, runtime } = setUp([], () => new Promise((resolve) => (arrive = resolve)));
-  await scripts.manifest(entries);
+  const { calls, scripts, runtime, have } = setUp({ load: () => new Promise((resolve) => (arrive = resolve)) });
+  await scripts.manifest(manifest);
+  [BUILTIN, HUD].forEach((path) => have.add(path));
   scripts.run(BUILTIN);
   scripts.run(HUD);
   arrive(runtime);
-  await vi.waitFor(() => expect(calls).toEqual(['request', `run ${BUILTIN}`, `run ${HUD}`]));
+  await vi.waitFor(() => expect(calls.slice(-2)).toEqual([`run ${BUILTIN}`, `run ${HUD}`]));
+});
+
+test('a reload asks the server for what changed, and replaces it in the running VM', async () => {
+  const { calls, scripts, have } = setUp({ onCdn: ['/cdn/list'] });
+  await scripts.manifest(manifest);
+  [BUILTIN, HUD].forEach((path) => have.add(path));
+  scripts.allTold();
+  have.delete(HUD);
+  calls.length = 0;
+  await scripts.manifest({ ...manifest, version: 2, hash: 'sha256:list2' });
+  expect(calls).toEqual(['request @manifest']);
+  await scripts.list();
+  expect(calls).toContain(`request ${HUD}`);
+  have.add(HUD);
+  scripts.reload([HUD], ['StarterGui/Old.luau']);
+  expect(calls.at(-1)).toBe(`reload ${HUD} remove StarterGui/Old.luau`);
+});
+
+test('a module that a script waits for is asked for once and given to the VM when it comes', async () => {
+  const { calls, scripts, have } = setUp();
+  await scripts.manifest(manifest);
+  await scripts.list();
+  calls.length = 0;
+  expect(scripts.want(LATER)).toBe(true);
+  expect(scripts.want(LATER)).toBe(true);
+  expect(scripts.want('ReplicatedStorage/None.luau')).toBe(false);
+  have.add(LATER);
+  scripts.verified(LATER, `sha256:${LATER}`);
+  expect(calls).toEqual([`request ${LATER}`, `keep sha256:${LATER}`, `provide ${LATER}`]);
+  expect(scripts.want(LATER)).toBe(false);
 });
 
 test('an answer reaches the script that waits for it, even while others are on their way', async () => {
   const { calls, scripts } = setUp();
-  await scripts.manifest(entries);
-  scripts.run(BUILTIN);
+  await scripts.manifest(manifest);
   scripts.result(1007, { ok: true, values: [5] });
   expect(calls.at(-1)).toBe('result 7 true');
 });
 
-test('one broken script does not stop the next', async () => {
-  const { calls, scripts, runtime, started } = setUp();
+test('one broken script does not stop the next, and says which code it is', async () => {
+  const { calls, scripts, runtime, started, have } = setUp();
   runtime.run = (path) => {
     if (path === BUILTIN) throw new Error('broken');
     calls.push(`run ${path}`);
   };
-  await scripts.manifest(entries);
+  await scripts.manifest(manifest);
+  [BUILTIN, HUD].forEach((path) => have.add(path));
   scripts.run(BUILTIN);
   scripts.run(HUD);
-  expect(calls).toEqual(['request', 'log broken', `run ${HUD}`]);
+  scripts.allTold();
+  expect(calls.slice(-2)).toEqual(['log broken', `run ${HUD}`]);
   expect(started).toHaveBeenCalledOnce();
+  await scripts.list();
+  expect(scripts.origin(HUD)).toBe('revision abcdef01, script StarterG');
 });
 
-test('no scripts, or no VM: the game starts all the same', async () => {
-  const none = setUp();
-  await none.scripts.manifest([]);
-  expect(none.started).toHaveBeenCalledOnce();
-  const broken = setUp([], () => Promise.reject(new Error('no wasm')));
-  await broken.scripts.manifest(entries);
+test('no VM: the game starts all the same', async () => {
+  const broken = setUp({ load: () => Promise.reject(new Error('no wasm')) });
+  await broken.scripts.manifest(manifest);
   await vi.waitFor(() => expect(broken.started).toHaveBeenCalledOnce());
   expect(broken.calls).toContain('log scripts cannot run: no wasm');
 });

@@ -1,14 +1,26 @@
-// Client scripts of the game: offered from the cache or downloaded by the core, run when the server says so, fed with
-// events. A game whose scripts fail stays playable; the error goes to the console.
+// Client scripts of the game: offered from the cache or fetched, verified by the core, run when the server says so, fed
+// with events, replaced when they change. A game whose scripts fail stays playable; the error goes to the console.
 import type { ClientCore } from './core';
-import type { ScriptEntry, WireValue } from './events';
+import type { ScriptEntry, ScriptManifest, WireValue } from './events';
 import type { ScriptHost } from './scripthost';
 import type { ScriptCache } from './scriptcache';
+import type { ScriptList } from '../generated/ScriptList';
+
+/** A script with its code, for a VM that runs already. */
+export interface NewCode {
+  path: string;
+  bytecode: Uint8Array;
+  entities: number[];
+}
 
 /** The VM in the browser (luau/runtime.ts), as far as the player uses it. */
 export interface Runtime {
   /** `entities`: what the script is attached to. */
   run(path: string, bytecode: Uint8Array, entities?: number[]): void;
+  /** Puts new code in the place of the old; what runs from it starts again with its state. */
+  reload(changed: NewCode[], removed: string[]): void;
+  /** A module that comes later is here. */
+  provide(path: string, bytecode: Uint8Array): void;
   dispatchEvent(name: string, args: WireValue[]): void;
   dispatchResult(call: number, outcome: InvokeOutcome): void;
   /** A widget of a script was clicked. */
@@ -24,30 +36,58 @@ export type InvokeOutcome = { ok: true; values: WireValue[] } | { ok: false; err
 
 export type RuntimeLoader = (host: ScriptHost) => Promise<Runtime>;
 /** The part of the core that scripts need. */
-export type ScriptSource = Pick<ClientCore, 'script' | 'offer_script' | 'request_missing_scripts'>;
+export type ScriptSource = Pick<
+  ClientCore,
+  'script' | 'offer_script' | 'missing_scripts' | 'request_scripts' | 'script_list' | 'script_list_bytes'
+>;
 /** The part of the cache that is used here. */
-export type Cache = Pick<ScriptCache, 'get' | 'put'>;
+export type Cache = Pick<ScriptCache, 'get' | 'getAll' | 'put'>;
+/** Content by its address; null when it cannot be had there. */
+export type Fetcher = (url: string) => Promise<Uint8Array | null>;
+/** Bytes that are here and bytes in all, and what came last. */
+export type ProgressListener = (haveBytes: number, totalBytes: number, name: string) => void;
 
+/** What the core says is missing. */
+interface Unit {
+  path: string;
+  url: string;
+  size_bytes: number;
+  lazy: boolean;
+}
+
+const MANIFEST = '@manifest';
+const BUNDLE = '@bundle/';
 /** Events that wait for the scripts; more than this and the oldest are dropped. As many as a server keeps for one who is away. */
 const EVENTS_WAITING_MAX = 2048;
+/** Fetched at once: what is needed, and what may be needed later. */
+const LANES = 8;
+const LAZY_LANES = 2;
 
 export class ClientScripts {
+  #manifest: ScriptManifest | null = null;
   #entries = new Map<string, ScriptEntry>();
-  #expected = new Set<string>();
-  #toRun: string[] = [];
+  #bundles = new Map<string, string[]>();
+  /** Rises with every manifest: what was begun for an older one is dropped. */
+  #turn = 0;
+  #work: ((runtime: Runtime) => void)[] = [];
+  #allTold = false;
   #runtime: Runtime | null = null;
   #loading = false;
   #waiting: { name: string; args: WireValue[] }[] = [];
   #started = false;
   #disposed = false;
+  /** Modules that a script waits for. */
+  #wanted = new Set<string>();
 
   constructor(
     private readonly source: ScriptSource,
     private readonly host: ScriptHost,
     private readonly cache: Cache,
     private readonly loadRuntime: RuntimeLoader,
-    /** The scripts of the world run (or there are none, or they cannot run). */
+    /** The scripts of the world run (or they cannot run). */
     private readonly onstarted: () => void,
+    private readonly fetchContent: Fetcher = fetchBytes,
+    private readonly onprogress: ProgressListener = () => undefined,
   ) {}
 
   get memoryBytes(): number {
@@ -58,32 +98,99 @@ export class ClientScripts {
     return this.#runtime?.lastTickMs ?? 0;
   }
 
-  /** What the world's scripts are: offers what earlier visits have left, then asks for the rest. */
-  async manifest(entries: ScriptEntry[]): Promise<void> {
-    const scripts = entries.filter((entry) => entry.run_context !== 'server');
-    this.#entries = new Map(scripts.map((entry) => [entry.path, entry]));
-    this.#expected = new Set(this.#entries.keys());
-    if (scripts.length === 0) return this.#start();
+  /** Which list of scripts is in force, at the start and after every reload. */
+  async manifest(manifest: ScriptManifest): Promise<void> {
+    const turn = ++this.#turn;
+    this.#manifest = manifest;
+    this.#allTold = false;
     void this.#load();
-    const kept = await Promise.all(scripts.map((entry) => this.cache.get(entry.hash)));
-    if (this.#disposed) return;
-    scripts.forEach((entry, i) => {
-      const bytes = kept[i];
-      if (bytes) this.source.offer_script(entry.path, bytes);
-    });
-    this.source.request_missing_scripts();
+    const kept = await this.cache.get(manifest.hash);
+    if (!this.#is(turn)) return;
+    if (kept && this.source.offer_script(MANIFEST, kept)) return;
+    // While the world runs, the server is nearer than any cache in front of it.
+    const fetched = this.#started ? null : await this.fetchContent(manifest.url);
+    if (!this.#is(turn)) return;
+    if (!fetched || !this.source.offer_script(MANIFEST, fetched)) this.source.request_scripts([MANIFEST]);
   }
 
-  /** A script has arrived and matches its hash. */
+  /** The list is here and is what the platform signed: offers what earlier visits have left, then gets the rest. */
+  async list(): Promise<void> {
+    const turn = this.#turn;
+    const json = this.source.script_list();
+    if (json === undefined || !this.#manifest) return;
+    const list = JSON.parse(json) as ScriptList;
+    const bytes = this.source.script_list_bytes();
+    if (bytes) void this.cache.put(this.#manifest.hash, bytes);
+    this.#entries = new Map(list.scripts.map((entry) => [entry.path, entry]));
+    this.#bundles = new Map(list.bundles.map((bundle) => [BUNDLE + bundle.name, bundle.scripts]));
+    const lacking = list.scripts.filter((entry) => this.source.script(entry.path) === undefined);
+    const kept = await this.cache.getAll(lacking.map((entry) => entry.hash));
+    if (!this.#is(turn)) return;
+    lacking.forEach((entry, i) => {
+      const code = kept[i];
+      if (code && this.source.offer_script(entry.path, code) && entry.lazy) this.#provide(entry.path);
+    });
+    const units = JSON.parse(this.source.missing_scripts()) as Unit[];
+    const needed = units.filter((unit) => !unit.lazy);
+    const total = needed.reduce((sum, unit) => sum + unit.size_bytes, 0);
+    let have = 0;
+    const arrived = (unit: Unit): void => this.onprogress((have += unit.size_bytes), total, unit.path);
+    if (total > 0) this.onprogress(0, total, '');
+    if (this.#started) this.source.request_scripts(needed.map((unit) => unit.path));
+    else await this.#fetchAll(needed, LANES, turn, arrived);
+    if (this.#is(turn)) await this.#fetchAll(units.filter((unit) => unit.lazy), LAZY_LANES, turn);
+  }
+
+  /** A script has arrived over the game's connection and matches its hash. */
   verified(path: string, hash: string): void {
     const bytes = this.source.script(path);
-    if (bytes) void this.cache.put(hash, bytes);
+    if (!bytes) return;
+    void this.cache.put(hash, bytes);
+    if (this.#entries.get(path)?.lazy) this.#provide(path);
   }
 
   /** The server says: run it now. */
   run(path: string): void {
-    this.#toRun.push(path);
-    this.#runWaiting();
+    this.#later((runtime) => {
+      const bytes = this.source.script(path);
+      if (bytes) runtime.run(path, bytes, this.#entries.get(path)?.entities);
+    });
+  }
+
+  /** Scripts have changed while the world runs. */
+  reload(changed: string[], removed: string[]): void {
+    this.#later((runtime) => {
+      const code: NewCode[] = [];
+      for (const path of changed) {
+        const bytecode = this.source.script(path);
+        if (bytecode) code.push({ path, bytecode, entities: this.#entries.get(path)?.entities ?? [] });
+      }
+      runtime.reload(code, removed);
+    });
+  }
+
+  /** Everything that runs at the start was told to run. */
+  allTold(): void {
+    this.#allTold = true;
+    this.#doWork();
+  }
+
+  /** A script requires this module: true when it is on its way, false when it is here or there is none. */
+  want(path: string): boolean {
+    const entry = this.#entries.get(path);
+    if (!entry || this.source.script(path) !== undefined) return false;
+    if (!this.#wanted.has(path)) {
+      this.#wanted.add(path);
+      this.source.request_scripts([path]);
+    }
+    return true;
+  }
+
+  /** Which code a script is, for its errors (BEY-1). */
+  origin(path: string): string {
+    const revision = this.#manifest?.revision.slice(0, 8);
+    const hash = this.#entries.get(path)?.hash.slice('sha256:'.length).slice(0, 8);
+    return revision === undefined ? '' : `revision ${revision}${hash ? `, script ${hash}` : ''}`;
   }
 
   event(name: string, args: WireValue[]): void {
@@ -111,6 +218,42 @@ export class ClientScripts {
     this.#runtime = null;
   }
 
+  #is(turn: number): boolean {
+    return !this.#disposed && turn === this.#turn;
+  }
+
+  /** Fetches in order, a few at a time; what cannot be had at its address comes over the game's connection. */
+  async #fetchAll(units: Unit[], lanes: number, turn: number, arrived?: (unit: Unit) => void): Promise<void> {
+    const open = [...units];
+    const lane = async (): Promise<void> => {
+      for (let unit = open.shift(); unit !== undefined; unit = open.shift()) {
+        const bytes = await this.fetchContent(unit.url);
+        if (!this.#is(turn)) return;
+        if (bytes && this.source.offer_script(unit.path, bytes)) this.#keep(unit.path);
+        else this.source.request_scripts([unit.path]);
+        arrived?.(unit);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(lanes, units.length) }, lane));
+  }
+
+  #keep(unit: string): void {
+    for (const path of this.#bundles.get(unit) ?? [unit]) {
+      const [entry, bytes] = [this.#entries.get(path), this.source.script(path)];
+      if (!entry || !bytes) continue;
+      void this.cache.put(entry.hash, bytes);
+      if (entry.lazy) this.#provide(path);
+    }
+  }
+
+  #provide(path: string): void {
+    this.#wanted.delete(path);
+    this.#later((runtime) => {
+      const bytes = this.source.script(path);
+      if (bytes) runtime.provide(path, bytes);
+    });
+  }
+
   async #load(): Promise<void> {
     if (this.#runtime || this.#loading) return;
     this.#loading = true;
@@ -118,22 +261,27 @@ export class ClientScripts {
       const runtime = await this.loadRuntime(this.host);
       if (this.#disposed) return runtime.dispose();
       this.#runtime = runtime;
-      this.#runWaiting();
+      this.#doWork();
     } catch (error) {
       this.host.log('error', `scripts cannot run: ${describe(error)}`);
       this.#start();
     }
   }
 
-  #runWaiting(): void {
+  /** In order, once the VM is there. */
+  #later(work: (runtime: Runtime) => void): void {
+    this.#work.push(work);
+    this.#doWork();
+  }
+
+  #doWork(): void {
     const runtime = this.#runtime;
     if (!runtime) return;
-    for (let path = this.#toRun.shift(); path !== undefined; path = this.#toRun.shift()) {
-      const [name, bytes] = [path, this.source.script(path)];
-      this.#expected.delete(name);
-      if (bytes) this.#guard(() => runtime.run(name, bytes, this.#entries.get(name)?.entities));
+    for (let work = this.#work.shift(); work !== undefined; work = this.#work.shift()) {
+      const now = work;
+      this.#guard(() => now(runtime));
     }
-    if (this.#expected.size === 0) this.#start();
+    if (this.#allTold) this.#start();
   }
 
   /** Events wait until all scripts run, lest the first of them finds nobody listening. */
@@ -150,6 +298,15 @@ export class ClientScripts {
     } catch (error) {
       this.host.log('error', describe(error));
     }
+  }
+}
+
+async function fetchBytes(url: string): Promise<Uint8Array | null> {
+  try {
+    const response = await fetch(url);
+    return response.ok ? new Uint8Array(await response.arrayBuffer()) : null;
+  } catch {
+    return null;
   }
 }
 

@@ -147,6 +147,10 @@ export class PlaySession {
     return this.view?.componentsOf(id)?.Attributes?.[name] ?? null;
   }
 
+  wantModule(path: string): boolean {
+    return this.scripts?.want(path) ?? false;
+  }
+
   cameraPosition(): Point {
     return this.view?.camera.camera.position ?? { x: 0, y: 0, z: 0 };
   }
@@ -227,7 +231,17 @@ export class PlaySession {
     old?.core.free();
     this.hud.clear();
     const host = new ScriptHost(this);
-    this.scripts = new ClientScripts(link.core, host, this.#scriptCache, loadLuau, () => this.progress.done('scripts'));
+    const scripts = new ClientScripts(
+      link.core,
+      host,
+      this.#scriptCache,
+      loadLuau,
+      () => this.progress.done('scripts'),
+      undefined,
+      (have, total, name) => this.progress.scripts(have, total, name),
+    );
+    host.originOf = (path) => scripts.origin(path);
+    this.scripts = scripts;
     return link;
   }
 
@@ -265,13 +279,22 @@ export class PlaySession {
         this.view?.setLooks(event.entity, event.looks);
         break;
       case 'scriptManifest':
-        void this.scripts?.manifest(event.manifest.scripts);
+        void this.scripts?.manifest(event.manifest);
+        break;
+      case 'scriptList':
+        void this.scripts?.list();
         break;
       case 'scriptVerified':
         this.scripts?.verified(event.path, event.hash);
         break;
       case 'scriptRun':
         this.scripts?.run(event.path);
+        break;
+      case 'scriptsReload':
+        this.scripts?.reload(event.changed, event.removed);
+        break;
+      case 'scriptsStarted':
+        this.scripts?.allTold();
         break;
       case 'event':
         this.scripts?.event(event.name, event.args);

@@ -251,6 +251,7 @@ impl Crowd {
     fn encode(&self, mut packet: Vec<u8>, kind: Kind) -> Vec<u8> {
         packet.clear();
         let header = SnapshotHeader {
+            scripts: 1,
             tick: self.tick,
             number: None,
             own: None,

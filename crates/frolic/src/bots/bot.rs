@@ -17,6 +17,7 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 use super::behaviour::Behaviour;
+use super::cache::ScriptCache;
 use super::door::Door;
 use super::outcome::{Kind, Outcome};
 
@@ -35,6 +36,7 @@ pub struct BotSettings {
     pub number: u32,
     pub input_hz: u32,
     pub roam_m: Option<f32>,
+    pub cache: Option<ScriptCache>,
 }
 
 /// A lost connection is tried to get back for this long.
@@ -66,6 +68,9 @@ pub async fn run(
     };
     let mut socket = connect(&entry.address).await?;
     loop {
+        if let Some((key, game_id)) = entry.trust.take() {
+            bot.client.trust(key, game_id);
+        }
         bot.client
             .handshake(entry.ticket.take(), None, Some(name.clone()));
         let cause = match bot.play(socket).await? {
@@ -176,7 +181,7 @@ impl Bot {
 
     async fn receive(&mut self, bytes: &[u8]) -> Result<()> {
         self.client.receive(bytes, self.now_ms())?;
-        watch_events(&mut self.client)?;
+        watch_events(&mut self.client, self.settings.cache.as_ref())?;
         let stats = self.client.stats(self.now_ms());
         if stats.snapshots <= self.seen.snapshots {
             return Ok(());
@@ -285,8 +290,11 @@ struct Seen {
     last: Option<Instant>,
 }
 
-fn watch_events(client: &mut Client) -> Result<()> {
+fn watch_events(client: &mut Client, cache: Option<&ScriptCache>) -> Result<()> {
     while let Some(event) = client.take_event() {
+        if let Some(cache) = cache {
+            cache.follow(client, &event);
+        }
         match event {
             ClientEvent::Kick { reason } => bail!("kicked: {reason}"),
             ClientEvent::Error { code, message } => tracing::debug!(%code, %message, "bot"),

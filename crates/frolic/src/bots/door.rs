@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use frolic_protocol::signature;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio_tungstenite::tungstenite::http::Uri;
@@ -27,6 +28,8 @@ pub enum Door {
 pub struct Entry {
     pub address: String,
     pub ticket: Option<String>,
+    /// The platform's key for scripts, and the game; none without a platform.
+    pub trust: Option<([u8; 32], String)>,
     /// How to come back; none where there is no control plane to ask.
     pub place: Option<Place>,
 }
@@ -56,6 +59,8 @@ struct Login {
 struct Joined {
     server_address: String,
     ticket: String,
+    game_id: String,
+    script_key: String,
     world_id: String,
 }
 
@@ -117,6 +122,7 @@ impl Door {
                 return Ok(Entry {
                     address: address.clone(),
                     ticket: None,
+                    trust: None,
                     place: None,
                 });
             }
@@ -155,6 +161,11 @@ async fn join(
     Ok(Entry {
         address: joined.server_address,
         ticket: Some(joined.ticket),
+        // What is no key trusts nobody.
+        trust: Some((
+            signature::from_hex(&joined.script_key).unwrap_or_default(),
+            joined.game_id,
+        )),
         place: Some(Place {
             session_token,
             world_id: joined.world_id,

@@ -1,11 +1,12 @@
 //! `frolic bots`: a crowd of players on the real client core.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::bots::{Door, Swarm, SwarmReport};
+use crate::bots::{Door, ScriptCache, Swarm, SwarmReport};
 use crate::open_files;
 
 /// Send a crowd of bots into a world and report what they saw
@@ -33,6 +34,9 @@ pub struct BotsArgs {
     /// How far they stray from where they started, in metres
     #[arg(long)]
     roam: Option<f32>,
+    /// Folder to keep the game's scripts in between visits; without it bots ask for none
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
     /// New bots per second
     #[arg(long, default_value_t = 50)]
     joins_per_second: u32,
@@ -56,6 +60,10 @@ pub async fn run(args: BotsArgs) -> Result<()> {
         bail!("--players takes 1 to 10000, --late-joins up to as many");
     }
     open_files::raise_limit();
+    let cache = args.cache.map(|folder| {
+        let shown = folder.display().to_string();
+        ScriptCache::open(folder).with_context(|| format!("could not make the folder {shown}"))
+    });
     let announce = args.announce;
     let swarm = Swarm {
         door: Door::new(&args.url, args.game),
@@ -65,6 +73,7 @@ pub async fn run(args: BotsArgs) -> Result<()> {
         time: Duration::from_secs(args.seconds),
         input_hz: args.input_hz.clamp(1, 240),
         roam_m: args.roam,
+        cache: cache.transpose()?,
         joins_per_s: args.joins_per_second,
         on_settled: announce.then(|| Box::new(|| println!("settled")) as Box<dyn FnOnce() + Send>),
     };

@@ -120,7 +120,7 @@ fn with_problems(loaded: Result<Package, Report>, more: Report) -> Result<Packag
 }
 
 /// What does not compile. Scripts in the wrong place are the package's own complaint.
-fn script_problems(files: &Files, limits: &Limits) -> Report {
+pub(super) fn script_problems(files: &Files, limits: &Limits) -> Report {
     let mut report = Report::new(limits);
     for (file, bytes) in files {
         let path = file.strip_prefix("scripts/").unwrap_or_default();

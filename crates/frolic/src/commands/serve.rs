@@ -61,7 +61,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn open(
+pub(super) async fn open(
     settings: Settings,
     listens_on: SocketAddr,
     record_dir: Option<PathBuf>,
@@ -112,7 +112,7 @@ async fn publish_samples(platform: &Platform) {
 }
 
 /// Two platforms on one data folder would run the same worlds twice.
-fn lock_data_dir(data_dir: &Path) -> anyhow::Result<File> {
+pub(super) fn lock_data_dir(data_dir: &Path) -> anyhow::Result<File> {
     let path = data_dir.join("lock");
     let file = File::options()
         .create(true)
@@ -144,7 +144,7 @@ fn address(listens_on: SocketAddr) -> String {
 
 /// Completes at the first Ctrl-C or SIGTERM. A second one ends the program at
 /// once: whoever presses twice means it.
-async fn stop_requested() {
+pub(super) async fn stop_requested() {
     signal().await;
     println!("\nStopping: telling players, stopping game servers… (Ctrl-C again to force)");
     tokio::spawn(async {

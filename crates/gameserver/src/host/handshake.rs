@@ -172,13 +172,14 @@ impl Host {
         };
         let presence = ServerMessage::Presence(self.world.players());
         let definitions = self.world.definitions();
-        let manifest = ServerMessage::ScriptManifest(self.shelf.manifest().clone());
         let scene = self.scene_packet.clone();
         let (Some(session), Some(seat)) =
             (self.sessions.get_mut(&link), self.seats.get_mut(number))
         else {
             return;
         };
+        let with_list = session.encoding == Encoding::Json;
+        let manifest = ServerMessage::ScriptManifest(self.shelf.manifest(with_list));
         let mut greetings = definitions;
         greetings.extend([presence, manifest]);
         let (view, after_snapshot) = match session.encoding {
@@ -233,7 +234,7 @@ impl Host {
             snapshot_hz: self.world.snapshot_hz(),
             resume_token: admission.token(&seat.identity, &seat.nonce, unix_s()),
             server_time: self.server_time_ms(),
-            revision: self.settings.revision.clone(),
+            revision: self.world.revision().to_owned(),
             character: self.world.character_params(),
             resumption,
             received: seat.received,

@@ -18,22 +18,22 @@ impl Host {
                 .measured(self.world.script_costs(), now);
         }
         for line in self.world.take_logs() {
-            let mut scripts = self.world.scripts().iter();
-            let script = scripts.find(|script| script.path == line.script);
-            let hash = script.map(|script| script.sha256_hex.as_str());
-            let (tick, revision) = (self.world.tick(), &self.settings.revision);
-            let kept = console::line_of(line.clone(), tick, revision, hash);
+            // BEY-1: every line says which code it came from.
+            let origin = line.origin.clone().unwrap_or_default();
+            let hash = origin.hash.as_deref();
+            let kept = console::line_of(line.clone(), self.world.tick(), &origin.revision, hash);
             self.settings.console.say(kept);
             let place = line
                 .line
                 .map_or(line.script.clone(), |n| format!("{}:{n}", line.script));
+            let message = &line.message;
             match line.level {
-                LogLevel::Info => tracing::info!(target: "script", "{place}: {}", line.message),
-                LogLevel::Warn => tracing::warn!(target: "script", "{place}: {}", line.message),
+                LogLevel::Info => tracing::info!(target: "script", "{place}: {message} ({origin})"),
+                LogLevel::Warn => tracing::warn!(target: "script", "{place}: {message} ({origin})"),
                 LogLevel::Error => {
                     self.metrics.script_errors.fetch_add(1, Relaxed);
                     let source = line.source_line.unwrap_or_default();
-                    tracing::error!(target: "script", revision = %self.settings.revision, "{place}: {}\n    {source}\n{}", line.message, line.traceback);
+                    tracing::error!(target: "script", "{place}: {message} ({origin})\n    {source}\n{}", line.traceback);
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use frolic_protocol::message::PROTOCOL_VERSION;
-use frolic_protocol::script::RunContext;
+use frolic_protocol::script::{MANIFEST_PATH, RunContext};
 use frolic_protocol::{ClientMessage, ServerMessage};
 
 use frolic_world::PlayerNumber;
@@ -112,10 +112,12 @@ impl Host {
                 self.part(number);
                 return;
             }
-            ClientMessage::ScriptRequest { paths } => self.send_scripts(link, &paths),
-            ClientMessage::ScriptVerify { path, success, .. } => {
-                self.script_verified(link, path, success)
-            }
+            ClientMessage::ScriptRequest { paths, from } => self.send_scripts(link, &paths, from),
+            ClientMessage::ScriptVerify {
+                path,
+                hash,
+                success,
+            } => self.script_verified(link, path, &hash, success),
             ClientMessage::Event { .. }
             | ClientMessage::Invoke { .. }
             | ClientMessage::Chat { .. } => Ok(()),
@@ -195,7 +197,7 @@ impl Host {
         }
     }
 
-    fn send_scripts(&mut self, link: LinkId, paths: &[String]) -> Outcome {
+    fn send_scripts(&mut self, link: LinkId, paths: &[String], from: u32) -> Outcome {
         if paths.len() > SCRIPT_PATHS_MAX {
             return Err((
                 "too_many",
@@ -206,8 +208,9 @@ impl Host {
             return Ok(());
         };
         // Asking for the same one again and again is one wish.
-        for path in paths.iter().collect::<BTreeSet<_>>() {
-            let Some(pieces) = self.shelf.pieces(path) else {
+        let mut sent = BTreeSet::new();
+        for path in paths.iter().filter(|path| sent.insert(path.as_str())) {
+            let Some(unit) = self.shelf.unit(path) else {
                 let path: String = path.chars().take(80).collect();
                 return Err(("no_such_script", format!("{path} is not in the manifest")));
             };
@@ -215,18 +218,27 @@ impl Host {
                 let advice = "too much waits for you already; read it and ask again".into();
                 return Err(("slow_reader", advice));
             }
-            for piece in pieces {
-                match session.encoding {
-                    Encoding::Binary => session.tell_packet(&piece.packet),
-                    Encoding::Json => session.tell_text(&piece.text),
+            match session.encoding {
+                Encoding::Binary => {
+                    for packet in unit.packets(from) {
+                        session.tell_packet(packet);
+                    }
                 }
+                Encoding::Json => unit.messages(from).for_each(|piece| session.tell(&piece)),
             }
         }
         Ok(())
     }
 
-    /// Scripts run in the order of the manifest, each once all before it are there.
-    fn script_verified(&mut self, link: LinkId, path: String, success: bool) -> Outcome {
+    /// Scripts run in the order of the manifest, each once all before it are
+    /// there; or all at once, when a client says that it has them all.
+    fn script_verified(
+        &mut self,
+        link: LinkId,
+        path: String,
+        hash: &str,
+        success: bool,
+    ) -> Outcome {
         let Some(session) = self.sessions.get_mut(&link) else {
             return Ok(());
         };
@@ -234,10 +246,19 @@ impl Host {
             tracing::warn!(%path, "a client could not verify a script");
             return Ok(());
         }
-        let scripts = &self.shelf.manifest().scripts;
-        if !scripts.iter().any(|entry| entry.path == path) {
+        if path == MANIFEST_PATH {
+            // Of a list that has changed meanwhile: the next one is on its way.
+            if hash == self.shelf.hash() {
+                let run_context = RunContext::Client;
+                session.tell(&ServerMessage::ExecuteScript { path, run_context });
+            }
+            return Ok(());
+        }
+        let all = self.shelf.entries();
+        if !all.iter().any(|entry| entry.path == path) {
             return Err(("no_such_script", format!("{path} is not in the manifest")));
         }
+        let scripts: Vec<_> = all.iter().filter(|entry| !entry.lazy).collect();
         let mut due = Vec::new();
         if let Some(player) = &mut session.player {
             player.verified.insert(path);

@@ -3,6 +3,7 @@
 mod line;
 mod player;
 mod resume;
+mod scripts;
 mod server;
 mod slow;
 mod stranger;

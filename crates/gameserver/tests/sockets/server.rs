@@ -10,11 +10,15 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use frolic_gameserver::{GameServerConfig, WorldSource};
 use frolic_protocol::fleet::{
-    FleetAction, HeartbeatReply, ServerReady, WebTransportEndpoint, WorldBoot,
+    FleetAction, HeartbeatReply, PublishScripts, PublishedScripts, ServerReady,
+    WebTransportEndpoint, WorldBoot,
 };
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
+use frolic_protocol::script::ScriptList;
+use frolic_protocol::signature::ManifestSigner;
 use frolic_protocol::ticket::{TicketClaims, TicketKey, sign, world_key};
 use futures_util::{SinkExt, StreamExt};
+use sha2::{Digest, Sha256};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
@@ -60,6 +64,7 @@ impl TestServer {
                 "/internal/worlds/world_test/package",
                 get(move || async move { archive }),
             )
+            .route("/internal/worlds/world_test/scripts", post(sign_scripts))
             .route(
                 "/internal/worlds/world_test/ready",
                 post(move |Json(ready): Json<ServerReady>| async move {
@@ -196,6 +201,20 @@ impl TestServer {
             .expect("connects");
         closing_reason(&mut socket).await
     }
+}
+
+/// What signs the scripts of test worlds.
+pub fn signer() -> ManifestSigner {
+    ManifestSigner::new(&[9; 32])
+}
+
+async fn sign_scripts(Json(request): Json<PublishScripts>) -> Json<PublishedScripts> {
+    let list: ScriptList = serde_json::from_str(&request.list).expect("a list");
+    let hash = hex::encode(Sha256::digest(&request.list));
+    Json(PublishedScripts {
+        signature: signer().sign(&list.game_id, &format!("sha256:{hash}")),
+        missing: Vec::new(),
+    })
 }
 
 /// Nonces of a restarted server must not look used.

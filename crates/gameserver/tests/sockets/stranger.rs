@@ -163,6 +163,16 @@ impl Stranger {
         }
     }
 
+    /// The next event of a feature.
+    pub async fn next_of_feature(&mut self, feature: &str) -> Json {
+        loop {
+            let event = self.next_of("event").await;
+            if event["feature"] == feature {
+                return event;
+            }
+        }
+    }
+
     /// Sends the same text again and again until thrown out; returns why.
     pub async fn flood(&mut self, text: &str, times: usize) -> String {
         for _ in 0..times {

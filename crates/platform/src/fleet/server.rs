@@ -92,6 +92,10 @@ pub struct Server {
 struct Run {
     server_id: String,
     token_sha256: [u8; 32],
+    /// The same token, to speak to the process; none before the first launch.
+    token: Option<String>,
+    /// Package whose scripts it runs; a reload changes it.
+    revision: String,
     launched_at: Instant,
     heard_at: Instant,
     empty_since: Instant,
@@ -118,6 +122,7 @@ fn store_allowance(players: u32) -> f64 {
 impl Server {
     pub(super) fn new(spec: WorldSpec) -> Self {
         let now = Instant::now();
+        let revision = spec.revision.clone();
         Self {
             spec,
             phase: watch::Sender::new(Phase::Starting),
@@ -125,6 +130,8 @@ impl Server {
                 server_id: ids::new_id("server"),
                 // No token has an all-zero hash: closed until the first launch.
                 token_sha256: [0; 32],
+                token: None,
+                revision,
                 launched_at: now,
                 heard_at: now,
                 empty_since: now,
@@ -204,10 +211,25 @@ impl Server {
         let now = Instant::now();
         let mut run = self.run();
         run.token_sha256 = ids::secret_digest(token);
+        run.token = Some(token.to_owned());
         run.launched_at = now;
         run.heard_at = now;
         run.pid = None;
         run.players = 0;
+    }
+
+    /// The package whose scripts it runs.
+    pub fn revision(&self) -> String {
+        self.run().revision.clone()
+    }
+
+    /// A reload brought it to another package.
+    pub(crate) fn set_revision(&self, revision: &str) {
+        self.run().revision = revision.to_owned();
+    }
+
+    pub(super) fn token(&self) -> Option<String> {
+        self.run().token.clone()
     }
 
     /// Whether `token` belongs to the process that runs the world now.

@@ -9,5 +9,6 @@ mod hostile;
 mod join;
 mod login;
 mod rooms;
+mod scripts;
 mod store;
 mod support;

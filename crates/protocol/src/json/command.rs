@@ -117,7 +117,17 @@ fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMe
         }),
         ("chat", "say") => body(payload).map(|p: ChatPayload| ClientMessage::Chat { text: p.text }),
         ("scripts", "request") => {
-            body(payload).map(|p: ScriptsPayload| ClientMessage::ScriptRequest { paths: p.paths })
+            body(payload).map(|p: ScriptsPayload| ClientMessage::ScriptRequest {
+                paths: p.paths,
+                from: p.from,
+            })
+        }
+        ("scripts", "verify") => {
+            body(payload).map(|p: ScriptVerifyPayload| ClientMessage::ScriptVerify {
+                path: p.path,
+                hash: p.hash,
+                success: p.success,
+            })
         }
         ("terrain", "op") => body(payload).and_then(terrain_op),
         ("terrain", "chunk") => {

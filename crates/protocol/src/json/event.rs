@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value as Json, json};
 
 use crate::message::{PROTOCOL_VERSION, ServerMessage};
+use crate::script::ScriptManifest;
 use crate::value::{Args, Value};
 
 /// Confirms a command.
@@ -93,7 +94,7 @@ fn body(message: &ServerMessage) -> Option<Json> {
         ServerMessage::Chat { from, text } => event("chat", json!({ "from": from, "text": text })),
         ServerMessage::ScriptManifest(manifest) => event(
             "scripts",
-            json!({ "action": "manifest", "manifest": manifest }),
+            json!({ "action": "manifest", "manifest": manifest_body(manifest) }),
         ),
         ServerMessage::ScriptChunk(chunk) => event(
             "scripts",
@@ -112,6 +113,23 @@ fn body(message: &ServerMessage) -> Option<Json> {
         ),
     };
     Some(body)
+}
+
+/// The announcement and the list in one object.
+fn manifest_body(manifest: &ScriptManifest) -> Json {
+    let list = manifest.list.as_ref();
+    json!({
+        "version": manifest.version,
+        "server_tick": manifest.server_tick,
+        "revision": manifest.revision,
+        "hash": manifest.hash,
+        "size_bytes": manifest.size_bytes,
+        "url": manifest.url,
+        "signature": manifest.signature,
+        "game_id": list.map_or("", |list| &list.game_id),
+        "scripts": list.map_or(&[][..], |list| &list.scripts),
+        "bundles": list.map_or(&[][..], |list| &list.bundles),
+    })
 }
 
 fn with_version(mut body: Json) -> Json {

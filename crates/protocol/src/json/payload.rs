@@ -135,8 +135,24 @@ pub struct ChatPayload {
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct ScriptsPayload {
-    /// Paths from the manifest.
+    /// Paths from the manifest, `@manifest`, or `@bundle/` and a name.
     pub paths: Vec<String>,
+    /// The first piece that is missing, of each.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub from: u32,
+}
+
+/// `scripts.verify`
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+pub struct ScriptVerifyPayload {
+    /// Which script; `@manifest` for all that run at the start.
+    pub path: String,
+    /// `sha256:` and what the client computed, in hex.
+    pub hash: String,
+    /// Whether it is what the manifest says.
+    pub success: bool,
 }
 
 /// `terrain.op`

@@ -31,6 +31,8 @@ pub struct JsonEntity {
 pub struct JsonHeader {
     /// The tick whose end it shows.
     pub tick: u32,
+    /// Version of the scripts that made this state.
+    pub scripts: u32,
     /// The acknowledged tick it is relative to; none when it stands alone.
     pub baseline: Option<u32>,
     /// The last input of this client that the simulation used.
@@ -118,6 +120,7 @@ pub fn snapshot(view: &SnapshotView) -> String {
         "mode": mode,
         "baseline": view.header.baseline,
         "ackSeq": view.header.ack_seq,
+        "scripts": view.header.scripts,
         "features": features,
     })
     .to_string()

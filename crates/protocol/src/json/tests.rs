@@ -72,6 +72,7 @@ fn a_delta_tells_only_what_changed() {
     let view = |baseline: Option<u32>| {
         let text = snapshot(&SnapshotView {
             header: JsonHeader {
+                scripts: 1,
                 tick: 60,
                 baseline,
                 ack_seq: 5,

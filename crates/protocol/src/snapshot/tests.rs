@@ -119,6 +119,7 @@ impl KnownCells for Has<'_> {
 }
 
 const HEADER: SnapshotHeader = SnapshotHeader {
+    scripts: 9,
     tick: 1000,
     number: Some(77),
     own: None,

@@ -125,6 +125,7 @@ impl JsonView {
         let in_view = self.look(world);
         let header = JsonHeader {
             tick: world.cells().tick(),
+            scripts: world.script_version(),
             baseline: self.baseline().map(|sent| sent.tick),
             ack_seq: world.ack_seq(self.player),
         };

@@ -160,6 +160,7 @@ impl ClientView {
         self.choose(with);
         let mut header = SnapshotHeader {
             tick: with.cells.tick(),
+            scripts: with.state.script_version,
             number: None,
             own: Some(player.own_state()),
         };

@@ -140,6 +140,23 @@ pub enum Record<'a> {
     Cut,
     /// Nothing comes after this.
     End(Ending),
+    /// The next piece of a changed script's source, for the reload that
+    /// follows.
+    Script {
+        /// Path below `scripts/`.
+        path: Cow<'a, str>,
+        /// A part of the text; parts of one path follow each other.
+        text: Cow<'a, str>,
+    },
+    /// The scripts that came before this record replaced what ran.
+    Reload {
+        /// SHA-256 of the package they are of.
+        revision: Cow<'a, str>,
+        /// Scripts that are gone.
+        removed: Vec<String>,
+    },
+    /// The scripts before the last reload returned.
+    SwapBack,
     /// The store answered.
     StoreAnswer {
         /// Number of the request.

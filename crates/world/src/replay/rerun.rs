@@ -9,6 +9,7 @@ use frolic_script::VmLimits;
 
 use super::record::{Ending, Record, RecordReader, RecordingError, RecordingHeader};
 use crate::player::PlayerNumber;
+use crate::reload::Changes;
 use crate::world::{LoadError, World, WorldOptions};
 
 /// Players at once in a recording: far above what a world holds. A forged
@@ -16,6 +17,8 @@ use crate::world::{LoadError, World, WorldOptions};
 const PLAYERS_MAX: usize = 20_000;
 /// What may be done to a world between two ticks; a host takes in far less.
 const RECORDS_PER_TICK_MAX: usize = 200_000;
+/// Sources of one reload; a package unpacks to less.
+const RELOAD_BYTES_MAX: usize = 256 << 20;
 /// Scripts of the largest world.
 const SCRIPT_BYTES_MAX: u64 = 4 << 30;
 /// A replay is not stopped by the clock where the session was not: scripts
@@ -85,6 +88,9 @@ pub struct Replay {
     report: ReplayReport,
     same_until: Option<u32>,
     records_since_step: usize,
+    /// Scripts of the reload that is being read.
+    changes: Changes,
+    changes_bytes: usize,
 }
 
 impl Replay {
@@ -129,6 +135,8 @@ impl Replay {
             report: ReplayReport::default(),
             same_until: None,
             records_since_step: 0,
+            changes: Changes::new(),
+            changes_bytes: 0,
         })
     }
 
@@ -202,6 +210,12 @@ impl Replay {
                 self.report.cut_at.get_or_insert(tick);
             }
             Record::End(ending) => self.report.ending = Some(ending),
+            Record::Script { path, text } => self.gather(&path, &text)?,
+            Record::Reload { revision, removed } => self.reload(&revision, removed)?,
+            Record::SwapBack => {
+                let done = world.swap_back("as it was recorded");
+                done.ok_or(ReplayError::Nonsense("nothing is there to swap back to"))?;
+            }
         }
         if self.world.script_cuts() > 0 {
             let tick = self.world.tick();
@@ -212,6 +226,26 @@ impl Replay {
         self.world.take_logs();
         self.world.take_store_requests();
         Ok(())
+    }
+
+    fn gather(&mut self, path: &str, text: &str) -> Result<(), ReplayError> {
+        self.changes_bytes += path.len() + text.len();
+        if self.changes_bytes > RELOAD_BYTES_MAX {
+            return Err(ReplayError::Nonsense("a reload is larger than any package"));
+        }
+        let source = self.changes.entry(path.to_owned()).or_default();
+        source.get_or_insert_default().push_str(text);
+        Ok(())
+    }
+
+    fn reload(&mut self, revision: &str, removed: Vec<String>) -> Result<(), ReplayError> {
+        let mut changes = std::mem::take(&mut self.changes);
+        self.changes_bytes = 0;
+        changes.extend(removed.into_iter().map(|path| (path, None)));
+        match self.world.apply(revision, changes) {
+            Ok(Some(_)) => Ok(()),
+            _ => Err(ReplayError::Nonsense("a reload does not compile")),
+        }
     }
 
     fn compare(&mut self, recorded: u64) {

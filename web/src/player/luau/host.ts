@@ -21,6 +21,8 @@ export interface ClientHost {
   /** An attribute as the server last set it, or as the scene has it. */
   attribute(id: number, name: string): WireValue;
   playSound(name: string): void;
+  /** A script requires a module that is not here: true when it is on its way. */
+  wantModule(path: string): boolean;
 }
 
 /** What the natives need of the runtime. */
@@ -82,6 +84,7 @@ export function nativeFunctions(natives: Natives): Record<string, HostFunction> 
       host.log(vm.number(1) === 0 ? 'info' : 'warn', `${where}: ${text(vm, 4)}`);
       return 0;
     },
+    wantModule: (vm) => (vm.pushBoolean(!natives.bytecode(text(vm, 1)) && host.wantModule(text(vm, 1))), 1),
     freeze: (vm) => {
       vm.freeze(1);
       vm.pushCopy(1);

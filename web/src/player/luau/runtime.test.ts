@@ -54,6 +54,13 @@ const SOURCES: Record<string, string> = {
     function OnTick() inner() end`,
   'StarterPlayer/UsesModule.luau': `
     print(require("Shared").double(21), require("ReplicatedStorage/Shared") == require("Shared"))`,
+  'StarterGui/Count.luau': `
+    count = 5 UI.Label({ Text = "old" }) task.spawn(function() while true do task.wait() print("old task") end end)
+    function OnSave() return { count = count + 1 } end`,
+  'StarterGui/Count2.luau': `
+    UI.Label({ Text = "new" }) function OnReload(old) print("got", old.count) end`,
+  'StarterGui/UsesLate.luau': 'print("before") print(require("Late"))',
+  'ReplicatedStorage/Late.luau': 'return "late"',
   'ReplicatedStorage/Shared.luau': 'print("module runs") return { double = function(n) return n * 2 end }',
   'StarterPlayer/Waits.luau': `
     local t = task.wait(0.5) print("woke", t >= 0.5)
@@ -126,6 +133,7 @@ const host: ClientHost = {
   entity: (id) => (id === 5 ? { position: [7, 8, 9], velocity: [0, 0, 0] } : null),
   attribute: (id, name) => (id === 5 && name === 'Team' ? 'red' : null),
   playSound: (name) => void screen.push(`sound ${name}`),
+  wantModule: (path) => path === 'ReplicatedStorage/Late.luau',
 };
 
 async function start(...paths: string[]): Promise<ScriptRuntime> {
@@ -205,6 +213,33 @@ test('SCR-18: an error shows its line and stack', async () => {
 test('modules run once, when required', async () => {
   await start('ReplicatedStorage/Shared.luau', 'StarterPlayer/UsesModule.luau');
   expect(logs.map((line) => line.replace(/^.*?: /, ''))).toEqual(['module runs', '42 true']);
+});
+
+const code = (path: string, as = path) => ({ path: as, bytecode: bytes(compiled.scripts[path]!), entities: [] });
+const texts = () => logs.map((line) => line.replace(/^.*?: /, ''));
+
+test('DIST-5: a changed script starts again with its state, and what it had put up is gone', async () => {
+  const runtime = await start('StarterGui/Count.luau');
+  runtime.reload([code('StarterGui/Count2.luau', 'StarterGui/Count.luau')], []);
+  ticks(runtime, 2);
+  expect(texts()).toEqual(['got 6']);
+  expect(screen.map((line) => line.split(' ').slice(0, 2).join(' '))).toEqual(['create 1', 'remove 1', 'create 2']);
+  runtime.reload([], ['StarterGui/Count.luau']);
+  expect(screen.at(-1)).toBe('remove 2');
+});
+
+test('a changed module restarts whoever required it', async () => {
+  const runtime = await start('ReplicatedStorage/Shared.luau', 'StarterPlayer/UsesModule.luau');
+  runtime.reload([code('ReplicatedStorage/Shared.luau')], []);
+  expect(texts()).toEqual(['module runs', '42 true', 'module runs', '42 true']);
+});
+
+test('DIST-4: a script waits for a module that comes later', async () => {
+  const runtime = await start('StarterGui/UsesLate.luau');
+  ticks(runtime, 2);
+  expect(texts()).toEqual(['before']);
+  runtime.provide('ReplicatedStorage/Late.luau', bytes(compiled.scripts['ReplicatedStorage/Late.luau']!));
+  expect(texts()).toEqual(['before', 'late']);
 });
 
 test('waiting, and the same random numbers as on the server', async () => {

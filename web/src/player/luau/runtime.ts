@@ -1,6 +1,7 @@
 // Runs the game's client scripts: the engine's own Luau first, then what the server sends, each in its own globals, all
 // under one memory cap and a time slice per handler.
 import type { WireValue } from '../events';
+import type { NewCode } from '../scripts';
 import { type ClientHost, nativeFunctions, type Natives } from './host';
 import { type Entities, pushValue } from './values';
 import { LuauVm, type Outcome } from './vm';
@@ -16,7 +17,7 @@ const BUILTIN = '@builtin/';
 /** Modules run when a script requires them. */
 const MODULES = 'ReplicatedStorage/';
 
-const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'event', 'result', 'ui'] as const;
+const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'reload', 'arrived', 'event', 'result', 'ui'] as const;
 type EntryName = (typeof ENTRIES)[number];
 
 export class ScriptRuntime {
@@ -62,6 +63,33 @@ export class ScriptRuntime {
         return 2;
       });
     }
+  }
+
+  /** Puts new code in the place of the old (DIST-5): what runs from it ends and starts again with its state. */
+  reload(changed: NewCode[], removed: string[]): void {
+    const game = changed.filter(({ path }) => !path.startsWith(BUILTIN));
+    for (const { path, bytecode } of game) this.#scripts.set(path, bytecode);
+    for (const path of removed) this.#scripts.delete(path);
+    const starts = game
+      .filter(({ path }) => !path.startsWith(MODULES))
+      .flatMap(({ path, entities }) => (entities.length > 0 ? entities : [0]).map((id) => [path, id] as const));
+    this.#enter('reload', (vm) => {
+      if (!vm.reserve(16)) throw new Error('the script VM has no room for a reload');
+      this.#pushTable([...game.map(({ path }) => path), ...removed], (path) => vm.pushString(path), () => vm.pushBoolean(true));
+      this.#pushTable(starts, (_, i) => vm.pushNumber(i + 1), ([path]) => vm.pushString(path));
+      this.#pushTable(starts, (_, i) => vm.pushNumber(i + 1), ([, id]) => vm.pushNumber(id));
+      vm.pushBoolean(false);
+      return 4;
+    });
+  }
+
+  /** A module that comes later is here; whoever waits for it goes on. */
+  provide(path: string, bytecode: Uint8Array): void {
+    this.#scripts.set(path, bytecode);
+    this.#enter('arrived', (vm) => {
+      vm.pushString(path);
+      return 1;
+    });
   }
 
   /** An event from the server. */
@@ -136,6 +164,16 @@ export class ScriptRuntime {
     const reference = vm.reference(engine);
     vm.pop(1);
     return reference;
+  }
+
+  #pushTable<T>(items: T[], key: (item: T, index: number) => void, value: (item: T) => void): void {
+    this.#vm.pushTable(0, items.length);
+    const table = this.#vm.top;
+    items.forEach((item, index) => {
+      key(item, index);
+      value(item);
+      this.#vm.rawSet(table);
+    });
   }
 
   #runBuiltin(path: string, bytecode: Uint8Array): void {

@@ -45,6 +45,8 @@ export function debugRows(stats: CoreStats, page: PageFigures): DebugRow[] {
   const world = group('world');
   world('entities', integer(stats.entities));
   world('players', integer(page.players));
+  world('script version', integer(stats.scriptVersion));
+  world('script traffic', bytes(stats.scriptBytes));
   world('script memory', bytes(page.scriptBytes));
   world('script time', `${page.scriptMs.toFixed(2)} ms`, page.scriptMs > 4);
   world('frames', `${page.fps.toFixed(0)} /s ${page.quality ?? ''}`.trim(), page.fps < 25);

@@ -82,6 +82,26 @@ fn every_command_is_understood() {
             json!({"paths":["x"]}),
             ClientMessage::ScriptRequest {
                 paths: vec![text()],
+                from: 0,
+            },
+        ),
+        (
+            "scripts",
+            "request",
+            json!({"paths":["x"],"from":3}),
+            ClientMessage::ScriptRequest {
+                paths: vec![text()],
+                from: 3,
+            },
+        ),
+        (
+            "scripts",
+            "verify",
+            json!({"path":"x","hash":"x","success":true}),
+            ClientMessage::ScriptVerify {
+                path: text(),
+                hash: text(),
+                success: true,
             },
         ),
         (
@@ -239,6 +259,7 @@ fn every_wrong_payload_is_an_error_with_its_seq() {
         ("network", "invoke", json!({"name": "x"})),
         ("chat", "say", json!({})),
         ("scripts", "request", json!({})),
+        ("scripts", "verify", json!({"path": "x", "hash": "y"})),
         ("terrain", "op", json!({})),
         ("terrain", "op", json!({"op":"add","center":[0,0,0]})),
         ("terrain", "chunk", json!({"x":1,"y":2})),
@@ -260,6 +281,7 @@ fn every_wrong_payload_is_an_error_with_its_seq() {
         ("chat", "say", json!({"text": 5})),
         ("chat", "say", json!("hello")),
         ("scripts", "request", json!({"paths": [1]})),
+        ("scripts", "request", json!({"paths": [], "from": -1})),
         ("terrain", "op", with("op", json!("explode"))),
         ("terrain", "op", with("center", json!([1, 2]))),
         ("terrain", "op", with("material", json!(3))),

@@ -19,6 +19,7 @@ impl Table {
         let entry = Entry {
             address: "ws://127.0.0.1:1/ws".into(),
             ticket: Some("paper".into()),
+            trust: None,
             place: None,
         };
         let mut player = Player::new(4, entry, None, 0.0).unwrap();
@@ -66,6 +67,7 @@ impl Table {
             character: CharacterState::at(Vec3::new(1.0, 0.0, 2.0)),
         };
         let header = SnapshotHeader {
+            scripts: 1,
             tick,
             number: None,
             own: Some(own),

@@ -1,0 +1,193 @@
+//! The client's part in the distribution of scripts (DIST-2, DIST-3).
+
+use frolic_protocol::packet;
+use frolic_protocol::script::{MANIFEST_PATH, RunContext, ScriptChunk, ScriptList, ScriptManifest};
+use frolic_protocol::{ClientMessage, ServerMessage};
+
+use super::Client;
+use crate::event::ClientEvent;
+use crate::scripts::{ChunkOutcome, ScriptUnit, Trust};
+
+/// Paths in one request; a server refuses more.
+const SCRIPT_PATHS_MAX: usize = 1024;
+
+impl Client {
+    /// Whose signature the world's scripts must have: the platform's key, from
+    /// its answer to the join, for that game. Without it any list is taken,
+    /// which is for servers without a platform only. Before the handshake.
+    pub fn trust(&mut self, key: [u8; 32], game_id: String) {
+        self.scripts.trust(Trust { key, game_id });
+    }
+
+    /// Takes a script's bytecode from the host's cache or from its address;
+    /// `@manifest` is the list, `@bundle/…` a bundle. Returns whether it was
+    /// what the manifest asks for.
+    pub fn offer_script(&mut self, path: &str, bytes: Vec<u8>) -> bool {
+        match self.scripts.offer(path, bytes) {
+            Ok(outcome) => {
+                self.script_came(outcome, false);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// What is still to be fetched, in the order it is needed, when the host
+    /// has offered what it had.
+    pub fn missing_scripts(&mut self) -> Vec<ScriptUnit> {
+        let missing = self.scripts.missing();
+        self.confirm_scripts();
+        missing
+    }
+
+    /// Asks the server for these units, each from where it broke off.
+    pub fn request_scripts(&mut self, paths: Vec<String>) {
+        let resumed = |path: &String| self.scripts.resume_at(path) > 0;
+        let (resumed, whole): (Vec<String>, Vec<String>) = paths.into_iter().partition(resumed);
+        for paths in whole.chunks(SCRIPT_PATHS_MAX) {
+            self.say_about_scripts(&ClientMessage::ScriptRequest {
+                paths: paths.to_vec(),
+                from: 0,
+            });
+        }
+        for path in resumed {
+            let from = self.scripts.resume_at(&path);
+            self.say_about_scripts(&ClientMessage::ScriptRequest {
+                paths: vec![path],
+                from,
+            });
+        }
+    }
+
+    /// Asks the server for everything that was not offered and is needed at
+    /// the start.
+    pub fn request_missing_scripts(&mut self) {
+        let missing = self.missing_scripts().into_iter();
+        let needed = missing.filter(|unit| !unit.lazy).map(|unit| unit.path);
+        let needed = needed.collect();
+        self.request_scripts(needed);
+    }
+
+    /// Every script of the world, once the list is here.
+    pub fn script_list(&self) -> Option<&ScriptList> {
+        self.scripts.list()
+    }
+
+    /// The list as it came, for a cache: its hash is the manifest's.
+    pub fn script_list_bytes(&self) -> Option<&[u8]> {
+        self.scripts.list_bytes()
+    }
+
+    /// Which list of scripts is in force.
+    pub fn script_manifest(&self) -> Option<&ScriptManifest> {
+        self.scripts.manifest()
+    }
+
+    /// Verified bytecode of a script.
+    pub fn script(&self, path: &str) -> Option<&[u8]> {
+        self.scripts.bytecode(path)
+    }
+
+    pub(super) fn announced(&mut self, manifest: ScriptManifest) {
+        match self.scripts.announce(manifest.clone()) {
+            Ok(()) => self.tell(ClientEvent::ScriptManifest(manifest)),
+            Err(cause) => self.trouble("script_refused", cause),
+        }
+    }
+
+    pub(super) fn script_chunk(&mut self, chunk: ScriptChunk) {
+        let path = chunk.path.clone();
+        match self.scripts.chunk(chunk) {
+            Ok(outcome) => self.script_came(outcome, true),
+            Err(cause) => self.script_refused(path, cause),
+        }
+    }
+
+    pub(super) fn run_script(&mut self, path: String, run_context: RunContext) {
+        if path == MANIFEST_PATH {
+            return self.run_scripts();
+        }
+        match self.scripts.run(&path, run_context) {
+            Ok(()) => self.tell(ClientEvent::ScriptRun { path }),
+            Err(cause) => self.trouble("script_refused", cause),
+        }
+    }
+
+    pub(super) fn count_script_bytes(&mut self, message: &ServerMessage) {
+        if is_about_scripts(message) {
+            self.script_bytes += packet::single(message).len() as u64;
+        }
+    }
+
+    /// Content arrived and is what the manifest says.
+    fn script_came(&mut self, outcome: ChunkOutcome, is_news: bool) {
+        match outcome {
+            ChunkOutcome::Waiting => return,
+            ChunkOutcome::List => self.tell(ClientEvent::ScriptList),
+            ChunkOutcome::Verified(scripts) => {
+                for (path, hash) in scripts {
+                    self.scripts.note_lazy(&path);
+                    if is_news {
+                        self.tell(ClientEvent::ScriptVerified { path, hash });
+                    }
+                }
+            }
+        }
+        self.confirm_scripts();
+    }
+
+    /// Content arrived and is not: says so, and tries again a few times.
+    fn script_refused(&mut self, path: String, cause: String) {
+        self.say_about_scripts(&ClientMessage::ScriptVerify {
+            path: path.clone(),
+            hash: String::new(),
+            success: false,
+        });
+        self.trouble("script_refused", cause);
+        if self.scripts.may_retry(&path) {
+            self.request_scripts(vec![path]);
+        }
+    }
+
+    fn confirm_scripts(&mut self) {
+        for confirmation in self.scripts.confirmations() {
+            self.say_about_scripts(&ClientMessage::ScriptVerify {
+                path: confirmation.path,
+                hash: confirmation.hash,
+                success: true,
+            });
+        }
+    }
+
+    fn run_scripts(&mut self) {
+        match self.scripts.run_all() {
+            Ok(due) => {
+                for path in due.start {
+                    self.tell(ClientEvent::ScriptRun { path });
+                }
+                if !due.changed.is_empty() || !due.removed.is_empty() {
+                    self.tell(ClientEvent::ScriptsReload {
+                        changed: due.changed,
+                        removed: due.removed,
+                    });
+                }
+                self.tell(ClientEvent::ScriptsStarted);
+            }
+            Err(cause) => self.trouble("script_refused", cause),
+        }
+    }
+
+    fn say_about_scripts(&mut self, message: &ClientMessage) {
+        self.script_bytes += packet::single(message).len() as u64;
+        self.send(message);
+    }
+}
+
+fn is_about_scripts(message: &ServerMessage) -> bool {
+    matches!(
+        message,
+        ServerMessage::ScriptManifest(_)
+            | ServerMessage::ScriptChunk(_)
+            | ServerMessage::ExecuteScript { .. }
+    )
+}

@@ -1,0 +1,83 @@
+//! Scripts that bots keep between visits, by hash (DIST-3): what the browser
+//! has in IndexedDB is a folder here.
+
+use std::path::PathBuf;
+
+use frolic_client::{Client, ClientEvent};
+use frolic_protocol::script::MANIFEST_PATH;
+
+/// A folder of content by hash. The client checks every hash, so a damaged
+/// or forged file costs a download and nothing else.
+#[derive(Clone, Debug)]
+pub struct ScriptCache {
+    folder: PathBuf,
+}
+
+impl ScriptCache {
+    /// Uses `folder`, making it when it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn open(folder: PathBuf) -> std::io::Result<Self> {
+        std::fs::create_dir_all(&folder)?;
+        Ok(Self { folder })
+    }
+
+    /// The file of a hash; none for what is not one, lest it be a path.
+    fn file(&self, hash: &str) -> Option<PathBuf> {
+        let hex = hash.strip_prefix("sha256:")?;
+        let is_hash = hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_hexdigit());
+        is_hash.then(|| self.folder.join(hex))
+    }
+
+    fn get(&self, hash: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.file(hash)?).ok()
+    }
+
+    fn put(&self, hash: &str, bytes: &[u8]) {
+        let Some(file) = self.file(hash).filter(|file| !file.exists()) else {
+            return;
+        };
+        // Bots share the folder: a name appears when all bytes are there.
+        let part = file.with_extension(format!("{:x}.part", std::process::id()));
+        let kept = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, &file));
+        if let Err(error) = kept {
+            tracing::debug!(%error, "a script was not kept");
+        }
+    }
+
+    /// Offers what is kept, asks for the rest, and keeps what comes.
+    pub fn follow(&self, client: &mut Client, event: &ClientEvent) {
+        match event {
+            ClientEvent::ScriptManifest(manifest) => {
+                let kept = self.get(&manifest.hash);
+                if !kept.is_some_and(|list| client.offer_script(MANIFEST_PATH, list)) {
+                    client.request_scripts(vec![MANIFEST_PATH.to_owned()]);
+                }
+            }
+            ClientEvent::ScriptList => self.offer(client),
+            ClientEvent::ScriptVerified { path, hash } => {
+                if let Some(bytes) = client.script(path) {
+                    self.put(hash, bytes);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn offer(&self, client: &mut Client) {
+        let (Some(manifest), Some(text)) = (client.script_manifest(), client.script_list_bytes())
+        else {
+            return;
+        };
+        self.put(&manifest.hash, text);
+        let scripts = client.script_list().map(|list| list.scripts.clone());
+        for entry in scripts.unwrap_or_default() {
+            if let Some(bytes) = self.get(&entry.hash) {
+                client.offer_script(&entry.path, bytes);
+            }
+        }
+        let missing = client.missing_scripts().into_iter();
+        client.request_scripts(missing.map(|unit| unit.path).collect());
+    }
+}

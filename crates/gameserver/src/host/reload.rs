@@ -1,0 +1,111 @@
+//! New scripts for the world and its clients (DIST-5, BEY-1).
+
+use std::time::Instant;
+
+use frolic_protocol::ServerMessage;
+use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
+
+use super::Host;
+use crate::link::Encoding;
+use crate::scripts::{Press, ScriptShelf};
+
+impl Host {
+    /// Brings the world to the scripts of a package. What does not compile
+    /// changes nothing.
+    pub(super) fn reload(&mut self, request: &ReloadRequest) -> ReloadReply {
+        let reply = match self.world.reload(&request.revision, &request.scripts) {
+            Ok(Some(done)) => {
+                self.restock();
+                ReloadReply {
+                    version: done.version,
+                    changed: done.changed,
+                    removed: done.removed,
+                    errors: Vec::new(),
+                }
+            }
+            Ok(None) => ReloadReply {
+                version: self.world.script_version(),
+                ..ReloadReply::default()
+            },
+            Err(errors) => ReloadReply {
+                version: self.world.script_version(),
+                errors: errors.iter().map(ToString::to_string).collect(),
+                ..ReloadReply::default()
+            },
+        };
+        self.write_logs(Instant::now());
+        reply
+    }
+
+    /// Returns to the scripts before the last reload when the new ones do
+    /// worse.
+    pub(super) fn judge_scripts(&mut self, script_us: u64) {
+        let verdict = self.world.judge_reload(script_us);
+        if let Some(reason) = verdict
+            && self.world.swap_back(&reason).is_some()
+        {
+            self.restock();
+        }
+    }
+
+    /// The world's scripts have changed: clients get them as soon as the
+    /// platform has signed the new list.
+    fn restock(&mut self) {
+        let settings = &self.settings;
+        let (game_id, bundles) = (&settings.game_id, &settings.bundles);
+        let shelf = ScriptShelf::new(&self.world, game_id, bundles, Some(&self.shelf));
+        let press = settings.press.clone();
+        let list = press.as_ref().map(|_| shelf.press(&self.world));
+        self.next_shelf = Some(shelf);
+        match (press, list) {
+            (Some(press), Some(list)) => {
+                if press.try_send(list).is_err() {
+                    tracing::warn!("too many lists of scripts wait for their signature");
+                }
+            }
+            _ => self.put_up(),
+        }
+    }
+
+    /// What the platform needs to sign the list that is in force.
+    pub fn press(&self) -> Press {
+        self.shelf.press(&self.world)
+    }
+
+    /// The platform has signed a list: of the scripts that wait for it, or of
+    /// those that are in force since the start.
+    pub(super) fn signed(&mut self, hash: &str, signature: String) {
+        if let Some(next) = self.next_shelf.as_mut().filter(|next| next.hash() == hash) {
+            next.set_signature(signature);
+            self.put_up();
+        } else if self.shelf.hash() == hash {
+            self.shelf.set_signature(signature);
+        }
+    }
+
+    /// The scripts that wait are in force, and everybody is told.
+    fn put_up(&mut self) {
+        let Some(next) = self.next_shelf.take() else {
+            return;
+        };
+        self.shelf = next;
+        for session in self.sessions.values_mut() {
+            let Some(player) = &mut session.player else {
+                continue;
+            };
+            player.verified.clear();
+            player.executed = 0;
+            let with_list = session.encoding == Encoding::Json;
+            let manifest = ServerMessage::ScriptManifest(self.shelf.manifest(with_list));
+            if session.awaits_snapshot() {
+                if let Some(player) = &mut session.player {
+                    let waiting = &mut player.after_snapshot;
+                    waiting.retain(|m| !matches!(m, ServerMessage::ScriptManifest(_)));
+                    waiting.push(manifest);
+                }
+            } else {
+                session.tell(&manifest);
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! `POST /internal/reload`: how the control plane gives a running world new
+//! scripts. Only the one who started this process knows its token.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::{Json, Router};
+use frolic_protocol::fleet::ReloadRequest;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::link::Inbound;
+
+/// All scripts of a package as JSON.
+const BODY_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// A world that takes longer is stuck.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Clone)]
+struct Door {
+    inbox: mpsc::Sender<Inbound>,
+    token_sha256: Arc<[u8; 32]>,
+}
+
+/// The route, for whoever has the world's token.
+pub fn routes(inbox: mpsc::Sender<Inbound>, token: &str) -> Router {
+    let door = Door {
+        inbox,
+        token_sha256: Arc::new(Sha256::digest(token).into()),
+    };
+    Router::new()
+        .route("/internal/reload", post(reload))
+        .with_state(door)
+}
+
+async fn reload(State(door): State<Door>, request: Request) -> Response {
+    let given = request
+        .headers()
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.strip_prefix("Bearer "))
+        .unwrap_or("");
+    // Hashes are compared, in constant time: nothing to probe.
+    let given: [u8; 32] = Sha256::digest(given).into();
+    if !bool::from(given.ct_eq(door.token_sha256.as_slice())) {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    // Strangers reach this port too: nothing of theirs is read before this.
+    let body = axum::body::to_bytes(request.into_body(), BODY_BYTES_MAX).await;
+    let body = body.map_err(|error| error.to_string());
+    let parsed = body.and_then(|body| {
+        serde_json::from_slice::<ReloadRequest>(&body).map_err(|error| error.to_string())
+    });
+    let request = match parsed {
+        Ok(request) => request,
+        Err(error) => return (StatusCode::BAD_REQUEST, error).into_response(),
+    };
+    let (answer, reply) = oneshot::channel();
+    let sent = door.inbox.send(Inbound::Reload { request, answer }).await;
+    match (sent, tokio::time::timeout(PATIENCE, reply).await) {
+        (Ok(()), Ok(Ok(reply))) => Json(reply).into_response(),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "the world does not answer").into_response(),
+    }
+}

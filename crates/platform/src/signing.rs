@@ -1,0 +1,77 @@
+//! The platform's own key, with which it vouches for the scripts of its games
+//! (BEY-2). Made once, kept in the data folder, never given to a game server.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use frolic_protocol::signature::{KEY_BYTES, ManifestSigner, from_hex, to_hex};
+
+use crate::ids;
+
+const KEY_FILE: &str = "signing_key";
+
+/// The key in `data_dir`, made on first use.
+///
+/// # Errors
+/// When the disk refuses, or the file holds something else.
+pub fn open(data_dir: &Path) -> io::Result<ManifestSigner> {
+    let path = data_dir.join(KEY_FILE);
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            let secret = from_hex(text.trim()).ok_or_else(|| {
+                let message = format!(
+                    "{} is damaged; delete it to have a new one made (players must then join again)",
+                    path.display()
+                );
+                io::Error::new(io::ErrorKind::InvalidData, message)
+            })?;
+            Ok(ManifestSigner::new(&secret))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let secret = ids::random_bytes::<KEY_BYTES>();
+            write_private(&path, &to_hex(&secret))?;
+            Ok(ManifestSigner::new(&secret))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    // `create_new`: never follows a link or takes over a file that appeared.
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_is_made_once_and_kept_private() {
+        let folder = std::env::temp_dir().join(ids::new_id("frolic-signing-test"));
+        fs::create_dir_all(&folder).unwrap();
+        let first = open(&folder).unwrap().public_key();
+        assert_eq!(open(&folder).unwrap().public_key(), first);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(folder.join(KEY_FILE))
+                .unwrap()
+                .permissions()
+                .mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        fs::write(folder.join(KEY_FILE), "short").unwrap();
+        assert!(open(&folder).is_err());
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,64 @@
+// The sample game's scripts on their way into a page (DIST-3, DIST-6, BEY-2): fetched from /cdn, kept for the next visit,
+// and refused when somebody on the way has changed them.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { launchBrowser } from './browser.mjs';
+import { Player } from './player.mjs';
+import { startServer } from './server.mjs';
+
+let server;
+let browser;
+before(async () => {
+  server = await startServer();
+  browser = await launchBrowser();
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const showsHud = (player) => player.until(() => window.__frolic.hudTexts().includes('Falls: 0'));
+
+test('scripts come from /cdn once, and the second visit costs under 2 KB', async () => {
+  const fetched = [];
+  const prepare = (context) => void context.on('request', (request) => {
+    if (new URL(request.url()).pathname.startsWith('/cdn/')) fetched.push(request.url());
+  });
+  const player = await Player.enter(browser, server, { game: 'obby', prepare });
+  await showsHud(player);
+  assert.ok(fetched.length > 0, 'the first visit fetches from /cdn');
+  fetched.length = 0;
+  await player.page.goto('about:blank');
+  await player.page.goto(`${server.url}/play/obby?gfx=low`);
+  await player.ready(server);
+  await showsHud(player);
+  const bytes = await player.page.evaluate(() => window.__frolic.stats().scriptBytes);
+  console.info(`script bytes of the second visit: ${bytes}`);
+  assert.ok(bytes > 0 && bytes < 2000, `${bytes}`);
+  assert.deepEqual(fetched, []);
+  await player.close();
+});
+
+test('tampered content is refused, and comes from the world instead', async () => {
+  const prepare = (context) => context.route('**/cdn/*', (route) => route.fulfill({ body: 'not what was signed' }));
+  const player = await Player.enter(browser, server, { game: 'obby', prepare });
+  await showsHud(player);
+  assert.deepEqual(player.page.complaints, []);
+  await player.close();
+});
+
+test('a list that another platform signed is refused, and none of its scripts runs', async () => {
+  const warnings = [];
+  const prepare = async (context) => {
+    context.on('console', (message) => warnings.push(message.text()));
+    await context.route('**/join', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), script_key: 'ab'.repeat(32) } });
+    });
+  };
+  const player = await Player.enter(browser, server, { game: 'obby', prepare });
+  await player.until(() => window.__frolic.stats().snapshots > 20);
+  assert.ok(warnings.some((text) => text.includes('did not sign')), warnings.join('\n'));
+  assert.deepEqual(await player.hudTexts(), []);
+  await player.close();
+});
