@@ -7,3 +7,4 @@ pub mod gameserver;
 pub mod pack;
 pub mod replay;
 pub mod serve;
+pub mod types;

@@ -33,6 +33,7 @@ enum Command {
     Pack(commands::pack::PackArgs),
     Replay(commands::replay::ReplayArgs),
     Serve(commands::serve::ServeArgs),
+    Types(commands::types::TypesArgs),
 }
 
 fn main() -> ExitCode {
@@ -66,6 +67,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Pack(args) => commands::pack::run(args),
         Command::Replay(args) => commands::replay::run(args),
         Command::Serve(args) => commands::serve::run(args).await,
+        Command::Types(args) => commands::types::run(args),
     }
 }
 
