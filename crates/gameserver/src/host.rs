@@ -3,6 +3,7 @@
 mod handshake;
 mod message;
 
+pub(crate) use handshake::unix_ms;
 use handshake::{Introduction, unix_s};
 
 use std::collections::BTreeMap;
@@ -156,6 +157,9 @@ impl Host {
         }
         self.read_sockets(began);
         let inputs = clock.lap();
+        if self.world.tick().is_multiple_of(self.world.tick_hz()) {
+            self.world.set_wall_clock(unix_ms());
+        }
         let report = self.world.step().scripts;
         recording::keep(&mut self.settings.recording, &mut self.world);
         let scripts = u32::try_from(report.last_tick_us).unwrap_or(u32::MAX);

@@ -66,15 +66,24 @@ const CLIENT_ENTRY: Files = files!["client/lifecycle.luau"];
 pub fn client_builtin() -> Vec<CompiledScript> {
     static COMPILED: OnceLock<Vec<CompiledScript>> = OnceLock::new();
     COMPILED
-        .get_or_init(|| compile_all(&[COMMON, CLIENT, ALIASES, GLOBALS, CLIENT_ENTRY], RunContext::Client))
+        .get_or_init(|| {
+            compile_all(
+                &[COMMON, CLIENT, ALIASES, GLOBALS, CLIENT_ENTRY],
+                RunContext::Client,
+            )
+        })
         .clone()
 }
 
 /// The engine's own scripts for the server's VM, in the order to run them.
 pub(crate) fn server_builtin() -> &'static [CompiledScript] {
     static COMPILED: OnceLock<Vec<CompiledScript>> = OnceLock::new();
-    COMPILED
-        .get_or_init(|| compile_all(&[COMMON, SERVER, ALIASES, GLOBALS, SERVER_ENTRY], RunContext::Server))
+    COMPILED.get_or_init(|| {
+        compile_all(
+            &[COMMON, SERVER, ALIASES, GLOBALS, SERVER_ENTRY],
+            RunContext::Server,
+        )
+    })
 }
 
 fn compile_all(lists: &[Files], context: RunContext) -> Vec<CompiledScript> {

@@ -13,7 +13,7 @@ export interface KnownSource {
   details(id: number): { attributes: Record<string, WireValue>; looks: { color: Triple | null } } | undefined;
   /** Entities that the core said are gone. */
   readonly removed: ReadonlySet<number>;
-  players(): readonly PlayerInfo[];
+  readonly players: readonly PlayerInfo[];
   /** Players who left not long ago, by number: handlers may still ask for their names. */
   readonly gonePlayers: ReadonlyMap<number, PlayerInfo>;
   playerNumber(): number;
@@ -85,11 +85,11 @@ export class KnownWorld implements WorldHost {
   }
 
   players(): number[] {
-    return this.source.players().map((player) => player.number);
+    return this.source.players.map((player) => player.number);
   }
 
   playerOf(entity: number): number {
-    return this.source.players().find((player) => player.entityId === entity)?.number ?? 0;
+    return this.source.players.find((player) => player.entityId === entity)?.number ?? 0;
   }
 
   localPlayer(): number {
@@ -117,11 +117,11 @@ export class KnownWorld implements WorldHost {
   }
 
   #player(number: number): PlayerInfo | undefined {
-    return this.source.players().find((player) => player.number === number) ?? this.source.gonePlayers.get(number);
+    return this.source.players.find((player) => player.number === number) ?? this.source.gonePlayers.get(number);
   }
 
   #name(id: number, moving: FrameRecord | null): string {
-    if (moving?.isPlayer) return this.source.players().find((player) => player.entityId === id)?.name ?? 'Player';
+    if (moving?.isPlayer) return this.source.players.find((player) => player.entityId === id)?.name ?? 'Player';
     const scene = this.#sceneEntities.get(id);
     if (scene) return scene.name ?? '';
     // Prefabs are numbered from 1 in the order of their names (crates/world/src/definitions.rs).

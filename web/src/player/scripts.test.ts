@@ -18,6 +18,8 @@ function setUp(cached: string[] = [], load?: () => Promise<Runtime>) {
     dispatchEvent: (name) => calls.push(`event ${name}`),
     dispatchResult: (call, { ok }) => calls.push(`result ${call} ${ok}`),
     uiEvent: () => undefined,
+    inputEvent: () => undefined,
+    playerEvent: () => undefined,
     tick: () => undefined,
     memoryBytes: 0,
     lastTickMs: 0,

@@ -60,7 +60,7 @@ export class PlaySession {
   #sceneShown = false;
   #ownEntity = 0;
   #playerNumber = 0;
-  #frame = new Float32Array(0);
+  #frame: Float32Array = new Float32Array(0);
   #sceneData: SceneData | null = null;
   readonly removed = new Set<number>();
   readonly gonePlayers = new Map<number, PlayerInfo>();

@@ -116,6 +116,11 @@ impl Host {
             ClientMessage::ScriptVerify { path, success, .. } => {
                 self.script_verified(link, path, success)
             }
+            ClientMessage::UnreliableEvent { name, args } => {
+                // Nobody waits for word of what may get lost anyway.
+                let _ = self.speak(number, ClientMessage::Event { name, args });
+                return;
+            }
             ClientMessage::Event { .. }
             | ClientMessage::Invoke { .. }
             | ClientMessage::Chat { .. } => Ok(()),

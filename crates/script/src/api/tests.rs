@@ -30,8 +30,17 @@ fn every_file_is_listed_under_its_own_name() {
                 member.kind,
                 MemberKind::Function | MemberKind::Method | MemberKind::Callback
             );
-            assert_eq!(callable, member.luau_type.starts_with('('), "{name}.{}", member.name);
-            assert!(page.side.includes(page.side_of(member)), "{name}.{}", member.name);
+            assert_eq!(
+                callable,
+                member.luau_type.starts_with('('),
+                "{name}.{}",
+                member.name
+            );
+            assert!(
+                page.side.includes(page.side_of(member)),
+                "{name}.{}",
+                member.name
+            );
         }
     }
 }

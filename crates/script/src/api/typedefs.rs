@@ -171,9 +171,7 @@ mod tests {
     fn the_file_says_what_the_pages_say() {
         let text = definitions();
         assert!(text.contains("declare class Entity\n"));
-        assert!(text.contains(
-            "\tfunction MoveTo(self, target: Vector3, seconds: number?): ()\n"
-        ));
+        assert!(text.contains("\tfunction MoveTo(self, target: Vector3, seconds: number?): ()\n"));
         assert!(text.contains(
             "\tSpawn: (source: string | {[string]: any}, position: Vector3?) -> Entity,\n"
         ));

@@ -31,6 +31,8 @@ pub struct RecordingHeader {
     pub scripts: ScriptLimits,
     /// Scripts that were kept from running.
     pub disabled_scripts: Vec<String>,
+    /// The time of day that scripts were told at the start.
+    pub started_unix_ms: u64,
     /// Version of the program that made it.
     pub made_by: String,
 }
@@ -134,6 +136,11 @@ pub enum Record<'a> {
     Cut,
     /// Nothing comes after this.
     End(Ending),
+    /// The time of day that scripts were told.
+    WallClock {
+        /// Milliseconds since the start of 1970.
+        unix_ms: u64,
+    },
 }
 
 /// How a recording ended.
@@ -319,6 +326,7 @@ mod tests {
             hash_every_ticks: 60,
             scripts: ScriptLimits::from(&VmLimits::default()),
             disabled_scripts: vec!["Workspace/Stuck.luau".into()],
+            started_unix_ms: 1_800_000_000_000,
             made_by: "0.1.0".into(),
         }
     }

@@ -105,6 +105,7 @@ impl Replay {
         let options = WorldOptions {
             seed: header.seed,
             tick_hz: Some(header.tick_hz),
+            started_unix_ms: header.started_unix_ms,
             scripts: VmLimits {
                 memory_bytes: size(limits.memory_bytes),
                 slice: SLICE,
@@ -188,6 +189,7 @@ impl Replay {
                 here(world, player)?;
                 world.note_round_trip(player, ms);
             }
+            Record::WallClock { unix_ms } => world.set_wall_clock(unix_ms),
             Record::Hash(recorded) => self.compare(recorded),
             Record::Cut => {
                 let tick = self.world.tick();
