@@ -8,6 +8,7 @@ test('each path leads to its page', () => {
   expect(parseRoute('/games/obby/')).toEqual({ page: 'game', gameId: 'obby' });
   const play = parseRoute('/play/obby', '?world=world_1');
   expect(play.page === 'play' && play.query.get('world')).toBe('world_1');
+  expect(parseRoute('/docs/api')).toEqual({ page: 'docs-api' });
   expect(parseRoute('/games')).toEqual({ page: 'missing', path: '/games' });
 });
 

@@ -1,5 +1,5 @@
 // One visit to a world, from the click on Play to leaving: the only place that knows the order of things.
-import { SvelteMap } from 'svelte/reactivity';
+import { SvelteMap, SvelteSet } from 'svelte/reactivity';
 import { ApiError } from '../lib/api';
 import type { JoinRequest } from '../generated/rest';
 import { endingOf, kicked, lost, refused, type Ending } from './endings';
@@ -62,8 +62,8 @@ export class PlaySession {
   #playerNumber = 0;
   #frame: Float32Array = new Float32Array(0);
   #sceneData: SceneData | null = null;
-  readonly removed = new Set<number>();
-  readonly gonePlayers = new Map<number, PlayerInfo>();
+  readonly removed = new SvelteSet<number>();
+  readonly gonePlayers = new SvelteMap<number, PlayerInfo>();
   #definitions = new SvelteMap<number, Components>();
   #details = new SvelteMap<number, CoreEvent & { type: 'details' }>();
   #disposed = false;
@@ -359,13 +359,13 @@ export class PlaySession {
   }
 
   #mergePlayers(changed: PlayerInfo[]): void {
-    const before = new Set(this.players.map((player) => player.number));
+    const before = this.players;
     const others = this.players.filter((known) => !changed.some((player) => player.id === known.id));
     this.players = [...others, ...changed.filter((player) => player.online)].sort((a, b) => a.number - b.number);
     this.view?.setNames(this.#names());
     for (const player of changed) {
       if (!player.online) this.#keepGone(player);
-      if (player.online !== before.has(player.number)) this.scripts?.player(player.online, player.number);
+      if (player.online !== before.some((known) => known.number === player.number)) this.scripts?.player(player.online, player.number);
     }
   }
 

@@ -8,6 +8,7 @@ mod interest;
 mod link;
 mod replaying;
 mod rewinding;
+mod scripting;
 
 use frolic_client::ClientEvent;
 use frolic_protocol::{Args, Value};
