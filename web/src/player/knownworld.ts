@@ -2,6 +2,7 @@
 import type { PlayerInfo, WireValue } from './events';
 import { FRAME_STRIDE, FrameRecord } from './frame';
 import type { EntityProperty, Found, PlayerProperty, Triple, WorldHost } from './luau/host';
+import { prefabNames } from './prefabs';
 import { type Components, type Part, resolveParts, type SceneData, type SceneEntity } from './scene';
 
 /** The parts of a running session that are asked. */
@@ -124,7 +125,6 @@ export class KnownWorld implements WorldHost {
     if (moving?.isPlayer) return this.source.players.find((player) => player.entityId === id)?.name ?? 'Player';
     const scene = this.#sceneEntities.get(id);
     if (scene) return scene.name ?? '';
-    // Prefabs are numbered from 1 in the order of their names (crates/world/src/definitions.rs).
     return (moving && this.#prefabs[moving.definition - 1]) ?? 'Entity';
   }
 
@@ -165,7 +165,7 @@ export class KnownWorld implements WorldHost {
       this.#scene = scene;
       this.#parts = new Map(scene ? resolveParts(scene).map((part) => [part.id, part]) : []);
       this.#sceneEntities = new Map(scene?.entities.map((entity) => [entity.id, entity]));
-      this.#prefabs = Object.keys(scene?.prefabs ?? {}).sort();
+      this.#prefabs = scene ? prefabNames(scene) : [];
     }
     if (frame === this.#frame) return;
     this.#frame = frame;

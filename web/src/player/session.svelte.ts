@@ -14,6 +14,7 @@ import { WorldLink } from './link';
 import { loadLuau } from './luau-loader';
 import { forgetPlace, keepPlace, keptPlace } from './place';
 import { LoadProgress } from './progress.svelte';
+import { prefabDefinitions } from './prefabs';
 import type { Components, SceneData } from './scene';
 import type { EffectsHost } from './luau/host';
 import { ScriptHost, type ScriptWorld } from './scripthost';
@@ -354,7 +355,10 @@ export class PlaySession {
   }
 
   #readScene(json: string): SceneData {
-    this.#sceneData ??= json ? (JSON.parse(json) as SceneData) : null;
+    if (!this.#sceneData && json) {
+      this.#sceneData = JSON.parse(json) as SceneData;
+      prefabDefinitions(this.#sceneData).forEach((components, index) => this.#definitions.set(index, components));
+    }
     return this.#sceneData ?? { entities: [] };
   }
 

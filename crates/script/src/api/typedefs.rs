@@ -68,10 +68,12 @@ fn record(out: &mut String, page: &Page) {
 
 fn class(out: &mut String, page: &Page) {
     heading(out, page);
-    put!(out, "declare class {}", page.name);
+    put!(out, "declare extern type {} with", page.name);
     for member in page.members.iter().filter(|member| !member.is_static) {
         if member.kind == MemberKind::Method {
             let (args, result) = signature(&member.luau_type);
+            // Declared functions write `...: T` where types write `...T`.
+            let args = args.replace("...", "...: ");
             let comma = if args.is_empty() { "" } else { ", " };
             put!(
                 out,
@@ -170,7 +172,7 @@ mod tests {
     #[test]
     fn the_file_says_what_the_pages_say() {
         let text = definitions();
-        assert!(text.contains("declare class Entity\n"));
+        assert!(text.contains("declare extern type Entity with\n"));
         assert!(text.contains("\tfunction MoveTo(self, target: Vector3, seconds: number?): ()\n"));
         assert!(text.contains(
             "\tSpawn: (source: string | {[string]: any}, position: Vector3?) -> Entity,\n"
@@ -182,7 +184,7 @@ mod tests {
         let opened = text.matches(['{', '(']).count();
         assert_eq!(opened, text.matches(['}', ')']).count());
         assert_eq!(
-            text.matches("declare class ").count(),
+            text.matches("declare extern type ").count(),
             text.lines().filter(|line| *line == "end").count()
         );
     }
