@@ -62,6 +62,10 @@ const SOURCES: Record<string, string> = {
   'StarterPlayer/Honest.luau': `
     local n = 0 function OnTick() n += 1 end
     Network.OnServerEvent("Count", function() Network.FireServer("Count", n) end)`,
+  'StarterPlayer/Fatal.luau': `
+    UI.Label({ Text = "a" }) UI.Button({ Text = "b" })
+    Input.BindAction("Dash", "Q", print)
+    function OnTick() while true do end end`,
   'Workspace/Lamp.luau': 'print("lamp", entity.Id, entity.Position.X, entity.Attributes.Team, entity:GetAttribute("None"))',
 };
 
@@ -212,6 +216,16 @@ test.each(HOSTILE.map((body, i) => [body, i] as const))('hostile: %s', async (_b
   expect(host.logs.join('\n')).not.toContain('escaped');
   expect(runtime.memoryBytes).toBeLessThan(48 << 20);
   runtime.dispose();
+}, 20_000);
+
+test('the widgets and actions of a script that is ended go with it', async () => {
+  const runtime = await start('StarterPlayer/Fatal.luau');
+  expect(host.screen.length).toBe(2);
+  expect(host.actions).toEqual(['Dash']);
+  ticks(runtime, 12);
+  expect(host.logs.at(-1)).toContain('disabled');
+  expect(host.screen.slice(2)).toEqual(['remove 1', 'remove 2']);
+  expect(host.actions).toEqual([]);
 }, 20_000);
 
 test('scripts before the built-in ones, and after them, are refused', async () => {
