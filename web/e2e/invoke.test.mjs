@@ -1,16 +1,12 @@
 // Network.InvokeServer (SCR-7) in a game of its own: a page's script, and a
 // stranger's client, ask a server script and get its answer or its error.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
 import { launchBrowser } from './browser.mjs';
 import { JsonClient } from './json-client.mjs';
 import { Player } from './player.mjs';
-import { binary, startServer } from './server.mjs';
+import { publish } from './publish.mjs';
+import { startServer } from './server.mjs';
 
 const FILES = {
   'game.toml': '[game]\nid = "asking"\nname = "Asking"\nversion = "1.0.0"\n',
@@ -48,34 +44,12 @@ let browser;
 before(async () => {
   server = await startServer();
   browser = await launchBrowser();
-  await publish(FILES);
+  await publish(server, FILES);
 });
 after(async () => {
   await browser?.close();
   await server?.stop();
 });
-
-/** Packs the files with `frolic pack` and uploads them as a guest. */
-async function publish(files) {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'frolic-game-'));
-  try {
-    for (const [name, text] of Object.entries(files)) {
-      await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
-      await writeFile(path.join(folder, name), text);
-    }
-    const archive = path.join(folder, 'asking.game');
-    await promisify(execFile)(binary(), ['pack', folder, '--output', archive]);
-    const login = await server.call('POST', '/login', { body: {} });
-    const answer = await fetch(`${server.url}/api/games`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${login.body.session_token}` },
-      body: await readFile(archive),
-    });
-    assert.equal(answer.status, 201, await answer.text());
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
 
 test("a page's script gets the answer, and the error where there is one", async () => {
   const player = await Player.enter(browser, server, { game: 'asking' });

@@ -1,5 +1,6 @@
 //! `cargo xtask codegen`: the TypeScript types of messages and REST, exported
-//! from the Rust types by ts-rs into web/src/generated. They are committed, and
+//! from the Rust types by ts-rs into web/src/generated, and the definition of the
+//! script API as JSON. They are committed, and
 //! `--check` fails when they no longer say what Rust says.
 
 use std::collections::BTreeMap;
@@ -12,7 +13,11 @@ use crate::progress::{Progress, Step};
 use crate::workspace::Workspace;
 
 /// Crates whose types the web reads. ts-rs exports them from a test each.
-const PACKAGES: [&str; 2] = ["--package=frolic-protocol", "--package=frolic-platform"];
+const PACKAGES: [&str; 3] = [
+    "--package=frolic-protocol",
+    "--package=frolic-platform",
+    "--package=frolic-script",
+];
 
 /// Writes the types, or compares them.
 pub fn run(workspace: &Workspace, progress: &Progress, check_only: bool) -> Result<()> {

@@ -147,10 +147,20 @@ impl ClientCore {
         self.client.script(path).map(<[u8]>::to_vec)
     }
 
-    /// `Network.FireServer`; the arguments as a JSON list.
-    pub fn fire_server(&mut self, name: String, args_json: &str) -> Result<(), JsError> {
+    /// `Network.FireServer`; the arguments as a JSON list. Not `reliable`: it
+    /// may get lost.
+    pub fn fire_server(
+        &mut self,
+        name: String,
+        args_json: &str,
+        reliable: bool,
+    ) -> Result<(), JsError> {
         let args: Args = serde_json::from_str(args_json)?;
-        self.client.fire_server(name, args);
+        if reliable {
+            self.client.fire_server(name, args);
+        } else {
+            self.client.fire_server_unreliable(name, args);
+        }
         Ok(())
     }
 

@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 use frolic_protocol::details::Details;
 use frolic_protocol::fragment::{Assembler, Fragment};
 use frolic_protocol::message::PROTOCOL_VERSION;
-use frolic_protocol::packet::{self, PacketError, SERVER_MESSAGE_BYTES_MAX, StreamReader};
+use frolic_protocol::packet::{
+    self, DATAGRAM_BYTES_MAX, PacketError, SERVER_MESSAGE_BYTES_MAX, StreamReader,
+};
 use frolic_protocol::{Args, ClientMessage, EntityState, ServerMessage, Shown, Welcome};
 use frolic_sim::{CharacterInput, CharacterState};
 
@@ -157,6 +159,20 @@ impl Client {
     /// Queues `Network.FireServer`.
     pub fn fire_server(&mut self, name: String, args: Args) {
         self.send(&ClientMessage::Event { name, args });
+    }
+
+    /// Queues `Network.FireServerUnreliable`: one datagram, which is dropped
+    /// here when more are said than a server takes. What does not fit one goes
+    /// the reliable way.
+    pub fn fire_server_unreliable(&mut self, name: String, args: Args) {
+        let message = ClientMessage::UnreliableEvent { name, args };
+        if packet::single(&message).len() <= DATAGRAM_BYTES_MAX {
+            if self.talk.spend() {
+                self.write(&message);
+            }
+        } else if let ClientMessage::UnreliableEvent { name, args } = message {
+            self.fire_server(name, args);
+        }
     }
 
     /// Takes a whole packet in: a datagram or a WebSocket message.

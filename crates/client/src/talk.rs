@@ -43,6 +43,13 @@ impl Talk {
         Some(message)
     }
 
+    /// Whether one more message may leave now that is not kept.
+    pub fn spend(&mut self) -> bool {
+        let may = self.open && self.allowance >= 1.0;
+        self.allowance -= f64::from(u8::from(may));
+        may
+    }
+
     /// Lets more leave as time goes by.
     pub fn refill(&mut self, now_ms: f64) {
         let since_ms = now_ms - self.refilled_ms.unwrap_or(now_ms);

@@ -9,3 +9,4 @@ pub mod pack;
 pub mod replay;
 pub mod serve;
 pub mod soul;
+pub mod types;

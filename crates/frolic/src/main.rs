@@ -35,6 +35,7 @@ enum Command {
     Replay(commands::replay::ReplayArgs),
     Serve(commands::serve::ServeArgs),
     Soul(commands::soul::SoulArgs),
+    Types(commands::types::TypesArgs),
 }
 
 fn main() -> ExitCode {
@@ -70,6 +71,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Replay(args) => commands::replay::run(args),
         Command::Serve(args) => commands::serve::run(args).await,
         Command::Soul(args) => commands::soul::run(&args),
+        Command::Types(args) => commands::types::run(args),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use frolic_package::{Limits, Package, pack};
-use frolic_protocol::message::Resumption;
+use frolic_protocol::message::{PlayerStat, Resumption};
 use frolic_protocol::script::{
     MANIFEST_PATH, RunContext, ScriptChunk, ScriptEntry, ScriptList, ScriptManifest,
 };
@@ -294,6 +294,12 @@ pub fn server_packets() -> Vec<Vec<u8>> {
         entity_id: 1_000_001,
         name: "Ada".into(),
         online: true,
+        team: Some("Red".into()),
+        stats: vec![PlayerStat {
+            name: "Coins".into(),
+            text: "3".into(),
+            number: Some(3.0),
+        }],
     };
     let long = packet::single(&ServerMessage::Kick {
         reason: "x".repeat(3_000),

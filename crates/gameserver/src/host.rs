@@ -5,6 +5,7 @@ mod logs;
 mod message;
 mod reload;
 
+pub(crate) use handshake::unix_ms;
 use handshake::{Introduction, unix_s};
 
 use std::collections::BTreeMap;
@@ -172,6 +173,9 @@ impl Host {
         }
         self.read_sockets(began);
         let inputs = clock.lap();
+        if self.world.tick().is_multiple_of(self.world.tick_hz()) {
+            self.world.set_wall_clock(unix_ms());
+        }
         let report = self.world.step().scripts;
         self.judge_scripts(report.last_tick_us);
         recording::keep(&mut self.settings.recording, &mut self.world);

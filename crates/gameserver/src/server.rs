@@ -25,7 +25,7 @@ use crate::admission::Admission;
 use crate::boot::{BootError, ControlPlane};
 use crate::config::{GameServerConfig, WorldSource};
 use crate::console::{self, Console};
-use crate::host::{Host, HostSettings};
+use crate::host::{Host, HostSettings, unix_ms};
 use crate::link::{INBOX_MESSAGES, Inbound};
 use crate::lockdown;
 use crate::metrics::Metrics;
@@ -347,6 +347,7 @@ fn load(
     let recording = recording::start(settings.record_folder.as_deref(), &settings.world_id);
     let options = WorldOptions {
         seed: plan.seed,
+        started_unix_ms: unix_ms(),
         disabled_scripts: plan.disabled_scripts,
         scripts: VmLimits {
             kill_after: settings.kill_after,

@@ -133,10 +133,31 @@ pub enum ClientMessage {
         /// One value: whatever the spell wants to know.
         params: Args,
     },
+    /// `Network.FireServerUnreliable`: not counted, and lost when the line
+    /// loses it.
+    UnreliableEvent {
+        /// Which event.
+        name: String,
+        /// Its arguments.
+        args: Args,
+    },
+}
+
+/// A figure beside a player's name (`leaderstats`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+#[serde(rename_all = "camelCase")]
+pub struct PlayerStat {
+    /// What is counted.
+    pub name: String,
+    /// As it is shown.
+    pub text: String,
+    /// As a number, if it is one.
+    pub number: Option<f64>,
 }
 
 /// A player as others know them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 #[serde(rename_all = "camelCase")]
 pub struct PlayerInfo {
@@ -150,6 +171,10 @@ pub struct PlayerInfo {
     pub name: String,
     /// False once they have left.
     pub online: bool,
+    /// Their team, if scripts gave them one.
+    pub team: Option<String>,
+    /// Figures that everybody sees, by name.
+    pub stats: Vec<PlayerStat>,
 }
 
 /// HANDSHAKE_RESPONSE: the player is in.
@@ -329,6 +354,7 @@ impl ClientMessage {
             ClientMessage::Inputs { .. }
                 | ClientMessage::SnapshotAck { .. }
                 | ClientMessage::Ping { .. }
+                | ClientMessage::UnreliableEvent { .. }
         )
     }
 }

@@ -27,6 +27,7 @@ const COMMON: Files = files![
     "common/color.luau",
     "common/random.luau",
     "common/handle.luau",
+    "common/members.luau",
     "common/remote.luau",
     "common/require.luau",
     "common/reload.luau",
@@ -39,17 +40,25 @@ const SERVER: Files = files![
     "server/remotes.luau",
     "server/network.luau",
     "server/store.luau",
+    "server/datetime.luau",
 ];
 
 const CLIENT: Files = files![
     "client/modules.luau",
+    "client/frame.luau",
     "client/entity.luau",
+    "client/world.luau",
+    "client/players.luau",
     "client/network.luau",
     "client/input.luau",
     "client/camera.luau",
     "client/ui.luau",
     "client/sound.luau",
+    "client/effects.luau",
 ];
+
+/// Names that creators know from Roblox, over the libraries of either side.
+const ALIASES: Files = files!["common/roblox.luau"];
 
 /// Freezes what the others have put up for user code.
 const GLOBALS: Files = files!["common/globals.luau"];
@@ -60,15 +69,24 @@ const CLIENT_ENTRY: Files = files!["client/lifecycle.luau"];
 pub fn client_builtin() -> Vec<CompiledScript> {
     static COMPILED: OnceLock<Vec<CompiledScript>> = OnceLock::new();
     COMPILED
-        .get_or_init(|| compile_all(&[COMMON, CLIENT, GLOBALS, CLIENT_ENTRY], RunContext::Client))
+        .get_or_init(|| {
+            compile_all(
+                &[COMMON, CLIENT, ALIASES, GLOBALS, CLIENT_ENTRY],
+                RunContext::Client,
+            )
+        })
         .clone()
 }
 
 /// The engine's own scripts for the server's VM, in the order to run them.
 pub(crate) fn server_builtin() -> &'static [CompiledScript] {
     static COMPILED: OnceLock<Vec<CompiledScript>> = OnceLock::new();
-    COMPILED
-        .get_or_init(|| compile_all(&[COMMON, SERVER, GLOBALS, SERVER_ENTRY], RunContext::Server))
+    COMPILED.get_or_init(|| {
+        compile_all(
+            &[COMMON, SERVER, ALIASES, GLOBALS, SERVER_ENTRY],
+            RunContext::Server,
+        )
+    })
 }
 
 fn compile_all(lists: &[Files], context: RunContext) -> Vec<CompiledScript> {

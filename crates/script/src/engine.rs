@@ -169,6 +169,11 @@ pub trait Engine {
     fn tick(&self) -> u64;
     /// Seconds of simulated time since the world started.
     fn time(&self) -> f64;
+    /// Milliseconds since the start of 1970, for `DateTime`. The world takes
+    /// it as an input, or a recorded session would not repeat.
+    fn wall_clock_ms(&self) -> u64 {
+        0
+    }
     /// Downward acceleration in m/s².
     fn gravity(&self) -> f32;
     /// Changes gravity for everything that moves.

@@ -13,6 +13,7 @@
 //! This crate knows no sockets, no clock of day and no database.
 #![deny(unsafe_code)]
 
+pub mod api;
 mod budget;
 pub mod builtin;
 pub mod compile;

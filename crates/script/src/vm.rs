@@ -106,6 +106,7 @@ pub(crate) struct Entry {
     attach: Function,
     pub(crate) reload: Function,
     dispatch: Function,
+    members: Function,
 }
 
 impl Vm {
@@ -269,6 +270,15 @@ impl Vm {
             Ok(args) => self.call(&self.entry.dispatch.clone(), args),
             Err(error) => self.host.report("@builtin", &error.to_string(), ""),
         }
+    }
+
+    /// What the API consists of, as `World.Find` or `print`, in no order; tests
+    /// compare it with its definition ([`crate::api`]).
+    ///
+    /// # Errors
+    /// When the built-in scripts are broken.
+    pub fn members(&self) -> Result<Vec<String>, VmError> {
+        Ok(self.entry.members.call(())?)
     }
 
     /// What the scripts use now.
@@ -525,6 +535,7 @@ fn load_builtin(lua: &Lua, host: &Rc<Host>, guard: &Guard, seed: u64) -> mlua::R
         attach: entry.get("attach")?,
         reload: entry.get("reload")?,
         dispatch: entry.get("dispatch")?,
+        members: entry.get("members")?,
     })
 }
 

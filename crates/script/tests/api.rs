@@ -1,6 +1,8 @@
-//! Runs every `tests/<library>/<function>.luau` as a server script. A file
+//! Runs every `tests/<library>/<function>.luau` for servers as a server script;
+//! `web/src/player/luau/api.test.ts` runs those for clients in the browser's
+//! VM. The first line says for whom it is: `--@test server|client|both`. A file
 //! passes when it reaches its end within five seconds of world time and no
-//! script raised an error.
+//! script raised an error. What it broadcasts as `Test.…` happens to the world.
 
 mod support;
 
@@ -53,15 +55,32 @@ fn find_scripts(folder: &Path, files: &mut Vec<PathBuf>) {
 fn run(root: &Path, file: &Path) -> Option<String> {
     let name = file.strip_prefix(root).expect("below the root").display();
     let source = fs::read_to_string(file).expect("the file can be read");
-    let source = format!("{source}\nprint(\"{FINISHED}\")");
-    let path = format!("ServerScriptService/{name}");
+    let side = source
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("--@test "));
+    match side {
+        Some("server" | "both") => {}
+        Some("client") => return None,
+        other => return Some(format!("{name}: begins with --@test {other:?}")),
+    }
+    // One that is attached to the kill brick says itself when it has finished.
+    let attached = source.contains("\n--@attach 2\n");
+    let (folder, end) = if attached {
+        ("Workspace", String::new())
+    } else {
+        ("ServerScriptService", format!("\nprint(\"{FINISHED}\")"))
+    };
+    let source = source + &end;
+    let path = format!("{folder}/{name}");
     let mut stage = Stage::new();
     let mut sources = vec![(path.as_str(), source.as_str())];
     sources.extend(MODULES);
-    stage.start(&sources);
+    let attachments = [(2, path.as_str())];
+    stage.start_attached(&sources, if attached { &attachments } else { &[] });
     for _ in 0..300 {
         stage.ticks(1);
-        answer_echo(&mut stage);
+        answer(&mut stage);
         stage.answer_store();
     }
     let errors: Vec<String> = stage
@@ -79,24 +98,55 @@ fn run(root: &Path, file: &Path) -> Option<String> {
     (!finished).then(|| format!("{name}: did not reach its end"))
 }
 
-/// Plays a client: what is broadcast as `Echo` comes back from player 7.
-fn answer_echo(stage: &mut Stage) {
-    let sent: Vec<Vec<Value>> = {
-        let mut world = stage.world.borrow_mut();
-        let mut echoes = Vec::new();
-        world.sent.retain(|(_, name, args, _)| {
-            if name == "Echo" {
-                echoes.push(args.clone());
-            }
-            name != "Echo"
-        });
-        echoes
+/// Plays a client and a world: what is broadcast as `Echo` comes back from
+/// player 7, and what as `Test.…` happens.
+fn answer(stage: &mut Stage) {
+    let sent = std::mem::take(&mut stage.world.borrow_mut().sent);
+    for (_, name, args, _) in sent {
+        if let Some(event) = event(&name, args) {
+            stage.vm.dispatch(event);
+        }
+    }
+}
+
+fn event(name: &str, args: Vec<Value>) -> Option<ScriptEvent> {
+    let id = |at: usize| match args.get(at) {
+        Some(Value::Number(n)) => *n as u32,
+        _ => 0,
     };
-    for args in sent {
-        stage.vm.dispatch(ScriptEvent::ClientEvent {
+    let (entity, other, player) = (id(0), id(1), id(0));
+    Some(match name {
+        "Echo" => ScriptEvent::ClientEvent {
             player: 7,
             name: "Echo".to_owned(),
             args,
-        });
-    }
+        },
+        "Test.Invoke" => {
+            let mut args = args.into_iter();
+            let Some(Value::String(name)) = args.next() else {
+                return None;
+            };
+            let (player, id, args) = (7, 1, args.collect());
+            ScriptEvent::ClientInvoke {
+                player,
+                id,
+                name,
+                args,
+            }
+        }
+        "Test.Joined" => ScriptEvent::PlayerJoined { player },
+        "Test.Left" => ScriptEvent::PlayerLeft { player },
+        "Test.Spawned" => ScriptEvent::CharacterSpawned { player },
+        "Test.Trigger" if args.get(2) == Some(&Value::Bool(true)) => {
+            ScriptEvent::TriggerEnter { entity, other }
+        }
+        "Test.Trigger" => ScriptEvent::TriggerExit { entity, other },
+        "Test.Touched" => ScriptEvent::Touched { entity, other },
+        "Test.Interact" => ScriptEvent::Interact {
+            entity,
+            player: other,
+        },
+        "Test.Destroyed" => ScriptEvent::EntityDestroyed { entity },
+        _ => return None,
+    })
 }

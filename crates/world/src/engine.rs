@@ -20,6 +20,9 @@ use crate::state::{Outgoing, SPAWNED_MAX, WorldState};
 /// Values an entity or a player may carry.
 const ATTRIBUTES_MAX: usize = 64;
 const TAGS_MAX: usize = 32;
+/// Entities that may hang on one, and below each other.
+const CHILDREN_MAX: usize = 1000;
+const FAMILY_DEPTH_MAX: usize = 32;
 /// Lines kept until the game server takes them.
 const LOG_LINES_MAX: usize = 1024;
 /// Requests to the store kept until the game server takes them.
@@ -119,6 +122,49 @@ impl WorldState {
         Ok(())
     }
 
+    /// Hangs an entity on another one, or on nothing; it stays where it is.
+    fn set_parent(&mut self, id: EntityId, parent: Option<EntityId>) -> Result<(), EngineError> {
+        self.movable(id)?;
+        if let Some(parent) = parent {
+            self.movable(parent)?;
+            let mut depth = self.height(id);
+            let mut above = Some(parent);
+            while let Some(at) = above {
+                if at == id {
+                    let message = "an entity cannot hang on itself or on its own child";
+                    return Err(EngineError::Refused(message.to_owned()));
+                }
+                depth += 1;
+                above = self.alive(at).and_then(|entity| entity.parent);
+            }
+            // Whatever moves an entity walks down to its last child.
+            if depth > FAMILY_DEPTH_MAX {
+                let message = format!("{FAMILY_DEPTH_MAX} entities that hang on each other");
+                return Err(EngineError::Limit(message));
+            }
+            let children = &self.entity(parent)?.children;
+            if children.len() >= CHILDREN_MAX && !children.contains(&id) {
+                let message = format!("{CHILDREN_MAX} children of one entity");
+                return Err(EngineError::Limit(message));
+            }
+        }
+        let before = std::mem::replace(&mut self.entity_mut(id)?.parent, parent);
+        if let Some(before) = before.and_then(|before| self.entities.get_mut(&before)) {
+            before.children.retain(|child| *child != id);
+        }
+        if let Some(parent) = parent {
+            self.entity_mut(parent)?.children.push(id);
+        }
+        Ok(())
+    }
+
+    /// How many entities hang below each other, this one included.
+    fn height(&self, id: EntityId) -> usize {
+        let children = self.alive(id).map(|entity| entity.children.as_slice());
+        let below = children.unwrap_or_default().iter();
+        1 + below.map(|child| self.height(*child)).max().unwrap_or(0)
+    }
+
     fn set_motion(&mut self, id: EntityId, offset: Vec3, ticks: u32) {
         let tick = self.tick;
         let Some(entity) = self.alive_mut(id) else {
@@ -178,6 +224,12 @@ impl Engine for WorldState {
 
     fn time(&self) -> f64 {
         f64::from(self.tick) / f64::from(self.tick_hz)
+    }
+
+    fn wall_clock_ms(&self) -> u64 {
+        let (ms, at) = self.wall_clock;
+        let since = u64::from(self.tick.saturating_sub(at));
+        ms + since * 1000 / u64::from(self.tick_hz.max(1))
     }
 
     fn gravity(&self) -> f32 {
@@ -294,8 +346,12 @@ impl Engine for WorldState {
                 self.details_changed(id);
             }
             Property::Parent => {
-                let advice = "Parent cannot be changed yet; set it in the scene".to_owned();
-                return Err(EngineError::Refused(advice));
+                let parent = match value {
+                    Value::Nil => None,
+                    Value::Entity(parent) => Some(parent),
+                    _ => return Err(wrong("Parent", "entity or nil")),
+                };
+                self.set_parent(id, parent)?;
             }
             Property::Children => return Err(EngineError::ReadOnly("Children")),
             Property::Tags => return Err(EngineError::ReadOnly("Tags; use AddTag and RemoveTag")),
@@ -464,8 +520,16 @@ impl Engine for WorldState {
                 player.health_max = max;
                 player.health = player.health.min(max);
             }
-            (PlayerProperty::Team, Value::String(team)) => player.team = Some(team),
-            (PlayerProperty::Team, Value::Nil) => player.team = None,
+            (PlayerProperty::Team, value @ (Value::String(_) | Value::Nil)) => {
+                let team = match value {
+                    Value::String(team) => Some(team),
+                    _ => None,
+                };
+                if player.team != team {
+                    player.team = team;
+                    self.restyled.insert(id);
+                }
+            }
             (PlayerProperty::Health, _) => return Err(wrong("Health", "number")),
             (PlayerProperty::MaxHealth, _) => return Err(wrong("MaxHealth", "number above 0")),
             (PlayerProperty::Team, _) => return Err(wrong("Team", "string")),
@@ -495,7 +559,13 @@ impl Engine for WorldState {
         if stats.len() >= ATTRIBUTES_MAX && !stats.contains_key(name) {
             return Err(EngineError::Limit(format!("{ATTRIBUTES_MAX} leaderstats")));
         }
-        stats.insert(name.to_owned(), value);
+        let before = match value {
+            Value::Nil => stats.remove(name),
+            ref value => stats.insert(name.to_owned(), value.clone()),
+        };
+        if before.unwrap_or_default() != value {
+            self.restyled.insert(id);
+        }
         Ok(())
     }
 

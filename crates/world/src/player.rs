@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use frolic_protocol::message::PlayerStat;
 use frolic_protocol::snapshot::OwnState;
 use frolic_protocol::{PlayerInfo, Value};
 use frolic_sim::{CharacterInput, CharacterState, StepCache};
@@ -11,6 +12,9 @@ use crate::past::Shown;
 
 /// Counts the players of a world, from 1; never used twice.
 pub type PlayerNumber = u32;
+
+/// Figures of one player that everybody is told of.
+const STATS_SHOWN_MAX: usize = 16;
 
 /// Health of a fresh character.
 pub(crate) const HEALTH_MAX: f64 = 100.0;
@@ -53,6 +57,25 @@ impl Player {
             entity_id: self.entity,
             name: self.name.clone(),
             online: self.online,
+            team: self.team.clone(),
+            stats: self
+                .stats
+                .iter()
+                .take(STATS_SHOWN_MAX)
+                .filter_map(|(name, value)| stat(name, value))
+                .collect(),
         }
     }
+}
+
+/// A figure as everybody sees it.
+fn stat(name: &str, value: &Value) -> Option<PlayerStat> {
+    let (text, number) = match value {
+        Value::Number(n) if n.fract() == 0.0 => (format!("{n:.0}"), Some(*n)),
+        Value::Number(n) => (format!("{n:.2}"), Some(*n)),
+        Value::String(text) => (text.clone(), None),
+        _ => return None,
+    };
+    let name = name.to_owned();
+    Some(PlayerStat { name, text, number })
 }

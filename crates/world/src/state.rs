@@ -70,7 +70,14 @@ pub(crate) struct WorldState {
     pub script_version: u32,
     /// Players who came or changed, and players who left, with the tick.
     pub presence_changes: Vec<(u32, PlayerInfo)>,
+    /// Players whose team or figures changed since everybody was told.
+    pub restyled: BTreeSet<PlayerNumber>,
+    /// The time of day in milliseconds, and the tick at which it was that.
+    pub wall_clock: (u64, u32),
 }
+
+/// Players whose figures everybody is told of at once; the rest follow.
+const RESTYLED_MAX: usize = 64;
 
 impl WorldState {
     pub fn load(package: &Package) -> Self {
@@ -107,6 +114,8 @@ impl WorldState {
             revision: package.revision.clone(),
             script_version: 1,
             presence_changes: Vec::new(),
+            restyled: BTreeSet::new(),
+            wall_clock: (0, 0),
         };
         let scene = &package.scene;
         for (entity, transform) in scene.entities.iter().zip(scene.world_transforms()) {
@@ -356,17 +365,38 @@ impl WorldState {
         }
     }
 
+    /// Tells everybody of changed teams and figures, five times a second at
+    /// most: scripts may change them in every tick.
+    pub fn tell_restyled(&mut self) {
+        if self.restyled.is_empty() || !self.tick.is_multiple_of((self.tick_hz / 5).max(1)) {
+            return;
+        }
+        let mut changed = Vec::new();
+        while changed.len() < RESTYLED_MAX
+            && let Some(number) = self.restyled.pop_first()
+        {
+            changed.extend(self.players.get(&number).map(Player::info));
+        }
+        self.note_presences(changed);
+    }
+
     pub fn note_presence(&mut self, info: PlayerInfo) {
+        self.note_presences(vec![info]);
+    }
+
+    fn note_presences(&mut self, changed: Vec<PlayerInfo>) {
         self.outbox.push(Outgoing {
             to: None,
-            message: ServerMessage::Presence(vec![info.clone()]),
+            message: ServerMessage::Presence(changed.clone()),
             reliable: true,
         });
         self.presence_changes
-            .retain(|(_, known)| known.number != info.number);
+            .retain(|(_, known)| changed.iter().all(|info| info.number != known.number));
         // Between two steps the snapshot of this tick is out already: it is
         // news to whoever has that one.
-        self.presence_changes.push((self.tick + 1, info));
+        let tick = self.tick + 1;
+        self.presence_changes
+            .extend(changed.into_iter().map(|info| (tick, info)));
         // JSON clients see changes since their baseline, a few seconds at most.
         let forget_before = self.tick.saturating_sub(self.tick_hz * 30);
         self.presence_changes

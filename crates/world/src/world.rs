@@ -43,6 +43,9 @@ pub struct WorldOptions {
     pub snapshot_hz: Option<u32>,
     /// Overrides what the package says clients are told of.
     pub interest: Option<InterestPolicy>,
+    /// The time of day at the start, in milliseconds since the start of 1970;
+    /// see [`World::set_wall_clock`].
+    pub started_unix_ms: u64,
     /// Writes down everything that is done to the world; see [`crate::replay`].
     pub record: Option<RecordOptions>,
 }
@@ -56,6 +59,7 @@ impl Default for WorldOptions {
             tick_hz: None,
             snapshot_hz: None,
             interest: None,
+            started_unix_ms: 0,
             record: None,
         }
     }
@@ -118,6 +122,7 @@ impl World {
         if let Some(tick_hz) = options.tick_hz {
             state.tick_hz = tick_hz.clamp(1, 240);
         }
+        state.wall_clock = (options.started_unix_ms, 0);
         let mut code = Code {
             revision: package.revision.clone(),
             ..Code::default()
@@ -161,6 +166,7 @@ impl World {
                 hash_every_ticks: record.hash_every_ticks.unwrap_or(tick_hz).max(1),
                 scripts: ScriptLimits::from(&options.scripts),
                 disabled_scripts: options.disabled_scripts.clone(),
+                started_unix_ms: options.started_unix_ms,
                 made_by: env!("CARGO_PKG_VERSION").to_owned(),
             };
             Recorder::new(&header, record)
@@ -286,6 +292,15 @@ impl World {
         self.state.borrow_mut().teleport(player, feet);
     }
 
+    /// What time of day it is now, for scripts; from here on it goes with the
+    /// ticks. Call it about once a second.
+    pub fn set_wall_clock(&mut self, unix_ms: u64) {
+        self.note(&Record::WallClock { unix_ms });
+        let mut state = self.state.borrow_mut();
+        let tick = state.tick;
+        state.wall_clock = (unix_ms, tick);
+    }
+
     /// Takes a player's inputs in. Returns how many found the queue full.
     pub fn receive_inputs(&mut self, player: PlayerNumber, inputs: &[NumberedInput]) -> usize {
         let mut state = self.state.borrow_mut();
@@ -391,6 +406,7 @@ impl World {
             let mut state = self.state.borrow_mut();
             state.move_things();
             state.step_characters();
+            state.tell_restyled();
         }
         self.dispatch_events();
         self.state.borrow_mut().remember();

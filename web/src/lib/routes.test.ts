@@ -10,6 +10,7 @@ test('each path leads to its page', () => {
   expect(play.page === 'play' && play.query.get('world')).toBe('world_1');
   expect(parseRoute(consolePath('obby'))).toEqual({ page: 'console', gameId: 'obby' });
   expect(parseRoute('/create/obby').page).toBe('missing');
+  expect(parseRoute('/docs/api')).toEqual({ page: 'docs-api' });
   expect(parseRoute('/games')).toEqual({ page: 'missing', path: '/games' });
 });
 

@@ -5,6 +5,7 @@ export type Route =
   | { page: 'game'; gameId: string }
   | { page: 'play'; gameId: string; query: URLSearchParams }
   | { page: 'console'; gameId: string }
+  | { page: 'docs-api' }
   | { page: 'dev-scene'; query: URLSearchParams }
   | { page: 'missing'; path: string };
 
@@ -21,6 +22,7 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
   if (parts.length === 2 && second !== undefined) {
     if (first === 'games') return { page: 'game', gameId: second };
     if (first === 'play') return { page: 'play', gameId: second, query: new URLSearchParams(search) };
+    if (first === 'docs' && second === 'api') return { page: 'docs-api' };
     if (dev && first === 'dev' && second === 'scene') return { page: 'dev-scene', query: new URLSearchParams(search) };
   }
   if (parts.length === 3 && first === 'create' && second !== undefined && parts[2] === 'console') {

@@ -38,8 +38,8 @@ export interface ClientCore {
   frame(nowMs: number): Float32Array;
   /** Entities gone since the last call. */
   removed(): Uint32Array;
-  /** `Network.FireServer`; the arguments as a JSON list. Throws when they cannot be sent. */
-  fire_server(name: string, argsJson: string): void;
+  /** `Network.FireServer`; the arguments as a JSON list. Not `reliable`: may be lost. Throws when they cannot be sent. */
+  fire_server(name: string, argsJson: string, reliable: boolean): void;
   /** `Network.InvokeServer`; the answer comes as an `invokeResult` event. */
   invoke_server(id: number, name: string, argsJson: string): void;
   chat(text: string): void;

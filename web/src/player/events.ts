@@ -18,7 +18,7 @@ export interface Looks {
 }
 
 export type CoreEvent =
-  | { type: 'welcome'; entityId: number; playerId: string; roomCode: string; worldId: string; resumeToken: string; tickHz: number }
+  | { type: 'welcome'; entityId: number; playerId: string; playerNumber: number; roomCode: string; worldId: string; resumeToken: string; tickHz: number }
   | { type: 'scene' }
   /** How spawned entities of this number look. */
   | { type: 'definition'; index: number; components: Components | null }

@@ -38,6 +38,7 @@ export interface Components {
   Light?: LightData;
   SpawnPoint?: object;
   Attributes?: Record<string, WireValue>;
+  Tag?: string[];
 }
 
 export interface SceneEntity {

@@ -1,27 +1,26 @@
-// What client scripts can reach outside their VM: the HUD, the keyboard, the camera, entities, sounds, the server.
+// What client scripts can reach outside their VM: the HUD, input, camera, sounds, effects, what is known of the world,
+// and the server.
+import type { GameAssets } from './assets';
 import type { WireValue } from './events';
-import type { Point } from './frame';
 import type { HudModel } from './hud/model.svelte';
-import type { PlayerInput } from './input/input';
-import type { ClientHost } from './luau/host';
-import type { SoundBoard } from './sound';
+import type { ActionButtons } from './input/actions.svelte';
+import type { KnownSource } from './knownworld';
+import type { CameraHost, ClientHost, EffectsHost, Triple, WorldHost } from './luau/host';
+import type { CameraSource } from './scriptcamera';
+import { ScriptSounds, type SoundSource } from './scriptsounds';
+import type { Tools } from './scripttools';
 
 /** The parts of a running session that scripts may see. */
-export interface ScriptWorld {
+export interface ScriptWorld extends KnownSource, CameraSource, Omit<SoundSource, 'entityPosition' | 'listener'> {
   readonly hud: HudModel;
-  readonly input: PlayerInput;
-  readonly sound: SoundBoard;
-  fireServer(name: string, args: WireValue[]): void;
+  readonly actions: ActionButtons;
+  readonly assets: GameAssets;
+  readonly effects: EffectsHost;
+  fireServer(name: string, args: WireValue[], reliable: boolean): void;
   invokeServer(id: number, name: string, args: WireValue[]): void;
-  ownEntity(): number;
-  entity(id: number): { position: Point; velocity: Point } | null;
-  attribute(id: number, name: string): WireValue;
-  cameraPosition(): Point;
   /** True when the module is on its way. */
   wantModule(path: string): boolean;
 }
-
-type Triple = [number, number, number];
 
 export class ScriptHost implements ClientHost {
   /**
@@ -29,18 +28,65 @@ export class ScriptHost implements ClientHost {
    * of the one before for its own.
    */
   readonly #firstCall = Math.floor(Math.random() * 2 ** 32);
+  readonly sound: ScriptSounds;
+  #tools: Tools | null = null;
 
   /** Which code a script is; every error says so (BEY-1). */
   originOf: (path: string) => string = () => '';
 
-  constructor(private readonly world: ScriptWorld) {}
+  constructor(readonly session: ScriptWorld) {
+    this.sound = new ScriptSounds({
+      sound: session.sound,
+      assets: session.assets,
+      entityPosition: (id) => {
+        const at = this.#tools?.world.entity(id, 'position');
+        return at && typeof at === 'object' && '$v' in at ? (at.$v as Triple) : null;
+      },
+      listener: () => ({ position: this.camera.position(), forward: this.camera.forward() }),
+    });
+  }
 
-  fireServer(name: string, args: WireValue[]): void {
-    this.world.fireServer(name, args);
+  /** What came with the VM; nothing of the VM runs before. */
+  attach(tools: Tools): void {
+    this.#tools = tools;
+  }
+
+  get camera(): CameraHost {
+    return this.#there.camera;
+  }
+
+  get world(): WorldHost {
+    return this.#there.world;
+  }
+
+  get effects(): EffectsHost {
+    return this.session.effects;
+  }
+
+  get #there(): Tools {
+    if (!this.#tools) throw new Error('the script host is not complete');
+    return this.#tools;
+  }
+
+  /** Once per frame, after the scripts. */
+  endFrame(): void {
+    this.session.input.endFrame();
+    if (this.#tools) this.sound.update();
+  }
+
+  /** The scripts are gone: nothing of them stays on the screen or in the ears. */
+  dispose(): void {
+    this.sound.stop(0);
+    this.session.actions.clear();
+    this.session.chaseCamera()?.release();
+  }
+
+  fireServer(name: string, args: WireValue[], reliable: boolean): void {
+    this.session.fireServer(name, args, reliable);
   }
 
   invokeServer(call: number, name: string, args: WireValue[]): void {
-    this.world.invokeServer((this.#firstCall + call) >>> 0, name, args);
+    this.session.invokeServer((this.#firstCall + call) >>> 0, name, args);
   }
 
   /** Which call of the VM an answer belongs to; of another VM's calls, some number that nobody waits for. */
@@ -62,49 +108,42 @@ export class ScriptHost implements ClientHost {
   }
 
   wantModule(path: string): boolean {
-    return this.world.wantModule(path);
+    return this.session.wantModule(path);
   }
 
   uiCreate(id: number, kind: string, props: Record<string, unknown>): void {
-    if (!this.world.hud.create(id, kind, props)) this.log('warn', `could not create UI of kind ${kind}`);
+    if (!this.session.hud.create(id, kind, props)) this.log('warn', `could not create UI of kind ${kind}`);
   }
 
   uiUpdate(id: number, props: Record<string, unknown>): void {
-    this.world.hud.update(id, props);
+    this.session.hud.update(id, props);
   }
 
   uiRemove(id: number): void {
-    this.world.hud.remove(id);
+    this.session.hud.remove(id);
   }
 
   isKeyDown(name: string): boolean {
-    return this.world.input.isKeyDown(name);
+    return this.session.input.isKeyDown(name);
   }
 
-  camera(): { position: Triple; forward: Triple } {
-    const { yaw, pitch } = this.world.input;
-    const flat = Math.cos(pitch);
-    const position = triple(this.world.cameraPosition());
-    return { position, forward: [-Math.sin(yaw) * flat, Math.sin(pitch), -Math.cos(yaw) * flat] };
+  inputVector(which: number): Triple {
+    const { mouse, moved, pad } = this.session.input;
+    if (which === 0) return [mouse.x, mouse.y, 0];
+    if (which === 1) return [moved.x, moved.y, moved.wheel];
+    const stick = which === 2 ? pad.left : pad.right;
+    return [stick.x, stick.y, 0];
   }
 
-  /** Entity id of the own character; 0 before there is one. */
-  character(): number {
-    return this.world.ownEntity();
+  inputDevice(): string {
+    return this.session.input.device;
   }
 
-  entity(id: number): { position: Triple; velocity: Triple } | null {
-    const found = this.world.entity(id);
-    return found && { position: triple(found.position), velocity: triple(found.velocity) };
+  bindAction(name: string): void {
+    this.session.actions.bind(name);
   }
 
-  attribute(id: number, name: string): WireValue {
-    return this.world.attribute(id, name);
-  }
-
-  playSound(name: string): void {
-    this.world.sound.play(name);
+  unbindAction(name: string): void {
+    this.session.actions.unbind(name);
   }
 }
-
-const triple = (point: Point): Triple => [point.x, point.y, point.z];

@@ -26,6 +26,8 @@ function setUp({ cached = [] as string[], onCdn = [] as string[], load }: { cach
     dispatchEvent: (name) => calls.push(`event ${name}`),
     dispatchResult: (call, { ok }) => calls.push(`result ${call} ${ok}`),
     uiEvent: () => undefined,
+    inputEvent: () => undefined,
+    playerEvent: () => undefined,
     tick: () => undefined,
     memoryBytes: 0,
     lastTickMs: 0,

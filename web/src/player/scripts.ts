@@ -2,6 +2,7 @@
 // with events, replaced when they change. A game whose scripts fail stays playable; the error goes to the console.
 import type { ClientCore } from './core';
 import type { ScriptEntry, ScriptManifest, WireValue } from './events';
+import type { InputEvent } from './input/input';
 import type { ScriptHost } from './scripthost';
 import type { ScriptCache } from './scriptcache';
 import type { ScriptList } from '../generated/ScriptList';
@@ -23,8 +24,10 @@ export interface Runtime {
   provide(path: string, bytecode: Uint8Array): void;
   dispatchEvent(name: string, args: WireValue[]): void;
   dispatchResult(call: number, outcome: InvokeOutcome): void;
-  /** A widget of a script was clicked. */
-  uiEvent(id: number, event: string): void;
+  /** A widget of a script was clicked, or a line of a list chosen. */
+  uiEvent(id: number, event: string, index?: number): void;
+  inputEvent(event: InputEvent): void;
+  playerEvent(here: boolean, number: number): void;
   tick(dtSeconds: number): void;
   readonly memoryBytes: number;
   readonly lastTickMs: number;
@@ -204,16 +207,27 @@ export class ClientScripts {
     this.#guard(() => this.#runtime?.dispatchResult(this.host.callOf(id), outcome));
   }
 
-  click(widget: number): void {
-    this.#guard(() => this.#runtime?.uiEvent(widget, 'Click'));
+  /** With an index: that line of a list. */
+  click(widget: number, index?: number): void {
+    this.#guard(() => this.#runtime?.uiEvent(widget, index === undefined ? 'Click' : 'Select', index));
+  }
+
+  input(event: InputEvent): void {
+    this.#guard(() => this.#runtime?.inputEvent(event));
+  }
+
+  player(here: boolean, number: number): void {
+    this.#guard(() => this.#runtime?.playerEvent(here, number));
   }
 
   tick(dtSeconds: number): void {
     this.#guard(() => this.#runtime?.tick(dtSeconds));
+    this.host.endFrame();
   }
 
   dispose(): void {
     this.#disposed = true;
+    this.host.dispose();
     this.#runtime?.dispose();
     this.#runtime = null;
   }

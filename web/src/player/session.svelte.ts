@@ -1,18 +1,23 @@
 // One visit to a world, from the click on Play to leaving: the only place that knows the order of things.
-import { SvelteMap } from 'svelte/reactivity';
+import { SvelteMap, SvelteSet } from 'svelte/reactivity';
 import { ApiError } from '../lib/api';
 import type { JoinRequest } from '../generated/rest';
 import { endingOf, kicked, lost, refused, type Ending } from './endings';
 import { parseEvent, type CoreEvent, type CoreStats, type PlayerInfo, type WireValue } from './events';
-import { type FrameRecord, type Point, records } from './frame';
+import { type FrameRecord, records } from './frame';
+import { GameAssets } from './assets';
 import { HudModel } from './hud/model.svelte';
+import { ActionButtons } from './input/actions.svelte';
+import { firstPad, readPad } from './input/gamepad';
 import { PlayerInput } from './input/input';
 import { WorldLink } from './link';
 import { loadLuau } from './luau-loader';
 import { forgetPlace, keepPlace, keptPlace } from './place';
 import { LoadProgress } from './progress.svelte';
+import { prefabDefinitions } from './prefabs';
 import type { Components, SceneData } from './scene';
-import { ScriptHost } from './scripthost';
+import type { EffectsHost } from './luau/host';
+import { ScriptHost, type ScriptWorld } from './scripthost';
 import { ScriptCache } from './scriptcache';
 import { ClientScripts } from './scripts';
 import { SoundBoard } from './sound';
@@ -33,6 +38,8 @@ export interface SessionOptions {
 const RECONNECT_FOR_MS = 60_000;
 /** Snapshots come twenty times a second; a page that draws in software may be seconds late in reading them. */
 const SILENCE_MAX_MS = 12_000;
+/** Players who left and whose names scripts may still ask for. */
+const GONE_PLAYERS_MAX = 100;
 const RECONNECT_PAUSE_MS = [300, 1000, 2000, 4000, 8000];
 
 export class PlaySession {
@@ -44,6 +51,8 @@ export class PlaySession {
   readonly hud = new HudModel();
   readonly input = new PlayerInput();
   readonly sound = new SoundBoard();
+  readonly actions = new ActionButtons();
+  readonly assets: GameAssets;
   view: WorldView | null = null;
   link: WorldLink | null = null;
   scripts: ClientScripts | null = null;
@@ -51,6 +60,11 @@ export class PlaySession {
   #lastError: string | null = null;
   #sceneShown = false;
   #ownEntity = 0;
+  #playerNumber = 0;
+  #frame: Float32Array = new Float32Array(0);
+  #sceneData: SceneData | null = null;
+  readonly removed = new SvelteSet<number>();
+  readonly gonePlayers = new SvelteMap<number, PlayerInfo>();
   #definitions = new SvelteMap<number, Components>();
   #details = new SvelteMap<number, CoreEvent & { type: 'details' }>();
   #disposed = false;
@@ -61,7 +75,10 @@ export class PlaySession {
   #reconnecting = false;
   #scriptCache = new ScriptCache();
 
-  constructor(private readonly options: SessionOptions) {}
+  constructor(private readonly options: SessionOptions) {
+    this.assets = new GameAssets(options.gameId);
+    this.input.listener = (event) => this.scripts?.input(event);
+  }
 
   /** Loads and joins. Failures end in `ending`, never in an exception. */
   async start(canvas: HTMLCanvasElement): Promise<void> {
@@ -103,7 +120,11 @@ export class PlaySession {
     const { view, link } = this;
     if (!view || !link) return;
     const frame = link.core.frame(nowMs);
-    view.apply(frame, link.core.removed(), dt);
+    const removed = link.core.removed();
+    view.apply(frame, removed, dt);
+    this.#frame = frame;
+    for (const id of removed) this.removed.add(id);
+    readPad(this.input, firstPad(), dt);
     if (!this.#lookedAround && this.#sceneShown && view.ownId !== 0) {
       this.input.yaw = view.spawnYaw();
       this.#lookedAround = true;
@@ -132,28 +153,53 @@ export class PlaySession {
     return this.#ownEntity;
   }
 
-  fireServer(name: string, args: WireValue[]): void {
-    this.link?.core.fire_server(name, JSON.stringify(args));
+  fireServer(name: string, args: WireValue[], reliable = true): void {
+    this.link?.core.fire_server(name, JSON.stringify(args), reliable);
   }
 
   invokeServer(id: number, name: string, args: WireValue[]): void {
     this.link?.core.invoke_server(id, name, JSON.stringify(args));
   }
 
-  /** What the server set; what it never touched is as the scene has it. */
-  attribute(id: number, name: string): WireValue {
-    const told = this.#details.get(id);
-    if (told) return told.attributes[name] ?? null;
-    return this.view?.componentsOf(id)?.Attributes?.[name] ?? null;
+  frame(): Float32Array {
+    return this.#frame;
   }
 
   wantModule(path: string): boolean {
     return this.scripts?.want(path) ?? false;
   }
 
-  cameraPosition(): Point {
-    return this.view?.camera.camera.position ?? { x: 0, y: 0, z: 0 };
+  scene(): SceneData | null {
+    return this.#sceneData;
   }
+
+  definition(index: number): Components | undefined {
+    return this.#definitions.get(index);
+  }
+
+  details(id: number): (CoreEvent & { type: 'details' }) | undefined {
+    return this.#details.get(id);
+  }
+
+  playerNumber(): number {
+    return this.#playerNumber;
+  }
+
+  raycast: ScriptWorld['raycast'] = (origin, direction, max, accepts) => this.view?.raycast(origin, direction, max, accepts) ?? null;
+
+  chaseCamera() {
+    return this.view?.camera ?? null;
+  }
+
+  viewportSize(): { width: number; height: number } {
+    const canvas = this.view?.renderer.domElement;
+    return { width: canvas?.clientWidth ?? 0, height: canvas?.clientHeight ?? 0 };
+  }
+
+  readonly effects: EffectsHost = {
+    particles: (at, options) => this.view?.particles(at, options),
+    beam: (from, to, options) => this.view?.beam(from, to, options),
+  };
 
   /**
    * The page goes away: closed, reloaded, or put aside by the browser. Nobody can tell whether it comes back, so this
@@ -227,6 +273,9 @@ export class PlaySession {
     this.#definitions.clear();
     this.#details.clear();
     this.players = [];
+    this.removed.clear();
+    this.gonePlayers.clear();
+    this.#frame = new Float32Array(0);
     this.scripts?.dispose();
     old?.core.free();
     this.hud.clear();
@@ -260,11 +309,14 @@ export class PlaySession {
         this.#resumeToken = event.resumeToken;
         this.#keepPlace(); // a tab that crashes says nothing
         this.#ownEntity = event.entityId;
+        this.#playerNumber = event.playerNumber;
         this.#giveUpAt = null;
         this.#attempts = 0;
         this.progress.done('connect');
         break;
       case 'scene':
+        this.#sceneData = null;
+        this.#readScene(this.link?.core.scene_json() ?? '');
         this.#showScene();
         break;
       case 'players':
@@ -317,7 +369,7 @@ export class PlaySession {
     if (!this.view || !this.link || this.#sceneShown) return;
     const json = this.link.core.scene_json();
     if (!json) return;
-    this.view.setScene(JSON.parse(json) as SceneData);
+    this.view.setScene(this.#readScene(json));
     this.view.setDefinitions(this.#definitions);
     for (const [id, { looks }] of this.#details) this.view.setLooks(id, looks);
     this.view.setNames(this.#names());
@@ -325,10 +377,30 @@ export class PlaySession {
     this.progress.done('scene');
   }
 
+  #readScene(json: string): SceneData {
+    if (!this.#sceneData && json) {
+      this.#sceneData = JSON.parse(json) as SceneData;
+      prefabDefinitions(this.#sceneData).forEach((components, index) => this.#definitions.set(index, components));
+    }
+    return this.#sceneData ?? { entities: [] };
+  }
+
   #mergePlayers(changed: PlayerInfo[]): void {
+    const before = this.players;
     const others = this.players.filter((known) => !changed.some((player) => player.id === known.id));
     this.players = [...others, ...changed.filter((player) => player.online)].sort((a, b) => a.number - b.number);
     this.view?.setNames(this.#names());
+    for (const player of changed) {
+      if (!player.online) this.#keepGone(player);
+      if (player.online !== before.some((known) => known.number === player.number)) this.scripts?.player(player.online, player.number);
+    }
+  }
+
+  /** Bounded: people come and go all day. */
+  #keepGone(player: PlayerInfo): void {
+    this.gonePlayers.set(player.number, player);
+    const [oldest] = this.gonePlayers.keys();
+    if (this.gonePlayers.size > GONE_PLAYERS_MAX && oldest !== undefined) this.gonePlayers.delete(oldest);
   }
 
   #names(): [number, string][] {

@@ -34,12 +34,23 @@ export class SoundBoard {
     if (this.#context.state === 'suspended') void this.#context.resume();
   }
 
+  /** None before the first gesture. */
+  get context(): AudioContext | null {
+    return this.#context?.state === 'running' ? this.#context : null;
+  }
+
+  knows(name: string): boolean {
+    return Object.hasOwn(SOUNDS, name);
+  }
+
   /** Plays a sound by name; unknown names are silent. */
-  play(name: string): void {
-    const context = this.#context;
-    const tones = SOUNDS[name];
-    if (!context || context.state !== 'running' || !tones || settings.volume <= 0) return;
-    for (const tone of tones) playTone(context, tone, settings.volume);
+  play(name: string, volume = 1, pitch = 1): void {
+    const context = this.context;
+    const tones = this.knows(name) ? SOUNDS[name] : undefined;
+    if (!context || !tones || settings.volume * volume <= 0) return;
+    for (const tone of tones) {
+      playTone(context, { ...tone, from: tone.from * pitch, to: tone.to * pitch }, settings.volume * volume);
+    }
   }
 
   dispose(): void {

@@ -266,7 +266,10 @@ const TOKEN_RENEWED_S: u32 = 60;
 
 /// Seconds since 1970.
 pub(super) fn unix_s() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
+    unix_ms() / 1000
+}
+
+pub(crate) fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
 }

@@ -118,6 +118,11 @@ impl Host {
                 hash,
                 success,
             } => self.script_verified(link, path, &hash, success),
+            ClientMessage::UnreliableEvent { name, args } => {
+                // Nobody waits for word of what may get lost anyway.
+                let _ = self.speak(number, ClientMessage::Event { name, args });
+                return;
+            }
             ClientMessage::Event { .. }
             | ClientMessage::Invoke { .. }
             | ClientMessage::Chat { .. } => Ok(()),

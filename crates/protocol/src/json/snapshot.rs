@@ -92,7 +92,7 @@ pub fn snapshot(view: &SnapshotView) -> String {
             .map(|player| {
                 json!({
                     "id": player.id, "entityId": player.entity_id,
-                    "name": player.name, "online": player.online,
+                    "name": player.name, "online": player.online, "team": player.team, "stats": player.stats,
                 })
             })
             .collect();

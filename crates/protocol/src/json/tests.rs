@@ -86,6 +86,8 @@ fn a_delta_tells_only_what_changed() {
                 entity_id: 2,
                 name: "Ada".into(),
                 online: true,
+                team: None,
+                stats: Vec::new(),
             }],
             prefab_of: &|_| None,
             tick_hz: 60,

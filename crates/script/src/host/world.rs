@@ -91,6 +91,11 @@ fn add_time(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
     )?;
     let this = Rc::clone(host);
     table.set(
+        "wallClock",
+        lua.create_function(move |_, ()| Ok(this.engine.borrow().wall_clock_ms() as f64))?,
+    )?;
+    let this = Rc::clone(host);
+    table.set(
         "gravity",
         lua.create_function(move |_, ()| Ok(this.engine.borrow().gravity()))?,
     )?;

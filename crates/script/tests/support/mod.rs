@@ -125,6 +125,10 @@ impl Engine for FakeWorld {
     fn time(&self) -> f64 {
         self.time
     }
+    /// Noon of a day in November.
+    fn wall_clock_ms(&self) -> u64 {
+        1_794_830_400_000
+    }
     fn gravity(&self) -> f32 {
         self.gravity
     }

@@ -37,6 +37,8 @@ pub struct RecordingHeader {
     pub scripts: ScriptLimits,
     /// Scripts that were kept from running.
     pub disabled_scripts: Vec<String>,
+    /// The time of day that scripts were told at the start.
+    pub started_unix_ms: u64,
     /// Version of the program that made it.
     pub made_by: String,
 }
@@ -163,6 +165,11 @@ pub enum Record<'a> {
         id: u32,
         /// What it gave, or why not.
         result: Result<Cow<'a, Args>, Cow<'a, str>>,
+    },
+    /// The time of day that scripts were told.
+    WallClock {
+        /// Milliseconds since the start of 1970.
+        unix_ms: u64,
     },
 }
 
@@ -351,6 +358,7 @@ mod tests {
             hash_every_ticks: 60,
             scripts: ScriptLimits::from(&VmLimits::default()),
             disabled_scripts: vec!["Workspace/Stuck.luau".into()],
+            started_unix_ms: 1_800_000_000_000,
             made_by: "0.1.0".into(),
         }
     }

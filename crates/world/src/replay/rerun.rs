@@ -113,6 +113,7 @@ impl Replay {
         let options = WorldOptions {
             seed: header.seed,
             tick_hz: Some(header.tick_hz),
+            started_unix_ms: header.started_unix_ms,
             snapshot_hz: Some(header.snapshot_hz),
             interest: Some(header.interest),
             scripts: VmLimits {
@@ -200,6 +201,7 @@ impl Replay {
                 here(world, player)?;
                 world.note_round_trip(player, ms);
             }
+            Record::WallClock { unix_ms } => world.set_wall_clock(unix_ms),
             Record::StoreAnswer { id, result } => {
                 let result = result.map(Cow::into_owned).map_err(Cow::into_owned);
                 world.store_answer(StoreAnswer { id, result });

@@ -261,7 +261,8 @@ impl Run {
                                 peer.view.acknowledge(ack);
                             }
                         }
-                        ClientMessage::Event { name, args } => {
+                        ClientMessage::Event { name, args }
+                        | ClientMessage::UnreliableEvent { name, args } => {
                             self.world.receive_event(peer.number, name, args);
                         }
                         _ => {}

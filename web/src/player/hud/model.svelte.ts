@@ -5,19 +5,34 @@ export const ANCHORS = [
   'TopLeft', 'Top', 'TopRight', 'Left', 'Center', 'Right', 'BottomLeft', 'Bottom', 'BottomRight',
 ] as const;
 export type Anchor = (typeof ANCHORS)[number];
-export type WidgetKind = 'Label' | 'Button' | 'Bar';
+export const KINDS = ['Label', 'Button', 'Image', 'Bar', 'List', 'Panel'] as const;
+export type WidgetKind = (typeof KINDS)[number];
 
 export interface Widget {
   id: number;
   kind: WidgetKind;
   text: string;
   anchor: Anchor;
+  /** Shares of the screen; null: with the others at its anchor. */
+  position: { x: number; y: number } | null;
   color: string | null;
+  background: string | null;
   /** Height of the text in pixels; bars and buttons grow with it. */
   size: number;
+  /** Up to 1 a share of the screen, above that pixels; null: as large as it must be. */
+  width: number | null;
+  height: number | null;
+  opacity: number;
+  order: number;
   visible: boolean;
   /** 0…1, for bars. */
   value: number;
+  /** A path in the game's package, for images and buttons. */
+  image: string | null;
+  items: readonly string[];
+  layout: 'Column' | 'Row';
+  /** The panel it stands in, or 0. */
+  parent: number;
 }
 
 /** More than this is a script gone wild. */
@@ -26,16 +41,18 @@ const TEXT_CHARS_MAX = 500;
 const SIZE_DEFAULT_PX = 18;
 const SIZE_MIN_PX = 8;
 const SIZE_MAX_PX = 96;
+const ITEMS_MAX = 100;
+const LENGTH_MAX = 4000;
 
 export class HudModel {
   widgets = new SvelteMap<number, Widget>();
 
   /** False when the kind is unknown or there are too many widgets. */
   create(id: number, kind: string, props: Record<string, unknown>): boolean {
-    if (kind !== 'Label' && kind !== 'Button' && kind !== 'Bar') return false;
+    const known = KINDS.find((name) => name === kind);
+    if (!known) return false;
     if (this.widgets.size >= WIDGETS_MAX && !this.widgets.has(id)) return false;
-    const blank: Widget = { id, kind, text: '', anchor: 'TopLeft', color: null, size: SIZE_DEFAULT_PX, visible: true, value: 0 };
-    this.widgets.set(id, withProps(blank, props));
+    this.widgets.set(id, withProps(blank(id, known), props));
     return true;
   }
 
@@ -52,8 +69,24 @@ export class HudModel {
     this.widgets.clear();
   }
 
+  /** Those that gather at an anchor. */
   at(anchor: Anchor): Widget[] {
-    return [...this.widgets.values()].filter((widget) => widget.anchor === anchor && widget.visible);
+    return this.#sorted((widget) => widget.anchor === anchor && !widget.position && widget.parent === 0);
+  }
+
+  /** Those with a place of their own. */
+  placed(): Widget[] {
+    return this.#sorted((widget) => widget.position !== null && widget.parent === 0);
+  }
+
+  /** Those in a panel. */
+  within(panel: number): Widget[] {
+    return this.#sorted((widget) => widget.parent === panel);
+  }
+
+  #sorted(wanted: (widget: Widget) => boolean): Widget[] {
+    const found = [...this.widgets.values()].filter((widget) => widget.visible && wanted(widget));
+    return found.sort((a, b) => a.order - b.order);
   }
 
   /** Texts on screen, for tests. */
@@ -62,16 +95,46 @@ export class HudModel {
   }
 }
 
+function blank(id: number, kind: WidgetKind): Widget {
+  return {
+    id, kind, text: '', anchor: 'TopLeft', position: null, color: null, background: null, size: SIZE_DEFAULT_PX,
+    width: null, height: null, opacity: 1, order: 0, visible: true, value: 0, image: null, items: [], layout: 'Column', parent: 0,
+  };
+}
+
+const isColor = (value: unknown): value is string => typeof value === 'string' && /^#[0-9a-f]{6}$/i.test(value);
+const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
+const within = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
+
 /** Takes the properties that make sense and leaves the rest: scripts may write anything. */
 function withProps(widget: Widget, props: Record<string, unknown>): Widget {
   const next = { ...widget };
-  const { Text, Anchor, Color, Size, Visible, Value } = props;
+  const { Text, Anchor, Color, Background, Size, Visible, Value, Image, Items, Layout, Parent, Position } = props;
   if (Text !== undefined && Text !== null) next.text = String(Text).slice(0, TEXT_CHARS_MAX);
   const anchor = ANCHORS.find((name) => name === Anchor);
   if (anchor) next.anchor = anchor;
-  if (typeof Color === 'string' && /^#[0-9a-f]{6}$/i.test(Color)) next.color = Color;
-  if (typeof Size === 'number' && Number.isFinite(Size)) next.size = Math.min(SIZE_MAX_PX, Math.max(SIZE_MIN_PX, Size));
+  if (isColor(Color)) next.color = Color;
+  if (isColor(Background)) next.background = Background;
+  if (isNumber(Size)) next.size = within(Size, SIZE_MIN_PX, SIZE_MAX_PX);
+  if (isNumber(props.Width)) next.width = within(props.Width, 0, LENGTH_MAX);
+  if (isNumber(props.Height)) next.height = within(props.Height, 0, LENGTH_MAX);
+  if (isNumber(props.Opacity)) next.opacity = within(props.Opacity, 0, 1);
+  if (isNumber(props.Order)) next.order = props.Order;
   if (typeof Visible === 'boolean') next.visible = Visible;
-  if (typeof Value === 'number' && Number.isFinite(Value)) next.value = Math.min(1, Math.max(0, Value));
+  if (isNumber(Value)) next.value = within(Value, 0, 1);
+  if (typeof Image === 'string') next.image = Image.slice(0, 200);
+  if (Array.isArray(Items)) next.items = Items.slice(0, ITEMS_MAX).map((item) => String(item).slice(0, TEXT_CHARS_MAX));
+  else if (Items === '') next.items = [];
+  if (Layout === 'Column' || Layout === 'Row') next.layout = Layout;
+  if (isNumber(Parent)) next.parent = Parent;
+  next.position = place(Position) ?? next.position;
   return next;
+}
+
+/** A vector in the form of the wire. */
+function place(value: unknown): { x: number; y: number } | null {
+  const vector = (value as { $v?: unknown } | null | undefined)?.$v;
+  if (!Array.isArray(vector)) return null;
+  const [x, y] = vector as unknown[];
+  return isNumber(x) && isNumber(y) ? { x: within(x, -4, 4), y: within(y, -4, 4) } : null;
 }

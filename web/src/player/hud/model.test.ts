@@ -23,3 +23,19 @@ test('nonsense is bounded or left out', () => {
   for (let id = 2; id <= WIDGETS_MAX + 10; id++) hud.create(id, 'Label', {});
   expect(hud.widgets.size).toBe(WIDGETS_MAX);
 });
+
+test('panels hold widgets, places are shares of the screen, lists are bounded', () => {
+  const hud = new HudModel();
+  hud.create(1, 'Panel', { Layout: 'Row', Anchor: 'Center' });
+  hud.create(2, 'Label', { Text: 'second', Parent: 1, Order: 2 });
+  hud.create(3, 'Label', { Text: 'first', Parent: 1, Order: 1 });
+  hud.create(4, 'Label', { Text: 'free', Position: { $v: [0.5, 99, 0] } });
+  hud.create(5, 'List', { Items: Array.from({ length: 500 }, (_, i) => i) });
+  expect(hud.within(1).map((w) => w.text)).toEqual(['first', 'second']);
+  expect(hud.at('TopLeft').map((w) => w.id)).toEqual([5]);
+  expect(hud.placed().map((w) => w.position)).toEqual([{ x: 0.5, y: 4 }]);
+  expect(hud.widgets.get(5)?.items.length).toBe(100);
+  hud.update(5, { Items: '' });
+  hud.update(2, { Parent: 0 });
+  expect([hud.widgets.get(5)?.items.length, hud.at('TopLeft').map((w) => w.id)]).toEqual([0, [5, 2]]);
+});

@@ -1,8 +1,9 @@
 // Keys, stick and taps become one input.
 import { expect, test } from 'vitest';
 import { Button } from '../core';
-import { PlayerInput } from './input';
-import { codesOf } from './keys';
+import { type InputEvent, PlayerInput } from './input';
+import { readPad } from './gamepad';
+import { codesOf, nameOf } from './keys';
 
 test('diagonals are as fast as straight lines, opposite keys cancel', () => {
   const input = new PlayerInput();
@@ -54,7 +55,8 @@ test('looking: mouse right turns right (yaw falls), pitch stops before the poles
 
 test('key names of scripts', () => {
   expect(codesOf('w')).toEqual(['KeyW']);
-  expect(codesOf('One')).toEqual(['Digit1']);
+  expect(codesOf('One')).toEqual(['Digit1', 'Numpad1']);
+  expect(['KeyQ', 'Digit1', 'ShiftLeft', 'F5'].map(nameOf)).toEqual(['Q', 'One', 'LeftShift', undefined]);
   expect(codesOf('Shift')).toEqual(['ShiftLeft', 'ShiftRight']);
   expect(codesOf('nonsense')).toEqual([]);
 });
@@ -70,4 +72,37 @@ test('scripts ask for keys and for named actions, whatever the device', () => {
   expect(input.isKeyDown('Fire') && input.isKeyDown('Jump')).toBe(true);
   input.enabled = false;
   expect(input.isKeyDown('Fire')).toBe(false);
+});
+
+test('scripts hear of keys, buttons and taps, and that they are let go', () => {
+  const input = new PlayerInput();
+  const heard: string[] = [];
+  input.listener = (event: InputEvent) => void heard.push(`${event.down ? '+' : '-'}${event.key} ${event.kind}`);
+  input.key('KeyQ', true);
+  input.key('KeyQ', true); // key repeat
+  input.button(0, true);
+  input.tap(1, 2);
+  input.action('Dash', true);
+  input.key('F5', true); // the browser's own
+  expect(input.isKeyDown('MouseLeft')).toBe(true);
+  input.release();
+  expect(heard).toEqual(['+Q Keyboard', '+MouseLeft Mouse', '+ Tap', '+Dash Action', '-Q Keyboard', '-MouseLeft Mouse']);
+  input.enabled = false;
+  input.key('KeyQ', true);
+  input.tap(1, 2);
+  expect(heard.length).toBe(6);
+});
+
+test('a gamepad walks, looks, jumps and is let go when it is pulled out', () => {
+  const input = new PlayerInput();
+  const heard: string[] = [];
+  input.listener = (event: InputEvent) => void heard.push(`${event.down ? '+' : '-'}${event.key}`);
+  const buttons = Array.from({ length: 16 }, (_, at) => ({ pressed: at === 0 }));
+  readPad(input, { axes: [0.05, -1, 1, 0], buttons }, 1 / 60);
+  expect(input.move()).toEqual({ x: 0, y: 1 });
+  expect(input.yaw).toBeLessThan(0);
+  expect(input.takeButtons(0) & Button.jump).toBe(Button.jump);
+  expect([input.device, heard]).toEqual(['Gamepad', ['+ButtonA']]);
+  readPad(input, null, 1 / 60);
+  expect([input.move(), heard]).toEqual([{ x: 0, y: 0 }, ['+ButtonA', '-ButtonA']]);
 });

@@ -1,7 +1,20 @@
 // What the player wants this moment: keys, mouse and touch folded into one movement, look and set of buttons.
 import { Button } from '../core';
 import { settings } from '../settings.svelte';
-import { type Action, actionOf, codesOf } from './keys';
+import { type Action, actionOf, codesOf, MOUSE_BUTTONS, nameOf } from './keys';
+
+/** A key or button that went down or up, or a finger that tapped, as scripts hear of it. */
+export interface InputEvent {
+  down: boolean;
+  /** As in crates/script/builtin/client/input.luau; the action's name for `Action`. */
+  key: string;
+  kind: 'Keyboard' | 'Mouse' | 'Gamepad' | 'Tap' | 'Action';
+  /** Pixels from the top left corner. */
+  x: number;
+  y: number;
+}
+
+export type Device = 'Keyboard' | 'Touch' | 'Gamepad';
 
 const LOOK_PER_PIXEL = 0.0024;
 const TOUCH_LOOK_PER_PIXEL = 0.006;
@@ -16,7 +29,19 @@ export class PlayerInput {
   enabled = true;
   /** Touch stick, -1…1, y forward. */
   stick = { x: 0, y: 0 };
+  /** Scripts hear of everything here. */
+  listener: ((event: InputEvent) => void) | null = null;
+  /** What the player used last. */
+  device: Device = 'Keyboard';
+  /** Where the mouse is, in pixels. */
+  readonly mouse = { x: 0, y: 0 };
+  /** What it did since the last frame. */
+  readonly moved = { x: 0, y: 0, wheel: 0 };
+  /** Sticks of a gamepad, -1…1, y up. */
+  readonly pad = { left: { x: 0, y: 0 }, right: { x: 0, y: 0 } };
   #codes = new Set<string>();
+  /** Buttons of mouse and gamepad, by their names. */
+  #buttons = new Map<string, 'Mouse' | 'Gamepad'>();
   #actions = new Map<Action, number>();
   #held = { fire: false, touchJump: false, touchInteract: false };
   /** Taps shorter than a simulation step still count: button → when it was first handed out. */
@@ -28,6 +53,9 @@ export class PlayerInput {
     if (down === this.#codes.has(code)) return action !== undefined;
     if (down) this.#codes.add(code);
     else this.#codes.delete(code);
+    this.device = 'Keyboard';
+    const name = nameOf(code);
+    if (name) this.#tell(down, name, 'Keyboard');
     if (!action) return false;
     this.#actions.set(action, (this.#actions.get(action) ?? 0) + (down ? 1 : -1));
     if (down && this.enabled) {
@@ -37,8 +65,50 @@ export class PlayerInput {
     return true;
   }
 
+  /** Takes a button of the mouse (by the browser's number) or of a gamepad (by its name). */
+  button(which: number | string, down: boolean): void {
+    const kind = typeof which === 'number' ? 'Mouse' : 'Gamepad';
+    const name = typeof which === 'number' ? MOUSE_BUTTONS[which] : which;
+    if (!name || down === this.#buttons.has(name)) return;
+    if (down) this.#buttons.set(name, kind);
+    else this.#buttons.delete(name);
+    this.device = kind === 'Mouse' ? 'Keyboard' : 'Gamepad';
+    this.#tell(down, name, kind);
+    if (name === 'ButtonA') this.touchButton('jump', down);
+    if (name === 'ButtonX') this.touchButton('interact', down);
+    if (name === 'ButtonR2') this.fire(down);
+  }
+
+  /** A finger tapped the world. */
+  tap(x: number, y: number): void {
+    this.device = 'Touch';
+    if (this.enabled) this.listener?.({ down: true, key: '', kind: 'Tap', x, y });
+  }
+
+  /** The button of a script's action on a touch screen. */
+  action(name: string, down: boolean): void {
+    this.device = 'Touch';
+    if (this.enabled || !down) this.listener?.({ down, key: name, kind: 'Action', x: 0, y: 0 });
+  }
+
+  /** Scripts have seen what the mouse did. */
+  endFrame(): void {
+    Object.assign(this.moved, { x: 0, y: 0, wheel: 0 });
+  }
+
+  #tell(down: boolean, key: string, kind: InputEvent['kind']): void {
+    // A key that goes up is told of even behind a menu, lest a script believe that it is held for ever.
+    if (this.enabled || !down) this.listener?.({ down, key, kind, ...this.mouse });
+  }
+
   /** Everything is let go: focus left the page. */
   release(): void {
+    for (const code of this.#codes) {
+      const name = nameOf(code);
+      if (name) this.#tell(false, name, 'Keyboard');
+    }
+    for (const [name, kind] of this.#buttons) this.#tell(false, name, kind);
+    this.#buttons.clear();
     this.#codes.clear();
     this.#actions.clear();
     this.#held = { fire: false, touchJump: false, touchInteract: false };
@@ -70,8 +140,8 @@ export class PlayerInput {
   move(): { x: number; y: number } {
     if (!this.enabled) return { x: 0, y: 0 };
     const on = (action: Action) => ((this.#actions.get(action) ?? 0) > 0 ? 1 : 0);
-    const x = on('right') - on('left') + this.stick.x;
-    const y = on('forward') - on('back') + this.stick.y;
+    const x = on('right') - on('left') + this.stick.x + this.pad.left.x;
+    const y = on('forward') - on('back') + this.stick.y + this.pad.left.y;
     const length = Math.max(1, Math.hypot(x, y));
     return { x: x / length, y: y / length };
   }
@@ -88,7 +158,8 @@ export class PlayerInput {
     }
     if (on('jump') || this.#held.touchJump) buttons |= Button.jump;
     // A stick pushed to its rim runs: there is no shift key on a phone.
-    if (on('run') || Math.hypot(this.stick.x, this.stick.y) > 0.95) buttons |= Button.run;
+    const pushed = Math.max(Math.hypot(this.stick.x, this.stick.y), Math.hypot(this.pad.left.x, this.pad.left.y));
+    if (on('run') || pushed > 0.95) buttons |= Button.run;
     if (this.#held.fire) buttons |= Button.fire;
     if (on('interact') || this.#held.touchInteract) buttons |= Button.interact;
     return buttons;
@@ -101,7 +172,7 @@ export class PlayerInput {
     if (action === 'fire') return this.#held.fire;
     if (action === 'jump' && this.#held.touchJump) return true;
     if (action === 'interact' && this.#held.touchInteract) return true;
-    if ((this.#actions.get(action as Action) ?? 0) > 0) return true;
+    if ((this.#actions.get(action as Action) ?? 0) > 0 || this.#buttons.has(name)) return true;
     return codesOf(name).some((code) => this.#codes.has(code));
   }
 }

@@ -16,22 +16,42 @@ export function actionOf(code: string): Action | undefined {
   return ACTIONS[code];
 }
 
+const DIGITS = ['Zero', 'One', 'Two', 'Three', 'Four', 'Five', 'Six', 'Seven', 'Eight', 'Nine'];
+
+/** Keys with a name of their own; letters and digits are computed. As in crates/script/builtin/client/input.luau. */
+const NAMES: Record<string, string> = {
+  Space: 'Space', Enter: 'Enter', NumpadEnter: 'Enter', Tab: 'Tab', Backspace: 'Backspace',
+  ArrowUp: 'Up', ArrowDown: 'Down', ArrowLeft: 'Left', ArrowRight: 'Right',
+  ShiftLeft: 'LeftShift', ShiftRight: 'RightShift', ControlLeft: 'LeftControl', ControlRight: 'RightControl',
+  AltLeft: 'LeftAlt', AltRight: 'RightAlt', Comma: 'Comma', Period: 'Period', Minus: 'Minus', Equal: 'Equals',
+  Slash: 'Slash', Semicolon: 'Semicolon', Quote: 'Quote', BracketLeft: 'LeftBracket', BracketRight: 'RightBracket',
+};
+
+/** What scripts call a physical key; undefined for one they cannot use. */
+export function nameOf(code: string): string | undefined {
+  const [, letter] = /^Key([A-Z])$/.exec(code) ?? [];
+  const [, digit] = /^(?:Digit|Numpad)([0-9])$/.exec(code) ?? [];
+  return letter ?? (digit ? DIGITS[Number(digit)] : NAMES[code]);
+}
+
+/** Buttons of a gamepad in the order of the browser's standard mapping. */
+export const PAD_BUTTONS = [
+  'ButtonA', 'ButtonB', 'ButtonX', 'ButtonY', 'ButtonL1', 'ButtonR1', 'ButtonL2', 'ButtonR2',
+  'ButtonSelect', 'ButtonStart', 'ButtonL3', 'ButtonR3', 'DPadUp', 'DPadDown', 'DPadLeft', 'DPadRight',
+] as const;
+
+export const MOUSE_BUTTONS = ['MouseLeft', 'MouseMiddle', 'MouseRight'] as const;
+
 /** The physical keys that a script's key name means: "W", "Space", "Shift", "One" and so on. */
 export function codesOf(name: string): string[] {
   const upper = name.trim().toUpperCase();
   if (/^[A-Z]$/.test(upper)) return [`Key${upper}`];
-  if (/^[0-9]$/.test(upper)) return [`Digit${upper}`];
-  const digit = ['ZERO', 'ONE', 'TWO', 'THREE', 'FOUR', 'FIVE', 'SIX', 'SEVEN', 'EIGHT', 'NINE'].indexOf(upper);
-  if (digit >= 0) return [`Digit${digit}`];
-  switch (upper) {
-    case 'SPACE': return ['Space'];
-    case 'SHIFT': return ['ShiftLeft', 'ShiftRight'];
-    case 'LEFTSHIFT': return ['ShiftLeft'];
-    case 'RIGHTSHIFT': return ['ShiftRight'];
-    case 'CONTROL': case 'CTRL': return ['ControlLeft', 'ControlRight'];
-    case 'ENTER': case 'RETURN': return ['Enter'];
-    case 'UP': case 'DOWN': case 'LEFT': case 'RIGHT':
-      return [`Arrow${upper[0]}${upper.slice(1).toLowerCase()}`];
-    default: return [];
-  }
+  if (/^[0-9]$/.test(upper)) return [`Digit${upper}`, `Numpad${upper}`];
+  const digit = DIGITS.findIndex((word) => word.toUpperCase() === upper);
+  if (digit >= 0) return [`Digit${digit}`, `Numpad${digit}`];
+  if (upper === 'SHIFT') return ['ShiftLeft', 'ShiftRight'];
+  if (upper === 'CONTROL' || upper === 'CTRL') return ['ControlLeft', 'ControlRight'];
+  if (upper === 'ALT') return ['AltLeft', 'AltRight'];
+  const wanted = upper === 'RETURN' ? 'ENTER' : upper;
+  return Object.keys(NAMES).filter((code) => NAMES[code]?.toUpperCase() === wanted);
 }

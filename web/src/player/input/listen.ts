@@ -13,6 +13,9 @@ export interface InputActions {
 }
 
 const PAUSE_ONCE_MS = 150;
+/** A finger that went farther or stayed longer did not tap. */
+const TAP_PX = 12;
+const TAP_MS = 350;
 
 /** Listens until the returned function is called. */
 export function listen(canvas: HTMLElement, input: PlayerInput, actions: InputActions): () => void {
@@ -67,19 +70,28 @@ function onMouse(on: On, canvas: HTMLElement, input: PlayerInput, actions: Input
     actions.gesture();
     // A browser without pointer lock (or a user who refuses it) still looks by dragging.
     dragging = true;
+    input.button(event.button, true);
     if (locked()) return event.button === 0 ? input.fire(true) : undefined;
     void Promise.resolve(canvas.requestPointerLock?.()).catch(() => undefined);
   });
   on(window, 'pointerup', (event) => {
     if (event.pointerType === 'touch') return;
     dragging = false;
+    input.button(event.button, false);
     if (event.button === 0) input.fire(false);
   });
   on(window, 'mousemove', (event) => {
+    const box = canvas.getBoundingClientRect();
+    // A locked pointer has no place: what it points at is the middle.
+    input.mouse.x = locked() ? box.width / 2 : event.clientX - box.left;
+    input.mouse.y = locked() ? box.height / 2 : event.clientY - box.top;
+    input.moved.x += event.movementX;
+    input.moved.y += event.movementY;
     if (locked() || dragging) input.look(event.movementX, event.movementY);
   });
   on(canvas, 'wheel', (event) => {
     event.preventDefault();
+    input.moved.wheel -= Math.sign(event.deltaY);
     actions.zoom(Math.sign(event.deltaY));
   });
   on(canvas, 'contextmenu', (event) => event.preventDefault());
@@ -88,7 +100,7 @@ function onMouse(on: On, canvas: HTMLElement, input: PlayerInput, actions: Input
 }
 
 function onFingers(on: On, canvas: HTMLElement, input: PlayerInput, actions: InputActions): void {
-  const fingers = new Map<number, { x: number; y: number }>();
+  const fingers = new Map<number, { x: number; y: number; since: number; way: number }>();
   let spread = 0;
   const spreadNow = () => {
     const [a, b] = [...fingers.values()];
@@ -98,7 +110,7 @@ function onFingers(on: On, canvas: HTMLElement, input: PlayerInput, actions: Inp
     if (event.pointerType !== 'touch') return;
     actions.gesture();
     canvas.setPointerCapture(event.pointerId);
-    fingers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    fingers.set(event.pointerId, { x: event.clientX, y: event.clientY, since: performance.now(), way: 0 });
     spread = spreadNow();
   });
   on(canvas, 'pointermove', (event) => {
@@ -107,12 +119,20 @@ function onFingers(on: On, canvas: HTMLElement, input: PlayerInput, actions: Inp
     const [dx, dy] = [event.clientX - finger.x, event.clientY - finger.y];
     finger.x = event.clientX;
     finger.y = event.clientY;
+    finger.way += Math.hypot(dx, dy);
     if (fingers.size === 1) return input.look(dx, dy, true);
     const now = spreadNow();
     actions.zoom((spread - now) / 40);
     spread = now;
   });
-  for (const type of ['pointerup', 'pointercancel'] as const) on(canvas, type, (event) => fingers.delete(event.pointerId));
+  on(canvas, 'pointerup', (event) => {
+    const finger = fingers.get(event.pointerId);
+    fingers.delete(event.pointerId);
+    if (!finger || finger.way > TAP_PX || performance.now() - finger.since > TAP_MS) return;
+    const box = canvas.getBoundingClientRect();
+    input.tap(event.clientX - box.left, event.clientY - box.top);
+  });
+  on(canvas, 'pointercancel', (event) => fingers.delete(event.pointerId));
 }
 
 function isTyping(target: EventTarget | null): boolean {

@@ -4,9 +4,15 @@ import type { WireValue } from '../events';
 import { type Entities, pushValue, readValues } from './values';
 import type { HostFunction, LuauVm } from './vm';
 
+export type Triple = [number, number, number];
+
+/** A property of an entity or player: a value, or undefined when the thing is not known (any more). */
+export type Found = WireValue | undefined;
+
 /** What client scripts can reach outside their VM. */
 export interface ClientHost {
-  fireServer(name: string, args: WireValue[]): void;
+  /** `reliable` false: may be lost on the way. */
+  fireServer(name: string, args: WireValue[], reliable: boolean): void;
   /** `call` comes back with the answer, through `ScriptRuntime.dispatchResult`. */
   invokeServer(call: number, name: string, args: WireValue[]): void;
   log(level: string, text: string): void;
@@ -14,16 +20,75 @@ export interface ClientHost {
   uiUpdate(id: number, props: Record<string, unknown>): void;
   uiRemove(id: number): void;
   isKeyDown(name: string): boolean;
-  camera(): { position: [number, number, number]; forward: [number, number, number] };
-  /** Entity id of the own character; 0 before there is one. */
-  character(): number;
-  entity(id: number): { position: [number, number, number]; velocity: [number, number, number] } | null;
-  /** An attribute as the server last set it, or as the scene has it. */
-  attribute(id: number, name: string): WireValue;
-  playSound(name: string): void;
+  /** Mouse position, mouse movement (z: wheel) since the last frame, left stick, right stick. */
+  inputVector(which: number): Triple;
+  inputDevice(): string;
   /** A script requires a module that is not here: true when it is on its way. */
   wantModule(path: string): boolean;
+  bindAction(name: string): void;
+  unbindAction(name: string): void;
+  camera: CameraHost;
+  sound: SoundHost;
+  effects: EffectsHost;
+  world: WorldHost;
 }
+
+export interface CameraHost {
+  position(): Triple;
+  forward(): Triple;
+  /** Width and height in pixels. */
+  viewport(): Triple;
+  mode(): string;
+  setMode(mode: string): void;
+  setPosition(position: Triple): void;
+  lookAt(target: Triple): void;
+  fieldOfView(): number;
+  /** 0 gives it back to the view. */
+  setFieldOfView(degrees: number): void;
+  /** Pixels, and the distance along the view as z. */
+  worldToScreen(place: Triple): Triple;
+  /** Direction of the ray through a pixel. */
+  screenToRay(x: number, y: number): Triple;
+  shake(strength: number, seconds: number): void;
+}
+
+export interface SoundHost {
+  play(id: number, name: string, options: Record<string, WireValue>): void;
+  /** 0 stops all. */
+  stop(id: number): void;
+  isPlaying(id: number): boolean;
+}
+
+export interface EffectsHost {
+  particles(at: Triple, options: Record<string, WireValue>): void;
+  beam(from: Triple, to: Triple, options: Record<string, WireValue>): void;
+}
+
+/** What this client knows of the world and of who is in it. */
+export interface WorldHost {
+  exists(id: number): boolean;
+  entity(id: number, property: EntityProperty): Found;
+  /** An attribute as the server last set it, or as the scene has it. */
+  attribute(id: number, name: string): WireValue;
+  /** Entities with this name or tag. */
+  find(word: string): number[];
+  inRadius(center: Triple, radius: number): number[];
+  raycast(origin: Triple, direction: Triple, max: number, tag: string, ignore: number[]): { id: number; distance: number; normal: Triple } | null;
+  /** Numbers of everybody here. */
+  players(): number[];
+  /** The number of the player whose character this is, or 0. */
+  playerOf(entity: number): number;
+  localPlayer(): number;
+  player(number: number, property: PlayerProperty): Found;
+  stat(number: number, name: string): WireValue;
+}
+
+/** In the order of crates/script/builtin/client/entity.luau. */
+const ENTITY_PROPERTIES = ['position', 'velocity', 'rotation', 'name', 'color', 'tags'] as const;
+export type EntityProperty = (typeof ENTITY_PROPERTIES)[number];
+/** In the order of crates/script/builtin/client/players.luau. */
+const PLAYER_PROPERTIES = ['name', 'userId', 'character', 'team'] as const;
+export type PlayerProperty = (typeof PLAYER_PROPERTIES)[number];
 
 /** What the natives need of the runtime. */
 export interface Natives {
@@ -38,6 +103,8 @@ const triple = (vm: LuauVm, v: readonly [number, number, number]): number => {
   vm.pushVector(v[0], v[1], v[2]);
   return 1;
 };
+
+const place = (vm: LuauVm, at: number): Triple => vm.vector(at) ?? [0, 0, 0];
 
 /** Pushes nil and an error text, which the Luau above raises at the creator's line. */
 function refuse(vm: LuauVm, message: string): number {
@@ -96,24 +163,84 @@ export function nativeFunctions(natives: Natives): Record<string, HostFunction> 
       return 0;
     },
     fireServer: (vm, count) =>
-      send(vm, count, () => host.fireServer(text(vm, 1), readValues(vm, 2, count, natives.entities))),
+      send(vm, count, () => host.fireServer(text(vm, 1), readValues(vm, 2, count, natives.entities), true)),
+    fireServerUnreliable: (vm, count) =>
+      send(vm, count, () => host.fireServer(text(vm, 1), readValues(vm, 2, count, natives.entities), false)),
     invokeServer: (vm, count) =>
       send(vm, count, () => host.invokeServer(vm.number(1), text(vm, 2), readValues(vm, 3, count, natives.entities))),
     uiCreate: (vm) => (host.uiCreate(vm.number(1), text(vm, 2), properties(vm, 3, natives)), 0),
     uiUpdate: (vm) => (host.uiUpdate(vm.number(1), properties(vm, 2, natives)), 0),
     uiRemove: (vm) => (host.uiRemove(vm.number(1)), 0),
     isKeyDown: (vm) => (vm.pushBoolean(host.isKeyDown(text(vm, 1))), 1),
-    cameraVector: (vm) => triple(vm, vm.number(1) === 0 ? host.camera().position : host.camera().forward),
-    character: (vm) => (vm.pushNumber(host.character()), 1),
-    entityVector: (vm) => {
-      const id = vm.number(1);
-      const entity = host.entity(id);
-      if (!entity) return refuse(vm, `entity ${id} is not here (any more); check \`entity.Exists\` first`);
-      return triple(vm, vm.number(2) === 0 ? entity.position : entity.velocity);
+    inputVector: (vm) => triple(vm, host.inputVector(vm.number(1))),
+    inputDevice: (vm) => (vm.pushString(host.inputDevice()), 1),
+    bindAction: (vm) => (host.bindAction(text(vm, 1)), 0),
+    unbindAction: (vm) => (host.unbindAction(text(vm, 1)), 0),
+    ...cameraFunctions(host.camera),
+    ...soundAndEffects(natives),
+    ...worldFunctions(natives),
+  };
+}
+
+function cameraFunctions(camera: CameraHost): Record<string, HostFunction> {
+  return {
+    cameraVector: (vm) => triple(vm, [camera.position, camera.forward, camera.viewport][vm.number(1)]?.() ?? [0, 0, 0]),
+    cameraMode: (vm) => (vm.pushString(camera.mode()), 1),
+    setCameraMode: (vm) => (camera.setMode(text(vm, 1)), 0),
+    setCameraPosition: (vm) => (camera.setPosition(place(vm, 1)), 0),
+    cameraLookAt: (vm) => (camera.lookAt(place(vm, 1)), 0),
+    fieldOfView: (vm) => (vm.pushNumber(camera.fieldOfView()), 1),
+    setFieldOfView: (vm) => (camera.setFieldOfView(vm.number(1)), 0),
+    worldToScreen: (vm) => triple(vm, camera.worldToScreen(place(vm, 1))),
+    screenToRay: (vm) => triple(vm, camera.screenToRay(vm.number(1), vm.number(2))),
+    shake: (vm) => (camera.shake(vm.number(1), vm.number(2)), 0),
+  };
+}
+
+function soundAndEffects(natives: Natives): Record<string, HostFunction> {
+  const { sound, effects } = natives.host;
+  const options = (vm: LuauVm, at: number) => properties(vm, at, natives) as Record<string, WireValue>;
+  return {
+    soundPlay: (vm) => (sound.play(vm.number(1), text(vm, 2), options(vm, 3)), 0),
+    soundStop: (vm) => (sound.stop(vm.number(1)), 0),
+    soundPlaying: (vm) => (vm.pushBoolean(sound.isPlaying(vm.number(1))), 1),
+    particles: (vm) => (effects.particles(place(vm, 1), options(vm, 2)), 0),
+    beam: (vm) => (effects.beam(place(vm, 1), place(vm, 2), options(vm, 3)), 0),
+  };
+}
+
+function worldFunctions(natives: Natives): Record<string, HostFunction> {
+  const { world } = natives.host;
+  const give = (vm: LuauVm, value: Found, absent: () => string): number => {
+    if (value === undefined) return refuse(vm, absent());
+    pushValue(vm, value, natives.entities);
+    return 1;
+  };
+  return {
+    entityProperty: (vm) => {
+      const [id, property] = [vm.number(1), ENTITY_PROPERTIES[vm.number(2)]];
+      const value = property && world.entity(id, property);
+      return give(vm, value, () => `entity ${id} is not here (any more); check \`entity.Exists\` first`);
     },
-    entityExists: (vm) => (vm.pushBoolean(host.entity(vm.number(1)) !== null), 1),
-    entityAttribute: (vm) => (pushValue(vm, host.attribute(vm.number(1), text(vm, 2)), natives.entities), 1),
-    playSound: (vm) => (host.playSound(text(vm, 1)), 0),
+    entityExists: (vm) => (vm.pushBoolean(world.exists(vm.number(1))), 1),
+    entityAttribute: (vm) => (pushValue(vm, world.attribute(vm.number(1), text(vm, 2)), natives.entities), 1),
+    findEntities: (vm) => give(vm, world.find(text(vm, 1)), () => ''),
+    entitiesInRadius: (vm) => give(vm, world.inRadius(place(vm, 1), vm.number(2)), () => ''),
+    raycast: (vm, count) => {
+      const ignore = Array.from({ length: Math.max(0, count - 4) }, (_, i) => vm.number(5 + i));
+      const hit = world.raycast(place(vm, 1), place(vm, 2), vm.number(3), text(vm, 4), ignore);
+      vm.pushNumber(hit?.id ?? 0);
+      vm.pushNumber(hit?.distance ?? 0);
+      return 2 + triple(vm, hit?.normal ?? [0, 0, 0]);
+    },
+    players: (vm) => give(vm, world.players(), () => ''),
+    playerOf: (vm) => (vm.pushNumber(world.playerOf(vm.number(1))), 1),
+    localPlayer: (vm) => (vm.pushNumber(world.localPlayer()), 1),
+    playerProperty: (vm) => {
+      const [number, property] = [vm.number(1), PLAYER_PROPERTIES[vm.number(2)]];
+      return give(vm, property && world.player(number, property), () => `player ${number} is not in this world (any more)`);
+    },
+    playerStat: (vm) => (pushValue(vm, world.stat(vm.number(1), text(vm, 2)), natives.entities), 1),
   };
 }
 

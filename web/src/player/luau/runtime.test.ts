@@ -4,7 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import type { WireValue } from '../events';
-import { type ClientHost, ScriptRuntime } from './runtime';
+import { ScriptRuntime } from './runtime';
+import { TestHost } from './testhost';
 
 const WASM = new URL('../../wasm/luau.wasm', import.meta.url);
 const ROOT = new URL('../../../..', import.meta.url);
@@ -24,7 +25,7 @@ const SOURCES: Record<string, string> = {
     assert(camera.Forward == Camera.Forward and Camera.Position == Vector3.new(1, 2, 3))
     Input.OnPressed("Jump", function() Network.FireServer("Jumped") end)
     local me = Players.LocalPlayer.Character
-    assert(me.Id == 5 and me.Position == Vector3.new(7, 8, 9) and me.Exists)
+    assert(me.Id == 10 and me.Position == Vector3.new(10, 0, 0) and me.Exists)
     Sound.Play("shoot.wav")`,
   'StarterPlayer/Values.luau': `
     Network.OnServerEvent("Echo", function(...) Network.FireServer("Echo", ...) end)`,
@@ -68,6 +69,10 @@ const SOURCES: Record<string, string> = {
   'StarterPlayer/Honest.luau': `
     local n = 0 function OnTick() n += 1 end
     Network.OnServerEvent("Count", function() Network.FireServer("Count", n) end)`,
+  'StarterPlayer/Fatal.luau': `
+    UI.Label({ Text = "a" }) UI.Button({ Text = "b" })
+    Input.BindAction("Dash", "Q", print)
+    function OnTick() while true do end end`,
   'Workspace/Lamp.luau': 'print("lamp", entity.Id, entity.Position.X, entity.Attributes.Team, entity:GetAttribute("None"))',
 };
 
@@ -111,30 +116,10 @@ beforeAll(async () => {
 
 const bytes = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, 'hex'));
 
-let sent: [string, WireValue[]][];
-let calls: [number, string, WireValue[]][];
-let logs: string[];
-let screen: string[];
-let keys: Set<string>;
+let host: TestHost;
 beforeEach(() => {
-  [sent, calls, logs, screen, keys] = [[], [], [], [], new Set()];
+  host = new TestHost();
 });
-
-const host: ClientHost = {
-  fireServer: (name, args) => void sent.push([name, args]),
-  invokeServer: (call, name, args) => void calls.push([call, name, args]),
-  log: (level, text) => void logs.push(`${level} ${text}`),
-  uiCreate: (id, kind, props) => void screen.push(`create ${id} ${kind} ${JSON.stringify(props)}`),
-  uiUpdate: (id, props) => void screen.push(`update ${id} ${JSON.stringify(props)}`),
-  uiRemove: (id) => void screen.push(`remove ${id}`),
-  isKeyDown: (name) => keys.has(name),
-  camera: () => ({ position: [1, 2, 3], forward: [0, 0, -1] }),
-  character: () => 5,
-  entity: (id) => (id === 5 ? { position: [7, 8, 9], velocity: [0, 0, 0] } : null),
-  attribute: (id, name) => (id === 5 && name === 'Team' ? 'red' : null),
-  playSound: (name) => void screen.push(`sound ${name}`),
-  wantModule: (path) => path === 'ReplicatedStorage/Late.luau',
-};
 
 async function start(...paths: string[]): Promise<ScriptRuntime> {
   const runtime = await ScriptRuntime.create(module, host);
@@ -151,10 +136,10 @@ test('the HUD shows what the server says', async () => {
   const runtime = await start('StarterGui/Hud.luau');
   runtime.dispatchEvent('Falls', [3]);
   runtime.dispatchEvent('Unknown', [3]);
-  expect(logs).toEqual([]);
-  expect(screen[0]).toMatch(/^create 1 Label /);
-  expect(JSON.parse(screen[0]!.slice('create 1 Label '.length))).toEqual({ Text: 'Falls: 0', Anchor: 'TopLeft', Size: 24 });
-  expect(screen.slice(1)).toEqual(['update 1 {"Text":"Falls: 3"}', 'remove 1']);
+  expect(host.logs).toEqual([]);
+  expect(host.screen[0]).toMatch(/^create 1 Label /);
+  expect(JSON.parse(host.screen[0]!.slice('create 1 Label '.length))).toEqual({ Text: 'Falls: 0', Anchor: 'TopLeft', Size: 24 });
+  expect(host.screen.slice(1)).toEqual(['update 1 {"Text":"Falls: 3"}', 'remove 1']);
   runtime.dispose();
 });
 
@@ -162,70 +147,70 @@ test('a click reaches its handler', async () => {
   const runtime = await start('StarterGui/Button.luau');
   runtime.uiEvent(1, 'Click');
   runtime.uiEvent(99, 'Click');
-  expect(sent).toEqual([['Clicked', ['Go']]]);
-  expect(screen.at(-1)).toBe('update 1 {"Visible":false}');
+  expect(host.sent).toEqual([['Clicked', ['Go'], true]]);
+  expect(host.screen.at(-1)).toBe('update 1 {"Visible":false}');
 });
 
 test('SCR-3: the example runs unchanged, input and camera work', async () => {
-  keys.add('Fire');
+  host.keys.add('Fire');
   const runtime = await start('StarterPlayer/Gun.luau');
-  expect(logs).toEqual([]);
-  expect(sent).toEqual([['FireGun', [{ $v: [0, 0, -1] }]]]);
-  expect(screen).toEqual(['sound shoot.wav']);
-  keys.add('Jump');
+  expect(host.logs).toEqual([]);
+  expect(host.sent).toEqual([['FireGun', [{ $v: [0, 0, -1] }], true]]);
+  expect(host.screen).toEqual(['sound shoot.wav']);
+  host.keys.add('Jump');
   ticks(runtime, 3);
-  expect(sent.slice(1)).toEqual([['Jumped', []]]);
+  expect(host.sent.slice(1)).toEqual([['Jumped', [], true]]);
 });
 
 test('values keep their form on the way in and out', async () => {
   const runtime = await start('StarterPlayer/Values.luau');
   const args: WireValue[] = [1.5, 'grün', true, { $v: [1, 2, 3] }, { $e: 5 }, [1, [2, 'x']], { a: { b: false } }];
   runtime.dispatchEvent('Echo', args);
-  expect(sent).toEqual([['Echo', args]]);
+  expect(host.sent).toEqual([['Echo', args, true]]);
 });
 
 test('SCR-7: a call waits for its answer, its error, or its time-out', async () => {
   const runtime = await start('StarterPlayer/Invoke.luau');
-  expect(calls[0]).toEqual([1, 'Add', [2, 3]]);
+  expect(host.calls[0]).toEqual([1, 'Add', [2, 3]]);
   runtime.dispatchResult(1, { ok: true, values: [5] });
   runtime.dispatchResult(2, { ok: false, error: 'no coins' });
   runtime.dispatchResult(99, { ok: true, values: [] }); // nobody waits for it
   ticks(runtime, 700);
-  expect(logs[0]).toMatch(/: 5$/);
-  expect(logs[1]).toMatch(/false .*no coins$/);
-  expect(logs[2]).toMatch(/false .*did not answer within 10 seconds$/);
+  expect(host.logs[0]).toMatch(/: 5$/);
+  expect(host.logs[1]).toMatch(/false .*no coins$/);
+  expect(host.logs[2]).toMatch(/false .*did not answer within 10 seconds$/);
 });
 
 test('bad values and poison are refused', async () => {
   await start('StarterPlayer/Bad.luau');
-  expect(logs).toEqual([expect.stringMatching(/held$/)]);
-  expect(sent).toEqual([]);
+  expect(host.logs).toEqual([expect.stringMatching(/held$/)]);
+  expect(host.sent).toEqual([]);
 });
 
 test('SCR-18: an error shows its line and stack', async () => {
   const runtime = await start('StarterPlayer/Error.luau');
   ticks(runtime, 1);
-  expect(logs[0]).toMatch(/^error StarterPlayer\/Error\.luau:4: .*nil/);
-  expect(logs[0]).toMatch(/Error\.luau:6/);
-  expect(logs[0]).not.toContain('@builtin');
+  expect(host.logs[0]).toMatch(/^error StarterPlayer\/Error\.luau:4: .*nil/);
+  expect(host.logs[0]).toMatch(/Error\.luau:6/);
+  expect(host.logs[0]).not.toContain('@builtin');
 });
 
 test('modules run once, when required', async () => {
   await start('ReplicatedStorage/Shared.luau', 'StarterPlayer/UsesModule.luau');
-  expect(logs.map((line) => line.replace(/^.*?: /, ''))).toEqual(['module runs', '42 true']);
+  expect(host.logs.map((line) => line.replace(/^.*?: /, ''))).toEqual(['module runs', '42 true']);
 });
 
 const code = (path: string, as = path) => ({ path: as, bytecode: bytes(compiled.scripts[path]!), entities: [] });
-const texts = () => logs.map((line) => line.replace(/^.*?: /, ''));
+const texts = () => host.logs.map((line) => line.replace(/^.*?: /, ''));
 
 test('DIST-5: a changed script starts again with its state, and what it had put up is gone', async () => {
   const runtime = await start('StarterGui/Count.luau');
   runtime.reload([code('StarterGui/Count2.luau', 'StarterGui/Count.luau')], []);
   ticks(runtime, 2);
   expect(texts()).toEqual(['got 6']);
-  expect(screen.map((line) => line.split(' ').slice(0, 2).join(' '))).toEqual(['create 1', 'remove 1', 'create 2']);
+  expect(host.screen.map((line) => line.split(' ').slice(0, 2).join(' '))).toEqual(['create 1', 'remove 1', 'create 2']);
   runtime.reload([], ['StarterGui/Count.luau']);
-  expect(screen.at(-1)).toBe('remove 2');
+  expect(host.screen.at(-1)).toBe('remove 2');
 });
 
 test('a changed module restarts whoever required it', async () => {
@@ -245,26 +230,36 @@ test('DIST-4: a script waits for a module that comes later', async () => {
 test('waiting, and the same random numbers as on the server', async () => {
   const runtime = await start('StarterPlayer/Waits.luau');
   ticks(runtime, 29);
-  expect(logs).toEqual([]);
+  expect(host.logs).toEqual([]);
   ticks(runtime, 3);
   // crates/script/tests/random/new.luau expects the same number.
-  expect(logs.map((line) => line.replace(/^.*?: /, ''))).toEqual(['woke true', '56366 5 Vector3']);
+  expect(host.logs.map((line) => line.replace(/^.*?: /, ''))).toEqual(['woke true', '56366 5 Vector3']);
 });
 
 test('an attached script sees its entity', async () => {
   const runtime = await start();
-  runtime.run('Workspace/Lamp.luau', bytes(compiled.scripts['Workspace/Lamp.luau']!), [5]);
-  expect(logs[0]).toMatch(/lamp 5 7 red nil$/);
+  runtime.run('Workspace/Lamp.luau', bytes(compiled.scripts['Workspace/Lamp.luau']!), [2]);
+  expect(host.logs[0]).toMatch(/lamp 2 2 red nil$/);
 });
 
 test.each(HOSTILE.map((body, i) => [body, i] as const))('hostile: %s', async (_body, i) => {
   const runtime = await start(`StarterPlayer/Hostile${i}.luau`, 'StarterPlayer/Honest.luau');
   ticks(runtime, 10);
   runtime.dispatchEvent('Count', []);
-  expect(sent.at(-1)).toEqual(['Count', [10]]);
-  expect(logs.join('\n')).not.toContain('escaped');
+  expect(host.sent.at(-1)).toEqual(['Count', [10], true]);
+  expect(host.logs.join('\n')).not.toContain('escaped');
   expect(runtime.memoryBytes).toBeLessThan(48 << 20);
   runtime.dispose();
+}, 20_000);
+
+test('the widgets and actions of a script that is ended go with it', async () => {
+  const runtime = await start('StarterPlayer/Fatal.luau');
+  expect(host.screen.length).toBe(2);
+  expect(host.actions).toEqual(['Dash']);
+  ticks(runtime, 12);
+  expect(host.logs.at(-1)).toContain('disabled');
+  expect(host.screen.slice(2)).toEqual(['remove 1', 'remove 2']);
+  expect(host.actions).toEqual([]);
 }, 20_000);
 
 test('scripts before the built-in ones, and after them, are refused', async () => {

@@ -2,6 +2,7 @@
 // under one memory cap and a time slice per handler.
 import type { WireValue } from '../events';
 import type { NewCode } from '../scripts';
+import type { InputEvent } from '../input/input';
 import { type ClientHost, nativeFunctions, type Natives } from './host';
 import { type Entities, pushValue } from './values';
 import { LuauVm, type Outcome } from './vm';
@@ -17,7 +18,7 @@ const BUILTIN = '@builtin/';
 /** Modules run when a script requires them. */
 const MODULES = 'ReplicatedStorage/';
 
-const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'reload', 'arrived', 'event', 'result', 'ui'] as const;
+const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'reload', 'arrived', 'event', 'result', 'ui', 'input', 'player'] as const;
 type EntryName = (typeof ENTRIES)[number];
 
 export class ScriptRuntime {
@@ -27,6 +28,7 @@ export class ScriptRuntime {
   readonly #entities: Entities = { meta: 0, make: 0 };
   readonly #engine: number;
   #entry: Record<EntryName, number> | null = null;
+  #members = 0;
   #broken = false;
   lastTickMs = 0;
 
@@ -115,12 +117,53 @@ export class ScriptRuntime {
   }
 
   /** The player did something with a widget of a script. */
-  uiEvent(id: number, event: string): void {
+  uiEvent(id: number, event: string, index = 0): void {
     this.#enter('ui', (vm) => {
       vm.pushNumber(id);
       vm.pushString(event);
+      vm.pushNumber(index);
+      return 3;
+    });
+  }
+
+  /** A key or button went down or up, or a finger tapped. */
+  inputEvent({ down, key, kind, x, y }: InputEvent): void {
+    this.#enter('input', (vm) => {
+      vm.pushBoolean(down);
+      vm.pushString(key);
+      vm.pushString(kind);
+      vm.pushNumber(x);
+      vm.pushNumber(y);
+      return 5;
+    });
+  }
+
+  /** Somebody came into the world or left it. */
+  playerEvent(here: boolean, number: number): void {
+    this.#enter('player', (vm) => {
+      vm.pushBoolean(here);
+      vm.pushNumber(number);
       return 2;
     });
+  }
+
+  /** What the API consists of, as `World.Find` or `print`; tests compare it with its definition. */
+  members(): string[] {
+    const vm = this.#vm;
+    const bottom = vm.top;
+    vm.pushReference(this.#members);
+    const outcome = vm.call(0, 1);
+    const names: string[] = [];
+    if (outcome.ok) {
+      const list = vm.top;
+      for (let at = 1; at <= vm.rawLength(list); at++) {
+        vm.rawGetIndex(list, at);
+        names.push(vm.string(-1) ?? '');
+        vm.pop(1);
+      }
+    }
+    vm.setTop(bottom);
+    return names;
   }
 
   tick(dtSeconds: number): void {
@@ -144,7 +187,7 @@ export class ScriptRuntime {
     vm.pushTable(0, 8);
     const engine = vm.top;
     vm.pushString('host');
-    vm.pushTable(0, 16);
+    vm.pushTable(0, 64);
     const table = vm.top;
     for (const [name, fn] of Object.entries(nativeFunctions(natives))) {
       vm.pushString(name);
@@ -203,6 +246,7 @@ export class ScriptRuntime {
       };
       this.#entities.meta = field('entity_meta');
       this.#entities.make = field('make_entity');
+      this.#members = field('members');
       this.#entry = Object.fromEntries(ENTRIES.map((name) => [name, field(name)])) as Record<EntryName, number>;
       vm.rawGetField(engine, 'api');
       vm.setGlobals();

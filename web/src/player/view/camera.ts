@@ -11,8 +11,23 @@ const FIRST_PERSON_M = 0.9;
 const WALL_GAP_M = 0.25;
 export const PITCH_MAX = 1.45;
 
+/** Behind the player, in their eyes, or where a script put it. */
+export const CAMERA_MODES = ['Follow', 'First', 'Fixed'] as const;
+export type CameraMode = (typeof CAMERA_MODES)[number];
+
+/** How far the strongest shaking throws the picture. */
+const SHAKE_M = 0.5;
+
 export class ChaseCamera {
   readonly camera = new PerspectiveCamera(70, 1, 0.1, 1000);
+  #mode: CameraMode = 'Follow';
+  /** What a held camera looks at; none: as it stood. */
+  #heldTowards: Vector3 | null = null;
+  /** Degrees that a script wants; 0 leaves it to the screen. */
+  #fieldOfView = 0;
+  /** How far shaking has thrown it. */
+  #thrown = new Vector3();
+  #shaking = { strength: 0, seconds: 0, left: 0 };
   #wanted = DISTANCE_START;
   #distance = DISTANCE_START;
   #focus = new Vector3();
@@ -20,7 +35,48 @@ export class ChaseCamera {
   #back = new Vector3();
 
   get firstPerson(): boolean {
-    return this.#wanted < FIRST_PERSON_M;
+    return this.#mode === 'First' || (this.#mode === 'Follow' && this.#wanted < FIRST_PERSON_M);
+  }
+
+  get mode(): CameraMode {
+    return this.#mode;
+  }
+
+  setMode(mode: CameraMode): void {
+    this.#mode = mode;
+    this.#heldTowards = null;
+    if (mode !== 'Fixed') this.snap();
+  }
+
+  /** Stays at a place until the mode changes. */
+  hold(position: Vector3): void {
+    this.#mode = 'Fixed';
+    this.#thrown.set(0, 0, 0);
+    this.camera.position.copy(position);
+    this.camera.updateMatrixWorld();
+  }
+
+  holdTowards(target: Vector3): void {
+    this.#heldTowards = target;
+    this.camera.lookAt(target);
+    this.camera.updateMatrixWorld();
+  }
+
+  /** 0 gives it back to the screen. */
+  setFieldOfView(degrees: number): void {
+    this.#fieldOfView = degrees;
+    this.#project();
+  }
+
+  shake(strength: number, seconds: number): void {
+    this.#shaking = { strength, seconds, left: seconds };
+  }
+
+  /** As it was before any script touched it. */
+  release(): void {
+    this.setMode('Follow');
+    this.setFieldOfView(0);
+    this.#shaking.left = 0;
   }
 
   /** Where the camera looks at. */
@@ -40,6 +96,31 @@ export class ChaseCamera {
   }
 
   update(feet: Vector3, yaw: number, pitch: number, dt: number, occluders: Occluders): void {
+    if (this.#mode === 'Fixed') this.#stand();
+    else this.#follow(feet, yaw, pitch, dt, occluders);
+    this.camera.updateMatrixWorld();
+    this.#rattle(dt);
+  }
+
+  /** Takes back what shaking did to a camera that nothing else moves. */
+  #stand(): void {
+    this.camera.position.sub(this.#thrown);
+    this.#thrown.set(0, 0, 0);
+    if (this.#heldTowards) this.camera.lookAt(this.#heldTowards);
+  }
+
+  #rattle(dt: number): void {
+    const { strength, seconds, left } = this.#shaking;
+    if (left <= 0) return;
+    this.#shaking.left = left - dt;
+    const reach = strength * SHAKE_M * (left / seconds);
+    this.#thrown.set(Math.random() - 0.5, Math.random() - 0.5, Math.random() - 0.5).multiplyScalar(reach);
+    this.camera.position.add(this.#thrown);
+    this.camera.updateMatrixWorld();
+  }
+
+  #follow(feet: Vector3, yaw: number, pitch: number, dt: number, occluders: Occluders): void {
+    this.#thrown.set(0, 0, 0);
     const target = new Vector3(feet.x, feet.y + EYE_HEIGHT_M, feet.z);
     const far = this.#focus.distanceToSquared(target) > 36;
     if (!this.#settled || far || this.firstPerson) {
@@ -58,14 +139,17 @@ export class ChaseCamera {
     this.#distance = free < this.#distance ? free : this.#distance + (free - this.#distance) * (1 - Math.exp(-dt * 7));
     this.camera.position.copy(this.#focus).addScaledVector(back, this.#distance);
     this.camera.rotation.set(pitch, yaw, 0, 'YXZ');
-    this.camera.updateMatrixWorld();
   }
 
   resize(width: number, height: number, viewDistance: number): void {
     this.camera.aspect = width / Math.max(1, height);
-    // Upright phones see the same width of the world as a square window.
-    this.camera.fov = this.camera.aspect < 1 ? 82 : 68;
     this.camera.far = viewDistance * 1.5;
+    this.#project();
+  }
+
+  #project(): void {
+    // Upright phones see the same width of the world as a square window.
+    this.camera.fov = this.#fieldOfView || (this.camera.aspect < 1 ? 82 : 68);
     this.camera.updateProjectionMatrix();
   }
 

@@ -1,13 +1,14 @@
 // The picture of the world: owns the three.js scene and turns each frame of the client core into what is seen.
 // It asks and draws; it decides nothing.
 import { NeutralToneMapping, PCFShadowMap, Scene, Vector3, WebGLRenderer } from 'three';
-import type { Looks } from '../events';
+import type { Looks, WireValue } from '../events';
 import { type FrameRecord, records } from '../frame';
-import { makePart, resolveParts, spawnYaw, styled, type Components, type Part, type SceneData } from '../scene';
+import { makePart, resolveParts, spawnYaw, styled, type Components, type Part, type SceneData, type Vec3 } from '../scene';
 import { Avatar, type Moment } from './avatar';
 import { ChaseCamera } from './camera';
 import { Crowd } from './crowd';
 import { BlobShadow, Dust } from './dust';
+import { Effects } from './effects';
 import { avatarLook } from './look';
 import { MaterialLibrary } from './materials';
 import { NameTag } from './nametag';
@@ -57,6 +58,7 @@ export class WorldView {
   #crowd!: Crowd;
   #occluders = new Occluders();
   #dust = new Dust();
+  readonly effects = new Effects();
   #blob = new BlobShadow();
   #spawned = new Map<number, Part>();
   #gone = new Set<number>();
@@ -93,6 +95,7 @@ export class WorldView {
     this.#gone.clear();
     this.#spawned.clear();
     this.#looks.clear();
+    this.effects.clear();
     this.camera.snap();
     this.#rebuild();
   }
@@ -105,6 +108,21 @@ export class WorldView {
   /** What an entity was made from; characters from nothing. */
   componentsOf(id: number): Components | undefined {
     return this.#part(id)?.components;
+  }
+
+  /** What a ray of a script meets first. */
+  raycast(origin: Vec3, direction: Vec3, max: number, accepts: (id: number) => boolean): { id: number; distance: number; normal: Vec3 } | null {
+    const hit = this.#occluders.hit(new Vector3(...origin), new Vector3(...direction), max, accepts);
+    return hit && { ...hit, normal: hit.normal.toArray() };
+  }
+
+  particles(at: Vec3, options: Record<string, WireValue>): void {
+    const towards = (options.Direction as { $v?: Vec3 } | undefined)?.$v;
+    this.effects.burst(new Vector3(...at), { ...options, Direction: towards && new Vector3(...towards) });
+  }
+
+  beam(from: Vec3, to: Vec3, options: Record<string, WireValue>): void {
+    this.effects.beam(new Vector3(...from), new Vector3(...to), options);
   }
 
   /** A script changed how something looks. */
@@ -164,6 +182,7 @@ export class WorldView {
     this.camera.update(this.ownPosition, look.yaw, look.pitch, dt, this.#occluders);
     this.#lights.follow(this.ownPosition);
     this.#dust.update(dt);
+    this.effects.update(dt);
     this.#blob.update(this.ownPosition, this.#occluders);
     this.#crowd.setHidden(this.ownId, this.camera.firstPerson);
     this.#crowd.update();
@@ -178,6 +197,7 @@ export class WorldView {
     this.#tearDown();
     for (const id of [...this.#characters.keys()]) this.#remove(id);
     this.#dust.dispose();
+    this.effects.dispose();
     this.#blob.dispose();
     this.renderer.dispose();
   }
@@ -270,7 +290,7 @@ export class WorldView {
     this.#scene.fog = makeFog(level.viewDistance);
     this.#sky = makeSky(this.#lights.sunDirection);
     this.#scene.add(this.#sky, this.#lights.group, this.#parts.group, this.#crowd.group);
-    this.#scene.add(this.#dust.group, this.#blob.mesh);
+    this.#scene.add(this.#dust.group, this.effects.group, this.#blob.mesh);
     for (const { tag } of this.#characters.values()) if (tag) this.#scene.add(tag.sprite);
   }
 

@@ -1,0 +1,27 @@
+// Files of the game by name, and nothing else.
+import { expect, test } from 'vitest';
+import { GameAssets } from './assets';
+
+const file = (path: string) => ({ path, url: `/cdn/${path.length}`, media_type: 'image/png', size_bytes: 1 });
+
+test('a name may leave out the folders; strangers are not found', async () => {
+  let asked = 0;
+  const assets = new GameAssets('a game', (path) => {
+    asked += 1;
+    expect(path).toBe('/api/games/a%20game/files');
+    return Promise.resolve({ revision: 'r', files: [file('assets/heart.png'), file('assets/sounds/hit.ogg')] });
+  });
+  expect(await assets.image('heart.png')).toBe('/cdn/16');
+  expect(await assets.image('assets/heart.png')).toBe('/cdn/16');
+  expect(await assets.sound('hit.ogg')).toBe('/cdn/21');
+  expect(await assets.image('https://example.com/x.png')).toBe(null);
+  expect(await assets.image('../secret')).toBe(null);
+  expect(asked).toBe(1);
+});
+
+test('a list that did not load is asked for again', async () => {
+  let asked = 0;
+  const assets = new GameAssets('g', () => (asked++ === 0 ? Promise.reject(new Error('offline')) : Promise.resolve({ revision: 'r', files: [file('assets/a.png')] })));
+  expect(await assets.image('a.png')).toBe(null);
+  expect(await assets.image('a.png')).toBe('/cdn/12');
+});

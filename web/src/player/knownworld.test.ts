@@ -1,0 +1,77 @@
+// What scripts learn of the world: the scene, what moves, who is here, and what is gone.
+import { Quaternion, Vector3 } from 'three';
+import { expect, test } from 'vitest';
+import type { PlayerInfo } from './events';
+import { FRAME_STRIDE } from './frame';
+import { degrees, type KnownSource, KnownWorld } from './knownworld';
+import { prefabDefinitions } from './prefabs';
+import type { SceneData } from './scene';
+
+const scene: SceneData = {
+  prefabs: { Coin: { components: { Tag: ['coin'], Material: { color: '#ffc53d' } } }, Apple: { components: {} } },
+  entities: [
+    { id: 1, name: 'Ground', components: { Shape: { type: 'box', size: [10, 1, 10] }, Attributes: { Kind: 'grass' } } },
+    { id: 2, name: 'Door', components: { Transform: { position: [3, 0, 0] }, Tag: ['door'] } },
+  ],
+};
+const ada: PlayerInfo = { id: 'user_1', number: 7, entityId: 1000, name: 'Ada', online: true, team: 'Red', stats: [{ name: 'Coins', text: '3', number: 3 }, { name: 'Rank', text: 'Gold', number: null }] };
+
+function record(id: number, kind: number, definition: number, position: number[], velocity = [0, 0, 0]): number[] {
+  const numbers = [id, kind, definition, 0, ...position, 0, 0, 0, 1, ...velocity, 0, 0];
+  expect(numbers.length).toBe(FRAME_STRIDE);
+  return numbers;
+}
+
+function known() {
+  const definitions = prefabDefinitions(scene);
+  const state = { frame: new Float32Array([...record(1000, 1, 0, [1, 2, 3], [0, 0, -5]), ...record(2000, 2, 2, [5, 0, 0])]) };
+  const source = {
+    removed: new Set<number>(),
+    gonePlayers: new Map<number, PlayerInfo>(),
+    players: [ada],
+    frame: () => state.frame,
+    scene: () => scene,
+    definition: (index: number) => definitions.get(index),
+    details: (id: number) => (id === 2 ? { attributes: { Open: true }, looks: { color: [255, 0, 128] as [number, number, number] } } : undefined),
+    playerNumber: () => 7,
+    raycast: () => null,
+  } satisfies KnownSource;
+  return { world: new KnownWorld(source), source, state };
+}
+
+test('standing, moving, spawned: names, places, tags, colours', () => {
+  const { world } = known();
+  expect(world.entity(1, 'position')).toEqual({ $v: [0, 0, 0] });
+  expect(world.entity(1000, 'position')).toEqual({ $v: [1, 2, 3] });
+  expect(world.entity(1000, 'velocity')).toEqual({ $v: [0, 0, -5] });
+  expect(['name', 'tags', 'color'].map((key) => world.entity(2000, key as 'name'))).toEqual(['Coin', ['coin'], '#ffc53d']);
+  expect(world.entity(1000, 'name')).toBe('Ada');
+  expect(world.entity(2, 'color')).toBe('#ff0080');
+  expect([world.attribute(2, 'Open'), world.attribute(1, 'Kind'), world.attribute(1, '__proto__')]).toEqual([true, 'grass', null]);
+  expect(world.entity(99, 'name')).toBe(undefined);
+});
+
+test('found by name, tag and distance; what is gone is not found', () => {
+  const { world, source, state } = known();
+  expect([world.find('Door'), world.find('coin'), world.find('Ada'), world.find('x')]).toEqual([[2], [2000], [1000], []]);
+  expect(world.inRadius([5, 0, 0], 3)).toEqual([2, 2000]);
+  source.removed.add(2);
+  state.frame = new Float32Array(0);
+  expect([world.exists(2), world.exists(2000), world.find('Door'), world.find('coin')]).toEqual([false, false, [], []]);
+});
+
+test('players, their figures, and those who just left', () => {
+  const { world, source } = known();
+  expect([world.players(), world.playerOf(1000), world.playerOf(1)]).toEqual([[7], 7, 0]);
+  expect([world.player(7, 'team'), world.stat(7, 'Coins'), world.stat(7, 'Rank'), world.stat(7, 'None')]).toEqual(['Red', 3, 'Gold', null]);
+  expect(world.player(7, 'character')).toEqual({ $e: 1000 });
+  source.players.length = 0;
+  expect(world.player(7, 'name')).toBe(undefined);
+  source.gonePlayers.set(7, ada);
+  expect(world.player(7, 'name')).toBe('Ada');
+});
+
+test('degrees as the server gives them', () => {
+  const turned = new Quaternion().setFromAxisAngle(new Vector3(0, 1, 0), Math.PI / 2);
+  expect(degrees(turned).map(Math.round)).toEqual([0, 90, 0]);
+});
