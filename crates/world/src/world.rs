@@ -1,5 +1,6 @@
 //! The world itself: load, join, step, look.
 
+mod inbox;
 mod scripts;
 
 use std::borrow::Cow;
@@ -9,7 +10,7 @@ use std::rc::Rc;
 
 use frolic_package::Package;
 use frolic_protocol::entity::SCENE_DEFINITION;
-use frolic_protocol::{Args, EntityState, NumberedInput, PlayerInfo, ServerMessage, Value};
+use frolic_protocol::{EntityState, NumberedInput, PlayerInfo, ServerMessage};
 use frolic_script::{
     CompileError, CompiledScript, Engine, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
     VmLimits, compile,
@@ -106,10 +107,6 @@ pub struct World {
     sent: Fingerprint,
     recorder: Option<Recorder>,
 }
-
-/// Events and calls that one player's client may send per tick: a script's
-/// handler runs for each, inside the tick.
-const EVENTS_PER_TICK_MAX: usize = 32;
 
 impl World {
     /// Makes a world from a package and starts its scripts. Scripts that do
@@ -319,72 +316,6 @@ impl World {
             }
         }
         known.inputs.push(inputs)
-    }
-
-    /// A client fired an event; scripts hear of it in the next step. False
-    /// when it has fired too many since the last one.
-    pub fn receive_event(&mut self, player: PlayerNumber, name: String, args: Args) -> bool {
-        let room = self.has_room(player, &args);
-        if room {
-            self.note(&Record::Event {
-                player,
-                name: Cow::Borrowed(&name),
-                args: Cow::Borrowed(&args),
-            });
-            let args = self.known_entities(args.0);
-            self.inbox
-                .push(ScriptEvent::ClientEvent { player, name, args });
-        }
-        room
-    }
-
-    /// A client calls a function; the answer comes through the outbox. False
-    /// when it has called too often since the last step.
-    pub fn receive_invoke(
-        &mut self,
-        player: PlayerNumber,
-        id: u32,
-        name: String,
-        args: Args,
-    ) -> bool {
-        let room = self.has_room(player, &args);
-        if room {
-            self.note(&Record::Invoke {
-                player,
-                id,
-                name: Cow::Borrowed(&name),
-                args: Cow::Borrowed(&args),
-            });
-            let args = self.known_entities(args.0);
-            self.inbox.push(ScriptEvent::ClientInvoke {
-                player,
-                id,
-                name,
-                args,
-            });
-        }
-        room
-    }
-
-    /// Whoever is not here has none.
-    fn has_room(&mut self, player: PlayerNumber, args: &Args) -> bool {
-        if !self.state.borrow().players.contains_key(&player) {
-            return false;
-        }
-        let (tick, tick_hz) = (self.tick(), self.tick_hz());
-        let count = self.inbox_counts.entry(player).or_insert(0);
-        *count += 1;
-        *count <= EVENTS_PER_TICK_MAX && self.words.admit(player, tick, tick_hz, &args.0)
-    }
-
-    /// Entities that do not exist become nil: scripts keep what they know of
-    /// an entity, and a client must not make them keep what it made up.
-    fn known_entities(&self, values: Vec<Value>) -> Vec<Value> {
-        let state = self.state.borrow();
-        values
-            .into_iter()
-            .map(|value| known(&state, value))
-            .collect()
     }
 
     /// Simulates one tick.
@@ -702,21 +633,6 @@ impl World {
         fingerprint.word(state.store_requests);
         fingerprint.state(&state);
         fingerprint.value()
-    }
-}
-
-fn known(state: &WorldState, value: Value) -> Value {
-    match value {
-        Value::Entity(id) if state.alive(id).is_none() => Value::Nil,
-        Value::List(items) => {
-            Value::List(items.into_iter().map(|item| known(state, item)).collect())
-        }
-        Value::Map(map) => Value::Map(
-            map.into_iter()
-                .map(|(key, item)| (key, known(state, item)))
-                .collect(),
-        ),
-        other => other,
     }
 }
 

@@ -1,3 +1,4 @@
+// Words for what a game's scripts may use.
 import { expect, test } from 'vitest';
 import { sentence } from './capabilities';
 
