@@ -81,7 +81,11 @@ impl Host {
                 {
                     view.acknowledge(ack);
                 }
-                note_refused(session, seq.is_some(), refused)
+                // A server that drops ticks has room for fewer inputs than an
+                // honest client sends: that is nobody's fault but its own.
+                let to_blame = if self.pressure == 0 { refused } else { 0 };
+                note_refused(session, to_blame)
+                    .and_then(|()| told_of_dropped(seq.is_some(), refused))
             }
             ClientMessage::SnapshotAck { tick } => {
                 if let Some(player) = &mut session.player
@@ -301,8 +305,8 @@ impl Host {
 }
 
 /// Inputs beyond one per tick are refused; whoever goes on is warned, then
-/// kicked. A JSON client is told of every batch that was not taken whole.
-fn note_refused(session: &mut Session, tell_each: bool, refused: usize) -> Outcome {
+/// kicked.
+fn note_refused(session: &mut Session, refused: usize) -> Outcome {
     let Some(player) = &mut session.player else {
         return Ok(());
     };
@@ -319,7 +323,12 @@ fn note_refused(session: &mut Session, tell_each: bool, refused: usize) -> Outco
     if crossed(REFUSED_INPUTS_WARN) {
         return Err(("flood", "too many inputs; send one per tick".into()));
     }
-    if tell_each && refused > 0 {
+    Ok(())
+}
+
+/// A JSON client is told of every batch that was not taken whole.
+fn told_of_dropped(is_json: bool, refused: usize) -> Outcome {
+    if is_json && refused > 0 {
         let message = format!("{refused} inputs were dropped: too many wait already");
         return Err(("inputs_dropped", message));
     }
