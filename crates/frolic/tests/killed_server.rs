@@ -1,10 +1,9 @@
 //! A game server is killed under its players: the platform starts it again,
 //! and everybody comes back as who they were (NET-9, PLAT-6).
 
-use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use frolic_client::{Client, ClientEvent};
@@ -13,6 +12,7 @@ use frolic_protocol::json::BINARY_SUBPROTOCOL;
 use frolic_protocol::message::Resumption;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value as Json, json};
+use support::Platform;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message;
@@ -25,70 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(240);
 const GAME: &str =
     "[game]\nid = \"meadow\"\nname = \"Meadow\"\nmax_players = 250\n\n[simulation]\ntick_hz = 30\n";
 const PLACES_PER_SIDE: u32 = 16;
-const ADMIN_TOKEN: &str = "admin-of-this-test-0123456789";
 
-/// `frolic serve` on a free port, ended with the test.
-struct Platform {
-    process: Child,
-    url: String,
-}
-
-impl Platform {
-    fn start() -> Self {
-        let data = Path::new(env!("CARGO_TARGET_TMPDIR")).join("killed-server");
-        let _ = std::fs::remove_dir_all(&data);
-        std::fs::create_dir_all(&data).expect("the scratch folder is ours");
-        let mut process = Command::new(env!("CARGO_BIN_EXE_frolic"))
-            .arg("serve")
-            .current_dir(&data)
-            .env("HOST", "127.0.0.1")
-            .env("PORT", "0")
-            .env("DATA_DIR", &data)
-            .env("SECRET_KEY", "of-this-test-only-0123456789abcdef")
-            .env("ADMIN_TOKEN", ADMIN_TOKEN)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("cargo built it");
-        let output = process.stdout.take().expect("piped");
-        let mut lines = BufReader::new(output).lines();
-        let url = lines.by_ref().map_while(Result::ok).find_map(|line| {
-            let start = line.find("http://127.0.0.1:")?;
-            Some(line[start..].split_whitespace().next()?.to_owned())
-        });
-        // Whoever prints into a pipe that nobody reads stops some day.
-        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-        Self {
-            process,
-            url: url.expect("it prints its address"),
-        }
-    }
-
-    /// Publishes the game of this test; returns its id.
-    async fn publish(&self) -> String {
-        let http = reqwest::Client::new();
-        let name = json!({ "username": "Creator" });
-        let login = ask(http.post(format!("{}/login", self.url)).json(&name)).await;
-        let login = login.expect("logs in");
-        let session = login["session_token"].as_str().expect("a session");
-        let upload = http
-            .post(format!("{}/api/games", self.url))
-            .bearer_auth(session)
-            .body(package());
-        ask(upload).await.expect("publishes");
-        "meadow".to_owned()
-    }
-
-    /// The game servers that run.
-    async fn game_servers(&self) -> Vec<Json> {
-        let request = reqwest::Client::new()
-            .get(format!("{}/admin/servers", self.url))
-            .bearer_auth(ADMIN_TOKEN);
-        let list: Json = ask(request).await.expect("the list of servers");
-        list["servers"].as_array().cloned().unwrap_or_default()
-    }
-}
-
-fn package() -> Vec<u8> {
+fn meadow() -> BTreeMap<String, Vec<u8>> {
     let ground = json!({ "id": 1, "name": "Ground", "components": {
         "Transform": { "position": [0, -0.5, 0] },
         "Shape": { "type": "box", "size": [200, 1, 200] },
@@ -103,19 +41,10 @@ fn package() -> Vec<u8> {
     let spawns = (0..PLACES_PER_SIDE * PLACES_PER_SIDE).map(spawn);
     let entities: Vec<Json> = std::iter::once(ground).chain(spawns).collect();
     let scene = json!({ "format": 1, "prefabs": {}, "entities": entities });
-    let files = [
+    BTreeMap::from([
         ("game.toml".to_owned(), GAME.as_bytes().to_vec()),
         ("scene.json".to_owned(), scene.to_string().into_bytes()),
-    ];
-    frolic_package::pack(&files.into()).expect("a small game packs")
-}
-
-impl Drop for Platform {
-    fn drop(&mut self) {
-        let id = rustix::process::Pid::from_child(&self.process);
-        let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
-        let _ = self.process.wait();
-    }
+    ])
 }
 
 /// Sends a request, and again while the platform asks for patience.
@@ -291,8 +220,10 @@ async fn everybody_in(arrived: &mut mpsc::Receiver<u32>, deadline: tokio::time::
 
 #[tokio::test]
 async fn two_hundred_come_back_after_their_game_server_is_killed() {
-    let platform = Platform::start();
-    let game = platform.publish().await;
+    let platform = Platform::start("killed-server");
+    let creator = platform.login("Creator").await;
+    platform.publish(&creator, &meadow()).await;
+    let game = "meadow".to_owned();
     let (arrived, mut arrivals) = mpsc::channel(PLAYERS as usize);
     let (end, over) = watch::channel(false);
     let began = Instant::now();
@@ -310,7 +241,7 @@ async fn two_hundred_come_back_after_their_game_server_is_killed() {
         players.spawn(player.play(platform.url.clone(), game.clone()));
     }
     everybody_in(&mut arrivals, deadline).await;
-    let before = platform.game_servers().await;
+    let before = platform.servers().await;
     assert_eq!(before.len(), 1, "all in one world: {before:?}");
     let pid = before[0]["pid"].as_i64().expect("a process") as i32;
     let pid = rustix::process::Pid::from_raw(pid).expect("a process id");
@@ -336,7 +267,7 @@ async fn two_hundred_come_back_after_their_game_server_is_killed() {
         (ids.len(), entities.len()),
         (PLAYERS as usize, PLAYERS as usize)
     );
-    let after = platform.game_servers().await;
+    let after = platform.servers().await;
     assert_eq!(after.len(), 1, "in the same world: {after:?}");
     assert_eq!(after[0]["world_id"], before[0]["world_id"]);
     assert_eq!(after[0]["crashes"], 1);

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt, StreamExt};
 use rustix::process::{Pid, Signal, kill_process};
@@ -22,6 +23,8 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Platform {
     process: Child,
     pub url: String,
+    /// What it and its game servers print.
+    lines: mpsc::Receiver<String>,
     http: reqwest::Client,
     /// Game servers to end by their ids, should the platform be killed.
     orphans: Vec<i32>,
@@ -41,21 +44,38 @@ impl Platform {
             .env("SECRET_KEY", "of-this-test-only-0123456789abcdef")
             .env("ADMIN_TOKEN", ADMIN_TOKEN)
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .expect("cargo built it");
-        let output = process.stdout.take().expect("piped");
-        let mut lines = BufReader::new(output).lines();
-        let url = lines.by_ref().map_while(Result::ok).find_map(|line| {
-            let start = line.find("http://127.0.0.1:")?;
-            Some(line[start..].split_whitespace().next()?.to_owned())
-        });
-        // Whoever prints into a pipe that nobody reads stops some day.
-        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-        Self {
+        let stdout = process.stdout.take().expect("piped");
+        let stderr = process.stderr.take().expect("piped");
+        let (told, lines) = mpsc::channel();
+        let also = told.clone();
+        std::thread::spawn(move || pass_on(stdout, &told));
+        std::thread::spawn(move || pass_on(stderr, &also));
+        let mut platform = Self {
             process,
-            url: url.expect("it prints its address"),
+            url: String::new(),
+            lines,
             http: reqwest::Client::new(),
             orphans: Vec::new(),
+        };
+        let line = platform.wait_for("Play at http://127.0.0.1:");
+        let url = &line[line.find("http://").expect("just seen")..];
+        platform.url = url.split_whitespace().next().unwrap_or(url).to_owned();
+        platform
+    }
+
+    /// The next line that contains `text`.
+    pub fn wait_for(&self, text: &str) -> String {
+        let began = Instant::now();
+        loop {
+            let left = PATIENCE.saturating_sub(began.elapsed());
+            let line = self.lines.recv_timeout(left);
+            let line = line.unwrap_or_else(|_| panic!("nothing said \"{text}\""));
+            if line.contains(text) {
+                return line;
+            }
         }
     }
 
@@ -109,6 +129,15 @@ impl Platform {
         }
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+}
+
+/// Whoever prints into a pipe that nobody reads stops some day.
+fn pass_on(output: impl std::io::Read, told: &mpsc::Sender<String>) {
+    for line in BufReader::new(output).lines().map_while(Result::ok) {
+        eprintln!("{line}");
+        // Read on when the test no longer listens.
+        let _ = told.send(line);
     }
 }
 
