@@ -2,12 +2,13 @@
 //! beats defaults (R-RUN-4).
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
+use frolic_platform::signing::write_private;
 use frolic_platform::{Settings, ids};
 use serde::Deserialize;
 
@@ -233,20 +234,6 @@ fn kept_secret(data_dir: &Path) -> anyhow::Result<Vec<u8>> {
         }
         Err(error) => Err(error).with_context(|| format!("could not read {}", path.display())),
     }
-}
-
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    // `create_new`: never follows a link or takes over a file that appeared.
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    let mut file = options.open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ mod routes;
 mod scripts;
 mod server;
 mod settings;
-mod signing;
+pub mod signing;
 mod site;
 mod trace;
 mod worlds;

@@ -37,7 +37,11 @@ pub fn open(data_dir: &Path) -> io::Result<ManifestSigner> {
     }
 }
 
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
+/// Keeps a secret in a new file that nobody else may read.
+///
+/// # Errors
+/// When the disk refuses, or something is there already.
+pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     // `create_new`: never follows a link or takes over a file that appeared.
     options.write(true).create_new(true);

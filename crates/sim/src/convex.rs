@@ -17,8 +17,9 @@ use crate::shape::Shape;
 const INSIDE_M: f32 = 1e-4;
 /// How well the nearest place on the line is found, as a part of its length.
 const PRECISION: f32 = 1e-6;
-/// Bounds the search for it. Flat sides take two or three rounds.
-const ROUNDS_MAX: usize = 16;
+/// Bounds the search for it. Flat sides take two or three rounds, the rim of a
+/// turned cylinder up to thirty.
+const ROUNDS_MAX: usize = 32;
 
 /// The surface of a solid, centred on its origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
