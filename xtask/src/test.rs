@@ -22,6 +22,9 @@ use crate::{assemble, browser, codegen, luau, tidy, tools, wasm, web};
 /// runs on every Python the build takes.
 const WEBSOCKETS_PACKAGE: &str = "websockets==13.1";
 
+/// Where property tests read the seed of their cases.
+const PROPERTY_SEED: &str = "PROPTEST_RNG_SEED";
+
 /// Runs it all; with a filter only the tests whose names contain it.
 pub fn run(workspace: &Workspace, progress: &Progress, filter: Option<&str>) -> Result<()> {
     let suite = Suite {
@@ -205,6 +208,11 @@ impl Suite<'_> {
     fn cargo_test(&self, args: &[&str]) -> Command {
         let mut cargo = self.workspace.cargo();
         cargo.args(["test", "--no-fail-fast"]).args(args);
+        // The same commit gives the same verdict: property tests try the same
+        // cases each time, unless somebody asks for others.
+        if env::var_os(PROPERTY_SEED).is_none() {
+            cargo.env(PROPERTY_SEED, "1");
+        }
         if let Some(filter) = self.filter {
             cargo.args(["--", filter]);
         }

@@ -226,6 +226,8 @@ proptest! {
     ) {
         let mut files = game(&[]);
         for (name, text) in scripts {
+            // A folder or file may come out as `con` or `nul`: the prefix keeps every name allowed.
+            let name = format!("f_{}", name.replace('/', "/f_"));
             files.insert(format!("scripts/Workspace/{name}.luau"), text.into_bytes());
         }
         let (package, archive) = Package::build(files.clone(), &Limits::default()).unwrap();
