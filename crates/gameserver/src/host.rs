@@ -172,15 +172,15 @@ impl Host {
             return Some(reason);
         }
         self.read_sockets(began);
-        let inputs = clock.lap();
+        let reads = clock.lap();
         if self.world.tick().is_multiple_of(self.world.tick_hz()) {
             self.world.set_wall_clock(unix_ms());
         }
-        let report = self.world.step().scripts;
+        let step = self.world.step();
+        let report = step.scripts;
         self.judge_scripts(report.last_tick_us);
         recording::keep(&mut self.settings.recording, &mut self.world);
-        let scripts = u32::try_from(report.last_tick_us).unwrap_or(u32::MAX);
-        let step = clock.lap().saturating_sub(scripts);
+        clock.lap();
         self.settings.store.pass_on(&mut self.world);
         self.deliver_outbox();
         self.write_logs(began);
@@ -197,9 +197,8 @@ impl Host {
         metrics.tick.store(self.world.tick(), Relaxed);
         metrics.tick_took(StageTimes {
             tick: micros(began.elapsed()),
-            inputs,
-            scripts,
-            step,
+            reads,
+            step: step.times,
             snapshots,
             writes,
         });

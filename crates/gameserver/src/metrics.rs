@@ -1,10 +1,12 @@
 //! What the game server measures of itself, for heartbeats, `/metrics` and benchmarks.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use frolic_world::{Stage, StepTimes};
 use serde::Serialize;
 
 /// Tick times kept: a minute at 60 Hz.
@@ -46,11 +48,9 @@ pub struct StageTimes {
     /// The whole tick.
     pub tick: u32,
     /// Reading sockets and handling what they say.
-    pub inputs: u32,
-    /// Scripts of the server.
-    pub scripts: u32,
-    /// The world's step without scripts.
-    pub step: u32,
+    pub reads: u32,
+    /// The stages of the world's step.
+    pub step: StepTimes,
     /// Events and snapshots, made and encoded.
     pub snapshots: u32,
     /// Writing to sockets.
@@ -109,23 +109,8 @@ pub struct Quantiles {
     pub p99: f32,
 }
 
-/// Where the ticks of the last minute spent their time.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct StageFigures {
-    /// Reading sockets and handling what they say.
-    pub inputs: Quantiles,
-    /// Scripts of the server.
-    pub scripts: Quantiles,
-    /// The world's step without scripts.
-    pub step: Quantiles,
-    /// Events and snapshots, made and encoded.
-    pub snapshots: Quantiles,
-    /// Writing to sockets.
-    pub writes: Quantiles,
-}
-
 /// Figures for a program to read.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Figures {
     /// Players in the world.
     pub players: u32,
@@ -137,8 +122,9 @@ pub struct Figures {
     pub tick_ms_p50: f32,
     /// 99th percentile of it.
     pub tick_ms_p99: f32,
-    /// The same by stage.
-    pub stage_ms: StageFigures,
+    /// The same by stage, from `reads` over those of the world's step to
+    /// `snapshots` and `writes`.
+    pub stage_ms: BTreeMap<&'static str, Quantiles>,
     /// Ticks that were dropped.
     pub ticks_dropped: u64,
     /// Ticks that began late.
@@ -201,13 +187,7 @@ impl Metrics {
             tick: self.tick.load(Relaxed),
             tick_ms_p50: tick.p50,
             tick_ms_p99: tick.p99,
-            stage_ms: StageFigures {
-                inputs: quantiles(&ticks, |times| times.inputs),
-                scripts: quantiles(&ticks, |times| times.scripts),
-                step: quantiles(&ticks, |times| times.step),
-                snapshots: quantiles(&ticks, |times| times.snapshots),
-                writes: quantiles(&ticks, |times| times.writes),
-            },
+            stage_ms: stages(&ticks),
             ticks_dropped: self.ticks_dropped.load(Relaxed),
             ticks_late: self.ticks_late.load(Relaxed),
             pressure: self.pressure.load(Relaxed),
@@ -346,7 +326,7 @@ impl Metrics {
             "Time of a tick's stages in the last minute.",
             gauge,
         );
-        for (stage, times) in now.stage_ms.by_name() {
+        for (stage, times) in &now.stage_ms {
             for (quantile, value) in [("0.5", times.p50), ("0.99", times.p99)] {
                 let _ = writeln!(
                     text,
@@ -358,16 +338,17 @@ impl Metrics {
     }
 }
 
-impl StageFigures {
-    fn by_name(&self) -> [(&'static str, Quantiles); 5] {
-        [
-            ("inputs", self.inputs),
-            ("scripts", self.scripts),
-            ("step", self.step),
-            ("snapshots", self.snapshots),
-            ("writes", self.writes),
-        ]
-    }
+fn stages(ticks: &[StageTimes]) -> BTreeMap<&'static str, Quantiles> {
+    let of_step = Stage::ALL.map(|stage| {
+        let times = quantiles(ticks, |times| times.step.of(stage));
+        (stage.name(), times)
+    });
+    let around = [
+        ("reads", quantiles(ticks, |times| times.reads)),
+        ("snapshots", quantiles(ticks, |times| times.snapshots)),
+        ("writes", quantiles(ticks, |times| times.writes)),
+    ];
+    of_step.into_iter().chain(around).collect()
 }
 
 fn heading(text: &mut String, name: &str, help: &str, kind: &str) {

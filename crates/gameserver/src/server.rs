@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, header};
 use axum::routing::get;
@@ -337,6 +337,13 @@ impl Settings {
     }
 }
 
+/// Microseconds since the first call, for the world's figures.
+fn stopwatch() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let since = START.get_or_init(Instant::now).elapsed();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
 fn load(
     plan: Plan,
     settings: Settings,
@@ -357,6 +364,7 @@ fn load(
         tick_hz: settings.tick_hz,
         snapshot_hz: settings.snapshot_hz,
         interest: settings.interest,
+        stopwatch: Some(stopwatch),
     };
     let world =
         World::load(&package, options).map_err(|error| GameServerError::Load(error.to_string()))?;

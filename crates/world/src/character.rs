@@ -111,11 +111,9 @@ impl WorldState {
         }
     }
 
-    /// Steps every character, and tells triggers of their ways.
+    /// Steps every character, and notes their ways for triggers.
     pub fn step_characters(&mut self) {
         let dt = self.dt();
-        let mut ways = Vec::with_capacity(self.players.len());
-        let mut fallen = Vec::new();
         for player in self.players.values_mut().filter(|player| player.online) {
             let from = player.character.feet;
             step_character_with(
@@ -131,17 +129,24 @@ impl WorldState {
                 entity.position = to;
                 entity.velocity = player.character.velocity;
             }
-            if to.y < self.kill_height {
-                fallen.push(player.number);
-            }
-            ways.push(Way {
+            self.ways.push(Way {
                 entity: player.entity,
                 from,
                 to,
+                radius: self.params.radius,
+                height: self.params.height,
             });
         }
-        let crossings = self.triggers.cross(&self.params, &ways);
-        self.report(&crossings);
+    }
+
+    /// Brings back whoever fell out of the world, once triggers have noticed
+    /// what they fell through.
+    pub fn respawn_fallen(&mut self) {
+        let present = self.players.values().filter(|player| player.online);
+        let fallen: Vec<PlayerNumber> = present
+            .filter(|player| player.character.feet.y < self.kill_height)
+            .map(|player| player.number)
+            .collect();
         for number in fallen {
             self.respawn(number);
         }

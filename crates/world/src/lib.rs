@@ -2,9 +2,8 @@
 //!
 //! Start from [`World`]: load a package, let players join, give it their
 //! inputs, [`World::step`] it, and take what it wants to tell. The tick goes
-//! in this order (SIM-2): inputs and messages of players, scripts, moving
-//! things, characters, triggers, deferred script events; a snapshot is taken
-//! from the outside when one is due.
+//! in the order of [`Stage`] (SIM-2); a snapshot is taken from the outside
+//! when one is due.
 //!
 //! A world is a library. It does no I/O, has no clock and no threads (a step
 //! is as long as the tick rate says), and the same inputs and seed give the
@@ -15,6 +14,7 @@ mod character;
 mod definitions;
 mod engine;
 mod entity;
+mod history;
 mod inputs;
 mod interest;
 pub mod past;
@@ -22,6 +22,7 @@ mod player;
 mod reload;
 pub mod replay;
 mod search;
+mod stage;
 mod state;
 mod trigger;
 mod words;
@@ -31,5 +32,6 @@ pub use inputs::InputQueue;
 pub use interest::{ClientView, Delivery, InterestPolicy, JsonView};
 pub use player::PlayerNumber;
 pub use reload::{Changes, Reloaded};
+pub use stage::{Stage, StepTimes, Stopwatch};
 pub use state::Outgoing;
 pub use world::{LoadError, StepReport, World, WorldOptions};

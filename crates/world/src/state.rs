@@ -13,9 +13,10 @@ use frolic_sim::{CharacterParams, CollisionWorld, Pose, Vec3};
 
 use crate::definitions::Definitions;
 use crate::entity::Entity;
+use crate::history::History;
 use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
-use crate::trigger::{Crossing, Triggers};
+use crate::trigger::{Crossing, Triggers, Way};
 
 /// Entities that scripts may have spawned at a time.
 pub(crate) const SPAWNED_MAX: usize = 20_000;
@@ -40,6 +41,10 @@ pub(crate) struct WorldState {
     pub players: BTreeMap<PlayerNumber, Player>,
     pub collision: CollisionWorld,
     pub triggers: Triggers,
+    /// Who moved in this tick, for triggers.
+    pub ways: Vec<Way>,
+    /// Lasting operations on their way to storage.
+    pub history: History,
     pub definitions: Definitions,
     pub spawn_points: Vec<u32>,
     /// Things that changed for clients since the last look.
@@ -95,6 +100,8 @@ impl WorldState {
             players: BTreeMap::new(),
             collision: frolic_sim::scene::load(&package.scene),
             triggers: Triggers::default(),
+            ways: Vec::new(),
+            history: History::default(),
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),
             touched: Vec::new(),
@@ -320,6 +327,15 @@ impl WorldState {
                 self.place(child, pose * local);
             }
         }
+    }
+
+    /// Finds who crossed the border of a trigger in this tick.
+    pub fn cross_triggers(&mut self) {
+        let mut ways = std::mem::take(&mut self.ways);
+        let crossings = self.triggers.cross(&ways);
+        self.report(&crossings);
+        ways.clear();
+        self.ways = ways;
     }
 
     /// Notes a crossing for scripts.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use frolic_sim::{CharacterParams, Pose, Shape, Vec3};
+use frolic_sim::{Pose, Shape, Vec3};
 
 /// One trigger's extent, and who is inside.
 struct Volume {
@@ -25,11 +25,15 @@ pub(crate) struct Crossing {
     pub entered: bool,
 }
 
-/// A character's way in this tick.
+/// Somebody's way in this tick, as an upright capsule; a ball is one that is
+/// twice its radius high.
 pub(crate) struct Way {
     pub entity: u32,
+    /// Lowest point at the start and at the end.
     pub from: Vec3,
     pub to: Vec3,
+    pub radius: f32,
+    pub height: f32,
 }
 
 impl Triggers {
@@ -88,19 +92,20 @@ impl Triggers {
 
     /// Finds who came and went on these ways. Whoever passes right through
     /// within a tick enters and leaves, each once.
-    pub fn cross(&mut self, params: &CharacterParams, ways: &[Way]) -> Vec<Crossing> {
+    pub fn cross(&mut self, ways: &[Way]) -> Vec<Crossing> {
         let mut crossings = Vec::new();
         for (trigger, volume) in &mut self.volumes {
-            let reach = volume.shape.bounding_radius() + params.height;
+            let extent = volume.shape.bounding_radius();
             for way in ways {
+                let reach = extent + way.height;
                 let was_inside = volume.inside.contains(&way.entity);
                 let near = (way.from - volume.pose.translation).length()
                     <= reach + (way.to - way.from).length();
                 if !near && !was_inside {
                     continue;
                 }
-                let is_inside = near && volume.holds(params, way.to);
-                let passed = near && !was_inside && !is_inside && volume.meets(params, way);
+                let is_inside = near && volume.holds(way, way.to);
+                let passed = near && !was_inside && !is_inside && volume.meets(way);
                 if (is_inside || passed) && !was_inside {
                     crossings.push(Crossing {
                         trigger: *trigger,
@@ -128,18 +133,18 @@ fn left(trigger: u32, other: u32) -> Crossing {
 }
 
 impl Volume {
-    fn holds(&self, params: &CharacterParams, feet: Vec3) -> bool {
+    fn holds(&self, way: &Way, feet: Vec3) -> bool {
         self.shape
-            .overlaps_capsule(&self.pose, params.radius, params.height, feet)
+            .overlaps_capsule(&self.pose, way.radius, way.height, feet)
     }
 
     /// Looks along the way in steps shorter than the capsule is thick.
-    fn meets(&self, params: &CharacterParams, way: &Way) -> bool {
+    fn meets(&self, way: &Way) -> bool {
         let length = (way.to - way.from).length();
-        let steps = (length / params.radius).ceil().min(64.0) as u32;
+        let steps = (length / way.radius).ceil().min(64.0) as u32;
         (1..steps).any(|step| {
             let fraction = step as f32 / steps as f32;
-            self.holds(params, way.from + (way.to - way.from) * fraction)
+            self.holds(way, way.from + (way.to - way.from) * fraction)
         })
     }
 }
@@ -160,8 +165,10 @@ mod tests {
             entity: 1,
             from: Vec3::new(0.0, 0.0, from),
             to: Vec3::new(0.0, 0.0, to),
+            radius: 0.4,
+            height: 1.8,
         };
-        let crossings = triggers.cross(&CharacterParams::default(), &[way]);
+        let crossings = triggers.cross(&[way]);
         crossings.iter().map(|crossing| crossing.entered).collect()
     }
 

@@ -4,7 +4,7 @@ mod inbox;
 mod scripts;
 
 use std::borrow::Cow;
-use std::cell::{Ref, RefCell};
+use std::cell::{Ref, RefCell, RefMut};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -25,6 +25,7 @@ use crate::reload::{Code, Watch, compile_log};
 use crate::replay::{
     Ending, Fingerprint, Record, RecordOptions, Recorder, RecordingHeader, ScriptLimits,
 };
+use crate::stage::{Laps, Stage, StepTimes, Stopwatch};
 use crate::state::{Outgoing, WorldState};
 use crate::words::Words;
 
@@ -49,6 +50,8 @@ pub struct WorldOptions {
     pub started_unix_ms: u64,
     /// Writes down everything that is done to the world; see [`crate::replay`].
     pub record: Option<RecordOptions>,
+    /// Measures the stages of each step.
+    pub stopwatch: Option<Stopwatch>,
 }
 
 impl Default for WorldOptions {
@@ -62,6 +65,7 @@ impl Default for WorldOptions {
             interest: None,
             started_unix_ms: 0,
             record: None,
+            stopwatch: None,
         }
     }
 }
@@ -79,6 +83,8 @@ pub enum LoadError {
 pub struct StepReport {
     /// What scripts use.
     pub scripts: Usage,
+    /// How long each stage took.
+    pub times: StepTimes,
 }
 
 /// One running world.
@@ -106,6 +112,7 @@ pub struct World {
     /// Of all messages that were taken out.
     sent: Fingerprint,
     recorder: Option<Recorder>,
+    stopwatch: Option<Stopwatch>,
 }
 
 impl World {
@@ -203,6 +210,7 @@ impl World {
             words: Words::default(),
             sent: Fingerprint::default(),
             recorder,
+            stopwatch: options.stopwatch,
         };
         world.start_scripts(of_prefabs);
         Ok(world)
@@ -318,25 +326,35 @@ impl World {
         known.inputs.push(inputs)
     }
 
-    /// Simulates one tick.
+    /// Simulates one tick, in the order of [`Stage`].
     pub fn step(&mut self) -> StepReport {
         self.note(&Record::Step);
+        let mut laps = Laps::begin(self.stopwatch);
         {
             let mut state = self.state.borrow_mut();
             state.tick += 1;
             state.collision.begin_tick();
             state.take_inputs();
         }
+        laps.end(Stage::Inputs);
         self.inbox_counts.clear();
         for event in std::mem::take(&mut self.inbox) {
             self.vm.dispatch(event);
         }
         let dt = f64::from(self.state.borrow().dt());
         self.vm.tick(dt);
+        laps.end(Stage::Scripts);
         {
             let mut state = self.state.borrow_mut();
             state.move_things();
             state.step_characters();
+            laps.end(Stage::Characters);
+            laps.end(Stage::Physics);
+            laps.end(Stage::Projectiles);
+            laps.end(Stage::Npcs);
+            state.cross_triggers();
+            state.respawn_fallen();
+            laps.end(Stage::Triggers);
             state.tell_restyled();
         }
         self.dispatch_events();
@@ -346,8 +364,10 @@ impl World {
         if self.recorder.as_ref().is_some_and(|r| r.wants_hash(tick)) {
             self.note(&Record::Hash(self.state_hash()));
         }
+        laps.end(Stage::Events);
         StepReport {
             scripts: self.vm.usage(),
+            times: laps.times,
         }
     }
 
@@ -367,6 +387,10 @@ impl World {
 
     pub(crate) fn borrow_state(&self) -> Ref<'_, WorldState> {
         self.state.borrow()
+    }
+
+    pub(crate) fn state_mut(&mut self) -> RefMut<'_, WorldState> {
+        self.state.borrow_mut()
     }
 
     /// Changes a player; false when they are not here, or say nothing changed.

@@ -154,6 +154,8 @@ impl Fingerprint {
         self.word(u64::from(state.tick) << 32 | u64::from(state.tick_hz));
         self.word(u64::from(state.next_entity()));
         self.word(state.events.len() as u64);
+        self.word(state.history.newest());
+        self.word(state.history.kept());
         self.floats(&[state.params.gravity, state.kill_height]);
         for id in state.spawn_points.iter().chain(&state.moving) {
             self.word(u64::from(*id));

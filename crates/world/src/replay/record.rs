@@ -171,6 +171,11 @@ pub enum Record<'a> {
         /// Milliseconds since the start of 1970.
         unix_ms: u64,
     },
+    /// Lasting operations are stored up to this number.
+    OpsKept {
+        /// Its number.
+        up_to: u64,
+    },
 }
 
 /// How a recording ended.

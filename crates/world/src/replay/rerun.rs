@@ -202,6 +202,7 @@ impl Replay {
                 world.note_round_trip(player, ms);
             }
             Record::WallClock { unix_ms } => world.set_wall_clock(unix_ms),
+            Record::OpsKept { up_to } => world.ops_kept(up_to),
             Record::StoreAnswer { id, result } => {
                 let result = result.map(Cow::into_owned).map_err(Cow::into_owned);
                 world.store_answer(StoreAnswer { id, result });

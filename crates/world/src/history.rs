@@ -1,0 +1,92 @@
+//! Lasting operations on their way to storage. Nobody is told that something
+//! is done before it is kept (DUR-2): what there is to tell waits here until
+//! the outside says that the operation is safe. The tick never waits.
+
+use std::collections::VecDeque;
+
+use frolic_protocol::ops::{LoggedOp, WorldOp};
+
+use crate::replay::Record;
+use crate::state::{Outgoing, WorldState};
+use crate::world::World;
+
+/// Operations that may wait for storage; more are refused.
+const WAITING_MAX: usize = 4096;
+
+/// What has happened and lasts.
+#[derive(Default)]
+pub(crate) struct History {
+    /// Number of the newest operation.
+    newest: u64,
+    /// Number up to which operations are kept.
+    kept: u64,
+    /// Not yet taken by the outside.
+    fresh: Vec<LoggedOp>,
+    /// Messages that may be sent once an operation is kept, in its order.
+    held: VecDeque<(u64, Outgoing)>,
+}
+
+impl History {
+    /// Whether one more operation can be noted.
+    pub fn has_room(&self) -> bool {
+        self.newest.saturating_sub(self.kept) < WAITING_MAX as u64
+    }
+
+    /// Number of the newest operation.
+    pub fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// Number up to which operations are kept.
+    pub fn kept(&self) -> u64 {
+        self.kept
+    }
+
+    /// Goes on behind what an earlier process of this world did.
+    pub fn resume_after(&mut self, seq: u64) {
+        (self.newest, self.kept) = (seq, seq);
+    }
+}
+
+impl WorldState {
+    /// Notes an operation that has just been done, with what to tell of it
+    /// once it is kept. Ask [`History::has_room`] before doing it.
+    pub fn log_op(
+        &mut self,
+        by: Option<String>,
+        op: WorldOp,
+        tell: impl FnOnce(u64) -> Vec<Outgoing>,
+    ) -> u64 {
+        let history = &mut self.history;
+        history.newest += 1;
+        let seq = history.newest;
+        history.fresh.push(LoggedOp { seq, by, op });
+        let told = tell(seq).into_iter().map(|outgoing| (seq, outgoing));
+        history.held.extend(told);
+        seq
+    }
+}
+
+impl World {
+    /// Lasting operations since the last call, to be stored in this order.
+    pub fn take_ops(&mut self) -> Vec<LoggedOp> {
+        std::mem::take(&mut self.state_mut().history.fresh)
+    }
+
+    /// Operations up to this number are stored: whoever waits for one is told.
+    pub fn ops_kept(&mut self, up_to: u64) {
+        if up_to <= self.borrow_state().history.kept {
+            return;
+        }
+        self.note(&Record::OpsKept { up_to });
+        let mut state = self.state_mut();
+        let state = &mut *state;
+        let history = &mut state.history;
+        history.kept = up_to.min(history.newest);
+        let kept = history.kept;
+        history.fresh.retain(|op| op.seq > kept);
+        let safe = history.held.iter().take_while(|(seq, _)| *seq <= history.kept).count();
+        let told = history.held.drain(..safe).map(|(_, outgoing)| outgoing);
+        state.outbox.extend(told);
+    }
+}
