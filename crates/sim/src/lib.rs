@@ -18,6 +18,7 @@ pub mod character;
 pub mod collision;
 mod contact;
 mod convex;
+mod ground;
 pub mod digest;
 pub mod motion;
 pub mod random;
@@ -30,6 +31,7 @@ pub use character::{
     Buttons, CharacterInput, CharacterParams, CharacterState, step_character, step_character_with,
 };
 pub use collision::{CollisionWorld, EntityId, RayHit};
+pub use ground::TERRAIN;
 pub use motion::Motion;
 pub use parry3d::math::{Pose3 as Pose, Rot3 as Rotation, Vec3};
 pub use shape::Shape;
