@@ -1,6 +1,7 @@
 //! The client itself: messages in, messages out, one step at a time.
 
 mod scripting;
+mod terrain;
 
 use std::collections::VecDeque;
 
@@ -238,6 +239,8 @@ impl Client {
                 self.run_script(path, run_context);
             }
             ServerMessage::ResumeToken { token } => self.talk.set_token(token),
+            ServerMessage::TerraformApplied(applied) => self.terraformed(applied),
+            ServerMessage::ChunkData(chunk) => self.chunk(chunk),
         }
     }
 

@@ -4,6 +4,7 @@ mod handshake;
 mod logs;
 mod message;
 mod reload;
+mod terrain;
 
 pub(crate) use handshake::unix_ms;
 use handshake::{Introduction, unix_s};
@@ -182,9 +183,13 @@ impl Host {
         recording::keep(&mut self.settings.recording, &mut self.world);
         clock.lap();
         self.settings.store.pass_on(&mut self.world);
+        if let Some(newest) = self.world.take_ops().last() {
+            self.world.ops_kept(newest.seq);
+        }
         self.deliver_outbox();
         self.write_logs(began);
         self.send_snapshots(began);
+        self.send_chunks();
         let snapshots = clock.lap();
         self.tend_sessions(began);
         let writes = clock.lap();
@@ -371,7 +376,10 @@ impl Host {
 
     fn deliver_outbox(&mut self) {
         for outgoing in self.world.take_outbox() {
-            self.deliver(outgoing.to, outgoing.message, outgoing.reliable);
+            match outgoing.message {
+                ServerMessage::TerraformApplied(applied) => self.tell_terraformed(applied),
+                message => self.deliver(outgoing.to, message, outgoing.reliable),
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fragment::Fragment;
 use crate::script::{RunContext, ScriptChunk, ScriptManifest};
-use crate::terrain::TerrainOp;
+use crate::terrain::{ChunkData, TerraformApplied, TerrainOp};
 use crate::value::Args;
 
 /// Both sides must speak the same version.
@@ -314,6 +314,10 @@ pub enum ServerMessage {
         /// Replaces the welcome's.
         token: String,
     },
+    /// TERRAFORM_APPLIED: the ground has changed.
+    TerraformApplied(TerraformApplied),
+    /// CHUNK_DATA: a piece of the ground.
+    ChunkData(ChunkData),
 }
 
 impl ServerMessage {

@@ -29,12 +29,14 @@ const COMMON: Files = files![
     "common/handle.luau",
     "common/members.luau",
     "common/remote.luau",
+    "common/terrain.luau",
     "common/require.luau",
     "common/reload.luau",
 ];
 
 const SERVER: Files = files![
     "server/entity.luau",
+    "server/terrain.luau",
     "server/world.luau",
     "server/players.luau",
     "server/remotes.luau",
@@ -47,6 +49,7 @@ const CLIENT: Files = files![
     "client/modules.luau",
     "client/frame.luau",
     "client/entity.luau",
+    "client/terrain.luau",
     "client/world.luau",
     "client/players.luau",
     "client/network.luau",

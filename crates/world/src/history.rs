@@ -88,5 +88,6 @@ impl World {
         let safe = history.held.iter().take_while(|(seq, _)| *seq <= history.kept).count();
         let told = history.held.drain(..safe).map(|(_, outgoing)| outgoing);
         state.outbox.extend(told);
+        state.settle_ground(kept);
     }
 }

@@ -16,6 +16,7 @@ use crate::entity::Entity;
 use crate::history::History;
 use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
+use crate::terrain::Ground;
 use crate::trigger::{Crossing, Triggers, Way};
 
 /// Entities that scripts may have spawned at a time.
@@ -45,6 +46,8 @@ pub(crate) struct WorldState {
     pub ways: Vec<Way>,
     /// Lasting operations on their way to storage.
     pub history: History,
+    /// What is known of the ground besides its blocks.
+    pub ground: Ground,
     pub definitions: Definitions,
     pub spawn_points: Vec<u32>,
     /// Things that changed for clients since the last look.
@@ -102,6 +105,7 @@ impl WorldState {
             triggers: Triggers::default(),
             ways: Vec::new(),
             history: History::default(),
+            ground: Ground::default(),
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),
             touched: Vec::new(),

@@ -352,6 +352,7 @@ impl World {
             laps.end(Stage::Physics);
             laps.end(Stage::Projectiles);
             laps.end(Stage::Npcs);
+            state.ground.changes.clear();
             state.cross_triggers();
             state.respawn_fallen();
             laps.end(Stage::Triggers);

@@ -130,11 +130,8 @@ impl Host {
             ClientMessage::Event { .. }
             | ClientMessage::Invoke { .. }
             | ClientMessage::Chat { .. } => Ok(()),
-            // Understood, and refused with the reason: no world has them yet.
-            ClientMessage::Terraform(_) | ClientMessage::ChunkRequest { .. } => {
-                let message = "this world has no terrain that can be changed or asked for";
-                Err(("no_terrain", message.into()))
-            }
+            ClientMessage::Terraform(op) => self.terraform(number, &op),
+            ClientMessage::ChunkRequest { chunk } => self.wish_chunk(link, chunk),
             ClientMessage::CastSpell { spell_id, .. } => {
                 let spell_id: String = spell_id.chars().take(80).collect();
                 Err((

@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 
 use crate::entity::{Difference, EntityKind, EntityState, differences, flags};
 use crate::message::{PROTOCOL_VERSION, PlayerInfo};
+use crate::terrain::ChunkVersion;
 
 /// One entity of `movement.entities`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -56,6 +57,9 @@ pub struct SnapshotView<'a> {
     pub prefab_of: &'a dyn Fn(&EntityState) -> Option<String>,
     /// Ticks per second, for the speed of what follows a path.
     pub tick_hz: u32,
+    /// Chunks of the ground to tell of: all that are not as they were made in
+    /// a full snapshot, else those that changed.
+    pub voxel: &'a [ChunkVersion],
 }
 
 /// The text of a snapshot.
@@ -110,9 +114,12 @@ pub fn snapshot(view: &SnapshotView) -> String {
         features.insert("build".into(), json!({}));
         features.insert("projectile".into(), json!({}));
         features.insert("npc".into(), json!({}));
-        features.insert("voxel".into(), json!({ "versions": [] }));
         "full"
     };
+    if !view.voxel.is_empty() || view.header.baseline.is_none() {
+        let versions: Vec<Json> = view.voxel.iter().map(super::event::chunk_version).collect();
+        features.insert("voxel".into(), json!({ "versions": versions }));
+    }
     json!({
         "v": PROTOCOL_VERSION,
         "kind": "snapshot",

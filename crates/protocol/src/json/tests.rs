@@ -91,6 +91,7 @@ fn a_delta_tells_only_what_changed() {
             }],
             prefab_of: &|_| None,
             tick_hz: 60,
+            voxel: &[],
         });
         serde_json::from_str::<Json>(&text).unwrap()
     };

@@ -144,6 +144,7 @@ impl JsonView {
             players: &players,
             prefab_of: &|state| world.prefab_of(state),
             tick_hz: world.tick_hz(),
+            voxel: &world.terrain_versions_after(header.baseline),
         });
         if let Some(allowance) = &mut self.allowance {
             *allowance -= text.len() as f32;

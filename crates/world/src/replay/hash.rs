@@ -156,6 +156,10 @@ impl Fingerprint {
         self.word(state.events.len() as u64);
         self.word(state.history.newest());
         self.word(state.history.kept());
+        state.ground.words().for_each(|word| self.word(word));
+        if let Some(terrain) = state.collision.terrain() {
+            self.word(terrain.fingerprint());
+        }
         self.floats(&[state.params.gravity, state.kill_height]);
         for id in state.spawn_points.iter().chain(&state.moving) {
             self.word(u64::from(*id));

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use frolic_protocol::terrain::TerrainOp;
 use frolic_protocol::{Args, NumberedInput};
 use frolic_script::VmLimits;
 use serde::de::DeserializeOwned;
@@ -175,6 +176,13 @@ pub enum Record<'a> {
     OpsKept {
         /// Its number.
         up_to: u64,
+    },
+    /// A player asked to change the ground.
+    Terraform {
+        /// Who.
+        player: PlayerNumber,
+        /// What for.
+        op: Cow<'a, TerrainOp>,
     },
 }
 

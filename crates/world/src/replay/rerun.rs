@@ -203,6 +203,11 @@ impl Replay {
             }
             Record::WallClock { unix_ms } => world.set_wall_clock(unix_ms),
             Record::OpsKept { up_to } => world.ops_kept(up_to),
+            Record::Terraform { player, op } => {
+                here(world, player)?;
+                // Refused then is refused now.
+                let _ = world.terraform(player, &op);
+            }
             Record::StoreAnswer { id, result } => {
                 let result = result.map(Cow::into_owned).map_err(Cow::into_owned);
                 world.store_answer(StoreAnswer { id, result });
@@ -228,6 +233,7 @@ impl Replay {
         self.world.take_outbox();
         self.world.take_logs();
         self.world.take_store_requests();
+        self.world.take_ops();
         Ok(())
     }
 
