@@ -37,6 +37,8 @@ export type CoreEvent =
   | { type: 'event'; name: string; args: WireValue[] }
   | { type: 'invokeResult'; id: number; ok: true; values: WireValue[] }
   | { type: 'invokeResult'; id: number; ok: false; error: string }
+  /** The ground changed within a box. */
+  | { type: 'terrain'; min: [number, number, number]; max: [number, number, number] }
   | { type: 'chat'; from: string; text: string }
   | { type: 'error'; code: string; message: string }
   | { type: 'kick'; reason: string };

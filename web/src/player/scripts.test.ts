@@ -28,6 +28,7 @@ function setUp({ cached = [] as string[], onCdn = [] as string[], load }: { cach
     uiEvent: () => undefined,
     inputEvent: () => undefined,
     playerEvent: () => undefined,
+    terrainEvent: () => undefined,
     tick: () => undefined,
     memoryBytes: 0,
     lastTickMs: 0,

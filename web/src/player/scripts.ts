@@ -28,6 +28,7 @@ export interface Runtime {
   uiEvent(id: number, event: string, index?: number): void;
   inputEvent(event: InputEvent): void;
   playerEvent(here: boolean, number: number): void;
+  terrainEvent(min: [number, number, number], max: [number, number, number]): void;
   tick(dtSeconds: number): void;
   readonly memoryBytes: number;
   readonly lastTickMs: number;
@@ -218,6 +219,10 @@ export class ClientScripts {
 
   player(here: boolean, number: number): void {
     this.#guard(() => this.#runtime?.playerEvent(here, number));
+  }
+
+  terrain(min: [number, number, number], max: [number, number, number]): void {
+    if (this.#started) this.#guard(() => this.#runtime?.terrainEvent(min, max));
   }
 
   tick(dtSeconds: number): void {

@@ -18,7 +18,7 @@ const BUILTIN = '@builtin/';
 /** Modules run when a script requires them. */
 const MODULES = 'ReplicatedStorage/';
 
-const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'reload', 'arrived', 'event', 'result', 'ui', 'input', 'player'] as const;
+const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'reload', 'arrived', 'event', 'result', 'ui', 'input', 'player', 'terrain'] as const;
 type EntryName = (typeof ENTRIES)[number];
 
 export class ScriptRuntime {
@@ -143,6 +143,15 @@ export class ScriptRuntime {
     this.#enter('player', (vm) => {
       vm.pushBoolean(here);
       vm.pushNumber(number);
+      return 2;
+    });
+  }
+
+  /** The ground changed within a box. */
+  terrainEvent(min: [number, number, number], max: [number, number, number]): void {
+    this.#enter('terrain', (vm) => {
+      vm.pushVector(...min);
+      vm.pushVector(...max);
       return 2;
     });
   }

@@ -14,6 +14,7 @@ import { MaterialLibrary } from './materials';
 import { NameTag } from './nametag';
 import { Occluders } from './occluders';
 import { PartsView } from './parts';
+import { GroundView } from './ground';
 import { LEVELS, QualityGovernor, startingQuality, type Quality } from './quality';
 import { disposeSky, makeFog, makeSky } from './sky';
 import { Lights } from './sun';
@@ -59,6 +60,9 @@ export class WorldView {
   #occluders = new Occluders();
   #dust = new Dust();
   readonly effects = new Effects();
+  readonly ground = new GroundView();
+  /** How far a ray goes before it meets the ground of blocks; asked every frame. */
+  occludes: (origin: Vec3, direction: Vec3, max: number) => number = (_origin, _direction, max) => max;
   #blob = new BlobShadow();
   #spawned = new Map<number, Part>();
   #gone = new Set<number>();
@@ -98,6 +102,17 @@ export class WorldView {
     this.effects.clear();
     this.camera.snap();
     this.#rebuild();
+  }
+
+  /** How far the ground of blocks is shown, in metres. */
+  get groundDistance(): number {
+    return LEVELS[this.quality].groundDistance;
+  }
+
+  /** Nothing is seen beyond this: where the ground ends, the haze hides it. */
+  get #viewDistance(): number {
+    const level = LEVELS[this.quality];
+    return this.#data.terrain ? Math.min(level.viewDistance, level.groundDistance) : level.viewDistance;
   }
 
   /** How spawned things look, by the number that frames name. */
@@ -155,7 +170,7 @@ export class WorldView {
     const level = LEVELS[this.quality];
     this.renderer.setPixelRatio(Math.min(devicePixelRatio, level.pixelRatioMax));
     this.renderer.setSize(width, height, false);
-    this.camera.resize(width, height, level.viewDistance);
+    this.camera.resize(width, height, this.#viewDistance);
   }
 
   /** Takes what the core says about this moment. */
@@ -198,6 +213,7 @@ export class WorldView {
     for (const id of [...this.#characters.keys()]) this.#remove(id);
     this.#dust.dispose();
     this.effects.dispose();
+    this.ground.dispose();
     this.#blob.dispose();
     this.renderer.dispose();
   }
@@ -280,17 +296,18 @@ export class WorldView {
     this.#lights = new Lights(parts, level.shadowMapSize, level.pointLightsMax);
     this.#crowd = new Crowd(level.roundShapes, level.physicalMaterials);
     for (const { avatar } of this.#characters.values()) this.#crowd.add(avatar);
-    this.#occluders = new Occluders();
+    this.ground.setQuality(level.physicalMaterials, level.shadowMapSize > 0);
+    this.#occluders = new Occluders(this.#data.terrain ? (origin, direction, max) => this.occludes(origin, direction, max) : null);
     for (const part of parts) this.#occluders.add(part);
     for (const spawned of this.#spawned.values()) {
       const part = styled(spawned, this.#looks.get(spawned.id));
       this.#parts.add(part);
       this.#occluders.add(part);
     }
-    this.#scene.fog = makeFog(level.viewDistance);
+    this.#scene.fog = makeFog(this.#viewDistance);
     this.#sky = makeSky(this.#lights.sunDirection);
     this.#scene.add(this.#sky, this.#lights.group, this.#parts.group, this.#crowd.group);
-    this.#scene.add(this.#dust.group, this.effects.group, this.#blob.mesh);
+    this.#scene.add(this.#dust.group, this.effects.group, this.#blob.mesh, this.ground.group);
     for (const { tag } of this.#characters.values()) if (tag) this.#scene.add(tag.sprite);
   }
 
