@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use frolic_package::{Limits, Package, pack};
+use frolic_protocol::terrain::{
+    ChunkData, ChunkVersion, TerraformApplied, TerrainAction, TerrainOp, TerrainShape,
+};
+use frolic_terrain::{Chunk, Material, codec};
 use frolic_protocol::message::{PlayerStat, Resumption};
 use frolic_protocol::script::{
     MANIFEST_PATH, RunContext, ScriptChunk, ScriptEntry, ScriptList, ScriptManifest,
@@ -322,6 +326,26 @@ pub fn server_packets() -> Vec<Vec<u8>> {
             result: Ok(all_values()),
         },
     ];
+    let op = TerrainOp {
+        action: TerrainAction::Paint,
+        center: [1.5, 2.5, 3.5],
+        shape: TerrainShape::Sphere { radius: 2.0 },
+        material: Some("sand".into()),
+    };
+    let at = ChunkVersion {
+        chunk: [0, 0, 0],
+        version: 1,
+    };
+    messages.push(ServerMessage::TerraformApplied(TerraformApplied {
+        seq: 1,
+        op,
+        chunks: vec![at],
+    }));
+    let stone = Chunk::uniform(Material::STONE);
+    messages.push(ServerMessage::ChunkData(ChunkData {
+        at,
+        zstd: codec::pack(&stone),
+    }));
     let parts = fragment::cut(4, &long).expect("it is not that long");
     messages.extend(parts.map(ServerMessage::Fragment));
     messages.extend(session().outbox.iter().cloned());
