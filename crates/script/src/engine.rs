@@ -268,6 +268,11 @@ pub trait Engine {
 
     /// Entities with this name or tag, by ascending id.
     fn find(&self, name_or_tag: &str) -> Vec<EntityId>;
+    /// Entities that have this component, or `Character` for players'
+    /// bodies; by ascending id.
+    fn of_type(&self, _kind: &str) -> Vec<EntityId> {
+        Vec::new()
+    }
     /// Entities whose position is within the sphere, by ascending id.
     fn in_radius(&self, center: [f32; 3], radius: f32) -> Vec<EntityId>;
     /// The same with everything where a player saw it, if that is known.

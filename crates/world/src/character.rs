@@ -100,6 +100,7 @@ impl WorldState {
             entity.position = feet;
             entity.jumps = (entity.jumps + 1) & 3;
         }
+        self.registry.moved(entity, feet);
         let crossings = self.triggers.forget(entity);
         self.report(&crossings);
     }
@@ -128,6 +129,9 @@ impl WorldState {
             if let Some(entity) = self.entities.get_mut(&player.entity) {
                 entity.position = to;
                 entity.velocity = player.character.velocity;
+            }
+            if to != from {
+                self.registry.moved(player.entity, to);
             }
             self.ways.push(Way {
                 entity: player.entity,

@@ -305,7 +305,7 @@ impl Engine for WorldState {
                 };
                 let old = std::mem::replace(&mut self.entity_mut(id)?.name, name.clone());
                 self.unindex(id, &old);
-                self.index(id, &name);
+                self.registry.name(id, &name);
             }
             Property::Position => {
                 let to = vector("Position", &value)?;
@@ -408,7 +408,7 @@ impl Engine for WorldState {
                 return Err(EngineError::Limit(format!("{TAGS_MAX} tags on one entity")));
             }
             tags.push(tag.to_owned());
-            self.index(id, tag);
+            self.registry.name(id, tag);
         } else {
             self.unindex(id, tag);
         }
@@ -463,7 +463,11 @@ impl Engine for WorldState {
     }
 
     fn find(&self, name_or_tag: &str) -> Vec<EntityId> {
-        self.named_or_tagged(name_or_tag)
+        self.registry.named(name_or_tag)
+    }
+
+    fn of_type(&self, kind: &str) -> Vec<EntityId> {
+        self.registry.of_type(kind)
     }
 
     fn in_radius(&self, center: [f32; 3], radius: f32) -> Vec<EntityId> {

@@ -19,6 +19,7 @@ mod inputs;
 mod interest;
 pub mod past;
 mod player;
+mod registry;
 mod reload;
 pub mod replay;
 mod search;

@@ -248,6 +248,13 @@ impl Engine for FakeWorld {
             .map(|(id, _)| *id)
             .collect()
     }
+    /// Whatever is deadly here is a trigger.
+    fn of_type(&self, kind: &str) -> Vec<EntityId> {
+        if kind == "Trigger" {
+            return self.find("deadly");
+        }
+        Vec::new()
+    }
     fn in_radius(&self, center: [f32; 3], radius: f32) -> Vec<EntityId> {
         self.entities
             .iter()

@@ -11,6 +11,7 @@ mod reloading;
 mod replaying;
 mod rewinding;
 mod scripting;
+mod triggers;
 
 use frolic_client::ClientEvent;
 use frolic_protocol::{Args, Value};
