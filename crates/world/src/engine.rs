@@ -641,6 +641,19 @@ impl Engine for WorldState {
         Ok(())
     }
 
+    fn spells(&self) -> Vec<String> {
+        self.spells.ids()
+    }
+
+    fn cast(&mut self, player: PlayerId, spell: &str, params: Value) -> Result<(), EngineError> {
+        self.cast_spell(player, spell, None, params)
+            .map_err(|refusal| EngineError::Refused(refusal.to_string()))
+    }
+
+    fn cast_done(&mut self, cast: u32, draws: u32, answers: Vec<Value>) {
+        self.tell_of_cast(cast, draws, answers);
+    }
+
     fn log(&mut self, mut line: ScriptLog) {
         self.script_errors += u64::from(line.level == LogLevel::Error);
         if self.logs.len() < LOG_LINES_MAX {

@@ -17,6 +17,7 @@ use crate::history::History;
 use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
 use crate::registry::{self, Registry};
+use crate::spells::Spells;
 use crate::trigger::{Crossing, Triggers, Way};
 
 /// Entities that scripts may have spawned at a time.
@@ -44,6 +45,8 @@ pub(crate) struct WorldState {
     pub triggers: Triggers,
     /// Who moved in this tick, for triggers.
     pub ways: Vec<Way>,
+    /// What can be cast here, and casts that scripts still work on.
+    pub spells: Spells,
     /// Lasting operations on their way to storage.
     pub history: History,
     pub definitions: Definitions,
@@ -102,6 +105,7 @@ impl WorldState {
             collision: frolic_sim::scene::load(&package.scene),
             triggers: Triggers::default(),
             ways: Vec::new(),
+            spells: Spells::new(package),
             history: History::default(),
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),

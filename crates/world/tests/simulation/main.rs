@@ -11,6 +11,7 @@ mod reloading;
 mod replaying;
 mod rewinding;
 mod scripting;
+mod spells;
 mod triggers;
 
 use frolic_client::ClientEvent;
