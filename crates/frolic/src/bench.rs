@@ -9,5 +9,8 @@ mod meadow;
 mod process;
 pub mod script;
 pub mod snapshot;
+pub mod soak;
+mod stage_scenes;
+pub mod stages;
 pub mod step;
 mod step_scenes;
