@@ -6,7 +6,15 @@ use std::process::Command;
 
 fn soak() -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_frolic"))
-        .args(["bench", "soak", "--ticks", "1200", "--players", "8", "--json"])
+        .args([
+            "bench",
+            "soak",
+            "--ticks",
+            "1200",
+            "--players",
+            "8",
+            "--json",
+        ])
         .output()
         .expect("frolic starts");
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -18,6 +26,9 @@ fn soak() -> String {
 fn sim_11_a_session_ends_the_same_in_every_process() {
     let (first, second) = (soak(), soak());
     assert!(first.contains("fingerprint"), "{first}");
-    assert!(!first.contains("\"cuts\":1"), "scripts were cut short: {first}");
+    assert!(
+        !first.contains("\"cuts\":1"),
+        "scripts were cut short: {first}"
+    );
     assert_eq!(first, second);
 }

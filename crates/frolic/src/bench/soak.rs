@@ -2,7 +2,10 @@
 //! fingerprint at its end (SIM-11). The same build, another build of the same
 //! sources, today or tomorrow: the fingerprint is the same.
 
-use anyhow::{Result, anyhow};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use frolic_package::{Limits, Package};
 use frolic_sim::digest::Digest;
@@ -23,6 +26,9 @@ pub struct SoakArgs {
     /// Only games whose name contains this
     #[arg(long, default_value = "")]
     game: String,
+    /// Another build of this program to compare with
+    #[arg(long, value_name = "FROLIC")]
+    against: Option<PathBuf>,
     /// Print one JSON array
     #[arg(long)]
     json: bool,
@@ -30,12 +36,14 @@ pub struct SoakArgs {
 
 #[derive(Serialize)]
 struct SoakReport {
-    game: String,
+    scene: String,
     ticks: u32,
     /// Of all states, one per second, in hexadecimal.
     fingerprint: String,
     /// How often a limit cut a script short: those may differ from run to run.
     cuts: u64,
+    /// Whether the other build came to the same; none without one.
+    same: Option<bool>,
 }
 
 /// Runs the games and prints a table, or JSON.
@@ -48,17 +56,48 @@ pub fn run(args: SoakArgs) -> Result<()> {
             reports.push(soak(name, &package, &args)?);
         }
     }
+    if let Some(other) = &args.against {
+        let theirs = fingerprints_of(other, &args)?;
+        for report in &mut reports {
+            report.same = Some(theirs.contains(&report.fingerprint));
+        }
+    }
     if args.json {
         println!("{}", serde_json::to_string(&reports)?);
-        return Ok(());
     }
-    for report in &reports {
+    for report in reports.iter().filter(|_| !args.json) {
+        let verdict = match report.same {
+            Some(true) => "the same in the other build",
+            Some(false) => "DIFFERENT in the other build",
+            None => "",
+        };
         println!(
-            "{:<12} {} ticks  {}",
-            report.game, report.ticks, report.fingerprint
+            "{:<12} {} ticks  {}  {verdict}",
+            report.scene, report.ticks, report.fingerprint
         );
     }
+    if reports.iter().any(|report| report.same == Some(false)) {
+        bail!("the two builds came to different states");
+    }
     Ok(())
+}
+
+/// What the other build prints, as text to look into.
+fn fingerprints_of(other: &Path, args: &SoakArgs) -> Result<String> {
+    let (ticks, players) = (args.ticks.to_string(), args.players.to_string());
+    let output = Command::new(other)
+        .args(["bench", "soak", "--json", "--ticks", &ticks])
+        .args(["--players", &players, "--game", &args.game])
+        .output()
+        .with_context(|| format!("starting {}", other.display()))?;
+    if !output.status.success() {
+        bail!(
+            "{} failed: {}",
+            other.display(),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn soak(game: String, package: &Package, args: &SoakArgs) -> Result<SoakReport> {
@@ -91,9 +130,10 @@ fn soak(game: String, package: &Package, args: &SoakArgs) -> Result<SoakReport> 
         }
     }
     Ok(SoakReport {
-        game,
+        scene: game,
         ticks: args.ticks,
         fingerprint: format!("{:016x}", digest.value()),
         cuts: world.script_cuts(),
+        same: None,
     })
 }

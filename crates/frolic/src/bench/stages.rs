@@ -37,7 +37,7 @@ pub struct StagesArgs {
 
 #[derive(Serialize)]
 struct CaseReport {
-    case: String,
+    scene: String,
     players: u32,
     things: u32,
     /// The whole step.
@@ -73,7 +73,7 @@ pub fn run(args: StagesArgs) -> Result<()> {
             .collect();
         println!(
             "{:<44} p50 {:>7.3} ms  p99 {:>7.3} ms  {}",
-            report.case,
+            report.scene,
             report.tick_ms_p50,
             report.tick_ms_p99,
             stages.join(", ")
@@ -152,7 +152,7 @@ fn measure(case: &Case, ticks: u32) -> Result<CaseReport> {
         }
     }
     Ok(CaseReport {
-        case: case.name.clone(),
+        scene: case.name.clone(),
         players: case.players,
         things: case.things,
         tick_ms_p50: quantile(&mut steps, 0.5),
