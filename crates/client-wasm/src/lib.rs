@@ -164,6 +164,11 @@ impl ClientCore {
         Ok(())
     }
 
+    /// Asks where the server's time goes; the answer is a `figures` event.
+    pub fn ask_figures(&mut self) {
+        self.client.ask_figures();
+    }
+
     /// Casts a spell; the parameters as a JSON list of one value.
     pub fn cast_spell(&mut self, spell_id: String, params_json: &str) -> Result<(), JsError> {
         let params: Args = serde_json::from_str(params_json)?;

@@ -1,6 +1,7 @@
 //! What the core tells its host.
 
 use frolic_protocol::details::Details;
+use frolic_protocol::message::TickFigures;
 use frolic_protocol::script::ScriptManifest;
 use frolic_protocol::spell::CastEvent;
 use frolic_protocol::{Args, PlayerInfo, Welcome};
@@ -80,6 +81,8 @@ pub enum ClientEvent {
         /// What.
         text: String,
     },
+    /// Where the server's time goes; see [`crate::Client::ask_figures`].
+    Figures(TickFigures),
     /// The server refused something, or sent something unusable.
     Error {
         /// A word for programs.

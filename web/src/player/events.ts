@@ -3,9 +3,10 @@
 import type { PlayerInfo } from '../generated/PlayerInfo';
 import type { ScriptEntry } from '../generated/ScriptEntry';
 import type { ScriptManifest } from '../generated/ScriptManifest';
+import type { TickFigures } from '../generated/TickFigures';
 import type { Components } from './scene';
 
-export type { PlayerInfo, ScriptEntry, ScriptManifest };
+export type { PlayerInfo, ScriptEntry, ScriptManifest, TickFigures };
 
 /** A value on the wire: plain JSON; a vector is {"$v":[x,y,z]}, an entity {"$e":id}. */
 export type WireValue = null | boolean | number | string | WireValue[] | { [key: string]: WireValue };
@@ -50,6 +51,8 @@ export type CoreEvent =
   | { type: 'event'; name: string; args: WireValue[] }
   | { type: 'invokeResult'; id: number; ok: true; values: WireValue[] }
   | { type: 'invokeResult'; id: number; ok: false; error: string }
+  /** Where the server's time goes. */
+  | { type: 'figures'; figures: TickFigures }
   /** Somebody cast a spell: its code runs here with the same seed. */
   | { type: 'cast'; cast: Cast }
   | { type: 'chat'; from: string; text: string }

@@ -109,6 +109,11 @@ impl Host {
                 session.tell(&pong);
                 Ok(())
             }
+            ClientMessage::AskFigures => {
+                let figures = self.last_second.figures().clone();
+                session.tell(&ServerMessage::Figures(figures));
+                Ok(())
+            }
             ClientMessage::Leave => {
                 session.answer(seq, Ok(()));
                 session.player = None;

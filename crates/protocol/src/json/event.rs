@@ -112,6 +112,11 @@ fn body(message: &ServerMessage) -> Option<Json> {
             body["action"] = json!("cast");
             event("spell", body)
         }
+        ServerMessage::Figures(figures) => {
+            let mut body = json!(figures);
+            body["action"] = json!("figures");
+            event("session", body)
+        }
         ServerMessage::ResumeToken { token } => event(
             "session",
             json!({ "action": "token", "resumeToken": token }),
