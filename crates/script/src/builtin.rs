@@ -32,6 +32,7 @@ const COMMON: Files = files![
     "common/terrain.luau",
     "common/require.luau",
     "common/reload.luau",
+    "common/spells.luau",
 ];
 
 const SERVER: Files = files![
@@ -43,6 +44,7 @@ const SERVER: Files = files![
     "server/network.luau",
     "server/store.luau",
     "server/datetime.luau",
+    "server/spells.luau",
 ];
 
 const CLIENT: Files = files![
@@ -58,6 +60,7 @@ const CLIENT: Files = files![
     "client/ui.luau",
     "client/sound.luau",
     "client/effects.luau",
+    "client/spells.luau",
 ];
 
 /// Names that creators know from Roblox, over the libraries of either side.

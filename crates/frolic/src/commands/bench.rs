@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::bench::{compute, crowd, floor, join, script, snapshot, step};
+use crate::bench::{compute, crowd, floor, join, script, snapshot, soak, stages, step, terrain};
 
 /// Measure this machine and this build
 #[derive(Args, Debug)]
@@ -19,7 +19,10 @@ enum Benchmark {
     Join(join::JoinArgs),
     Script(script::ScriptArgs),
     Snapshot(snapshot::SnapshotArgs),
+    Soak(soak::SoakArgs),
+    Stages(stages::StagesArgs),
     Step(step::StepArgs),
+    Terrain(terrain::TerrainArgs),
     #[command(hide = true)]
     FloorServer(floor::ServerArgs),
     #[command(hide = true)]
@@ -34,7 +37,10 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Join(args) => join::run(args).await,
         Benchmark::Script(args) => script::run(args),
         Benchmark::Snapshot(args) => snapshot::run(args),
+        Benchmark::Soak(args) => soak::run(args),
+        Benchmark::Stages(args) => stages::run(args),
         Benchmark::Step(args) => step::run(args),
+        Benchmark::Terrain(args) => terrain::run(args),
         Benchmark::FloorServer(args) => floor::serve(args),
         Benchmark::FloorClients(args) => floor::clients(args),
     }

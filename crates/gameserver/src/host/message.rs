@@ -109,6 +109,11 @@ impl Host {
                 session.tell(&pong);
                 Ok(())
             }
+            ClientMessage::AskFigures => {
+                let figures = self.last_second.figures().clone();
+                session.tell(&ServerMessage::Figures(figures));
+                Ok(())
+            }
             ClientMessage::Leave => {
                 session.answer(seq, Ok(()));
                 session.player = None;
@@ -130,15 +135,16 @@ impl Host {
             ClientMessage::Event { .. }
             | ClientMessage::Invoke { .. }
             | ClientMessage::Chat { .. } => Ok(()),
+            ClientMessage::CastSpell {
+                spell_id,
+                revision_id,
+                params,
+            } => self
+                .world
+                .cast(number, &spell_id, revision_id.as_deref(), params)
+                .map_err(|refusal| (refusal.code(), refusal.to_string())),
             ClientMessage::Terraform(op) => self.terraform(number, &op),
             ClientMessage::ChunkRequest { chunk } => self.wish_chunk(link, chunk),
-            ClientMessage::CastSpell { spell_id, .. } => {
-                let spell_id: String = spell_id.chars().take(80).collect();
-                Err((
-                    "no_such_spell",
-                    format!("this world has no spell {spell_id}"),
-                ))
-            }
         };
         if let Some(session) = self.sessions.get_mut(&link) {
             session.answer(seq, outcome);

@@ -11,7 +11,9 @@ mod reloading;
 mod replaying;
 mod rewinding;
 mod scripting;
+mod spells;
 mod terraforming;
+mod triggers;
 
 use frolic_client::ClientEvent;
 use frolic_protocol::{Args, Value};
