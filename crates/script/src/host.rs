@@ -9,6 +9,7 @@ mod entity;
 mod network;
 mod player;
 mod store;
+mod structures;
 mod world;
 
 use std::cell::{OnceCell, RefCell};
@@ -79,6 +80,7 @@ impl Host {
         player::add(self, lua, &table)?;
         network::add(self, lua, &table)?;
         store::add(self, lua, &table)?;
+        structures::add(self, lua, &table)?;
         Ok(table)
     }
 

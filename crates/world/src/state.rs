@@ -16,6 +16,7 @@ use crate::entity::Entity;
 use crate::history::History;
 use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
+use crate::structures::Structures;
 use crate::trigger::{Crossing, Triggers, Way};
 
 /// Entities that scripts may have spawned at a time.
@@ -45,6 +46,8 @@ pub(crate) struct WorldState {
     pub ways: Vec<Way>,
     /// Lasting operations on their way to storage.
     pub history: History,
+    /// What was built and lasts.
+    pub structures: Structures,
     pub definitions: Definitions,
     pub spawn_points: Vec<u32>,
     /// Things that changed for clients since the last look.
@@ -102,6 +105,7 @@ impl WorldState {
             triggers: Triggers::default(),
             ways: Vec::new(),
             history: History::default(),
+            structures: Structures::default(),
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),
             touched: Vec::new(),
@@ -167,6 +171,9 @@ impl WorldState {
 
     /// Clients have to be told of this entity at the next look.
     pub fn replicate(&mut self, id: u32) {
+        if self.structures.hides(id) {
+            return;
+        }
         if let Some(entity) = self.entities.get_mut(&id) {
             entity.replicated = true;
             if !std::mem::replace(&mut entity.touched, true) {
@@ -214,14 +221,25 @@ impl WorldState {
         components: Rc<Components>,
         position: Option<[f32; 3]>,
     ) -> Option<u32> {
-        if self.spawned >= SPAWNED_MAX {
-            return None;
-        }
-        self.spawned += 1;
         let mut transform = components.transform.unwrap_or_default();
         if let Some(position) = position {
             transform.position = position;
         }
+        self.spawn_at(name, definition, components, transform)
+    }
+
+    /// The same, exactly there.
+    pub fn spawn_at(
+        &mut self,
+        name: String,
+        definition: u16,
+        components: Rc<Components>,
+        transform: Transform,
+    ) -> Option<u32> {
+        if self.spawned >= SPAWNED_MAX {
+            return None;
+        }
+        self.spawned += 1;
         let id = self.fresh_id();
         let entity = Entity::new(id, name, definition, components, &transform);
         if let Some(shape) = frolic_sim::scene::solid_shape(&entity.components, &transform) {
@@ -258,6 +276,9 @@ impl WorldState {
 
     /// Removes an entity and what hangs on it.
     pub fn destroy(&mut self, id: u32) {
+        if self.alive(id).is_some() {
+            self.note_unbuilt(id);
+        }
         let Some(entity) = self.entities.get_mut(&id).filter(|e| !e.destroyed) else {
             return;
         };

@@ -53,6 +53,8 @@ impl TestServer {
             revision: String::new(),
             seed: 1,
             disabled_scripts: Vec::new(),
+            epoch: 1,
+            persistent: false,
         };
         let (found, mut webtransport) = mpsc::channel(1);
         let routes = Router::new()
@@ -177,6 +179,8 @@ impl TestServer {
             name: name.into(),
             nonce: self.nonce.fetch_add(1, Relaxed).to_string(),
             expires_at: now.as_secs().saturating_add_signed(lasts_s),
+            character: None,
+            left: None,
         }
     }
 
