@@ -9,6 +9,7 @@ use frolic_protocol::fleet::{
     Heartbeat, HeartbeatReply, PublishScripts, PublishedScripts, ServerReady, ServerStopped,
     WorldBoot,
 };
+use frolic_protocol::keep::{KeepBatch, KeepReply, Saved};
 use frolic_protocol::store::{StoreAnswers, StoreBatch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -35,7 +36,18 @@ pub struct BootError {
 impl BootError {
     /// Whether the control plane has given this world to another process.
     pub fn is_replaced(&self) -> bool {
-        self.status() == Some(reqwest::StatusCode::UNAUTHORIZED)
+        use reqwest::StatusCode;
+        matches!(
+            self.status(),
+            Some(StatusCode::UNAUTHORIZED | StatusCode::CONFLICT)
+        )
+    }
+
+    /// Whether the same again would be refused again.
+    pub fn is_refusal(&self) -> bool {
+        let busy = [408, 425, 429];
+        self.status()
+            .is_some_and(|status| status.is_client_error() && !busy.contains(&status.as_u16()))
     }
 
     /// What it answered, when that was an error.
@@ -140,14 +152,37 @@ impl ControlPlane {
         batch: &StoreBatch,
         patience: Duration,
     ) -> Result<StoreAnswers, BootError> {
-        let url = format!("{}/store", self.base);
-        let request = self.client.post(url).json(batch);
-        let answers = self.json(request, "the store");
-        match tokio::time::timeout(patience, answers).await {
-            Ok(answers) => answers,
+        self.ask_in_time("store", batch, patience).await
+    }
+
+    /// What earlier processes of this world left.
+    pub async fn saved(&self) -> Result<Saved, BootError> {
+        let request = self.client.get(format!("{}/saved", self.base));
+        self.json(request, "what lasts of the world").await
+    }
+
+    /// Has what lasts stored.
+    pub async fn keep(
+        &self,
+        batch: &KeepBatch,
+        patience: Duration,
+    ) -> Result<KeepReply, BootError> {
+        self.ask_in_time("keep", batch, patience).await
+    }
+
+    async fn ask_in_time<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        body: &impl Serialize,
+        patience: Duration,
+    ) -> Result<T, BootError> {
+        let url = format!("{}/{what}", self.base);
+        let answer = self.json(self.client.post(url).json(body), what);
+        match tokio::time::timeout(patience, answer).await {
+            Ok(answer) => answer,
             Err(_) => Err(BootError {
                 url: self.base.clone(),
-                what: "the store in time".to_owned(),
+                what: format!("{what} in time"),
                 source: None,
             }),
         }

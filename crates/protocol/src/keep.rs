@@ -222,8 +222,14 @@ mod tests {
             sections: BTreeMap::from([("terrain/0,1,2".to_owned(), section)]),
         };
         let text = serde_json::to_string(&checkpoint).unwrap();
-        assert_eq!(serde_json::from_str::<Checkpoint>(&text).unwrap(), checkpoint);
+        assert_eq!(
+            serde_json::from_str::<Checkpoint>(&text).unwrap(),
+            checkpoint
+        );
         let bytes = postcard::to_allocvec(&checkpoint).unwrap();
-        assert_eq!(postcard::from_bytes::<Checkpoint>(&bytes).unwrap(), checkpoint);
+        assert_eq!(
+            postcard::from_bytes::<Checkpoint>(&bytes).unwrap(),
+            checkpoint
+        );
     }
 }

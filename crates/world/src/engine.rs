@@ -8,8 +8,8 @@ use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
-    BuildRequest, Built, Engine, EngineError, EntityId, LogLevel, Origin, PlayerId, PlayerProperty, Property,
-    RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
+    BuildRequest, Built, Engine, EngineError, EntityId, LogLevel, Origin, PlayerId, PlayerProperty,
+    Property, RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
 };
 use frolic_sim::{Motion, Pose, Rotation, Vec3};
 

@@ -79,6 +79,11 @@ impl World {
         std::mem::take(&mut self.state_mut().history.fresh)
     }
 
+    /// Whether there are any since.
+    pub fn has_ops(&self) -> bool {
+        !self.borrow_state().history.fresh.is_empty()
+    }
+
     /// Operations up to this number are stored: whoever waits for one is told.
     pub fn ops_kept(&mut self, up_to: u64) {
         if up_to <= self.borrow_state().history.kept {
@@ -92,7 +97,11 @@ impl World {
         history.kept = up_to.min(history.newest);
         let kept = history.kept;
         history.fresh.retain(|op| op.seq > kept);
-        let safe = history.held.iter().take_while(|(seq, _)| *seq <= history.kept).count();
+        let safe = history
+            .held
+            .iter()
+            .take_while(|(seq, _)| *seq <= history.kept)
+            .count();
         let told = history.held.drain(..safe).map(|(_, outgoing)| outgoing);
         state.outbox.extend(told);
         state.show_structures(kept);

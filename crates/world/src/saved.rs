@@ -196,31 +196,29 @@ impl Player {
 }
 
 impl World {
-    /// What lasts of this world, as of its newest operation that is kept. None
-    /// while one is on its way, because it is in the world already.
-    pub fn checkpoint(&self) -> Option<Checkpoint> {
+    /// What lasts of this world, as of its newest operation: to be stored with
+    /// those that are on their way, or behind them.
+    pub fn checkpoint(&self) -> Checkpoint {
         let state = self.borrow_state();
         let history = &state.history;
-        if history.kept() != history.newest() {
-            return None;
-        }
         let structures = Structures {
             next: state.structures.next(),
             all: state.structures.all().cloned().collect(),
         };
-        let section = |version, bytes: Result<Vec<u8>, postcard::Error>| {
-            // Our own types always serialise.
-            bytes.ok().map(|bytes| Section { version, bytes })
+        // Our own types always serialise.
+        let structures = postcard::to_allocvec(&structures).unwrap_or_default();
+        let ground = postcard::to_allocvec(&history.ground).unwrap_or_default();
+        let sections = [
+            (STRUCTURES, STRUCTURES_VERSION, structures),
+            (GROUND, GROUND_VERSION, ground),
+        ];
+        let section = |(name, version, bytes): (&str, u32, Vec<u8>)| {
+            (name.to_owned(), Section { version, bytes })
         };
-        let structures = section(STRUCTURES_VERSION, postcard::to_allocvec(&structures))?;
-        let ground = section(GROUND_VERSION, postcard::to_allocvec(&history.ground))?;
-        let sections = [(STRUCTURES, structures), (GROUND, ground)];
-        Some(Checkpoint {
+        Checkpoint {
             seq: history.newest(),
-            sections: sections
-                .map(|(name, section)| (name.to_owned(), section))
-                .into(),
-        })
+            sections: sections.map(section).into(),
+        }
     }
 
     /// Number of the newest lasting operation.

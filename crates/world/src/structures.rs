@@ -178,7 +178,12 @@ impl WorldState {
         let due = due.take_while(|(seq, _)| *seq <= kept).count();
         let shown: Vec<EntityId> = structures.waiting.drain(..due).map(|(_, id)| id).collect();
         for id in shown {
-            if self.structures.waiting.iter().any(|(_, other)| *other == id) {
+            if self
+                .structures
+                .waiting
+                .iter()
+                .any(|(_, other)| *other == id)
+            {
                 continue;
             }
             self.structures.hidden.remove(&id);

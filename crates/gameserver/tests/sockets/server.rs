@@ -14,6 +14,7 @@ use frolic_protocol::fleet::{
     WebTransportEndpoint, WorldBoot,
 };
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
+use frolic_protocol::keep::{KeepBatch, KeepReply, Saved};
 use frolic_protocol::script::ScriptList;
 use frolic_protocol::signature::ManifestSigner;
 use frolic_protocol::ticket::{TicketClaims, TicketKey, sign, world_key};
@@ -74,6 +75,17 @@ impl TestServer {
                 }),
             )
             .route("/internal/worlds/world_test/stopped", post(|| async {}))
+            .route(
+                "/internal/worlds/world_test/saved",
+                get(|| async { Json(Saved::default()) }),
+            )
+            .route(
+                "/internal/worlds/world_test/keep",
+                post(|Json(batch): Json<KeepBatch>| async move {
+                    let seq = batch.ops.last().map_or(0, |op| op.seq);
+                    Json(KeepReply { seq })
+                }),
+            )
             .route(
                 "/internal/worlds/world_test/heartbeat",
                 post(|| async {

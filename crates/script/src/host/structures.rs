@@ -76,7 +76,11 @@ fn owner_id(owner: Option<&mlua::LuaString>) -> Result<Option<String>, String> {
     let text = std::str::from_utf8(&bytes).ok();
     let short = text.filter(|text| (1..=OWNER_BYTES_MAX).contains(&text.len()));
     short.map_or_else(
-        || Err(format!("an owner's id is a text of 1 to {OWNER_BYTES_MAX} bytes")),
+        || {
+            Err(format!(
+                "an owner's id is a text of 1 to {OWNER_BYTES_MAX} bytes"
+            ))
+        },
         |text| Ok(Some(text.to_owned())),
     )
 }

@@ -9,9 +9,9 @@ use std::rc::Rc;
 use frolic_protocol::Value;
 use frolic_protocol::store::StoreRequest;
 use frolic_script::{
-    Attachment, BuildRequest, Built, CompiledScript, Engine, EngineError, EntityId, LogLevel, MemoryStore, PlayerId,
-    PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptEvent, ScriptLog,
-    SpawnRequest, SpawnSource, Spawned, Vm, VmLimits, compile,
+    Attachment, BuildRequest, Built, CompiledScript, Engine, EngineError, EntityId, LogLevel,
+    MemoryStore, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient,
+    ScriptEvent, ScriptLog, SpawnRequest, SpawnSource, Spawned, Vm, VmLimits, compile,
 };
 
 #[derive(Default)]
