@@ -19,6 +19,8 @@ use crate::scripts::Press;
 
 /// How long the control plane may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// The same for what may be tens of megabytes.
+const LARGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// About so much content goes into one request.
 const CONTENTS_BYTES: usize = 4 * 1024 * 1024;
 
@@ -28,9 +30,7 @@ const CONTENTS_BYTES: usize = 4 * 1024 * 1024;
 pub struct BootError {
     url: String,
     what: String,
-    /// None when it took too long.
-    #[source]
-    source: Option<reqwest::Error>,
+    source: reqwest::Error,
 }
 
 impl BootError {
@@ -52,7 +52,7 @@ impl BootError {
 
     /// What it answered, when that was an error.
     pub fn status(&self) -> Option<reqwest::StatusCode> {
-        self.source.as_ref()?.status()
+        self.source.status()
     }
 }
 
@@ -67,8 +67,11 @@ pub struct ControlPlane {
 impl ControlPlane {
     /// Speaks for `world_id` with `token`.
     pub fn new(url: &str, world_id: &str, token: &str) -> Self {
+        let client = reqwest::Client::builder().timeout(TIMEOUT).build();
+        // Fails only where `Client::new` panics: without any TLS at all.
+        let client = client.unwrap_or_default();
         Self {
-            client: reqwest::Client::new(),
+            client,
             base: format!("{}/internal/worlds/{world_id}", url.trim_end_matches('/')),
             token: token.to_owned(),
         }
@@ -158,6 +161,7 @@ impl ControlPlane {
     /// What earlier processes of this world left.
     pub async fn saved(&self) -> Result<Saved, BootError> {
         let request = self.client.get(format!("{}/saved", self.base));
+        let request = request.timeout(LARGE_TIMEOUT);
         self.json(request, "what lasts of the world").await
     }
 
@@ -167,6 +171,10 @@ impl ControlPlane {
         batch: &KeepBatch,
         patience: Duration,
     ) -> Result<KeepReply, BootError> {
+        let patience = match &batch.checkpoint {
+            Some(_) => LARGE_TIMEOUT,
+            None => patience,
+        };
         self.ask_in_time("keep", batch, patience).await
     }
 
@@ -177,15 +185,8 @@ impl ControlPlane {
         patience: Duration,
     ) -> Result<T, BootError> {
         let url = format!("{}/{what}", self.base);
-        let answer = self.json(self.client.post(url).json(body), what);
-        match tokio::time::timeout(patience, answer).await {
-            Ok(answer) => answer,
-            Err(_) => Err(BootError {
-                url: self.base.clone(),
-                what: format!("{what} in time"),
-                source: None,
-            }),
-        }
+        let request = self.client.post(url).json(body).timeout(patience);
+        self.json(request, what).await
     }
 
     /// The last word.
@@ -222,7 +223,7 @@ impl ControlPlane {
         request: reqwest::RequestBuilder,
         what: &str,
     ) -> Result<reqwest::Response, BootError> {
-        let request = request.bearer_auth(&self.token).timeout(TIMEOUT);
+        let request = request.bearer_auth(&self.token);
         let answer = request
             .send()
             .await
@@ -234,7 +235,7 @@ impl ControlPlane {
         BootError {
             url: self.base.clone(),
             what: what.to_owned(),
-            source: Some(source),
+            source,
         }
     }
 }
