@@ -54,6 +54,7 @@ pub(crate) fn to_json(event: &ClientEvent) -> Json {
             }
             Err(error) => json!({ "type": "invokeResult", "id": id, "ok": false, "error": error }),
         },
+        ClientEvent::Cast(cast) => json!({ "type": "cast", "cast": cast }),
         ClientEvent::Chat { from, text } => json!({ "type": "chat", "from": from, "text": text }),
         ClientEvent::Error { code, message } => {
             json!({ "type": "error", "code": code, "message": message })

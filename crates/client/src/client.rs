@@ -161,6 +161,15 @@ impl Client {
         self.send(&ClientMessage::Event { name, args });
     }
 
+    /// Queues a cast of a spell; `params` is one value.
+    pub fn cast_spell(&mut self, spell_id: String, params: Args) {
+        self.send(&ClientMessage::CastSpell {
+            spell_id,
+            revision_id: None,
+            params,
+        });
+    }
+
     /// Queues `Network.FireServerUnreliable`: one datagram, which is dropped
     /// here when more are said than a server takes. What does not fit one goes
     /// the reliable way.
@@ -238,6 +247,7 @@ impl Client {
                 self.run_script(path, run_context);
             }
             ServerMessage::ResumeToken { token } => self.talk.set_token(token),
+            ServerMessage::Cast(cast) => self.tell(ClientEvent::Cast(cast)),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use frolic_protocol::details::Details;
 use frolic_protocol::script::ScriptManifest;
+use frolic_protocol::spell::CastEvent;
 use frolic_protocol::{Args, PlayerInfo, Welcome};
 
 /// Something the host shows, runs or stores.
@@ -70,6 +71,8 @@ pub enum ClientEvent {
         /// What came of it.
         result: Result<Args, String>,
     },
+    /// Somebody cast a spell: run its code with this seed.
+    Cast(Box<CastEvent>),
     /// Somebody said something.
     Chat {
         /// Who.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fragment::Fragment;
 use crate::script::{RunContext, ScriptChunk, ScriptManifest};
+use crate::spell::CastEvent;
 use crate::terrain::TerrainOp;
 use crate::value::Args;
 
@@ -315,6 +316,8 @@ pub enum ServerMessage {
         /// Replaces the welcome's.
         token: String,
     },
+    /// Somebody cast a spell.
+    Cast(Box<CastEvent>),
 }
 
 impl ServerMessage {

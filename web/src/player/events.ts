@@ -17,6 +17,19 @@ export interface Looks {
   scale: [number, number, number] | null;
 }
 
+/** A cast as the core tells of it; crates/protocol/src/spell.rs. */
+export interface Cast {
+  spellId: string;
+  revisionId: string;
+  caster: number;
+  target: [number, number, number];
+  params: WireValue[];
+  seed: number;
+  draws: number;
+  answers: WireValue[];
+  tick: number;
+}
+
 export type CoreEvent =
   | { type: 'welcome'; entityId: number; playerId: string; playerNumber: number; roomCode: string; worldId: string; resumeToken: string; tickHz: number }
   | { type: 'scene' }
@@ -37,6 +50,8 @@ export type CoreEvent =
   | { type: 'event'; name: string; args: WireValue[] }
   | { type: 'invokeResult'; id: number; ok: true; values: WireValue[] }
   | { type: 'invokeResult'; id: number; ok: false; error: string }
+  /** Somebody cast a spell: its code runs here with the same seed. */
+  | { type: 'cast'; cast: Cast }
   | { type: 'chat'; from: string; text: string }
   | { type: 'error'; code: string; message: string }
   | { type: 'kick'; reason: string };

@@ -161,6 +161,10 @@ export class PlaySession {
     this.link?.core.invoke_server(id, name, JSON.stringify(args));
   }
 
+  castSpell(spell: string, params: WireValue): void {
+    this.link?.core.cast_spell(spell, JSON.stringify([params]));
+  }
+
   frame(): Float32Array {
     return this.#frame;
   }
@@ -354,7 +358,11 @@ export class PlaySession {
       case 'invokeResult':
         this.scripts?.result(event.id, event);
         break;
+      case 'cast':
+        this.scripts?.cast(event.cast);
+        break;
       case 'error':
+        if (event.code.includes('spell')) this.scripts?.castRefused(event.message);
         console.warn(`server: ${event.message} (${event.code})`);
         this.#lastError = event.message;
         break;

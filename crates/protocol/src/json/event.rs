@@ -107,6 +107,11 @@ fn body(message: &ServerMessage) -> Option<Json> {
             "scripts",
             json!({ "action": "execute", "path": path, "runContext": run_context }),
         ),
+        ServerMessage::Cast(cast) => {
+            let mut body = json!(cast);
+            body["action"] = json!("cast");
+            event("spell", body)
+        }
         ServerMessage::ResumeToken { token } => event(
             "session",
             json!({ "action": "token", "resumeToken": token }),
