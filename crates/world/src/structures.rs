@@ -140,6 +140,12 @@ impl WorldState {
         self.stand(structure.clone(), Some(entity));
         let by = request.owner.clone();
         let seq = self.log_op(by, WorldOp::Build(structure), |_| Vec::new());
+        // Spawning has just put it on the list of what clients are told of.
+        if self.touched.pop_if(|id| *id == entity).is_some()
+            && let Some(entity) = self.entities.get_mut(&entity)
+        {
+            entity.touched = false;
+        }
         self.structures.hide(seq, entity);
         Ok(Built {
             entity,

@@ -215,6 +215,7 @@ fn numbers_are_never_given_twice_and_unknown_prefabs_are_kept() {
             .iter()
             .any(|line| line.message.contains("\"Tower\""))
     );
+    world.step();
     assert_eq!(shown(&mut world), 0);
     let ada = world.join("ada".into(), "Ada".into());
     build(&mut world, ada, "Wall", 4.0, 0.0);
@@ -229,6 +230,7 @@ fn numbers_are_never_given_twice_and_unknown_prefabs_are_kept() {
     let names: BTreeMap<_, _> = world.structures().into_iter().collect();
     assert_eq!(names[&1], "Tower");
     assert_eq!(names[&3], "Wall", "2 was given to what is gone");
+    world.step();
     assert_eq!(shown(&mut world), 2);
 }
 
