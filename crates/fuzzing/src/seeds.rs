@@ -374,6 +374,8 @@ pub fn tickets() -> Vec<Vec<u8>> {
         name: "Ada".into(),
         nonce: "abc".into(),
         expires_at: 1_060,
+        character: None,
+        left: Some(Default::default()),
     };
     vec![
         ticket::sign(&[7; 32], &claims).into_bytes(),

@@ -11,7 +11,7 @@ pub use payload::{
     AckPayload, ChatPayload, EventPayload, HandshakePayload, InputBatch, InvokePayload, JsonInput,
     PingPayload, ScriptsPayload, SpellCastPayload, TerrainChunkPayload, TerrainOpPayload,
 };
-pub use snapshot::{JsonEntity, JsonHeader, SnapshotView, snapshot};
+pub use snapshot::{JsonEntity, JsonHeader, JsonStructure, SnapshotView, snapshot};
 
 /// The WebSocket subprotocol of this form.
 pub const SUBPROTOCOL: &str = "frolic.v2.json";

@@ -18,6 +18,7 @@ pub mod entity;
 pub mod fleet;
 pub mod fragment;
 pub mod json;
+pub mod keep;
 pub mod message;
 pub mod ops;
 pub mod packet;

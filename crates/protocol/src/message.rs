@@ -209,7 +209,8 @@ pub struct Welcome {
     pub character: CharacterParams,
     /// Whether the counts below go on from an earlier connection.
     pub resumption: Resumption,
-    /// How many counted messages the server has from this client.
+    /// How many counted messages the server has from this client; after a
+    /// restart, how many of the count before had consequences that are kept.
     pub received: u32,
     /// Number of the last counted message before those that follow now. More
     /// than the client has: those between are lost.
@@ -248,8 +249,8 @@ pub enum Resumption {
     /// The same session: counts go on, and what was not confirmed comes again.
     Resumed,
     /// The server was restarted in between and knows the player from their
-    /// token only. Counts start at nothing; what it never confirmed is sent
-    /// again, because the server that had it is gone.
+    /// token and their checkpoint. Counts start at nothing; what the server
+    /// before had not kept is sent again, because it is gone.
     Restarted,
 }
 

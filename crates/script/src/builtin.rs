@@ -36,6 +36,7 @@ const COMMON: Files = files![
 
 const SERVER: Files = files![
     "server/entity.luau",
+    "server/structures.luau",
     "server/world.luau",
     "server/players.luau",
     "server/remotes.luau",

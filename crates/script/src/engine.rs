@@ -88,6 +88,30 @@ pub struct Spawned {
     pub scripts: Vec<String>,
 }
 
+/// One `World.Build`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BuildRequest {
+    /// A prefab of the scene.
+    pub prefab: String,
+    /// Where.
+    pub position: [f32; 3],
+    /// How it is turned, in degrees, if not as the prefab says.
+    pub rotation: Option<[f32; 3]>,
+    /// Lasting id of the player it belongs to.
+    pub owner: Option<String>,
+}
+
+/// The outcome of `World.Build`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Built {
+    /// The new entity.
+    pub entity: EntityId,
+    /// Paths of the scripts its components name; the VM starts them.
+    pub scripts: Vec<String>,
+    /// Number of the operation; it lasts once this is kept.
+    pub seq: u64,
+}
+
 /// One `World.Raycast`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RaycastRequest {
@@ -189,6 +213,33 @@ pub trait Engine {
     /// # Errors
     /// Unknown prefab, malformed components, too many entities.
     fn spawn(&mut self, request: &SpawnRequest) -> Result<Spawned, EngineError>;
+    /// Makes an entity that outlives the world's process. It lasts from the
+    /// moment that [`Engine::kept_op`] has reached its number.
+    ///
+    /// # Errors
+    /// Unknown prefab, too many structures.
+    fn build(&mut self, _request: &BuildRequest) -> Result<Built, EngineError> {
+        Err(EngineError::Refused("nothing can be built here".to_owned()))
+    }
+    /// What was built, of one owner or all, in the order it was built.
+    fn structures(&self, _owner: Option<&str>) -> Vec<EntityId> {
+        Vec::new()
+    }
+    /// Lasting id of the player a structure belongs to.
+    fn built_by(&self, _entity: EntityId) -> Option<String> {
+        None
+    }
+    /// Number of the newest lasting operation.
+    fn newest_op(&self) -> u64 {
+        0
+    }
+    /// Number up to which they are stored; [`ScriptEvent::OpsKept`] follows
+    /// when it rises.
+    ///
+    /// [`ScriptEvent::OpsKept`]: crate::ScriptEvent::OpsKept
+    fn kept_op(&self) -> u64 {
+        0
+    }
     /// Removes an entity and its children. [`ScriptEvent::EntityDestroyed`]
     /// follows for each of them.
     ///

@@ -77,6 +77,11 @@ pub enum ScriptEvent {
         /// What it gave, or why not.
         result: Result<Vec<Value>, String>,
     },
+    /// Lasting operations are stored up to this number; see [`Built::seq`](crate::Built::seq).
+    OpsKept {
+        /// Its number.
+        up_to: u64,
+    },
     /// A spell is cast; [`Engine::cast_done`](crate::Engine::cast_done) follows.
     Cast {
         /// Number of the cast.

@@ -10,6 +10,7 @@ mod network;
 mod player;
 mod spells;
 mod store;
+mod structures;
 mod world;
 
 use std::cell::{OnceCell, RefCell};
@@ -81,6 +82,7 @@ impl Host {
         network::add(self, lua, &table)?;
         store::add(self, lua, &table)?;
         spells::add(self, lua, &table)?;
+        structures::add(self, lua, &table)?;
         Ok(table)
     }
 

@@ -33,8 +33,8 @@ pub mod vm;
 pub use builtin::client_builtin;
 pub use compile::{CompileError, CompiledScript, compile};
 pub use engine::{
-    Engine, EngineError, EntityId, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest,
-    Recipient, SpawnRequest, SpawnSource, Spawned,
+    BuildRequest, Built, Engine, EngineError, EntityId, PlayerId, PlayerProperty, Property,
+    RaycastHit, RaycastRequest, Recipient, SpawnRequest, SpawnSource, Spawned,
 };
 pub use event::ScriptEvent;
 pub use frolic_protocol::script::RunContext;

@@ -118,6 +118,7 @@ fn run(root: &Path, file: &Path) -> Option<String> {
         stage.ticks(1);
         answer(&mut stage);
         stage.answer_store();
+        stage.keep_ops();
     }
     let errors: Vec<String> = stage
         .world

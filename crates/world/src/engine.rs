@@ -8,8 +8,8 @@ use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
-    Engine, EngineError, EntityId, LogLevel, Origin, PlayerId, PlayerProperty, Property,
-    RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
+    BuildRequest, Built, Engine, EngineError, EntityId, LogLevel, Origin, PlayerId, PlayerProperty,
+    Property, RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
 };
 use frolic_sim::{Motion, Pose, Rotation, Vec3};
 
@@ -255,8 +255,31 @@ impl Engine for WorldState {
         Ok(Spawned { entity, scripts })
     }
 
+    fn build(&mut self, request: &BuildRequest) -> Result<Built, EngineError> {
+        WorldState::build(self, request)
+    }
+
+    fn structures(&self, owner: Option<&str>) -> Vec<EntityId> {
+        self.structure_entities(owner)
+    }
+
+    fn built_by(&self, id: EntityId) -> Option<String> {
+        self.structures.of_entity(id)?.owner.clone()
+    }
+
+    fn newest_op(&self) -> u64 {
+        self.history.newest()
+    }
+
+    fn kept_op(&self) -> u64 {
+        self.history.kept()
+    }
+
     fn destroy(&mut self, id: EntityId) -> Result<(), EngineError> {
         self.movable(id)?;
+        if self.structures.of_entity(id).is_some() {
+            self.room_for_op()?;
+        }
         WorldState::destroy(self, id);
         Ok(())
     }

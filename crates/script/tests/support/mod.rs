@@ -9,9 +9,9 @@ use std::rc::Rc;
 use frolic_protocol::Value;
 use frolic_protocol::store::StoreRequest;
 use frolic_script::{
-    Attachment, CompiledScript, Engine, EngineError, EntityId, LogLevel, MemoryStore, PlayerId,
-    PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptEvent, ScriptLog,
-    SpawnRequest, SpawnSource, Spawned, Vm, VmLimits, compile,
+    Attachment, BuildRequest, Built, CompiledScript, Engine, EngineError, EntityId, LogLevel,
+    MemoryStore, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient,
+    ScriptEvent, ScriptLog, SpawnRequest, SpawnSource, Spawned, Vm, VmLimits, compile,
 };
 
 #[derive(Default)]
@@ -49,6 +49,10 @@ pub struct FakeWorld {
     /// What scripts asked of the store and nobody has answered.
     pub store_requests: Vec<StoreRequest>,
     pub store: MemoryStore,
+    /// What was built, for whom, and how much of it is stored.
+    pub built: BTreeMap<EntityId, Option<String>>,
+    pub newest_op: u64,
+    pub kept_op: u64,
     next_id: EntityId,
 }
 
@@ -164,6 +168,36 @@ impl Engine for FakeWorld {
             entity: id,
             scripts,
         })
+    }
+    fn build(&mut self, request: &BuildRequest) -> Result<Built, EngineError> {
+        let spawned = self.spawn(&SpawnRequest {
+            source: SpawnSource::Prefab(request.prefab.clone()),
+            position: Some(request.position),
+        })?;
+        self.newest_op += 1;
+        self.built.insert(spawned.entity, request.owner.clone());
+        Ok(Built {
+            entity: spawned.entity,
+            scripts: spawned.scripts,
+            seq: self.newest_op,
+        })
+    }
+    fn structures(&self, owner: Option<&str>) -> Vec<EntityId> {
+        let built = self.built.iter();
+        let built = built.filter(|(id, _)| self.entities.contains_key(*id));
+        built
+            .filter(|(_, of)| owner.is_none_or(|owner| of.as_deref() == Some(owner)))
+            .map(|(id, _)| *id)
+            .collect()
+    }
+    fn built_by(&self, entity: EntityId) -> Option<String> {
+        self.built.get(&entity)?.clone()
+    }
+    fn newest_op(&self) -> u64 {
+        self.newest_op
+    }
+    fn kept_op(&self) -> u64 {
+        self.kept_op
     }
     fn destroy(&mut self, entity: EntityId) -> Result<(), EngineError> {
         self.entity(entity)?;
@@ -432,6 +466,14 @@ impl Stage {
                 world.time += 1.0 / 60.0;
             }
             self.vm.tick(1.0 / 60.0);
+        }
+    }
+
+    /// Stores what lasts so far.
+    pub fn keep_ops(&mut self) {
+        let up_to = self.world.borrow().newest_op;
+        if std::mem::replace(&mut self.world.borrow_mut().kept_op, up_to) < up_to {
+            self.vm.dispatch(ScriptEvent::OpsKept { up_to });
         }
     }
 

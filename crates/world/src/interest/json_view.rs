@@ -143,6 +143,7 @@ impl JsonView {
             left_out: &choice.left_out,
             players: &players,
             prefab_of: &|state| world.prefab_of(state),
+            structure_of: &|id| world.structure_of(id),
             tick_hz: world.tick_hz(),
         });
         if let Some(allowance) = &mut self.allowance {

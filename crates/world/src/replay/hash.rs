@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use frolic_protocol::Value;
 use frolic_protocol::details::Looks;
+use frolic_protocol::ops::Structure;
 use frolic_sim::digest::Digest;
 use frolic_sim::{CharacterInput, Motion, Vec3};
 
@@ -11,6 +12,7 @@ use crate::entity::Entity;
 use crate::past::Moment;
 use crate::player::Player;
 use crate::state::{Outgoing, WorldState};
+use crate::structures::Structures;
 
 /// A running 64-bit hash. Each step is a bijection of the state, so a single
 /// changed word always changes the outcome.
@@ -157,6 +159,7 @@ impl Fingerprint {
         self.word(u64::from(state.spells.casts()));
         self.word(state.history.newest());
         self.word(state.history.kept());
+        self.structures(&state.structures);
         self.floats(&[state.params.gravity, state.kill_height]);
         for id in state.spawn_points.iter().chain(&state.moving) {
             self.word(u64::from(*id));
@@ -173,6 +176,31 @@ impl Fingerprint {
             .players
             .values()
             .for_each(|player| self.player(player));
+    }
+
+    fn structures(&mut self, structures: &Structures) {
+        self.word(structures.next());
+        let (second, built) = structures.rate();
+        self.word(u64::from(second) << 32 | u64::from(built));
+        for (structure, entity) in structures.standing() {
+            let Structure {
+                number,
+                prefab,
+                position,
+                rotation,
+                owner,
+            } = structure;
+            self.word(*number);
+            self.option(entity);
+            self.text(prefab);
+            self.floats(position);
+            self.floats(rotation);
+            self.text(owner.as_deref().unwrap_or("\0"));
+        }
+        for (seq, entity) in structures.waiting() {
+            self.word(seq);
+            self.word(u64::from(entity));
+        }
     }
 
     fn entity(&mut self, entity: &Entity) {

@@ -6,6 +6,7 @@ mod feel;
 mod harness;
 mod interest;
 mod json_budget;
+mod lasting;
 mod link;
 mod reloading;
 mod replaying;
