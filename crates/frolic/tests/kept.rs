@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -108,25 +108,33 @@ async fn count(platform: &Platform, token: &str, world: &Json) -> Count {
     }
 }
 
-/// Compares what was acknowledged with what is there.
-fn compare(ledgers: &[Arc<Mutex<Ledger>>], count: &Count) {
+/// What every resident was told is done, by what.
+type Told = Vec<BTreeMap<String, BTreeSet<u64>>>;
+
+fn told(ledgers: &[Arc<Mutex<Ledger>>]) -> Told {
+    let ledgers = ledgers.iter();
+    ledgers
+        .map(|ledger| ledger.lock().expect("whole").done.clone())
+        .collect()
+}
+
+/// Compares what was acknowledged before it was counted with what is there;
+/// residents go on meanwhile.
+fn compare(told: &Told, ledgers: &[Arc<Mutex<Ledger>>], count: &Count) {
     let blocks: BTreeSet<u64> = count.blocks.iter().copied().collect();
     assert_eq!(blocks.len(), count.blocks.len(), "nothing is built twice");
     let (mut acknowledged, mut asked_saves) = (0, 0);
-    for ledger in ledgers {
+    for (told, ledger) in told.iter().zip(ledgers) {
+        let done = |what: &str| told.get(what).cloned().unwrap_or_default();
         let ledger = ledger.lock().expect("whole");
         let asked_raze = ledger.asked("Raze");
-        let must_stand: BTreeSet<u64> = ledger
-            .done("Built")
-            .difference(&asked_raze)
-            .copied()
-            .collect();
+        let must_stand: BTreeSet<u64> = done("Built").difference(&asked_raze).copied().collect();
         let lost: Vec<&u64> = must_stand.difference(&blocks).collect();
         assert!(lost.is_empty(), "acknowledged and lost: {lost:?}");
-        let razed = ledger.done("Razed");
+        let razed = done("Razed");
         let back: Vec<&u64> = razed.intersection(&blocks).collect();
         assert!(back.is_empty(), "taken away and back: {back:?}");
-        let saved = ledger.done("Saved");
+        let saved = done("Saved");
         let unsaved: Vec<&u64> = saved.difference(&count.keys).collect();
         assert!(unsaved.is_empty(), "saved and lost: {unsaved:?}");
         acknowledged += saved.len() as u64;
@@ -221,8 +229,9 @@ async fn dur_3_nothing_acknowledged_is_lost_whatever_is_killed() {
                 platform.restart();
             }
         }
+        let before = told(&ledgers);
         let count = count(&platform, &auditor, &world).await;
-        compare(&ledgers, &count);
+        compare(&before, &ledgers, &count);
         let server = only_server(&platform).await;
         assert_eq!(server["world_id"], world["world_id"]);
         let world_id = world["world_id"].as_str().expect("an id");
@@ -240,8 +249,9 @@ async fn dur_3_nothing_acknowledged_is_lost_whatever_is_killed() {
     while let Some(resident) = residents.join_next().await {
         resident.expect("no panic");
     }
+    let before = told(&ledgers);
     let count = count(&platform, &auditor, &world).await;
-    compare(&ledgers, &count);
+    compare(&before, &ledgers, &count);
     let built: usize = ledgers
         .iter()
         .map(|l| l.lock().expect("whole").done("Built").len())
