@@ -21,6 +21,7 @@ pub mod json;
 pub mod message;
 pub mod ops;
 pub mod packet;
+pub mod projectile;
 pub mod quantize;
 pub mod resume;
 pub mod script;

@@ -41,6 +41,8 @@ const SERVER: Files = files![
     "server/network.luau",
     "server/store.luau",
     "server/datetime.luau",
+    "server/projectile.luau",
+    "server/chat.luau",
 ];
 
 const CLIENT: Files = files![

@@ -3,6 +3,7 @@
 use frolic_protocol::Value;
 
 use crate::engine::{EntityId, PlayerId};
+use crate::weapon::HitReport;
 
 /// One occurrence, handed to [`Vm::dispatch`](crate::Vm::dispatch).
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +77,24 @@ pub enum ScriptEvent {
         id: u32,
         /// What it gave, or why not.
         result: Result<Vec<Value>, String>,
+    },
+    /// A shot hit something; damage is done already.
+    ProjectileHit(HitReport),
+    /// A player's character died.
+    PlayerDied {
+        /// Whose.
+        player: PlayerId,
+        /// Who did it, if anybody.
+        killer: Option<PlayerId>,
+        /// With which weapon.
+        weapon: Option<String>,
+    },
+    /// A player said something; nobody has heard it yet.
+    Chat {
+        /// Who.
+        player: PlayerId,
+        /// What, trimmed and of bounded length.
+        text: String,
     },
     /// An entity is gone; its scripts end after this.
     EntityDestroyed {

@@ -5,9 +5,11 @@
 //! the Luau above raises it at the line of the creator's call. Each borrows
 //! the engine for one call and never while user code can run.
 
+mod chat;
 mod entity;
 mod network;
 mod player;
+mod projectile;
 mod store;
 mod world;
 
@@ -79,6 +81,8 @@ impl Host {
         player::add(self, lua, &table)?;
         network::add(self, lua, &table)?;
         store::add(self, lua, &table)?;
+        projectile::add(self, lua, &table)?;
+        chat::add(self, lua, &table)?;
         Ok(table)
     }
 

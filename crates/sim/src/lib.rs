@@ -19,10 +19,12 @@ pub mod collision;
 mod contact;
 mod convex;
 pub mod digest;
+pub mod flight;
 pub mod motion;
 pub mod random;
 pub mod scene;
 pub mod shape;
+mod sweep;
 
 pub use angle::Angle;
 pub use cache::StepCache;
@@ -33,3 +35,4 @@ pub use collision::{CollisionWorld, EntityId, RayHit};
 pub use motion::Motion;
 pub use parry3d::math::{Pose3 as Pose, Rot3 as Rotation, Vec3};
 pub use shape::Shape;
+pub use sweep::Sweeper;

@@ -16,6 +16,7 @@ use crate::entity::Entity;
 use crate::history::History;
 use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
+use crate::projectiles::Projectiles;
 use crate::trigger::{Crossing, Triggers, Way};
 
 /// Entities that scripts may have spawned at a time.
@@ -45,6 +46,10 @@ pub(crate) struct WorldState {
     pub ways: Vec<Way>,
     /// Lasting operations on their way to storage.
     pub history: History,
+    /// Weapons and shots.
+    pub projectiles: Projectiles,
+    /// Ticks between a death and the birth after it.
+    pub respawn_ticks: u32,
     pub definitions: Definitions,
     pub spawn_points: Vec<u32>,
     /// Things that changed for clients since the last look.
@@ -102,6 +107,8 @@ impl WorldState {
             triggers: Triggers::default(),
             ways: Vec::new(),
             history: History::default(),
+            projectiles: Projectiles::default(),
+            respawn_ticks: 0,
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),
             touched: Vec::new(),

@@ -89,6 +89,7 @@ fn a_delta_tells_only_what_changed() {
                 team: None,
                 stats: Vec::new(),
             }],
+            projectiles: &[],
             prefab_of: &|_| None,
             tick_hz: 60,
         });

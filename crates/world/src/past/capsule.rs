@@ -5,7 +5,7 @@ use frolic_sim::Vec3;
 /// Where a ray of unit direction first meets a capsule whose lowest point is
 /// `feet`: the distance, and which way the surface faces. Zero when it starts
 /// inside.
-pub(super) fn cast(
+pub(crate) fn cast(
     origin: Vec3,
     direction: Vec3,
     feet: Vec3,

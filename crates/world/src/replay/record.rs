@@ -176,6 +176,13 @@ pub enum Record<'a> {
         /// Its number.
         up_to: u64,
     },
+    /// A player said something.
+    Chat {
+        /// Who.
+        player: PlayerNumber,
+        /// What.
+        text: Cow<'a, str>,
+    },
 }
 
 /// How a recording ended.
