@@ -20,6 +20,7 @@ use crate::prediction::Prediction;
 use crate::replication::Replication;
 use crate::scene::ClientScene;
 use crate::scripts::{Scripts, decompress, hash_of};
+use crate::shots::{DrawnShot, Now, Shots};
 use crate::stats::{Meter, Stats};
 use crate::talk::Talk;
 
@@ -53,6 +54,9 @@ pub struct Client {
     events: VecDeque<ClientEvent>,
     removed: Vec<u32>,
     drawn: Vec<Drawn>,
+    shots: Shots,
+    /// The own character is dead: it neither walks nor fires.
+    dead: bool,
     received: Meter,
     sent: Meter,
     /// Of all messages about scripts, both ways.
@@ -238,6 +242,24 @@ impl Client {
                 self.run_script(path, run_context);
             }
             ServerMessage::ResumeToken { token } => self.talk.set_token(token),
+            ServerMessage::Weapon(weapon) => {
+                let event = self.shots.define(weapon);
+                event.into_iter().for_each(|event| self.tell(event));
+            }
+            ServerMessage::Armed { player, weapon } => {
+                let event = self.shots.arm(player, weapon);
+                self.tell(event);
+            }
+            ServerMessage::ProjectileLaunch(launches) => self.shots.launched(launches),
+            ServerMessage::ProjectileHit(hits) => {
+                let own = self.joined.as_ref().map_or(0, |j| j.welcome.entity_id);
+                let events = self.shots.ended(hits, own);
+                events.into_iter().for_each(|event| self.tell(event));
+            }
+            ServerMessage::Vitals(vitals) => {
+                self.dead = !vitals.alive;
+                self.tell(ClientEvent::Vitals(vitals));
+            }
         }
     }
 
@@ -257,6 +279,8 @@ impl Client {
     }
 
     fn welcome(&mut self, welcome: Welcome) {
+        self.shots = Shots::default();
+        self.dead = false;
         self.joined = Some(Joined {
             pacing: Pacing::new(welcome.tick_hz),
             playback: Playback::new(welcome.tick_hz, welcome.snapshot_hz),
@@ -310,6 +334,7 @@ impl Client {
             joined
                 .prediction
                 .reconcile(&mut self.scene, header.tick, &own);
+            self.shots.acknowledged(own.ack_seq);
         }
         if newest < Some(header.tick) {
             self.script_version = header.scripts;
@@ -357,8 +382,16 @@ impl Client {
         };
         let steps = joined.pacing.steps_due(now_ms);
         if self.scene_ready && joined.replication.newest_tick().is_some() {
+            let input = match self.dead {
+                true => self.input.at_rest(),
+                false => self.input,
+            };
             for _ in 0..steps {
-                joined.prediction.step(&mut self.scene, self.input);
+                joined.prediction.step(&mut self.scene, input);
+                let feet = joined.prediction.state().feet;
+                let (player, entity) = (joined.welcome.player_number, joined.welcome.entity_id);
+                let step = joined.prediction.last_step();
+                self.shots.own_step(player, entity, step, &input, feet);
             }
             if steps > 0 {
                 let message = ClientMessage::Inputs {
@@ -453,6 +486,7 @@ impl Client {
             kind: DrawnKind::Character,
             definition: 0,
             grounded: own.grounded(),
+            dead: self.dead,
             own: true,
             position: joined.prediction.shown(fraction),
             rotation: frolic_sim::Rotation::IDENTITY,
@@ -460,7 +494,23 @@ impl Client {
             yaw: input.yaw.radians(),
             pitch: input.pitch.radians(),
         });
+        let now = Now {
+            own_tick: own_frame.tick,
+            others_tick: joined.playback.shown_tick(),
+        };
+        let dt = 1.0 / joined.welcome.tick_hz.max(1) as f32;
+        let character = (own_id, &joined.welcome.character);
+        let solids = &self.scene.collision;
+        let events = self.shots.advance(now, dt, character, solids, &self.drawn);
+        for event in events {
+            self.tell(event);
+        }
         &self.drawn
+    }
+
+    /// Shots in flight, as of the last [`Client::frame`].
+    pub fn shots(&self) -> &[DrawnShot] {
+        self.shots.drawn()
     }
 
     /// The moment at which the last frame showed the others.

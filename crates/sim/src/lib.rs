@@ -13,6 +13,7 @@
 
 pub mod angle;
 mod cache;
+pub mod capsule;
 mod changes;
 pub mod character;
 pub mod collision;

@@ -8,7 +8,6 @@
 //! [`REWIND_MAX_MS`], so a liar gains no more than a bad line would. What is
 //! far away is told of less often and drawn later still, by [`updates`].
 
-pub(crate) mod capsule;
 mod seen;
 mod target;
 mod updates;

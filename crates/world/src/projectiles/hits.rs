@@ -3,10 +3,10 @@
 use frolic_protocol::projectile::ProjectileHit;
 use frolic_script::{HitReport, ScriptEvent};
 use frolic_sim::flight::{Leg, Legs};
-use frolic_sim::{Sweeper, Vec3};
+use frolic_sim::{Sweeper, Vec3, capsule};
 
 use super::Shot;
-use crate::past::{capsule, delay_left};
+use crate::past::delay_left;
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
 

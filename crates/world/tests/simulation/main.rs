@@ -10,6 +10,7 @@ mod link;
 mod reloading;
 mod replaying;
 mod rewinding;
+mod shooting;
 mod scripting;
 
 use frolic_client::ClientEvent;
