@@ -38,6 +38,8 @@ export interface FrolicDebug {
   /** What is known of weapons and health. */
   combat(): { weapon: string | null; health: number; alive: boolean; shots: number; hits: number; drawn: number };
   chat(): { from: string; text: string }[];
+  /** Holds the fire button, or lets it go. */
+  fire(down: boolean): void;
   /** Turns the view, as the mouse would. */
   look(yaw: number, pitch: number): void;
 }
@@ -82,6 +84,7 @@ export function exposeDebug(session: PlaySession): () => void {
       drawn: session.view?.shots.count ?? 0,
     }),
     chat: () => session.chat.lines.map(({ from, text }) => ({ from, text })),
+    fire: (down) => session.input.fire(down),
     look: (yaw, pitch) => { session.input.yaw = yaw; session.input.pitch = pitch; },
   };
   window.__frolic = debug;
