@@ -106,7 +106,8 @@ impl ClientCore {
     pub fn shots(&mut self) -> Vec<f32> {
         self.frame.clear();
         for shot in self.client.shots() {
-            self.frame.extend([(shot.key & 0xff_ffff) as f32, f32::from(shot.weapon)]);
+            self.frame
+                .extend([(shot.key & 0xff_ffff) as f32, f32::from(shot.weapon)]);
             self.frame.extend(shot.position.to_array());
             self.frame.extend(shot.velocity.to_array());
         }

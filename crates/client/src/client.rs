@@ -219,7 +219,12 @@ impl Client {
             }
             ServerMessage::Snapshot(bytes) => self.snapshot(&bytes, now_ms),
             ServerMessage::Fragment(fragment) => self.fragment(fragment, now_ms),
-            ServerMessage::Presence(players) => self.tell(ClientEvent::Players(players)),
+            ServerMessage::Presence(players) => {
+                for gone in players.iter().filter(|player| !player.online) {
+                    self.shots.arm(gone.number, None);
+                }
+                self.tell(ClientEvent::Players(players));
+            }
             ServerMessage::Pong { t, received, .. } => {
                 self.talk.confirmed(received);
                 let sample = (now_ms - t).max(0.0);

@@ -368,7 +368,10 @@ impl Shot {
 
     /// Whether there is nothing left to show of it; tells what it hit.
     fn is_over(&mut self, at: f64, own_entity: u32, events: &mut Vec<ClientEvent>) -> bool {
-        let shown_at = self.stopped.filter(|stop| stop.shown).map(|stop| stop.point);
+        let shown_at = self
+            .stopped
+            .filter(|stop| stop.shown)
+            .map(|stop| stop.point);
         if let Some(hit) = self.verdict.filter(|hit| at >= f64::from(hit.tick)) {
             let point = Vec3::from(hit.point);
             let again = shown_at.is_some_and(|shown| (shown - point).length() < SAME_PLACE_M);

@@ -202,7 +202,16 @@ const WRAPPED_FAST_CALLS: [&str; 5] = ["tonumber", "tostring", "table.unpack", "
 const MUTABLE_GLOBALS: [&str; 12] = [
     "Chat",
     "Projectile",
-    "entity", "script", "World", "Players", "Camera", "camera", "Input", "UI", "Sound", "Store",
+    "entity",
+    "script",
+    "World",
+    "Players",
+    "Camera",
+    "camera",
+    "Input",
+    "UI",
+    "Sound",
+    "Store",
 ];
 
 /// -O1 keeps compile time linear; debug level 1 keeps line numbers and

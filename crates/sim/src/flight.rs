@@ -157,7 +157,8 @@ pub fn step_flight(
 /// Whether a step ended a flight: it met a solid and bounces no more.
 pub fn is_over(flight: &Flight, legs: &Legs) -> Option<RayHit> {
     let last = legs.iter().last()?;
-    last.hit.filter(|_| flight.bounces == 0 && last.to == flight.position)
+    last.hit
+        .filter(|_| flight.bounces == 0 && last.to == flight.position)
 }
 
 #[cfg(test)]

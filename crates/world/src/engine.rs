@@ -8,9 +8,9 @@ use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
-    Engine, EngineError, EntityId, LogLevel, Origin, PlayerId, PlayerProperty, Property,
-    FireRequest, RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest, SpawnSource,
-    Spawned, WeaponSpec,
+    Engine, EngineError, EntityId, FireRequest, LogLevel, Origin, PlayerId, PlayerProperty,
+    Property, RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
+    WeaponSpec,
 };
 use frolic_sim::{Motion, Pose, Rotation, Vec3};
 

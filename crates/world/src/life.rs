@@ -49,7 +49,12 @@ impl WorldState {
 
     /// Ends a character's life; it is born again at once, or after the time
     /// that the game gives. Whoever is dead already stays so.
-    pub fn die(&mut self, number: PlayerNumber, killer: Option<PlayerNumber>, weapon: Option<String>) {
+    pub fn die(
+        &mut self,
+        number: PlayerNumber,
+        killer: Option<PlayerNumber>,
+        weapon: Option<String>,
+    ) {
         let until = self.tick.saturating_add(self.respawn_ticks);
         let Some(player) = self.players.get_mut(&number) else {
             return;

@@ -106,7 +106,7 @@ fn measure(in_flight: u32, args: &ProjectilesArgs) -> Result<Report> {
         stopwatch: Some(micros),
         ..WorldOptions::default()
     };
-    let mut world = World::load(&package, options)?;
+    let mut world = World::load(&package, options).map_err(|error| anyhow!("{error}"))?;
     let mut first = None;
     for index in 0..args.players.max(1) {
         let number = world.join(format!("id{index}"), format!("Bot{index}"));
@@ -121,7 +121,10 @@ fn measure(in_flight: u32, args: &ProjectilesArgs) -> Result<Report> {
         world.take_outbox();
     }
     let there = world.projectiles() as u32;
-    ensure!(there * 10 > in_flight * 9, "only {there} shots are in flight");
+    ensure!(
+        there * 10 > in_flight * 9,
+        "only {there} shots are in flight"
+    );
     let (mut times, mut bytes) = (Vec::new(), 0usize);
     for _ in 0..args.ticks {
         let report = world.step();

@@ -31,7 +31,10 @@ pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
 
 fn line(text: &LuaValue) -> Result<String, String> {
     let LuaValue::String(text) = text else {
-        return Err(format!("a line of chat is a string, not a {}", text.type_name()));
+        return Err(format!(
+            "a line of chat is a string, not a {}",
+            text.type_name()
+        ));
     };
     let text = text.to_string_lossy();
     let text = text.trim();
@@ -47,7 +50,9 @@ fn charge(host: &Host, text: String) -> Result<String, String> {
     quota.sent_bytes += text.len();
     if quota.sent_bytes > host.limits.send_bytes_per_tick {
         let most = host.limits.send_bytes_per_tick;
-        return Err(format!("scripts may send {most} bytes per tick; write less"));
+        return Err(format!(
+            "scripts may send {most} bytes per tick; write less"
+        ));
     }
     Ok(text)
 }

@@ -41,9 +41,7 @@ pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
     let this = Rc::clone(host);
     table.set(
         "weaponOf",
-        lua.create_function(move |_, player: PlayerId| {
-            Ok(this.engine.borrow().weapon_of(player))
-        })?,
+        lua.create_function(move |_, player: PlayerId| Ok(this.engine.borrow().weapon_of(player)))?,
     )?;
     add_shots(host, lua, table)?;
     add_lives(host, lua, table)
@@ -53,18 +51,16 @@ fn add_shots(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
     let this = Rc::clone(host);
     table.set(
         "fire",
-        lua.create_function(
-            move |_, (options, shooter): (Table, Option<PlayerId>)| {
-                let fired = fire_request(&options, shooter).and_then(|request| {
-                    let mut engine = this.engine.borrow_mut();
-                    engine.fire(&request).map_err(|error| error.to_string())
-                });
-                Ok(match fired {
-                    Ok(id) => (Some(id), None),
-                    Err(text) => (None, Some(text)),
-                })
-            },
-        )?,
+        lua.create_function(move |_, (options, shooter): (Table, Option<PlayerId>)| {
+            let fired = fire_request(&options, shooter).and_then(|request| {
+                let mut engine = this.engine.borrow_mut();
+                engine.fire(&request).map_err(|error| error.to_string())
+            });
+            Ok(match fired {
+                Ok(id) => (Some(id), None),
+                Err(text) => (None, Some(text)),
+            })
+        })?,
     )?;
     let this = Rc::clone(host);
     table.set(
@@ -72,10 +68,7 @@ fn add_shots(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
         lua.create_function(move |_, id: LuaValue| {
             let id = number(&id, "the shot's number", 0.0..=f64::from(u32::MAX));
             Ok(match id {
-                Ok(id) => (
-                    this.engine.borrow_mut().remove_projectile(id as u32),
-                    None,
-                ),
+                Ok(id) => (this.engine.borrow_mut().remove_projectile(id as u32), None),
                 Err(text) => (false, Some(text)),
             })
         })?,

@@ -9,9 +9,9 @@ use std::rc::Rc;
 use frolic_protocol::Value;
 use frolic_protocol::store::StoreRequest;
 use frolic_script::{
-    Attachment, CompiledScript, Engine, EngineError, EntityId, FireRequest, LogLevel, MemoryStore, PlayerId,
-    PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptEvent, ScriptLog,
-    SpawnRequest, SpawnSource, Spawned, Vm, VmLimits, WeaponSpec, compile,
+    Attachment, CompiledScript, Engine, EngineError, EntityId, FireRequest, LogLevel, MemoryStore,
+    PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptEvent,
+    ScriptLog, SpawnRequest, SpawnSource, Spawned, Vm, VmLimits, WeaponSpec, compile,
 };
 
 #[derive(Default)]

@@ -173,18 +173,14 @@ impl WorldState {
         let Some(arm) = self.projectiles.armoury.get(shot.weapon) else {
             return;
         };
-        let (weapon, damage, friendly) = (
-            arm.weapon.name.clone(),
-            arm.damage,
-            arm.friendly_fire,
-        );
+        let (weapon, damage, friendly) = (arm.weapon.name.clone(), arm.damage, arm.friendly_fire);
         let damage = match met.player {
             Some(player) if friendly || !self.same_team(shot.shooter, player) => damage,
             _ => 0.0,
         };
-        let killed = met.player.is_some_and(|player| {
-            damage > 0.0 && self.hurt(player, damage, shot.shooter, &weapon)
-        });
+        let killed = met
+            .player
+            .is_some_and(|player| damage > 0.0 && self.hurt(player, damage, shot.shooter, &weapon));
         self.events.push(ScriptEvent::ProjectileHit(HitReport {
             id: shot.id,
             weapon,

@@ -35,7 +35,11 @@ impl Shot {
             bounces: self.flight.bounces,
             tick,
             last_tick: self.last_tick,
-            input: if self.shooter == Some(to) { self.input } else { 0 },
+            input: if self.shooter == Some(to) {
+                self.input
+            } else {
+                0
+            },
         }
     }
 }
@@ -85,8 +89,7 @@ impl WorldState {
         for (player, news) in std::mem::take(&mut projectiles.news) {
             let launches = (!news.launches.is_empty())
                 .then_some(ServerMessage::ProjectileLaunch(news.launches));
-            let hits =
-                (!news.hits.is_empty()).then_some(ServerMessage::ProjectileHit(news.hits));
+            let hits = (!news.hits.is_empty()).then_some(ServerMessage::ProjectileHit(news.hits));
             self.outbox
                 .extend(launches.into_iter().chain(hits).map(|message| Outgoing {
                     to: Some(player),

@@ -10,8 +10,8 @@ mod link;
 mod reloading;
 mod replaying;
 mod rewinding;
-mod shooting;
 mod scripting;
+mod shooting;
 
 use frolic_client::ClientEvent;
 use frolic_protocol::{Args, Value};
