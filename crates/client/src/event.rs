@@ -1,8 +1,10 @@
 //! What the core tells its host.
 
 use frolic_protocol::details::Details;
+use frolic_protocol::message::TickFigures;
 use frolic_protocol::projectile::{Vitals, Weapon};
 use frolic_protocol::script::ScriptManifest;
+use frolic_protocol::spell::CastEvent;
 use frolic_protocol::{Args, PlayerInfo, Welcome};
 use frolic_sim::Vec3;
 
@@ -72,6 +74,8 @@ pub enum ClientEvent {
         /// What came of it.
         result: Result<Args, String>,
     },
+    /// Somebody cast a spell: run its code with this seed.
+    Cast(Box<CastEvent>),
     /// Somebody said something.
     Chat {
         /// Who.
@@ -79,6 +83,8 @@ pub enum ClientEvent {
         /// What.
         text: String,
     },
+    /// Where the server's time goes; see [`crate::Client::ask_figures`].
+    Figures(TickFigures),
     /// How a weapon's shots look; also when it changed.
     Weapon(Weapon),
     /// What a player holds now.

@@ -24,6 +24,8 @@ mod json;
 mod names;
 #[cfg(feature = "archive")]
 pub mod soul;
+#[cfg(feature = "archive")]
+pub mod spells;
 mod text;
 
 #[cfg(feature = "archive")]

@@ -168,6 +168,7 @@ const FILES: &[(&str, &str)] = files![
     "InputEvent",
     "WidgetProperties",
     "SoundOptions",
+    "Spell",
     "PlayingSound",
     "ParticleOptions",
     "BeamOptions",

@@ -24,6 +24,7 @@ pub mod flight;
 pub mod motion;
 pub mod random;
 pub mod scene;
+pub mod sensor;
 pub mod shape;
 mod sweep;
 

@@ -20,7 +20,7 @@ pub struct Sweeper<'world> {
 impl<'world> Sweeper<'world> {
     /// For the solids as they are after this tick's movement.
     pub fn new(world: &'world CollisionWorld) -> Self {
-        let ways = world.moved().map(|solid| {
+        let ways = world.moved_solids().map(|solid| {
             let aside = (solid.pose.translation - solid.previous_pose.translation).length();
             // A turn moves what is far from the middle most.
             let turned = solid.pose.rotation != solid.previous_pose.rotation;

@@ -90,16 +90,10 @@ pub(super) async fn open(
     Ok(Platform::open(settings, parts).await?)
 }
 
-/// The sample game for newcomers.
-const FIRST_SAMPLE: &str = "obby";
-
 /// Publishes the games inside the binary. One that is broken must not keep
 /// the others from being played.
 async fn publish_samples(platform: &Platform) {
-    let mut samples: Vec<_> = assets::sample_games().into_iter().collect();
-    // What a join without any id opens is the one that came first.
-    samples.sort_by_key(|(folder, _)| folder != FIRST_SAMPLE);
-    for (folder, files) in samples {
+    for (folder, files) in assets::sample_games() {
         let archive = match frolic_package::pack(&files) {
             Ok(archive) => archive,
             Err(error) => {
