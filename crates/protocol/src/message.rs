@@ -4,6 +4,7 @@ use frolic_sim::{CharacterInput, CharacterParams};
 use serde::{Deserialize, Serialize};
 
 use crate::fragment::Fragment;
+use crate::projectile::{Launch, ProjectileHit, Vitals, Weapon};
 use crate::script::{RunContext, ScriptChunk, ScriptManifest};
 use crate::spell::CastEvent;
 use crate::terrain::TerrainOp;
@@ -345,6 +346,21 @@ pub enum ServerMessage {
     Cast(Box<CastEvent>),
     /// Answer to [`ClientMessage::AskFigures`].
     Figures(TickFigures),
+    /// How a weapon's shots fly and look; before the first of them.
+    Weapon(Weapon),
+    /// Who holds which weapon now.
+    Armed {
+        /// The player's number.
+        player: u32,
+        /// The weapon's number; none: empty hands.
+        weapon: Option<u16>,
+    },
+    /// Shots that began or came within sight.
+    ProjectileLaunch(Vec<Launch>),
+    /// PROJECTILE_HIT: shots that are over.
+    ProjectileHit(Vec<ProjectileHit>),
+    /// How the own character is.
+    Vitals(Vitals),
 }
 
 impl ServerMessage {
