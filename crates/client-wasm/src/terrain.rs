@@ -124,7 +124,10 @@ impl TerrainMesher {
     pub fn new(settings: &str) -> Result<TerrainMesher, JsError> {
         let settings: Settings = serde_json::from_str(settings)?;
         if let Some(problem) = settings.check().first() {
-            return Err(JsError::new(&format!("{}: {}", problem.key, problem.message)));
+            return Err(JsError::new(&format!(
+                "{}: {}",
+                problem.key, problem.message
+            )));
         }
         Ok(Self {
             terrain: Terrain::new(&settings),

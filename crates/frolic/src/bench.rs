@@ -7,6 +7,7 @@ mod game;
 pub mod join;
 mod meadow;
 mod process;
+pub mod projectiles;
 pub mod script;
 pub mod snapshot;
 pub mod soak;

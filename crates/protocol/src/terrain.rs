@@ -164,9 +164,7 @@ impl TerrainOp {
             TerrainShape::Box { size } => Shape::Box { size },
         };
         let material = match &self.material {
-            Some(name) => {
-                Some(Material::from_name(name).ok_or(TerrainOpError::UnknownMaterial)?)
-            }
+            Some(name) => Some(Material::from_name(name).ok_or(TerrainOpError::UnknownMaterial)?),
             None => None,
         };
         Ok(Op::new(action, self.center, shape, material)?)

@@ -37,6 +37,7 @@ const COMMON: Files = files![
 
 const SERVER: Files = files![
     "server/entity.luau",
+    "server/structures.luau",
     "server/terrain.luau",
     "server/world.luau",
     "server/players.luau",
@@ -45,6 +46,8 @@ const SERVER: Files = files![
     "server/store.luau",
     "server/datetime.luau",
     "server/spells.luau",
+    "server/projectile.luau",
+    "server/chat.luau",
 ];
 
 const CLIENT: Files = files![

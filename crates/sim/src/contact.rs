@@ -210,8 +210,12 @@ fn step_lift(
 pub(crate) fn is_free(params: &CharacterParams, feet: Vec3, near: Near) -> bool {
     let core = core(params, feet);
     let slack = 0.005;
-    near.solids().all(|solid| is_clear_of(params, &core, slack, solid))
-        && near.blocks.iter().all(|block| is_clear_of(params, &core, slack, block))
+    near.solids()
+        .all(|solid| is_clear_of(params, &core, slack, solid))
+        && near
+            .blocks
+            .iter()
+            .all(|block| is_clear_of(params, &core, slack, block))
 }
 
 fn is_clear_of(params: &CharacterParams, core: &Core, slack: f32, solid: &impl Obstacle) -> bool {
@@ -245,12 +249,7 @@ pub(crate) fn drop_distance(
 ///
 /// The distance to a convex solid is a convex function of the way, so going on
 /// as if it kept shrinking as fast as it does now never goes too far.
-fn drop_onto(
-    radius: f32,
-    mut core: Core,
-    distance_max: f32,
-    solid: &impl Obstacle,
-) -> Option<f32> {
+fn drop_onto(radius: f32, mut core: Core, distance_max: f32, solid: &impl Obstacle) -> Option<f32> {
     let start = core.low.y;
     let mut drop = 0.0;
     for _ in 0..FALL_ROUNDS_MAX {

@@ -1,7 +1,7 @@
 //! From a package's scene to solids: the one place that decides what is solid.
 
-use frolic_terrain::Terrain;
 use frolic_package::{Components, Scene, Shape as SceneShape, Transform};
+use frolic_terrain::Terrain;
 use parry3d::math::{Pose3 as Pose, Rot3, Vec3};
 
 use crate::collision::CollisionWorld;

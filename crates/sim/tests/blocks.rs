@@ -96,7 +96,10 @@ fn a_block_is_jumped_onto_and_not_stepped_onto() {
     let world = world(&[[[-4.0, 8.0, -9.0], [4.0, 9.0, -3.0]]]);
     let mut state = CharacterState::at(Vec3::new(0.5, 8.0, 0.0));
     run(&world, &mut state, go(0.0, 1.0, Buttons::default()), 120);
-    assert!(state.feet.z > -2.7 && state.feet.y < 8.01, "walked up: {state:?}");
+    assert!(
+        state.feet.z > -2.7 && state.feet.y < 8.01,
+        "walked up: {state:?}"
+    );
     run(&world, &mut state, go(0.0, 1.0, Buttons::JUMP), 40);
     run(&world, &mut state, go(0.0, 1.0, Buttons::default()), 20);
     assert!((state.feet.y - 9.0).abs() < 1e-3, "{state:?}");
@@ -124,14 +127,21 @@ fn nobody_falls_through_or_stays_inside() {
 #[test]
 fn rays_meet_blocks_and_solids_whichever_is_nearer() {
     let mut world = world(&[]);
-    world.insert(7, Shape::Box(Vec3::splat(0.5)), Pose::translation(0.5, 9.0, 0.5));
+    world.insert(
+        7,
+        Shape::Box(Vec3::splat(0.5)),
+        Pose::translation(0.5, 9.0, 0.5),
+    );
     let down = |world: &CollisionWorld, x: f32, except: &[u32]| {
         world.raycast(Vec3::new(x, 20.0, 0.5), -Vec3::Y, 100.0, except)
     };
     let hit = down(&world, 0.5, &[]).unwrap();
     assert_eq!((hit.entity, hit.distance), (7, 10.5));
     let hit = down(&world, 5.5, &[]).unwrap();
-    assert_eq!((hit.entity, hit.distance, hit.normal), (TERRAIN, 12.0, Vec3::Y));
+    assert_eq!(
+        (hit.entity, hit.distance, hit.normal),
+        (TERRAIN, 12.0, Vec3::Y)
+    );
     assert_eq!(down(&world, 0.5, &[7]).unwrap().entity, TERRAIN);
     assert!(down(&world, 5.5, &[TERRAIN]).is_none());
 }

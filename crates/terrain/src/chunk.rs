@@ -281,7 +281,10 @@ mod tests {
         assert_eq!(chunk.only(), Some(Material::STONE));
         assert!(chunk.writer().set(5, Material::AIR));
         assert!((4096..4300).contains(&chunk.heap_bytes()), "one bit each");
-        assert_eq!((chunk.get(5), chunk.get(6)), (Material::AIR, Material::STONE));
+        assert_eq!(
+            (chunk.get(5), chunk.get(6)),
+            (Material::AIR, Material::STONE)
+        );
         chunk.writer().set(5, Material::STONE);
         chunk.tidy();
         assert_eq!(chunk.heap_bytes(), 0);

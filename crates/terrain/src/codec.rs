@@ -94,8 +94,8 @@ pub fn unpack(packed: &[u8]) -> Result<Chunk, ChunkError> {
     if packed.len() > PACKED_BYTES_MAX {
         return Err(ChunkError::TooLong);
     }
-    let mut decoder = ruzstd::decoding::StreamingDecoder::new(packed)
-        .map_err(|_| ChunkError::NotCompressed)?;
+    let mut decoder =
+        ruzstd::decoding::StreamingDecoder::new(packed).map_err(|_| ChunkError::NotCompressed)?;
     let mut plain = Vec::new();
     let limit = PLAIN_BYTES_MAX as u64 + 1;
     decoder
@@ -128,7 +128,10 @@ mod tests {
         three.resize(4 + 8192, 0xff);
         assert_eq!(from_bytes(&three), Err(ChunkError::BadBlock));
         assert_eq!(unpack(&[]), Err(ChunkError::NotCompressed));
-        assert_eq!(unpack(&vec![0; PACKED_BYTES_MAX + 1]), Err(ChunkError::TooLong));
+        assert_eq!(
+            unpack(&vec![0; PACKED_BYTES_MAX + 1]),
+            Err(ChunkError::TooLong)
+        );
         let bomb = zstd::bulk::compress(&vec![0u8; 50_000_000], 3).unwrap();
         assert!(bomb.len() < PACKED_BYTES_MAX);
         assert!(unpack(&bomb).is_err());

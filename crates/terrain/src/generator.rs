@@ -104,7 +104,11 @@ impl Hills {
         let (at_x, at_z) = (x as f32 * self.per_block, z as f32 * self.per_block);
         let rise = noise::hills(self.seed, at_x, at_z);
         // Valleys are wide and flat, peaks are steep.
-        let rise = if rise > 0.0 { rise * (0.6 + rise) } else { rise * 0.7 };
+        let rise = if rise > 0.0 {
+            rise * (0.6 + rise)
+        } else {
+            rise * 0.7
+        };
         let mut height = rise * self.amplitude;
         if let Some(clearing) = &self.clearing {
             let level = (self.bottom + clearing.height as i32 - self.base) as f32;
@@ -116,7 +120,10 @@ impl Hills {
 
     /// 0 in the clearing, 1 where the hills are as they would be without it.
     fn away(&self, clearing: &Clearing, x: i32, z: i32) -> f32 {
-        let (dx, dz) = ((x - clearing.center[0]) as f32, (z - clearing.center[1]) as f32);
+        let (dx, dz) = (
+            (x - clearing.center[0]) as f32,
+            (z - clearing.center[1]) as f32,
+        );
         let distance = (dx * dx + dz * dz).sqrt();
         let t = ((distance - clearing.radius as f32) / CLEARING_EDGE).clamp(0.0, 1.0);
         t * t * (3.0 - 2.0 * t)
@@ -207,7 +214,11 @@ impl Hills {
         if chance >= density {
             return None;
         }
-        if self.clearing.as_ref().is_some_and(|c| self.away(c, x, z) <= 0.0) {
+        if self
+            .clearing
+            .as_ref()
+            .is_some_and(|c| self.away(c, x, z) <= 0.0)
+        {
             return None;
         }
         let ground = self.ground(x, z);
@@ -241,7 +252,8 @@ fn grow(chunk: &mut Chunk, range: &grid::BlockRange, tree: &Tree) {
         for dz in -reach..=reach {
             for dx in -reach..=reach {
                 let is_corner = dx.abs() == reach && dz.abs() == reach;
-                let round = is_corner && (reach == 1 && level > top || reach == 2 && level != top - 2);
+                let round =
+                    is_corner && (reach == 1 && level > top || reach == 2 && level != top - 2);
                 if !round {
                     put([x + dx, level, z + dz], Material::LEAVES);
                 }
@@ -288,7 +300,9 @@ mod tests {
         for (_, chunk) in all(&hills()) {
             (0..CHUNK_BLOCKS).for_each(|at| counts[usize::from(chunk.get(at).number())] += 1);
         }
-        for material in ["air", "grass", "dirt", "stone", "sand", "wood", "leaves", "water"] {
+        for material in [
+            "air", "grass", "dirt", "stone", "sand", "wood", "leaves", "water",
+        ] {
             let number = Material::from_name(material).unwrap().number();
             assert!(counts[usize::from(number)] > 100, "{material}: {counts:?}");
         }
@@ -346,7 +360,8 @@ mod tests {
         let mut digest = 0xcbf2_9ce4_8422_2325u64;
         for (_, chunk) in all(&hills()) {
             for at in 0..CHUNK_BLOCKS {
-                digest = (digest ^ u64::from(chunk.get(at).number())).wrapping_mul(0x0100_0000_01b3);
+                digest =
+                    (digest ^ u64::from(chunk.get(at).number())).wrapping_mul(0x0100_0000_01b3);
             }
         }
         let recorded = include_str!("../digest.txt").trim();

@@ -74,8 +74,7 @@ impl BlockRange {
             chunk_of(self.max)
         };
         (first[1]..=last[1]).flat_map(move |y| {
-            (first[2]..=last[2])
-                .flat_map(move |z| (first[0]..=last[0]).map(move |x| [x, y, z]))
+            (first[2]..=last[2]).flat_map(move |z| (first[0]..=last[0]).map(move |x| [x, y, z]))
         })
     }
 }
@@ -204,7 +203,15 @@ mod tests {
         for index in 0..grid.chunk_count() {
             assert_eq!(grid.chunk_index(grid.chunk_at(index)), Some(index));
         }
-        for outside in [[2, 0, 0], [-3, 0, 0], [0, -1, 0], [0, 2, 0], [0, 0, 2], [i32::MIN; 3], [i32::MAX; 3]] {
+        for outside in [
+            [2, 0, 0],
+            [-3, 0, 0],
+            [0, -1, 0],
+            [0, 2, 0],
+            [0, 0, 2],
+            [i32::MIN; 3],
+            [i32::MAX; 3],
+        ] {
             assert_eq!(grid.chunk_index(outside), None, "{outside:?}");
         }
     }
@@ -219,10 +226,16 @@ mod tests {
         assert_eq!(grid.block_at([-0.1, 0.6, 1.0]), [-1, 1, 2]);
         assert_eq!(grid.middle_of([-1, 1, 2]), [-0.25, 0.75, 1.25]);
         assert_eq!(index_in_chunk([-1, 33, 2]), (1 << 10) | (2 << 5) | 31);
-        let range = BlockRange { min: [0, 0, 0], max: [32, 0, 0] };
+        let range = BlockRange {
+            min: [0, 0, 0],
+            max: [32, 0, 0],
+        };
         assert_eq!(range.chunks().collect::<Vec<_>>(), [[0, 0, 0], [1, 0, 0]]);
         assert_eq!(range.grown(1).chunks().count(), 3 * 2 * 2);
-        let empty = BlockRange { min: [0, 0, 0], max: [-1, 5, 5] };
+        let empty = BlockRange {
+            min: [0, 0, 0],
+            max: [-1, 5, 5],
+        };
         assert_eq!((empty.volume(), empty.chunks().count()), (0, 0));
     }
 }

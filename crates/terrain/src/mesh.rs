@@ -101,13 +101,7 @@ impl Padded {
     }
 
     /// Copies what of a chunk is within one block of the one at `first`.
-    fn copy(
-        terrain: &Terrain,
-        from: ChunkPos,
-        first: [i32; 3],
-        bottom: i32,
-        out: &mut [Material],
-    ) {
+    fn copy(terrain: &Terrain, from: ChunkPos, first: [i32; 3], bottom: i32, out: &mut [Material]) {
         let around = grid::BlockRange {
             min: first,
             max: first.map(|at| at + CHUNK_SIDE - 1),
@@ -183,7 +177,11 @@ impl Padded {
         };
         [(-1, -1), (1, -1), (1, 1), (-1, 1)].map(|(du, dv)| {
             let (a, b) = (dark(du, 0), dark(0, dv));
-            if a + b == 2 { 0 } else { 3 - a - b - dark(du, dv) }
+            if a + b == 2 {
+                0
+            } else {
+                3 - a - b - dark(du, dv)
+            }
         })
     }
 }
@@ -210,9 +208,7 @@ fn merge(plane: &mut [Option<Face>; SIDE * SIDE], mut push: impl FnMut(Quad)) {
                 width += 1;
             }
             let mut height = 1;
-            while j + height < SIDE
-                && (i..i + width).all(|i| same((j + height) * SIDE + i))
-            {
+            while j + height < SIDE && (i..i + width).all(|i| same((j + height) * SIDE + i)) {
                 height += 1;
             }
             for row in j..j + height {
@@ -254,8 +250,12 @@ impl Mesh {
             [1, 2, 3, 1, 3, 0]
         };
         let turned = |[a, b, c]: [u32; 3]| if up { [a, b, c] } else { [a, c, b] };
-        for triangle in [[order[0], order[1], order[2]], [order[3], order[4], order[5]]] {
-            self.indices.extend(turned(triangle).map(|corner| first + corner));
+        for triangle in [
+            [order[0], order[1], order[2]],
+            [order[3], order[4], order[5]],
+        ] {
+            self.indices
+                .extend(turned(triangle).map(|corner| first + corner));
         }
     }
 }
@@ -288,10 +288,12 @@ mod tests {
     /// Every triangle turns against the clock, seen from where it faces.
     fn assert_facing_out(mesh: &Mesh) {
         for triangle in mesh.indices.chunks(3) {
-            let corner = |at: u32, axis: usize| {
-                f32::from(mesh.positions[at as usize * 3 + axis])
+            let corner = |at: u32, axis: usize| f32::from(mesh.positions[at as usize * 3 + axis]);
+            let edge = |to: u32| {
+                std::array::from_fn::<f32, 3, _>(|axis| {
+                    corner(to, axis) - corner(triangle[0], axis)
+                })
             };
-            let edge = |to: u32| std::array::from_fn::<f32, 3, _>(|axis| corner(to, axis) - corner(triangle[0], axis));
             let (a, b) = (edge(triangle[1]), edge(triangle[2]));
             let cross = [
                 a[1] * b[2] - a[2] * b[1],
@@ -299,7 +301,9 @@ mod tests {
                 a[0] * b[1] - a[1] * b[0],
             ];
             let normal = &mesh.normals[triangle[0] as usize * 3..][..3];
-            let dot: f32 = (0..3).map(|axis| cross[axis] * f32::from(normal[axis])).sum();
+            let dot: f32 = (0..3)
+                .map(|axis| cross[axis] * f32::from(normal[axis]))
+                .sum();
             assert!(dot > 0.0, "{triangle:?}");
         }
     }
@@ -308,7 +312,11 @@ mod tests {
     fn a_box_has_six_faces_however_large() {
         let mut terrain = empty();
         assert!(mesh(&terrain, [0, 1, 0]).is_empty());
-        terrain.apply(&Op::fill([4.0, 40.0, 4.0], [20.0, 50.0, 9.0], Material::STONE));
+        terrain.apply(&Op::fill(
+            [4.0, 40.0, 4.0],
+            [20.0, 50.0, 9.0],
+            Material::STONE,
+        ));
         let made = mesh(&terrain, [0, 1, 0]);
         assert_eq!(quads(&made), 6);
         assert_eq!(made.clear_from as usize, made.indices.len());
@@ -318,23 +326,43 @@ mod tests {
     #[test]
     fn what_lies_between_chunks_is_not_drawn() {
         let mut terrain = empty();
-        terrain.apply(&Op::fill([-48.0, 0.0, -48.0], [48.0, 64.0, 48.0], Material::STONE));
+        terrain.apply(&Op::fill(
+            [-48.0, 0.0, -48.0],
+            [48.0, 64.0, 48.0],
+            Material::STONE,
+        ));
         assert!(mesh(&terrain, [0, 0, 0]).is_empty(), "all around is stone");
         // Top only: its sides are beside other chunks.
         let made = mesh(&terrain, [0, 1, 0]);
         assert_eq!(quads(&made), 1);
-        terrain.apply(&Op::fill([-48.0, 64.0, -48.0], [48.0, 70.0, 48.0], Material::WATER));
+        terrain.apply(&Op::fill(
+            [-48.0, 64.0, -48.0],
+            [48.0, 70.0, 48.0],
+            Material::WATER,
+        ));
         let made = mesh(&terrain, [0, 2, 0]);
-        assert_eq!((quads(&made), made.clear_from), (1, 0), "the water's surface");
+        assert_eq!(
+            (quads(&made), made.clear_from),
+            (1, 0),
+            "the water's surface"
+        );
         assert_eq!(quads(&mesh(&terrain, [0, 1, 0])), 1, "the ground below it");
     }
 
     #[test]
     fn corners_are_darker() {
         let mut terrain = empty();
-        terrain.apply(&Op::fill([0.0, 8.0, 0.0], [32.0, 12.0, 32.0], Material::STONE));
+        terrain.apply(&Op::fill(
+            [0.0, 8.0, 0.0],
+            [32.0, 12.0, 32.0],
+            Material::STONE,
+        ));
         let plain = mesh(&terrain, [0, 0, 0]);
-        terrain.apply(&Op::fill([10.0, 12.0, 10.0], [12.0, 14.0, 12.0], Material::STONE));
+        terrain.apply(&Op::fill(
+            [10.0, 12.0, 10.0],
+            [12.0, 14.0, 12.0],
+            Material::STONE,
+        ));
         let made = mesh(&terrain, [0, 0, 0]);
         assert!(quads(&made) > quads(&plain) + 5);
         let darkest = |mesh: &Mesh| mesh.colors.iter().copied().min();
@@ -361,7 +389,9 @@ mod tests {
             assert_facing_out(&made);
             let mut area = 0;
             for quad in made.indices.chunks(6) {
-                let corners = quad.iter().map(|&at| &made.positions[at as usize * 3..][..3]);
+                let corners = quad
+                    .iter()
+                    .map(|&at| &made.positions[at as usize * 3..][..3]);
                 let span = |axis: usize| {
                     let all = corners.clone().map(|corner| u32::from(corner[axis]));
                     all.clone().max().unwrap() - all.min().unwrap()

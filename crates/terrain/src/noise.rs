@@ -52,7 +52,11 @@ pub(crate) fn hills(seed: u32, x: f32, z: f32) -> f32 {
     let mut sum = 0.0;
     let (mut height, mut width) = (1.0, 1.0);
     for octave in 0..4u32 {
-        sum += smooth(seed.wrapping_add(octave.wrapping_mul(0x51_7cc1)), x * width, z * width) * height;
+        sum += smooth(
+            seed.wrapping_add(octave.wrapping_mul(0x51_7cc1)),
+            x * width,
+            z * width,
+        ) * height;
         height *= 0.45;
         width *= 2.03;
     }

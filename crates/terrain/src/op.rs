@@ -358,7 +358,9 @@ mod tests {
         assert_eq!(blocks_of(&op([3.99, 5.01, -0.01], tiny)), [[3, 5, -1]]);
         let block = Shape::Box { size: [1.0; 3] };
         assert_eq!(blocks_of(&op([3.5, 5.5, 2.5], block)), [[3, 5, 2]]);
-        let two = Shape::Box { size: [2.0, 1.0, 1.0] };
+        let two = Shape::Box {
+            size: [2.0, 1.0, 1.0],
+        };
         assert_eq!(blocks_of(&op([4.0, 5.5, 2.5], two)), [[3, 5, 2], [4, 5, 2]]);
         let ball = Shape::Sphere { radius: 1.0 };
         assert_eq!(blocks_of(&op([3.5, 5.5, 2.5], ball)).len(), 7);
@@ -369,13 +371,19 @@ mod tests {
     fn senseless_operations_are_refused() {
         let make = |center, shape, material| Op::new(Action::Add, center, shape, material);
         let ball = Shape::Sphere { radius: 1.0 };
-        assert_eq!(make([f32::NAN, 0.0, 0.0], ball, STONE), Err(OpError::CenterNotFinite));
+        assert_eq!(
+            make([f32::NAN, 0.0, 0.0], ball, STONE),
+            Err(OpError::CenterNotFinite)
+        );
         for radius in [0.0, -1.0, f32::NAN, f32::INFINITY] {
             let ball = Shape::Sphere { radius };
             assert_eq!(make([0.0; 3], ball, STONE), Err(OpError::BadSize));
         }
         assert_eq!(make([0.0; 3], ball, None), Err(OpError::NoMaterial));
-        assert_eq!(make([0.0; 3], ball, Some(Material::AIR)), Err(OpError::NoMaterial));
+        assert_eq!(
+            make([0.0; 3], ball, Some(Material::AIR)),
+            Err(OpError::NoMaterial)
+        );
         let huge = make([1e30; 3], Shape::Sphere { radius: 3e38 }, STONE).unwrap();
         assert!(huge.blocks(&grid()).volume() <= 2 * 2 * 2 * 32768);
         let json = r#"{"op":"add","center":[1,2,3],"radius":2,"size":[1,1,1],"material":"sand"}"#;

@@ -115,22 +115,32 @@ impl Terrain {
                         x += 1;
                     }
                     if x > from {
-                        let before = open.iter().find(|r| r.from == from && r.to == x && r.last == z - 1);
+                        let before = open
+                            .iter()
+                            .find(|r| r.from == from && r.to == x && r.last == z - 1);
                         let first = before.map_or(z, |row| row.first);
-                        rows.push(Row { from, to: x, first, last: z });
+                        rows.push(Row {
+                            from,
+                            to: x,
+                            first,
+                            last: z,
+                        });
                     } else {
                         x += 1;
                     }
                 }
                 for row in &open {
-                    let grew = rows.iter().any(|r| r.from == row.from && r.to == row.to && r.first == row.first);
+                    let grew = rows
+                        .iter()
+                        .any(|r| r.from == row.from && r.to == row.to && r.first == row.first);
                     if !grew {
                         out.push(row.to_box(y, block_m));
                     }
                 }
                 std::mem::swap(&mut open, &mut rows);
             }
-            open.drain(..).for_each(|row| out.push(row.to_box(y, block_m)));
+            open.drain(..)
+                .for_each(|row| out.push(row.to_box(y, block_m)));
         }
     }
 
@@ -187,7 +197,15 @@ impl Terrain {
         for axis in 0..3 {
             at[axis] = at[axis].clamp(all.min[axis], all.max[axis]);
         }
-        let step: [i32; 3] = direction.map(|d| if d > 0.0 { 1 } else if d < 0.0 { -1 } else { 0 });
+        let step: [i32; 3] = direction.map(|d| {
+            if d > 0.0 {
+                1
+            } else if d < 0.0 {
+                -1
+            } else {
+                0
+            }
+        });
         let border = |at: i32, axis: usize| {
             let ahead = at + i32::from(step[axis] > 0);
             if step[axis] == 0 {
@@ -200,7 +218,9 @@ impl Terrain {
         let mut distance = from;
         let mut entered = entry_axis;
         // No ray inside crosses more blocks than all sides together.
-        let steps_max = (0..3).map(|axis| i64::from(all.max[axis]) - i64::from(all.min[axis]) + 2).sum();
+        let steps_max = (0..3)
+            .map(|axis| i64::from(all.max[axis]) - i64::from(all.min[axis]) + 2)
+            .sum();
         let mut steps: i64 = 0;
         while distance <= to && steps < steps_max {
             steps += 1;

@@ -231,7 +231,11 @@ impl Settings {
             Some(origin) => origin.map(|at| at.div_euclid(CHUNK_SIDE).clamp(-FAR_MAX, FAR_MAX)),
             None => std::array::from_fn(|axis| if axis == 1 { 0 } else { -(chunks[axis] / 2) }),
         };
-        let block = if is_block_size(self.block) { self.block } else { 1.0 };
+        let block = if is_block_size(self.block) {
+            self.block
+        } else {
+            1.0
+        };
         Grid::new(block, first, chunks)
     }
 
@@ -241,18 +245,33 @@ impl Settings {
         let mut say = |key, message: String| found.push(SettingsProblem { key, message });
         let side = CHUNK_SIDE as u32;
         let [x, y, z] = self.size;
-        if [x, y, z].iter().any(|blocks| *blocks == 0 || blocks % side != 0) {
-            say("size", format!("each side is a multiple of {side} blocks, such as [512, 128, 512]"));
+        if [x, y, z]
+            .iter()
+            .any(|blocks| *blocks == 0 || blocks % side != 0)
+        {
+            say(
+                "size",
+                format!("each side is a multiple of {side} blocks, such as [512, 128, 512]"),
+            );
         } else if x > SIDE_MAX || z > SIDE_MAX || y > HEIGHT_MAX {
-            say("size", format!("at most [{SIDE_MAX}, {HEIGHT_MAX}, {SIDE_MAX}] blocks"));
+            say(
+                "size",
+                format!("at most [{SIDE_MAX}, {HEIGHT_MAX}, {SIDE_MAX}] blocks"),
+            );
         } else if (x / side) * (y / side) * (z / side) > CHUNKS_MAX {
             let blocks = CHUNKS_MAX as u64 * crate::CHUNK_BLOCKS as u64 / 1_000_000;
             say("size", format!("at most {blocks} million blocks in all"));
         }
         if let Some(origin) = self.origin {
             let far = FAR_MAX * CHUNK_SIDE;
-            if origin.iter().any(|at| at % CHUNK_SIDE != 0 || !(-far..=far).contains(at)) {
-                say("origin", format!("multiples of {side} blocks, from -{far} to {far}"));
+            if origin
+                .iter()
+                .any(|at| at % CHUNK_SIDE != 0 || !(-far..=far).contains(at))
+            {
+                say(
+                    "origin",
+                    format!("multiples of {side} blocks, from -{far} to {far}"),
+                );
             }
         }
         if !is_block_size(self.block) {
@@ -277,11 +296,21 @@ impl Settings {
             })
         };
         if !self.protected.iter().all(is_area) {
-            say("protected", "min is the lowest corner of an area and max the highest".to_owned());
+            say(
+                "protected",
+                "min is the lowest corner of an area and max the highest".to_owned(),
+            );
         }
         let is_air = |material: &Material| *material == Material::AIR;
-        if self.materials.as_ref().is_some_and(|list| list.is_empty() || list.iter().any(is_air)) {
-            say("materials", "name at least one material, and not air".to_owned());
+        if self
+            .materials
+            .as_ref()
+            .is_some_and(|list| list.is_empty() || list.iter().any(is_air))
+        {
+            say(
+                "materials",
+                "name at least one material, and not air".to_owned(),
+            );
         }
         self.check_ops(&mut say);
         self.check_generator(&mut say);
@@ -293,9 +322,16 @@ impl Settings {
             say("ops", format!("at most {OPS_MAX} operations"));
         }
         let grid = self.grid();
-        let blocks = self.ops.iter().take(OPS_MAX).map(|op| op.blocks(&grid).volume());
+        let blocks = self
+            .ops
+            .iter()
+            .take(OPS_MAX)
+            .map(|op| op.blocks(&grid).volume());
         if blocks.sum::<u64>() > OPS_BLOCKS_MAX {
-            say("ops", format!("together they touch more than {OPS_BLOCKS_MAX} blocks"));
+            say(
+                "ops",
+                format!("together they touch more than {OPS_BLOCKS_MAX} blocks"),
+            );
         }
     }
 
@@ -318,7 +354,10 @@ impl Settings {
             }
             return;
         };
-        if [*height, *amplitude, *water, *snow].iter().any(|blocks| *blocks > HEIGHT_MAX) {
+        if [*height, *amplitude, *water, *snow]
+            .iter()
+            .any(|blocks| *blocks > HEIGHT_MAX)
+        {
             let message = format!("height, amplitude, water and snow are at most {HEIGHT_MAX}");
             say("generator", message);
         }
@@ -329,7 +368,10 @@ impl Settings {
             say("generator", "trees is from 0 to 1".to_owned());
         }
         if clearing.is_some_and(|c| c.radius > SIDE_MAX || c.height > HEIGHT_MAX) {
-            say("generator", "the clearing is larger than any terrain".to_owned());
+            say(
+                "generator",
+                "the clearing is larger than any terrain".to_owned(),
+            );
         }
     }
 }
@@ -380,7 +422,10 @@ mod tests {
         assert_eq!(wrong(&|s| s.brush = f32::INFINITY), ["brush"]);
         assert_eq!(wrong(&|s| s.rate = f32::NAN), ["rate"]);
         assert_eq!(wrong(&|s| s.materials = Some(vec![])), ["materials"]);
-        let area = Area { min: [1.0; 3], max: [0.0; 3] };
+        let area = Area {
+            min: [1.0; 3],
+            max: [0.0; 3],
+        };
         assert_eq!(wrong(&|s| s.protected = vec![area]), ["protected"]);
         let op = Op::fill([0.0; 3], [64.0; 3], Material::SAND);
         assert_eq!(wrong(&|s| s.ops = vec![op; 2000]), ["ops"]);

@@ -204,7 +204,9 @@ impl Terrain {
             digest.word(*edited.digest.get_or_init(|| {
                 let mut digest = Digest::default();
                 let (palette, words) = self.chunk_of_number(index).to_numbers();
-                palette.iter().for_each(|m| digest.word(u64::from(m.number())));
+                palette
+                    .iter()
+                    .for_each(|m| digest.word(u64::from(m.number())));
                 words.iter().for_each(|&word| digest.word(word));
                 digest.0
             }));

@@ -17,7 +17,11 @@ fn settings() -> Settings {
         clearing: None,
     };
     let mut settings = Settings::new([128, 64, 128], generator);
-    settings.ops = vec![Op::fill([-8.0, 20.0, -8.0], [8.0, 40.0, 8.0], Material::SAND)];
+    settings.ops = vec![Op::fill(
+        [-8.0, 20.0, -8.0],
+        [8.0, 40.0, 8.0],
+        Material::SAND,
+    )];
     settings
 }
 
@@ -27,10 +31,12 @@ fn op() -> impl Strategy<Value = Op> {
         prop::array::uniform3(0.2f32..20.0).prop_map(|size| Shape::Box { size }),
     ];
     let place = [-70f32..70.0, -5f32..70.0, -70f32..70.0];
-    (0..3u8, place, shape, 1..Material::COUNT as u8).prop_map(|(action, center, shape, material)| {
-        let action = [Action::Add, Action::Subtract, Action::Paint][usize::from(action)];
-        Op::new(action, center, shape, Material::from_number(material)).unwrap()
-    })
+    (0..3u8, place, shape, 1..Material::COUNT as u8).prop_map(
+        |(action, center, shape, material)| {
+            let action = [Action::Add, Action::Subtract, Action::Paint][usize::from(action)];
+            Op::new(action, center, shape, Material::from_number(material)).unwrap()
+        },
+    )
 }
 
 proptest! {
@@ -145,8 +151,21 @@ fn nothing_is_made_before_somebody_looks() {
     assert!(one > before);
     terrain.make_all();
     assert!(terrain.heap_bytes() > one);
-    assert!(terrain.raycast([f32::NAN; 3], [0.0, -1.0, 0.0], 9.0).is_none());
-    assert!(terrain.raycast([0.0, 90.0, 0.0], [0.0, -1.0, 0.0], f32::INFINITY).is_none());
-    assert_eq!(terrain.raycast([0.5, 90.0, 0.5], [0.0, -1.0, 0.0], 99.0).map(|hit| hit.normal), Some([0, 1, 0]));
+    assert!(
+        terrain
+            .raycast([f32::NAN; 3], [0.0, -1.0, 0.0], 9.0)
+            .is_none()
+    );
+    assert!(
+        terrain
+            .raycast([0.0, 90.0, 0.0], [0.0, -1.0, 0.0], f32::INFINITY)
+            .is_none()
+    );
+    assert_eq!(
+        terrain
+            .raycast([0.5, 90.0, 0.5], [0.0, -1.0, 0.0], 99.0)
+            .map(|hit| hit.normal),
+        Some([0, 1, 0])
+    );
     assert!(terrain.height_at(f32::NAN, 0.0).is_none() && terrain.height_at(1e9, 0.0).is_none());
 }

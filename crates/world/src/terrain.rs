@@ -5,10 +5,11 @@
 //! told when it is kept (DUR-2). [`view`] says what each client is told.
 
 mod rules;
+mod saved;
 mod scripts;
 mod view;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use frolic_protocol::ServerMessage;
@@ -23,12 +24,13 @@ use crate::state::{Outgoing, WorldState};
 use crate::world::World;
 
 pub use rules::TerraformError;
+pub(crate) use saved::SavedGround;
 pub use view::TerrainView;
 
 /// Places that changed since the last tick; more are told as one.
 const CHANGES_MAX: usize = 256;
-/// Chunks that are kept packed for the next who asks.
-const PACKED_MAX: usize = 2048;
+/// Chunks that are kept packed for the next who asks, besides changed ones.
+const PACKED_MAX: usize = 512;
 /// Chunks packed in one tick: each takes about a tenth of a millisecond.
 const PACKS_PER_TICK: u32 = 12;
 
@@ -54,7 +56,12 @@ pub(crate) struct Ground {
     /// Rises whenever there is something new to tell.
     news: u64,
     packed: BTreeMap<ChunkPos, (u32, Arc<[u8]>)>,
+    /// The tick of the last packing for a client, and how many in it.
     packs: (u32, u32),
+    /// Chunks that changed since they were packed.
+    stale: BTreeSet<ChunkPos>,
+    /// Chunks that are as they were made again, and stored otherwise.
+    cleared: Vec<ChunkPos>,
 }
 
 impl WorldState {
@@ -93,7 +100,9 @@ impl WorldState {
 
     /// Changes the blocks, and nothing else.
     fn change_ground(&mut self, op: &Op) -> Vec<ChunkVersion> {
-        let chunks = self.collision.change_terrain(op, |terrain| terrain.apply(op));
+        let chunks = self
+            .collision
+            .change_terrain(op, |terrain| terrain.apply(op));
         let chunks = chunks.unwrap_or_default();
         if let Some(terrain) = self.collision.terrain()
             && !chunks.is_empty()
@@ -105,13 +114,14 @@ impl WorldState {
                 range.max.map(|at| (at + 1) as f32 * block_m),
             ];
             self.ground.changed(place);
+            self.ground.stale.extend(chunks.iter().map(|at| at.chunk));
         }
         chunks
     }
 
     /// Does again what an earlier process of this world did and kept: no
     /// questions, nobody is told.
-    pub fn redo_terrain(&mut self, op: &TerrainOp) {
+    fn redo_terrain(&mut self, op: &TerrainOp) {
         let Ok(op) = op.resolve() else {
             return;
         };
@@ -121,23 +131,21 @@ impl WorldState {
     }
 
     /// Puts a chunk back as a checkpoint has it.
-    pub fn restore_chunk(&mut self, at: ChunkVersion, packed: &[u8]) -> bool {
+    fn restore_chunk(&mut self, at: ChunkVersion, packed: &[u8]) {
         let Ok(chunk) = codec::unpack(packed) else {
-            return false;
+            return;
         };
-        let restored = self.collision.replace_terrain(|terrain| terrain.install(at, chunk));
-        let tick = self.tick;
-        self.ground.may_tell(&[at], tick);
-        restored.unwrap_or(false)
-    }
-
-    /// Undoes every change there ever was.
-    pub fn clear_terrain(&mut self) {
-        self.collision.replace_terrain(Terrain::reset);
-        self.ground.told.clear();
-        self.ground.packed.clear();
-        self.ground.waiting.clear();
-        self.ground.news += 1;
+        let restored = self
+            .collision
+            .replace_terrain(|terrain| terrain.install(at, chunk));
+        // A game whose terrain is smaller now has nothing there.
+        if restored == Some(true) {
+            let tick = self.tick;
+            self.ground.may_tell(&[at], tick);
+            self.ground
+                .packed
+                .insert(at.chunk, (at.version, packed.into()));
+        }
     }
 
     /// Operations up to this number are kept: what they changed may be told.
@@ -177,8 +185,7 @@ impl Ground {
         let waiting = self.waiting.iter().map(|(seq, _)| *seq);
         let told = self.told.values().map(|(version, _)| u64::from(*version));
         let allowances = self.allowances.iter();
-        let allowances =
-            allowances.flat_map(|(number, left)| [u64::from(*number), left.word()]);
+        let allowances = allowances.flat_map(|(number, left)| [u64::from(*number), left.word()]);
         waiting.chain(told).chain(allowances)
     }
 }
@@ -188,7 +195,11 @@ impl World {
     ///
     /// # Errors
     /// Why they may not.
-    pub fn terraform(&mut self, player: PlayerNumber, op: &TerrainOp) -> Result<(), TerraformError> {
+    pub fn terraform(
+        &mut self,
+        player: PlayerNumber,
+        op: &TerrainOp,
+    ) -> Result<(), TerraformError> {
         if self.entity_of(player).is_none() {
             return Err(TerraformError::NoTerrain);
         }
@@ -227,7 +238,11 @@ impl World {
         let state = &mut *state;
         let terrain = state.collision.terrain()?;
         let version = terrain.version(at);
-        let told = state.ground.told.get(&at).map_or(0, |(version, _)| *version);
+        let told = state
+            .ground
+            .told
+            .get(&at)
+            .map_or(0, |(version, _)| *version);
         if told != version {
             return None;
         }
@@ -245,10 +260,10 @@ impl World {
         }
         ground.packs.1 += 1;
         let packed: Arc<[u8]> = codec::pack(terrain.chunk(at)?).into();
-        if ground.packed.len() >= PACKED_MAX {
-            ground.packed.pop_first();
+        if version > 0 || ground.packed.len() < ground.told.len() + PACKED_MAX {
+            ground.packed.insert(at, (version, packed.clone()));
         }
-        ground.packed.insert(at, (version, packed.clone()));
+        ground.stale.remove(&at);
         Some((version, packed))
     }
 }

@@ -99,38 +99,93 @@ fn measure(side: u32) -> Vec<Row> {
     let memory = terrain.heap_bytes() as u64;
     let mut rows = vec![
         row("open a world", 1, empty_ms, 0, "bytes"),
-        row("make every chunk", count, make_ms, memory, "bytes of memory"),
+        row(
+            "make every chunk",
+            count,
+            make_ms,
+            memory,
+            "bytes of memory",
+        ),
     ];
     let mut random = Random::new(7);
-    let ops: Vec<Op> = (0..2000).map(|_| edit(&mut random, side as f32 * 0.45)).collect();
+    let ops: Vec<Op> = (0..2000)
+        .map(|_| edit(&mut random, side as f32 * 0.45))
+        .collect();
     let (changed, edit_ms) = timed(|| ops.iter().map(|op| terrain.apply(op).len()).sum::<usize>());
-    rows.push(row("edit (ball of 2.5 m)", ops.len(), edit_ms, changed as u64, "chunks changed"));
+    rows.push(row(
+        "edit (ball of 2.5 m)",
+        ops.len(),
+        edit_ms,
+        changed as u64,
+        "chunks changed",
+    ));
 
     let edited: Vec<ChunkPos> = terrain.edited().map(|at| at.chunk).collect();
     let chunks = || edited.iter().filter_map(|at| terrain.chunk(*at));
     let (packed, pack_ms) = timed(|| chunks().map(codec::pack).collect::<Vec<_>>());
     let bytes = packed.iter().map(Vec::len).sum::<usize>() as u64;
-    rows.push(row("encode a changed chunk", packed.len(), pack_ms, bytes, "bytes"));
+    rows.push(row(
+        "encode a changed chunk",
+        packed.len(),
+        pack_ms,
+        bytes,
+        "bytes",
+    ));
     let (good, unpack_ms) = timed(|| packed.iter().filter(|p| codec::unpack(p).is_ok()).count());
-    rows.push(row("decode it", packed.len(), unpack_ms, good as u64, "chunks"));
+    rows.push(row(
+        "decode it",
+        packed.len(),
+        unpack_ms,
+        good as u64,
+        "chunks",
+    ));
 
     let all: Vec<ChunkPos> = (0..count).map(|at| terrain.grid().chunk_at(at)).collect();
-    let (triangles, mesh_ms) =
-        timed(|| all.iter().map(|at| mesh(&terrain, *at).indices.len() / 3).sum::<usize>());
-    rows.push(row("mesh a chunk", count, mesh_ms, triangles as u64, "triangles"));
+    let (triangles, mesh_ms) = timed(|| {
+        all.iter()
+            .map(|at| mesh(&terrain, *at).indices.len() / 3)
+            .sum::<usize>()
+    });
+    rows.push(row(
+        "mesh a chunk",
+        count,
+        mesh_ms,
+        triangles as u64,
+        "triangles",
+    ));
     let drawn: Vec<&ChunkPos> = edited.iter().take(200).collect();
-    let (triangles, mesh_ms) =
-        timed(|| drawn.iter().map(|at| mesh(&terrain, **at).indices.len() / 3).sum::<usize>());
-    rows.push(row("mesh a changed chunk", drawn.len(), mesh_ms, triangles as u64, "triangles"));
+    let (triangles, mesh_ms) = timed(|| {
+        drawn
+            .iter()
+            .map(|at| mesh(&terrain, **at).indices.len() / 3)
+            .sum::<usize>()
+    });
+    rows.push(row(
+        "mesh a changed chunk",
+        drawn.len(),
+        mesh_ms,
+        triangles as u64,
+        "triangles",
+    ));
 
     let steps = 20_000;
     let (feet, walk_ms) = timed(|| walk(terrain, steps));
-    rows.push(row("character step on blocks", steps, walk_ms, feet.abs() as u64, "m away"));
+    rows.push(row(
+        "character step on blocks",
+        steps,
+        walk_ms,
+        feet.abs() as u64,
+        "m away",
+    ));
     rows
 }
 
 fn edit(random: &mut Random, reach: f32) -> Op {
-    let action = if random.below(2) == 0 { Action::Add } else { Action::Subtract };
+    let action = if random.below(2) == 0 {
+        Action::Add
+    } else {
+        Action::Subtract
+    };
     Op {
         action,
         center: [
@@ -173,6 +228,9 @@ mod tests {
         let rows = measure(64);
         assert_eq!(rows.len(), 8);
         assert!(rows.iter().all(|row| row.ms >= 0.0 && row.count > 0));
-        assert_eq!(rows[3].count as u64, rows[4].amount, "what is packed unpacks");
+        assert_eq!(
+            rows[3].count as u64, rows[4].amount,
+            "what is packed unpacks"
+        );
     }
 }

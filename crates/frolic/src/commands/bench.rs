@@ -3,7 +3,9 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::bench::{compute, crowd, floor, join, script, snapshot, soak, stages, step, terrain};
+use crate::bench::{
+    compute, crowd, floor, join, projectiles, script, snapshot, soak, stages, step, terrain,
+};
 
 /// Measure this machine and this build
 #[derive(Args, Debug)]
@@ -17,6 +19,7 @@ enum Benchmark {
     Compute(compute::ComputeArgs),
     Crowd(crowd::CrowdArgs),
     Join(join::JoinArgs),
+    Projectiles(projectiles::ProjectilesArgs),
     Script(script::ScriptArgs),
     Snapshot(snapshot::SnapshotArgs),
     Soak(soak::SoakArgs),
@@ -35,6 +38,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Compute(args) => compute::run(args),
         Benchmark::Crowd(args) => crowd::run(args),
         Benchmark::Join(args) => join::run(args).await,
+        Benchmark::Projectiles(args) => projectiles::run(args),
         Benchmark::Script(args) => script::run(args),
         Benchmark::Snapshot(args) => snapshot::run(args),
         Benchmark::Soak(args) => soak::run(args),

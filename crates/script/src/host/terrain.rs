@@ -23,7 +23,12 @@ pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
         lua.create_function(move |_, ()| {
             let info = this.engine.borrow().terrain_info();
             Ok(match info {
-                Ok(info) => (Some(point(info.min)), Some(point(info.max)), info.block_size, None),
+                Ok(info) => (
+                    Some(point(info.min)),
+                    Some(point(info.max)),
+                    info.block_size,
+                    None,
+                ),
                 Err(error) => (None, None, 0.0, Some(error.to_string())),
             })
         })?,
@@ -123,7 +128,10 @@ fn raycast(
         other => number(other, "maxDistance", 0.0..=DISTANCE_MAX)?,
     };
     let direction = direction.map(|part| part / length);
-    let hit = host.engine.borrow().terrain_raycast(origin, direction, most as f32);
+    let hit = host
+        .engine
+        .borrow()
+        .terrain_raycast(origin, direction, most as f32);
     hit.map_err(|error| error.to_string())
 }
 
@@ -137,7 +145,11 @@ fn op(
         "add" => Action::Add,
         "subtract" => Action::Subtract,
         "paint" => Action::Paint,
-        other => return Err(format!("op is \"add\", \"subtract\" or \"paint\", not \"{other}\"")),
+        other => {
+            return Err(format!(
+                "op is \"add\", \"subtract\" or \"paint\", not \"{other}\""
+            ));
+        }
     };
     let center = vector(center, "center")?;
     let shape = match size {
@@ -150,7 +162,9 @@ fn op(
         }
         other => {
             let radius = number(other, "radius", 0.0..=SIDE_MAX / 2.0)?;
-            Shape::Sphere { radius: radius as f32 }
+            Shape::Sphere {
+                radius: radius as f32,
+            }
         }
     };
     let material = match material {
@@ -163,6 +177,9 @@ fn op(
 fn material_named(name: &str) -> Result<Material, String> {
     Material::from_name(name).ok_or_else(|| {
         let known: Vec<&str> = Material::all().map(Material::name).collect();
-        format!("\"{name}\" is not a material; there are {}", known.join(", "))
+        format!(
+            "\"{name}\" is not a material; there are {}",
+            known.join(", ")
+        )
     })
 }

@@ -124,7 +124,8 @@ impl WorldState {
             return Err(TerraformError::NotAlive);
         }
         let allowed = settings.materials.as_ref();
-        if op.action != Action::Subtract && allowed.is_some_and(|list| !list.contains(&op.material)) {
+        if op.action != Action::Subtract && allowed.is_some_and(|list| !list.contains(&op.material))
+        {
             return Err(TerraformError::ForbiddenMaterial);
         }
         if op.half().iter().any(|half| *half > settings.brush) {
@@ -136,7 +137,10 @@ impl WorldState {
             return Err(TerraformError::OutOfReach(settings.reach));
         }
         let protected = settings.protected.iter();
-        if protected.clone().any(|area| op.meets(terrain.grid(), area.min, area.max)) {
+        if protected
+            .clone()
+            .any(|area| op.meets(terrain.grid(), area.min, area.max))
+        {
             return Err(TerraformError::Protected);
         }
         if op.action == Action::Add && op.material.is_solid() && self.is_occupied(terrain, op) {
@@ -156,7 +160,11 @@ impl WorldState {
         let inside = |player: &Player| {
             let feet = player.character.feet + Vec3::Y * hair;
             let head = player.character.feet + Vec3::Y * (self.params.height - hair);
-            op.meets(terrain.grid(), (feet - aside).to_array(), (head + aside).to_array())
+            op.meets(
+                terrain.grid(),
+                (feet - aside).to_array(),
+                (head + aside).to_array(),
+            )
         };
         let present = self.players.values().filter(|player| player.online);
         present.into_iter().any(inside)
@@ -192,7 +200,10 @@ impl WorldState {
         let tick = self.tick;
         let used = &mut self.ground.script_use;
         if used.tick != tick {
-            *used = ScriptUse { tick, ..ScriptUse::default() };
+            *used = ScriptUse {
+                tick,
+                ..ScriptUse::default()
+            };
         }
         if used.ops >= SCRIPT_OPS_PER_TICK {
             return Err(format!(

@@ -57,7 +57,9 @@ fn block(world: &World, at: [i32; 3]) -> Material {
 
 fn same_ground(run: &Run, peer: usize) -> bool {
     let client = run.client(peer).terrain().expect("the scene has one");
-    run.world().with_terrain(|terrain| terrain == client).unwrap()
+    run.world()
+        .with_terrain(|terrain| terrain == client)
+        .unwrap()
 }
 
 #[test]
@@ -68,10 +70,18 @@ fn an_edit_is_seen_by_the_other_player_within_100_ms() {
     run.take_events(bob);
     for round in 0..10 {
         let at = [3.5, 8.5 + round as f32 * 0.01, 3.5];
-        let wanted = if round % 2 == 0 { add(at, 0.5) } else { dig(at, 0.5) };
+        let wanted = if round % 2 == 0 {
+            add(at, 0.5)
+        } else {
+            dig(at, 0.5)
+        };
         run.client_mut(ada).terraform(wanted);
         let mut waited = 0;
-        while !run.take_events(bob).iter().any(|e| matches!(e, ClientEvent::Terrain { .. })) {
+        while !run
+            .take_events(bob)
+            .iter()
+            .any(|e| matches!(e, ClientEvent::Terrain { .. }))
+        {
             run.for_ms(1);
             waited += 1;
             assert!(waited < 100, "not seen after {waited} ms");
@@ -94,12 +104,21 @@ fn all_have_the_same_ground() {
         for round in 0..60 {
             for peer in [ada, bob] {
                 let feet = run.server_character(peer).feet;
-                let aside = Vec3::new(random.range(-5.0, 5.0), random.range(-2.0, 3.0), random.range(-5.0, 5.0));
+                let aside = Vec3::new(
+                    random.range(-5.0, 5.0),
+                    random.range(-2.0, 3.0),
+                    random.range(-5.0, 5.0),
+                );
                 let center = (feet + aside).to_array();
                 let wanted = match random.below(3) {
                     0 => add(center, random.range(0.3, 2.0)),
                     1 => dig(center, random.range(0.3, 2.5)),
-                    _ => op(TerrainAction::Paint, center, random.range(0.3, 2.5), Some("sand")),
+                    _ => op(
+                        TerrainAction::Paint,
+                        center,
+                        random.range(0.3, 2.5),
+                        Some("sand"),
+                    ),
                 };
                 run.client_mut(peer).terraform(wanted);
                 run.steer(peer, walk(random.range(-3.0, 3.0)));
@@ -137,7 +156,11 @@ fn the_history_makes_the_same_ground() {
     let mut random = Random::new(5);
     for _ in 0..200 {
         world.step();
-        let center = [random.range(-6.0, 6.0), random.range(5.0, 10.0), random.range(-6.0, 6.0)];
+        let center = [
+            random.range(-6.0, 6.0),
+            random.range(5.0, 10.0),
+            random.range(-6.0, 6.0),
+        ];
         let _ = world.terraform(player, &dig(center, 1.5));
         let _ = world.terraform(player, &add(center.map(|at| at + 1.0), 1.0));
         ops.extend(world.take_ops());
@@ -168,10 +191,12 @@ fn nobody_is_told_before_it_is_kept() {
     world.step();
     let applied = |world: &mut World| {
         let outbox = world.take_outbox();
-        let found = outbox.into_iter().find_map(|outgoing| match outgoing.message {
-            ServerMessage::TerraformApplied(applied) => Some(applied),
-            _ => None,
-        });
+        let found = outbox
+            .into_iter()
+            .find_map(|outgoing| match outgoing.message {
+                ServerMessage::TerraformApplied(applied) => Some(applied),
+                _ => None,
+            });
         found
     };
     assert_eq!(applied(&mut world), None);
@@ -202,9 +227,18 @@ fn requests_beyond_the_rules_are_refused() {
         (dig([0.5, -3.0, 0.5], 1.0), "out_of_reach"),
         (add([0.5, 8.5, 0.5], 0.5), "occupied"),
         (op(TerrainAction::Add, [3.5, 8.5, 0.5], 1.0, None), "bad_op"),
-        (op(TerrainAction::Add, [3.5, 8.5, 0.5], 1.0, Some("gold")), "unknown_material"),
-        (op(TerrainAction::Add, [3.5, 8.5, 0.5], 1.0, Some("air")), "bad_op"),
-        (op(TerrainAction::Paint, [3.5, 7.5, 0.5], 1.0, Some("brick")), "forbidden_material"),
+        (
+            op(TerrainAction::Add, [3.5, 8.5, 0.5], 1.0, Some("gold")),
+            "unknown_material",
+        ),
+        (
+            op(TerrainAction::Add, [3.5, 8.5, 0.5], 1.0, Some("air")),
+            "bad_op",
+        ),
+        (
+            op(TerrainAction::Paint, [3.5, 7.5, 0.5], 1.0, Some("brick")),
+            "forbidden_material",
+        ),
     ];
     for (wanted, code) in cases {
         run.client_mut(ada).terraform(wanted.clone());
@@ -212,11 +246,17 @@ fn requests_beyond_the_rules_are_refused() {
         assert_eq!(run.take_refusals(ada), [code], "{wanted:?}");
     }
     let mut huge = add([3.5, 8.5, 0.5], 1.0);
-    huge.shape = TerrainShape::Box { size: [1.0, f32::MAX, 1.0] };
+    huge.shape = TerrainShape::Box {
+        size: [1.0, f32::MAX, 1.0],
+    };
     run.client_mut(ada).terraform(huge);
     run.for_ms(200);
     assert_eq!(run.take_refusals(ada), ["too_large"]);
-    assert_eq!(run.world().with_terrain(Terrain::fingerprint), before, "nothing changed");
+    assert_eq!(
+        run.world().with_terrain(Terrain::fingerprint),
+        before,
+        "nothing changed"
+    );
 
     // Near the protected west.
     let number = run.number(ada);
@@ -241,7 +281,11 @@ fn floods_are_cut_to_the_rate_and_the_world_goes_on() {
     for _ in 0..100 {
         for index in 0..20 {
             let at = [3.5 + (index % 3) as f32, 8.5, 2.5];
-            let wanted = if index % 2 == 0 { add(at, 0.5) } else { dig(at, 0.5) };
+            let wanted = if index % 2 == 0 {
+                add(at, 0.5)
+            } else {
+                dig(at, 0.5)
+            };
             run.client_mut(ada).terraform(wanted);
         }
         run.for_ms(20);
@@ -273,7 +317,11 @@ fn characters_stand_where_they_dug_and_prediction_agrees() {
     run.measure(true);
     run.steer(ada, walk(0.4));
     run.for_ms(3000);
-    let worst = run.prediction_errors(ada).iter().copied().fold(0.0, f32::max);
+    let worst = run
+        .prediction_errors(ada)
+        .iter()
+        .copied()
+        .fold(0.0, f32::max);
     assert!(worst < 1e-6, "the same bits against blocks: {worst}");
 }
 
@@ -302,18 +350,28 @@ fn late_comers_get_chunks_nearest_first_within_a_budget() {
         run.for_ms(1000);
         seconds += 1;
         let bytes = run.chunk_bytes(ada);
-        assert!(bytes - last <= 150 * 1024, "{} bytes in a second", bytes - last);
+        assert!(
+            bytes - last <= 150 * 1024,
+            "{} bytes in a second",
+            bytes - last
+        );
         last = bytes;
         assert!(seconds < 60, "never complete");
     }
-    let near = run.take_events(ada).into_iter().find_map(|event| match event {
-        ClientEvent::Terrain { min, max, .. } => Some([min, max]),
-        _ => None,
-    });
+    let near = run
+        .take_events(ada)
+        .into_iter()
+        .find_map(|event| match event {
+            ClientEvent::Terrain { min, max, .. } => Some([min, max]),
+            _ => None,
+        });
     let [min, max] = near.unwrap();
     let feet = run.server_character(ada).feet;
     let middle = Vec3::from(min).midpoint(Vec3::from(max));
-    assert!((middle - feet).length() < 40.0, "the first chunk is near: {middle}");
+    assert!(
+        (middle - feet).length() < 40.0,
+        "the first chunk is near: {middle}"
+    );
 }
 
 #[test]
@@ -334,7 +392,11 @@ fn a_recorded_session_of_digging_repeats() {
     let mut random = Random::new(9);
     for tick in 0..300 {
         if tick % 4 == 0 {
-            let center = [random.range(-6.0, 6.0), random.range(5.0, 10.0), random.range(-6.0, 6.0)];
+            let center = [
+                random.range(-6.0, 6.0),
+                random.range(5.0, 10.0),
+                random.range(-6.0, 6.0),
+            ];
             let _ = world.terraform(player, &dig(center, 1.5));
         }
         world.step();
@@ -352,7 +414,8 @@ fn a_recorded_session_of_digging_repeats() {
 
 #[test]
 fn worlds_without_terrain_say_so() {
-    let scene = r#"{"format": 1, "entities": [{"id": 1, "name": "S", "components": {"SpawnPoint": {}}}]}"#;
+    let scene =
+        r#"{"format": 1, "entities": [{"id": 1, "name": "S", "components": {"SpawnPoint": {}}}]}"#;
     let mut world = World::load(&package(scene, &[]), WorldOptions::default()).unwrap();
     let player = world.join("ada".into(), "Ada".into());
     let error = world.terraform(player, &dig([0.0; 3], 1.0)).unwrap_err();
