@@ -17,6 +17,7 @@ mod boot;
 mod config;
 mod console;
 mod courier;
+mod figures;
 mod flood;
 mod host;
 mod keeper;

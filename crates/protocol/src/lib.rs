@@ -22,6 +22,7 @@ pub mod keep;
 pub mod message;
 pub mod ops;
 pub mod packet;
+pub mod projectile;
 pub mod quantize;
 pub mod resume;
 pub mod script;

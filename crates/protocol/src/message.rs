@@ -4,6 +4,7 @@ use frolic_sim::{CharacterInput, CharacterParams};
 use serde::{Deserialize, Serialize};
 
 use crate::fragment::Fragment;
+use crate::projectile::{Launch, ProjectileHit, Vitals, Weapon};
 use crate::script::{RunContext, ScriptChunk, ScriptManifest};
 use crate::spell::CastEvent;
 use crate::terrain::TerrainOp;
@@ -142,6 +143,8 @@ pub enum ClientMessage {
         /// Its arguments.
         args: Args,
     },
+    /// Asks where the server's time goes, for a debug overlay.
+    AskFigures,
 }
 
 /// A figure beside a player's name (`leaderstats`).
@@ -213,6 +216,29 @@ pub struct Welcome {
     /// Number of the last counted message before those that follow now. More
     /// than the client has: those between are lost.
     pub sent: u32,
+}
+
+/// Where a world's ticks spend their time, over the last second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+#[serde(rename_all = "camelCase")]
+pub struct TickFigures {
+    /// Mean of a tick, in milliseconds.
+    pub tick_ms: f32,
+    /// The longest tick.
+    pub worst_ms: f32,
+    /// Means of its stages, in their order.
+    pub stages: Vec<StageFigure>,
+}
+
+/// One stage of a tick.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+pub struct StageFigure {
+    /// Its name.
+    pub name: String,
+    /// Milliseconds per tick.
+    pub ms: f32,
 }
 
 /// How a player came in (NET-9).
@@ -318,6 +344,23 @@ pub enum ServerMessage {
     },
     /// Somebody cast a spell.
     Cast(Box<CastEvent>),
+    /// Answer to [`ClientMessage::AskFigures`].
+    Figures(TickFigures),
+    /// How a weapon's shots fly and look; before the first of them.
+    Weapon(Weapon),
+    /// Who holds which weapon now.
+    Armed {
+        /// The player's number.
+        player: u32,
+        /// The weapon's number; none: empty hands.
+        weapon: Option<u16>,
+    },
+    /// Shots that began or came within sight.
+    ProjectileLaunch(Vec<Launch>),
+    /// PROJECTILE_HIT: shots that are over.
+    ProjectileHit(Vec<ProjectileHit>),
+    /// How the own character is.
+    Vitals(Vitals),
 }
 
 impl ServerMessage {
@@ -336,7 +379,10 @@ impl ServerMessage {
     pub fn is_unreliable(&self) -> bool {
         matches!(
             self,
-            ServerMessage::Snapshot(_) | ServerMessage::Fragment(_) | ServerMessage::Pong { .. }
+            ServerMessage::Snapshot(_)
+                | ServerMessage::Fragment(_)
+                | ServerMessage::Pong { .. }
+                | ServerMessage::Figures(_)
         )
     }
 }
@@ -359,6 +405,7 @@ impl ClientMessage {
                 | ClientMessage::SnapshotAck { .. }
                 | ClientMessage::Ping { .. }
                 | ClientMessage::UnreliableEvent { .. }
+                | ClientMessage::AskFigures
         )
     }
 }

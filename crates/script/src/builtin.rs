@@ -44,6 +44,8 @@ const SERVER: Files = files![
     "server/store.luau",
     "server/datetime.luau",
     "server/spells.luau",
+    "server/projectile.luau",
+    "server/chat.luau",
 ];
 
 const CLIENT: Files = files![

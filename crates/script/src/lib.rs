@@ -29,6 +29,7 @@ pub mod reload;
 pub mod rotation;
 pub mod service;
 pub mod vm;
+pub mod weapon;
 
 pub use builtin::client_builtin;
 pub use compile::{CompileError, CompiledScript, compile};
@@ -44,3 +45,4 @@ pub use memory_store::MemoryStore;
 pub use reload::{Swap, required_modules};
 pub use service::Service;
 pub use vm::{Attachment, ScriptCost, Usage, Vm, VmError};
+pub use weapon::{FireRequest, HitReport, WeaponSpec};

@@ -16,6 +16,7 @@ use crate::entity::Entity;
 use crate::history::History;
 use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
+use crate::projectiles::Projectiles;
 use crate::registry::{self, Registry};
 use crate::spells::Spells;
 use crate::structures::Structures;
@@ -52,6 +53,10 @@ pub(crate) struct WorldState {
     pub history: History,
     /// What was built and lasts.
     pub structures: Structures,
+    /// Weapons and shots.
+    pub projectiles: Projectiles,
+    /// Ticks between a death and the birth after it.
+    pub respawn_ticks: u32,
     pub definitions: Definitions,
     pub spawn_points: Vec<u32>,
     /// Things that changed for clients since the last look.
@@ -111,6 +116,8 @@ impl WorldState {
             spells: Spells::new(package),
             history: History::default(),
             structures: Structures::default(),
+            projectiles: Projectiles::default(),
+            respawn_ticks: 0,
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),
             touched: Vec::new(),

@@ -1,5 +1,6 @@
 //! The world itself: load, join, step, look.
 
+mod chat;
 mod inbox;
 mod scripts;
 
@@ -20,6 +21,7 @@ use frolic_sim::{CharacterParams, CharacterState, Vec3};
 
 use crate::interest::cells::{Cells, Relevance};
 use crate::interest::{ClientView, InterestPolicy, JsonView, Scratch, Sender};
+use crate::life::UNHURT;
 use crate::past::UpdateRule;
 use crate::player::{Player, PlayerNumber};
 use crate::reload::{Code, Watch, compile_log};
@@ -29,6 +31,8 @@ use crate::replay::{
 use crate::stage::{Laps, Stage, StepTimes, Stopwatch};
 use crate::state::{Outgoing, WorldState};
 use crate::words::Words;
+
+pub use chat::ChatRefusal;
 
 /// How a world runs, beyond what its package says.
 #[derive(Clone, Debug)]
@@ -302,7 +306,9 @@ impl World {
         if let Some(player) = self.state.borrow_mut().players.get_mut(&player) {
             player.inputs.reset();
             player.shown = Default::default();
+            player.vitals_told = UNHURT;
         }
+        self.state.borrow_mut().projectiles.forget_told(player);
     }
 
     /// Puts a player's character elsewhere, without anything between.
@@ -363,14 +369,17 @@ impl World {
             state.step_characters();
             laps.end(Stage::Characters);
             laps.end(Stage::Physics);
+            state.step_projectiles();
             laps.end(Stage::Projectiles);
             laps.end(Stage::Npcs);
             state.cross_triggers();
             state.respawn_fallen();
+            state.respawn_dead();
             laps.end(Stage::Triggers);
             state.tell_restyled();
         }
         self.dispatch_events();
+        self.state.borrow_mut().tell_vitals();
         self.state.borrow_mut().remember();
         self.note_cuts();
         let tick = self.tick();
@@ -550,6 +559,16 @@ impl World {
                 components: components.to_owned(),
             })
             .collect()
+    }
+
+    /// What a client that joins has to know of weapons, and who holds which.
+    pub fn weapons(&self) -> Vec<ServerMessage> {
+        self.state.borrow().weapon_messages()
+    }
+
+    /// Shots in flight.
+    pub fn projectiles(&self) -> usize {
+        self.state.borrow().projectiles.flying.len()
     }
 
     /// Updates to each client per second.

@@ -36,12 +36,16 @@ export interface ClientCore {
   scene_json(): string;
   /** See frame.ts. */
   frame(nowMs: number): Float32Array;
+  /** Shots in flight as of the last frame; see view/shots.ts. */
+  shots(): Float32Array;
   /** Entities gone since the last call. */
   removed(): Uint32Array;
   /** `Network.FireServer`; the arguments as a JSON list. Not `reliable`: may be lost. Throws when they cannot be sent. */
   fire_server(name: string, argsJson: string, reliable: boolean): void;
   /** `Network.InvokeServer`; the answer comes as an `invokeResult` event. */
   invoke_server(id: number, name: string, argsJson: string): void;
+  /** Asks where the server's time goes; the answer is a `figures` event. */
+  ask_figures(): void;
   /** Casts a spell; the parameters as a list of one value. */
   cast_spell(spellId: string, paramsJson: string): void;
   chat(text: string): void;

@@ -3,9 +3,10 @@
 import type { PlayerInfo } from '../generated/PlayerInfo';
 import type { ScriptEntry } from '../generated/ScriptEntry';
 import type { ScriptManifest } from '../generated/ScriptManifest';
+import type { TickFigures } from '../generated/TickFigures';
 import type { Components } from './scene';
 
-export type { PlayerInfo, ScriptEntry, ScriptManifest };
+export type { PlayerInfo, ScriptEntry, ScriptManifest, TickFigures };
 
 /** A value on the wire: plain JSON; a vector is {"$v":[x,y,z]}, an entity {"$e":id}. */
 export type WireValue = null | boolean | number | string | WireValue[] | { [key: string]: WireValue };
@@ -50,9 +51,21 @@ export type CoreEvent =
   | { type: 'event'; name: string; args: WireValue[] }
   | { type: 'invokeResult'; id: number; ok: true; values: WireValue[] }
   | { type: 'invokeResult'; id: number; ok: false; error: string }
+  /** Where the server's time goes. */
+  | { type: 'figures'; figures: TickFigures }
   /** Somebody cast a spell: its code runs here with the same seed. */
   | { type: 'cast'; cast: Cast }
   | { type: 'chat'; from: string; text: string }
+  /** How a weapon looks and sounds; also when it changed. */
+  | { type: 'weapon'; index: number; name: string; color: [number, number, number]; look: 'tracer' | 'ball' | 'nothing'; radius: number; sound: string }
+  /** What a player holds now. */
+  | { type: 'armed'; player: number; weapon: number | null }
+  /** How the own character is. */
+  | { type: 'vitals'; health: number; maxHealth: number; alive: boolean }
+  /** A shot begins to be shown. */
+  | { type: 'shot'; weapon: number; own: boolean; shooter: number; position: [number, number, number]; velocity: [number, number, number] }
+  /** A shot met something; target 0: the server has not said what. */
+  | { type: 'impact'; weapon: number; own: boolean; target: number; point: [number, number, number]; normal: [number, number, number] }
   | { type: 'error'; code: string; message: string }
   | { type: 'kick'; reason: string };
 

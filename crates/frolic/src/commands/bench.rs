@@ -3,7 +3,9 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::bench::{compute, crowd, floor, join, script, snapshot, step};
+use crate::bench::{
+    compute, crowd, floor, join, projectiles, script, snapshot, soak, stages, step,
+};
 
 /// Measure this machine and this build
 #[derive(Args, Debug)]
@@ -17,8 +19,11 @@ enum Benchmark {
     Compute(compute::ComputeArgs),
     Crowd(crowd::CrowdArgs),
     Join(join::JoinArgs),
+    Projectiles(projectiles::ProjectilesArgs),
     Script(script::ScriptArgs),
     Snapshot(snapshot::SnapshotArgs),
+    Soak(soak::SoakArgs),
+    Stages(stages::StagesArgs),
     Step(step::StepArgs),
     #[command(hide = true)]
     FloorServer(floor::ServerArgs),
@@ -32,8 +37,11 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Compute(args) => compute::run(args),
         Benchmark::Crowd(args) => crowd::run(args),
         Benchmark::Join(args) => join::run(args).await,
+        Benchmark::Projectiles(args) => projectiles::run(args),
         Benchmark::Script(args) => script::run(args),
         Benchmark::Snapshot(args) => snapshot::run(args),
+        Benchmark::Soak(args) => soak::run(args),
+        Benchmark::Stages(args) => stages::run(args),
         Benchmark::Step(args) => step::run(args),
         Benchmark::FloorServer(args) => floor::serve(args),
         Benchmark::FloorClients(args) => floor::clients(args),

@@ -183,7 +183,8 @@ impl Host {
             return;
         };
         let presence = ServerMessage::Presence(self.world.players());
-        let definitions = self.world.definitions();
+        let mut definitions = self.world.definitions();
+        definitions.extend(self.world.weapons());
         let scene = self.scene_packet.clone();
         let (Some(session), Some(seat)) =
             (self.sessions.get_mut(&link), self.seats.get_mut(number))

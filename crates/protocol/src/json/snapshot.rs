@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
+use super::projectile::JsonProjectile;
 use crate::entity::{Difference, EntityKind, EntityState, differences, flags};
 use crate::message::{PROTOCOL_VERSION, PlayerInfo};
 
@@ -67,6 +68,8 @@ pub struct SnapshotView<'a> {
     pub left_out: &'a [u32],
     /// Players to tell of: all of them in a full snapshot, else who changed.
     pub players: &'a [PlayerInfo],
+    /// Shots in flight near the client, as they are.
+    pub projectiles: &'a [JsonProjectile],
     /// Names the prefab of an entity.
     pub prefab_of: &'a dyn Fn(&EntityState) -> Option<String>,
     /// Which structure an entity is, if it is one.
@@ -127,12 +130,16 @@ pub fn snapshot(view: &SnapshotView) -> String {
     } else if view.header.baseline.is_none() {
         features.insert("build".into(), json!({}));
     }
+    if !view.projectiles.is_empty() {
+        let flying = json!({ "flying": view.projectiles });
+        features.insert("projectile".into(), flying);
+    }
     let mode = if view.header.baseline.is_some() {
         "delta"
     } else {
         // Worlds have nothing of these yet. A client that looks for them in a
         // full snapshot, as it may (NET-14), finds that there is none.
-        features.insert("projectile".into(), json!({}));
+        features.entry("projectile").or_insert(json!({}));
         features.insert("npc".into(), json!({}));
         features.insert("voxel".into(), json!({ "versions": [] }));
         "full"

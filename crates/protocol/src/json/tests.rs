@@ -90,6 +90,7 @@ fn a_delta_tells_only_what_changed() {
                 stats: Vec::new(),
             }],
             structure_of: &|_| None,
+            projectiles: &[],
             prefab_of: &|_| None,
             tick_hz: 60,
         });

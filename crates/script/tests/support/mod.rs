@@ -9,9 +9,10 @@ use std::rc::Rc;
 use frolic_protocol::Value;
 use frolic_protocol::store::StoreRequest;
 use frolic_script::{
-    Attachment, BuildRequest, Built, CompiledScript, Engine, EngineError, EntityId, LogLevel,
-    MemoryStore, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient,
-    ScriptEvent, ScriptLog, SpawnRequest, SpawnSource, Spawned, Vm, VmLimits, compile,
+    Attachment, BuildRequest, Built, CompiledScript, Engine, EngineError, EntityId, FireRequest,
+    LogLevel, MemoryStore, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest,
+    Recipient, ScriptEvent, ScriptLog, SpawnRequest, SpawnSource, Spawned, Vm, VmLimits,
+    WeaponSpec, compile,
 };
 
 #[derive(Default)]
@@ -53,6 +54,12 @@ pub struct FakeWorld {
     pub built: BTreeMap<EntityId, Option<String>>,
     pub newest_op: u64,
     pub kept_op: u64,
+    pub weapons: BTreeMap<String, WeaponSpec>,
+    pub armed: BTreeMap<PlayerId, String>,
+    pub shots: BTreeMap<u32, FireRequest>,
+    pub fired: u32,
+    pub respawn_s: f64,
+    pub chat: Vec<(Recipient, Option<PlayerId>, String)>,
     next_id: EntityId,
 }
 
@@ -414,6 +421,54 @@ impl Engine for FakeWorld {
     fn cast_done(&mut self, _: u32, draws: u32, answers: Vec<Value>) {
         self.casts_done.push((draws, answers));
     }
+    fn define_weapon(&mut self, name: &str, weapon: &WeaponSpec) -> Result<(), EngineError> {
+        self.weapons.insert(name.to_owned(), weapon.clone());
+        Ok(())
+    }
+    fn arm(&mut self, player: PlayerId, weapon: Option<&str>) -> Result<(), EngineError> {
+        self.player(player)?;
+        match weapon {
+            Some(name) if !self.weapons.contains_key(name) => {
+                return Err(EngineError::Refused(format!("no weapon {name}")));
+            }
+            Some(name) => self.armed.insert(player, name.to_owned()),
+            None => self.armed.remove(&player),
+        };
+        Ok(())
+    }
+    fn weapon_of(&self, player: PlayerId) -> Option<String> {
+        self.armed.get(&player).cloned()
+    }
+    fn fire(&mut self, request: &FireRequest) -> Result<u32, EngineError> {
+        if !self.weapons.contains_key(&request.weapon) {
+            return Err(EngineError::Refused("no such weapon".to_owned()));
+        }
+        self.fired += 1;
+        self.shots.insert(self.fired, request.clone());
+        Ok(self.fired)
+    }
+    fn remove_projectile(&mut self, id: u32) -> bool {
+        self.shots.remove(&id).is_some()
+    }
+    fn projectiles(&self) -> usize {
+        self.shots.len()
+    }
+    fn respawn_seconds(&self) -> f64 {
+        self.respawn_s
+    }
+    fn set_respawn_seconds(&mut self, seconds: f64) -> Result<(), EngineError> {
+        self.respawn_s = seconds;
+        Ok(())
+    }
+    fn chat(
+        &mut self,
+        to: Recipient,
+        from: Option<PlayerId>,
+        text: &str,
+    ) -> Result<(), EngineError> {
+        self.chat.push((to, from, text.to_owned()));
+        Ok(())
+    }
     fn log(&mut self, line: ScriptLog) {
         self.logs.push(line);
     }
@@ -433,7 +488,7 @@ impl Stage {
     pub fn with_limits(limits: VmLimits) -> Stage {
         let world = Rc::new(RefCell::new(FakeWorld::new()));
         let mut vm = Vm::new(world.clone(), limits, 42).expect("the VM starts");
-        vm.grant(["store".to_owned()]);
+        vm.grant(["store".to_owned(), "chat".to_owned()]);
         Stage { world, vm }
     }
 

@@ -204,6 +204,13 @@ pub enum Record<'a> {
         /// Where they were.
         saved: Box<PlayerState>,
     },
+    /// A player said something.
+    Chat {
+        /// Who.
+        player: PlayerNumber,
+        /// What.
+        text: Cow<'a, str>,
+    },
 }
 
 /// How a recording ended.

@@ -220,6 +220,11 @@ impl Replay {
                 let _ = world.cast(player, &spell, revision.as_deref(), params.into_owned());
             }
             Record::OpsKept { up_to } => world.ops_kept(up_to),
+            Record::Chat { player, text } => {
+                here(world, player)?;
+                let said = world.receive_chat(player, &text);
+                said.map_err(|_| ReplayError::Nonsense("it has a line that no world takes"))?;
+            }
             Record::StoreAnswer { id, result } => {
                 let result = result.map(Cow::into_owned).map_err(Cow::into_owned);
                 world.store_answer(StoreAnswer { id, result });

@@ -12,6 +12,7 @@ mod reloading;
 mod replaying;
 mod rewinding;
 mod scripting;
+mod shooting;
 mod spells;
 mod triggers;
 
