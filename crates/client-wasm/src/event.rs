@@ -55,6 +55,10 @@ pub(crate) fn to_json(event: &ClientEvent) -> Json {
             Err(error) => json!({ "type": "invokeResult", "id": id, "ok": false, "error": error }),
         },
         ClientEvent::Chat { from, text } => json!({ "type": "chat", "from": from, "text": text }),
+        ClientEvent::Npc(npc) => json!({
+            "type": "npc", "entity": npc.entity, "before": npc.before, "state": npc.state,
+            "target": npc.target, "suspicion": npc.suspicion,
+        }),
         ClientEvent::Error { code, message } => {
             json!({ "type": "error", "code": code, "message": message })
         }

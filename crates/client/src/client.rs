@@ -238,6 +238,7 @@ impl Client {
                 self.run_script(path, run_context);
             }
             ServerMessage::ResumeToken { token } => self.talk.set_token(token),
+            ServerMessage::Npc(event) => self.tell(ClientEvent::Npc(event)),
         }
     }
 
@@ -459,6 +460,7 @@ impl Client {
             velocity: own.velocity,
             yaw: input.yaw.radians(),
             pitch: input.pitch.radians(),
+            mood: Default::default(),
         });
         &self.drawn
     }

@@ -1,6 +1,7 @@
 //! What the core tells its host.
 
 use frolic_protocol::details::Details;
+use frolic_protocol::npc::NpcEvent;
 use frolic_protocol::script::ScriptManifest;
 use frolic_protocol::{Args, PlayerInfo, Welcome};
 
@@ -77,6 +78,8 @@ pub enum ClientEvent {
         /// What.
         text: String,
     },
+    /// An NPC nearby has changed its mind.
+    Npc(NpcEvent),
     /// The server refused something, or sent something unusable.
     Error {
         /// A word for programs.

@@ -19,6 +19,7 @@ pub mod fleet;
 pub mod fragment;
 pub mod json;
 pub mod message;
+pub mod npc;
 pub mod ops;
 pub mod packet;
 pub mod quantize;

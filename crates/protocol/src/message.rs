@@ -4,6 +4,7 @@ use frolic_sim::{CharacterInput, CharacterParams};
 use serde::{Deserialize, Serialize};
 
 use crate::fragment::Fragment;
+use crate::npc::NpcEvent;
 use crate::script::{RunContext, ScriptChunk, ScriptManifest};
 use crate::terrain::TerrainOp;
 use crate::value::Args;
@@ -314,6 +315,8 @@ pub enum ServerMessage {
         /// Replaces the welcome's.
         token: String,
     },
+    /// NPC_EVENT: an NPC near the player has changed its mind.
+    Npc(NpcEvent),
 }
 
 impl ServerMessage {

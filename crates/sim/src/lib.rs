@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod angle;
+pub mod around;
 mod cache;
 mod changes;
 pub mod character;
@@ -25,6 +26,7 @@ pub mod scene;
 pub mod shape;
 
 pub use angle::Angle;
+pub use around::{Around, Surface};
 pub use cache::StepCache;
 pub use character::{
     Buttons, CharacterInput, CharacterParams, CharacterState, step_character, step_character_with,

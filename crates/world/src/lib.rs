@@ -17,6 +17,7 @@ mod entity;
 mod history;
 mod inputs;
 mod interest;
+mod nav;
 pub mod past;
 mod player;
 mod reload;

@@ -111,6 +111,13 @@ fn body(message: &ServerMessage) -> Option<Json> {
             "session",
             json!({ "action": "token", "resumeToken": token }),
         ),
+        ServerMessage::Npc(npc) => event(
+            "npc",
+            json!({
+                "action": "state", "id": npc.entity, "before": npc.before, "state": npc.state,
+                "target": npc.target, "suspicion": npc.suspicion, "p": npc.position,
+            }),
+        ),
     };
     Some(body)
 }

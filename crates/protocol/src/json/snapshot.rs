@@ -12,7 +12,7 @@ use crate::message::{PROTOCOL_VERSION, PlayerInfo};
 pub struct JsonEntity {
     /// Its network id.
     pub id: u32,
-    /// `character` or `entity`.
+    /// `character`, `npc` or `entity`.
     pub kind: &'static str,
     /// What it was made from.
     pub prefab: Option<String>,
@@ -84,6 +84,7 @@ pub fn snapshot(view: &SnapshotView) -> String {
             entities.push(entity(state, view));
         }
     }
+    let npcs: Vec<Json> = entities.iter().filter_map(|told| npc(told.id, view)).collect();
     let mut features = serde_json::Map::new();
     if !view.players.is_empty() || view.header.baseline.is_none() {
         let players: Vec<Json> = view
@@ -102,6 +103,9 @@ pub fn snapshot(view: &SnapshotView) -> String {
         "movement".into(),
         json!({ "entities": entities, "removed": removed }),
     );
+    if !npcs.is_empty() || view.header.baseline.is_none() {
+        features.insert("npc".into(), json!({ "npcs": npcs }));
+    }
     let mode = if view.header.baseline.is_some() {
         "delta"
     } else {
@@ -109,7 +113,6 @@ pub fn snapshot(view: &SnapshotView) -> String {
         // full snapshot, as it may (NET-14), finds that there is none.
         features.insert("build".into(), json!({}));
         features.insert("projectile".into(), json!({}));
-        features.insert("npc".into(), json!({}));
         features.insert("voxel".into(), json!({ "versions": [] }));
         "full"
     };
@@ -124,6 +127,18 @@ pub fn snapshot(view: &SnapshotView) -> String {
         "features": features,
     })
     .to_string()
+}
+
+/// What a told NPC is about, where that is news.
+fn npc(id: u32, view: &SnapshotView) -> Option<Json> {
+    let find = |states: &[EntityState]| {
+        let at = states.binary_search_by_key(&id, |state| state.id).ok()?;
+        states.get(at).map(|state| state.mood)
+    };
+    let mood = find(view.current)?;
+    let state = mood.state()?;
+    let news = view.header.baseline.is_none() || find(view.baseline) != Some(mood);
+    news.then(|| json!({ "id": id, "state": state, "suspicion": mood.suspicion() }))
 }
 
 fn entity(state: &EntityState, view: &SnapshotView) -> JsonEntity {
@@ -143,6 +158,7 @@ fn entity(state: &EntityState, view: &SnapshotView) -> JsonEntity {
     JsonEntity {
         id: state.id,
         kind: match state.kind {
+            EntityKind::Character if state.mood.state().is_some() => "npc",
             EntityKind::Character => "character",
             EntityKind::Thing => "entity",
         },
