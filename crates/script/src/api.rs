@@ -145,6 +145,7 @@ const FILES: &[(&str, &str)] = files![
     "Store",
     "PlayerStore",
     "Ranking",
+    "Npc",
     "Input",
     "Camera",
     "UI",

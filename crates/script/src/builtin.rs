@@ -41,6 +41,7 @@ const SERVER: Files = files![
     "server/network.luau",
     "server/store.luau",
     "server/datetime.luau",
+    "server/npc.luau",
 ];
 
 const CLIENT: Files = files![

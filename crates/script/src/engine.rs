@@ -9,6 +9,7 @@ use frolic_protocol::Value;
 use frolic_protocol::store::StoreRequest;
 
 use crate::log::ScriptLog;
+use crate::npc::{NpcFacts, NpcOrder};
 
 /// An entity's network id.
 pub type EntityId = u32;
@@ -358,6 +359,25 @@ pub trait Engine {
     /// When the world has no store, or too much waits for it.
     fn store(&mut self, _request: StoreRequest) -> Result<(), EngineError> {
         Err(EngineError::Refused("this world has no store".to_owned()))
+    }
+
+    /// Entities that are NPCs, by ascending id.
+    fn npcs(&self) -> Vec<EntityId> {
+        Vec::new()
+    }
+    /// What an NPC is about; none for any other entity.
+    ///
+    /// # Errors
+    /// When there is no such entity.
+    fn npc(&self, _entity: EntityId) -> Result<Option<NpcFacts>, EngineError> {
+        Ok(None)
+    }
+    /// Tells an NPC what to do.
+    ///
+    /// # Errors
+    /// When there is no such entity, or it is no NPC.
+    fn order_npc(&mut self, _entity: EntityId, _order: NpcOrder) -> Result<(), EngineError> {
+        Err(EngineError::Refused("this world has no NPCs".to_owned()))
     }
 
     /// A line for the creator's console.

@@ -3,6 +3,7 @@
 use frolic_protocol::Value;
 
 use crate::engine::{EntityId, PlayerId};
+use crate::npc::NpcHappening;
 
 /// One occurrence, handed to [`Vm::dispatch`](crate::Vm::dispatch).
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +77,13 @@ pub enum ScriptEvent {
         id: u32,
         /// What it gave, or why not.
         result: Result<Vec<Value>, String>,
+    },
+    /// Something happened to an NPC.
+    Npc {
+        /// Its entity.
+        entity: EntityId,
+        /// What.
+        what: NpcHappening,
     },
     /// An entity is gone; its scripts end after this.
     EntityDestroyed {

@@ -7,6 +7,7 @@
 
 mod entity;
 mod network;
+mod npc;
 mod player;
 mod store;
 mod world;
@@ -79,6 +80,7 @@ impl Host {
         player::add(self, lua, &table)?;
         network::add(self, lua, &table)?;
         store::add(self, lua, &table)?;
+        npc::add(self, lua, &table)?;
         Ok(table)
     }
 

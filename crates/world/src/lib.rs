@@ -18,6 +18,7 @@ mod history;
 mod inputs;
 mod interest;
 mod nav;
+mod npcs;
 pub mod past;
 mod player;
 mod reload;
@@ -31,6 +32,7 @@ mod world;
 
 pub use inputs::InputQueue;
 pub use interest::{ClientView, Delivery, InterestPolicy, JsonView};
+pub use npcs::NpcReport;
 pub use player::PlayerNumber;
 pub use reload::{Changes, Reloaded};
 pub use stage::{Stage, StepTimes, Stopwatch};

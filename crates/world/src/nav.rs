@@ -42,6 +42,21 @@ pub struct Path {
     tiles: Vec<(TileKey, u32)>,
 }
 
+impl Path {
+    /// Straight to a place that somebody has made sure of.
+    pub fn straight(to: Vec3) -> Self {
+        let step = Step {
+            place: to,
+            leap: false,
+        };
+        Self {
+            steps: vec![step],
+            complete: true,
+            tiles: Vec::new(),
+        }
+    }
+}
+
 /// What is wanted of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {

@@ -14,6 +14,7 @@ use frolic_sim::{CharacterParams, CollisionWorld, Pose, Vec3};
 use crate::definitions::Definitions;
 use crate::entity::Entity;
 use crate::history::History;
+use crate::npcs::Npcs;
 use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
 use crate::trigger::{Crossing, Triggers, Way};
@@ -45,6 +46,7 @@ pub(crate) struct WorldState {
     pub ways: Vec<Way>,
     /// Lasting operations on their way to storage.
     pub history: History,
+    pub npcs: Npcs,
     pub definitions: Definitions,
     pub spawn_points: Vec<u32>,
     /// Things that changed for clients since the last look.
@@ -102,6 +104,7 @@ impl WorldState {
             triggers: Triggers::default(),
             ways: Vec::new(),
             history: History::default(),
+            npcs: Npcs::default(),
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),
             touched: Vec::new(),
@@ -160,6 +163,7 @@ impl WorldState {
         }
         let (id, news) = (entity.id, !entity.is_of_scene());
         self.entities.insert(id, entity);
+        self.add_npc(id);
         if news {
             self.replicate(id);
         }
@@ -228,6 +232,7 @@ impl WorldState {
             self.collision.insert(id, shape, entity.pose());
         }
         self.register(entity, &transform);
+        self.solid_changed(id);
         Some(id)
     }
 
@@ -280,6 +285,8 @@ impl WorldState {
         if let Some(parent) = parent.and_then(|parent| self.entities.get_mut(&parent)) {
             parent.children.retain(|child| *child != id);
         }
+        self.solid_changed(id);
+        self.remove_npc(id);
         self.collision.remove(id);
         self.moving.remove(&id);
         self.spawn_points.retain(|point| *point != id);
@@ -318,7 +325,10 @@ impl WorldState {
         entity.position = pose.translation;
         entity.rotation = pose.rotation;
         let children = entity.children.clone();
+        self.solid_changed(id);
         self.collision.move_to(id, pose);
+        self.solid_changed(id);
+        self.npc_placed(id, &pose);
         self.triggers.move_to(id, pose);
         self.replicate(id);
         for child in children {
@@ -375,6 +385,7 @@ impl WorldState {
                 entity.motion = None;
                 if entity.velocity == Vec3::ZERO {
                     self.moving.remove(&id);
+                    self.solid_changed(id);
                 }
                 self.replicate(id);
             }

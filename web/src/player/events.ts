@@ -1,5 +1,6 @@
 // Events and figures that the client core gives as JSON.
 
+import type { NpcState } from '../generated/NpcState';
 import type { PlayerInfo } from '../generated/PlayerInfo';
 import type { ScriptEntry } from '../generated/ScriptEntry';
 import type { ScriptManifest } from '../generated/ScriptManifest';
@@ -38,6 +39,8 @@ export type CoreEvent =
   | { type: 'invokeResult'; id: number; ok: true; values: WireValue[] }
   | { type: 'invokeResult'; id: number; ok: false; error: string }
   | { type: 'chat'; from: string; text: string }
+  /** An NPC nearby has changed its mind; `target` is the character it minds. */
+  | { type: 'npc'; entity: number; before: NpcState; state: NpcState; target: number | null; suspicion: number }
   | { type: 'error'; code: string; message: string }
   | { type: 'kick'; reason: string };
 

@@ -11,11 +11,15 @@ export const FRAME_STRIDE = 16;
 export const KIND_PLAYER = 1;
 const FLAG_GROUNDED = 1;
 const FLAG_OWN = 2;
+/** Above the flags stands the mood of an NPC; see npc.ts. */
+const MOOD_SHIFT = 2;
 
 /** One record of the frame. The same object is reused for each record: copy what must last. */
 export class FrameRecord {
   id = 0;
   isPlayer = false;
+  /** State and suspicion of an NPC, which is drawn as players are; 0 for all others. */
+  mood = 0;
   /** Number of the definition it was spawned from; 0 for an entity of the scene. */
   definition = 0;
   grounded = false;
@@ -34,6 +38,7 @@ export class FrameRecord {
     this.definition = at(2);
     this.grounded = (flags & FLAG_GROUNDED) !== 0;
     this.own = (flags & FLAG_OWN) !== 0;
+    this.mood = flags >> MOOD_SHIFT;
     setPoint(this.position, at(4), at(5), at(6));
     setPoint(this.rotation, at(7), at(8), at(9));
     this.rotation.w = at(10);

@@ -22,6 +22,11 @@ const SOUNDS: Record<string, Tone[]> = {
     { from: 1320, to: 1320, seconds: 0.16, wave: 'square', gain: 0.07, at: 0.07 },
   ],
   win: [523, 659, 784, 1047].map((hz, i) => ({ from: hz, to: hz, seconds: 0.18, wave: 'triangle' as const, gain: 0.16, at: i * 0.11 })),
+  noticed: [{ from: 520, to: 660, seconds: 0.16, wave: 'triangle', gain: 0.12 }],
+  alarm: [
+    { from: 700, to: 940, seconds: 0.09, wave: 'square', gain: 0.09 },
+    { from: 940, to: 700, seconds: 0.18, wave: 'square', gain: 0.09, at: 0.1 },
+  ],
   fall: [{ from: 480, to: 110, seconds: 0.45, wave: 'sine', gain: 0.2 }],
 };
 

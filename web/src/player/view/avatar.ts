@@ -22,6 +22,8 @@ export interface CharacterFrame {
   velocity: Point;
   yaw: number;
   grounded: boolean;
+  /** Of an NPC: it turns to where it looks, walking or not. */
+  mood?: number;
 }
 
 /** Something that just happened and can be seen or heard. */
@@ -87,7 +89,9 @@ export class Avatar {
   /** Characters look where they walk; standing, they keep looking there. */
   #turn(frame: CharacterFrame, speed: number, dt: number): void {
     if (this.#facing === null) this.#facing = frame.yaw;
-    if (speed > 0.4) {
+    if (frame.mood) {
+      this.#facing = turnTowards(this.#facing, frame.yaw, 13, dt);
+    } else if (speed > 0.4) {
       const course = Math.atan2(-frame.velocity.x, -frame.velocity.z);
       this.#facing = turnTowards(this.#facing, course, 13, dt);
     }

@@ -3,15 +3,17 @@
 import { NeutralToneMapping, PCFShadowMap, Scene, Vector3, WebGLRenderer } from 'three';
 import type { Looks, WireValue } from '../events';
 import { type FrameRecord, records } from '../frame';
+import type { NpcData } from '../npc';
 import { makePart, resolveParts, spawnYaw, styled, type Components, type Part, type SceneData, type Vec3 } from '../scene';
 import { Avatar, type Moment } from './avatar';
 import { ChaseCamera } from './camera';
 import { Crowd } from './crowd';
 import { BlobShadow, Dust } from './dust';
 import { Effects } from './effects';
-import { avatarLook } from './look';
+import { avatarLook, npcLook } from './look';
 import { MaterialLibrary } from './materials';
 import { NameTag } from './nametag';
+import { NpcsView } from './npcs';
 import { Occluders } from './occluders';
 import { PartsView } from './parts';
 import { LEVELS, QualityGovernor, startingQuality, type Quality } from './quality';
@@ -49,6 +51,7 @@ export class WorldView {
   #looks = new Map<number, Looks>();
   #names = new Map<number, string>();
   #characters = new Map<number, Character>();
+  #npcs = new Map<number, NpcData>();
   #governor: QualityGovernor;
   #forced: Quality | null;
   #parts!: PartsView;
@@ -60,6 +63,7 @@ export class WorldView {
   #dust = new Dust();
   readonly effects = new Effects();
   #blob = new BlobShadow();
+  readonly npcs = new NpcsView();
   #spawned = new Map<number, Part>();
   #gone = new Set<number>();
 
@@ -163,7 +167,9 @@ export class WorldView {
     for (let i = 0; i < removed.length; i++) this.#remove(removed[i] ?? 0);
     for (const record of records(frame)) {
       if (record.isPlayer) {
-        const character = this.#character(record.id, record.own);
+        const npc = record.mood > 0 ? this.#npcData(record) : null;
+        const character = this.#character(record.id, record.own, npc);
+        if (npc) this.npcs.update(record, npc, this.#occluders, this.camera.camera.position, dt);
         if (record.own) {
           this.ownId = record.id;
           this.ownPosition.copy(record.position);
@@ -199,6 +205,7 @@ export class WorldView {
     this.#dust.dispose();
     this.effects.dispose();
     this.#blob.dispose();
+    this.npcs.dispose();
     this.renderer.dispose();
   }
 
@@ -207,10 +214,20 @@ export class WorldView {
     if (moment) this.hooks[moment]?.(record.own);
   }
 
-  #character(id: number, own: boolean): Character {
+  /** How its creator made an NPC. */
+  #npcData(record: FrameRecord): NpcData {
+    const known = this.#npcs.get(record.id);
+    if (known) return known;
+    const components = record.definition > 0 ? this.#definitions.get(record.definition) : this.#part(record.id)?.components;
+    const data = components?.Npc ?? {};
+    this.#npcs.set(record.id, data);
+    return data;
+  }
+
+  #character(id: number, own: boolean, npc: NpcData | null): Character {
     let character = this.#characters.get(id);
     if (!character) {
-      character = { avatar: new Avatar(id, avatarLook(id)), tag: null, name: '' };
+      character = { avatar: new Avatar(id, npc ? npcLook(id, npc) : avatarLook(id)), tag: null, name: '' };
       this.#characters.set(id, character);
       this.#crowd.add(character.avatar);
     }
@@ -252,6 +269,8 @@ export class WorldView {
       this.#dropTag(character);
       this.#crowd.remove(character.avatar);
       this.#characters.delete(id);
+      this.npcs.remove(id);
+      this.#npcs.delete(id);
       return;
     }
     if (this.#spawned.delete(id)) this.#looks.delete(id);
@@ -290,7 +309,7 @@ export class WorldView {
     this.#scene.fog = makeFog(level.viewDistance);
     this.#sky = makeSky(this.#lights.sunDirection);
     this.#scene.add(this.#sky, this.#lights.group, this.#parts.group, this.#crowd.group);
-    this.#scene.add(this.#dust.group, this.effects.group, this.#blob.mesh);
+    this.#scene.add(this.#dust.group, this.effects.group, this.#blob.mesh, this.npcs.group);
     for (const { tag } of this.#characters.values()) if (tag) this.#scene.add(tag.sprite);
   }
 
