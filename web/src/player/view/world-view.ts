@@ -306,7 +306,7 @@ export class WorldView {
       this.#parts.add(part);
       this.#occluders.add(part);
     }
-    this.#scene.fog = makeFog(level.viewDistance);
+    this.#scene.fog = makeFog(level.viewDistance, this.#lights.sunDirection);
     this.#sky = makeSky(this.#lights.sunDirection);
     this.#scene.add(this.#sky, this.#lights.group, this.#parts.group, this.#crowd.group);
     this.#scene.add(this.#dust.group, this.effects.group, this.#blob.mesh, this.npcs.group);
