@@ -73,6 +73,8 @@ pub(crate) struct Npc {
     facing: f32,
     pub senses: Senses,
     pub state: NpcState,
+    /// What clients and scripts were told that it is about.
+    told: NpcState,
     /// Since which tick.
     since: u32,
     rounds: Rounds,
@@ -124,6 +126,7 @@ impl Npc {
             facing: yaw,
             senses: Senses::default(),
             state: NpcState::Idle,
+            told: NpcState::Idle,
             since: tick,
             rounds: Rounds::default(),
             journey: Journey::default(),
@@ -198,8 +201,9 @@ impl Npc {
                 course
             }
             (Gaze::Around(middle, (side, seconds)), None) => {
-                let phase = self.state_seconds(world) / seconds * core::f32::consts::TAU;
-                Some(middle + libm::sinf(phase) * side)
+                // It looks there for a while: a head that never rests costs bytes.
+                let quarter = (self.state_seconds(world) / seconds * 4.0) as usize;
+                Some(middle + [0.0, side, 0.0, -side][quarter % 4])
             }
         };
         if let Some(to) = to {
@@ -349,14 +353,11 @@ impl WorldState {
         }
         let mut npcs = std::mem::take(&mut self.npcs);
         let noticed = self.let_look(&mut npcs);
-        let changes = self.let_think(&mut npcs);
+        self.let_think(&mut npcs);
         self.let_walk(&mut npcs);
         self.npcs = npcs;
         for (id, noticed) in noticed {
             self.events.push(happening(id, noticed));
-        }
-        for (id, before) in changes {
-            self.tell_state(id, before);
         }
         self.settle_npcs();
     }
@@ -367,15 +368,21 @@ impl WorldState {
         let period = (self.tick_hz / LOOKS_PER_S).max(1);
         let seconds = period as f32 * self.dt();
         let mut told = Vec::new();
-        npcs.rays = 0;
-        for (id, npc) in &mut npcs.all {
-            let turn = self.tick.wrapping_add(*id).is_multiple_of(period);
-            if !turn || npcs.rays + RAYS_PER_LOOK_MAX > RAYS_PER_TICK_MAX {
-                continue;
+        let mut rays = 0;
+        let mut look = |npc: &mut Npc| {
+            let turn = self.tick.wrapping_add(npc.entity).is_multiple_of(period);
+            if turn && rays + RAYS_PER_LOOK_MAX <= RAYS_PER_TICK_MAX {
+                let noticed = npc.look_around(&people, &self.collision, seconds, &mut rays);
+                let noticed = noticed.into_iter();
+                told.extend(noticed.map(|noticed| (npc.entity, noticed)));
             }
-            let noticed = npc.look_around(&people, &self.collision, seconds, &mut npcs.rays);
-            told.extend(noticed.into_iter().map(|noticed| (*id, noticed)));
+        };
+        // From both ends in turn: where there are too many, nobody is always last.
+        match self.tick / period % 2 {
+            0 => npcs.all.values_mut().for_each(&mut look),
+            _ => npcs.all.values_mut().rev().for_each(&mut look),
         }
+        npcs.rays = rays;
         told
     }
 
@@ -398,18 +405,15 @@ impl WorldState {
         .collect()
     }
 
-    /// Everybody makes up their mind. Gives who changed it, and from what.
-    fn let_think(&self, npcs: &mut Npcs) -> Vec<(u32, NpcState)> {
+    /// Everybody makes up their mind.
+    fn let_think(&self, npcs: &mut Npcs) {
         let world = self.surroundings();
-        let mut changes = Vec::new();
-        for (id, npc) in &mut npcs.all {
-            let (before, next) = (npc.state, npc.think(&world));
-            if before != next {
+        for npc in npcs.all.values_mut() {
+            let next = npc.think(&world);
+            if next != npc.state {
                 npc.enter(next, &mut npcs.nav, self.tick);
-                changes.push((*id, before));
             }
         }
-        changes
     }
 
     fn surroundings(&self) -> Surroundings<'_> {
@@ -470,12 +474,18 @@ impl WorldState {
         let kill_height = self.kill_height;
         let mut moved = Vec::new();
         let mut fallen = Vec::new();
+        let mut changed = Vec::new();
         for (id, npc) in &mut self.npcs.all {
             let Some(entity) = self.entities.get_mut(id) else {
                 continue;
             };
             if npc.character.feet.y < kill_height {
                 fallen.push((*id, npc.home, npc.home_yaw));
+            }
+            // Once per tick, however often scripts change it.
+            let told = std::mem::replace(&mut npc.told, npc.state);
+            if told != npc.state {
+                changed.push((*id, told));
             }
             if let Some(reached) = npc.journey.ended()
                 && !std::mem::replace(&mut npc.told_arrival, true)
@@ -500,6 +510,9 @@ impl WorldState {
         for (id, before) in moved {
             self.replicate(id);
             self.carry_children(id, before);
+        }
+        for (id, before) in changed {
+            self.tell_state(id, before);
         }
         for (id, home, yaw) in fallen {
             let turn = Rotation::from_xyzw(0.0, libm::sinf(yaw * 0.5), 0.0, libm::cosf(yaw * 0.5));

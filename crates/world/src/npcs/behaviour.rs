@@ -28,8 +28,8 @@ pub struct Wish {
 /// Where it looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Gaze {
-    /// Where it walks; else left and right of a direction, in radians, with
-    /// seconds for there and back.
+    /// Where it walks; else ahead, left and right of a direction, in radians,
+    /// with seconds for all of it.
     Around(f32, (f32, f32)),
     At(Vec3),
 }

@@ -40,6 +40,7 @@ impl Npc {
             facing,
             senses,
             state,
+            told,
             since,
             rounds,
             journey,
@@ -48,7 +49,7 @@ impl Npc {
             shown: _, // only for clients
         } = self;
         out.word(u64::from(*entity) << 32 | u64::from(*since));
-        out.word((*state as u64) << 1 | u64::from(*told_arrival));
+        out.word((*told as u64) << 8 | (*state as u64) << 1 | u64::from(*told_arrival));
         out.word(patrol.len() as u64);
         for point in patrol {
             match point {

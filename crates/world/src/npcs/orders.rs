@@ -54,7 +54,6 @@ impl WorldState {
 
     /// See [`frolic_script::Engine::order_npc`].
     pub fn order_npc(&mut self, id: EntityId, order: NpcOrder) -> Result<(), EngineError> {
-        let tick = self.tick;
         let npc = self.npc_mut(id)?;
         match order {
             NpcOrder::MoveTo { to, run } => {
@@ -71,13 +70,8 @@ impl WorldState {
             NpcOrder::SetState(state) => {
                 npc.orders.state = Some(state);
                 npc.orders.goal = None;
-                let before = npc.state;
-                if before != state {
-                    let npcs = &mut self.npcs;
-                    if let Some(npc) = npcs.all.get_mut(&id) {
-                        npc.enter(state, &mut npcs.nav, tick);
-                    }
-                    self.tell_state(id, before);
+                if npc.state != state {
+                    self.enter_npc(id, state);
                 }
             }
             NpcOrder::Patrol(places) => {
@@ -93,19 +87,21 @@ impl WorldState {
                 npc.senses = Default::default();
                 npc.orders = Orders::default();
                 if npc.state != NpcState::Idle && npc.state != NpcState::Return {
-                    let before = npc.state;
-                    let npcs = &mut self.npcs;
-                    if let Some(npc) = npcs.all.get_mut(&id) {
-                        npc.enter(NpcState::Return, &mut npcs.nav, tick);
-                    }
-                    self.tell_state(id, before);
+                    self.enter_npc(id, NpcState::Return);
                 }
             }
         }
         Ok(())
     }
 
-    /// Refuses what moves things: NPCs walk.
+    fn enter_npc(&mut self, id: EntityId, state: NpcState) {
+        let (tick, npcs) = (self.tick, &mut self.npcs);
+        if let Some(npc) = npcs.all.get_mut(&id) {
+            npc.enter(state, &mut npcs.nav, tick);
+        }
+    }
+
+    /// Whether an entity is one.
     pub fn is_npc(&self, id: EntityId) -> bool {
         self.npcs.all.contains_key(&id)
     }

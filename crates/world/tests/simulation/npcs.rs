@@ -113,8 +113,8 @@ fn sim_6_sees_who_is_in_front_and_not_who_is_behind_or_far_away() {
     ] {
         let mut stage = Stage::new(&[guard("")]);
         stage.player("Ada", feet);
-        // Not longer: it turns its head.
-        stage.seconds(0.35);
+        // Not longer: then it turns its head.
+        stage.seconds(0.7);
         let guard = stage.guard();
         assert_eq!(guard.suspicion > 0.1, sees, "{feet:?}: {guard:?}");
         assert_eq!(guard.target.is_some(), sees, "{feet:?}");

@@ -1,5 +1,5 @@
 // The time of day, from how high the scene's sun stands: below a hand's breadth above the horizon evening comes.
-import { Color, type Vector3 } from 'three';
+import type { Color, Vector3 } from 'three';
 
 const EVENING_FROM = 0.34;
 const EVENING_AT = 0.16;
