@@ -164,6 +164,18 @@ impl ClientCore {
         Ok(())
     }
 
+    /// Asks where the server's time goes; the answer is a `figures` event.
+    pub fn ask_figures(&mut self) {
+        self.client.ask_figures();
+    }
+
+    /// Casts a spell; the parameters as a JSON list of one value.
+    pub fn cast_spell(&mut self, spell_id: String, params_json: &str) -> Result<(), JsError> {
+        let params: Args = serde_json::from_str(params_json)?;
+        self.client.cast_spell(spell_id, params);
+        Ok(())
+    }
+
     /// `Network.InvokeServer`; the answer comes as an `invokeResult` event.
     pub fn invoke_server(&mut self, id: u32, name: String, args_json: &str) -> Result<(), JsError> {
         let args: Args = serde_json::from_str(args_json)?;
@@ -193,9 +205,8 @@ fn push_drawn(out: &mut Vec<f32>, drawn: &Drawn) {
         DrawnKind::Character => 1.0,
         DrawnKind::Thing => 2.0,
     };
-    let flags = u16::from(drawn.grounded)
-        | u16::from(drawn.own) << 1
-        | u16::from(drawn.mood.0) << 2;
+    let flags =
+        u16::from(drawn.grounded) | u16::from(drawn.own) << 1 | u16::from(drawn.mood.0) << 2;
     out.extend([
         drawn.id as f32,
         kind,

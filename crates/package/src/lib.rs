@@ -24,6 +24,8 @@ mod json;
 mod names;
 #[cfg(feature = "archive")]
 pub mod soul;
+#[cfg(feature = "archive")]
+pub mod spells;
 mod text;
 
 #[cfg(feature = "archive")]
@@ -39,6 +41,6 @@ pub use remotes::Remote;
 pub use report::{Problem, Report, Rule, Severity};
 pub use scene::{
     Attribute, Body, BodyKind, Color, ComponentProblem, Components, Hostility, Light, LightKind,
-    Material, Model, NetworkIdentity, Npc, PatrolPoint, Pattern, Prefab, SCENE_FORMAT, Scene, SceneEntity, ScriptRef, Shape,
-    Sound, SpawnPoint, Transform, Trigger,
+    Material, Model, NetworkIdentity, Npc, PatrolPoint, Pattern, Prefab, SCENE_FORMAT, Scene,
+    SceneEntity, ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
 };

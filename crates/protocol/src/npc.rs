@@ -68,7 +68,9 @@ impl Mood {
 
     /// None of what is no NPC.
     pub fn state(self) -> Option<NpcState> {
-        NpcState::ALL.get((self.0 >> 4).checked_sub(1)? as usize).copied()
+        NpcState::ALL
+            .get((self.0 >> 4).checked_sub(1)? as usize)
+            .copied()
     }
 
     /// From 0 to 1.

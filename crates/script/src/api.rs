@@ -164,6 +164,7 @@ const FILES: &[(&str, &str)] = files![
     "InputEvent",
     "WidgetProperties",
     "SoundOptions",
+    "Spell",
     "PlayingSound",
     "ParticleOptions",
     "BeamOptions",

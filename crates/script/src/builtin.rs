@@ -31,6 +31,7 @@ const COMMON: Files = files![
     "common/remote.luau",
     "common/require.luau",
     "common/reload.luau",
+    "common/spells.luau",
 ];
 
 const SERVER: Files = files![
@@ -42,6 +43,7 @@ const SERVER: Files = files![
     "server/store.luau",
     "server/datetime.luau",
     "server/npc.luau",
+    "server/spells.luau",
 ];
 
 const CLIENT: Files = files![
@@ -56,6 +58,7 @@ const CLIENT: Files = files![
     "client/ui.luau",
     "client/sound.luau",
     "client/effects.luau",
+    "client/spells.luau",
 ];
 
 /// Names that creators know from Roblox, over the libraries of either side.

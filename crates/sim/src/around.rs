@@ -114,8 +114,13 @@ impl Around<'_> {
         !solids
             .filter(|solid| meets(&solid.bounds, &around))
             .any(|solid| {
-                intersection_test(&solid.pose, solid.shape.as_ref(), &Pose::identity(), &capsule)
-                    .is_ok_and(|test| test.intersecting)
+                intersection_test(
+                    &solid.pose,
+                    solid.shape.as_ref(),
+                    &Pose::identity(),
+                    &capsule,
+                )
+                .is_ok_and(|test| test.intersecting)
             })
     }
 }

@@ -8,8 +8,8 @@ use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
-    Engine, EngineError, EntityId, LogLevel, NpcFacts, NpcOrder, Origin, PlayerId, PlayerProperty, Property,
-    RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
+    Engine, EngineError, EntityId, LogLevel, NpcFacts, NpcOrder, Origin, PlayerId, PlayerProperty,
+    Property, RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
 };
 use frolic_sim::{Motion, Pose, Rotation, Vec3};
 
@@ -313,7 +313,7 @@ impl Engine for WorldState {
                 };
                 let old = std::mem::replace(&mut self.entity_mut(id)?.name, name.clone());
                 self.unindex(id, &old);
-                self.index(id, &name);
+                self.registry.name(id, &name);
             }
             Property::Position => {
                 let to = vector("Position", &value)?;
@@ -416,7 +416,7 @@ impl Engine for WorldState {
                 return Err(EngineError::Limit(format!("{TAGS_MAX} tags on one entity")));
             }
             tags.push(tag.to_owned());
-            self.index(id, tag);
+            self.registry.name(id, tag);
         } else {
             self.unindex(id, tag);
         }
@@ -480,7 +480,11 @@ impl Engine for WorldState {
     }
 
     fn find(&self, name_or_tag: &str) -> Vec<EntityId> {
-        self.named_or_tagged(name_or_tag)
+        self.registry.named(name_or_tag)
+    }
+
+    fn of_type(&self, kind: &str) -> Vec<EntityId> {
+        self.registry.of_type(kind)
     }
 
     fn in_radius(&self, center: [f32; 3], radius: f32) -> Vec<EntityId> {
@@ -664,6 +668,19 @@ impl Engine for WorldState {
 
     fn order_npc(&mut self, id: EntityId, order: NpcOrder) -> Result<(), EngineError> {
         WorldState::order_npc(self, id, order)
+    }
+
+    fn spells(&self) -> Vec<String> {
+        self.spells.ids()
+    }
+
+    fn cast(&mut self, player: PlayerId, spell: &str, params: Value) -> Result<(), EngineError> {
+        self.cast_spell(player, spell, None, params)
+            .map_err(|refusal| EngineError::Refused(refusal.to_string()))
+    }
+
+    fn cast_done(&mut self, cast: u32, draws: u32, answers: Vec<Value>) {
+        self.tell_of_cast(cast, draws, answers);
     }
 
     fn log(&mut self, mut line: ScriptLog) {

@@ -158,11 +158,15 @@ impl Nav {
 
     /// For a fingerprint: what of this decides the future.
     pub fn words(&self) -> impl Iterator<Item = u64> {
-        let current = self.current.iter().flat_map(|s| [u64::from(s.who()), s.looked_at()]);
+        let current = self
+            .current
+            .iter()
+            .flat_map(|s| [u64::from(s.who()), s.looked_at()]);
         let waiting = self.waiting.iter().map(|request| u64::from(request.who));
-        let found = self.found.iter().map(|(who, path)| {
-            u64::from(*who) << 32 | path.steps.len() as u64
-        });
+        let found = self
+            .found
+            .iter()
+            .map(|(who, path)| u64::from(*who) << 32 | path.steps.len() as u64);
         let grid = [u64::from(self.grid.changes()), self.grid.built()];
         grid.into_iter().chain(current).chain(waiting).chain(found)
     }

@@ -237,7 +237,12 @@ impl Npc {
     }
 
     pub fn rotation(&self) -> Rotation {
-        Rotation::from_xyzw(0.0, libm::sinf(self.yaw * 0.5), 0.0, libm::cosf(self.yaw * 0.5))
+        Rotation::from_xyzw(
+            0.0,
+            libm::sinf(self.yaw * 0.5),
+            0.0,
+            libm::cosf(self.yaw * 0.5),
+        )
     }
 
     /// Makes of a thing what clients know of an NPC.
@@ -433,7 +438,7 @@ impl WorldState {
             role: &role,
         };
         let place_of = |name: &str| {
-            let id = *self.named_or_tagged(name).first()?;
+            let id = *self.registry.named(name).first()?;
             Some(self.alive(id)?.position)
         };
         let world = Surroundings {
@@ -508,6 +513,9 @@ impl WorldState {
             }
         }
         for (id, before) in moved {
+            if let Some(place) = self.alive(id).map(|entity| entity.position) {
+                self.registry.moved(id, place);
+            }
             self.replicate(id);
             self.carry_children(id, before);
         }

@@ -4,9 +4,10 @@ import type { NpcState } from '../generated/NpcState';
 import type { PlayerInfo } from '../generated/PlayerInfo';
 import type { ScriptEntry } from '../generated/ScriptEntry';
 import type { ScriptManifest } from '../generated/ScriptManifest';
+import type { TickFigures } from '../generated/TickFigures';
 import type { Components } from './scene';
 
-export type { PlayerInfo, ScriptEntry, ScriptManifest };
+export type { PlayerInfo, ScriptEntry, ScriptManifest, TickFigures };
 
 /** A value on the wire: plain JSON; a vector is {"$v":[x,y,z]}, an entity {"$e":id}. */
 export type WireValue = null | boolean | number | string | WireValue[] | { [key: string]: WireValue };
@@ -16,6 +17,19 @@ export interface Looks {
   color: [number, number, number] | null;
   opacity: number | null;
   scale: [number, number, number] | null;
+}
+
+/** A cast as the core tells of it; crates/protocol/src/spell.rs. */
+export interface Cast {
+  spellId: string;
+  revisionId: string;
+  caster: number;
+  target: [number, number, number];
+  params: WireValue[];
+  seed: number;
+  draws: number;
+  answers: WireValue[];
+  tick: number;
 }
 
 export type CoreEvent =
@@ -38,6 +52,10 @@ export type CoreEvent =
   | { type: 'event'; name: string; args: WireValue[] }
   | { type: 'invokeResult'; id: number; ok: true; values: WireValue[] }
   | { type: 'invokeResult'; id: number; ok: false; error: string }
+  /** Where the server's time goes. */
+  | { type: 'figures'; figures: TickFigures }
+  /** Somebody cast a spell: its code runs here with the same seed. */
+  | { type: 'cast'; cast: Cast }
   | { type: 'chat'; from: string; text: string }
   /** An NPC nearby has changed its mind; `target` is the character it minds. */
   | { type: 'npc'; entity: number; before: NpcState; state: NpcState; target: number | null; suspicion: number }

@@ -176,16 +176,22 @@ fn field(npcs: u32) -> Result<Package> {
     let mut entities = vec![thing(1, "Ground", [0.0, -0.5, 0.0], [size, 1.0, size])];
     for index in 0..64 {
         let place = |n: u32| (n as f32 + 0.5) / 8.0 * half * 2.0 - half;
-        entities.push(json!({"id": entities.len() + 1, "name": "Spawn", "components": {
+        entities.push(
+            json!({"id": entities.len() + 1, "name": "Spawn", "components": {
             "Transform": {"position": [place(index % 8) + 1.5, 0.1, place(index / 8) + 1.5]},
-            "SpawnPoint": {}}}));
+            "SpawnPoint": {}}}),
+        );
     }
     let pillars = (half * 2.0 / PILLAR_M) as u32 + 1;
     for index in 0..pillars * pillars {
         let (x, z) = (index % pillars, index / pillars);
         let at = [x as f32 * PILLAR_M - half, 1.5, z as f32 * PILLAR_M - half];
         // Every fifth is a wall.
-        let size = if index % 5 == 0 { [6.0, 3.0, 0.6] } else { [1.2, 3.0, 1.2] };
+        let size = if index % 5 == 0 {
+            [6.0, 3.0, 0.6]
+        } else {
+            [1.2, 3.0, 1.2]
+        };
         entities.push(thing(entities.len() + 1, "Pillar", at, size));
     }
     for index in 0..npcs {
@@ -193,9 +199,11 @@ fn field(npcs: u32) -> Result<Package> {
         let at = |n: u32| n as f32 * POST_M - half + POST_M / 2.0;
         let (x, z) = (at(column), at(row));
         let far = 8.0 + (index % 5) as f32 * 3.0;
-        entities.push(json!({"id": entities.len() + 1, "name": "Guard", "components": {
+        entities.push(
+            json!({"id": entities.len() + 1, "name": "Guard", "components": {
             "Transform": {"position": [x, 0.0, z]},
-            "Npc": {"patrol": [[x, 0.0, z], [x + far, 0.0, z], [x, 0.0, z - far]]}}}));
+            "Npc": {"patrol": [[x, 0.0, z], [x + far, 0.0, z], [x, 0.0, z - far]]}}}),
+        );
     }
     let scene = json!({ "format": 1, "prefabs": {}, "entities": entities });
     let manifest = "[game]\nid = \"field\"\nname = \"Field\"\nversion = \"1.0.0\"\n";

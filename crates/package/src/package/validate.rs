@@ -6,6 +6,7 @@ use super::assets;
 use crate::names::{PathSet, check_path};
 use crate::remotes::{self, Remote};
 use crate::soul;
+use crate::spells::{self, SpellSettings};
 use crate::text::{LineIndex, shown};
 use crate::{Limits, Manifest, Problem, Report, Rule, Scene};
 
@@ -34,6 +35,7 @@ pub(super) struct Checked {
     pub manifest: Manifest,
     pub scene: Scene,
     pub remotes: BTreeMap<String, Remote>,
+    pub spells: BTreeMap<String, SpellSettings>,
     pub warnings: Report,
 }
 
@@ -43,6 +45,7 @@ pub(super) fn validate(files: &Files, limits: &Limits) -> Result<Checked, Report
     let manifest = manifest(files, limits, &mut report);
     let scene = scene(files, limits, &mut report);
     let remotes = remotes::of_files(files, &mut report);
+    let spells = spells::of_files(files, &mut report);
     let mut paths = PathSet::default();
     for (path, bytes) in files {
         match check_path(path) {
@@ -74,6 +77,7 @@ pub(super) fn validate(files: &Files, limits: &Limits) -> Result<Checked, Report
             manifest,
             scene,
             remotes,
+            spells,
             warnings: report,
         }),
         _ => Err(report),

@@ -84,7 +84,10 @@ pub fn snapshot(view: &SnapshotView) -> String {
             entities.push(entity(state, view));
         }
     }
-    let npcs: Vec<Json> = entities.iter().filter_map(|told| npc(told.id, view)).collect();
+    let npcs: Vec<Json> = entities
+        .iter()
+        .filter_map(|told| npc(told.id, view))
+        .collect();
     let mut features = serde_json::Map::new();
     if !view.players.is_empty() || view.header.baseline.is_none() {
         let players: Vec<Json> = view

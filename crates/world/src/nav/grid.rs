@@ -275,11 +275,7 @@ pub fn cell_at(place: Vec3) -> (i32, i32) {
 
 /// The middle of a column, at a height.
 pub fn middle(x: i32, z: i32, height: f32) -> Vec3 {
-    Vec3::new(
-        (x as f32 + 0.5) * CELL_M,
-        height,
-        (z as f32 + 0.5) * CELL_M,
-    )
+    Vec3::new((x as f32 + 0.5) * CELL_M, height, (z as f32 + 0.5) * CELL_M)
 }
 
 pub fn tile_of(x: i32, z: i32) -> TileKey {

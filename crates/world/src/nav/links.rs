@@ -108,7 +108,7 @@ fn leap(
         for (level, there) in column.iter().enumerate().rev() {
             let rise = there.height - floor.height;
             let jump = rise > 0.0 && rise <= JUMP_MAX_M;
-            let drop = rise < 0.0 && rise >= -DROP_MAX_M;
+            let drop = (-DROP_MAX_M..0.0).contains(&rise);
             if !jump && !drop {
                 continue;
             }

@@ -178,7 +178,9 @@ impl Search {
 
     /// The way to the goal, or to what is nearest to it.
     fn path(&self, grid: &mut Grid, ground: &Ground, left: &mut u32) -> Path {
-        let reached = self.goal.filter(|goal| self.known.get(goal).is_some_and(|k| k.closed));
+        let reached = self
+            .goal
+            .filter(|goal| self.known.get(goal).is_some_and(|k| k.closed));
         let Some(end) = reached.or(self.nearest.map(|(_, cell)| cell)) else {
             return Path::default();
         };
@@ -188,7 +190,9 @@ impl Search {
             let Some(known) = self.known.get(&cell) else {
                 break;
             };
-            let height = grid.floor(cell).map_or(self.request.to.y, |floor| floor.height);
+            let height = grid
+                .floor(cell)
+                .map_or(self.request.to.y, |floor| floor.height);
             steps.push(Step {
                 place: middle(cell.x, cell.z, height),
                 leap: known.leap,

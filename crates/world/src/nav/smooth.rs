@@ -35,13 +35,7 @@ pub fn smoothed(grid: &mut Grid, ground: &Ground, steps: &[Step], left: &mut u32
 }
 
 /// Whether the ground goes on from one place to the other in a straight line.
-pub fn is_straight(
-    grid: &mut Grid,
-    ground: &Ground,
-    from: Vec3,
-    to: Vec3,
-    left: &mut u32,
-) -> bool {
+pub fn is_straight(grid: &mut Grid, ground: &Ground, from: Vec3, to: Vec3, left: &mut u32) -> bool {
     let way = Vec3::new(to.x - from.x, 0.0, to.z - from.z);
     let length = way.length();
     if !on_the_map(to) || length.is_nan() || length > LINE_M_MAX {

@@ -87,7 +87,9 @@ impl Npc {
         out.vector(spot.unwrap_or(frolic_sim::Vec3::INFINITY));
         journey.words().into_iter().for_each(|word| out.word(word));
         let Orders { goal, look, state } = orders;
-        let (to, runs) = goal.flatten().unwrap_or((frolic_sim::Vec3::INFINITY, false));
+        let (to, runs) = goal
+            .flatten()
+            .unwrap_or((frolic_sim::Vec3::INFINITY, false));
         out.word(u64::from(goal.is_some()) << 1 | u64::from(runs));
         out.vector(to);
         out.vector(look.unwrap_or(frolic_sim::Vec3::INFINITY));

@@ -82,7 +82,10 @@ mod tests {
             unseen_s: 0.0,
             ..CALM
         };
-        let after = |in_state_s, facts: Facts| Facts { in_state_s, ..facts };
+        let after = |in_state_s, facts: Facts| Facts {
+            in_state_s,
+            ..facts
+        };
         let there = Facts {
             journey_over: true,
             ..CALM
@@ -135,8 +138,13 @@ mod tests {
             let mut total_s = 0.0;
             while state != Idle {
                 let facts = Facts { in_state_s, ..CALM };
-                let before = std::mem::replace(&mut state, next(state, &facts));
-                in_state_s = if before == state { in_state_s + 0.1 } else { 0.0 };
+                let before = state;
+                state = next(before, &facts);
+                in_state_s = if before == state {
+                    in_state_s + 0.1
+                } else {
+                    0.0
+                };
                 total_s += 0.1;
                 assert!(total_s < 130.0, "{state:?} for ever");
             }

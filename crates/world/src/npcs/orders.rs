@@ -46,7 +46,10 @@ impl WorldState {
         }
         Ok(self.npcs.all.get(&id).map(|npc| NpcFacts {
             state: npc.state,
-            target: npc.senses.target.filter(|target| self.alive(*target).is_some()),
+            target: npc
+                .senses
+                .target
+                .filter(|target| self.alive(*target).is_some()),
             suspicion: npc.senses.suspicion,
             overridden: npc.orders.takes_over(),
         }))

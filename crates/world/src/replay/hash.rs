@@ -154,6 +154,7 @@ impl Fingerprint {
         self.word(u64::from(state.tick) << 32 | u64::from(state.tick_hz));
         self.word(u64::from(state.next_entity()));
         self.word(state.events.len() as u64);
+        self.word(u64::from(state.spells.casts()));
         self.word(state.history.newest());
         self.word(state.history.kept());
         self.floats(&[state.params.gravity, state.kill_height]);
@@ -231,6 +232,8 @@ impl Fingerprint {
             input,
             health,
             health_max,
+            mana,
+            spells_ready,
             team,
             stats,
             online,
@@ -246,6 +249,11 @@ impl Fingerprint {
         self.input(input);
         self.word(health.to_bits());
         self.word(health_max.to_bits());
+        self.floats(&[*mana]);
+        for (spell, tick) in spells_ready {
+            self.text(spell);
+            self.word(u64::from(*tick));
+        }
         self.text(team.as_deref().unwrap_or("\0"));
         self.values(stats);
         self.word(u64::from(*online));

@@ -76,7 +76,10 @@ impl Stage {
         while !done(&self.guard()) {
             let guard = self.guard();
             let seconds = ticks as f32 / 60.0;
-            assert!(seconds < seconds_max, "not {what} after {seconds} s: {guard:?}");
+            assert!(
+                seconds < seconds_max,
+                "not {what} after {seconds} s: {guard:?}"
+            );
             self.world.step();
             ticks += 1;
         }
@@ -145,7 +148,9 @@ fn suspicion_rises_faster_when_near_and_falls_when_nobody_is_there() {
 
     let mut stage = Stage::new(&[guard("")]);
     let ada = stage.player("Ada", [0.0, 0.0, -8.0]);
-    stage.until(5.0, "suspicious", |guard| guard.state == NpcState::Suspicious);
+    stage.until(5.0, "suspicious", |guard| {
+        guard.state == NpcState::Suspicious
+    });
     stage.world.teleport(ada, Vec3::new(0.0, 0.0, 30.0));
     stage.until(12.0, "calm", |guard| guard.suspicion == 0.0);
     stage.until(12.0, "idle", |guard| guard.state == NpcState::Idle);
@@ -162,7 +167,11 @@ fn teams_hiding_and_hearing() {
         let mut stage = Stage::with_script(&[guard(settings)], script);
         let ada = stage.player("Ada", feet);
         for seq in 1..40 {
-            let buttons = if runs { Buttons::RUN } else { Buttons::default() };
+            let buttons = if runs {
+                Buttons::RUN
+            } else {
+                Buttons::default()
+            };
             let input = CharacterInput::new(1.0, 0.0, 0.0, 0.0, buttons);
             let numbered = frolic_protocol::NumberedInput { seq, input };
             stage.world.receive_inputs(ada, &[numbered]);
@@ -178,7 +187,8 @@ fn teams_hiding_and_hearing() {
     assert!(suspicion(own, "", ahead, false) > 0.0);
     assert!(suspicion("", red, ahead, false) > 0.0);
     assert_eq!(suspicion(r#""hostile":"nobody""#, red, ahead, false), 0.0);
-    let hides = r#"Players.PlayerJoined:Connect(function(player) player.Character.AddTag("Hidden") end)"#;
+    let hides =
+        r#"Players.PlayerJoined:Connect(function(player) player.Character.AddTag("Hidden") end)"#;
     assert_eq!(suspicion("", hides, ahead, false), 0.0);
     let behind = [-2.0, 0.0, 3.0];
     assert_eq!(suspicion("", "", behind, false), 0.0, "on tiptoe");
@@ -204,7 +214,10 @@ fn sim_6_chases_catches_loses_searches_and_returns() {
     stage.until(4.0, "searching", |guard| guard.state == NpcState::Search);
     let began = stage.guard().position;
     stage.seconds(5.0);
-    assert!((stage.guard().position - began).length() > 1.0, "it looks around");
+    assert!(
+        (stage.guard().position - began).length() > 1.0,
+        "it looks around"
+    );
     stage.until(8.0, "going back", |guard| guard.state == NpcState::Return);
     stage.until(20.0, "idle", |guard| guard.state == NpcState::Idle);
     assert!(near_home(&stage), "{:?}", stage.guard());
@@ -291,7 +304,9 @@ fn climbs_over_a_wall_of_crates_that_a_script_builds_before_its_nose() {
             World.Spawn("Crate", Vector3.new(x, 0.5, -3.5))
         end"#;
     let mut stage = Stage::with_script(&scene, script);
-    stage.until(25.0, "over it", |g| near(g.position, [0.0, 0.0, -10.0], 0.7));
+    stage.until(25.0, "over it", |g| {
+        near(g.position, [0.0, 0.0, -10.0], 0.7)
+    });
     stage.no_errors();
 }
 
@@ -304,7 +319,10 @@ fn gives_up_what_it_cannot_reach_and_never_stands_there_for_ever() {
     stage.until(10.0, "chasing", |guard| guard.state == NpcState::Chase);
     stage.seconds(15.0);
     let guard = stage.guard();
-    assert!(guard.position.z > -6.5 && guard.position.y < 1.0, "{guard:?}");
+    assert!(
+        guard.position.z > -6.5 && guard.position.y < 1.0,
+        "{guard:?}"
+    );
     stage.world.teleport(ada, Vec3::new(0.0, 0.0, 50.0));
     stage.until(30.0, "back", |guard| guard.state == NpcState::Idle);
     assert!(near_home(&stage), "{:?}", stage.guard());
@@ -341,7 +359,8 @@ fn rides_on_what_it_stands_on_and_comes_back_from_a_fall() {
         task.wait(3)
         World.Find("Guard").Position = Vector3.new(90, 5, 0)
         World.Find("Guard").Npc.Release()"#;
-    let stands = r#"{"id":10,"name":"Guard","components":{"Transform":{"position":[0,0.6,0]},"Npc":{}}}"#;
+    let stands =
+        r#"{"id":10,"name":"Guard","components":{"Transform":{"position":[0,0.6,0]},"Npc":{}}}"#;
     let mut stage = Stage::with_script(&[lift.to_owned(), stands.to_owned()], script);
     stage.seconds(2.8);
     let guard = stage.guard().position;
@@ -405,7 +424,10 @@ fn net_14_clients_see_it_walk_and_change_its_mind() {
     assert_eq!(before.mood.state(), Some(NpcState::Idle));
     run.for_ms(2_000);
     let after = drawn(&mut run);
-    assert!((after.position - before.position).length() > 1.0, "it walks");
+    assert!(
+        (after.position - before.position).length() > 1.0,
+        "it walks"
+    );
     let truth = run.world().npcs()[0].position;
     assert!((after.position - truth).length() < 1.5);
     run.take_events(player);
@@ -456,7 +478,10 @@ fn crowd() -> Package {
         ));
     }
     for at in 0..60 {
-        let (x, z) = ((at % 10) as f32 * 10.0 - 46.0, (at / 10) as f32 * 12.0 - 38.0);
+        let (x, z) = (
+            (at % 10) as f32 * 10.0 - 46.0,
+            (at / 10) as f32 * 12.0 - 38.0,
+        );
         more.push(boxed(2000 + at, "Pillar", [x, 1.5, z], [1.0, 3.0, 1.0]));
     }
     game(&more, "")
@@ -468,7 +493,11 @@ fn sim_6_five_hundred_take_turns_and_the_same_inputs_give_the_same_hash() {
         let mut world = World::load(&crowd(), WorldOptions::default()).expect("it loads");
         for at in 0..50 {
             let number = world.join(format!("client_{at}"), format!("P{at}"));
-            let place = Vec3::new((at % 10) as f32 * 9.0 - 40.0, 0.0, (at / 10) as f32 * 14.0 - 30.0);
+            let place = Vec3::new(
+                (at % 10) as f32 * 9.0 - 40.0,
+                0.0,
+                (at / 10) as f32 * 14.0 - 30.0,
+            );
             world.teleport(number, place);
         }
         let (mut most, mut sum) = (0, 0);
@@ -481,7 +510,11 @@ fn sim_6_five_hundred_take_turns_and_the_same_inputs_give_the_same_hash() {
                 hashes.push(world.state_hash());
             }
         }
-        let excited = world.npcs().iter().filter(|npc| npc.suspicion > 0.0).count();
+        let excited = world
+            .npcs()
+            .iter()
+            .filter(|npc| npc.suspicion > 0.0)
+            .count();
         (most, sum, excited, hashes)
     };
     let (most, sum, excited, hashes) = play();
@@ -566,7 +599,10 @@ fn hostile_components_are_refused_and_hurt_nobody() {
     stage.seconds(3.0);
     let npcs = stage.world.npcs();
     assert_eq!(npcs.len(), 1000);
-    assert!(npcs.iter().all(|npc| npc.position.is_finite() && npc.yaw.is_finite()));
+    assert!(
+        npcs.iter()
+            .all(|npc| npc.position.is_finite() && npc.yaw.is_finite())
+    );
     let logs = stage.world.take_logs();
     let lines: Vec<&str> = logs.iter().map(|line| line.message.as_str()).collect();
     assert_eq!(lines, ["done"]);
