@@ -3,11 +3,12 @@
 //! In each tick, in order of ids: whose turn it is looks around
 //! ([`perception`]), makes up its mind ([`mind`]), wants something
 //! ([`behaviour`]), finds its way there ([`journey`], over [`crate::nav`]) and
-//! takes a step with the very function that moves players. Scripts may take
+//! takes a step ([`body`]) with the very function that moves players. Scripts may take
 //! over ([`orders`]). They pass through each other and through players, as
 //! players do, so nobody is ever shut in by a crowd.
 
 mod behaviour;
+mod body;
 mod hash;
 mod journey;
 mod mind;
@@ -18,23 +19,21 @@ mod report;
 use std::collections::BTreeMap;
 
 use frolic_package::{BodyKind, Npc as Settings, PatrolPoint};
-use frolic_protocol::entity::{EntityKind, flags};
-use frolic_protocol::npc::{Mood, NpcEvent, NpcState};
-use frolic_protocol::{EntityState, ServerMessage, quantize};
+use frolic_protocol::npc::{NpcEvent, NpcState};
+use frolic_protocol::{EntityState, ServerMessage};
 use frolic_script::{NpcHappening, ScriptEvent};
 use frolic_sim::{
-    Angle, Buttons, CharacterInput, CharacterParams, CharacterState, Pose, Rotation, StepCache,
-    Vec3, step_character_with,
+    CharacterInput, CharacterState, Pose, Rotation, StepCache, Vec3, step_character_with,
 };
 
 use crate::entity::Entity;
+use crate::nav::Nav;
 use crate::nav::grid::{Ground, Role};
-use crate::nav::{Nav, Step};
 use crate::state::{Outgoing, WorldState};
 use crate::trigger::Way;
-use behaviour::{Gaze, Rounds};
-use journey::{Here, Journey};
-use mind::Facts;
+use behaviour::Rounds;
+use body::yaw_of;
+use journey::Journey;
 use orders::Orders;
 use perception::{HIDDEN_TAG, Noticed, Person, RAYS_PER_LOOK_MAX, Senses};
 
@@ -46,14 +45,9 @@ pub(crate) const NPCS_MAX: usize = 1000;
 const LOOKS_PER_S: u32 = 10;
 /// Rays of all NPCs in one tick; whoever gets none has not seen anything new.
 const RAYS_PER_TICK_MAX: u32 = 512;
-/// Radians per second, calm and excited.
-const TURNS: (f32, f32) = (3.5, 9.0);
 /// Faster than walking by this is loud, and so is a fall of this speed.
 const LOUD_MS: f32 = 1.0;
 const LOUD_FALL_MS: f32 = 6.0;
-/// A ledge that takes a jump, and from how near.
-const JUMP_RISE_M: f32 = 0.3;
-const JUMP_FROM_M: f32 = 1.9;
 
 /// One of them.
 pub(crate) struct Npc {
@@ -107,187 +101,6 @@ impl Surroundings<'_> {
     fn ticks(&self, seconds: f32) -> u32 {
         (seconds * self.tick_hz as f32) as u32
     }
-}
-
-impl Npc {
-    fn new(entity: u32, settings: &Settings, feet: Vec3, yaw: f32, tick: u32) -> Self {
-        let half = (settings.field_of_view * 0.5).to_radians();
-        Self {
-            entity,
-            sight_cos: libm::cosf(half.clamp(0.0, core::f32::consts::PI)),
-            patrol: settings.patrol.clone(),
-            settings: settings.clone(),
-            home: feet,
-            home_yaw: yaw,
-            character: CharacterState::at(feet),
-            step_cache: StepCache::default(),
-            input: CharacterInput::default(),
-            yaw,
-            facing: yaw,
-            senses: Senses::default(),
-            state: NpcState::Idle,
-            told: NpcState::Idle,
-            since: tick,
-            rounds: Rounds::default(),
-            journey: Journey::default(),
-            orders: Orders::default(),
-            told_arrival: false,
-            shown: None,
-        }
-    }
-
-    fn state_seconds(&self, world: &Surroundings) -> f32 {
-        world.tick.saturating_sub(self.since) as f32 / world.tick_hz as f32
-    }
-
-    fn forward(&self) -> Vec3 {
-        Vec3::new(-libm::sinf(self.yaw), 0.0, -libm::cosf(self.yaw))
-    }
-
-    fn think(&self, world: &Surroundings) -> NpcState {
-        if self.orders.takes_over() {
-            return self.orders.state.unwrap_or(self.state);
-        }
-        mind::next(
-            self.state,
-            &Facts {
-                suspicion: self.senses.suspicion,
-                sees: self.senses.sees,
-                unseen_s: self.senses.unseen_s,
-                in_state_s: self.state_seconds(world),
-                search_s: self.settings.search_time,
-                journey_over: self.journey.ended().is_some(),
-            },
-        )
-    }
-
-    /// Another state: a new errand.
-    fn enter(&mut self, state: NpcState, nav: &mut Nav, tick: u32) {
-        self.state = state;
-        self.since = tick;
-        self.journey.stop(nav, self.entity);
-        self.told_arrival = false;
-        self.rounds.waited = 0;
-        self.rounds.spot = None;
-    }
-
-    /// Decides what its legs do in this tick.
-    fn steer(&mut self, nav: &mut Nav, ground: &Ground, world: &Surroundings, dt: f32) {
-        let wish = self.wish(world);
-        let here = Here {
-            who: self.entity,
-            feet: self.character.feet,
-            tick: world.tick,
-            tick_hz: world.tick_hz,
-            sees_goal: self.senses.sees && self.state == NpcState::Chase,
-        };
-        let step = match wish.goal {
-            Some((goal, runs)) => {
-                self.journey.aim(nav, goal, runs, &here);
-                self.journey.walk(nav, ground, &here)
-            }
-            None => {
-                self.journey.stop(nav, self.entity);
-                None
-            }
-        };
-        self.input = step.map_or_else(CharacterInput::default, |step| self.walk_input(step));
-        let excited = matches!(self.state, NpcState::Alert | NpcState::Chase);
-        let to = match (wish.look, step) {
-            (Gaze::At(place), _) => direction(place - self.character.feet),
-            (Gaze::Around(..), Some(step)) => {
-                let course = direction(step.place - self.character.feet);
-                self.facing = course.unwrap_or(self.facing);
-                course
-            }
-            (Gaze::Around(middle, (side, seconds)), None) => {
-                // It looks there for a while: a head that never rests costs bytes.
-                let quarter = (self.state_seconds(world) / seconds * 4.0) as usize;
-                Some(middle + [0.0, side, 0.0, -side][quarter % 4])
-            }
-        };
-        if let Some(to) = to {
-            let speed = if excited { TURNS.1 } else { TURNS.0 };
-            self.yaw = turned(self.yaw, to, speed * dt);
-        }
-    }
-
-    fn walk_input(&self, step: Step) -> CharacterInput {
-        let way = step.place - self.character.feet;
-        let Some(yaw) = direction(way) else {
-            return CharacterInput::default();
-        };
-        let mut buttons = Buttons::default();
-        if self.journey.runs {
-            buttons = buttons.with(Buttons::RUN);
-        }
-        let near = Vec3::new(way.x, 0.0, way.z).length() < JUMP_FROM_M;
-        if step.leap && way.y > JUMP_RISE_M && near && self.character.grounded() {
-            buttons = buttons.with(Buttons::JUMP);
-        }
-        CharacterInput::new(0.0, 1.0, yaw, 0.0, buttons)
-    }
-
-    fn params(&self, world: &CharacterParams) -> CharacterParams {
-        CharacterParams {
-            walk_speed: self.settings.walk_speed,
-            run_speed: self.settings.run_speed,
-            ..*world
-        }
-    }
-
-    pub fn rotation(&self) -> Rotation {
-        Rotation::from_xyzw(
-            0.0,
-            libm::sinf(self.yaw * 0.5),
-            0.0,
-            libm::cosf(self.yaw * 0.5),
-        )
-    }
-
-    /// Makes of a thing what clients know of an NPC.
-    pub fn dress(&self, state: &mut EntityState) {
-        state.kind = EntityKind::Character;
-        state.rotation = quantize::ROTATION_NONE;
-        state.position = quantize::position(self.character.feet);
-        state.velocity = quantize::velocity(self.character.velocity);
-        state.look = quantize::look(Angle::from_radians(self.yaw).0, 0);
-        state.mood = Mood::new(self.state, self.senses.suspicion);
-        if self.character.grounded() {
-            state.flags |= flags::GROUNDED;
-        }
-    }
-
-    /// Puts it elsewhere.
-    fn jump_to(&mut self, pose: &Pose, nav: &mut Nav) {
-        self.character = CharacterState::at(pose.translation);
-        self.yaw = yaw_of(pose.rotation);
-        self.facing = self.yaw;
-        self.journey.stop(nav, self.entity);
-    }
-}
-
-/// The yaw that looks along a way; none for one that leads nowhere.
-fn direction(way: Vec3) -> Option<f32> {
-    let level = way.x * way.x + way.z * way.z;
-    (level > 1e-6).then(|| libm::atan2f(-way.x, -way.z))
-}
-
-fn yaw_of(rotation: Rotation) -> f32 {
-    direction(rotation * -Vec3::Z).unwrap_or(0.0)
-}
-
-/// Turns towards an angle by so much at most.
-fn turned(from: f32, to: f32, most: f32) -> f32 {
-    let tau = core::f32::consts::TAU;
-    let mut by = libm::fmodf(to - from, tau);
-    if by > tau * 0.5 {
-        by -= tau;
-    } else if by < -tau * 0.5 {
-        by += tau;
-    }
-    let yaw = libm::fmodf(from + by.clamp(-most, most), tau);
-    if yaw.is_finite() { yaw } else { 0.0 }
 }
 
 impl WorldState {

@@ -1,3 +1,4 @@
+// State and suspicion in one number, as the server puts them together.
 import { describe, expect, it } from 'vitest';
 import { npcMark, npcState, npcSuspicion } from './npc';
 

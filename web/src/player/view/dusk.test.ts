@@ -1,3 +1,4 @@
+// Evening comes when the sun is low; by day nothing changes.
 import { Color, Vector3 } from 'three';
 import { describe, expect, it } from 'vitest';
 import { atDusk, dusk } from './dusk';
