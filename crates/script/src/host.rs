@@ -5,12 +5,15 @@
 //! the Luau above raises it at the line of the creator's call. Each borrows
 //! the engine for one call and never while user code can run.
 
+mod chat;
 mod entity;
 mod network;
 mod npc;
 mod player;
+mod projectile;
 mod spells;
 mod store;
+mod structures;
 mod world;
 
 use std::cell::{OnceCell, RefCell};
@@ -83,6 +86,9 @@ impl Host {
         store::add(self, lua, &table)?;
         npc::add(self, lua, &table)?;
         spells::add(self, lua, &table)?;
+        structures::add(self, lua, &table)?;
+        projectile::add(self, lua, &table)?;
+        chat::add(self, lua, &table)?;
         Ok(table)
     }
 

@@ -278,6 +278,11 @@ impl CollisionWorld {
         !self.moved.is_empty()
     }
 
+    /// The solids that are elsewhere than a tick ago.
+    pub(crate) fn moved_solids(&self) -> impl Iterator<Item = &Solid> {
+        self.moved.iter().filter_map(|&slot| self.at(slot))
+    }
+
     pub(crate) fn solid(&self, entity: EntityId) -> Option<&Solid> {
         self.solids[*self.slots.get(&entity)? as usize].as_ref()
     }

@@ -14,17 +14,20 @@
 pub mod angle;
 pub mod around;
 mod cache;
+pub mod capsule;
 mod changes;
 pub mod character;
 pub mod collision;
 mod contact;
 mod convex;
 pub mod digest;
+pub mod flight;
 pub mod motion;
 pub mod random;
 pub mod scene;
 pub mod sensor;
 pub mod shape;
+mod sweep;
 
 pub use angle::Angle;
 pub use around::{Around, Surface};
@@ -36,3 +39,4 @@ pub use collision::{CollisionWorld, EntityId, RayHit};
 pub use motion::Motion;
 pub use parry3d::math::{Pose3 as Pose, Rot3 as Rotation, Vec3};
 pub use shape::Shape;
+pub use sweep::Sweeper;

@@ -206,7 +206,10 @@ impl WorldState {
 
     /// The characters of players, for those who look.
     fn people(&self) -> Vec<Person<'_>> {
-        let here = self.players.values().filter(|player| player.online);
+        let here = self
+            .players
+            .values()
+            .filter(|player| player.online && player.dead_until.is_none());
         here.filter_map(|player| {
             let entity = self.alive(player.entity)?;
             let speed = player.character.velocity;

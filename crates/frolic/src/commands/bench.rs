@@ -3,7 +3,9 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::bench::{compute, crowd, floor, join, npcs, script, snapshot, soak, stages, step};
+use crate::bench::{
+    compute, crowd, floor, join, npcs, projectiles, script, snapshot, soak, stages, step,
+};
 
 /// Measure this machine and this build
 #[derive(Args, Debug)]
@@ -18,6 +20,7 @@ enum Benchmark {
     Crowd(crowd::CrowdArgs),
     Join(join::JoinArgs),
     Npcs(npcs::NpcsArgs),
+    Projectiles(projectiles::ProjectilesArgs),
     Script(script::ScriptArgs),
     Snapshot(snapshot::SnapshotArgs),
     Soak(soak::SoakArgs),
@@ -36,6 +39,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Crowd(args) => crowd::run(args),
         Benchmark::Join(args) => join::run(args).await,
         Benchmark::Npcs(args) => npcs::run(args),
+        Benchmark::Projectiles(args) => projectiles::run(args),
         Benchmark::Script(args) => script::run(args),
         Benchmark::Snapshot(args) => snapshot::run(args),
         Benchmark::Soak(args) => soak::run(args),

@@ -90,6 +90,8 @@ fn a_delta_tells_only_what_changed() {
                 team: None,
                 stats: Vec::new(),
             }],
+            structure_of: &|_| None,
+            projectiles: &[],
             prefab_of: &|_| None,
             tick_hz: 60,
         });
@@ -155,6 +157,8 @@ fn net_14_npcs_say_what_they_are_about_when_it_changes() {
             current: &new,
             left_out: &[],
             players: &[],
+            structure_of: &|_| None,
+            projectiles: &[],
             prefab_of: &|_| None,
             tick_hz: 60,
         });

@@ -6,12 +6,14 @@ mod feel;
 mod harness;
 mod interest;
 mod json_budget;
+mod lasting;
 mod link;
 mod npcs;
 mod reloading;
 mod replaying;
 mod rewinding;
 mod scripting;
+mod shooting;
 mod spells;
 mod triggers;
 
