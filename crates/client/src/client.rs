@@ -281,6 +281,7 @@ impl Client {
                 self.dead = !vitals.alive;
                 self.tell(ClientEvent::Vitals(vitals));
             }
+            ServerMessage::Npc(event) => self.tell(ClientEvent::Npc(event)),
         }
     }
 
@@ -514,6 +515,7 @@ impl Client {
             velocity: own.velocity,
             yaw: input.yaw.radians(),
             pitch: input.pitch.radians(),
+            mood: Default::default(),
         });
         let now = Now {
             own_tick: own_frame.tick,

@@ -4,6 +4,7 @@ mod canonical;
 mod check;
 mod components;
 mod hierarchy;
+mod npc;
 mod parse;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ pub use components::{
     Attribute, Body, BodyKind, Color, Components, Light, LightKind, Material, Model,
     NetworkIdentity, Pattern, ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
 };
+pub use npc::{Hostility, Npc, PatrolPoint};
 
 /// The version of the scene format that this code reads and writes.
 pub const SCENE_FORMAT: u32 = 1;

@@ -14,6 +14,7 @@ use frolic_sim::{CharacterParams, CollisionWorld, Pose, Vec3};
 use crate::definitions::Definitions;
 use crate::entity::Entity;
 use crate::history::History;
+use crate::npcs::Npcs;
 use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
 use crate::projectiles::Projectiles;
@@ -57,6 +58,7 @@ pub(crate) struct WorldState {
     pub projectiles: Projectiles,
     /// Ticks between a death and the birth after it.
     pub respawn_ticks: u32,
+    pub npcs: Npcs,
     pub definitions: Definitions,
     pub spawn_points: Vec<u32>,
     /// Things that changed for clients since the last look.
@@ -118,6 +120,7 @@ impl WorldState {
             structures: Structures::default(),
             projectiles: Projectiles::default(),
             respawn_ticks: 0,
+            npcs: Npcs::default(),
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),
             touched: Vec::new(),
@@ -179,6 +182,7 @@ impl WorldState {
         }
         let (id, news) = (entity.id, !entity.is_of_scene());
         self.entities.insert(id, entity);
+        self.add_npc(id);
         if news {
             self.replicate(id);
         }
@@ -240,6 +244,7 @@ impl WorldState {
             self.collision.insert(id, shape, entity.pose());
         }
         self.register(entity, &transform);
+        self.solid_changed(id);
         Some(id)
     }
 
@@ -295,6 +300,8 @@ impl WorldState {
         if let Some(parent) = parent.and_then(|parent| self.entities.get_mut(&parent)) {
             parent.children.retain(|child| *child != id);
         }
+        self.solid_changed(id);
+        self.remove_npc(id);
         self.registry.remove(id);
         self.collision.remove(id);
         self.moving.remove(&id);
@@ -334,8 +341,11 @@ impl WorldState {
         entity.position = pose.translation;
         entity.rotation = pose.rotation;
         let children = entity.children.clone();
+        self.solid_changed(id);
         self.registry.moved(id, pose.translation);
         self.collision.move_to(id, pose);
+        self.solid_changed(id);
+        self.npc_placed(id, &pose);
         self.triggers.move_to(id, pose);
         self.replicate(id);
         for child in children {
@@ -392,6 +402,7 @@ impl WorldState {
                 entity.motion = None;
                 if entity.velocity == Vec3::ZERO {
                     self.moving.remove(&id);
+                    self.solid_changed(id);
                 }
                 self.replicate(id);
             }
