@@ -4,6 +4,7 @@ mod canonical;
 mod check;
 mod components;
 mod hierarchy;
+mod npc;
 mod parse;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ pub use components::{
     Attribute, Body, BodyKind, Color, Components, Light, LightKind, Material, Model,
     NetworkIdentity, Pattern, ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
 };
+pub use npc::{Hostility, Npc, PatrolPoint};
 
 /// The `terrain` of a scene.
 pub type Terrain = frolic_terrain::Settings;

@@ -23,8 +23,9 @@ pub fn load(scene: &Scene) -> CollisionWorld {
 }
 
 /// The solid that components make, if any: a shape that is not a trigger.
+/// NPCs are characters, which pass through each other.
 pub fn solid_shape(components: &Components, transform: &Transform) -> Option<Shape> {
-    if components.trigger.is_some() {
+    if components.trigger.is_some() || components.npc.is_some() {
         return None;
     }
     shape(components.shape.as_ref()?, transform)

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use crate::bench::{
-    compute, crowd, floor, join, projectiles, script, snapshot, soak, stages, step, terrain,
+    compute, crowd, floor, join, npcs, projectiles, script, snapshot, soak, stages, step, terrain,
 };
 
 /// Measure this machine and this build
@@ -19,6 +19,7 @@ enum Benchmark {
     Compute(compute::ComputeArgs),
     Crowd(crowd::CrowdArgs),
     Join(join::JoinArgs),
+    Npcs(npcs::NpcsArgs),
     Projectiles(projectiles::ProjectilesArgs),
     Script(script::ScriptArgs),
     Snapshot(snapshot::SnapshotArgs),
@@ -38,6 +39,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Compute(args) => compute::run(args),
         Benchmark::Crowd(args) => crowd::run(args),
         Benchmark::Join(args) => join::run(args).await,
+        Benchmark::Npcs(args) => npcs::run(args),
         Benchmark::Projectiles(args) => projectiles::run(args),
         Benchmark::Script(args) => script::run(args),
         Benchmark::Snapshot(args) => snapshot::run(args),

@@ -8,6 +8,7 @@ mod interest;
 mod json_budget;
 mod lasting;
 mod link;
+mod npcs;
 mod reloading;
 mod replaying;
 mod rewinding;
