@@ -52,6 +52,9 @@ pub fn mesh(terrain: &Terrain, at: ChunkPos) -> Mesh {
     for clear in [false, true] {
         if clear {
             mesh.clear_from = mesh.indices.len() as u32;
+            if !blocks.has_clear() {
+                break;
+            }
         }
         for (direction, step) in NEIGHBOURS.iter().enumerate() {
             let axis = direction / 2;
@@ -122,6 +125,12 @@ impl Padded {
                 }
             }
         }
+    }
+
+    /// Whether anything but air can be seen through.
+    fn has_clear(&self) -> bool {
+        let mut blocks = self.0.iter();
+        blocks.any(|block| *block != Material::AIR && block.is_clear())
     }
 
     fn index([x, y, z]: [usize; 3]) -> usize {

@@ -1,11 +1,12 @@
 // The browser predicts with the very steps the server takes: 10,000 random ones must give the same digest in wasm
-// as natively (crates/sim/digests.txt, checked by the sim crate's own test).
+// as natively (crates/sim/digests.txt and digests-blocks.txt, checked by the sim crate's own test).
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 interface DeterminismModule {
   initSync(options: { module: BufferSource }): unknown;
   determinism_digest(seed: number, steps: number): string;
+  determinism_digest_on_blocks(seed: number, steps: number): string;
 }
 
 const modules = import.meta.glob<DeterminismModule>('../wasm/frolic_client_wasm.js');
@@ -18,4 +19,8 @@ test('the wasm simulation gives the native digests', async () => {
   const native = readFileSync('../crates/sim/digests.txt', 'utf8').trim().split('\n');
   expect(native).toHaveLength(3);
   expect(native.map((_, index) => core.determinism_digest(index + 1, 10_000))).toEqual(native);
+  // On a ground of blocks that changes under the feet.
+  const onBlocks = readFileSync('../crates/sim/digests-blocks.txt', 'utf8').trim().split('\n');
+  expect(onBlocks).toHaveLength(3);
+  expect(onBlocks.map((_, index) => core.determinism_digest_on_blocks(index + 1, 5_000))).toEqual(onBlocks);
 });

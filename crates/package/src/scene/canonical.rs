@@ -1,30 +1,65 @@
 //! Writes a scene in the one canonical form, so that saving what was loaded changes no byte.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
-use super::Scene;
+use super::{Prefab, Scene, SceneEntity};
 
 /// Containers down to this depth get a line per member; deeper ones stay on one line. Depth 4 is
 /// the `components` object of an entity or prefab, so each component is one line: short enough
 /// to read, and a change to one shows as one line in a diff.
 const DEPTH_EXPANDED: usize = 4;
 
+/// The same for the terrain: each of its settings is one line.
+const TERRAIN_DEPTH_EXPANDED: usize = 2;
+
 pub(super) fn write(scene: &Scene) -> String {
+    let entities = Entities {
+        format: scene.format,
+        prefabs: &scene.prefabs,
+        entities: &scene.entities,
+    };
+    let mut text = formatted(&entities, 0, DEPTH_EXPANDED);
+    if let Some(terrain) = &scene.terrain {
+        // In front of the brace that ends the scene.
+        text.truncate(text.len() - "\n}".len());
+        text.push_str(",\n  \"terrain\": ");
+        text.push_str(&formatted(terrain, 1, TERRAIN_DEPTH_EXPANDED));
+        text.push_str("\n}");
+    }
+    text.push('\n');
+    text
+}
+
+/// A scene without its terrain.
+#[derive(Serialize)]
+struct Entities<'a> {
+    format: u32,
+    prefabs: &'a BTreeMap<String, Prefab>,
+    entities: &'a [SceneEntity],
+}
+
+fn formatted(value: &impl Serialize, depth: usize, expanded: usize) -> String {
     let mut bytes = Vec::new();
-    let mut serializer = Serializer::with_formatter(&mut bytes, Canonical::default());
-    scene
+    let formatter = Canonical {
+        depth,
+        expanded,
+        has_member: false,
+    };
+    let mut serializer = Serializer::with_formatter(&mut bytes, formatter);
+    value
         .serialize(&mut serializer)
         .expect("a scene has string keys and a Vec accepts every write");
-    bytes.push(b'\n');
     String::from_utf8(bytes).expect("serde_json writes UTF-8")
 }
 
-#[derive(Default)]
 struct Canonical {
     depth: usize,
+    /// See [`DEPTH_EXPANDED`].
+    expanded: usize,
     /// Whether the innermost container has had a member.
     has_member: bool,
 }
@@ -37,7 +72,7 @@ impl Canonical {
     }
 
     fn close<W: ?Sized + Write>(&mut self, writer: &mut W, bracket: &[u8]) -> io::Result<()> {
-        let expanded = self.depth <= DEPTH_EXPANDED && self.has_member;
+        let expanded = self.depth <= self.expanded && self.has_member;
         self.depth -= 1;
         if expanded {
             self.newline(writer)?;
@@ -50,7 +85,7 @@ impl Canonical {
         if !first {
             writer.write_all(b",")?;
         }
-        if self.depth <= DEPTH_EXPANDED {
+        if self.depth <= self.expanded {
             self.newline(writer)
         } else if first {
             Ok(())

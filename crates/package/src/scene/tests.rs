@@ -399,3 +399,72 @@ proptest! {
         prop_assert_eq!(loaded, scene);
     }
 }
+
+/// A scene with nothing but this terrain.
+fn with_terrain(terrain: &str) -> String {
+    format!("{{\n  \"format\": 1,\n  \"prefabs\": {{}},\n  \"entities\": [],\n  \"terrain\": {terrain}\n}}\n")
+}
+
+#[test]
+fn terrain_is_read_and_written_back_byte_for_byte() {
+    let text = with_terrain(
+        r#"{
+    "size": [512, 128, 512],
+    "origin": [-256, -32, -256],
+    "block": 0.5,
+    "generator": {"type": "hills", "seed": 7, "height": 40, "amplitude": 22, "scale": 110, "water": 37, "trees": 0.6, "clearing": {"center": [0, 0], "radius": 20, "height": 42}},
+    "materials": ["stone", "planks"],
+    "protected": [{"min": [-4, -32, -4], "max": [5, 96.5, 5]}],
+    "editable": false,
+    "reach": 6.5,
+    "brush": 2,
+    "rate": 12,
+    "ops": [{"op": "paint", "center": [0.5, 9.5, 0.5], "size": [7, 1, 7], "material": "planks"}, {"op": "subtract", "center": [1, 2, 3], "radius": 2.5}]
+  }"#,
+    );
+    let scene = parse(&text).unwrap_or_else(|report| panic!("{report}"));
+    assert_eq!(scene.to_canonical_json(), text);
+    let terrain = scene.terrain.unwrap();
+    assert!(!terrain.editable && terrain.ops.len() == 2 && terrain.reach == 6.5);
+    let flat = with_terrain("{\n    \"size\": [32, 32, 32],\n    \"generator\": {\"type\": \"flat\", \"height\": 8}\n  }");
+    assert_eq!(parse(&flat).unwrap().to_canonical_json(), flat);
+}
+
+#[test]
+fn problems_of_terrain_have_their_places() {
+    let problems = |terrain: &str| -> Vec<String> {
+        let report = refused(&with_terrain(terrain));
+        let problems = report.problems.iter().filter(|p| p.severity == Severity::Error);
+        problems
+            .map(|p| format!("{}:{} {}", p.line.unwrap(), p.column.unwrap(), p.rule.name()))
+            .collect()
+    };
+    assert_eq!(problems("{}"), ["5:14 missing-key"]);
+    assert_eq!(problems("[]").len(), 2, "no object, and so no size");
+    assert_eq!(problems("{\"size\": [1, 2, 3]}"), ["5:23 invalid-value"]);
+    assert_eq!(problems("{\"size\": [32, 32]}"), ["5:31 invalid-value"]);
+    assert_eq!(problems("{\"size\": [32, 32, 32],\n\"wet\": true}"), ["6:1 unknown-key"]);
+    assert_eq!(problems("{\"size\": [32, 32, 32],\n\"reach\": -1,\n\"rate\": 1e9}"), ["6:10 invalid-value", "7:9 invalid-value"]);
+    for wrong in [
+        r#""generator": {"type": "caves"}"#,
+        r#""generator": {"type": "flat"}"#,
+        r#""generator": {"type": "flat", "height": 8, "wet": 1}"#,
+        r#""generator": {"type": "flat", "height": -8}"#,
+        r#""materials": ["gold"]"#,
+        r#""materials": []"#,
+        r#""protected": [{"min": [0, 0, 0]}]"#,
+        r#""protected": [{"min": [1, 1, 1], "max": [0, 0, 0]}]"#,
+        r#""ops": [{"op": "burn", "center": [0, 0, 0], "radius": 1}]"#,
+        r#""ops": [{"op": "add", "center": [0, 0, 0], "radius": 1}]"#,
+        r#""ops": [{"op": "add", "center": [0, 0, 0], "radius": 1, "size": [1, 1, 1], "material": "sand"}]"#,
+        r#""ops": [{"op": "add", "center": [0, 0, 0], "radius": 1e39, "material": "sand"}]"#,
+        r#""block": 0.3"#,
+        r#""origin": [5, 0, 0]"#,
+        r#""editable": "yes""#,
+        r#""size": [32, 32, 32]"#,
+    ] {
+        let found = problems(&format!("{{\"size\": [32, 32, 32],\n{wrong}}}"));
+        assert_eq!(found.len(), 1, "{wrong}: {found:?}");
+        assert!(found[0].starts_with("6:"), "{wrong}: {found:?}");
+    }
+}
