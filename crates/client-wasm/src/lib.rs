@@ -115,8 +115,8 @@ impl ClientCore {
         self.frame.clone()
     }
 
-    /// Shots in flight as of the last frame, 8 floats each: a key that stays,
-    /// the weapon's number, position, velocity.
+    /// Shots in flight as of the last frame, 9 floats each: a key that stays,
+    /// the weapon's number, position, velocity, 1 for own ones.
     pub fn shots(&mut self) -> Vec<f32> {
         self.frame.clear();
         for shot in self.client.shots() {
@@ -124,6 +124,7 @@ impl ClientCore {
                 .extend([(shot.key & 0xff_ffff) as f32, f32::from(shot.weapon)]);
             self.frame.extend(shot.position.to_array());
             self.frame.extend(shot.velocity.to_array());
+            self.frame.push(f32::from(u8::from(shot.own)));
         }
         self.frame.clone()
     }

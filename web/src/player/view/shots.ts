@@ -5,12 +5,14 @@ import {
 } from 'three';
 import type { WeaponInfo } from '../combat.svelte';
 
-export const SHOT_STRIDE = 8;
+export const SHOT_STRIDE = 9;
 const SHOTS_MAX = 1024;
 /** How much of its way a streak shows, in seconds. */
 const TRACER_S = 0.035;
 const TRACER_MIN_M = 0.5;
 const TRACER_MAX_M = 4;
+/** From here on an own shot is drawn where it is. */
+const JOIN_M = 14;
 const FORWARD = new Vector3(0, 0, -1);
 
 export class ShotsView {
@@ -19,6 +21,7 @@ export class ShotsView {
   readonly #balls: InstancedMesh;
   readonly #place = new Vector3();
   readonly #way = new Vector3();
+  readonly #aside = new Vector3();
   readonly #turn = new Quaternion();
   readonly #matrix = new Matrix4();
   readonly #scale = new Vector3();
@@ -41,8 +44,8 @@ export class ShotsView {
     return this.#tracers.count + this.#balls.count;
   }
 
-  /** Eight numbers each: key, weapon, position, velocity. */
-  update(shots: Float32Array, weapons: ReadonlyMap<number, WeaponInfo>): void {
+  /** Nine numbers each: key, weapon, position, velocity, own. Own shots leave the `muzzle` and join their way further on. */
+  update(shots: Float32Array, weapons: ReadonlyMap<number, WeaponInfo>, eye: Vector3, muzzle: Vector3 | null): void {
     let [tracers, balls] = [0, 0];
     for (let at = 0; at + SHOT_STRIDE <= shots.length; at += SHOT_STRIDE) {
       const weapon = weapons.get(shots[at + 1] ?? -1);
@@ -50,6 +53,10 @@ export class ShotsView {
       this.#place.fromArray(shots, at + 2);
       this.#way.fromArray(shots, at + 5);
       const speed = this.#way.length();
+      if (muzzle && shots[at + 8]) {
+        const share = 1 - Math.min(1, this.#place.distanceTo(eye) / JOIN_M);
+        this.#place.addScaledVector(this.#aside.subVectors(muzzle, eye), share);
+      }
       const [r, g, b] = weapon.color;
       this.#color.setRGB(r / 255, g / 255, b / 255, 'srgb');
       if (weapon.look === 'tracer' && tracers < SHOTS_MAX) {
@@ -118,6 +125,7 @@ function makeBlaster(): Group {
 export class HeldWeapons {
   readonly group = new Group();
   readonly #own = makeBlaster();
+  readonly #muzzle = new Vector3();
   readonly #others = new Map<number, Group>();
   #kick = 0;
 
@@ -129,6 +137,11 @@ export class HeldWeapons {
   /** The own weapon just fired. */
   kick(): void {
     this.#kick = 1;
+  }
+
+  /** Where the own weapon's shots come from; null while it is not seen. */
+  get muzzle(): Vector3 | null {
+    return this.#own.visible ? this.#own.localToWorld(this.#muzzle.set(0, 0.01, -0.45)) : null;
   }
 
   /** Puts the own weapon in front of the camera, in first person. */

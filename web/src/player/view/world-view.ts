@@ -149,7 +149,7 @@ export class WorldView {
   /** A flash where a shot began: of the own one a little ahead, lest it fill the eye. */
   muzzle(at: Vec3, velocity: Vec3, own: boolean, weapon: WeaponInfo): void {
     const way = new Vector3(...velocity).normalize();
-    const place = new Vector3(...at).addScaledVector(way, own ? 1.1 : 0.6);
+    const place = (own && this.held.muzzle?.clone()) || new Vector3(...at).addScaledVector(way, 0.6);
     this.effects.burst(place, { Count: own ? 4 : 7, Color: hex(weapon), Size: own ? 0.07 : 0.14, Speed: 2, Lifetime: 0.16, Gravity: 0, Direction: way, Spread: 50 });
   }
 
@@ -206,7 +206,7 @@ export class WorldView {
 
   /** Takes where shots are at this moment. */
   applyShots(shots: Float32Array): void {
-    if (this.#combat) this.shots.update(shots, this.#combat.weapons);
+    if (this.#combat) this.shots.update(shots, this.#combat.weapons, this.camera.camera.position, this.held.muzzle);
   }
 
   /** Takes what the core says about this moment. */
