@@ -4,6 +4,7 @@
 use frolic_client::ClientEvent;
 use frolic_package::Package;
 use frolic_protocol::ServerMessage;
+use frolic_protocol::keep::SavedWorld;
 use frolic_protocol::ops::WorldOp;
 use frolic_protocol::terrain::{TerrainAction, TerrainOp, TerrainShape};
 use frolic_sim::Vec3;
@@ -179,6 +180,54 @@ fn the_history_makes_the_same_ground() {
         rebuilt.apply(&op.resolve().unwrap());
     }
     assert!(world.with_terrain(|terrain| *terrain == rebuilt).unwrap());
+}
+
+/// From a checkpoint in the middle and the operations behind it, as after a
+/// crash; and those who then join get the same ground.
+#[test]
+fn a_world_that_was_stored_is_made_again() {
+    let game = game(&[]);
+    let mut world = World::load(&game, WorldOptions::default()).unwrap();
+    let player = world.join("ada".into(), "Ada".into());
+    let mut random = Random::new(6);
+    let mut saved = SavedWorld::default();
+    for tick in 0..400 {
+        world.step();
+        let center = [random.range(-6.0, 6.0), random.range(3.0, 11.0), random.range(-6.0, 6.0)];
+        let _ = world.terraform(player, &dig(center, 1.5));
+        let _ = world.terraform(player, &add(center.map(|at| at + 1.0), 1.0));
+        saved.ops.extend(world.take_ops());
+        world.ops_kept(saved.newest());
+        if tick == 200 {
+            saved.checkpoint = world.checkpoint();
+            saved.ops.clear();
+        }
+    }
+    assert!(!saved.ops.is_empty() && !saved.checkpoint.sections.is_empty());
+    let options = WorldOptions {
+        saved: Some(saved.clone()),
+        ..WorldOptions::default()
+    };
+    let again = World::load(&game, options.clone()).unwrap();
+    let fingerprint = |world: &World| world.with_terrain(Terrain::fingerprint);
+    assert_eq!(fingerprint(&again), fingerprint(&world));
+    assert_eq!(again.terrain_versions(), world.terrain_versions());
+    assert_eq!(again.checkpoint(), world.checkpoint());
+
+    let mut run = Run::with(&game, options, 8, Quality::GOOD);
+    let bob = run.join("Bob");
+    run.for_ms(3000);
+    assert!(same_ground(&run, bob));
+
+    // Damaged parts are left out, and the world starts all the same.
+    for section in saved.checkpoint.sections.values_mut() {
+        section.bytes.truncate(9);
+    }
+    let options = WorldOptions {
+        saved: Some(saved),
+        ..WorldOptions::default()
+    };
+    assert!(World::load(&game, options).is_ok());
 }
 
 #[test]
