@@ -1,6 +1,7 @@
 //! The client itself: messages in, messages out, one step at a time.
 
 mod scripting;
+mod terrain;
 
 use std::collections::VecDeque;
 
@@ -282,6 +283,8 @@ impl Client {
                 self.tell(ClientEvent::Vitals(vitals));
             }
             ServerMessage::Npc(event) => self.tell(ClientEvent::Npc(event)),
+            ServerMessage::TerraformApplied(applied) => self.terraformed(applied),
+            ServerMessage::ChunkData(chunk) => self.chunk(chunk),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::npc::NpcEvent;
 use crate::projectile::{Launch, ProjectileHit, Vitals, Weapon};
 use crate::script::{RunContext, ScriptChunk, ScriptManifest};
 use crate::spell::CastEvent;
-use crate::terrain::TerrainOp;
+use crate::terrain::{ChunkData, TerraformApplied, TerrainOp};
 use crate::value::Args;
 
 /// Both sides must speak the same version.
@@ -364,6 +364,10 @@ pub enum ServerMessage {
     Vitals(Vitals),
     /// NPC_EVENT: an NPC near the player has changed its mind.
     Npc(NpcEvent),
+    /// TERRAFORM_APPLIED: the ground has changed.
+    TerraformApplied(TerraformApplied),
+    /// CHUNK_DATA: a piece of the ground.
+    ChunkData(ChunkData),
 }
 
 impl ServerMessage {

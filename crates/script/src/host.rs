@@ -14,6 +14,7 @@ mod projectile;
 mod spells;
 mod store;
 mod structures;
+mod terrain;
 mod world;
 
 use std::cell::{OnceCell, RefCell};
@@ -89,6 +90,7 @@ impl Host {
         structures::add(self, lua, &table)?;
         projectile::add(self, lua, &table)?;
         chat::add(self, lua, &table)?;
+        terrain::add(self, lua, &table)?;
         Ok(table)
     }
 

@@ -22,6 +22,7 @@ mod contact;
 mod convex;
 pub mod digest;
 pub mod flight;
+mod ground;
 pub mod motion;
 pub mod random;
 pub mod scene;
@@ -36,6 +37,7 @@ pub use character::{
     Buttons, CharacterInput, CharacterParams, CharacterState, step_character, step_character_with,
 };
 pub use collision::{CollisionWorld, EntityId, RayHit};
+pub use ground::TERRAIN;
 pub use motion::Motion;
 pub use parry3d::math::{Pose3 as Pose, Rot3 as Rotation, Vec3};
 pub use shape::Shape;

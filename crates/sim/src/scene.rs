@@ -1,6 +1,7 @@
 //! From a package's scene to solids: the one place that decides what is solid.
 
 use frolic_package::{Components, Scene, Shape as SceneShape, Transform};
+use frolic_terrain::Terrain;
 use parry3d::math::{Pose3 as Pose, Rot3, Vec3};
 
 use crate::collision::CollisionWorld;
@@ -14,6 +15,9 @@ pub fn load(scene: &Scene) -> CollisionWorld {
         if let Some(shape) = solid_shape(&components, &transform) {
             world.insert(entity.id, shape, pose(&transform));
         }
+    }
+    if let Some(settings) = &scene.terrain {
+        world.set_terrain(Some(Terrain::new(settings)));
     }
     world
 }

@@ -21,6 +21,7 @@ use crate::projectiles::Projectiles;
 use crate::registry::{self, Registry};
 use crate::spells::Spells;
 use crate::structures::Structures;
+use crate::terrain::Ground;
 use crate::trigger::{Crossing, Triggers, Way};
 
 /// Entities that scripts may have spawned at a time.
@@ -59,6 +60,8 @@ pub(crate) struct WorldState {
     /// Ticks between a death and the birth after it.
     pub respawn_ticks: u32,
     pub npcs: Npcs,
+    /// What is known of the ground besides its blocks.
+    pub ground: Ground,
     pub definitions: Definitions,
     pub spawn_points: Vec<u32>,
     /// Things that changed for clients since the last look.
@@ -121,6 +124,7 @@ impl WorldState {
             projectiles: Projectiles::default(),
             respawn_ticks: 0,
             npcs: Npcs::default(),
+            ground: Ground::default(),
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),
             touched: Vec::new(),

@@ -38,6 +38,8 @@ export interface FrolicDebug {
   npcMarks(): [number, string][];
   /** Visible texts of script widgets. */
   hudTexts(): string[];
+  /** The ground of blocks: what is at a place, how many chunks are drawn, when that last changed (Date.now). */
+  readonly ground: { block(x: number, y: number, z: number): string; readonly chunks: number; readonly drawnAt: number };
   /** Where the player looks, in radians. */
   view(): { yaw: number; pitch: number };
   /** What is known of weapons and health. */
@@ -81,6 +83,11 @@ export function exposeDebug(session: PlaySession): () => void {
     stats: () => session.stats,
     npcMarks: () => [...(session.view?.npcs.marks() ?? [])],
     hudTexts: () => session.hud.texts(),
+    ground: {
+      block: (x, y, z) => session.terrain.block([x, y, z]),
+      get chunks() { return session.view?.ground.chunkCount ?? 0; },
+      get drawnAt() { return session.view?.ground.drawnAt ?? 0; },
+    },
     view: () => ({ yaw: session.input.yaw, pitch: session.input.pitch }),
     combat: () => ({
       weapon: session.combat.weapon?.name ?? null,

@@ -94,6 +94,7 @@ fn a_delta_tells_only_what_changed() {
             projectiles: &[],
             prefab_of: &|_| None,
             tick_hz: 60,
+            voxel: &[],
         });
         serde_json::from_str::<Json>(&text).unwrap()
     };
@@ -159,6 +160,7 @@ fn net_14_npcs_say_what_they_are_about_when_it_changes() {
             players: &[],
             structure_of: &|_| None,
             projectiles: &[],
+            voxel: &[],
             prefab_of: &|_| None,
             tick_hz: 60,
         });
