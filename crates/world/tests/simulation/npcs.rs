@@ -1,6 +1,7 @@
 //! NPCs in whole worlds: what they see and hear, what they are about, and what
 //! scripts and clients learn of it.
 
+mod blocks;
 mod crowd;
 mod ways;
 
