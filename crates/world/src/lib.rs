@@ -38,6 +38,7 @@ pub use inputs::InputQueue;
 pub use interest::{ClientView, Delivery, InterestPolicy, JsonView};
 pub use player::PlayerNumber;
 pub use reload::{Changes, Reloaded};
+pub use saved::Marks;
 pub use spells::CastRefusal;
 pub use stage::{Stage, StepTimes, Stopwatch};
 pub use state::Outgoing;

@@ -23,6 +23,10 @@ use crate::world::World;
 const GROUND: &str = "ground";
 const GROUND_VERSION: u32 = 1;
 
+/// Parts of a checkpoint by name, each with a number that is another one when
+/// the part is.
+pub type Marks = BTreeMap<String, u64>;
+
 /// What is left of a history once everything that undid itself is gone.
 #[derive(Default)]
 struct Squashed {
@@ -99,7 +103,7 @@ impl WorldState {
     pub fn restore(&mut self, saved: &SavedWorld) {
         let squashed = Squashed::of(saved);
         let structures = squashed.structures.into_values();
-        let unknown = self.restore_structures(squashed.next, structures);
+        let unknown = self.restore_structures(squashed.next, saved.newest(), structures);
         self.history.ground = squashed.ground;
         self.history.resume_after(saved.newest());
         for prefab in unknown {
@@ -199,25 +203,46 @@ impl World {
     /// What lasts of this world, as of its newest operation: to be stored with
     /// those that are on their way, or behind them.
     pub fn checkpoint(&self) -> Checkpoint {
+        self.checkpoint_since(&mut Marks::new())
+    }
+
+    /// The same without the parts that are as a checkpoint before had them,
+    /// whose marks these are; they are brought up to date.
+    pub fn checkpoint_since(&self, marks: &mut Marks) -> Checkpoint {
         let state = self.borrow_state();
-        let history = &state.history;
-        let structures = Structures {
-            next: state.structures.next(),
-            all: state.structures.all().cloned().collect(),
+        let before = std::mem::take(marks);
+        let mut sections = BTreeMap::new();
+        let mut changed = |name: String, mark: u64| {
+            let news = before.get(&name) != Some(&mark);
+            marks.insert(name, mark);
+            news
         };
         // Our own types always serialise.
-        let structures = postcard::to_allocvec(&structures).unwrap_or_default();
-        let ground = postcard::to_allocvec(&history.ground).unwrap_or_default();
-        let sections = [
-            (STRUCTURES, STRUCTURES_VERSION, structures),
-            (GROUND, GROUND_VERSION, ground),
-        ];
-        let section = |(name, version, bytes): (&str, u32, Vec<u8>)| {
-            (name.to_owned(), Section { version, bytes })
-        };
+        if changed(STRUCTURES.to_owned(), state.structures.changed()) {
+            let structures = Structures {
+                next: state.structures.next(),
+                all: state.structures.all().cloned().collect(),
+            };
+            let section = Section {
+                version: STRUCTURES_VERSION,
+                bytes: postcard::to_allocvec(&structures).unwrap_or_default(),
+            };
+            sections.insert(STRUCTURES.to_owned(), section);
+        }
+        let ground = &state.history.ground;
+        if changed(GROUND.to_owned(), ground.last().map_or(0, |op| op.seq)) {
+            let section = Section {
+                version: GROUND_VERSION,
+                bytes: postcard::to_allocvec(ground).unwrap_or_default(),
+            };
+            sections.insert(GROUND.to_owned(), section);
+        }
+        // What is not part of it any more is gone.
+        let gone = before.into_keys().filter(|name| !marks.contains_key(name));
+        sections.extend(gone.map(|name| (name, Section::gone())));
         Checkpoint {
-            seq: history.newest(),
-            sections: sections.map(section).into(),
+            seq: state.history.newest(),
+            sections,
         }
     }
 
