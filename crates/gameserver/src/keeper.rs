@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use frolic_protocol::keep::{Checkpoint, SavedPlayer};
-use frolic_world::{Marks, World};
+use frolic_world::{Marks, World, marks_of};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -141,6 +141,7 @@ impl KeepDoor {
     /// Checkpoints begin where this one ends: the world was made from it.
     pub fn begin_after(&mut self, checkpoint: &Checkpoint) {
         self.compacted.0 = checkpoint.seq;
+        self.sent = marks_of(checkpoint);
     }
 }
 

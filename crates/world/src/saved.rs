@@ -17,22 +17,31 @@ use frolic_sim::{Angle, Buttons, CharacterInput, CharacterState, Vec3};
 use crate::player::{Player, PlayerNumber};
 use crate::replay::Record;
 use crate::state::WorldState;
+use crate::terrain::{self, SavedGround};
 use crate::world::World;
-
-/// Operations on the ground in order, for which there is no shorter form.
-const GROUND: &str = "ground";
-const GROUND_VERSION: u32 = 1;
 
 /// Parts of a checkpoint by name, each with a number that is another one when
 /// the part is.
 pub type Marks = BTreeMap<String, u64>;
+
+/// The marks of a checkpoint that a world was made from.
+pub fn marks_of(checkpoint: &Checkpoint) -> Marks {
+    let mark = |name: &str, section: &Section| match terrain::version_in(name, section) {
+        Some(version) => u64::from(version),
+        None => checkpoint.seq,
+    };
+    let sections = checkpoint.sections.iter();
+    sections
+        .map(|(name, section)| (name.clone(), mark(name, section)))
+        .collect()
+}
 
 /// What is left of a history once everything that undid itself is gone.
 #[derive(Default)]
 struct Squashed {
     next: u64,
     structures: BTreeMap<u64, Structure>,
-    ground: Vec<LoggedOp>,
+    ground: SavedGround,
     /// What could not be read, for the creator.
     problems: Vec<String>,
 }
@@ -46,9 +55,7 @@ impl Squashed {
             let all = kept.all.into_iter();
             squashed.structures = all.map(|one| (one.number, one)).collect();
         }
-        if let Some(ground) = squashed.read(sections, GROUND, GROUND_VERSION) {
-            squashed.ground = ground;
-        }
+        squashed.ground.read(sections, &mut squashed.problems);
         for logged in &saved.ops {
             if logged.seq > saved.checkpoint.seq {
                 squashed.take(logged);
@@ -59,7 +66,7 @@ impl Squashed {
 
     fn take(&mut self, logged: &LoggedOp) {
         match &logged.op {
-            WorldOp::Terrain(_) => self.ground.push(logged.clone()),
+            WorldOp::Terrain(op) => self.ground.ops.push(op.clone()),
             WorldOp::Build(structure) => {
                 self.next = self.next.max(structure.number + 1);
                 self.structures.insert(structure.number, structure.clone());
@@ -104,7 +111,7 @@ impl WorldState {
         let squashed = Squashed::of(saved);
         let structures = squashed.structures.into_values();
         let unknown = self.restore_structures(squashed.next, saved.newest(), structures);
-        self.history.ground = squashed.ground;
+        self.restore_ground(&squashed.ground);
         self.history.resume_after(saved.newest());
         for prefab in unknown {
             self.warn(format!(
@@ -212,13 +219,12 @@ impl World {
         let state = self.borrow_state();
         let before = std::mem::take(marks);
         let mut sections = BTreeMap::new();
-        let mut changed = |name: String, mark: u64| {
-            let news = before.get(&name) != Some(&mark);
-            marks.insert(name, mark);
-            news
+        let mut changed = |name: &str, mark: u64| {
+            marks.insert(name.to_owned(), mark);
+            before.get(name) != Some(&mark)
         };
         // Our own types always serialise.
-        if changed(STRUCTURES.to_owned(), state.structures.changed()) {
+        if changed(STRUCTURES, state.structures.changed()) {
             let structures = Structures {
                 next: state.structures.next(),
                 all: state.structures.all().cloned().collect(),
@@ -229,16 +235,10 @@ impl World {
             };
             sections.insert(STRUCTURES.to_owned(), section);
         }
-        let ground = &state.history.ground;
-        if changed(GROUND.to_owned(), ground.last().map_or(0, |op| op.seq)) {
-            let section = Section {
-                version: GROUND_VERSION,
-                bytes: postcard::to_allocvec(ground).unwrap_or_default(),
-            };
-            sections.insert(GROUND.to_owned(), section);
-        }
+        state.ground_sections(&mut changed, &mut sections);
         // What is not part of it any more is gone.
-        let gone = before.into_keys().filter(|name| !marks.contains_key(name));
+        let gone = before.into_keys().chain(state.cleared_sections());
+        let gone = gone.filter(|name| !marks.contains_key(name));
         sections.extend(gone.map(|name| (name, Section::gone())));
         Checkpoint {
             seq: state.history.newest(),

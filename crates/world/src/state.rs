@@ -14,12 +14,14 @@ use frolic_sim::{CharacterParams, CollisionWorld, Pose, Vec3};
 use crate::definitions::Definitions;
 use crate::entity::Entity;
 use crate::history::History;
+use crate::npcs::Npcs;
 use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
 use crate::projectiles::Projectiles;
 use crate::registry::{self, Registry};
 use crate::spells::Spells;
 use crate::structures::Structures;
+use crate::terrain::Ground;
 use crate::trigger::{Crossing, Triggers, Way};
 
 /// Entities that scripts may have spawned at a time.
@@ -57,6 +59,9 @@ pub(crate) struct WorldState {
     pub projectiles: Projectiles,
     /// Ticks between a death and the birth after it.
     pub respawn_ticks: u32,
+    pub npcs: Npcs,
+    /// What is known of the ground besides its blocks.
+    pub ground: Ground,
     pub definitions: Definitions,
     pub spawn_points: Vec<u32>,
     /// Things that changed for clients since the last look.
@@ -118,6 +123,8 @@ impl WorldState {
             structures: Structures::default(),
             projectiles: Projectiles::default(),
             respawn_ticks: 0,
+            npcs: Npcs::default(),
+            ground: Ground::default(),
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),
             touched: Vec::new(),
@@ -179,6 +186,7 @@ impl WorldState {
         }
         let (id, news) = (entity.id, !entity.is_of_scene());
         self.entities.insert(id, entity);
+        self.add_npc(id);
         if news {
             self.replicate(id);
         }
@@ -240,6 +248,7 @@ impl WorldState {
             self.collision.insert(id, shape, entity.pose());
         }
         self.register(entity, &transform);
+        self.solid_changed(id);
         Some(id)
     }
 
@@ -295,6 +304,8 @@ impl WorldState {
         if let Some(parent) = parent.and_then(|parent| self.entities.get_mut(&parent)) {
             parent.children.retain(|child| *child != id);
         }
+        self.solid_changed(id);
+        self.remove_npc(id);
         self.registry.remove(id);
         self.collision.remove(id);
         self.moving.remove(&id);
@@ -334,8 +345,11 @@ impl WorldState {
         entity.position = pose.translation;
         entity.rotation = pose.rotation;
         let children = entity.children.clone();
+        self.solid_changed(id);
         self.registry.moved(id, pose.translation);
         self.collision.move_to(id, pose);
+        self.solid_changed(id);
+        self.npc_placed(id, &pose);
         self.triggers.move_to(id, pose);
         self.replicate(id);
         for child in children {
@@ -392,6 +406,7 @@ impl WorldState {
                 entity.motion = None;
                 if entity.velocity == Vec3::ZERO {
                     self.moving.remove(&id);
+                    self.solid_changed(id);
                 }
                 self.replicate(id);
             }

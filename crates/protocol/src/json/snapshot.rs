@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use super::projectile::JsonProjectile;
 use crate::entity::{Difference, EntityKind, EntityState, differences, flags};
 use crate::message::{PROTOCOL_VERSION, PlayerInfo};
+use crate::terrain::ChunkVersion;
 
 /// One entity of `movement.entities`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -13,7 +14,7 @@ use crate::message::{PROTOCOL_VERSION, PlayerInfo};
 pub struct JsonEntity {
     /// Its network id.
     pub id: u32,
-    /// `character` or `entity`.
+    /// `character`, `npc` or `entity`.
     pub kind: &'static str,
     /// What it was made from.
     pub prefab: Option<String>,
@@ -76,6 +77,9 @@ pub struct SnapshotView<'a> {
     pub structure_of: &'a dyn Fn(u32) -> Option<JsonStructure>,
     /// Ticks per second, for the speed of what follows a path.
     pub tick_hz: u32,
+    /// Chunks of the ground to tell of: all that are not as they were made in
+    /// a full snapshot, else those that changed.
+    pub voxel: &'a [ChunkVersion],
 }
 
 /// The text of a snapshot.
@@ -106,6 +110,10 @@ pub fn snapshot(view: &SnapshotView) -> String {
             entities.push(entity(state, view));
         }
     }
+    let npcs: Vec<Json> = entities
+        .iter()
+        .filter_map(|told| npc(told.id, view))
+        .collect();
     let mut features = serde_json::Map::new();
     if !view.players.is_empty() || view.header.baseline.is_none() {
         let players: Vec<Json> = view
@@ -134,16 +142,21 @@ pub fn snapshot(view: &SnapshotView) -> String {
         let flying = json!({ "flying": view.projectiles });
         features.insert("projectile".into(), flying);
     }
+    if !npcs.is_empty() || view.header.baseline.is_none() {
+        features.insert("npc".into(), json!({ "npcs": npcs }));
+    }
     let mode = if view.header.baseline.is_some() {
         "delta"
     } else {
         // Worlds have nothing of these yet. A client that looks for them in a
         // full snapshot, as it may (NET-14), finds that there is none.
         features.entry("projectile").or_insert(json!({}));
-        features.insert("npc".into(), json!({}));
-        features.insert("voxel".into(), json!({ "versions": [] }));
         "full"
     };
+    if !view.voxel.is_empty() || view.header.baseline.is_none() {
+        let versions: Vec<Json> = view.voxel.iter().map(super::event::chunk_version).collect();
+        features.insert("voxel".into(), json!({ "versions": versions }));
+    }
     json!({
         "v": PROTOCOL_VERSION,
         "kind": "snapshot",
@@ -155,6 +168,18 @@ pub fn snapshot(view: &SnapshotView) -> String {
         "features": features,
     })
     .to_string()
+}
+
+/// What a told NPC is about, where that is news.
+fn npc(id: u32, view: &SnapshotView) -> Option<Json> {
+    let find = |states: &[EntityState]| {
+        let at = states.binary_search_by_key(&id, |state| state.id).ok()?;
+        states.get(at).map(|state| state.mood)
+    };
+    let mood = find(view.current)?;
+    let state = mood.state()?;
+    let news = view.header.baseline.is_none() || find(view.baseline) != Some(mood);
+    news.then(|| json!({ "id": id, "state": state, "suspicion": mood.suspicion() }))
 }
 
 fn entity(state: &EntityState, view: &SnapshotView) -> JsonEntity {
@@ -174,6 +199,7 @@ fn entity(state: &EntityState, view: &SnapshotView) -> JsonEntity {
     JsonEntity {
         id: state.id,
         kind: match state.kind {
+            EntityKind::Character if state.mood.state().is_some() => "npc",
             EntityKind::Character => "character",
             EntityKind::Thing => "entity",
         },

@@ -10,10 +10,11 @@ use frolic_protocol::Value;
 use frolic_protocol::store::StoreRequest;
 use frolic_script::{
     Attachment, BuildRequest, Built, CompiledScript, Engine, EngineError, EntityId, FireRequest,
-    LogLevel, MemoryStore, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest,
-    Recipient, ScriptEvent, ScriptLog, SpawnRequest, SpawnSource, Spawned, Vm, VmLimits,
-    WeaponSpec, compile,
+    LogLevel, MemoryStore, NpcFacts, NpcOrder, NpcState, PlayerId, PlayerProperty, Property,
+    RaycastHit, RaycastRequest, Recipient, ScriptEvent, ScriptLog, SpawnRequest, SpawnSource,
+    Spawned, TerrainHit, TerrainInfo, Vm, VmLimits, WeaponSpec, compile,
 };
+use frolic_terrain::{Generator, Material, Op, Settings, Terrain};
 
 #[derive(Default)]
 pub struct FakeEntity {
@@ -60,11 +61,46 @@ pub struct FakeWorld {
     pub fired: u32,
     pub respawn_s: f64,
     pub chat: Vec<(Recipient, Option<PlayerId>, String)>,
+    /// What entity 5, the guard, is about, and whether a script says so.
+    pub npc: (NpcState, bool),
+    /// Stone below y = 0.
+    pub terrain: TestTerrain,
     next_id: EntityId,
 }
 
+/// A terrain with a default.
+pub struct TestTerrain(Terrain);
+
+impl Default for TestTerrain {
+    fn default() -> Self {
+        let rock = Generator::Flat {
+            height: 32,
+            surface: Material::STONE,
+            soil: Material::STONE,
+            rock: Material::STONE,
+        };
+        let mut settings = Settings::new([64, 64, 64], rock);
+        settings.origin = Some([-32, -32, -32]);
+        Self(Terrain::new(&settings))
+    }
+}
+
+impl std::ops::Deref for TestTerrain {
+    type Target = Terrain;
+
+    fn deref(&self) -> &Terrain {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for TestTerrain {
+    fn deref_mut(&mut self) -> &mut Terrain {
+        &mut self.0
+    }
+}
+
 impl FakeWorld {
-    /// Ground (1), a kill brick (2) and the character (10) of player 7.
+    /// Ground (1), a kill brick (2), a guard who is an NPC (5) and the character (10) of player 7.
     pub fn new() -> FakeWorld {
         let mut world = FakeWorld {
             gravity: 20.0,
@@ -74,6 +110,7 @@ impl FakeWorld {
         for (id, name, tag) in [
             (1, "Ground", ""),
             (2, "KillBrick", "deadly"),
+            (5, "Guard", ""),
             (10, "Ada", ""),
         ] {
             let mut entity = FakeEntity::default();
@@ -324,12 +361,48 @@ impl Engine for FakeWorld {
             });
         }
         let down = request.direction[1] < -0.5 && request.distance_max >= request.origin[1];
+        if down && request.ignore.contains(&1) && request.origin[0] > 20.0 {
+            return Some(RaycastHit {
+                entity: 0,
+                position: [request.origin[0], 0.0, request.origin[2]],
+                normal: [0.0, 1.0, 0.0],
+                distance: request.origin[1],
+            });
+        }
         (down && !request.ignore.contains(&1)).then(|| RaycastHit {
             entity: 1,
             position: [request.origin[0], 0.0, request.origin[2]],
             normal: [0.0, 1.0, 0.0],
             distance: request.origin[1],
         })
+    }
+
+    fn terrain_info(&self) -> Result<TerrainInfo, EngineError> {
+        let [min, max] = self.terrain.grid().bounds_m();
+        let block_size = self.terrain.grid().block_m();
+        Ok(TerrainInfo {
+            min,
+            max,
+            block_size,
+        })
+    }
+    fn terrain_block(&self, at: [f32; 3]) -> Result<Material, EngineError> {
+        Ok(self.terrain.block(self.terrain.grid().block_at(at)))
+    }
+    fn terrain_height(&self, x: f32, z: f32) -> Result<Option<f32>, EngineError> {
+        Ok(self.terrain.height_at(x, z))
+    }
+    fn terrain_raycast(
+        &self,
+        origin: [f32; 3],
+        direction: [f32; 3],
+        distance_max: f32,
+    ) -> Result<Option<TerrainHit>, EngineError> {
+        let hit = self.terrain.raycast(origin, direction, distance_max);
+        Ok(hit.map(|hit| TerrainHit::new(self.terrain.grid(), &hit, origin, direction)))
+    }
+    fn terraform(&mut self, op: &Op) -> Result<bool, EngineError> {
+        Ok(!self.terrain.apply(op).is_empty())
     }
 
     fn players(&self) -> Vec<PlayerId> {
@@ -407,6 +480,43 @@ impl Engine for FakeWorld {
     }
     fn store(&mut self, request: StoreRequest) -> Result<(), EngineError> {
         self.store_requests.push(request);
+        Ok(())
+    }
+    fn npcs(&self) -> Vec<EntityId> {
+        let guard = self.entities.contains_key(&5);
+        guard.then_some(5).into_iter().collect()
+    }
+    fn npc(&self, entity: EntityId) -> Result<Option<NpcFacts>, EngineError> {
+        self.entity(entity)?;
+        Ok((entity == 5).then_some(NpcFacts {
+            state: self.npc.0,
+            target: None,
+            suspicion: 0.0,
+            overridden: self.npc.1,
+        }))
+    }
+    /// Writes down what it was told.
+    fn order_npc(&mut self, entity: EntityId, order: NpcOrder) -> Result<(), EngineError> {
+        let text = match order {
+            NpcOrder::MoveTo { to, run } => format!("MoveTo {to:?} {run}"),
+            NpcOrder::LookAt(place) => format!("LookAt {}", place.is_some()),
+            NpcOrder::Patrol(places) => format!("Patrol {}", places.len()),
+            NpcOrder::SetState(state) => {
+                self.npc = (state, true);
+                format!("SetState {}", state.name())
+            }
+            NpcOrder::Release => {
+                self.npc.1 = false;
+                "Release".to_owned()
+            }
+            other => format!("{other:?}"),
+        };
+        let attributes = &mut self.entity_mut(entity)?.attributes;
+        let before = match attributes.get("Orders") {
+            Some(Value::String(before)) => before.clone(),
+            _ => String::new(),
+        };
+        attributes.insert("Orders".into(), Value::String(format!("{before}{text}; ")));
         Ok(())
     }
     fn spells(&self) -> Vec<String> {
