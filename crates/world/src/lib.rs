@@ -42,6 +42,7 @@ pub use interest::{ClientView, Delivery, InterestPolicy, JsonView};
 pub use npcs::NpcReport;
 pub use player::PlayerNumber;
 pub use reload::{Changes, Reloaded};
+pub use saved::{Marks, marks_of};
 pub use spells::CastRefusal;
 pub use stage::{Stage, StepTimes, Stopwatch};
 pub use state::Outgoing;
