@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod limits;
+mod mesh;
 mod report;
 
 mod manifest;
@@ -29,6 +30,9 @@ mod text;
 #[cfg(feature = "archive")]
 pub use archive::{PackError, pack};
 pub use limits::Limits;
+#[cfg(feature = "archive")]
+pub use mesh::MeshError;
+pub use mesh::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
 pub use manifest::{
     Capabilities, GameInfo, Manifest, SimulationSettings, Visibility, WorldSettings,
 };
@@ -38,7 +42,7 @@ pub use package::Package;
 pub use remotes::Remote;
 pub use report::{Problem, Report, Rule, Severity};
 pub use scene::{
-    Attribute, Body, BodyKind, Color, ComponentProblem, Components, Light, LightKind, Material,
-    Model, NetworkIdentity, Pattern, Prefab, SCENE_FORMAT, Scene, SceneEntity, ScriptRef, Shape,
+    Attribute, Body, BodyKind, Color, ComponentProblem, Components, Groups, Joint, JointKind,
+    Light, LightKind, Material, Model, NetworkIdentity, Pattern, Prefab, SCENE_FORMAT, Scene, SceneEntity, ScriptRef, Shape,
     Sound, SpawnPoint, Transform, Trigger,
 };

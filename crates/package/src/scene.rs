@@ -5,6 +5,7 @@ mod check;
 mod components;
 mod hierarchy;
 mod parse;
+mod physics;
 
 use std::collections::BTreeMap;
 
@@ -14,9 +15,10 @@ use crate::{Limits, Report};
 
 pub use check::ComponentProblem;
 pub use components::{
-    Attribute, Body, BodyKind, Color, Components, Light, LightKind, Material, Model,
+    Attribute, Color, Components, Light, LightKind, Material, Model,
     NetworkIdentity, Pattern, ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
 };
+pub use physics::{Body, BodyKind, Groups, Joint, JointKind};
 
 /// The version of the scene format that this code reads and writes.
 pub const SCENE_FORMAT: u32 = 1;

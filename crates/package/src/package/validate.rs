@@ -1,13 +1,14 @@
 //! Checks the files of a package against each other and reports every problem at once (PKG-7).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::assets;
 use crate::names::{PathSet, check_path};
 use crate::remotes::{self, Remote};
 use crate::soul;
 use crate::text::{LineIndex, shown};
-use crate::{Limits, Manifest, Problem, Report, Rule, Scene};
+use crate::{Limits, Manifest, Problem, Report, Rule, Scene, Triangles};
 
 const SERVICES: [&str; 6] = [
     "ReplicatedFirst",
@@ -34,6 +35,7 @@ pub(super) struct Checked {
     pub manifest: Manifest,
     pub scene: Scene,
     pub remotes: BTreeMap<String, Remote>,
+    pub meshes: BTreeMap<String, Arc<Triangles>>,
     pub warnings: Report,
 }
 
@@ -43,6 +45,7 @@ pub(super) fn validate(files: &Files, limits: &Limits) -> Result<Checked, Report
     let manifest = manifest(files, limits, &mut report);
     let scene = scene(files, limits, &mut report);
     let remotes = remotes::of_files(files, &mut report);
+    let meshes = super::meshes::read(scene.as_ref(), files, &mut report);
     let mut paths = PathSet::default();
     for (path, bytes) in files {
         match check_path(path) {
@@ -74,6 +77,7 @@ pub(super) fn validate(files: &Files, limits: &Limits) -> Result<Checked, Report
             manifest,
             scene,
             remotes,
+            meshes,
             warnings: report,
         }),
         _ => Err(report),
