@@ -8,9 +8,9 @@ use parry3d::math::Vec3;
 use serde::{Deserialize, Serialize};
 
 use crate::angle::Angle;
-use crate::cache::StepCache;
-use crate::collision::{CollisionWorld, EntityId};
-use crate::contact::{self, Near, SKIN};
+use crate::cache::{StepCache, Touch};
+use crate::collision::{CollisionWorld, EntityId, Solid};
+use crate::contact::{self, Contact, Near, SKIN};
 
 /// What a character can do. The same for everybody in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -190,8 +190,12 @@ pub struct CharacterState {
 const COYOTE_TICKS: u8 = 5;
 /// How many times a sub-step looks for something to be pushed out of.
 const PUSH_OUT_ROUNDS: usize = 4;
+/// Solids that a step takes note of having touched.
+const TOUCHES_MAX: usize = 8;
 /// Bounds the work of one step whatever a script set the velocity to.
 const SUBSTEPS_MAX: usize = 32;
+/// A platform that goes further than this many steps in a tick has jumped.
+const CARRY_SUBSTEPS_MAX: f32 = 64.0;
 
 impl CharacterState {
     /// Standing still in the air at `feet`.
@@ -237,7 +241,7 @@ pub fn step_character_with(
         return;
     }
     let before = *state;
-    carry(world, state);
+    carry(cache, world, params, state);
     steer(params, state, input, dt);
     travel(cache, world, params, state, dt, before.grounded());
     if !state.feet.is_finite() || !state.velocity.is_finite() {
@@ -250,8 +254,14 @@ pub fn step_character_with(
     }
 }
 
-/// Moves along with what it stands on.
-fn carry(world: &CollisionWorld, state: &mut CharacterState) {
+/// Moves along with what it stands on. A long way is gone in steps: nobody is
+/// carried through a wall.
+fn carry(
+    cache: &mut StepCache,
+    world: &CollisionWorld,
+    params: &CharacterParams,
+    state: &mut CharacterState,
+) {
     if !world.moves() {
         return;
     }
@@ -260,7 +270,24 @@ fn carry(world: &CollisionWorld, state: &mut CharacterState) {
     };
     if ground.pose != ground.previous_pose {
         let local = ground.previous_pose.inverse_transform_point(state.feet);
-        state.feet = ground.pose.transform_point(local);
+        let there = ground.pose.transform_point(local);
+        let (way, substep_max) = (there - state.feet, params.radius * 0.5);
+        let count = libm::ceilf(way.length() / substep_max);
+        // Also when it is not a number, or further than anybody could see.
+        if !(count > 1.0 && count < CARRY_SUBSTEPS_MAX) {
+            state.feet = there;
+            return;
+        }
+        let ridden = ground.entity;
+        let bounds = contact::swept_bounds(params, state.feet, way, SKIN);
+        let near = cache.near(world, &bounds);
+        let velocity = state.velocity;
+        let mut substep = way / count;
+        for _ in 0..count as usize {
+            state.feet += substep;
+            push_out_of_all_but(Some(ridden), params, state, &mut substep, near, &mut Noted::none());
+        }
+        state.velocity = velocity;
     }
 }
 
@@ -330,6 +357,10 @@ fn travel(
     let count = (libm::ceilf(length / substep_max) as usize).clamp(1, SUBSTEPS_MAX);
 
     let bounds = contact::swept_bounds(params, state.feet, way, params.step_height + SKIN);
+    let mut noted = Noted {
+        touches: cache.take_touches(),
+        dt,
+    };
     let near = cache.near(world, &bounds);
 
     let jumping = state.velocity.y > 0.01;
@@ -337,11 +368,12 @@ fn travel(
     let mut substep = way / count as f32;
     for _ in 0..count {
         state.feet += substep;
-        ground = push_out(params, state, &mut substep, near);
+        ground = push_out_of_all_but(None, params, state, &mut substep, near, &mut noted);
     }
     if ground.is_none() && was_grounded && !jumping {
-        ground = snap_down(params, state, near);
+        ground = snap_down(params, state, near, &mut noted);
     }
+    cache.keep_touches(noted.touches);
     match ground {
         Some((entity, normal)) if !jumping => {
             state.ground = Some(entity);
@@ -359,17 +391,19 @@ fn travel(
 
 /// Pushes the capsule out of every solid near it; returns the ground it then
 /// stands on, the flattest if there are several.
-fn push_out(
+fn push_out_of_all_but(
+    ridden: Option<EntityId>,
     params: &CharacterParams,
     state: &mut CharacterState,
     substep: &mut Vec3,
     near: Near,
+    noted: &mut Noted,
 ) -> Option<(EntityId, Vec3)> {
     let mut ground: Option<(EntityId, Vec3)> = None;
     for _ in 0..PUSH_OUT_ROUNDS {
         let mut pushed = false;
-        for solid in near.solids() {
-            let Some(touch) = contact::touch(params, state.feet, solid) else {
+        for solid in near.solids().filter(|solid| ridden != Some(solid.entity)) {
+            let Some(touch) = contact::touch(params, state.feet, solid, near) else {
                 continue;
             };
             let (normal, standing) = match touch.step_lift {
@@ -401,9 +435,11 @@ fn push_out(
             if standing && ground.is_none_or(|(_, best)| normal.y > best.y) {
                 ground = Some((solid.entity, normal));
             }
+            noted.note(solid, &touch, state.velocity, standing);
             if touch.depth > 0.0 && !standing {
-                slide(&mut state.velocity, normal);
-                slide(substep, normal);
+                let yields = noted.gives_way(solid, &touch);
+                slide(&mut state.velocity, normal, yields);
+                slide(substep, normal, 0.0);
             } else if standing && state.velocity.y < 0.0 {
                 state.velocity.y = 0.0;
                 substep.y = substep.y.max(0.0);
@@ -416,9 +452,55 @@ fn push_out(
     ground
 }
 
-/// Removes the part of `vector` that points into a surface.
-fn slide(vector: &mut Vec3, normal: Vec3) {
-    let into = vector.dot(normal);
+/// What a step touches, for whoever wants to know.
+struct Noted {
+    touches: Vec<Touch>,
+    dt: f32,
+}
+
+impl Noted {
+    fn none() -> Self {
+        Self {
+            touches: Vec::new(),
+            dt: 0.0,
+        }
+    }
+
+    fn note(&mut self, solid: &Solid, contact: &Contact, velocity: Vec3, stands: bool) {
+        let speed = (-velocity.dot(contact.normal)).max(0.0);
+        let mut known = self.touches.iter_mut();
+        if let Some(known) = known.find(|known| known.entity == solid.entity) {
+            known.stands |= stands;
+            if speed > known.speed {
+                known.speed = speed;
+                (known.point, known.normal) = (contact.point, contact.normal);
+            }
+        } else if self.dt > 0.0 && self.touches.len() < TOUCHES_MAX {
+            self.touches.push(Touch {
+                entity: solid.entity,
+                point: contact.point,
+                normal: contact.normal,
+                speed,
+                stands,
+            });
+        }
+    }
+
+    /// How fast a solid that can be pushed goes out of the way, as a speed
+    /// along the normal: never more than nothing.
+    fn gives_way(&self, solid: &Solid, contact: &Contact) -> f32 {
+        if !solid.pushable || self.dt <= 0.0 {
+            return 0.0;
+        }
+        let moved = solid.moved_at(contact.point).dot(contact.normal);
+        (moved / self.dt).min(0.0)
+    }
+}
+
+/// Removes the part of `vector` that points into a surface, beyond what the
+/// surface itself goes that way.
+fn slide(vector: &mut Vec3, normal: Vec3, surface: f32) {
+    let into = vector.dot(normal) - surface;
     if into < 0.0 {
         *vector -= normal * into;
     }
@@ -429,12 +511,13 @@ fn snap_down(
     params: &CharacterParams,
     state: &mut CharacterState,
     near: Near,
+    noted: &mut Noted,
 ) -> Option<(EntityId, Vec3)> {
     let drop = contact::drop_distance(params, state.feet, params.step_height, near)?;
     let mut lowered = *state;
     lowered.feet.y -= drop;
     let mut still = Vec3::ZERO;
-    let ground = push_out(params, &mut lowered, &mut still, near)?;
+    let ground = push_out_of_all_but(None, params, &mut lowered, &mut still, near, noted)?;
     state.feet = lowered.feet;
     Some(ground)
 }

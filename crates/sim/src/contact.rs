@@ -7,7 +7,7 @@ use parry3d::shape::Segment;
 
 use crate::character::CharacterParams;
 use crate::collision::{CollisionWorld, Solid};
-use crate::convex::{self, Core, FloorBelow, Gap};
+use crate::convex::{self, Convex, Core, FloorBelow, Gap};
 
 /// Distance at which a surface below still counts as touched.
 pub(crate) const SKIN: f32 = 0.02;
@@ -24,6 +24,8 @@ pub(crate) struct Contact {
     pub normal: Vec3,
     /// How far the capsule is inside; negative within the skin.
     pub depth: f32,
+    /// Where.
+    pub point: Vec3,
     /// How far it must rise to be free, where the touch is the edge of a step.
     pub step_lift: Option<f32>,
 }
@@ -49,6 +51,8 @@ pub(crate) fn swept_bounds(
 pub(crate) struct Near<'a> {
     pub world: &'a CollisionWorld,
     pub slots: &'a [u32],
+    /// Parts of those solids that are not convex as a whole.
+    pub pieces: &'a [Solid],
 }
 
 impl<'a> Near<'a> {
@@ -56,6 +60,8 @@ impl<'a> Near<'a> {
         self.slots
             .iter()
             .filter_map(move |&slot| self.world.at(slot))
+            .filter(|solid| solid.mesh.is_none())
+            .chain(self.pieces)
     }
 }
 
@@ -83,7 +89,12 @@ fn in_reach(solid: &Solid, core: &Core, reach: f32, drop: f32) -> bool {
 /// The capsule is taken as a line with a radius: as long as the solid reaches
 /// no deeper than the radius, the closest points of line and solid are exact
 /// and cheap; only deeper ones need the penetration solver.
-pub(crate) fn touch(params: &CharacterParams, feet: Vec3, solid: &Solid) -> Option<Contact> {
+pub(crate) fn touch(
+    params: &CharacterParams,
+    feet: Vec3,
+    solid: &Solid,
+    near: Near,
+) -> Option<Contact> {
     let core = core(params, feet);
     let reach = params.radius + SKIN;
     if !in_reach(solid, &core, reach, 0.0) {
@@ -93,19 +104,23 @@ pub(crate) fn touch(params: &CharacterParams, feet: Vec3, solid: &Solid) -> Opti
         Some(gap) => gap,
         None => penetration(solid, &core, reach)?,
     };
-    if gap.distance > reach {
+    if gap.distance > reach || convex::is_seam(&solid.convex, &solid.frame, &gap) {
         return None;
     }
     Some(Contact {
         normal: gap.normal,
         depth: params.radius - gap.distance,
-        step_lift: step_lift(params, feet, solid, gap.point, gap.normal),
+        point: gap.point,
+        step_lift: step_lift(params, feet, solid, near, &gap),
     })
 }
 
 /// The shortest way out for a core that is inside a solid.
 #[cold]
 fn penetration(solid: &Solid, core: &Core, reach: f32) -> Option<Gap> {
+    if let Convex::Triangle(triangle) = &solid.convex {
+        return convex::way_out(triangle, &solid.frame, core);
+    }
     let contact = query::contact(
         &solid.pose,
         solid.shape.as_ref(),
@@ -128,17 +143,30 @@ fn step_lift(
     params: &CharacterParams,
     feet: Vec3,
     solid: &Solid,
-    point: Vec3,
-    normal: Vec3,
+    near: Near,
+    gap: &Gap,
 ) -> Option<f32> {
+    let (point, normal) = (gap.point, gap.normal);
     let height = point.y - feet.y;
     if normal.y <= FACING_UP_MIN || params.walkable(normal) || height > params.step_height {
         return None;
     }
     // A hair inside the edge, is there a floor to stand on?
     let inward = Vec3::new(-normal.x, 0.0, -normal.z).try_normalize()? * 0.02;
-    let floor = floor_below(solid, point + inward + Vec3::Y * 0.05, 0.1)?;
-    if !params.walkable(floor) {
+    let above = point + inward + Vec3::Y * 0.05;
+    let is_floor = |solid: &Solid| {
+        let floor = floor_below(solid, above, 0.1);
+        floor.is_some_and(|floor| params.walkable(floor))
+    };
+    // The upright part of a step and its top are two triangles of one mesh.
+    let carries = match solid.convex {
+        Convex::Triangle(_) => {
+            let mut pieces = near.pieces.iter();
+            pieces.any(|piece| piece.entity == solid.entity && is_floor(piece))
+        }
+        _ => is_floor(solid),
+    };
+    if !carries {
         return None;
     }
     let aside_sq =

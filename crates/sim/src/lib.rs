@@ -19,17 +19,19 @@ pub mod collision;
 mod contact;
 mod convex;
 pub mod digest;
+pub mod mesh;
 pub mod motion;
 pub mod random;
 pub mod scene;
 pub mod shape;
 
 pub use angle::Angle;
-pub use cache::StepCache;
+pub use cache::{StepCache, Touch};
 pub use character::{
     Buttons, CharacterInput, CharacterParams, CharacterState, step_character, step_character_with,
 };
 pub use collision::{CollisionWorld, EntityId, RayHit};
+pub use mesh::{Mesh, MeshId, Meshes};
 pub use motion::Motion;
 pub use parry3d::math::{Pose3 as Pose, Rot3 as Rotation, Vec3};
 pub use shape::Shape;
