@@ -314,6 +314,16 @@ pub enum ServerMessage {
         /// Replaces the welcome's.
         token: String,
     },
+    /// What is solid of an asset that mesh shapes name; all of them come
+    /// before the scene.
+    Mesh {
+        /// Its path in the package.
+        asset: String,
+        /// One zstd frame of [`frolic_package::Triangles::encode`].
+        zstd: Vec<u8>,
+    },
+    /// How characters move from now on: a script changed it.
+    Character(CharacterParams),
 }
 
 impl ServerMessage {

@@ -109,7 +109,7 @@ impl StepCache {
         self.near.extend(candidates.filter(|&slot| meets(slot)));
         self.pieces.clear();
         for &slot in &self.near {
-            if let Some(solid) = world.at(slot)
+            if let Some(solid) = world.at(slot).filter(|solid| !solid.passable)
                 && let Some((mesh, scale)) = &solid.mesh
             {
                 mesh.pieces(solid, *scale, bounds, &mut self.found, &mut self.pieces);

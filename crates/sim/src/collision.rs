@@ -55,6 +55,8 @@ pub(crate) struct Solid {
     pub mesh: Option<(Arc<Mesh>, Vec3)>,
     /// Whether it gives way to whoever walks against it.
     pub pushable: bool,
+    /// Whether characters walk through it.
+    pub passable: bool,
     pub pose: Pose,
     /// Where it was one tick ago; what stands on it is carried along.
     pub previous_pose: Pose,
@@ -146,6 +148,7 @@ impl CollisionWorld {
             shape,
             mesh,
             pushable: false,
+            passable: false,
             pose,
             previous_pose: pose,
             listed: false,
@@ -179,6 +182,16 @@ impl CollisionWorld {
             }
         }
         self.free.push(slot);
+    }
+
+    /// Says that characters walk through a solid; rays still meet it.
+    pub fn set_passable(&mut self, entity: EntityId, passable: bool) {
+        let slot = self.slots.get(&entity);
+        let solid = slot.and_then(|slot| self.solids[*slot as usize].as_mut());
+        if let Some(solid) = solid.filter(|solid| solid.passable != passable) {
+            solid.passable = passable;
+            self.changes.note(&solid.tree_bounds, Change::Members);
+        }
     }
 
     /// Forgets last tick's movement. Call once before moving solids in a tick.

@@ -60,7 +60,7 @@ impl<'a> Near<'a> {
         self.slots
             .iter()
             .filter_map(move |&slot| self.world.at(slot))
-            .filter(|solid| solid.mesh.is_none())
+            .filter(|solid| solid.mesh.is_none() && !solid.passable)
             .chain(self.pieces)
     }
 }

@@ -27,6 +27,13 @@ const LOOK_MARGIN_M: f32 = 0.01;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeshId(u16);
 
+impl MeshId {
+    /// Its number in the world's list.
+    pub fn number(self) -> u16 {
+        self.0
+    }
+}
+
 /// The meshes that solids of a world can be made of, by asset.
 #[derive(Clone, Debug, Default)]
 pub struct Meshes {

@@ -1,6 +1,6 @@
 //! From a package's scene to solids: the one place that decides what is solid.
 
-use frolic_package::{BodyKind, Components, Scene, Shape as SceneShape, Transform};
+use frolic_package::{Body, BodyKind, Components, Scene, Shape as SceneShape, Transform};
 use parry3d::math::{Pose3 as Pose, Rot3, Vec3};
 
 use crate::collision::{CollisionWorld, EntityId};
@@ -33,6 +33,8 @@ pub fn insert(
     let body = components.body.as_ref();
     let moves = body.is_some_and(|body| body.kind == BodyKind::Dynamic);
     world.set_pushable(entity, moves);
+    let ignored = body.is_some_and(|body| body.ignores.contains(Body::CHARACTERS));
+    world.set_passable(entity, ignored);
     Some(shape)
 }
 

@@ -349,6 +349,7 @@ impl World {
             state.move_things();
             state.step_characters();
             laps.end(Stage::Characters);
+            state.step_bodies();
             laps.end(Stage::Physics);
             laps.end(Stage::Projectiles);
             laps.end(Stage::Npcs);
@@ -441,6 +442,11 @@ impl World {
     /// How many players are here.
     pub fn player_count(&self) -> usize {
         self.state.borrow().players.len()
+    }
+
+    /// How many rigid bodies are awake: those that cost something.
+    pub fn awake_bodies(&self) -> usize {
+        self.state.borrow().bodies.awake().len()
     }
 
     /// The current tick.

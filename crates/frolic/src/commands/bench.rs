@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::bench::{compute, crowd, floor, join, script, snapshot, step};
+use crate::bench::{compute, crowd, floor, join, physics, script, snapshot, step};
 
 /// Measure this machine and this build
 #[derive(Args, Debug)]
@@ -17,6 +17,7 @@ enum Benchmark {
     Compute(compute::ComputeArgs),
     Crowd(crowd::CrowdArgs),
     Join(join::JoinArgs),
+    Physics(physics::PhysicsArgs),
     Script(script::ScriptArgs),
     Snapshot(snapshot::SnapshotArgs),
     Step(step::StepArgs),
@@ -32,6 +33,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Compute(args) => compute::run(args),
         Benchmark::Crowd(args) => crowd::run(args),
         Benchmark::Join(args) => join::run(args).await,
+        Benchmark::Physics(args) => physics::run(args),
         Benchmark::Script(args) => script::run(args),
         Benchmark::Snapshot(args) => snapshot::run(args),
         Benchmark::Step(args) => step::run(args),

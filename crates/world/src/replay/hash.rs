@@ -160,6 +160,10 @@ impl Fingerprint {
         for id in state.spawn_points.iter().chain(&state.moving) {
             self.word(u64::from(*id));
         }
+        state.bodies.fingerprint(self);
+        for id in &state.watched {
+            self.word(u64::from(*id));
+        }
         for (trigger, inside) in state.triggers.occupied() {
             self.word(u64::from(trigger));
             inside.for_each(|id| self.word(u64::from(id)));
@@ -196,7 +200,8 @@ impl Fingerprint {
             details_count: _, // only for clients, as the next two
             replicated: _,
             touched: _,
-            reach: _, // said by the definition and the scale
+            reach: _, // said by the definition and the scale, as the next one
+            inner_radius: _,
         } = entity;
         self.word(u64::from(*id) << 32 | u64::from(*definition));
         self.word(u64::from(*jumps) << 1 | u64::from(*destroyed));
@@ -226,6 +231,7 @@ impl Fingerprint {
             entity,
             character,
             step_cache: _, // only saves time
+            touching,
             inputs,
             input,
             health,
@@ -241,6 +247,9 @@ impl Fingerprint {
         let mut digest = Digest::default();
         digest.character(character);
         self.word(digest.value());
+        for id in touching {
+            self.word(u64::from(*id));
+        }
         inputs.fingerprint(self);
         self.input(input);
         self.word(health.to_bits());
