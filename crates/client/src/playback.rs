@@ -154,7 +154,10 @@ impl Playback {
                 track.lead += (wanted - track.lead) * (1.0 - (-12.0 * frame_s as f32).exp());
                 tick += (own.tick - tick) * f64::from(track.lead);
             }
-            out.extend(track.drawn_at(tick, self.tick_s));
+            if let Some(mut drawn) = track.drawn_at(tick, self.tick_s) {
+                track.follow(&mut drawn, frame_s as f32);
+                out.push(drawn);
+            }
         }
     }
 }

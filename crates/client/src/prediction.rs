@@ -79,7 +79,8 @@ impl Prediction {
 
     /// What the own character walks against, newest first.
     pub fn pushed(&self) -> [Option<u32>; PUSHED_MAX] {
-        self.pushed.map(|(entity, left)| (left > 0).then_some(entity))
+        self.pushed
+            .map(|(entity, left)| (left > 0).then_some(entity))
     }
 
     /// Remembers for a while what gave way.
@@ -93,7 +94,11 @@ impl Prediction {
             }
             let known = self.pushed.iter().position(|(id, _)| *id == touch.entity);
             let place = known.or_else(|| {
-                let oldest = self.pushed.iter().enumerate().min_by_key(|(_, (_, left))| *left);
+                let oldest = self
+                    .pushed
+                    .iter()
+                    .enumerate()
+                    .min_by_key(|(_, (_, left))| *left);
                 oldest.map(|(at, _)| at)
             });
             if let Some(at) = place {

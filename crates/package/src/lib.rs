@@ -30,12 +30,12 @@ mod text;
 #[cfg(feature = "archive")]
 pub use archive::{PackError, pack};
 pub use limits::Limits;
-#[cfg(feature = "archive")]
-pub use mesh::MeshError;
-pub use mesh::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
 pub use manifest::{
     Capabilities, GameInfo, Manifest, SimulationSettings, Visibility, WorldSettings,
 };
+#[cfg(feature = "archive")]
+pub use mesh::MeshError;
+pub use mesh::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
 #[cfg(feature = "archive")]
 pub use package::Package;
 #[cfg(feature = "archive")]
@@ -43,6 +43,6 @@ pub use remotes::Remote;
 pub use report::{Problem, Report, Rule, Severity};
 pub use scene::{
     Attribute, Body, BodyKind, Color, ComponentProblem, Components, Groups, Joint, JointKind,
-    Light, LightKind, Material, Model, NetworkIdentity, Pattern, Prefab, SCENE_FORMAT, Scene, SceneEntity, ScriptRef, Shape,
-    Sound, SpawnPoint, Transform, Trigger,
+    Light, LightKind, Material, Model, NetworkIdentity, Pattern, Prefab, SCENE_FORMAT, Scene,
+    SceneEntity, ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
 };

@@ -104,7 +104,10 @@ impl Triangles {
         };
         let places = (0..corners).map(|index| Some(three(index)?.map(f32::from_bits)));
         let faces = (corners..corners + triangles).map(three);
-        Self::new(places.collect::<Option<_>>()?, faces.collect::<Option<_>>()?)
+        Self::new(
+            places.collect::<Option<_>>()?,
+            faces.collect::<Option<_>>()?,
+        )
     }
 
     /// Reads a glTF asset: `.glb`, or `.gltf` with its buffers inside.
@@ -123,10 +126,19 @@ mod tests {
 
     #[test]
     fn they_come_back_as_they_were_and_nonsense_does_not() {
-        let corners = vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [-0.0, 0.0, 0.0]];
+        let corners = vec![
+            [0.0, 0.0, 0.0],
+            [1.0, 0.0, 0.0],
+            [0.0, 0.0, 1.0],
+            [-0.0, 0.0, 0.0],
+        ];
         let mesh = Triangles::new(corners.clone(), vec![[0, 1, 2], [3, 2, 1], [0, 3, 1]]).unwrap();
         assert_eq!(mesh.corners().len(), 3, "one place is one corner");
-        assert_eq!(mesh.triangles(), [[0, 1, 2], [0, 2, 1]], "flat ones are gone");
+        assert_eq!(
+            mesh.triangles(),
+            [[0, 1, 2], [0, 2, 1]],
+            "flat ones are gone"
+        );
         let bytes = mesh.encode();
         assert_eq!(Triangles::decode(&bytes).as_ref(), Some(&mesh));
         for cut in 0..bytes.len() {

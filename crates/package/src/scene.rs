@@ -15,8 +15,8 @@ use crate::{Limits, Report};
 
 pub use check::ComponentProblem;
 pub use components::{
-    Attribute, Color, Components, Light, LightKind, Material, Model,
-    NetworkIdentity, Pattern, ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
+    Attribute, Color, Components, Light, LightKind, Material, Model, NetworkIdentity, Pattern,
+    ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
 };
 pub use physics::{Body, BodyKind, Groups, Joint, JointKind};
 

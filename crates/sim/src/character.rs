@@ -285,7 +285,14 @@ fn carry(
         let mut substep = way / count;
         for _ in 0..count as usize {
             state.feet += substep;
-            push_out_of_all_but(Some(ridden), params, state, &mut substep, near, &mut Noted::none());
+            push_out_of_all_but(
+                Some(ridden),
+                params,
+                state,
+                &mut substep,
+                near,
+                &mut Noted::none(),
+            );
         }
         state.velocity = velocity;
     }

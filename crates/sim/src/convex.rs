@@ -170,9 +170,7 @@ pub(crate) fn gap(convex: &Convex, frame: &Frame, core: &Core) -> Option<Gap> {
             0.0,
         ),
         Convex::Wedge(half) => (nearest(start, along, |p| onto_wedge(half, p)), 0.0),
-        Convex::Triangle(ref triangle) => {
-            (nearest(start, along, |p| triangle.nearest(p).0), 0.0)
-        }
+        Convex::Triangle(ref triangle) => (nearest(start, along, |p| triangle.nearest(p).0), 0.0),
     };
     let between = on_core - on_solid;
     let length_sq = between.length_squared();

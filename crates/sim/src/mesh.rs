@@ -97,10 +97,7 @@ impl Mesh {
         });
         let boxes: Vec<Aabb> = boxes.collect();
         let bounds = boxes.iter().copied().reduce(|all, one| all.merged(&one));
-        let tree = Bvh::from_iter(
-            BvhBuildStrategy::Binned,
-            boxes.into_iter().enumerate(),
-        );
+        let tree = Bvh::from_iter(BvhBuildStrategy::Binned, boxes.into_iter().enumerate());
         Self {
             corners,
             faces,
@@ -148,7 +145,9 @@ impl Mesh {
         found: &mut Vec<u32>,
         out: &mut Vec<Solid>,
     ) {
-        let inside = bounds.loosened(LOOK_MARGIN_M).transform_by(&solid.pose.inverse());
+        let inside = bounds
+            .loosened(LOOK_MARGIN_M)
+            .transform_by(&solid.pose.inverse());
         let (a, b) = (inside.mins / scale, inside.maxs / scale);
         let inside = Aabb::new(a.min(b), a.max(b));
         found.clear();
@@ -190,7 +189,11 @@ impl Mesh {
         let face = self.faces.get(index as usize)?;
         let [a, b, c] = face.corners.map(|index| self.corner(index, scale));
         let normal = pose.rotation * (b - a).cross(c - a).try_normalize()?;
-        let normal = if normal.dot(ray.dir) > 0.0 { -normal } else { normal };
+        let normal = if normal.dot(ray.dir) > 0.0 {
+            -normal
+        } else {
+            normal
+        };
         Some((distance, normal))
     }
 }

@@ -20,9 +20,7 @@ mod step;
 use std::collections::{BTreeMap, HashMap};
 
 use frolic_sim::{Pose, Vec3};
-use rapier3d::prelude::{
-    ColliderHandle, PhysicsWorld, RigidBody, RigidBodyHandle,
-};
+use rapier3d::prelude::{ColliderHandle, PhysicsWorld, RigidBody, RigidBodyHandle};
 
 use crate::replay::Fingerprint;
 use characters::Capsule;
@@ -50,6 +48,8 @@ pub(crate) struct Bodies {
     families: Vec<(u32, Pose)>,
     /// One for each player's character, by entity.
     capsules: BTreeMap<u32, Capsule>,
+    /// Bodies that somebody stands on.
+    laden: Vec<u32>,
     contacts: Contacts,
     shapes: ShapeCache,
     /// What joints to the world hang on.

@@ -85,7 +85,11 @@ impl World {
         history.kept = up_to.min(history.newest);
         let kept = history.kept;
         history.fresh.retain(|op| op.seq > kept);
-        let safe = history.held.iter().take_while(|(seq, _)| *seq <= history.kept).count();
+        let safe = history
+            .held
+            .iter()
+            .take_while(|(seq, _)| *seq <= history.kept)
+            .count();
         let told = history.held.drain(..safe).map(|(_, outgoing)| outgoing);
         state.outbox.extend(told);
     }

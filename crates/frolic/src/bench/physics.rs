@@ -230,8 +230,13 @@ fn run_bare(scene: &Drop, gravity: f32, times: &mut Times) -> Result<()> {
     let ground = surface(ColliderBuilder::cuboid(200.0, 0.5, 200.0));
     physics.insert_collider(ground.translation(Vector::Y * -0.5), None);
     for place in &scene.places {
-        let body = RigidBodyBuilder::dynamic().translation(Vector::from(*place)).ccd_enabled(true);
-        physics.insert(body, surface(ColliderBuilder::cuboid(0.5, 0.5, 0.5)).mass(1.0));
+        let body = RigidBodyBuilder::dynamic()
+            .translation(Vector::from(*place))
+            .ccd_enabled(true);
+        physics.insert(
+            body,
+            surface(ColliderBuilder::cuboid(0.5, 0.5, 0.5)).mass(1.0),
+        );
     }
     let mut settling = 0;
     while scene.asleep && (settling == 0 || physics.islands.num_active_bodies() > 0) {

@@ -184,7 +184,9 @@ impl Buffer {
                 .map(Cow::Borrowed)
                 .ok_or(Broken("a buffer has no bytes"));
         };
-        let data = uri.strip_prefix("data:").and_then(|data| data.split_once(";base64,"));
+        let data = uri
+            .strip_prefix("data:")
+            .and_then(|data| data.split_once(";base64,"));
         let Some((_, text)) = data else {
             let message = "its buffers are in another file; save it as .glb";
             return Err(Unsupported(message.to_owned()));
@@ -239,15 +241,27 @@ impl Affine {
         let axis = |axis: [f32; 3], scale: f32| axis.map(|part| part * scale);
         Affine([
             axis(
-                [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)],
+                [
+                    1.0 - 2.0 * (y * y + z * z),
+                    2.0 * (x * y + w * z),
+                    2.0 * (x * z - w * y),
+                ],
                 sx,
             ),
             axis(
-                [2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x)],
+                [
+                    2.0 * (x * y - w * z),
+                    1.0 - 2.0 * (x * x + z * z),
+                    2.0 * (y * z + w * x),
+                ],
                 sy,
             ),
             axis(
-                [2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)],
+                [
+                    2.0 * (x * z + w * y),
+                    2.0 * (y * z - w * x),
+                    1.0 - 2.0 * (x * x + y * y),
+                ],
                 sz,
             ),
             node.translation.unwrap_or_default(),
@@ -301,13 +315,22 @@ impl Reader<'_> {
         }
         let Some(roots) = document.scenes.get(document.scene.unwrap_or(0)) else {
             let all = 0..document.meshes.len();
-            return all.into_iter().try_for_each(|mesh| self.mesh(mesh, &Affine::NONE));
+            return all
+                .into_iter()
+                .try_for_each(|mesh| self.mesh(mesh, &Affine::NONE));
         };
         let mut visited = vec![false; document.nodes.len()];
-        let mut open: Vec<(usize, Affine)> =
-            roots.nodes.iter().rev().map(|root| (*root, Affine::NONE)).collect();
+        let mut open: Vec<(usize, Affine)> = roots
+            .nodes
+            .iter()
+            .rev()
+            .map(|root| (*root, Affine::NONE))
+            .collect();
         while let Some((index, above)) = open.pop() {
-            let node = document.nodes.get(index).ok_or(Broken("a node is missing"))?;
+            let node = document
+                .nodes
+                .get(index)
+                .ok_or(Broken("a node is missing"))?;
             if std::mem::replace(&mut visited[index], true) {
                 return Err(Broken("a node is in two places"));
             }
@@ -324,8 +347,14 @@ impl Reader<'_> {
     }
 
     fn mesh(&mut self, index: usize, place: &Affine) -> Result<(), MeshError> {
-        let mesh = self.document.meshes.get(index).ok_or(Broken("a mesh is missing"))?;
-        mesh.primitives.iter().try_for_each(|primitive| self.primitive(primitive, place))
+        let mesh = self
+            .document
+            .meshes
+            .get(index)
+            .ok_or(Broken("a mesh is missing"))?;
+        mesh.primitives
+            .iter()
+            .try_for_each(|primitive| self.primitive(primitive, place))
     }
 
     fn primitive(&mut self, primitive: &Primitive, place: &Affine) -> Result<(), MeshError> {
@@ -356,7 +385,10 @@ impl Reader<'_> {
                     return Err(too_many());
                 }
                 let number = |bytes: &[u8]| {
-                    bytes.iter().rev().fold(0u32, |sum, byte| sum << 8 | u32::from(*byte))
+                    bytes
+                        .iter()
+                        .rev()
+                        .fold(0u32, |sum, byte| sum << 8 | u32::from(*byte))
                 };
                 elements.map(number).collect()
             }
@@ -373,7 +405,8 @@ impl Reader<'_> {
                 return Err(too_many());
             }
             let [a, b, c] = triangle.map(shifted);
-            self.triangles.push(if mirrors { [a, c, b] } else { [a, b, c] });
+            self.triangles
+                .push(if mirrors { [a, c, b] } else { [a, b, c] });
         }
         Ok(())
     }
@@ -387,18 +420,29 @@ impl Reader<'_> {
         parts: usize,
     ) -> Result<Elements<'_>, MeshError> {
         let document = self.document;
-        let accessor = document.accessors.get(accessor).ok_or(Broken("an accessor is missing"))?;
+        let accessor = document
+            .accessors
+            .get(accessor)
+            .ok_or(Broken("an accessor is missing"))?;
         if accessor.sparse.is_some() {
             return Err(Unsupported("it has sparse accessors".to_owned()));
         }
-        let size = sizes.iter().find(|(code, _)| *code == accessor.component_type);
+        let size = sizes
+            .iter()
+            .find(|(code, _)| *code == accessor.component_type);
         let Some((_, size)) = size.filter(|_| accessor.kind == kind) else {
-            let message = "its positions or indices are of an unusual type; save it without quantization";
+            let message =
+                "its positions or indices are of an unusual type; save it without quantization";
             return Err(Unsupported(message.to_owned()));
         };
-        let view = accessor.buffer_view.and_then(|view| document.buffer_views.get(view));
+        let view = accessor
+            .buffer_view
+            .and_then(|view| document.buffer_views.get(view));
         let view = view.ok_or(Broken("an accessor has no bytes"))?;
-        let buffer = self.buffers.get(view.buffer).ok_or(Broken("a buffer is missing"))?;
+        let buffer = self
+            .buffers
+            .get(view.buffer)
+            .ok_or(Broken("a buffer is missing"))?;
         let end = view.byte_offset.checked_add(view.byte_length);
         let bytes = end.and_then(|end| buffer.get(view.byte_offset..end));
         let bytes = bytes.and_then(|bytes| bytes.get(accessor.byte_offset..));
@@ -458,7 +502,10 @@ fn faces(mode: u8, order: &[u32]) -> Result<Vec<[u32; 3]>, MeshError> {
         4 => order.as_chunks::<3>().0.to_vec(),
         5 => order.windows(3).enumerate().map(strip).collect(),
         6 => match order.split_first() {
-            Some((first, rest)) => rest.windows(2).map(|two| [*first, two[0], two[1]]).collect(),
+            Some((first, rest)) => rest
+                .windows(2)
+                .map(|two| [*first, two[0], two[1]])
+                .collect(),
             None => Vec::new(),
         },
         _ => return Err(Broken("a primitive is of an unknown mode")),

@@ -51,7 +51,8 @@ impl Components {
             found.body(body);
             let falls = body.kind == BodyKind::Dynamic;
             if falls && matches!(self.shape, Some(Shape::Mesh { .. })) {
-                found.say("a mesh cannot be dynamic: give it a simple shape, and the mesh as Model");
+                found
+                    .say("a mesh cannot be dynamic: give it a simple shape, and the mesh as Model");
             }
         }
         if let Some(joint) = &self.joint {
@@ -165,7 +166,10 @@ impl Checker {
 
     fn joint(&mut self, joint: &Joint) {
         self.component = "Joint";
-        let anchors = joint.anchor.into_iter().chain(joint.other_anchor.into_iter().flatten());
+        let anchors = joint
+            .anchor
+            .into_iter()
+            .chain(joint.other_anchor.into_iter().flatten());
         for value in anchors {
             self.range("anchor", value, -POSITION_MAX, POSITION_MAX);
         }

@@ -93,7 +93,11 @@ pub(crate) fn way_out(triangle: &Triangle, frame: &Frame, core: &Core) -> Option
     let high = low + frame.up() * core.length;
     let above = |point: Vec3| (point - triangle.corners[0]).dot(front);
     let (low_above, high_above) = (above(low), above(high));
-    let side = if low_above + high_above >= 0.0 { 1.0 } else { -1.0 };
+    let side = if low_above + high_above >= 0.0 {
+        1.0
+    } else {
+        -1.0
+    };
     let deepest = (low_above * side).min(high_above * side);
     let (point, _) = triangle.nearest(if low_above * side < high_above * side {
         low

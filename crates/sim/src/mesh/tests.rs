@@ -1,9 +1,7 @@
 //! Meshes against the same solids without triangles, and against parry's.
 
 use super::*;
-use crate::character::{
-    Buttons, CharacterInput, CharacterParams, CharacterState, step_character,
-};
+use crate::character::{Buttons, CharacterInput, CharacterParams, CharacterState, step_character};
 use crate::collision::CollisionWorld;
 use crate::random::Random;
 use crate::shape::Shape;
@@ -25,7 +23,9 @@ fn cuboid(half: Vec3) -> Triangles {
         [0, 1, 5, 4],
         [2, 6, 7, 3],
     ];
-    let halves = faces.iter().flat_map(|[a, b, c, d]| [[*a, *b, *c], [*a, *c, *d]]);
+    let halves = faces
+        .iter()
+        .flat_map(|[a, b, c, d]| [[*a, *b, *c], [*a, *c, *d]]);
     Triangles::new(corners.collect(), halves.collect()).unwrap()
 }
 
@@ -34,7 +34,10 @@ fn hills(random: &mut Random, cells: u32) -> Triangles {
     let row = cells + 1;
     let corners: Vec<[f32; 3]> = (0..row * row)
         .map(|i| {
-            let (x, z) = ((i % row) as f32 - cells as f32 / 2.0, (i / row) as f32 - cells as f32 / 2.0);
+            let (x, z) = (
+                (i % row) as f32 - cells as f32 / 2.0,
+                (i / row) as f32 - cells as f32 / 2.0,
+            );
             [x, random.range(0.0, 0.6), z]
         })
         .collect();
@@ -85,7 +88,12 @@ fn a_box_of_triangles_is_walked_on_like_a_box() {
         for tick in 0..110 {
             step_character(&plain, &params, &mut a, &walk(yaw), 1.0 / 60.0);
             step_character(&meshed, &params, &mut b, &walk(yaw), 1.0 / 60.0);
-            assert!((a.feet - b.feet).length() < 2e-3, "{yaw} {tick}: {} {}", a.feet, b.feet);
+            assert!(
+                (a.feet - b.feet).length() < 2e-3,
+                "{yaw} {tick}: {} {}",
+                a.feet,
+                b.feet
+            );
             assert_eq!(a.grounded(), b.grounded(), "{yaw} {tick}");
         }
     }
@@ -95,11 +103,14 @@ fn a_box_of_triangles_is_walked_on_like_a_box() {
 fn walls_and_steps_of_triangles_stop_and_lift_like_boxes() {
     let params = CharacterParams::default();
     for (height, passes) in [(0.3, true), (1.5, false)] {
-        let mut worlds = [CollisionWorld::new(), world_of(
-            &cuboid(Vec3::new(2.0, height * 0.5, 2.0)),
-            Vec3::ONE,
-            Pose::translation(0.0, height * 0.5, -4.0),
-        )];
+        let mut worlds = [
+            CollisionWorld::new(),
+            world_of(
+                &cuboid(Vec3::new(2.0, height * 0.5, 2.0)),
+                Vec3::ONE,
+                Pose::translation(0.0, height * 0.5, -4.0),
+            ),
+        ];
         worlds[0].insert(
             1,
             Shape::Box(Vec3::new(2.0, height * 0.5, 2.0)),
@@ -138,7 +149,11 @@ fn nobody_falls_through_hills_at_any_speed() {
             if !inside {
                 break;
             }
-            assert!(state.feet.y > -0.05, "round {round}, tick {tick}: {}", state.feet);
+            assert!(
+                state.feet.y > -0.05,
+                "round {round}, tick {tick}: {}",
+                state.feet
+            );
         }
     }
 }
@@ -150,15 +165,25 @@ fn rays_meet_what_the_collision_library_says() {
     let scale = Vec3::new(1.5, 2.0, 0.7);
     let pose = Pose::from_parts(Vec3::new(1.0, 2.0, 3.0), Rot3::from_rotation_x(0.4));
     let world = world_of(&triangles, scale, pose);
-    let corners = triangles.corners().iter().map(|c| Vec3::from(*c) * scale).collect();
+    let corners = triangles
+        .corners()
+        .iter()
+        .map(|c| Vec3::from(*c) * scale)
+        .collect();
     let library = TriMesh::new(corners, triangles.triangles().to_vec()).unwrap();
     let mut hits = 0;
     for _ in 0..3_000 {
         let mut vector = |size: f32| {
-            Vec3::new(random.range(-size, size), random.range(-size, size), random.range(-size, size))
+            Vec3::new(
+                random.range(-size, size),
+                random.range(-size, size),
+                random.range(-size, size),
+            )
         };
         let (from, to) = (vector(14.0), vector(6.0));
-        let Some(way) = (to - from).try_normalize() else { continue };
+        let Some(way) = (to - from).try_normalize() else {
+            continue;
+        };
         let ray = Ray::new(from, way);
         let expected = library.cast_ray(&pose, &ray, 100.0, false);
         let found = world.raycast(from, way, 100.0, &[]);
@@ -166,7 +191,9 @@ fn rays_meet_what_the_collision_library_says() {
             (Some(expected), Some(found)) => {
                 hits += 1;
                 assert!((expected - found.distance).abs() < 1e-3 * (1.0 + expected));
-                assert!(found.normal.dot(way) <= 1e-6 && (found.normal.length() - 1.0).abs() < 1e-4);
+                assert!(
+                    found.normal.dot(way) <= 1e-6 && (found.normal.length() - 1.0).abs() < 1e-4
+                );
             }
             (None, None) => {}
             (expected, found) => {
@@ -187,7 +214,11 @@ fn a_mesh_that_is_not_there_is_not_solid() {
     meshes.add("assets/a.glb", &cuboid(Vec3::ONE));
     let (id, _) = meshes.find("assets/a.glb").unwrap();
     let mut world = CollisionWorld::new();
-    let shape = Shape::Mesh { id, scale: Vec3::ONE, reach: 2.0 };
+    let shape = Shape::Mesh {
+        id,
+        scale: Vec3::ONE,
+        reach: 2.0,
+    };
     world.insert(1, shape, Pose::identity());
     assert!(!world.contains(1));
 }

@@ -39,7 +39,10 @@ impl WorldState {
         // Whoever carries others comes first.
         for falling in [true, false] {
             for id in &all {
-                if self.alive(*id).is_some_and(|entity| entity.falls() == falling) {
+                if self
+                    .alive(*id)
+                    .is_some_and(|entity| entity.falls() == falling)
+                {
                     self.link_body(*id);
                 }
             }
@@ -158,7 +161,10 @@ trait Density {
 
 impl Density for rapier3d::prelude::PhysicsWorld {
     fn density_of(&self, body: RigidBodyHandle) -> f32 {
-        let first = self.bodies.get(body).and_then(|body| body.colliders().first());
+        let first = self
+            .bodies
+            .get(body)
+            .and_then(|body| body.colliders().first());
         let first = first.and_then(|collider| self.colliders.get(*collider));
         first.map_or(1.0, |main| main.mass() / main.volume().max(1e-6))
     }

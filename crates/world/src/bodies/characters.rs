@@ -24,7 +24,7 @@ const JUMP_M: f32 = 4.0;
 
 /// Less than this is not moving: who stands on a body that settles sinks with
 /// it, and must not keep it awake by that.
-const STILL_M: f32 = 0.002;
+const STILL_M: f32 = 0.006;
 
 /// A character as rapier has it.
 pub(super) struct Capsule {
@@ -77,7 +77,8 @@ impl Bodies {
         let gone = |capsule: &Capsule| capsule.tick != tick;
         let gone = self.capsules.iter().filter(|(_, capsule)| gone(capsule));
         let gone: Vec<u32> = gone.map(|(entity, _)| *entity).collect();
-        gone.into_iter().for_each(|entity| self.remove_capsule(entity));
+        gone.into_iter()
+            .for_each(|entity| self.remove_capsule(entity));
     }
 
     /// Somebody walks against a body, at this speed along the normal.
@@ -94,14 +95,28 @@ impl Bodies {
     }
 
     /// Somebody stands on a body; `lands` when they did not before.
-    fn weigh_down(&mut self, entity: u32, point: Vec3, gravity: f32, dt: f32, lands: bool) {
+    fn weigh_down(&mut self, entity: u32, point: Vec3, gravity: f32, lands: bool) {
         let Some(body) = self.dynamic_mut(entity) else {
             return;
         };
         if lands || !body.is_sleeping() {
             let mass = CHARACTER_KG.min(body.mass() * WEIGHT_SHARE_MAX);
-            body.apply_impulse_at_point(Vec3::Y * (-gravity * mass * dt), point, lands);
+            body.add_force_at_point(Vec3::Y * (-gravity * mass), point, lands);
+            self.laden.push(entity);
         }
+    }
+
+    /// Forces last until they are taken away.
+    fn unload(&mut self) {
+        let laden = std::mem::take(&mut self.laden);
+        for &entity in &laden {
+            if let Some(body) = self.dynamic_mut(entity) {
+                body.reset_forces(false);
+                body.reset_torques(false);
+            }
+        }
+        self.laden = laden;
+        self.laden.clear();
     }
 }
 
@@ -110,6 +125,7 @@ impl WorldState {
     pub(super) fn press_on_bodies(&mut self) {
         let (tick, dt, params) = (self.tick, self.dt(), self.params);
         let bodies = &mut self.bodies;
+        bodies.unload();
         let mut present = 0;
         for player in self.players.values().filter(|player| player.online) {
             present += 1;
@@ -117,7 +133,7 @@ impl WorldState {
             for touch in player.step_cache.touches() {
                 if touch.stands {
                     let lands = !player.touching.contains(&touch.entity);
-                    bodies.weigh_down(touch.entity, touch.point, params.gravity, dt, lands);
+                    bodies.weigh_down(touch.entity, touch.point, params.gravity, lands);
                 } else if touch.speed > 0.0 {
                     bodies.push(touch.entity, touch.point, touch.normal, touch.speed, dt);
                 }

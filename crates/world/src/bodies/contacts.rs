@@ -95,7 +95,10 @@ impl WorldState {
         for player in self.players.values_mut().filter(|player| player.online) {
             let touches = player.step_cache.touches();
             let same = touches.len() == player.touching.len()
-                && touches.iter().zip(&player.touching).all(|(t, id)| t.entity == *id);
+                && touches
+                    .iter()
+                    .zip(&player.touching)
+                    .all(|(t, id)| t.entity == *id);
             if same {
                 continue;
             }
@@ -103,7 +106,9 @@ impl WorldState {
             let fresh = fresh.filter(|id| !player.touching.contains(id));
             news.extend(fresh.map(|id| (player.entity, id)));
             player.touching.clear();
-            player.touching.extend(touches.iter().map(|touch| touch.entity));
+            player
+                .touching
+                .extend(touches.iter().map(|touch| touch.entity));
         }
         for (character, solid) in news {
             self.tell_touch(character, solid);

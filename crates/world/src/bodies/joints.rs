@@ -30,7 +30,11 @@ impl WorldState {
             },
         };
         let bodies = &mut self.bodies;
-        let Some(own) = bodies.links.get(&id).filter(|link| link.kind == Kind::Dynamic) else {
+        let Some(own) = bodies
+            .links
+            .get(&id)
+            .filter(|link| link.kind == Kind::Dynamic)
+        else {
             return;
         };
         let Some(own) = own.body else {
@@ -41,7 +45,10 @@ impl WorldState {
             None => {
                 let physics = &mut bodies.physics;
                 let fixed = || physics.insert_body(RigidBodyBuilder::fixed());
-                (Some(*bodies.ground.get_or_insert_with(fixed)), Pose::identity())
+                (
+                    Some(*bodies.ground.get_or_insert_with(fixed)),
+                    Pose::identity(),
+                )
             }
         };
         let Some(other) = other.filter(|other| *other != own) else {

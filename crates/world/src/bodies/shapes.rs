@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use frolic_package::Body;
 use frolic_sim::{Meshes, Shape, Vec3};
 use rapier3d::prelude::{
-    CoefficientCombineRule, ColliderBuilder, Group, InteractionGroups, InteractionTestMode, SharedShape, TriMeshFlags,
+    CoefficientCombineRule, ColliderBuilder, Group, InteractionGroups, InteractionTestMode,
+    SharedShape, TriMeshFlags,
 };
 
 /// Shapes of meshes, which are worth sharing: by asset's path and scale.
@@ -24,7 +25,11 @@ impl ShapeCache {
             return Some(known.clone());
         }
         let mesh = meshes.get(id)?;
-        let corners = mesh.corners().iter().map(|corner| *corner * scale).collect();
+        let corners = mesh
+            .corners()
+            .iter()
+            .map(|corner| *corner * scale)
+            .collect();
         let flags = TriMeshFlags::FIX_INTERNAL_EDGES_TWO_SIDED;
         let made = SharedShape::trimesh_with_flags(corners, mesh.triangles().collect(), flags);
         let made = made.ok()?;

@@ -13,7 +13,8 @@ impl WorldState {
     pub fn step_bodies(&mut self) {
         if self.bodies.built {
             let entities = &self.entities;
-            self.bodies.take_moved(|id| entities.get(&id).map(Entity::pose));
+            self.bodies
+                .take_moved(|id| entities.get(&id).map(Entity::pose));
         }
         if self.bodies.dynamic > 0 {
             self.press_on_bodies();
@@ -92,9 +93,11 @@ impl WorldState {
             if !body.is_some_and(|body| body.is_sleeping()) {
                 continue;
             }
-            // It has come to rest: that is the last there is to tell.
+            // It has come to rest: that is the last there is to tell. From now
+            // on characters meet it where clients have it, to the last bit.
             if let Some(entity) = entities.get_mut(&before.entity) {
                 entity.velocity = Vec3::ZERO;
+                collision.teleport(before.entity, quantize::pose(&entity.pose()));
                 if !std::mem::replace(&mut entity.touched, true) {
                     touched.push(before.entity);
                 }

@@ -411,7 +411,9 @@ fn note_error(peer: &mut Peer, world: &World, snapshot: &[u8]) {
     peer.predicted.retain(|seq, _| *seq >= used);
 }
 
-fn mesh_message((asset, mesh): (&String, &std::sync::Arc<frolic_package::Triangles>)) -> ServerMessage {
+fn mesh_message(
+    (asset, mesh): (&String, &std::sync::Arc<frolic_package::Triangles>),
+) -> ServerMessage {
     ServerMessage::Mesh {
         asset: asset.clone(),
         zstd: zstd::bulk::compress(&mesh.encode(), 1).expect("compresses"),

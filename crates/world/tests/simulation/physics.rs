@@ -16,7 +16,9 @@ const GROUND: &str = r#"{"id":1,"name":"Ground","components":{"Transform":{"posi
 /// A scene of ground, a spawn point at z = 6, and these entities.
 fn scene(entities: &str, scripts: &[(&str, &str)]) -> Package {
     let comma = if entities.is_empty() { "" } else { "," };
-    let text = format!(r#"{{"format":1,"prefabs":{{"Ball":{{"components":{{"Shape":{{"type":"sphere","radius":0.3}},"Body":{{"type":"dynamic"}}}}}}}},"entities":[{GROUND}{comma}{entities}]}}"#);
+    let text = format!(
+        r#"{{"format":1,"prefabs":{{"Ball":{{"components":{{"Shape":{{"type":"sphere","radius":0.3}},"Body":{{"type":"dynamic"}}}}}}}},"entities":[{GROUND}{comma}{entities}]}}"#
+    );
     package(&text, scripts)
 }
 
@@ -130,7 +132,10 @@ fn a_player_pushes_what_is_light_and_not_what_is_heavy() {
         println!("{mass} kg: pushed to {place}, the player is at {feet}");
         assert_eq!(place.z < -2.0, moves, "{mass} kg: {place}");
         assert!(moves || place.z > 1.6, "{mass} kg: {place}");
-        assert!(feet.z - place.z > 0.85, "nobody walks into it: {feet} {place}");
+        assert!(
+            feet.z - place.z > 0.85,
+            "nobody walks into it: {feet} {place}"
+        );
         run.steer(player, CharacterInput::default());
         run.for_ms(3_000);
         assert_eq!(run.world().awake_bodies(), 0, "{mass} kg: it sleeps again");
@@ -149,7 +154,11 @@ fn a_player_stands_on_a_stack_and_it_still_sleeps() {
     let state = run.server_character(player);
     assert_eq!(state.ground, Some(102), "{state:?}");
     assert!((state.feet.y - 3.0).abs() < 0.05, "{}", state.feet);
-    assert_eq!(run.world().awake_bodies(), 0, "it lies still under its rider");
+    assert_eq!(
+        run.world().awake_bodies(),
+        0,
+        "it lies still under its rider"
+    );
     assert_eq!(run.client(player).own_state(), Some(&state), "as predicted");
     let corrections = run.client(player).stats(0.0).corrections;
     run.for_ms(2_000);
@@ -166,7 +175,10 @@ fn whoever_stands_on_a_moving_body_is_carried() {
     let number = run.number(player);
     run.world_mut().teleport(number, Vec3::new(0.0, 0.6, 0.0));
     run.for_ms(5_000);
-    let (feet, raft) = (run.server_character(player).feet, run.world().position_of("Raft").unwrap());
+    let (feet, raft) = (
+        run.server_character(player).feet,
+        run.world().position_of("Raft").unwrap(),
+    );
     assert!(raft.x > 2.0, "it slides: {raft}");
     assert!((feet.x - raft.x).abs() < 0.5, "{feet} is on {raft}");
     assert_eq!(run.server_character(player).ground, Some(50));
@@ -185,8 +197,14 @@ fn a_rolling_ball_is_drawn_evenly_on_a_bad_line() {
         let steps = run.drawn_steps(watcher, 60);
         assert!(steps.len() > 300, "{} frames", steps.len());
         let even = 6.0 * FRAME_MS as f32 / 1000.0;
-        let off = steps.iter().map(|step| (step - even).abs()).fold(0.0, f32::max);
-        println!("seed {seed}: furthest from an even pace {:.2} cm", off * 100.0);
+        let off = steps
+            .iter()
+            .map(|step| (step - even).abs())
+            .fold(0.0, f32::max);
+        println!(
+            "seed {seed}: furthest from an even pace {:.2} cm",
+            off * 100.0
+        );
         assert!(off < 0.05, "a drawn step is off by {off} m");
     }
 }
@@ -213,7 +231,10 @@ fn a_pushed_box_is_drawn_in_front_of_who_pushes_it() {
     let longest = steps.iter().copied().fold(0.0, f32::max);
     println!("own character to box: {nearest:.2} m; longest drawn step of the box {longest:.2} m");
     // Half a metre of box and 0.4 m of character.
-    assert!(nearest > 0.6, "the box is drawn {nearest} m from who pushes it");
+    assert!(
+        nearest > 0.6,
+        "the box is drawn {nearest} m from who pushes it"
+    );
     assert!(longest < 0.3, "the box jumps by {longest} m");
 }
 
@@ -236,7 +257,11 @@ fn nothing_goes_through_a_thin_wall() {
         for state in world.replicated() {
             let place = state.place();
             let gone = place.z < -20.0 && place.y > 0.0 && place.y < 19.5 && place.x.abs() < 29.0;
-            assert!(!gone, "tick {tick}: {} is behind the wall at {place}", state.id);
+            assert!(
+                !gone,
+                "tick {tick}: {} is behind the wall at {place}",
+                state.id
+            );
         }
     }
     assert_eq!(world.script_errors(), 0);
@@ -283,7 +308,10 @@ fn scripts_push_measure_and_hear_bodies() {
     let mut seq = 0;
     for _ in 0..600 {
         seq += 1;
-        let input = frolic_protocol::NumberedInput { seq, input: walk(0.0) };
+        let input = frolic_protocol::NumberedInput {
+            seq,
+            input: walk(0.0),
+        };
         world.receive_inputs(player, &[input]);
         world.step();
     }
@@ -302,7 +330,10 @@ fn scripts_push_measure_and_hear_bodies() {
         "refused true",
         "put true",
     ] {
-        assert!(lines.iter().any(|line| line == expected), "{expected}: {lines:#?}");
+        assert!(
+            lines.iter().any(|line| line == expected),
+            "{expected}: {lines:#?}"
+        );
     }
     let entered = lines.iter().filter(|line| *line == "entered Crate").count();
     assert_eq!(entered, 1, "once per crossing");
@@ -321,20 +352,35 @@ fn gravity_can_be_changed_and_clients_fall_with_it() {
     run.measure(true);
     run.for_ms(1_500);
     let state = run.server_character(player);
-    assert!(state.feet.y > 1.0 && state.velocity.y > -4.5, "a slow fall: {state:?}");
-    assert_eq!(run.client(player).own_state().map(|own| own.ground), Some(state.ground));
-    let worst = run.prediction_errors(player).iter().copied().fold(0.0, f32::max);
+    assert!(
+        state.feet.y > 1.0 && state.velocity.y > -4.5,
+        "a slow fall: {state:?}"
+    );
+    assert_eq!(
+        run.client(player).own_state().map(|own| own.ground),
+        Some(state.ground)
+    );
+    let worst = run
+        .prediction_errors(player)
+        .iter()
+        .copied()
+        .fold(0.0, f32::max);
     assert!(worst < 1e-4, "the fall was predicted, off by {worst}");
     let late = run.join("Ben");
     run.for_ms(500);
-    let gravity = run.client(late).welcomed().map(|welcome| welcome.character.gravity);
+    let gravity = run
+        .client(late)
+        .welcomed()
+        .map(|welcome| welcome.character.gravity);
     assert_eq!(gravity, Some(2.0), "whoever joins later knows as well");
 }
 
 #[test]
 fn what_falls_out_of_the_world_comes_back_or_is_gone() {
     let edge = boxes([[150.0, 5.0, 0.0]].into_iter(), "");
-    let script = server(r#"World.Spawn("Ball", Vector3.new(150, 5, 3)) task.wait(1) print(#World.FindAll("Ball")) task.wait(9) print(#World.FindAll("Ball"))"#);
+    let script = server(
+        r#"World.Spawn("Ball", Vector3.new(150, 5, 3)) task.wait(1) print(#World.FindAll("Ball")) task.wait(9) print(#World.FindAll("Ball"))"#,
+    );
     let mut world = world(&scene(&edge, &script));
     let mut back = 0;
     let mut last = 5.0;
@@ -369,13 +415,23 @@ fn joints_and_groups_hold() {
         let rope = (at("Bob") - Vec3::new(0.0, 6.0, -8.0)).length();
         assert!((rope - 2.0).abs() < 0.05, "{rope}");
         let gate = at("Gate") - Vec3::new(9.0, 1.0, 0.0);
-        assert!((gate.length() - 1.0).abs() < 0.05 && gate.y.abs() < 0.05, "{gate}");
+        assert!(
+            (gate.length() - 1.0).abs() < 0.05 && gate.y.abs() < 0.05,
+            "{gate}"
+        );
         furthest = furthest.max(gate.z.abs());
     }
     let at = |name: &str| world.position_of(name).unwrap();
-    assert!((0.4..0.6).contains(&furthest), "open to thirty degrees: {furthest}");
+    assert!(
+        (0.4..0.6).contains(&furthest),
+        "open to thirty degrees: {furthest}"
+    );
     assert!((at("Load").y - 3.0).abs() < 0.1, "hangs: {}", at("Load"));
-    assert!((at("Ghost").y - 0.5).abs() < 0.1, "fell through: {}", at("Ghost"));
+    assert!(
+        (at("Ghost").y - 0.5).abs() < 0.1,
+        "fell through: {}",
+        at("Ghost")
+    );
     assert!(at("Solid").y > 2.0, "lies on the shelf: {}", at("Solid"));
     // The leg is a part of the table, so the top stays up.
     assert!((at("Table").y - 1.1).abs() < 0.1, "{}", at("Table"));
@@ -385,7 +441,11 @@ fn joints_and_groups_hold() {
 #[test]
 fn the_same_heap_falls_the_same_way_every_time() {
     let places = (0..60).map(|i| {
-        [(i % 4) as f32 * 0.7, (i / 4) as f32 * 1.1 + 1.0, (i % 3) as f32 * 0.6]
+        [
+            (i % 4) as f32 * 0.7,
+            (i / 4) as f32 * 1.1 + 1.0,
+            (i % 3) as f32 * 0.6,
+        ]
     });
     let heap = scene(&boxes(places, r#","restitution":0.3"#), &[]);
     let play = |extra: bool| {
@@ -395,7 +455,10 @@ fn the_same_heap_falls_the_same_way_every_time() {
             .map(|tick| {
                 let seq = tick + 1;
                 let yaw = if extra && tick > 200 { 1.0 } else { 0.0 };
-                let input = frolic_protocol::NumberedInput { seq, input: walk(yaw) };
+                let input = frolic_protocol::NumberedInput {
+                    seq,
+                    input: walk(yaw),
+                };
                 world.receive_inputs(player, &[input]);
                 world.step();
                 world.state_hash()

@@ -23,9 +23,18 @@ fn glb(json: &str, binary: &[u8]) -> Vec<u8> {
 
 /// A square of two triangles, one metre wide, as positions and short indices.
 fn square() -> Vec<u8> {
-    let corners = [[0.0f32, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, -1.0], [0.0, 0.0, -1.0]];
+    let corners = [
+        [0.0f32, 0.0, 0.0],
+        [1.0, 0.0, 0.0],
+        [1.0, 0.0, -1.0],
+        [0.0, 0.0, -1.0],
+    ];
     let indices = [0u16, 1, 2, 0, 2, 3];
-    let mut bytes: Vec<u8> = corners.iter().flatten().flat_map(|x| x.to_le_bytes()).collect();
+    let mut bytes: Vec<u8> = corners
+        .iter()
+        .flatten()
+        .flat_map(|x| x.to_le_bytes())
+        .collect();
     bytes.extend(indices.iter().flat_map(|x| x.to_le_bytes()));
     bytes
 }
@@ -57,7 +66,11 @@ fn corners_go_where_their_nodes_put_them() {
     let mirrored = r#"{"mesh":0,"scale":[-1,1,1]}"#;
     let mirrored = read(&glb(&json(mirrored, ""), &square())).unwrap();
     assert_eq!(mirrored.triangles()[0], [0, 1, 2]);
-    assert_eq!(mirrored.corners()[1], [-1.0, 0.0, -1.0], "turned round again");
+    assert_eq!(
+        mirrored.corners()[1],
+        [-1.0, 0.0, -1.0],
+        "turned round again"
+    );
 }
 
 #[test]
@@ -65,7 +78,9 @@ fn text_files_carry_their_buffers_along() {
     let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for group in square().chunks(3) {
-        let bits = group.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
+        let bits = group
+            .iter()
+            .fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
         let bits = bits << (8 * (3 - group.len()));
         for at in 0..=group.len() {
             text.push(char::from(letters[(bits >> (18 - 6 * at) & 63) as usize]));
@@ -92,7 +107,10 @@ fn lies_are_refused() {
         (r#""byteLength":12"#, r#""byteLength":12,"byteStride":1"#),
         (r#""bufferView":1"#, r#""bufferView":9"#),
         (r#""bufferView":0"#, r#""sparse":{},"bufferView":0"#),
-        (r#"{"buffer":0,"byteLength":48}"#, r#"{"buffer":3,"byteLength":48}"#),
+        (
+            r#"{"buffer":0,"byteLength":48}"#,
+            r#"{"buffer":3,"byteLength":48}"#,
+        ),
         (r#"{"nodes":[0]}"#, r#"{"nodes":[0,0]}"#),
         (r#"{"nodes":[0]}"#, r#"{"nodes":[7]}"#),
         (r#"{"mesh":0}"#, r#"{"mesh":3}"#),
@@ -100,7 +118,10 @@ fn lies_are_refused() {
         (r#""VEC3""#, r#""VEC2""#),
         ("5126", "5123"),
         (r#""POSITION":0,"NORMAL":7"#, r#""POSITION":1"#),
-        (r#""asset""#, r#""extensionsRequired":["KHR_draco_mesh_compression"],"asset""#),
+        (
+            r#""asset""#,
+            r#""extensionsRequired":["KHR_draco_mesh_compression"],"asset""#,
+        ),
         (r#""indices":1}"#, r#""indices":1,"mode":9}"#),
         (r#""indices":1}"#, r#""mode":1}"#),
     ];
@@ -114,7 +135,10 @@ fn lies_are_refused() {
     assert!(read(&glb(&good, &wild)).is_err(), "an infinite corner");
     let mut wild = square();
     wild[48] = 4;
-    assert!(read(&glb(&good, &wild)).is_err(), "a corner that is not there");
+    assert!(
+        read(&glb(&good, &wild)).is_err(),
+        "a corner that is not there"
+    );
     let whole = glb(&good, &square());
     for cut in 0..whole.len() - 1 {
         assert!(read(&whole[..cut]).is_err(), "cut at {cut}");
