@@ -216,6 +216,15 @@ fn push_drawn(out: &mut Vec<f32>, drawn: &Drawn) {
     debug_assert_eq!(out.len() - start, FRAME_STRIDE);
 }
 
+/// Like [`determinism_digest`], over hills of triangles.
+#[wasm_bindgen]
+pub fn mesh_digest(seed: u32, steps: u32) -> String {
+    format!(
+        "{:016x}",
+        frolic_sim::digest::mesh_walk(u64::from(seed), steps)
+    )
+}
+
 /// Digest of a long random walk, in hex: equal on every machine, or
 /// prediction is broken. The tests compare it with the native one.
 #[wasm_bindgen]

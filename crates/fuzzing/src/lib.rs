@@ -29,7 +29,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     target("bits", protocol::bits, seeds::noise, 5_000),
     target("client", session::client, seeds::server_packets, 1_500),
     target(
@@ -45,6 +45,7 @@ pub const TARGETS: [Target; 14] = [
         5_000,
     ),
     target("manifest", store::manifest, seeds::manifests, 3_000),
+    target("mesh", store::mesh, seeds::meshes, 3_000),
     target("package", store::package, seeds::packages, 2_000),
     target("recording", session::recording, seeds::recordings, 3_000),
     target("replay", session::replay, seeds::records, 150),

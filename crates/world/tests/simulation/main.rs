@@ -7,6 +7,7 @@ mod harness;
 mod interest;
 mod json_budget;
 mod link;
+mod meshes;
 mod physics;
 mod reloading;
 mod replaying;
