@@ -27,7 +27,7 @@ fn boxes(places: impl Iterator<Item = [f32; 3]>, more: &str) -> String {
     for (index, [x, y, z]) in places.enumerate() {
         let comma = if index == 0 { "" } else { "," };
         let id = 100 + index;
-        write!(text, r#"{comma}{{"id":{id},"name":"Crate","components":{{"Transform":{{"position":[{x},{y},{z}]}},"Shape":{{"type":"box","size":[1,1,1]}},"Body":{{"type":"dynamic"{more}}}}}}}"#).unwrap();
+        write!(text, r#"{comma}{{"id":{id},"name":"Crate","components":{{"Transform":{{"position":[{x},{y},{z}]}},"Shape":{{"type":"box","size":[1,1,1]}},"Body":{{"type":"dynamic"{more}}}}}}}"#).expect("a text takes everything");
     }
     text
 }
@@ -305,9 +305,7 @@ fn scripts_push_measure_and_hear_bodies() {
     let mut world = world(&package);
     let player = world.join("client_a".into(), "Ada".into());
     world.teleport(player, Vec3::new(0.0, 0.1, -4.6));
-    let mut seq = 0;
-    for _ in 0..600 {
-        seq += 1;
+    for seq in 1..=600 {
         let input = frolic_protocol::NumberedInput {
             seq,
             input: walk(0.0),
