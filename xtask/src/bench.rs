@@ -15,7 +15,7 @@ use crate::progress::{Progress, Step};
 use crate::workspace::Workspace;
 use crate::{browser, dist};
 use results::Results;
-use scenarios::{Program, Scenario, Wish};
+use scenarios::{DEBUG_BUILD, Program, Scenario, Wish};
 
 /// Measures what is asked for, prints tables, and keeps the figures.
 ///
@@ -64,7 +64,15 @@ fn command(
         Program::Frolic => {
             let mut bench = Command::new(frolic);
             bench.current_dir(&workspace.root).arg("bench");
-            bench.args(&scenario.words).arg("--json");
+            let debug = workspace.frolic("debug");
+            for word in &scenario.words {
+                if word == DEBUG_BUILD {
+                    bench.arg(&debug);
+                } else {
+                    bench.arg(word);
+                }
+            }
+            bench.arg("--json");
             bench
         }
         Program::Browser(script) => {

@@ -54,6 +54,8 @@ pub(crate) fn to_json(event: &ClientEvent) -> Json {
             }
             Err(error) => json!({ "type": "invokeResult", "id": id, "ok": false, "error": error }),
         },
+        ClientEvent::Figures(figures) => json!({ "type": "figures", "figures": figures }),
+        ClientEvent::Cast(cast) => json!({ "type": "cast", "cast": cast }),
         ClientEvent::Chat { from, text } => json!({ "type": "chat", "from": from, "text": text }),
         ClientEvent::Error { code, message } => {
             json!({ "type": "error", "code": code, "message": message })

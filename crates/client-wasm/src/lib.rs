@@ -173,6 +173,18 @@ impl ClientCore {
         Ok(())
     }
 
+    /// Asks where the server's time goes; the answer is a `figures` event.
+    pub fn ask_figures(&mut self) {
+        self.client.ask_figures();
+    }
+
+    /// Casts a spell; the parameters as a JSON list of one value.
+    pub fn cast_spell(&mut self, spell_id: String, params_json: &str) -> Result<(), JsError> {
+        let params: Args = serde_json::from_str(params_json)?;
+        self.client.cast_spell(spell_id, params);
+        Ok(())
+    }
+
     /// `Network.InvokeServer`; the answer comes as an `invokeResult` event.
     pub fn invoke_server(&mut self, id: u32, name: String, args_json: &str) -> Result<(), JsError> {
         let args: Args = serde_json::from_str(args_json)?;

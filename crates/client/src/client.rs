@@ -166,6 +166,20 @@ impl Client {
         self.send(&ClientMessage::Event { name, args });
     }
 
+    /// Asks where the server's time goes, for a debug overlay.
+    pub fn ask_figures(&mut self) {
+        self.send(&ClientMessage::AskFigures);
+    }
+
+    /// Queues a cast of a spell; `params` is one value.
+    pub fn cast_spell(&mut self, spell_id: String, params: Args) {
+        self.send(&ClientMessage::CastSpell {
+            spell_id,
+            revision_id: None,
+            params,
+        });
+    }
+
     /// Queues `Network.FireServerUnreliable`: one datagram, which is dropped
     /// here when more are said than a server takes. What does not fit one goes
     /// the reliable way.
@@ -243,6 +257,8 @@ impl Client {
                 self.run_script(path, run_context);
             }
             ServerMessage::ResumeToken { token } => self.talk.set_token(token),
+            ServerMessage::Figures(figures) => self.tell(ClientEvent::Figures(figures)),
+            ServerMessage::Cast(cast) => self.tell(ClientEvent::Cast(cast)),
             ServerMessage::Mesh { asset, zstd } => self.learn_mesh(asset, &zstd),
             ServerMessage::Character(params) => {
                 if let Some(joined) = &mut self.joined {

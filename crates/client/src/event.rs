@@ -1,7 +1,9 @@
 //! What the core tells its host.
 
 use frolic_protocol::details::Details;
+use frolic_protocol::message::TickFigures;
 use frolic_protocol::script::ScriptManifest;
+use frolic_protocol::spell::CastEvent;
 use frolic_protocol::{Args, PlayerInfo, Welcome};
 
 /// Something the host shows, runs or stores.
@@ -70,6 +72,8 @@ pub enum ClientEvent {
         /// What came of it.
         result: Result<Args, String>,
     },
+    /// Somebody cast a spell: run its code with this seed.
+    Cast(Box<CastEvent>),
     /// Somebody said something.
     Chat {
         /// Who.
@@ -77,6 +81,8 @@ pub enum ClientEvent {
         /// What.
         text: String,
     },
+    /// Where the server's time goes; see [`crate::Client::ask_figures`].
+    Figures(TickFigures),
     /// The server refused something, or sent something unusable.
     Error {
         /// A word for programs.

@@ -21,8 +21,12 @@ pub fn site_file(path: &str) -> Option<Cow<'static, [u8]>> {
     SiteFolder::get(path).map(|file| file.data)
 }
 
-/// Every sample game: the name of its folder, and its files by path.
-pub fn sample_games() -> BTreeMap<String, BTreeMap<String, Vec<u8>>> {
+/// The sample that newcomers land in, and that benchmarks play.
+const FIRST_SAMPLE: &str = "obby";
+
+/// Every sample game: the name of its folder, and its files by path. The first
+/// is where somebody lands who asks for no game.
+pub fn sample_games() -> Vec<(String, BTreeMap<String, Vec<u8>>)> {
     let mut games: BTreeMap<String, BTreeMap<String, Vec<u8>>> = BTreeMap::new();
     for path in GamesFolder::iter() {
         // Left out as `frolic pack` leaves it out: files beside the games,
@@ -40,5 +44,7 @@ pub fn sample_games() -> BTreeMap<String, BTreeMap<String, Vec<u8>>> {
         }
     }
     games.retain(|_, files| files.contains_key("game.toml"));
+    let mut games: Vec<_> = games.into_iter().collect();
+    games.sort_by_key(|(folder, _)| folder != FIRST_SAMPLE);
     games
 }

@@ -10,5 +10,8 @@ pub mod physics;
 mod process;
 pub mod script;
 pub mod snapshot;
+pub mod soak;
+mod stage_scenes;
+pub mod stages;
 pub mod step;
 mod step_scenes;

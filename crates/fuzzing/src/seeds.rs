@@ -219,6 +219,7 @@ pub fn client_packets() -> Vec<Vec<u8>> {
             shown: None,
             inputs: vec![input; 3],
         },
+        ClientMessage::AskFigures,
         ClientMessage::Ping {
             t: 5.0,
             received: 2,

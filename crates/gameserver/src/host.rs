@@ -21,6 +21,7 @@ use tokio::sync::mpsc;
 
 use crate::admission::Admission;
 use crate::console::Console;
+use crate::figures::LastSecond;
 use crate::line::{ChannelLine, CloseCode, Line};
 use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
 use crate::metrics::{KickCause, Metrics, StageClock, StageTimes, micros};
@@ -99,6 +100,8 @@ pub struct Host {
     empty_since_tick: u32,
     /// How hard it is to keep up, 0 to 3: snapshots are thinned by it.
     pressure: u8,
+    /// For debug overlays.
+    last_second: LastSecond,
 }
 
 /// The scene behind what it is made of, as one packet.
@@ -144,6 +147,7 @@ impl Host {
             draining: false,
             empty_since_tick: 0,
             pressure: 0,
+            last_second: LastSecond::default(),
         }
     }
 
@@ -212,13 +216,15 @@ impl Host {
             .store(report.memory_bytes as u64, Relaxed);
         metrics.script_us.store(report.last_tick_us, Relaxed);
         metrics.tick.store(self.world.tick(), Relaxed);
-        metrics.tick_took(StageTimes {
+        let times = StageTimes {
             tick: micros(began.elapsed()),
             reads,
             step: step.times,
             snapshots,
             writes,
-        });
+        };
+        metrics.tick_took(times);
+        self.last_second.note(&times, self.world.tick_hz());
         None
     }
 

@@ -16,6 +16,7 @@ mod admission;
 mod boot;
 mod config;
 mod console;
+mod figures;
 mod flood;
 mod host;
 mod line;

@@ -25,6 +25,8 @@ mod json;
 mod names;
 #[cfg(feature = "archive")]
 pub mod soul;
+#[cfg(feature = "archive")]
+pub mod spells;
 mod text;
 
 #[cfg(feature = "archive")]

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::remotes::Remote;
 use crate::soul;
+use crate::spells::SpellSettings;
 use crate::{Limits, Manifest, Problem, Report, Rule, Scene, Triangles, archive, pack};
 
 /// One version of a game, ready to be run. It exists only when nothing in it is wrong.
@@ -22,6 +23,8 @@ pub struct Package {
     pub scene: Scene,
     /// remotes.toml, by name.
     pub remotes: BTreeMap<String, Remote>,
+    /// Spells that ship with the game, by id.
+    pub spells: BTreeMap<String, SpellSettings>,
     /// What is solid of the assets that mesh shapes of the scene name, by path.
     pub meshes: BTreeMap<String, Arc<Triangles>>,
     /// All files by path, game.toml and scene.json among them.
@@ -73,13 +76,15 @@ impl Package {
     }
 
     /// The scripts that run: path below `scripts/`, such as `ServerScriptService/Main.luau`, and
-    /// text. A `.soul` is not among them, but the Luau that was made of it is.
+    /// text; and `spells/…/spell.luau`. A `.soul` is not among them, but the Luau that was made
+    /// of it is.
     pub fn scripts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().filter_map(|(path, bytes)| {
-            let path = path.strip_prefix("scripts/")?;
-            if path.ends_with(".soul") {
-                return None;
-            }
+            let path = match path.strip_prefix("scripts/") {
+                Some(path) if !path.ends_with(".soul") => path,
+                None if path.starts_with("spells/") && path.ends_with(".luau") => path,
+                _ => return None,
+            };
             Some((path, std::str::from_utf8(bytes).ok()?))
         })
     }
@@ -115,6 +120,7 @@ impl Package {
             manifest: checked.manifest,
             scene: checked.scene,
             remotes: checked.remotes,
+            spells: checked.spells,
             meshes: checked.meshes,
             files,
             revision,

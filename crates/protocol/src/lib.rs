@@ -26,6 +26,7 @@ pub mod resume;
 pub mod script;
 pub mod signature;
 pub mod snapshot;
+pub mod spell;
 pub mod store;
 pub mod terrain;
 pub mod ticket;

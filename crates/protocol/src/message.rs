@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fragment::Fragment;
 use crate::script::{RunContext, ScriptChunk, ScriptManifest};
+use crate::spell::CastEvent;
 use crate::terrain::TerrainOp;
 use crate::value::Args;
 
@@ -141,6 +142,8 @@ pub enum ClientMessage {
         /// Its arguments.
         args: Args,
     },
+    /// Asks where the server's time goes, for a debug overlay.
+    AskFigures,
 }
 
 /// A figure beside a player's name (`leaderstats`).
@@ -211,6 +214,29 @@ pub struct Welcome {
     /// Number of the last counted message before those that follow now. More
     /// than the client has: those between are lost.
     pub sent: u32,
+}
+
+/// Where a world's ticks spend their time, over the last second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+#[serde(rename_all = "camelCase")]
+pub struct TickFigures {
+    /// Mean of a tick, in milliseconds.
+    pub tick_ms: f32,
+    /// The longest tick.
+    pub worst_ms: f32,
+    /// Means of its stages, in their order.
+    pub stages: Vec<StageFigure>,
+}
+
+/// One stage of a tick.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+pub struct StageFigure {
+    /// Its name.
+    pub name: String,
+    /// Milliseconds per tick.
+    pub ms: f32,
 }
 
 /// How a player came in (NET-9).
@@ -314,6 +340,10 @@ pub enum ServerMessage {
         /// Replaces the welcome's.
         token: String,
     },
+    /// Somebody cast a spell.
+    Cast(Box<CastEvent>),
+    /// Answer to [`ClientMessage::AskFigures`].
+    Figures(TickFigures),
     /// What is solid of an asset that mesh shapes name; all of them come
     /// before the scene.
     Mesh {
@@ -342,7 +372,10 @@ impl ServerMessage {
     pub fn is_unreliable(&self) -> bool {
         matches!(
             self,
-            ServerMessage::Snapshot(_) | ServerMessage::Fragment(_) | ServerMessage::Pong { .. }
+            ServerMessage::Snapshot(_)
+                | ServerMessage::Fragment(_)
+                | ServerMessage::Pong { .. }
+                | ServerMessage::Figures(_)
         )
     }
 }
@@ -365,6 +398,7 @@ impl ClientMessage {
                 | ClientMessage::SnapshotAck { .. }
                 | ClientMessage::Ping { .. }
                 | ClientMessage::UnreliableEvent { .. }
+                | ClientMessage::AskFigures
         )
     }
 }

@@ -163,6 +163,7 @@ const FILES: &[(&str, &str)] = files![
     "InputEvent",
     "WidgetProperties",
     "SoundOptions",
+    "Spell",
     "PlayingSound",
     "ParticleOptions",
     "BeamOptions",

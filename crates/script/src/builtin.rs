@@ -31,6 +31,7 @@ const COMMON: Files = files![
     "common/remote.luau",
     "common/require.luau",
     "common/reload.luau",
+    "common/spells.luau",
 ];
 
 const SERVER: Files = files![
@@ -41,6 +42,7 @@ const SERVER: Files = files![
     "server/network.luau",
     "server/store.luau",
     "server/datetime.luau",
+    "server/spells.luau",
 ];
 
 const CLIENT: Files = files![
@@ -55,6 +57,7 @@ const CLIENT: Files = files![
     "client/ui.luau",
     "client/sound.luau",
     "client/effects.luau",
+    "client/spells.luau",
 ];
 
 /// Names that creators know from Roblox, over the libraries of either side.

@@ -272,6 +272,11 @@ pub trait Engine {
 
     /// Entities with this name or tag, by ascending id.
     fn find(&self, name_or_tag: &str) -> Vec<EntityId>;
+    /// Entities that have this component, or `Character` for players'
+    /// bodies; by ascending id.
+    fn of_type(&self, _kind: &str) -> Vec<EntityId> {
+        Vec::new()
+    }
     /// Entities whose position is within the sphere, by ascending id.
     fn in_radius(&self, center: [f32; 3], radius: f32) -> Vec<EntityId>;
     /// The same with everything where a player saw it, if that is known.
@@ -363,6 +368,23 @@ pub trait Engine {
     fn store(&mut self, _request: StoreRequest) -> Result<(), EngineError> {
         Err(EngineError::Refused("this world has no store".to_owned()))
     }
+
+    /// Ids of the spells that can be cast here.
+    fn spells(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Casts a spell for a player; [`ScriptEvent::Cast`] follows.
+    ///
+    /// [`ScriptEvent::Cast`]: crate::ScriptEvent::Cast
+    ///
+    /// # Errors
+    /// When the player may not cast it now; says why.
+    fn cast(&mut self, _player: PlayerId, _spell: &str, _params: Value) -> Result<(), EngineError> {
+        Err(EngineError::Refused("this world has no spells".to_owned()))
+    }
+    /// A spell has run up to its end or its first wait: how often it drew
+    /// random numbers, and what it found when it looked around.
+    fn cast_done(&mut self, _cast: u32, _draws: u32, _answers: Vec<Value>) {}
 
     /// A line for the creator's console.
     fn log(&mut self, line: ScriptLog);

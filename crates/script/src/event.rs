@@ -77,6 +77,23 @@ pub enum ScriptEvent {
         /// What it gave, or why not.
         result: Result<Vec<Value>, String>,
     },
+    /// A spell is cast; [`Engine::cast_done`](crate::Engine::cast_done) follows.
+    Cast {
+        /// Number of the cast.
+        cast: u32,
+        /// Path of the spell's code.
+        path: String,
+        /// The spell.
+        spell: String,
+        /// Of everything random in it; below 2^53.
+        seed: u64,
+        /// Who casts.
+        player: PlayerId,
+        /// Where it is aimed at.
+        target: [f32; 3],
+        /// What the caster gave along.
+        params: Value,
+    },
     /// An entity is gone; its scripts end after this.
     EntityDestroyed {
         /// The entity.

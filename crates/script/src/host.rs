@@ -8,6 +8,7 @@
 mod entity;
 mod network;
 mod player;
+mod spells;
 mod store;
 mod world;
 
@@ -79,6 +80,7 @@ impl Host {
         player::add(self, lua, &table)?;
         network::add(self, lua, &table)?;
         store::add(self, lua, &table)?;
+        spells::add(self, lua, &table)?;
         Ok(table)
     }
 
@@ -277,7 +279,8 @@ impl Host {
         };
         // Lets the compiler's direct calls of library functions work; nobody
         // but the script itself can reach this table.
-        env.set_safeenv(true);
+        // A spell sees less than the globals it would be resolved in.
+        env.set_safeenv(!path.starts_with("spells/"));
         let main = self.main_of(lua, script)?.deep_clone()?;
         main.set_environment(env)?;
         Ok((Some(main), None))

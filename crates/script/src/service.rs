@@ -17,17 +17,20 @@ pub enum Service {
     StarterPlayer,
     /// The server only; never sent.
     ServerScriptService,
+    /// Spells, on both sides; they run when they are cast.
+    Spells,
 }
 
 impl Service {
     /// All services, in the order clients should run them.
-    pub const ALL: [Service; 6] = [
+    pub const ALL: [Service; 7] = [
         Service::ReplicatedFirst,
         Service::ReplicatedStorage,
         Service::Workspace,
         Service::StarterGui,
         Service::StarterPlayer,
         Service::ServerScriptService,
+        Service::Spells,
     ];
 
     /// The folder's name.
@@ -39,6 +42,7 @@ impl Service {
             Service::StarterGui => "StarterGui",
             Service::StarterPlayer => "StarterPlayer",
             Service::ServerScriptService => "ServerScriptService",
+            Service::Spells => "spells",
         }
     }
 
@@ -52,16 +56,16 @@ impl Service {
     pub fn context(self) -> RunContext {
         match self {
             Service::ServerScriptService => RunContext::Server,
-            Service::ReplicatedStorage | Service::Workspace => RunContext::Both,
+            Service::ReplicatedStorage | Service::Workspace | Service::Spells => RunContext::Both,
             Service::StarterGui | Service::StarterPlayer | Service::ReplicatedFirst => {
                 RunContext::Client
             }
         }
     }
 
-    /// Whether scripts here are modules: they run when first required.
+    /// Whether scripts here run when they are needed, not when the world starts.
     pub fn holds_modules(self) -> bool {
-        self == Service::ReplicatedStorage
+        matches!(self, Service::ReplicatedStorage | Service::Spells)
     }
 }
 

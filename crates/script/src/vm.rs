@@ -462,6 +462,25 @@ impl Vm {
                 let head = [id.into_lua(lua)?, ok.into_lua(lua)?];
                 self.remote_args("StoreAnswer", head.into(), &values)?
             }
+            ScriptEvent::Cast {
+                cast,
+                path,
+                spell,
+                seed,
+                player,
+                target,
+                params,
+            } => {
+                let head = [
+                    cast.into_lua(lua)?,
+                    path.into_lua(lua)?,
+                    spell.into_lua(lua)?,
+                    (seed as f64).into_lua(lua)?,
+                    player.into_lua(lua)?,
+                ];
+                let target = frolic_protocol::Value::Vector(target);
+                self.remote_args("Cast", head.into(), &[target, params])?
+            }
             ScriptEvent::ClientEvent { player, name, args } => {
                 let head = [player.into_lua(lua)?, name.into_lua(lua)?];
                 self.remote_args("ClientEvent", head.into(), &args)?

@@ -9,14 +9,14 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use frolic_protocol::Value;
-use frolic_script::ScriptEvent;
+use frolic_protocol::{Args, Value};
+use frolic_script::{LogLevel, ScriptEvent};
 use support::Stage;
 
 const FINISHED: &str = "@finished";
 
 /// Modules that the files of `tests/require` load.
-const MODULES: [(&str, &str); 5] = [
+const MODULES: [(&str, &str); 6] = [
     (
         "ReplicatedStorage/Counter.luau",
         "local n = 0\nreturn { next = function() n += 1 return n end }",
@@ -28,7 +28,39 @@ const MODULES: [(&str, &str); 5] = [
     ),
     ("ReplicatedStorage/Waits.luau", "task.wait(1) return 1"),
     ("ReplicatedStorage/Broken.luau", "error('no luck')"),
+    ("spells/agree/spell.luau", include_str!("spells/agree.luau")),
 ];
+
+#[test]
+fn sim_10_a_spell_goes_the_same_way_on_both_sides() {
+    let mut stage = Stage::new();
+    stage.start(&MODULES);
+    stage.vm.dispatch(cast());
+    stage.ticks(30);
+    let said = stage.prints().join("\n");
+    // The browser's VM is compared with the same text.
+    assert_eq!(said, include_str!("spells/expected.txt").trim_end());
+    let world = stage.world.borrow();
+    let (draws, answers) = &world.casts_done[0];
+    let told = format!(
+        "{draws} {}",
+        serde_json::to_string(&Args(answers.clone())).expect("plain")
+    );
+    assert_eq!(told, include_str!("spells/told.txt").trim_end());
+    assert!(world.logs.iter().all(|line| line.level == LogLevel::Info));
+}
+
+fn cast() -> ScriptEvent {
+    ScriptEvent::Cast {
+        cast: 1,
+        path: "spells/agree/spell.luau".to_owned(),
+        spell: "agree".to_owned(),
+        seed: 8_123_456_789,
+        player: 7,
+        target: [1.0, 2.0, 3.0],
+        params: Value::Map([("power".to_owned(), Value::Number(3.0))].into()),
+    }
+}
 
 #[test]
 fn every_script_test_passes() {
@@ -44,8 +76,11 @@ fn every_script_test_passes() {
 fn find_scripts(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder can be read") {
         let path = entry.expect("the entry can be read").path();
-        // `tests/hostile` is for hostile.rs.
-        if path.is_dir() && !path.ends_with("hostile") {
+        // `tests/hostile` is for hostile.rs, `tests/spells` holds spells.
+        if path.is_dir() {
+            if path.ends_with("hostile") || path.ends_with("spells") {
+                continue;
+            }
             find_scripts(&path, files);
         } else if path.extension().is_some_and(|e| e == "luau") {
             files.push(path);
@@ -89,7 +124,7 @@ fn run(root: &Path, file: &Path) -> Option<String> {
         .borrow()
         .logs
         .iter()
-        .filter(|line| line.level == frolic_script::LogLevel::Error)
+        .filter(|line| line.level == LogLevel::Error)
         .map(|line| format!("{}:{:?}: {}", line.script, line.line, line.message))
         .collect();
     if !errors.is_empty() {
@@ -147,6 +182,7 @@ fn event(name: &str, args: Vec<Value>) -> Option<ScriptEvent> {
             entity,
             player: other,
         },
+        "Test.Cast" => cast(),
         "Test.Destroyed" => ScriptEvent::EntityDestroyed { entity },
         _ => return None,
     })

@@ -339,6 +339,12 @@ impl CollisionWorld {
         self.solids.get(slot as usize)?.as_ref()
     }
 
+    /// Entities whose solid is elsewhere than a tick ago, in any order.
+    pub fn moved(&self) -> impl Iterator<Item = EntityId> {
+        let solids = self.moved.iter().filter_map(|&slot| self.at(slot));
+        solids.map(|solid| solid.entity)
+    }
+
     /// Whether any solid is elsewhere than a tick ago.
     pub(crate) fn moves(&self) -> bool {
         !self.moved.is_empty()

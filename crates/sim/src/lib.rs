@@ -23,6 +23,7 @@ pub mod mesh;
 pub mod motion;
 pub mod random;
 pub mod scene;
+pub mod sensor;
 pub mod shape;
 
 pub use angle::Angle;

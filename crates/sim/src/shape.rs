@@ -60,21 +60,6 @@ impl Shape {
         }
     }
 
-    /// Radius of the largest ball around its origin that fits inside, roughly.
-    pub fn inner_radius(self) -> f32 {
-        let radius = match self {
-            Shape::Box(half) => half.abs().min_element(),
-            Shape::Wedge(half) => half.abs().min_element() * 0.5,
-            Shape::Sphere(radius) | Shape::Capsule { radius, .. } => radius.abs(),
-            Shape::Cylinder {
-                half_height,
-                radius,
-            } => radius.abs().min(half_height.abs()),
-            Shape::Mesh { reach, .. } => reach * 0.5,
-        };
-        radius.max(HALF_SIZE_MIN)
-    }
-
     /// Without the degenerate: sizes are raised to a hair's breadth, because
     /// parry asserts on flat solids and a scene may hold one.
     pub(crate) fn thickened(self) -> Self {

@@ -7,7 +7,7 @@ use frolic_script::ScriptEvent;
 use frolic_sim::{CharacterState, StepCache, Vec3, step_character_with};
 
 use crate::inputs::InputQueue;
-use crate::player::{HEALTH_MAX, Player, PlayerNumber};
+use crate::player::{HEALTH_MAX, MANA_MAX, MANA_PER_S, Player, PlayerNumber};
 use crate::state::WorldState;
 use crate::trigger::Way;
 
@@ -28,6 +28,8 @@ impl WorldState {
             input: Default::default(),
             health: HEALTH_MAX,
             health_max: HEALTH_MAX,
+            mana: MANA_MAX,
+            spells_ready: Default::default(),
             team: None,
             stats: Default::default(),
             online: true,
@@ -101,14 +103,17 @@ impl WorldState {
             entity.position = feet;
             entity.jumps = (entity.jumps + 1) & 3;
         }
+        self.registry.moved(entity, feet);
         let crossings = self.triggers.forget(entity);
         self.report(&crossings);
     }
 
     /// Takes each player's input for this tick.
     pub fn take_inputs(&mut self) {
+        let mana = MANA_PER_S * self.dt();
         for player in self.players.values_mut() {
             player.input = player.inputs.next_tick();
+            player.mana = (player.mana + mana).min(MANA_MAX);
         }
     }
 
@@ -129,6 +134,9 @@ impl WorldState {
             if let Some(entity) = self.entities.get_mut(&player.entity) {
                 entity.position = to;
                 entity.velocity = player.character.velocity;
+            }
+            if to != from {
+                self.registry.moved(player.entity, to);
             }
             self.ways.push(Way {
                 entity: player.entity,

@@ -118,7 +118,6 @@ impl WorldState {
         let solid = frolic_sim::scene::insert(&mut self.collision, id, &components, &placed);
         if let Some(entity) = self.alive_mut(id) {
             entity.reach = solid.map_or(0.0, |shape| shape.reach());
-            entity.inner_radius = solid.map_or(0.25, |shape| shape.inner_radius());
         }
         self.add_body(id);
         if let Some(shape) = frolic_sim::scene::trigger_shape(&components, &transform) {
@@ -325,7 +324,7 @@ impl Engine for WorldState {
                 };
                 let old = std::mem::replace(&mut self.entity_mut(id)?.name, name.clone());
                 self.unindex(id, &old);
-                self.index(id, &name);
+                self.registry.name(id, &name);
             }
             Property::Position => {
                 let to = vector("Position", &value)?;
@@ -428,7 +427,7 @@ impl Engine for WorldState {
                 return Err(EngineError::Limit(format!("{TAGS_MAX} tags on one entity")));
             }
             tags.push(tag.to_owned());
-            self.index(id, tag);
+            self.registry.name(id, tag);
         } else {
             self.unindex(id, tag);
         }
@@ -495,7 +494,11 @@ impl Engine for WorldState {
     }
 
     fn find(&self, name_or_tag: &str) -> Vec<EntityId> {
-        self.named_or_tagged(name_or_tag)
+        self.registry.named(name_or_tag)
+    }
+
+    fn of_type(&self, kind: &str) -> Vec<EntityId> {
+        self.registry.of_type(kind)
     }
 
     fn in_radius(&self, center: [f32; 3], radius: f32) -> Vec<EntityId> {
@@ -667,6 +670,19 @@ impl Engine for WorldState {
         self.store_requests += 1;
         self.store_outbox.push(request);
         Ok(())
+    }
+
+    fn spells(&self) -> Vec<String> {
+        self.spells.ids()
+    }
+
+    fn cast(&mut self, player: PlayerId, spell: &str, params: Value) -> Result<(), EngineError> {
+        self.cast_spell(player, spell, None, params)
+            .map_err(|refusal| EngineError::Refused(refusal.to_string()))
+    }
+
+    fn cast_done(&mut self, cast: u32, draws: u32, answers: Vec<Value>) {
+        self.tell_of_cast(cast, draws, answers);
     }
 
     fn log(&mut self, mut line: ScriptLog) {

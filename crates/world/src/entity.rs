@@ -44,8 +44,6 @@ pub(crate) struct Entity {
     pub details_count: u16,
     /// Radius of a ball around it.
     pub reach: f32,
-    /// Radius of a ball inside it.
-    pub inner_radius: f32,
 }
 
 impl Entity {
@@ -92,7 +90,6 @@ impl Entity {
             looks: Looks::default(),
             details_count: 0,
             reach: shape.map_or(0.0, |shape| shape.reach()),
-            inner_radius: shape.map_or(0.25, |shape| shape.inner_radius()),
         }
     }
 

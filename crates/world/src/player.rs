@@ -16,6 +16,11 @@ pub type PlayerNumber = u32;
 /// Figures of one player that everybody is told of.
 const STATS_SHOWN_MAX: usize = 16;
 
+/// Most mana a player has.
+pub(crate) const MANA_MAX: f32 = 100.0;
+/// Mana that comes back per second.
+pub(crate) const MANA_PER_S: f32 = 10.0;
+
 /// Health of a fresh character.
 pub(crate) const HEALTH_MAX: f64 = 100.0;
 
@@ -34,6 +39,10 @@ pub(crate) struct Player {
     pub input: CharacterInput,
     pub health: f64,
     pub health_max: f64,
+    /// What casting spells takes; fills by itself.
+    pub mana: f32,
+    /// Tick from which each spell can be cast again.
+    pub spells_ready: BTreeMap<String, u32>,
     pub team: Option<String>,
     pub stats: BTreeMap<String, Value>,
     pub online: bool,

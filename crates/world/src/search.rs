@@ -15,13 +15,15 @@ impl WorldState {
     pub fn find_near(&self, center: Vec3, radius: f32, seen_by: Option<PlayerId>) -> Vec<EntityId> {
         let near = |place: Vec3| (place - center).length_squared() <= radius * radius;
         let seen = seen_by.and_then(|player| self.seen_by(player));
+        let Some(seen) = seen else {
+            let mut found = self.registry.around(center, radius);
+            found.retain(|id| self.alive(*id).is_some_and(|entity| near(entity.position)));
+            return found;
+        };
         self.entities
             .values()
             .filter(|entity| !entity.destroyed)
-            .filter(|entity| match &seen {
-                Some(seen) => seen.position(entity.id).is_some_and(near),
-                None => near(entity.position),
-            })
+            .filter(|entity| seen.position(entity.id).is_some_and(near))
             .map(|entity| entity.id)
             .collect()
     }

@@ -17,6 +17,8 @@ use crate::entity::Entity;
 use crate::history::History;
 use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
+use crate::registry::{self, Registry};
+use crate::spells::Spells;
 use crate::trigger::{Crossing, Triggers, Way};
 
 /// Entities that scripts may have spawned at a time.
@@ -50,6 +52,8 @@ pub(crate) struct WorldState {
     pub triggers: Triggers,
     /// Who moved in this tick, for triggers.
     pub ways: Vec<Way>,
+    /// What can be cast here, and casts that scripts still work on.
+    pub spells: Spells,
     /// Lasting operations on their way to storage.
     pub history: History,
     pub definitions: Definitions,
@@ -58,7 +62,7 @@ pub(crate) struct WorldState {
     pub touched: Vec<u32>,
     /// Things with a motion or a velocity.
     pub moving: BTreeSet<u32>,
-    by_name_or_tag: BTreeMap<String, BTreeSet<u32>>,
+    pub registry: Registry,
     next_entity: u32,
     spawned: usize,
     /// Where everybody was in the last ticks.
@@ -111,12 +115,13 @@ impl WorldState {
             body_touches: Vec::new(),
             triggers: Triggers::default(),
             ways: Vec::new(),
+            spells: Spells::new(package),
             history: History::default(),
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),
             touched: Vec::new(),
             moving: BTreeSet::new(),
-            by_name_or_tag: BTreeMap::new(),
+            registry: Registry::default(),
             next_entity: SceneEntity::ID_MAX + 1,
             spawned: 0,
             past: Past::default(),
@@ -165,9 +170,12 @@ impl WorldState {
         if components.spawn_point.is_some() {
             self.spawn_points.push(entity.id);
         }
-        self.index(entity.id, &entity.name);
+        let character = entity.player.map(|_| registry::CHARACTER);
+        let types = registry::types(components).chain(character);
+        self.registry.insert(entity.id, types, entity.position);
+        self.registry.name(entity.id, &entity.name);
         for tag in &entity.tags {
-            Self::index_in(&mut self.by_name_or_tag, entity.id, tag);
+            self.registry.name(entity.id, tag);
         }
         if components.script.is_some() {
             self.watched.insert(entity.id);
@@ -189,35 +197,14 @@ impl WorldState {
         }
     }
 
-    pub fn index(&mut self, id: u32, word: &str) {
-        Self::index_in(&mut self.by_name_or_tag, id, word);
-    }
-
-    fn index_in(index: &mut BTreeMap<String, BTreeSet<u32>>, id: u32, word: &str) {
-        index.entry(word.to_owned()).or_default().insert(id);
-    }
-
     /// Forgets a word of an entity, unless its name or a tag still is that word.
     pub fn unindex(&mut self, id: u32, word: &str) {
         let still = self
             .alive(id)
             .is_some_and(|entity| entity.name == word || entity.tags.iter().any(|tag| tag == word));
-        if still {
-            return;
+        if !still {
+            self.registry.unname(id, word);
         }
-        if let Some(ids) = self.by_name_or_tag.get_mut(word) {
-            ids.remove(&id);
-            if ids.is_empty() {
-                self.by_name_or_tag.remove(word);
-            }
-        }
-    }
-
-    pub fn named_or_tagged(&self, word: &str) -> Vec<u32> {
-        self.by_name_or_tag
-            .get(word)
-            .map(|ids| ids.iter().copied().collect())
-            .unwrap_or_default()
     }
 
     /// Makes an entity from components. None when there are too many.
@@ -295,6 +282,7 @@ impl WorldState {
         if let Some(parent) = parent.and_then(|parent| self.entities.get_mut(&parent)) {
             parent.children.retain(|child| *child != id);
         }
+        self.registry.remove(id);
         self.collision.remove(id);
         self.bodies.remove(id);
         self.watched.remove(&id);
@@ -335,6 +323,7 @@ impl WorldState {
         entity.position = pose.translation;
         entity.rotation = pose.rotation;
         let children = entity.children.clone();
+        self.registry.moved(id, pose.translation);
         self.collision.move_to(id, pose);
         self.bodies.note_moved(id);
         self.triggers.move_to(id, pose);
@@ -350,7 +339,7 @@ impl WorldState {
     /// Finds who crossed the border of a trigger in this tick.
     pub fn cross_triggers(&mut self) {
         let mut ways = std::mem::take(&mut self.ways);
-        let crossings = self.triggers.cross(&ways);
+        let crossings = self.triggers.cross(&self.collision, &ways);
         self.report(&crossings);
         ways.clear();
         self.ways = ways;

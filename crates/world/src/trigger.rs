@@ -2,19 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use frolic_sim::{Pose, Shape, Vec3};
-
-/// One trigger's extent, and who is inside.
-struct Volume {
-    shape: Shape,
-    pose: Pose,
-    inside: BTreeSet<u32>,
-}
+use frolic_sim::sensor::{Mover, Sensed, Sensors};
+use frolic_sim::{CollisionWorld, Pose, Shape, Vec3};
 
 /// All triggers of a world.
 #[derive(Default)]
 pub(crate) struct Triggers {
-    volumes: BTreeMap<u32, Volume>,
+    sensors: Sensors,
+    /// Who is inside which; none without anybody.
+    inside: BTreeMap<u32, BTreeSet<u32>>,
+    /// The same the other way round: in which triggers somebody is.
+    within: BTreeMap<u32, BTreeSet<u32>>,
+    near: Vec<u32>,
 }
 
 /// A crossing of a trigger's border.
@@ -38,113 +37,118 @@ pub(crate) struct Way {
 
 impl Triggers {
     pub fn insert(&mut self, entity: u32, shape: Shape, pose: Pose) {
-        let inside = BTreeSet::new();
-        self.volumes.insert(
-            entity,
-            Volume {
-                shape,
-                pose,
-                inside,
-            },
-        );
+        self.sensors.insert(entity, shape, pose);
     }
 
     pub fn move_to(&mut self, entity: u32, pose: Pose) {
-        if let Some(volume) = self.volumes.get_mut(&entity) {
-            volume.pose = pose;
-        }
+        self.sensors.move_to(entity, pose);
     }
 
     /// Changes a trigger's extent; who is inside is found out at the next tick.
     pub fn reshape(&mut self, entity: u32, shape: Shape, pose: Pose) {
-        if let Some(volume) = self.volumes.get_mut(&entity) {
-            (volume.shape, volume.pose) = (shape, pose);
+        if self.sensors.contains(entity) {
+            self.sensors.insert(entity, shape, pose);
         }
     }
 
     /// Takes a trigger away; whoever was inside has left it.
     pub fn remove(&mut self, entity: u32) -> Vec<Crossing> {
-        let volume = self.volumes.remove(&entity);
-        let inside = volume.map(|volume| volume.inside).unwrap_or_default();
+        self.sensors.remove(entity);
+        let inside = self.inside.get(&entity).cloned().unwrap_or_default();
         inside
             .into_iter()
-            .map(|other| left(entity, other))
+            .filter_map(|other| self.leave(entity, other))
             .collect()
     }
 
     /// Takes an entity out of every trigger: it is gone.
     pub fn forget(&mut self, other: u32) -> Vec<Crossing> {
-        self.volumes
-            .iter_mut()
-            .filter_map(|(trigger, volume)| {
-                volume.inside.remove(&other).then(|| left(*trigger, other))
-            })
+        let within = self.within.get(&other).cloned().unwrap_or_default();
+        within
+            .into_iter()
+            .filter_map(|trigger| self.leave(trigger, other))
             .collect()
     }
 
     /// Who is inside what, for a fingerprint.
     pub fn occupied(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = u32>)> {
-        let volumes = self.volumes.iter();
-        volumes
-            .filter(|(_, volume)| !volume.inside.is_empty())
-            .map(|(trigger, volume)| (*trigger, volume.inside.iter().copied()))
+        let inside = self.inside.iter();
+        inside.map(|(trigger, inside)| (*trigger, inside.iter().copied()))
     }
 
-    /// Finds who came and went on these ways. Whoever passes right through
-    /// within a tick enters and leaves, each once.
-    pub fn cross(&mut self, ways: &[Way]) -> Vec<Crossing> {
+    /// Finds who came and went in this tick: those on `ways`, and solids that
+    /// moved. Whoever passes right through enters and leaves, each once.
+    pub fn cross(&mut self, solids: &CollisionWorld, ways: &[Way]) -> Vec<Crossing> {
         let mut crossings = Vec::new();
-        for (trigger, volume) in &mut self.volumes {
-            let extent = volume.shape.bounding_radius();
-            for way in ways {
-                let reach = extent + way.height;
-                let was_inside = volume.inside.contains(&way.entity);
-                let near = (way.from - volume.pose.translation).length()
-                    <= reach + (way.to - way.from).length();
-                if !near && !was_inside {
-                    continue;
-                }
-                let is_inside = near && volume.holds(way, way.to);
-                let passed = near && !was_inside && !is_inside && volume.meets(way);
-                if (is_inside || passed) && !was_inside {
-                    crossings.push(Crossing {
-                        trigger: *trigger,
-                        other: way.entity,
-                        entered: true,
-                    });
-                    volume.inside.insert(way.entity);
-                }
-                if (was_inside && !is_inside) || passed {
-                    crossings.push(left(*trigger, way.entity));
-                    volume.inside.remove(&way.entity);
-                }
+        if self.sensors.is_empty() {
+            return crossings;
+        }
+        for way in ways {
+            let mover = Mover::capsule(way.radius, way.height, way.from, way.to);
+            self.cross_one(way.entity, &mover, &mut crossings);
+        }
+        // What lies still is carried in and out by triggers that move.
+        let mut asked: BTreeSet<u32> = solids.moved().collect();
+        for trigger in self.sensors.moved() {
+            asked.extend(self.inside.get(trigger).into_iter().flatten());
+        }
+        for way in ways {
+            asked.remove(&way.entity);
+        }
+        for entity in asked {
+            if let Some(mover) = Mover::solid(solids, entity) {
+                self.cross_one(entity, &mover, &mut crossings);
             }
         }
+        self.sensors.end_tick();
         crossings
     }
-}
 
-fn left(trigger: u32, other: u32) -> Crossing {
-    Crossing {
-        trigger,
-        other,
-        entered: false,
+    fn cross_one(&mut self, other: u32, mover: &Mover, crossings: &mut Vec<Crossing>) {
+        let mut near = std::mem::take(&mut self.near);
+        self.sensors.near(mover, &mut near);
+        let was_within = self.within.get(&other).cloned().unwrap_or_default();
+        near.extend(was_within.iter().copied());
+        near.sort_unstable();
+        near.dedup();
+        for trigger in near.drain(..).filter(|trigger| *trigger != other) {
+            let was_inside = was_within.contains(&trigger);
+            let sensed = self.sensors.sense(trigger, mover);
+            if !was_inside && sensed != Sensed::Outside {
+                self.inside.entry(trigger).or_default().insert(other);
+                self.within.entry(other).or_default().insert(trigger);
+                crossings.push(Crossing {
+                    trigger,
+                    other,
+                    entered: true,
+                });
+            }
+            if sensed != Sensed::Inside {
+                crossings.extend(self.leave(trigger, other));
+            }
+        }
+        self.near = near;
     }
-}
 
-impl Volume {
-    fn holds(&self, way: &Way, feet: Vec3) -> bool {
-        self.shape
-            .overlaps_capsule(&self.pose, way.radius, way.height, feet)
-    }
-
-    /// Looks along the way in steps shorter than the capsule is thick.
-    fn meets(&self, way: &Way) -> bool {
-        let length = (way.to - way.from).length();
-        let steps = (length / way.radius).ceil().min(64.0) as u32;
-        (1..steps).any(|step| {
-            let fraction = step as f32 / steps as f32;
-            self.holds(way, way.from + (way.to - way.from) * fraction)
+    /// Takes somebody out of a trigger, if they were inside.
+    fn leave(&mut self, trigger: u32, other: u32) -> Option<Crossing> {
+        let inside = self.inside.get_mut(&trigger)?;
+        if !inside.remove(&other) {
+            return None;
+        }
+        if inside.is_empty() {
+            self.inside.remove(&trigger);
+        }
+        if let Some(within) = self.within.get_mut(&other) {
+            within.remove(&trigger);
+            if within.is_empty() {
+                self.within.remove(&other);
+            }
+        }
+        Some(Crossing {
+            trigger,
+            other,
+            entered: false,
         })
     }
 }
@@ -168,7 +172,7 @@ mod tests {
             radius: 0.4,
             height: 1.8,
         };
-        let crossings = triggers.cross(&[way]);
+        let crossings = triggers.cross(&CollisionWorld::new(), &[way]);
         crossings.iter().map(|crossing| crossing.entered).collect()
     }
 

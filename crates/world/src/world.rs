@@ -477,7 +477,7 @@ impl World {
     /// Where the first entity of that name or tag is.
     pub fn position_of(&self, name_or_tag: &str) -> Option<Vec3> {
         let state = self.state.borrow();
-        let id = *state.named_or_tagged(name_or_tag).first()?;
+        let id = *state.registry.named(name_or_tag).first()?;
         Some(state.alive(id)?.position)
     }
 

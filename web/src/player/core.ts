@@ -44,6 +44,10 @@ export interface ClientCore {
   fire_server(name: string, argsJson: string, reliable: boolean): void;
   /** `Network.InvokeServer`; the answer comes as an `invokeResult` event. */
   invoke_server(id: number, name: string, argsJson: string): void;
+  /** Asks where the server's time goes; the answer is a `figures` event. */
+  ask_figures(): void;
+  /** Casts a spell; the parameters as a list of one value. */
+  cast_spell(spellId: string, paramsJson: string): void;
   chat(text: string): void;
   /** A polite goodbye; send what take_reliable() then gives. */
   leave(): void;

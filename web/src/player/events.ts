@@ -3,9 +3,10 @@
 import type { PlayerInfo } from '../generated/PlayerInfo';
 import type { ScriptEntry } from '../generated/ScriptEntry';
 import type { ScriptManifest } from '../generated/ScriptManifest';
+import type { TickFigures } from '../generated/TickFigures';
 import type { Components } from './scene';
 
-export type { PlayerInfo, ScriptEntry, ScriptManifest };
+export type { PlayerInfo, ScriptEntry, ScriptManifest, TickFigures };
 
 /** A value on the wire: plain JSON; a vector is {"$v":[x,y,z]}, an entity {"$e":id}. */
 export type WireValue = null | boolean | number | string | WireValue[] | { [key: string]: WireValue };
@@ -15,6 +16,19 @@ export interface Looks {
   color: [number, number, number] | null;
   opacity: number | null;
   scale: [number, number, number] | null;
+}
+
+/** A cast as the core tells of it; crates/protocol/src/spell.rs. */
+export interface Cast {
+  spellId: string;
+  revisionId: string;
+  caster: number;
+  target: [number, number, number];
+  params: WireValue[];
+  seed: number;
+  draws: number;
+  answers: WireValue[];
+  tick: number;
 }
 
 export type CoreEvent =
@@ -37,6 +51,10 @@ export type CoreEvent =
   | { type: 'event'; name: string; args: WireValue[] }
   | { type: 'invokeResult'; id: number; ok: true; values: WireValue[] }
   | { type: 'invokeResult'; id: number; ok: false; error: string }
+  /** Where the server's time goes. */
+  | { type: 'figures'; figures: TickFigures }
+  /** Somebody cast a spell: its code runs here with the same seed. */
+  | { type: 'cast'; cast: Cast }
   | { type: 'chat'; from: string; text: string }
   | { type: 'error'; code: string; message: string }
   | { type: 'kick'; reason: string };

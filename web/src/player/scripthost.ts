@@ -18,6 +18,7 @@ export interface ScriptWorld extends KnownSource, CameraSource, Omit<SoundSource
   readonly effects: EffectsHost;
   fireServer(name: string, args: WireValue[], reliable: boolean): void;
   invokeServer(id: number, name: string, args: WireValue[]): void;
+  castSpell(spell: string, params: WireValue): void;
   /** True when the module is on its way. */
   wantModule(path: string): boolean;
 }
@@ -87,6 +88,10 @@ export class ScriptHost implements ClientHost {
 
   invokeServer(call: number, name: string, args: WireValue[]): void {
     this.session.invokeServer((this.#firstCall + call) >>> 0, name, args);
+  }
+
+  castSpell(spell: string, params: WireValue): void {
+    this.session.castSpell(spell, params);
   }
 
   /** Which call of the VM an answer belongs to; of another VM's calls, some number that nobody waits for. */

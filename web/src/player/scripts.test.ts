@@ -27,6 +27,8 @@ function setUp({ cached = [] as string[], onCdn = [] as string[], load }: { cach
     dispatchResult: (call, { ok }) => calls.push(`result ${call} ${ok}`),
     uiEvent: () => undefined,
     inputEvent: () => undefined,
+    cast: ({ spellId }) => calls.push(`cast ${spellId}`),
+    castRefused: (reason) => calls.push(`refused ${reason}`),
     playerEvent: () => undefined,
     tick: () => undefined,
     memoryBytes: 0,

@@ -1,7 +1,7 @@
 // Client scripts of the game: offered from the cache or fetched, verified by the core, run when the server says so, fed
 // with events, replaced when they change. A game whose scripts fail stays playable; the error goes to the console.
 import type { ClientCore } from './core';
-import type { ScriptEntry, ScriptManifest, WireValue } from './events';
+import type { Cast, ScriptEntry, ScriptManifest, WireValue } from './events';
 import type { InputEvent } from './input/input';
 import type { ScriptHost } from './scripthost';
 import type { ScriptCache } from './scriptcache';
@@ -28,6 +28,8 @@ export interface Runtime {
   uiEvent(id: number, event: string, index?: number): void;
   inputEvent(event: InputEvent): void;
   playerEvent(here: boolean, number: number): void;
+  cast(cast: Cast): void;
+  castRefused(reason: string): void;
   tick(dtSeconds: number): void;
   readonly memoryBytes: number;
   readonly lastTickMs: number;
@@ -214,6 +216,14 @@ export class ClientScripts {
 
   input(event: InputEvent): void {
     this.#guard(() => this.#runtime?.inputEvent(event));
+  }
+
+  cast(cast: Cast): void {
+    if (this.#started) this.#guard(() => this.#runtime?.cast(cast));
+  }
+
+  castRefused(reason: string): void {
+    this.#guard(() => this.#runtime?.castRefused(reason));
   }
 
   player(here: boolean, number: number): void {

@@ -3,7 +3,7 @@ import { SvelteMap, SvelteSet } from 'svelte/reactivity';
 import { ApiError } from '../lib/api';
 import type { JoinRequest } from '../generated/rest';
 import { endingOf, kicked, lost, refused, type Ending } from './endings';
-import { parseEvent, type CoreEvent, type CoreStats, type PlayerInfo, type WireValue } from './events';
+import { parseEvent, type CoreEvent, type CoreStats, type PlayerInfo, type TickFigures, type WireValue } from './events';
 import { type FrameRecord, records } from './frame';
 import { GameAssets } from './assets';
 import { HudModel } from './hud/model.svelte';
@@ -56,6 +56,8 @@ export class PlaySession {
   view: WorldView | null = null;
   link: WorldLink | null = null;
   scripts: ClientScripts | null = null;
+  /** What the server last said of its ticks; only while somebody asks. */
+  serverFigures: TickFigures | null = null;
   #resumeToken: string | undefined;
   #lastError: string | null = null;
   #sceneShown = false;
@@ -159,6 +161,15 @@ export class PlaySession {
 
   invokeServer(id: number, name: string, args: WireValue[]): void {
     this.link?.core.invoke_server(id, name, JSON.stringify(args));
+  }
+
+  /** Asks where the server's time goes; see `serverFigures`. */
+  askFigures(): void {
+    this.link?.core.ask_figures();
+  }
+
+  castSpell(spell: string, params: WireValue): void {
+    this.link?.core.cast_spell(spell, JSON.stringify([params]));
   }
 
   frame(): Float32Array {
@@ -354,7 +365,14 @@ export class PlaySession {
       case 'invokeResult':
         this.scripts?.result(event.id, event);
         break;
+      case 'figures':
+        this.serverFigures = event.figures;
+        break;
+      case 'cast':
+        this.scripts?.cast(event.cast);
+        break;
       case 'error':
+        if (event.code.includes('spell')) this.scripts?.castRefused(event.message);
         console.warn(`server: ${event.message} (${event.code})`);
         this.#lastError = event.message;
         break;

@@ -6,6 +6,9 @@ use anyhow::{Result, bail};
 
 use super::table::{self, Table};
 
+/// Stands for the path of the debug build in a scenario's words.
+pub const DEBUG_BUILD: &str = "@debug";
+
 /// One run of `frolic bench`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
@@ -145,6 +148,8 @@ fn groups() -> Vec<Group> {
         Group::new(&["script"], vec![script()], table::script),
         Group::new(&["vm"], vec![vm()], table::vm),
         Group::new(&["snapshot"], vec![snapshot()], table::snapshot),
+        Group::new(&["stages"], vec![stages()], table::stages),
+        Group::new(&["soak"], vec![soak()], table::soak),
     ]
 }
 
@@ -234,6 +239,16 @@ fn vm() -> Scenario {
         program: Program::Browser("bench/vm.mjs"),
         ..Scenario::new("vm", "Luau in the browser", "vm")
     }
+}
+
+fn stages() -> Scenario {
+    Scenario::new("stages", "stages of a tick", "stages")
+}
+
+/// The debug build, if there is one, has to come to the same.
+fn soak() -> Scenario {
+    let words = format!("soak --against {DEBUG_BUILD}");
+    Scenario::new("soak", "sample games, a minute each", &words)
 }
 
 fn snapshot() -> Scenario {

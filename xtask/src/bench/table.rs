@@ -113,6 +113,43 @@ pub fn density(ids: Vec<String>) -> Table {
     }
 }
 
+/// Where a tick's time goes.
+pub fn stages(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "world",
+        columns: &[
+            ("tick p50 ms", |f| number(f, "tick_ms_p50", 3)),
+            ("tick p99 ms", |f| number(f, "tick_ms_p99", 3)),
+            ("scripts", |f| number(&f["stage_ms"], "scripts", 3)),
+            ("characters", |f| number(&f["stage_ms"], "characters", 3)),
+            ("physics", |f| number(&f["stage_ms"], "physics", 3)),
+            ("projectiles", |f| number(&f["stage_ms"], "projectiles", 3)),
+            ("NPCs", |f| number(&f["stage_ms"], "npcs", 3)),
+            ("triggers", |f| number(&f["stage_ms"], "triggers", 3)),
+            ("events", |f| number(&f["stage_ms"], "events", 3)),
+        ],
+    }
+}
+
+/// Sessions and what they came to.
+pub fn soak(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "game",
+        columns: &[
+            ("ticks", |f| number(f, "ticks", 0)),
+            ("fingerprint", |f| {
+                f["fingerprint"].as_str().map(str::to_owned)
+            }),
+            ("scripts cut", |f| number(f, "cuts", 0)),
+            ("same in the debug build", |f| {
+                f["same"].as_bool().map(|same| same.to_string())
+            }),
+        ],
+    }
+}
+
 /// The way into a world.
 pub fn join(ids: Vec<String>) -> Table {
     Table {

@@ -25,10 +25,7 @@ impl Game {
             Some(area_m) => meadow::pack(area_m)?,
             None => {
                 let samples = crate::assets::sample_games();
-                let first = samples
-                    .values()
-                    .next()
-                    .context("this build has no sample games")?;
+                let (_, first) = samples.first().context("this build has no sample games")?;
                 frolic_package::pack(first).map_err(|error| anyhow::anyhow!("{error}"))?
             }
         };

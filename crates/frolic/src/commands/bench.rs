@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::bench::{compute, crowd, floor, join, physics, script, snapshot, step};
+use crate::bench::{compute, crowd, floor, join, physics, script, snapshot, soak, stages, step};
 
 /// Measure this machine and this build
 #[derive(Args, Debug)]
@@ -20,6 +20,8 @@ enum Benchmark {
     Physics(physics::PhysicsArgs),
     Script(script::ScriptArgs),
     Snapshot(snapshot::SnapshotArgs),
+    Soak(soak::SoakArgs),
+    Stages(stages::StagesArgs),
     Step(step::StepArgs),
     #[command(hide = true)]
     FloorServer(floor::ServerArgs),
@@ -36,6 +38,8 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Physics(args) => physics::run(args),
         Benchmark::Script(args) => script::run(args),
         Benchmark::Snapshot(args) => snapshot::run(args),
+        Benchmark::Soak(args) => soak::run(args),
+        Benchmark::Stages(args) => stages::run(args),
         Benchmark::Step(args) => step::run(args),
         Benchmark::FloorServer(args) => floor::serve(args),
         Benchmark::FloorClients(args) => floor::clients(args),

@@ -109,6 +109,11 @@ impl Host {
                 session.tell(&pong);
                 Ok(())
             }
+            ClientMessage::AskFigures => {
+                let figures = self.last_second.figures().clone();
+                session.tell(&ServerMessage::Figures(figures));
+                Ok(())
+            }
             ClientMessage::Leave => {
                 session.answer(seq, Ok(()));
                 session.player = None;
@@ -130,18 +135,19 @@ impl Host {
             ClientMessage::Event { .. }
             | ClientMessage::Invoke { .. }
             | ClientMessage::Chat { .. } => Ok(()),
-            // Understood, and refused with the reason: no world has them yet.
+            // Understood, and refused with the reason: no world has it yet.
             ClientMessage::Terraform(_) | ClientMessage::ChunkRequest { .. } => {
                 let message = "this world has no terrain that can be changed or asked for";
                 Err(("no_terrain", message.into()))
             }
-            ClientMessage::CastSpell { spell_id, .. } => {
-                let spell_id: String = spell_id.chars().take(80).collect();
-                Err((
-                    "no_such_spell",
-                    format!("this world has no spell {spell_id}"),
-                ))
-            }
+            ClientMessage::CastSpell {
+                spell_id,
+                revision_id,
+                params,
+            } => self
+                .world
+                .cast(number, &spell_id, revision_id.as_deref(), params)
+                .map_err(|refusal| (refusal.code(), refusal.to_string())),
         };
         if let Some(session) = self.sessions.get_mut(&link) {
             session.answer(seq, outcome);

@@ -7,6 +7,7 @@ use super::assets;
 use crate::names::{PathSet, check_path};
 use crate::remotes::{self, Remote};
 use crate::soul;
+use crate::spells::{self, SpellSettings};
 use crate::text::{LineIndex, shown};
 use crate::{Limits, Manifest, Problem, Report, Rule, Scene, Triangles};
 
@@ -35,6 +36,7 @@ pub(super) struct Checked {
     pub manifest: Manifest,
     pub scene: Scene,
     pub remotes: BTreeMap<String, Remote>,
+    pub spells: BTreeMap<String, SpellSettings>,
     pub meshes: BTreeMap<String, Arc<Triangles>>,
     pub warnings: Report,
 }
@@ -45,6 +47,7 @@ pub(super) fn validate(files: &Files, limits: &Limits) -> Result<Checked, Report
     let manifest = manifest(files, limits, &mut report);
     let scene = scene(files, limits, &mut report);
     let remotes = remotes::of_files(files, &mut report);
+    let spells = spells::of_files(files, &mut report);
     let meshes = super::meshes::read(scene.as_ref(), files, &mut report);
     let mut paths = PathSet::default();
     for (path, bytes) in files {
@@ -77,6 +80,7 @@ pub(super) fn validate(files: &Files, limits: &Limits) -> Result<Checked, Report
             manifest,
             scene,
             remotes,
+            spells,
             meshes,
             warnings: report,
         }),

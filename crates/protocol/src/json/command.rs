@@ -100,6 +100,7 @@ fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMe
         ("session", "ack") => {
             body(payload).map(|p: AckPayload| ClientMessage::SnapshotAck { tick: p.tick })
         }
+        ("session", "figures") => Ok(ClientMessage::AskFigures),
         ("session", "ping") => body(payload).map(|p: PingPayload| ClientMessage::Ping {
             t: p.t,
             received: p.received,

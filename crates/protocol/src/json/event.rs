@@ -107,6 +107,16 @@ fn body(message: &ServerMessage) -> Option<Json> {
             "scripts",
             json!({ "action": "execute", "path": path, "runContext": run_context }),
         ),
+        ServerMessage::Cast(cast) => {
+            let mut body = json!(cast);
+            body["action"] = json!("cast");
+            event("spell", body)
+        }
+        ServerMessage::Figures(figures) => {
+            let mut body = json!(figures);
+            body["action"] = json!("figures");
+            event("session", body)
+        }
         ServerMessage::ResumeToken { token } => event(
             "session",
             json!({ "action": "token", "resumeToken": token }),

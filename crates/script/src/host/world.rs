@@ -114,6 +114,14 @@ fn add_time(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
 fn add_search(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
     let this = Rc::clone(host);
     table.set(
+        "ofType",
+        lua.create_function(move |lua, wanted: LuaValue| {
+            let found = name(&wanted, "the type").map(|name| this.engine.borrow().of_type(&name));
+            handles(&this, lua, found)
+        })?,
+    )?;
+    let this = Rc::clone(host);
+    table.set(
         "find",
         lua.create_function(move |lua, (wanted, most): (LuaValue, Option<usize>)| {
             let found = name(&wanted, "the name or tag").map(|name| {

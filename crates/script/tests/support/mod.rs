@@ -40,6 +40,8 @@ pub struct FakeWorld {
     pub sent: Vec<(Recipient, String, Vec<Value>, bool)>,
     pub replies: Vec<(PlayerId, u32, Result<Vec<Value>, String>)>,
     pub logs: Vec<ScriptLog>,
+    /// Draws and answers of spells that have run.
+    pub casts_done: Vec<(u32, Vec<Value>)>,
     pub spawned: Vec<SpawnRequest>,
     pub destroyed: Vec<EntityId>,
     /// Scripts of the prefab "Scripted".
@@ -248,6 +250,13 @@ impl Engine for FakeWorld {
             .map(|(id, _)| *id)
             .collect()
     }
+    /// Whatever is deadly here is a trigger.
+    fn of_type(&self, kind: &str) -> Vec<EntityId> {
+        if kind == "Trigger" {
+            return self.find("deadly");
+        }
+        Vec::new()
+    }
     fn in_radius(&self, center: [f32; 3], radius: f32) -> Vec<EntityId> {
         self.entities
             .iter()
@@ -358,6 +367,18 @@ impl Engine for FakeWorld {
     fn store(&mut self, request: StoreRequest) -> Result<(), EngineError> {
         self.store_requests.push(request);
         Ok(())
+    }
+    fn spells(&self) -> Vec<String> {
+        vec!["agree".to_owned()]
+    }
+    fn cast(&mut self, _: PlayerId, spell: &str, _: Value) -> Result<(), EngineError> {
+        match spell {
+            "agree" => Ok(()),
+            other => Err(EngineError::Refused(format!("there is no spell {other}"))),
+        }
+    }
+    fn cast_done(&mut self, _: u32, draws: u32, answers: Vec<Value>) {
+        self.casts_done.push((draws, answers));
     }
     fn log(&mut self, line: ScriptLog) {
         self.logs.push(line);

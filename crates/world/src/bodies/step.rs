@@ -6,7 +6,6 @@ use frolic_sim::{Pose, Vec3};
 use super::Awake;
 use crate::entity::Entity;
 use crate::state::WorldState;
-use crate::trigger::Way;
 
 impl WorldState {
     /// Moves every body by one tick.
@@ -37,7 +36,7 @@ impl WorldState {
             entities,
             collision,
             touched,
-            ways,
+            registry,
             kill_height,
             ..
         } = self;
@@ -74,19 +73,11 @@ impl WorldState {
                 bodies.families.push((id, before));
             }
             let (from, to) = (before.translation, pose.translation);
+            registry.went(id, from, to);
             let lost = to.abs().max_element() > quantize::POSITION_MAX;
             if to.y < *kill_height || lost {
                 bodies.fallen.push(id);
             }
-            let radius = entity.inner_radius;
-            let low = Vec3::Y * radius;
-            ways.push(Way {
-                entity: id,
-                from: from - low,
-                to: to - low,
-                radius,
-                height: 2.0 * radius,
-            });
         }
         for before in &bodies.awake_before {
             let body = bodies.physics.bodies.get(before.handle);
@@ -151,6 +142,8 @@ impl WorldState {
                 body.set_angvel(Vec3::ZERO, true);
             }
             self.place(id, home);
+            // It was not between there and here: no trigger noticed it.
+            self.collision.teleport(id, home);
         }
     }
 
@@ -164,6 +157,7 @@ impl WorldState {
         entity.position = pose.translation;
         entity.rotation = pose.rotation;
         let children = entity.children.clone();
+        self.registry.went(id, before.translation, pose.translation);
         self.collision.move_late(id, pose);
         self.triggers.move_to(id, pose);
         self.replicate(id);

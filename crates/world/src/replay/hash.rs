@@ -154,6 +154,7 @@ impl Fingerprint {
         self.word(u64::from(state.tick) << 32 | u64::from(state.tick_hz));
         self.word(u64::from(state.next_entity()));
         self.word(state.events.len() as u64);
+        self.word(u64::from(state.spells.casts()));
         self.word(state.history.newest());
         self.word(state.history.kept());
         self.floats(&[state.params.gravity, state.kill_height]);
@@ -200,8 +201,7 @@ impl Fingerprint {
             details_count: _, // only for clients, as the next two
             replicated: _,
             touched: _,
-            reach: _, // said by the definition and the scale, as the next one
-            inner_radius: _,
+            reach: _, // said by the definition and the scale
         } = entity;
         self.word(u64::from(*id) << 32 | u64::from(*definition));
         self.word(u64::from(*jumps) << 1 | u64::from(*destroyed));
@@ -236,6 +236,8 @@ impl Fingerprint {
             input,
             health,
             health_max,
+            mana,
+            spells_ready,
             team,
             stats,
             online,
@@ -254,6 +256,11 @@ impl Fingerprint {
         self.input(input);
         self.word(health.to_bits());
         self.word(health_max.to_bits());
+        self.floats(&[*mana]);
+        for (spell, tick) in spells_ready {
+            self.text(spell);
+            self.word(u64::from(*tick));
+        }
         self.text(team.as_deref().unwrap_or("\0"));
         self.values(stats);
         self.word(u64::from(*online));

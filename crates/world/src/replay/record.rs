@@ -171,6 +171,17 @@ pub enum Record<'a> {
         /// Milliseconds since the start of 1970.
         unix_ms: u64,
     },
+    /// A client cast a spell.
+    Cast {
+        /// Whose.
+        player: PlayerNumber,
+        /// Which.
+        spell: Cow<'a, str>,
+        /// Which revision of it, if one was asked for.
+        revision: Option<Cow<'a, str>>,
+        /// One value.
+        params: Cow<'a, Args>,
+    },
     /// Lasting operations are stored up to this number.
     OpsKept {
         /// Its number.

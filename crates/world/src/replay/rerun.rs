@@ -202,6 +202,16 @@ impl Replay {
                 world.note_round_trip(player, ms);
             }
             Record::WallClock { unix_ms } => world.set_wall_clock(unix_ms),
+            Record::Cast {
+                player,
+                spell,
+                revision,
+                params,
+            } => {
+                here(world, player)?;
+                // Refused then is refused now.
+                let _ = world.cast(player, &spell, revision.as_deref(), params.into_owned());
+            }
             Record::OpsKept { up_to } => world.ops_kept(up_to),
             Record::StoreAnswer { id, result } => {
                 let result = result.map(Cow::into_owned).map_err(Cow::into_owned);

@@ -74,7 +74,7 @@ impl World {
 
     /// Entities that do not exist become nil: scripts keep what they know of
     /// an entity, and a client must not make them keep what it made up.
-    pub(super) fn known_entities(&self, values: Vec<Value>) -> Vec<Value> {
+    pub(crate) fn known_entities(&self, values: Vec<Value>) -> Vec<Value> {
         let state = self.state.borrow();
         values
             .into_iter()

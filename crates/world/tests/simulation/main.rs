@@ -13,6 +13,8 @@ mod reloading;
 mod replaying;
 mod rewinding;
 mod scripting;
+mod spells;
+mod triggers;
 
 use frolic_client::ClientEvent;
 use frolic_protocol::{Args, Value};

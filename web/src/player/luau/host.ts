@@ -15,6 +15,8 @@ export interface ClientHost {
   fireServer(name: string, args: WireValue[], reliable: boolean): void;
   /** `call` comes back with the answer, through `ScriptRuntime.dispatchResult`. */
   invokeServer(call: number, name: string, args: WireValue[]): void;
+  /** `params` is one value. */
+  castSpell(spell: string, params: WireValue): void;
   log(level: string, text: string): void;
   uiCreate(id: number, kind: string, props: Record<string, unknown>): void;
   uiUpdate(id: number, props: Record<string, unknown>): void;
@@ -97,6 +99,9 @@ export interface Natives {
   bytecode(path: string): Uint8Array | undefined;
 }
 
+/** Where the code of spells is. */
+export const SPELLS = 'spells/';
+
 const text = (vm: LuauVm, at: number): string => vm.string(at) ?? '';
 
 const triple = (vm: LuauVm, v: readonly [number, number, number]): number => {
@@ -135,7 +140,8 @@ export function nativeFunctions(natives: Natives): Record<string, HostFunction> 
       const path = text(vm, 1);
       const code = natives.bytecode(path);
       if (!code) return refuse(vm, `there is no script ${path} on this client`);
-      vm.safeEnvironment(2);
+      // A spell sees less than the globals it would be resolved in.
+      if (!path.startsWith(SPELLS)) vm.safeEnvironment(2);
       const problem = vm.load(path, code, 2);
       return problem === null ? 1 : refuse(vm, problem);
     },
@@ -166,6 +172,8 @@ export function nativeFunctions(natives: Natives): Record<string, HostFunction> 
       send(vm, count, () => host.fireServer(text(vm, 1), readValues(vm, 2, count, natives.entities), true)),
     fireServerUnreliable: (vm, count) =>
       send(vm, count, () => host.fireServer(text(vm, 1), readValues(vm, 2, count, natives.entities), false)),
+    castSpell: (vm, count) =>
+      send(vm, count, () => host.castSpell(text(vm, 1), count > 1 ? (readValues(vm, 2, 2, natives.entities)[0] ?? null) : null)),
     invokeServer: (vm, count) =>
       send(vm, count, () => host.invokeServer(vm.number(1), text(vm, 2), readValues(vm, 3, count, natives.entities))),
     uiCreate: (vm) => (host.uiCreate(vm.number(1), text(vm, 2), properties(vm, 3, natives)), 0),

@@ -1,9 +1,9 @@
 // Runs the game's client scripts: the engine's own Luau first, then what the server sends, each in its own globals, all
 // under one memory cap and a time slice per handler.
-import type { WireValue } from '../events';
+import type { Cast, WireValue } from '../events';
 import type { NewCode } from '../scripts';
 import type { InputEvent } from '../input/input';
-import { type ClientHost, nativeFunctions, type Natives } from './host';
+import { type ClientHost, nativeFunctions, type Natives, SPELLS } from './host';
 import { type Entities, pushValue } from './values';
 import { LuauVm, type Outcome } from './vm';
 
@@ -18,7 +18,7 @@ const BUILTIN = '@builtin/';
 /** Modules run when a script requires them. */
 const MODULES = 'ReplicatedStorage/';
 
-const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'reload', 'arrived', 'event', 'result', 'ui', 'input', 'player'] as const;
+const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'reload', 'arrived', 'event', 'result', 'ui', 'input', 'player', 'cast', 'cast_refused'] as const;
 type EntryName = (typeof ENTRIES)[number];
 
 export class ScriptRuntime {
@@ -57,7 +57,7 @@ export class ScriptRuntime {
     if (path.startsWith(BUILTIN)) return this.#runBuiltin(path, bytecode);
     if (!this.#entry) throw new Error(`${path} came before the engine's own scripts`);
     this.#scripts.set(path, bytecode);
-    if (path.startsWith(MODULES)) return;
+    if (runsLater(path)) return;
     for (const entity of entities.length > 0 ? entities : [0]) {
       this.#enter('run', (vm) => {
         vm.pushString(path);
@@ -73,7 +73,7 @@ export class ScriptRuntime {
     for (const { path, bytecode } of game) this.#scripts.set(path, bytecode);
     for (const path of removed) this.#scripts.delete(path);
     const starts = game
-      .filter(({ path }) => !path.startsWith(MODULES))
+      .filter(({ path }) => !runsLater(path))
       .flatMap(({ path, entities }) => (entities.length > 0 ? entities : [0]).map((id) => [path, id] as const));
     this.#enter('reload', (vm) => {
       if (!vm.reserve(16)) throw new Error('the script VM has no room for a reload');
@@ -144,6 +144,30 @@ export class ScriptRuntime {
       vm.pushBoolean(here);
       vm.pushNumber(number);
       return 2;
+    });
+  }
+
+  /** A spell was cast: shows what its code makes of the server's seed. */
+  cast(cast: Cast): void {
+    this.#enter('cast', (vm) => {
+      if (!vm.reserve(32)) throw new Error('the script VM has no room for a spell');
+      vm.pushString(`${SPELLS}${cast.spellId}/spell.luau`);
+      vm.pushString(cast.spellId);
+      vm.pushNumber(cast.seed);
+      pushValue(vm, { $e: cast.caster }, this.#entities);
+      vm.pushVector(...cast.target);
+      pushValue(vm, cast.params[0] ?? null, this.#entities);
+      pushValue(vm, cast.answers, this.#entities);
+      vm.pushNumber(cast.draws);
+      return 8;
+    });
+  }
+
+  /** The server refused a cast of this player. */
+  castRefused(reason: string): void {
+    this.#enter('cast_refused', (vm) => {
+      vm.pushString(reason);
+      return 1;
     });
   }
 
@@ -311,6 +335,11 @@ export class ScriptRuntime {
     if (disabled) this.#host.log('error', `${path}: disabled after repeated offences`);
     if (hoards) vm.collect();
   }
+}
+
+/** Modules run when they are required, spells when they are cast. */
+function runsLater(path: string): boolean {
+  return path.startsWith(MODULES) || path.startsWith(SPELLS);
 }
 
 function describe(outcome: Extract<Outcome, { ok: false }>): string {

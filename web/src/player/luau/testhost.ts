@@ -12,6 +12,7 @@ interface TestEntity {
 export class TestHost implements ClientHost {
   sent: [string, WireValue[], boolean][] = [];
   calls: [number, string, WireValue[]][] = [];
+  casts: [string, WireValue][] = [];
   logs: string[] = [];
   screen: string[] = [];
   keys = new Set<string>();
@@ -30,6 +31,9 @@ export class TestHost implements ClientHost {
   }
   invokeServer(call: number, name: string, args: WireValue[]): void {
     this.calls.push([call, name, args]);
+  }
+  castSpell(spell: string, params: WireValue): void {
+    this.casts.push([spell, params]);
   }
   log(level: string, text: string): void {
     this.logs.push(`${level} ${text}`);

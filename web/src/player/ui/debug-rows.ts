@@ -1,8 +1,8 @@
 // The figures of the debug overlay as text. Pure, so that the wording and the warning lines can be tested.
-import type { CoreStats } from '../events';
+import type { CoreStats, TickFigures } from '../events';
 
 /** In the order they are shown. */
-export const DEBUG_GROUPS = ['line', 'traffic', 'prediction', 'world'] as const;
+export const DEBUG_GROUPS = ['line', 'traffic', 'prediction', 'world', 'server'] as const;
 export type DebugGroup = (typeof DEBUG_GROUPS)[number];
 
 export interface DebugRow {
@@ -20,6 +20,7 @@ export interface PageFigures {
   scriptBytes: number;
   scriptMs: number;
   players: number;
+  server: TickFigures | null;
 }
 
 export function debugRows(stats: CoreStats, page: PageFigures): DebugRow[] {
@@ -50,6 +51,13 @@ export function debugRows(stats: CoreStats, page: PageFigures): DebugRow[] {
   world('script memory', bytes(page.scriptBytes));
   world('script time', `${page.scriptMs.toFixed(2)} ms`, page.scriptMs > 4);
   world('frames', `${page.fps.toFixed(0)} /s ${page.quality ?? ''}`.trim(), page.fps < 25);
+  const server = group('server');
+  if (page.server && page.server.stages.length > 0) {
+    server('server tick takes', `${page.server.tickMs.toFixed(2)} ms`, page.server.tickMs > 10);
+    server('longest', `${page.server.worstMs.toFixed(2)} ms`, page.server.worstMs > 16);
+    // What takes next to nothing is left out: most games have no NPCs, many no bodies.
+    for (const stage of page.server.stages) if (stage.ms >= 0.01) server(stage.name, `${stage.ms.toFixed(2)} ms`, stage.ms > 8);
+  }
   return rows;
 }
 

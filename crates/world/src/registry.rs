@@ -1,0 +1,203 @@
+//! Where everything is and what it is called: entities by name or tag, by
+//! type, and by place (SIM-8). Scripts and NPCs ask it; what clients are told
+//! of is cut into squares of its own (`interest/cells.rs`), because those
+//! remember what was there.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use frolic_package::Components;
+use frolic_sim::Vec3;
+
+/// Side of a square of the map.
+const SQUARE_M: f32 = 16.0;
+/// Places beyond this share the outermost squares.
+const SQUARE_MAX: f32 = 1_000_000.0;
+
+/// The type of players' characters; things are typed by their components.
+pub(crate) const CHARACTER: &str = "Character";
+
+type Square = (i32, i32);
+
+/// Indices over entities; the entities themselves are elsewhere.
+#[derive(Default)]
+pub(crate) struct Registry {
+    by_word: BTreeMap<String, BTreeSet<u32>>,
+    by_type: BTreeMap<&'static str, BTreeSet<u32>>,
+    squares: HashMap<Square, Vec<u32>>,
+    homes: HashMap<u32, Square>,
+}
+
+impl Registry {
+    /// Notes an entity's types and place.
+    pub fn insert(&mut self, id: u32, types: impl Iterator<Item = &'static str>, place: Vec3) {
+        for kind in types {
+            self.by_type.entry(kind).or_default().insert(id);
+        }
+        self.moved(id, place);
+    }
+
+    /// Forgets an entity's types and place.
+    pub fn remove(&mut self, id: u32) {
+        for ids in self.by_type.values_mut() {
+            ids.remove(&id);
+        }
+        if let Some(home) = self.homes.remove(&id) {
+            self.leave(home, id);
+        }
+    }
+
+    /// Notes where an entity is now.
+    pub fn moved(&mut self, id: u32, place: Vec3) {
+        let square = square_of(place);
+        let before = self.homes.insert(id, square);
+        if before == Some(square) {
+            return;
+        }
+        if let Some(before) = before {
+            self.leave(before, id);
+        }
+        self.squares.entry(square).or_default().push(id);
+    }
+
+    /// Notes that an entity went from one place to another; most ways end in
+    /// the square they began in.
+    pub fn went(&mut self, id: u32, from: Vec3, to: Vec3) {
+        if square_of(from) != square_of(to) {
+            self.moved(id, to);
+        }
+    }
+
+    fn leave(&mut self, square: Square, id: u32) {
+        if let Some(ids) = self.squares.get_mut(&square) {
+            ids.retain(|other| *other != id);
+            if ids.is_empty() {
+                self.squares.remove(&square);
+            }
+        }
+    }
+
+    /// Entities that may be within a circle of the map, each once, in order
+    /// of their ids.
+    pub fn around(&self, center: Vec3, radius: f32) -> Vec<u32> {
+        let reach = Vec3::new(radius, 0.0, radius);
+        let (low, high) = (square_of(center - reach), square_of(center + reach));
+        let side = |low: i32, high: i32| (i64::from(high) - i64::from(low) + 1) as usize;
+        let count = side(low.0, high.0).saturating_mul(side(low.1, high.1));
+        let mut found: Vec<u32> = if count > self.squares.len() {
+            let inside = |x: i32, (low, high): (i32, i32)| (low..=high).contains(&x);
+            let squares = self
+                .squares
+                .iter()
+                .filter(|((x, z), _)| inside(*x, (low.0, high.0)) && inside(*z, (low.1, high.1)));
+            squares.flat_map(|(_, ids)| ids.iter().copied()).collect()
+        } else {
+            let squares = (low.0..=high.0).flat_map(|x| (low.1..=high.1).map(move |z| (x, z)));
+            squares
+                .filter_map(|square| self.squares.get(&square))
+                .flatten()
+                .copied()
+                .collect()
+        };
+        found.sort_unstable();
+        found
+    }
+
+    /// Entities of a type, in order of their ids.
+    pub fn of_type(&self, kind: &str) -> Vec<u32> {
+        let ids = self.by_type.get(kind);
+        ids.map(|ids| ids.iter().copied().collect())
+            .unwrap_or_default()
+    }
+
+    /// Notes a name or tag.
+    pub fn name(&mut self, id: u32, word: &str) {
+        match self.by_word.get_mut(word) {
+            Some(ids) => {
+                ids.insert(id);
+            }
+            None => {
+                self.by_word.insert(word.to_owned(), BTreeSet::from([id]));
+            }
+        }
+    }
+
+    /// Forgets a name or tag.
+    pub fn unname(&mut self, id: u32, word: &str) {
+        if let Some(ids) = self.by_word.get_mut(word) {
+            ids.remove(&id);
+            if ids.is_empty() {
+                self.by_word.remove(word);
+            }
+        }
+    }
+
+    /// Entities with this name or tag, in order of their ids.
+    pub fn named(&self, word: &str) -> Vec<u32> {
+        let ids = self.by_word.get(word);
+        ids.map(|ids| ids.iter().copied().collect())
+            .unwrap_or_default()
+    }
+}
+
+fn square_of(place: Vec3) -> Square {
+    let index = |x: f32| (x.clamp(-SQUARE_MAX, SQUARE_MAX) / SQUARE_M).floor() as i32;
+    (index(place.x), index(place.z))
+}
+
+/// What an entity is: the names of its components that make it act.
+pub(crate) fn types(components: &Components) -> impl Iterator<Item = &'static str> {
+    let types = [
+        ("Shape", components.shape.is_some()),
+        ("Model", components.model.is_some()),
+        ("Body", components.body.is_some()),
+        ("Trigger", components.trigger.is_some()),
+        ("Light", components.light.is_some()),
+        ("Sound", components.sound.is_some()),
+        ("SpawnPoint", components.spawn_point.is_some()),
+        ("Npc", components.npc.is_some()),
+        ("Script", components.script.is_some()),
+    ];
+    types
+        .into_iter()
+        .filter_map(|(name, has)| has.then_some(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use frolic_sim::random::Random;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn nothing_near_is_missed(seed in 0u64..1000, radius in 0.0f32..500.0) {
+            let mut random = Random::new(seed);
+            let mut place = || Vec3::new(random.range(-300.0, 300.0), 0.0, random.range(-300.0, 300.0));
+            let mut registry = Registry::default();
+            let mut places = BTreeMap::new();
+            for id in 0..200 {
+                let at = place();
+                registry.insert(id, std::iter::empty(), at);
+                places.insert(id, at);
+            }
+            for id in (0..200).step_by(3) {
+                let at = place();
+                registry.moved(id, at);
+                places.insert(id, at);
+            }
+            for id in (0..200).step_by(7) {
+                registry.remove(id);
+                places.remove(&id);
+            }
+            let center = place();
+            let found = registry.around(center, radius);
+            for (id, at) in &places {
+                let near = (*at - center).length() <= radius;
+                prop_assert!(!near || found.contains(id));
+            }
+            prop_assert!(found.iter().all(|id| places.contains_key(id)));
+            prop_assert!(found.is_sorted());
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Casts of spells (SIM-10, PLAT-14): whether a player may, with which seed,
+//! and what everybody is told once the spell has run.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use frolic_package::Package;
+use frolic_package::spells::{SpellSettings, script_path};
+use frolic_protocol::spell::CastEvent;
+use frolic_protocol::{Args, ServerMessage, Value};
+use frolic_script::ScriptEvent;
+use frolic_sim::{CharacterParams, Vec3};
+
+use crate::player::PlayerNumber;
+use crate::replay::Record;
+use crate::state::{Outgoing, WorldState};
+use crate::world::World;
+
+/// Casts that scripts may be working on.
+const OPEN_MAX: usize = 256;
+/// Share of a character's height at which its eyes are.
+const EYES: f32 = 0.9;
+
+/// Why a spell was not cast. The text reaches the player.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CastRefusal {
+    /// `game.toml` does not allow any.
+    #[error("spells are not allowed in this world")]
+    NotAllowed,
+    /// Nobody made it, or not in that revision.
+    #[error("this world has no spell {0}")]
+    NoSuchSpell(String),
+    /// The caster has left.
+    #[error("only players who are in the world can cast")]
+    NoSuchPlayer,
+    /// The caster is dead.
+    #[error("the dead cast no spells")]
+    Dead,
+    /// It was cast a moment ago.
+    #[error("{spell} can be cast again in {seconds:.1} s")]
+    Cooldown {
+        /// Which.
+        spell: String,
+        /// How long.
+        seconds: f32,
+    },
+    /// Not enough mana.
+    #[error("{spell} takes {cost} mana, and you have {mana:.0}")]
+    Cost {
+        /// Which.
+        spell: String,
+        /// What it takes.
+        cost: f32,
+        /// What is there.
+        mana: f32,
+    },
+    /// The target is no place.
+    #[error("target is [x, y, z] in metres")]
+    BadTarget,
+    /// The target is too far away.
+    #[error("{spell} reaches {range} m, and the target is {distance:.0} m away")]
+    TooFar {
+        /// Which.
+        spell: String,
+        /// How far it reaches.
+        range: f32,
+        /// How far away it is.
+        distance: f32,
+    },
+    /// Too much at once.
+    #[error("too many spells at once; try again in a moment")]
+    Busy,
+}
+
+impl CastRefusal {
+    /// A word for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            CastRefusal::NotAllowed => "spells_not_allowed",
+            CastRefusal::NoSuchSpell(_) => "no_such_spell",
+            CastRefusal::NoSuchPlayer => "spell_caster",
+            CastRefusal::Dead => "spell_dead",
+            CastRefusal::Cooldown { .. } => "spell_cooldown",
+            CastRefusal::Cost { .. } => "spell_cost",
+            CastRefusal::BadTarget => "spell_target",
+            CastRefusal::TooFar { .. } => "spell_range",
+            CastRefusal::Busy => "spell_busy",
+        }
+    }
+}
+
+/// What can be cast, and casts that are not finished.
+pub(crate) struct Spells {
+    allowed: bool,
+    known: BTreeMap<String, SpellSettings>,
+    open: BTreeMap<u32, CastEvent>,
+    casts: u32,
+}
+
+impl Spells {
+    pub fn new(package: &Package) -> Self {
+        Self {
+            allowed: package.manifest.world.spells,
+            known: package.spells.clone(),
+            open: BTreeMap::new(),
+            casts: 0,
+        }
+    }
+
+    pub fn ids(&self) -> Vec<String> {
+        self.known.keys().cloned().collect()
+    }
+
+    /// Casts since the start, for a fingerprint.
+    pub fn casts(&self) -> u32 {
+        self.casts
+    }
+}
+
+impl WorldState {
+    /// Checks a cast and hands it to scripts.
+    pub fn cast_spell(
+        &mut self,
+        number: PlayerNumber,
+        spell: &str,
+        revision: Option<&str>,
+        params: Value,
+    ) -> Result<(), CastRefusal> {
+        let unknown = || CastRefusal::NoSuchSpell(spell.chars().take(80).collect());
+        if !self.spells.allowed {
+            return Err(CastRefusal::NotAllowed);
+        }
+        let settings = self.spells.known.get(spell).ok_or_else(unknown)?.clone();
+        let path = script_path(spell);
+        let code = self.script_hashes.get(&path).ok_or_else(unknown)?.clone();
+        if revision.is_some_and(|revision| revision != code) {
+            return Err(unknown());
+        }
+        if self.spells.open.len() >= OPEN_MAX {
+            return Err(CastRefusal::Busy);
+        }
+        let (tick, tick_hz) = (self.tick, self.tick_hz);
+        let player = self.players.get(&number).filter(|player| player.online);
+        let player = player.ok_or(CastRefusal::NoSuchPlayer)?;
+        if player.health <= 0.0 {
+            return Err(CastRefusal::Dead);
+        }
+        let ready = player.spells_ready.get(spell).copied().unwrap_or(0);
+        if tick < ready {
+            let seconds = (ready - tick) as f32 / tick_hz as f32;
+            let spell = spell.to_owned();
+            return Err(CastRefusal::Cooldown { spell, seconds });
+        }
+        if player.mana < settings.cost {
+            return Err(CastRefusal::Cost {
+                spell: spell.to_owned(),
+                cost: settings.cost,
+                mana: player.mana,
+            });
+        }
+        let target = self.target_of(number, &settings, &params)?;
+        let distance = self
+            .players
+            .get(&number)
+            .map_or(0.0, |player| (target - player.character.feet).length());
+        // The eyes are above the feet: aiming as far as it reaches is fine.
+        if distance > settings.range_m + self.params.height {
+            return Err(CastRefusal::TooFar {
+                spell: spell.to_owned(),
+                range: settings.range_m,
+                distance,
+            });
+        }
+        let Some(player) = self.players.get_mut(&number) else {
+            return Err(CastRefusal::NoSuchPlayer);
+        };
+        player.mana -= settings.cost;
+        let wait = (settings.cooldown_s * tick_hz as f32) as u32;
+        player.spells_ready.retain(|_, ready| *ready > tick);
+        player.spells_ready.insert(spell.to_owned(), tick + wait);
+        let caster = player.entity;
+
+        self.spells.casts = self.spells.casts.wrapping_add(1);
+        let cast = self.spells.casts;
+        let seed = seed_of(tick, cast, number);
+        self.spells.open.insert(
+            cast,
+            CastEvent {
+                spell_id: spell.to_owned(),
+                revision_id: code,
+                caster,
+                target: target.to_array(),
+                params: Args(vec![params.clone()]),
+                seed,
+                draws: 0,
+                answers: Args(Vec::new()),
+                tick,
+            },
+        );
+        self.events.push(ScriptEvent::Cast {
+            cast,
+            path,
+            spell: spell.to_owned(),
+            seed,
+            player: number,
+            target: target.to_array(),
+            params,
+        });
+        Ok(())
+    }
+
+    /// The place in `params.target`, or where the caster looks.
+    fn target_of(
+        &self,
+        number: PlayerNumber,
+        settings: &SpellSettings,
+        params: &Value,
+    ) -> Result<Vec3, CastRefusal> {
+        let named = match params {
+            Value::Map(map) => map.get("target"),
+            _ => None,
+        };
+        if let Some(named) = named {
+            return place(named).ok_or(CastRefusal::BadTarget);
+        }
+        let player = self.players.get(&number).ok_or(CastRefusal::NoSuchPlayer)?;
+        let eyes = eyes_of(&self.params, player.character.feet);
+        let (sin, cos) = player.input.yaw.sin_cos();
+        let (rise, level) = player.input.pitch.sin_cos();
+        let ahead = Vec3::new(-sin * level, rise, -cos * level);
+        let hit = self.collision.raycast(eyes, ahead, settings.range_m, &[]);
+        Ok(hit.map_or(eyes + ahead * settings.range_m, |hit| hit.point))
+    }
+
+    /// A spell has run: everybody is told, with what it found.
+    pub fn tell_of_cast(&mut self, cast: u32, draws: u32, answers: Vec<Value>) {
+        let Some(mut event) = self.spells.open.remove(&cast) else {
+            return;
+        };
+        event.draws = draws;
+        event.answers = Args(answers);
+        self.outbox.push(Outgoing {
+            to: None,
+            message: ServerMessage::Cast(Box::new(event)),
+            reliable: true,
+        });
+    }
+}
+
+fn eyes_of(params: &CharacterParams, feet: Vec3) -> Vec3 {
+    feet + Vec3::Y * (params.height * EYES)
+}
+
+fn place(value: &Value) -> Option<Vec3> {
+    let place = match value {
+        Value::Vector(place) => *place,
+        Value::List(items) => {
+            let number = |item: &Value| match item {
+                Value::Number(number) => Some(*number as f32),
+                _ => None,
+            };
+            let numbers: Option<Vec<f32>> = items.iter().map(number).collect();
+            numbers?.try_into().ok()?
+        }
+        _ => return None,
+    };
+    let place = Vec3::from(place);
+    (place.is_finite() && place.abs().max_element() < 1e6).then_some(place)
+}
+
+/// Another one for each cast, the same in a replay; as many bits as a double
+/// holds.
+fn seed_of(tick: u32, cast: u32, player: PlayerNumber) -> u64 {
+    let mut mixed = u64::from(tick) << 32 | u64::from(cast);
+    mixed ^= u64::from(player).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    // SplitMix64's finish.
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed ^ (mixed >> 31)) >> 11
+}
+
+impl World {
+    /// A client casts a spell; it happens in the next step, and everybody is
+    /// told.
+    ///
+    /// # Errors
+    /// When it may not; says why.
+    pub fn cast(
+        &mut self,
+        player: PlayerNumber,
+        spell: &str,
+        revision: Option<&str>,
+        params: Args,
+    ) -> Result<(), CastRefusal> {
+        self.note(&Record::Cast {
+            player,
+            spell: Cow::Borrowed(spell),
+            revision: revision.map(Cow::Borrowed),
+            params: Cow::Borrowed(&params),
+        });
+        let mut values = self.known_entities(params.0);
+        let params = values.drain(..).next().unwrap_or(Value::Nil);
+        self.state_mut().cast_spell(player, spell, revision, params)
+    }
+}
