@@ -57,6 +57,52 @@ pub(crate) fn to_json(event: &ClientEvent) -> Json {
         ClientEvent::Figures(figures) => json!({ "type": "figures", "figures": figures }),
         ClientEvent::Cast(cast) => json!({ "type": "cast", "cast": cast }),
         ClientEvent::Chat { from, text } => json!({ "type": "chat", "from": from, "text": text }),
+        ClientEvent::Weapon(weapon) => json!({
+            "type": "weapon",
+            "index": weapon.index,
+            "name": weapon.name,
+            "color": weapon.color,
+            "look": weapon.look,
+            "radius": weapon.flight.radius,
+            "sound": weapon.sound,
+        }),
+        ClientEvent::Armed { player, weapon } => {
+            json!({ "type": "armed", "player": player, "weapon": weapon })
+        }
+        ClientEvent::Vitals(vitals) => json!({
+            "type": "vitals",
+            "health": vitals.health,
+            "maxHealth": vitals.health_max,
+            "alive": vitals.alive,
+        }),
+        ClientEvent::Shot {
+            weapon,
+            own,
+            shooter,
+            position,
+            velocity,
+        } => json!({
+            "type": "shot",
+            "weapon": weapon,
+            "own": own,
+            "shooter": shooter,
+            "position": position.to_array(),
+            "velocity": velocity.to_array(),
+        }),
+        ClientEvent::Impact {
+            weapon,
+            own,
+            target,
+            point,
+            normal,
+        } => json!({
+            "type": "impact",
+            "weapon": weapon,
+            "own": own,
+            "target": target,
+            "point": point.to_array(),
+            "normal": normal.to_array(),
+        }),
         ClientEvent::Error { code, message } => {
             json!({ "type": "error", "code": code, "message": message })
         }

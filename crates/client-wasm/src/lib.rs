@@ -101,11 +101,24 @@ impl ClientCore {
 
     /// Everything that moves, 16 floats each: id, kind (1 character, 2
     /// thing), definition (0: an entity of the scene), flags (1 grounded, 2
-    /// own), position, rotation as a quaternion, velocity, yaw, pitch.
+    /// own, 4 dead), position, rotation as a quaternion, velocity, yaw, pitch.
     pub fn frame(&mut self, now_ms: f64) -> Vec<f32> {
         self.frame.clear();
         for drawn in self.client.frame(now_ms) {
             push_drawn(&mut self.frame, drawn);
+        }
+        self.frame.clone()
+    }
+
+    /// Shots in flight as of the last frame, 8 floats each: a key that stays,
+    /// the weapon's number, position, velocity.
+    pub fn shots(&mut self) -> Vec<f32> {
+        self.frame.clear();
+        for shot in self.client.shots() {
+            self.frame
+                .extend([(shot.key & 0xff_ffff) as f32, f32::from(shot.weapon)]);
+            self.frame.extend(shot.position.to_array());
+            self.frame.extend(shot.velocity.to_array());
         }
         self.frame.clone()
     }
@@ -214,7 +227,7 @@ fn push_drawn(out: &mut Vec<f32>, drawn: &Drawn) {
         DrawnKind::Character => 1.0,
         DrawnKind::Thing => 2.0,
     };
-    let flags = u8::from(drawn.grounded) | u8::from(drawn.own) << 1;
+    let flags = u8::from(drawn.grounded) | u8::from(drawn.own) << 1 | u8::from(drawn.dead) << 2;
     out.extend([
         drawn.id as f32,
         kind,

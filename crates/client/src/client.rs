@@ -21,6 +21,7 @@ use crate::prediction::Prediction;
 use crate::replication::Replication;
 use crate::scene::ClientScene;
 use crate::scripts::{Scripts, decompress, hash_of};
+use crate::shots::{DrawnShot, Now, Shots};
 use crate::stats::{Meter, Stats};
 use crate::talk::Talk;
 
@@ -58,6 +59,9 @@ pub struct Client {
     events: VecDeque<ClientEvent>,
     removed: Vec<u32>,
     drawn: Vec<Drawn>,
+    shots: Shots,
+    /// The own character is dead: it neither walks nor fires.
+    dead: bool,
     received: Meter,
     sent: Meter,
     /// Of all messages about scripts, both ways.
@@ -234,7 +238,12 @@ impl Client {
             }
             ServerMessage::Snapshot(bytes) => self.snapshot(&bytes, now_ms),
             ServerMessage::Fragment(fragment) => self.fragment(fragment, now_ms),
-            ServerMessage::Presence(players) => self.tell(ClientEvent::Players(players)),
+            ServerMessage::Presence(players) => {
+                for gone in players.iter().filter(|player| !player.online) {
+                    self.shots.arm(gone.number, None);
+                }
+                self.tell(ClientEvent::Players(players));
+            }
             ServerMessage::Pong { t, received, .. } => {
                 self.talk.confirmed(received);
                 let sample = (now_ms - t).max(0.0);
@@ -259,6 +268,24 @@ impl Client {
             ServerMessage::ResumeToken { token } => self.talk.set_token(token),
             ServerMessage::Figures(figures) => self.tell(ClientEvent::Figures(figures)),
             ServerMessage::Cast(cast) => self.tell(ClientEvent::Cast(cast)),
+            ServerMessage::Weapon(weapon) => {
+                let event = self.shots.define(weapon);
+                event.into_iter().for_each(|event| self.tell(event));
+            }
+            ServerMessage::Armed { player, weapon } => {
+                let event = self.shots.arm(player, weapon);
+                self.tell(event);
+            }
+            ServerMessage::ProjectileLaunch(launches) => self.shots.launched(launches),
+            ServerMessage::ProjectileHit(hits) => {
+                let own = self.joined.as_ref().map_or(0, |j| j.welcome.entity_id);
+                let events = self.shots.ended(hits, own);
+                events.into_iter().for_each(|event| self.tell(event));
+            }
+            ServerMessage::Vitals(vitals) => {
+                self.dead = !vitals.alive;
+                self.tell(ClientEvent::Vitals(vitals));
+            }
             ServerMessage::Mesh { asset, zstd } => self.learn_mesh(asset, &zstd),
             ServerMessage::Character(params) => {
                 if let Some(joined) = &mut self.joined {
@@ -285,6 +312,8 @@ impl Client {
     }
 
     fn welcome(&mut self, welcome: Welcome) {
+        self.shots = Shots::default();
+        self.dead = false;
         self.joined = Some(Joined {
             pacing: Pacing::new(welcome.tick_hz),
             playback: Playback::new(welcome.tick_hz, welcome.snapshot_hz),
@@ -348,6 +377,7 @@ impl Client {
             joined
                 .prediction
                 .reconcile(&mut self.scene, header.tick, &own);
+            self.shots.acknowledged(own.ack_seq);
         }
         if newest < Some(header.tick) {
             self.script_version = header.scripts;
@@ -395,8 +425,16 @@ impl Client {
         };
         let steps = joined.pacing.steps_due(now_ms);
         if self.scene_ready && joined.replication.newest_tick().is_some() {
+            let input = match self.dead {
+                true => self.input.at_rest(),
+                false => self.input,
+            };
             for _ in 0..steps {
-                joined.prediction.step(&mut self.scene, self.input);
+                joined.prediction.step(&mut self.scene, input);
+                let feet = joined.prediction.state().feet;
+                let (player, entity) = (joined.welcome.player_number, joined.welcome.entity_id);
+                let step = joined.prediction.last_step();
+                self.shots.own_step(player, entity, step, &input, feet);
             }
             if steps > 0 {
                 let message = ClientMessage::Inputs {
@@ -498,6 +536,7 @@ impl Client {
             kind: DrawnKind::Character,
             definition: 0,
             grounded: own.grounded(),
+            dead: self.dead,
             own: true,
             position: joined.prediction.shown(fraction),
             rotation: frolic_sim::Rotation::IDENTITY,
@@ -505,7 +544,23 @@ impl Client {
             yaw: input.yaw.radians(),
             pitch: input.pitch.radians(),
         });
+        let now = Now {
+            own_tick: own_frame.tick,
+            others_tick: joined.playback.shown_tick(),
+        };
+        let dt = 1.0 / joined.welcome.tick_hz.max(1) as f32;
+        let character = (own_id, &joined.welcome.character);
+        let solids = &self.scene.collision;
+        let events = self.shots.advance(now, dt, character, solids, &self.drawn);
+        for event in events {
+            self.tell(event);
+        }
         &self.drawn
+    }
+
+    /// Shots in flight, as of the last [`Client::frame`].
+    pub fn shots(&self) -> &[DrawnShot] {
+        self.shots.drawn()
     }
 
     /// The moment at which the last frame showed the others.

@@ -2,9 +2,11 @@
 
 use frolic_protocol::details::Details;
 use frolic_protocol::message::TickFigures;
+use frolic_protocol::projectile::{Vitals, Weapon};
 use frolic_protocol::script::ScriptManifest;
 use frolic_protocol::spell::CastEvent;
 use frolic_protocol::{Args, PlayerInfo, Welcome};
+use frolic_sim::Vec3;
 
 /// Something the host shows, runs or stores.
 #[derive(Clone, Debug)]
@@ -83,6 +85,43 @@ pub enum ClientEvent {
     },
     /// Where the server's time goes; see [`crate::Client::ask_figures`].
     Figures(TickFigures),
+    /// How a weapon's shots look; also when it changed.
+    Weapon(Weapon),
+    /// What a player holds now.
+    Armed {
+        /// Their number.
+        player: u32,
+        /// The weapon's number; none: nothing.
+        weapon: Option<u16>,
+    },
+    /// How the own character is.
+    Vitals(Vitals),
+    /// A shot begins to be shown.
+    Shot {
+        /// Number of its weapon.
+        weapon: u16,
+        /// Whether this player fired it.
+        own: bool,
+        /// The shooter's character, or 0.
+        shooter: u32,
+        /// Where.
+        position: Vec3,
+        /// Metres per second.
+        velocity: Vec3,
+    },
+    /// A shot met something.
+    Impact {
+        /// Number of its weapon.
+        weapon: u16,
+        /// Whether this player fired it.
+        own: bool,
+        /// What it met, as the server says; 0 when it has not said yet.
+        target: u32,
+        /// Where.
+        point: Vec3,
+        /// Which way the surface faces there.
+        normal: Vec3,
+    },
     /// The server refused something, or sent something unusable.
     Error {
         /// A word for programs.

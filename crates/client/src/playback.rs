@@ -31,6 +31,8 @@ pub struct Drawn {
     pub definition: u16,
     /// Whether a character stands.
     pub grounded: bool,
+    /// Whether a character lies dead.
+    pub dead: bool,
     /// Whether it is this client's own character.
     pub own: bool,
     /// Where; of a character, its feet.
@@ -106,6 +108,11 @@ impl Playback {
             let rate = 1.0 + (error_s * 2.0).clamp(-0.1, 0.1);
             self.shown_tick += elapsed * rate / self.tick_s;
         }
+    }
+
+    /// The moment that is drawn, in ticks.
+    pub fn shown_tick(&self) -> f64 {
+        self.shown_tick
     }
 
     /// The moment that is drawn.

@@ -188,6 +188,12 @@ impl Prediction {
         (i64::from(seq) + self.tick_offset).max(0) as u32
     }
 
+    /// Number of the newest step, and the tick at which the server does it.
+    pub fn last_step(&self) -> (u32, u32) {
+        let seq = self.last_seq();
+        (seq, self.tick_of(seq))
+    }
+
     /// The newest inputs, oldest first.
     pub fn newest_inputs(&self) -> Vec<NumberedInput> {
         let skip = self.pending.len().saturating_sub(REDUNDANT_INPUTS);

@@ -174,6 +174,7 @@ fn drawn(state: &EntityState) -> Drawn {
         },
         definition: state.definition,
         grounded: state.has(flags::GROUNDED),
+        dead: character && state.has(flags::DEAD),
         own: false,
         position: state.place(),
         rotation: state.turn(),

@@ -8,6 +8,7 @@ pub mod join;
 mod meadow;
 pub mod physics;
 mod process;
+pub mod projectiles;
 pub mod script;
 pub mod snapshot;
 pub mod soak;

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use frolic_package::{Limits, Package, pack};
 use frolic_protocol::message::{PlayerStat, Resumption};
+use frolic_protocol::projectile::{Launch, ProjectileHit, ShotLook, Vitals, Weapon};
 use frolic_protocol::script::{
     MANIFEST_PATH, RunContext, ScriptChunk, ScriptEntry, ScriptList, ScriptManifest,
 };
@@ -12,6 +13,7 @@ use frolic_protocol::ticket::{self, TicketClaims};
 use frolic_protocol::{
     Args, ClientMessage, NumberedInput, PlayerInfo, ServerMessage, Value, Welcome, fragment, packet,
 };
+use frolic_sim::flight::FlightParams;
 use frolic_sim::{Buttons, CharacterInput};
 use frolic_world::replay::{Ending, RecordOptions, RecordReader};
 use frolic_world::{ClientView, Delivery, World, WorldOptions};
@@ -323,6 +325,7 @@ pub fn server_packets() -> Vec<Vec<u8>> {
             result: Ok(all_values()),
         },
     ];
+    messages.extend(shots());
     let parts = fragment::cut(4, &long).expect("it is not that long");
     messages.extend(parts.map(ServerMessage::Fragment));
     messages.extend(session().outbox.iter().cloned());
@@ -374,6 +377,8 @@ pub fn tickets() -> Vec<Vec<u8>> {
         name: "Ada".into(),
         nonce: "abc".into(),
         expires_at: 1_060,
+        character: None,
+        left: Some(Default::default()),
     };
     vec![
         ticket::sign(&[7; 32], &claims).into_bytes(),
@@ -461,6 +466,61 @@ fn tar(files: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
     }
     tar.resize(tar.len() + 1024, 0);
     tar
+}
+
+/// A weapon, who holds it, a shot and its hit.
+fn shots() -> Vec<ServerMessage> {
+    let weapon = Weapon {
+        index: 0,
+        name: "Blaster".into(),
+        speed: 75.0,
+        flight: FlightParams {
+            gravity: 9.8,
+            radius: 0.1,
+            bounce: 0.7,
+        },
+        ricochets: 2,
+        life_ticks: 120,
+        interval: 3072,
+        color: [58, 166, 255],
+        look: ShotLook::Ball,
+        sound: "shot".into(),
+    };
+    let launch = Launch {
+        id: 7,
+        weapon: 0,
+        shooter: 1_000_001,
+        position: [0.0, 1.55, 0.0],
+        velocity: [0.0, 0.0, -75.0],
+        bounces: 2,
+        tick: 3,
+        last_tick: 123,
+        input: 9,
+    };
+    let hit = ProjectileHit {
+        id: 7,
+        weapon: 0,
+        shooter: 1_000_001,
+        target: 1,
+        met: true,
+        point: [0.0, 0.0, -9.0],
+        normal: [0.0, 1.0, 0.0],
+        tick: 12,
+    };
+    vec![
+        ServerMessage::Weapon(weapon),
+        ServerMessage::Armed {
+            player: 1,
+            weapon: Some(0),
+        },
+        ServerMessage::ProjectileLaunch(vec![launch]),
+        ServerMessage::ProjectileHit(vec![hit]),
+        ServerMessage::Vitals(Vitals {
+            health: 40.0,
+            health_max: 100.0,
+            alive: true,
+        }),
+    ]
 }
 
 #[cfg(test)]

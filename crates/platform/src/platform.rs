@@ -142,6 +142,7 @@ impl Platform {
             settings.secret_key.clone(),
             db.clone(),
         );
+        fleet.adopt_survivors().await?;
         Ok(Self(Arc::new(Inner {
             rates: RateLimiter::new(&settings.limits),
             sockets: Arc::new(Semaphore::new(settings.limits.proxied_sockets_max)),

@@ -19,6 +19,8 @@ pub mod flags {
     pub const GROUNDED: u8 = 1;
     /// An entity of the scene that was destroyed: clients take it away.
     pub const DESTROYED: u8 = 2;
+    /// A character that is dead: it lies where it fell.
+    pub const DEAD: u8 = 4;
     /// Two bits that count jumps from place to place: when they change, the
     /// way between is not drawn.
     pub const JUMPS: u8 = 0b1100_0000;

@@ -3,6 +3,7 @@
 mod command;
 mod event;
 mod payload;
+mod projectile;
 mod snapshot;
 
 pub use command::{Command, CommandError, parse};
@@ -11,7 +12,8 @@ pub use payload::{
     AckPayload, ChatPayload, EventPayload, HandshakePayload, InputBatch, InvokePayload, JsonInput,
     PingPayload, ScriptsPayload, SpellCastPayload, TerrainChunkPayload, TerrainOpPayload,
 };
-pub use snapshot::{JsonEntity, JsonHeader, SnapshotView, snapshot};
+pub use projectile::JsonProjectile;
+pub use snapshot::{JsonEntity, JsonHeader, JsonStructure, SnapshotView, snapshot};
 
 /// The WebSocket subprotocol of this form.
 pub const SUBPROTOCOL: &str = "frolic.v2.json";

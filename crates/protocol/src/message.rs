@@ -4,6 +4,7 @@ use frolic_sim::{CharacterInput, CharacterParams};
 use serde::{Deserialize, Serialize};
 
 use crate::fragment::Fragment;
+use crate::projectile::{Launch, ProjectileHit, Vitals, Weapon};
 use crate::script::{RunContext, ScriptChunk, ScriptManifest};
 use crate::spell::CastEvent;
 use crate::terrain::TerrainOp;
@@ -209,7 +210,8 @@ pub struct Welcome {
     pub character: CharacterParams,
     /// Whether the counts below go on from an earlier connection.
     pub resumption: Resumption,
-    /// How many counted messages the server has from this client.
+    /// How many counted messages the server has from this client; after a
+    /// restart, how many of the count before had consequences that are kept.
     pub received: u32,
     /// Number of the last counted message before those that follow now. More
     /// than the client has: those between are lost.
@@ -248,8 +250,8 @@ pub enum Resumption {
     /// The same session: counts go on, and what was not confirmed comes again.
     Resumed,
     /// The server was restarted in between and knows the player from their
-    /// token only. Counts start at nothing; what it never confirmed is sent
-    /// again, because the server that had it is gone.
+    /// token and their checkpoint. Counts start at nothing; what the server
+    /// before had not kept is sent again, because it is gone.
     Restarted,
 }
 
@@ -344,6 +346,21 @@ pub enum ServerMessage {
     Cast(Box<CastEvent>),
     /// Answer to [`ClientMessage::AskFigures`].
     Figures(TickFigures),
+    /// How a weapon's shots fly and look; before the first of them.
+    Weapon(Weapon),
+    /// Who holds which weapon now.
+    Armed {
+        /// The player's number.
+        player: u32,
+        /// The weapon's number; none: empty hands.
+        weapon: Option<u16>,
+    },
+    /// Shots that began or came within sight.
+    ProjectileLaunch(Vec<Launch>),
+    /// PROJECTILE_HIT: shots that are over.
+    ProjectileHit(Vec<ProjectileHit>),
+    /// How the own character is.
+    Vitals(Vitals),
     /// What is solid of an asset that mesh shapes name; all of them come
     /// before the scene.
     Mesh {

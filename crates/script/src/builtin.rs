@@ -36,6 +36,7 @@ const COMMON: Files = files![
 
 const SERVER: Files = files![
     "server/entity.luau",
+    "server/structures.luau",
     "server/world.luau",
     "server/players.luau",
     "server/remotes.luau",
@@ -43,6 +44,8 @@ const SERVER: Files = files![
     "server/store.luau",
     "server/datetime.luau",
     "server/spells.luau",
+    "server/projectile.luau",
+    "server/chat.luau",
 ];
 
 const CLIENT: Files = files![

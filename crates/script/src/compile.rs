@@ -199,8 +199,19 @@ const WRAPPED_FAST_CALLS: [&str; 5] = ["tonumber", "tostring", "table.unpack", "
 
 /// Globals whose fields change while a script runs. The compiler resolves
 /// `a.b` of every other global once, when the script loads.
-const MUTABLE_GLOBALS: [&str; 10] = [
-    "entity", "script", "World", "Players", "Camera", "camera", "Input", "UI", "Sound", "Store",
+const MUTABLE_GLOBALS: [&str; 12] = [
+    "Chat",
+    "Projectile",
+    "entity",
+    "script",
+    "World",
+    "Players",
+    "Camera",
+    "camera",
+    "Input",
+    "UI",
+    "Sound",
+    "Store",
 ];
 
 /// -O1 keeps compile time linear; debug level 1 keeps line numbers and

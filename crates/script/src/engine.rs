@@ -9,6 +9,7 @@ use frolic_protocol::Value;
 use frolic_protocol::store::StoreRequest;
 
 use crate::log::ScriptLog;
+use crate::weapon::{FireRequest, WeaponSpec};
 
 /// An entity's network id.
 pub type EntityId = u32;
@@ -86,6 +87,30 @@ pub struct Spawned {
     pub entity: EntityId,
     /// Paths of the scripts its components name; the VM starts them.
     pub scripts: Vec<String>,
+}
+
+/// One `World.Build`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BuildRequest {
+    /// A prefab of the scene.
+    pub prefab: String,
+    /// Where.
+    pub position: [f32; 3],
+    /// How it is turned, in degrees, if not as the prefab says.
+    pub rotation: Option<[f32; 3]>,
+    /// Lasting id of the player it belongs to.
+    pub owner: Option<String>,
+}
+
+/// The outcome of `World.Build`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Built {
+    /// The new entity.
+    pub entity: EntityId,
+    /// Paths of the scripts its components name; the VM starts them.
+    pub scripts: Vec<String>,
+    /// Number of the operation; it lasts once this is kept.
+    pub seq: u64,
 }
 
 /// One `World.Raycast`.
@@ -193,6 +218,33 @@ pub trait Engine {
     /// # Errors
     /// Unknown prefab, malformed components, too many entities.
     fn spawn(&mut self, request: &SpawnRequest) -> Result<Spawned, EngineError>;
+    /// Makes an entity that outlives the world's process. It lasts from the
+    /// moment that [`Engine::kept_op`] has reached its number.
+    ///
+    /// # Errors
+    /// Unknown prefab, too many structures.
+    fn build(&mut self, _request: &BuildRequest) -> Result<Built, EngineError> {
+        Err(EngineError::Refused("nothing can be built here".to_owned()))
+    }
+    /// What was built, of one owner or all, in the order it was built.
+    fn structures(&self, _owner: Option<&str>) -> Vec<EntityId> {
+        Vec::new()
+    }
+    /// Lasting id of the player a structure belongs to.
+    fn built_by(&self, _entity: EntityId) -> Option<String> {
+        None
+    }
+    /// Number of the newest lasting operation.
+    fn newest_op(&self) -> u64 {
+        0
+    }
+    /// Number up to which they are stored; [`ScriptEvent::OpsKept`] follows
+    /// when it rises.
+    ///
+    /// [`ScriptEvent::OpsKept`]: crate::ScriptEvent::OpsKept
+    fn kept_op(&self) -> u64 {
+        0
+    }
     /// Removes an entity and its children. [`ScriptEvent::EntityDestroyed`]
     /// follows for each of them.
     ///
@@ -386,6 +438,75 @@ pub trait Engine {
     /// random numbers, and what it found when it looked around.
     fn cast_done(&mut self, _cast: u32, _draws: u32, _answers: Vec<Value>) {}
 
+    /// Makes a weapon, or changes the one of that name.
+    ///
+    /// # Errors
+    /// When there are too many weapons.
+    fn define_weapon(&mut self, _name: &str, _weapon: &WeaponSpec) -> Result<(), EngineError> {
+        Err(no_projectiles())
+    }
+    /// Gives a player a weapon, or takes it away.
+    ///
+    /// # Errors
+    /// When the player has left, or no weapon has that name.
+    fn arm(&mut self, _player: PlayerId, _weapon: Option<&str>) -> Result<(), EngineError> {
+        Err(no_projectiles())
+    }
+    /// The weapon that a player holds.
+    fn weapon_of(&self, _player: PlayerId) -> Option<String> {
+        None
+    }
+    /// Fires a shot and gives its number; [`ScriptEvent::ProjectileHit`]
+    /// follows if it hits.
+    ///
+    /// [`ScriptEvent::ProjectileHit`]: crate::ScriptEvent::ProjectileHit
+    ///
+    /// # Errors
+    /// When no weapon has that name, or too many shots fly.
+    fn fire(&mut self, _request: &FireRequest) -> Result<u32, EngineError> {
+        Err(no_projectiles())
+    }
+    /// Takes a shot out of the air; false when it flies no more.
+    fn remove_projectile(&mut self, _id: u32) -> bool {
+        false
+    }
+    /// Shots in flight.
+    fn projectiles(&self) -> usize {
+        0
+    }
+    /// Whether a player is here and alive.
+    fn is_alive(&self, player: PlayerId) -> bool {
+        self.players().contains(&player)
+    }
+    /// Seconds between a death and the birth after it.
+    fn respawn_seconds(&self) -> f64 {
+        0.0
+    }
+    /// Sets [`Engine::respawn_seconds`].
+    ///
+    /// # Errors
+    /// When the world decides that itself.
+    fn set_respawn_seconds(&mut self, _seconds: f64) -> Result<(), EngineError> {
+        Err(EngineError::ReadOnly("Players.RespawnSeconds"))
+    }
+
+    /// Writes a line into the chat: of a player, or of the game.
+    ///
+    /// # Errors
+    /// When a player has left.
+    fn chat(
+        &mut self,
+        _to: Recipient,
+        _from: Option<PlayerId>,
+        _text: &str,
+    ) -> Result<(), EngineError> {
+        Err(EngineError::Refused("this world has no chat".to_owned()))
+    }
+
     /// A line for the creator's console.
     fn log(&mut self, line: ScriptLog);
+}
+
+fn no_projectiles() -> EngineError {
+    EngineError::Refused("this world has no projectiles".to_owned())
 }

@@ -3,6 +3,7 @@
 use frolic_protocol::Value;
 
 use crate::engine::{EntityId, PlayerId};
+use crate::weapon::HitReport;
 
 /// One occurrence, handed to [`Vm::dispatch`](crate::Vm::dispatch).
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +78,11 @@ pub enum ScriptEvent {
         /// What it gave, or why not.
         result: Result<Vec<Value>, String>,
     },
+    /// Lasting operations are stored up to this number; see [`Built::seq`](crate::Built::seq).
+    OpsKept {
+        /// Its number.
+        up_to: u64,
+    },
     /// A spell is cast; [`Engine::cast_done`](crate::Engine::cast_done) follows.
     Cast {
         /// Number of the cast.
@@ -93,6 +99,24 @@ pub enum ScriptEvent {
         target: [f32; 3],
         /// What the caster gave along.
         params: Value,
+    },
+    /// A shot hit something; damage is done already.
+    ProjectileHit(HitReport),
+    /// A player's character died.
+    PlayerDied {
+        /// Whose.
+        player: PlayerId,
+        /// Who did it, if anybody.
+        killer: Option<PlayerId>,
+        /// With which weapon.
+        weapon: Option<String>,
+    },
+    /// A player said something; nobody has heard it yet.
+    Chat {
+        /// Who.
+        player: PlayerId,
+        /// What, trimmed and of bounded length.
+        text: String,
     },
     /// An entity is gone; its scripts end after this.
     EntityDestroyed {

@@ -5,11 +5,14 @@
 //! the Luau above raises it at the line of the creator's call. Each borrows
 //! the engine for one call and never while user code can run.
 
+mod chat;
 mod entity;
 mod network;
 mod player;
+mod projectile;
 mod spells;
 mod store;
+mod structures;
 mod world;
 
 use std::cell::{OnceCell, RefCell};
@@ -81,6 +84,9 @@ impl Host {
         network::add(self, lua, &table)?;
         store::add(self, lua, &table)?;
         spells::add(self, lua, &table)?;
+        structures::add(self, lua, &table)?;
+        projectile::add(self, lua, &table)?;
+        chat::add(self, lua, &table)?;
         Ok(table)
     }
 

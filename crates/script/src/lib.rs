@@ -29,12 +29,13 @@ pub mod reload;
 pub mod rotation;
 pub mod service;
 pub mod vm;
+pub mod weapon;
 
 pub use builtin::client_builtin;
 pub use compile::{CompileError, CompiledScript, compile};
 pub use engine::{
-    Engine, EngineError, EntityId, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest,
-    Recipient, SpawnRequest, SpawnSource, Spawned,
+    BuildRequest, Built, Engine, EngineError, EntityId, PlayerId, PlayerProperty, Property,
+    RaycastHit, RaycastRequest, Recipient, SpawnRequest, SpawnSource, Spawned,
 };
 pub use event::ScriptEvent;
 pub use frolic_protocol::script::RunContext;
@@ -44,3 +45,4 @@ pub use memory_store::MemoryStore;
 pub use reload::{Swap, required_modules};
 pub use service::Service;
 pub use vm::{Attachment, ScriptCost, Usage, Vm, VmError};
+pub use weapon::{FireRequest, HitReport, WeaponSpec};

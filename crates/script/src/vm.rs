@@ -454,6 +454,14 @@ impl Vm {
             ScriptEvent::EntityDestroyed { entity } => {
                 ("EntityDestroyed", entity).into_lua_multi(lua)?
             }
+            ScriptEvent::OpsKept { up_to } => ("OpsKept", up_to as f64).into_lua_multi(lua)?,
+            ScriptEvent::ProjectileHit(hit) => hit.into_arguments(lua)?,
+            ScriptEvent::PlayerDied {
+                player,
+                killer,
+                weapon,
+            } => ("PlayerDied", player, killer, weapon).into_lua_multi(lua)?,
+            ScriptEvent::Chat { player, text } => ("Chat", player, text).into_lua_multi(lua)?,
             ScriptEvent::StoreAnswer { id, result } => {
                 let (ok, values) = match result {
                     Ok(values) => (true, values),

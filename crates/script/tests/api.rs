@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use frolic_protocol::{Args, Value};
-use frolic_script::{LogLevel, ScriptEvent};
+use frolic_script::{HitReport, LogLevel, ScriptEvent};
 use support::Stage;
 
 const FINISHED: &str = "@finished";
@@ -118,6 +118,7 @@ fn run(root: &Path, file: &Path) -> Option<String> {
         stage.ticks(1);
         answer(&mut stage);
         stage.answer_store();
+        stage.keep_ops();
     }
     let errors: Vec<String> = stage
         .world
@@ -183,6 +184,29 @@ fn event(name: &str, args: Vec<Value>) -> Option<ScriptEvent> {
             player: other,
         },
         "Test.Cast" => cast(),
+        "Test.Hit" => ScriptEvent::ProjectileHit(HitReport {
+            id: id(0),
+            weapon: "Blaster".to_owned(),
+            shooter: Some(7),
+            entity: Some(10),
+            player: Some(7),
+            position: [1.0, 2.0, 3.0],
+            normal: [0.0, 1.0, 0.0],
+            damage: 20.0,
+            killed: true,
+        }),
+        "Test.Died" => ScriptEvent::PlayerDied {
+            player,
+            killer: Some(other),
+            weapon: Some("Bow".to_owned()),
+        },
+        "Test.Chat" => ScriptEvent::Chat {
+            player: 7,
+            text: match args.first() {
+                Some(Value::String(text)) => text.clone(),
+                _ => return None,
+            },
+        },
         "Test.Destroyed" => ScriptEvent::EntityDestroyed { entity },
         _ => return None,
     })

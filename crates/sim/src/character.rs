@@ -123,6 +123,16 @@ pub struct CharacterInput {
 }
 
 impl CharacterInput {
+    /// Nothing is wanted but to look the same way.
+    #[must_use]
+    pub fn at_rest(self) -> Self {
+        Self {
+            yaw: self.yaw,
+            pitch: self.pitch,
+            ..Self::default()
+        }
+    }
+
     /// From the unit square of a stick or keys; more than full tilt is full tilt.
     pub fn new(right: f32, forward: f32, yaw: f32, pitch: f32, buttons: Buttons) -> Self {
         let axis = |x: f32| {

@@ -350,6 +350,11 @@ impl CollisionWorld {
         !self.moved.is_empty()
     }
 
+    /// The solids that are elsewhere than a tick ago.
+    pub(crate) fn moved_solids(&self) -> impl Iterator<Item = &Solid> {
+        self.moved.iter().filter_map(|&slot| self.at(slot))
+    }
+
     pub(crate) fn solid(&self, entity: EntityId) -> Option<&Solid> {
         self.solids[*self.slots.get(&entity)? as usize].as_ref()
     }
@@ -357,7 +362,7 @@ impl CollisionWorld {
 
 impl Solid {
     /// How far along a ray it is, and which way its surface faces there.
-    fn raycast(&self, ray: &Ray, distance_max: f32) -> Option<(f32, Vec3)> {
+    pub fn raycast(&self, ray: &Ray, distance_max: f32) -> Option<(f32, Vec3)> {
         match &self.mesh {
             Some((mesh, scale)) => mesh.raycast(*scale, &self.pose, ray, distance_max),
             None => {

@@ -13,18 +13,21 @@
 
 pub mod angle;
 mod cache;
+pub mod capsule;
 mod changes;
 pub mod character;
 pub mod collision;
 mod contact;
 mod convex;
 pub mod digest;
+pub mod flight;
 pub mod mesh;
 pub mod motion;
 pub mod random;
 pub mod scene;
 pub mod sensor;
 pub mod shape;
+mod sweep;
 
 pub use angle::Angle;
 pub use cache::{StepCache, Touch};
@@ -36,3 +39,4 @@ pub use mesh::{Mesh, MeshId, Meshes};
 pub use motion::Motion;
 pub use parry3d::math::{Pose3 as Pose, Rot3 as Rotation, Vec3};
 pub use shape::Shape;
+pub use sweep::Sweeper;

@@ -7,6 +7,7 @@ use frolic_script::ScriptEvent;
 use frolic_sim::{CharacterState, StepCache, Vec3, step_character_with};
 
 use crate::inputs::InputQueue;
+use crate::life::UNHURT;
 use crate::player::{HEALTH_MAX, MANA_MAX, MANA_PER_S, Player, PlayerNumber};
 use crate::state::WorldState;
 use crate::trigger::Way;
@@ -34,6 +35,10 @@ impl WorldState {
             stats: Default::default(),
             online: true,
             shown: Default::default(),
+            arms: Default::default(),
+            dead_until: None,
+            vitals_told: UNHURT,
+            chat_used_until: 0,
         };
         self.note_presence(player.info());
         self.players.insert(number, player);
@@ -87,6 +92,7 @@ impl WorldState {
             return;
         };
         player.health = player.health_max;
+        player.dead_until = None;
         self.teleport(number, feet);
         self.events
             .push(ScriptEvent::CharacterSpawned { player: number });
@@ -114,6 +120,9 @@ impl WorldState {
         for player in self.players.values_mut() {
             player.input = player.inputs.next_tick();
             player.mana = (player.mana + mana).min(MANA_MAX);
+            if player.dead_until.is_some() {
+                player.input = player.input.at_rest();
+            }
         }
     }
 
@@ -174,6 +183,9 @@ impl WorldState {
         }
         if player.character.grounded() {
             state.flags |= flags::GROUNDED;
+        }
+        if player.dead_until.is_some() {
+            state.flags |= flags::DEAD;
         }
         state
     }

@@ -8,8 +8,9 @@ use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
-    Engine, EngineError, EntityId, LogLevel, Origin, PlayerId, PlayerProperty, Property,
-    RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
+    BuildRequest, Built, Engine, EngineError, EntityId, FireRequest, LogLevel, Origin, PlayerId,
+    PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest,
+    SpawnSource, Spawned, WeaponSpec,
 };
 use frolic_sim::{Motion, Pose, Rotation, Vec3};
 
@@ -274,8 +275,31 @@ impl Engine for WorldState {
         Ok(Spawned { entity, scripts })
     }
 
+    fn build(&mut self, request: &BuildRequest) -> Result<Built, EngineError> {
+        WorldState::build(self, request)
+    }
+
+    fn structures(&self, owner: Option<&str>) -> Vec<EntityId> {
+        self.structure_entities(owner)
+    }
+
+    fn built_by(&self, id: EntityId) -> Option<String> {
+        self.structures.of_entity(id)?.owner.clone()
+    }
+
+    fn newest_op(&self) -> u64 {
+        self.history.newest()
+    }
+
+    fn kept_op(&self) -> u64 {
+        self.history.kept()
+    }
+
     fn destroy(&mut self, id: EntityId) -> Result<(), EngineError> {
         self.movable(id)?;
+        if self.structures.of_entity(id).is_some() {
+            self.room_for_op()?;
+        }
         WorldState::destroy(self, id);
         Ok(())
     }
@@ -611,8 +635,8 @@ impl Engine for WorldState {
     }
 
     fn kill(&mut self, id: PlayerId) -> Result<(), EngineError> {
-        self.player_mut(id)?.health = 0.0;
-        WorldState::respawn(self, id);
+        self.player(id)?;
+        self.die(id, None, None);
         Ok(())
     }
 
@@ -683,6 +707,52 @@ impl Engine for WorldState {
 
     fn cast_done(&mut self, cast: u32, draws: u32, answers: Vec<Value>) {
         self.tell_of_cast(cast, draws, answers);
+    }
+
+    fn define_weapon(&mut self, name: &str, weapon: &WeaponSpec) -> Result<(), EngineError> {
+        WorldState::define_weapon(self, name, weapon)
+    }
+
+    fn arm(&mut self, player: PlayerId, weapon: Option<&str>) -> Result<(), EngineError> {
+        WorldState::arm(self, player, weapon)
+    }
+
+    fn weapon_of(&self, player: PlayerId) -> Option<String> {
+        WorldState::weapon_of(self, player)
+    }
+
+    fn fire(&mut self, request: &FireRequest) -> Result<u32, EngineError> {
+        WorldState::fire(self, request)
+    }
+
+    fn remove_projectile(&mut self, id: u32) -> bool {
+        WorldState::remove_projectile(self, id)
+    }
+
+    fn projectiles(&self) -> usize {
+        self.projectiles.flying.len()
+    }
+
+    fn is_alive(&self, player: PlayerId) -> bool {
+        self.is_living(player)
+    }
+
+    fn respawn_seconds(&self) -> f64 {
+        f64::from(self.respawn_ticks) / f64::from(self.tick_hz)
+    }
+
+    fn set_respawn_seconds(&mut self, seconds: f64) -> Result<(), EngineError> {
+        self.respawn_ticks = (seconds * f64::from(self.tick_hz)).round() as u32;
+        Ok(())
+    }
+
+    fn chat(
+        &mut self,
+        to: Recipient,
+        from: Option<PlayerId>,
+        text: &str,
+    ) -> Result<(), EngineError> {
+        self.write_chat(to, from, text)
     }
 
     fn log(&mut self, mut line: ScriptLog) {

@@ -24,6 +24,8 @@ pub(crate) struct History {
     fresh: Vec<LoggedOp>,
     /// Messages that may be sent once an operation is kept, in its order.
     held: VecDeque<(u64, Outgoing)>,
+    /// Operations on the ground that no checkpoint has a shorter form of.
+    pub ground: Vec<LoggedOp>,
 }
 
 impl History {
@@ -60,7 +62,11 @@ impl WorldState {
         let history = &mut self.history;
         history.newest += 1;
         let seq = history.newest;
-        history.fresh.push(LoggedOp { seq, by, op });
+        let logged = LoggedOp { seq, by, op };
+        if matches!(logged.op, WorldOp::Terrain(_)) {
+            history.ground.push(logged.clone());
+        }
+        history.fresh.push(logged);
         let told = tell(seq).into_iter().map(|outgoing| (seq, outgoing));
         history.held.extend(told);
         seq
@@ -73,12 +79,18 @@ impl World {
         std::mem::take(&mut self.state_mut().history.fresh)
     }
 
+    /// Whether there are any since.
+    pub fn has_ops(&self) -> bool {
+        !self.borrow_state().history.fresh.is_empty()
+    }
+
     /// Operations up to this number are stored: whoever waits for one is told.
     pub fn ops_kept(&mut self, up_to: u64) {
         if up_to <= self.borrow_state().history.kept {
             return;
         }
         self.note(&Record::OpsKept { up_to });
+        self.tell_scripts_kept(up_to);
         let mut state = self.state_mut();
         let state = &mut *state;
         let history = &mut state.history;
@@ -92,5 +104,6 @@ impl World {
             .count();
         let told = history.held.drain(..safe).map(|(_, outgoing)| outgoing);
         state.outbox.extend(told);
+        state.show_structures(kept);
     }
 }

@@ -8,8 +8,8 @@
 //! [`REWIND_MAX_MS`], so a liar gains no more than a bad line would. What is
 //! far away is told of less often and drawn later still, by [`updates`].
 
-mod capsule;
 mod seen;
+mod target;
 mod updates;
 
 use std::collections::VecDeque;
@@ -22,6 +22,7 @@ use crate::state::WorldState;
 use crate::world::World;
 
 pub use seen::{AsSeen, SeenCharacter};
+pub(crate) use target::delay_left;
 pub(crate) use updates::UpdateRule;
 
 /// How far back a player's view is followed. Whoever is later than that has

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use frolic_protocol::message::PlayerStat;
+use frolic_protocol::projectile::Vitals;
 use frolic_protocol::snapshot::OwnState;
 use frolic_protocol::{PlayerInfo, Value};
 use frolic_sim::{CharacterInput, CharacterState, StepCache};
 
 use crate::inputs::InputQueue;
 use crate::past::Shown;
+use crate::projectiles::Arms;
 
 /// Counts the players of a world, from 1; never used twice.
 pub type PlayerNumber = u32;
@@ -48,6 +50,14 @@ pub(crate) struct Player {
     pub online: bool,
     /// What their client shows of the others.
     pub shown: Shown,
+    /// What they hold, and when it may fire again.
+    pub arms: Arms,
+    /// The tick at which a dead character is born again.
+    pub dead_until: Option<u32>,
+    /// What their client knows of their health.
+    pub vitals_told: Vitals,
+    /// The chat lines they have used up; see `chat.rs`.
+    pub chat_used_until: u32,
 }
 
 impl Player {

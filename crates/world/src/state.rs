@@ -17,8 +17,10 @@ use crate::entity::Entity;
 use crate::history::History;
 use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
+use crate::projectiles::Projectiles;
 use crate::registry::{self, Registry};
 use crate::spells::Spells;
+use crate::structures::Structures;
 use crate::trigger::{Crossing, Triggers, Way};
 
 /// Entities that scripts may have spawned at a time.
@@ -56,6 +58,12 @@ pub(crate) struct WorldState {
     pub spells: Spells,
     /// Lasting operations on their way to storage.
     pub history: History,
+    /// What was built and lasts.
+    pub structures: Structures,
+    /// Weapons and shots.
+    pub projectiles: Projectiles,
+    /// Ticks between a death and the birth after it.
+    pub respawn_ticks: u32,
     pub definitions: Definitions,
     pub spawn_points: Vec<u32>,
     /// Things that changed for clients since the last look.
@@ -117,6 +125,9 @@ impl WorldState {
             ways: Vec::new(),
             spells: Spells::new(package),
             history: History::default(),
+            structures: Structures::default(),
+            projectiles: Projectiles::default(),
+            respawn_ticks: 0,
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),
             touched: Vec::new(),
@@ -189,6 +200,9 @@ impl WorldState {
 
     /// Clients have to be told of this entity at the next look.
     pub fn replicate(&mut self, id: u32) {
+        if self.structures.hides(id) {
+            return;
+        }
         if let Some(entity) = self.entities.get_mut(&id) {
             entity.replicated = true;
             if !std::mem::replace(&mut entity.touched, true) {
@@ -215,14 +229,25 @@ impl WorldState {
         components: Rc<Components>,
         position: Option<[f32; 3]>,
     ) -> Option<u32> {
-        if self.spawned >= SPAWNED_MAX {
-            return None;
-        }
-        self.spawned += 1;
         let mut transform = components.transform.unwrap_or_default();
         if let Some(position) = position {
             transform.position = position;
         }
+        self.spawn_at(name, definition, components, transform)
+    }
+
+    /// The same, exactly there.
+    pub fn spawn_at(
+        &mut self,
+        name: String,
+        definition: u16,
+        components: Rc<Components>,
+        transform: Transform,
+    ) -> Option<u32> {
+        if self.spawned >= SPAWNED_MAX {
+            return None;
+        }
+        self.spawned += 1;
         let id = self.fresh_id();
         let mut entity = Entity::new(id, name, definition, components, &transform);
         let components = &entity.components;
@@ -260,6 +285,9 @@ impl WorldState {
 
     /// Removes an entity and what hangs on it.
     pub fn destroy(&mut self, id: u32) {
+        if self.alive(id).is_some() {
+            self.note_unbuilt(id);
+        }
         let Some(entity) = self.entities.get_mut(&id).filter(|e| !e.destroyed) else {
             return;
         };

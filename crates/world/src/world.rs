@@ -1,5 +1,6 @@
 //! The world itself: load, join, step, look.
 
+mod chat;
 mod inbox;
 mod scripts;
 
@@ -10,6 +11,7 @@ use std::rc::Rc;
 
 use frolic_package::Package;
 use frolic_protocol::entity::SCENE_DEFINITION;
+use frolic_protocol::keep::SavedWorld;
 use frolic_protocol::{EntityState, NumberedInput, PlayerInfo, ServerMessage};
 use frolic_script::{
     CompileError, CompiledScript, Engine, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
@@ -19,6 +21,7 @@ use frolic_sim::{CharacterParams, CharacterState, Vec3};
 
 use crate::interest::cells::{Cells, Relevance};
 use crate::interest::{ClientView, InterestPolicy, JsonView, Scratch, Sender};
+use crate::life::UNHURT;
 use crate::past::UpdateRule;
 use crate::player::{Player, PlayerNumber};
 use crate::reload::{Code, Watch, compile_log};
@@ -28,6 +31,8 @@ use crate::replay::{
 use crate::stage::{Laps, Stage, StepTimes, Stopwatch};
 use crate::state::{Outgoing, WorldState};
 use crate::words::Words;
+
+pub use chat::ChatRefusal;
 
 /// How a world runs, beyond what its package says.
 #[derive(Clone, Debug)]
@@ -48,6 +53,9 @@ pub struct WorldOptions {
     /// The time of day at the start, in milliseconds since the start of 1970;
     /// see [`World::set_wall_clock`].
     pub started_unix_ms: u64,
+    /// What earlier processes of this world left; its scripts start in what
+    /// is made from it.
+    pub saved: Option<SavedWorld>,
     /// Writes down everything that is done to the world; see [`crate::replay`].
     pub record: Option<RecordOptions>,
     /// Measures the stages of each step.
@@ -64,6 +72,7 @@ impl Default for WorldOptions {
             snapshot_hz: None,
             interest: None,
             started_unix_ms: 0,
+            saved: None,
             record: None,
             stopwatch: None,
         }
@@ -147,6 +156,9 @@ impl World {
         for path in &options.disabled_scripts {
             Engine::log(&mut state, disabled_log(path));
         }
+        if let Some(saved) = &options.saved {
+            state.restore(saved);
+        }
         let settings = &package.manifest.simulation;
         let radius = settings.interest_radius;
         let interest = options.interest.unwrap_or(InterestPolicy {
@@ -171,6 +183,7 @@ impl World {
                 scripts: ScriptLimits::from(&options.scripts),
                 disabled_scripts: options.disabled_scripts.clone(),
                 started_unix_ms: options.started_unix_ms,
+                saved: options.saved.unwrap_or_default(),
                 made_by: env!("CARGO_PKG_VERSION").to_owned(),
             };
             Recorder::new(&header, record)
@@ -261,6 +274,10 @@ impl World {
             id: Cow::Borrowed(&id),
             name: Cow::Borrowed(&name),
         });
+        self.admit(id, name)
+    }
+
+    pub(crate) fn admit(&mut self, id: String, name: String) -> PlayerNumber {
         let number = self.next_player;
         self.next_player += 1;
         self.state.borrow_mut().join(number, id, name);
@@ -289,7 +306,9 @@ impl World {
         if let Some(player) = self.state.borrow_mut().players.get_mut(&player) {
             player.inputs.reset();
             player.shown = Default::default();
+            player.vitals_told = UNHURT;
         }
+        self.state.borrow_mut().projectiles.forget_told(player);
     }
 
     /// Puts a player's character elsewhere, without anything between.
@@ -351,14 +370,17 @@ impl World {
             laps.end(Stage::Characters);
             state.step_bodies();
             laps.end(Stage::Physics);
+            state.step_projectiles();
             laps.end(Stage::Projectiles);
             laps.end(Stage::Npcs);
             state.cross_triggers();
             state.respawn_fallen();
+            state.respawn_dead();
             laps.end(Stage::Triggers);
             state.tell_restyled();
         }
         self.dispatch_events();
+        self.state.borrow_mut().tell_vitals();
         self.state.borrow_mut().remember();
         self.note_cuts();
         let tick = self.tick();
@@ -543,6 +565,16 @@ impl World {
                 components: components.to_owned(),
             })
             .collect()
+    }
+
+    /// What a client that joins has to know of weapons, and who holds which.
+    pub fn weapons(&self) -> Vec<ServerMessage> {
+        self.state.borrow().weapon_messages()
+    }
+
+    /// Shots in flight.
+    pub fn projectiles(&self) -> usize {
+        self.state.borrow().projectiles.flying.len()
     }
 
     /// Updates to each client per second.

@@ -38,6 +38,8 @@ export interface ClientCore {
   mesh(asset: string): Float32Array | undefined;
   /** See frame.ts. */
   frame(nowMs: number): Float32Array;
+  /** Shots in flight as of the last frame; see view/shots.ts. */
+  shots(): Float32Array;
   /** Entities gone since the last call. */
   removed(): Uint32Array;
   /** `Network.FireServer`; the arguments as a JSON list. Not `reliable`: may be lost. Throws when they cannot be sent. */

@@ -35,6 +35,11 @@ export interface FrolicDebug {
   hudTexts(): string[];
   /** Where the player looks, in radians. */
   view(): { yaw: number; pitch: number };
+  /** What is known of weapons and health. */
+  combat(): { weapon: string | null; health: number; alive: boolean; shots: number; hits: number; drawn: number };
+  chat(): { from: string; text: string }[];
+  /** Holds the fire button, or lets it go. */
+  fire(down: boolean): void;
   /** Turns the view, as the mouse would. */
   look(yaw: number, pitch: number): void;
 }
@@ -70,6 +75,16 @@ export function exposeDebug(session: PlaySession): () => void {
     stats: () => session.stats,
     hudTexts: () => session.hud.texts(),
     view: () => ({ yaw: session.input.yaw, pitch: session.input.pitch }),
+    combat: () => ({
+      weapon: session.combat.weapon?.name ?? null,
+      health: session.combat.health,
+      alive: session.combat.alive,
+      shots: session.combat.shots,
+      hits: session.combat.hits,
+      drawn: session.view?.shots.count ?? 0,
+    }),
+    chat: () => session.chat.lines.map(({ from, text }) => ({ from, text })),
+    fire: (down) => session.input.fire(down),
     look: (yaw, pitch) => { session.input.yaw = yaw; session.input.pitch = pitch; },
   };
   window.__frolic = debug;

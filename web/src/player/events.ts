@@ -56,6 +56,16 @@ export type CoreEvent =
   /** Somebody cast a spell: its code runs here with the same seed. */
   | { type: 'cast'; cast: Cast }
   | { type: 'chat'; from: string; text: string }
+  /** How a weapon looks and sounds; also when it changed. */
+  | { type: 'weapon'; index: number; name: string; color: [number, number, number]; look: 'tracer' | 'ball' | 'nothing'; radius: number; sound: string }
+  /** What a player holds now. */
+  | { type: 'armed'; player: number; weapon: number | null }
+  /** How the own character is. */
+  | { type: 'vitals'; health: number; maxHealth: number; alive: boolean }
+  /** A shot begins to be shown. */
+  | { type: 'shot'; weapon: number; own: boolean; shooter: number; position: [number, number, number]; velocity: [number, number, number] }
+  /** A shot met something; target 0: the server has not said what. */
+  | { type: 'impact'; weapon: number; own: boolean; target: number; point: [number, number, number]; normal: [number, number, number] }
   | { type: 'error'; code: string; message: string }
   | { type: 'kick'; reason: string };
 

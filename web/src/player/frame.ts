@@ -11,6 +11,7 @@ export const FRAME_STRIDE = 16;
 export const KIND_PLAYER = 1;
 const FLAG_GROUNDED = 1;
 const FLAG_OWN = 2;
+const FLAG_DEAD = 4;
 
 /** One record of the frame. The same object is reused for each record: copy what must last. */
 export class FrameRecord {
@@ -20,6 +21,8 @@ export class FrameRecord {
   definition = 0;
   grounded = false;
   own = false;
+  /** A character that lies where it fell. */
+  dead = false;
   readonly position: Point = { x: 0, y: 0, z: 0 };
   readonly rotation = { x: 0, y: 0, z: 0, w: 1 };
   readonly velocity: Point = { x: 0, y: 0, z: 0 };
@@ -34,6 +37,7 @@ export class FrameRecord {
     this.definition = at(2);
     this.grounded = (flags & FLAG_GROUNDED) !== 0;
     this.own = (flags & FLAG_OWN) !== 0;
+    this.dead = (flags & FLAG_DEAD) !== 0;
     setPoint(this.position, at(4), at(5), at(6));
     setPoint(this.rotation, at(7), at(8), at(9));
     this.rotation.w = at(10);

@@ -21,6 +21,8 @@ import { ScriptHost, type ScriptWorld } from './scripthost';
 import { ScriptCache } from './scriptcache';
 import { ClientScripts } from './scripts';
 import { SoundBoard } from './sound';
+import { ChatLog } from './chat.svelte';
+import { Combat } from './combat.svelte';
 import type { TransportKind } from './transport/transport';
 import type { Quality } from './view/quality';
 import type { WorldView } from './view/world-view';
@@ -52,6 +54,8 @@ export class PlaySession {
   readonly input = new PlayerInput();
   readonly sound = new SoundBoard();
   readonly actions = new ActionButtons();
+  readonly combat = new Combat();
+  readonly chat = new ChatLog();
   readonly assets: GameAssets;
   view: WorldView | null = null;
   link: WorldLink | null = null;
@@ -95,6 +99,7 @@ export class PlaySession {
         landed: (own) => own && this.sound.play('land'),
         stepped: (own) => own && this.sound.play('step'),
       });
+      this.view.setCombat(this.combat, (entity) => this.#weaponOf(entity));
       this.#showScene();
     } catch (error) {
       this.#end(endingOf(error));
@@ -124,6 +129,7 @@ export class PlaySession {
     const frame = link.core.frame(nowMs);
     const removed = link.core.removed();
     view.apply(frame, removed, dt);
+    view.applyShots(link.core.shots());
     this.#frame = frame;
     for (const id of removed) this.removed.add(id);
     readPad(this.input, firstPad(), dt);
@@ -283,6 +289,7 @@ export class PlaySession {
     this.#lastError = null;
     this.#definitions.clear();
     this.#details.clear();
+    this.combat.clear();
     this.players = [];
     this.removed.clear();
     this.gonePlayers.clear();
@@ -371,8 +378,27 @@ export class PlaySession {
       case 'cast':
         this.scripts?.cast(event.cast);
         break;
+      case 'chat':
+        this.chat.add(event.from, event.text);
+        break;
+      case 'weapon':
+        this.combat.define(event, this.#playerNumber);
+        break;
+      case 'armed':
+        this.combat.arm(event.player, event.weapon, this.#playerNumber);
+        break;
+      case 'vitals':
+        this.#onVitals(event);
+        break;
+      case 'shot':
+        this.#onShot(event);
+        break;
+      case 'impact':
+        this.#onImpact(event);
+        break;
       case 'error':
         if (event.code.includes('spell')) this.scripts?.castRefused(event.message);
+        if (event.code === 'chat_too_fast' || event.code === 'bad_chat') this.chat.add('', event.message);
         console.warn(`server: ${event.message} (${event.code})`);
         this.#lastError = event.message;
         break;
@@ -380,6 +406,49 @@ export class PlaySession {
         this.#end(kicked(event.reason));
         break;
     }
+  }
+
+  say(text: string): void {
+    this.link?.core.chat(text);
+  }
+
+  #weaponOf(entity: number): number | undefined {
+    const player = this.players.find((known) => known.entityId === entity);
+    return player && this.combat.armed.get(player.number);
+  }
+
+  #onVitals(event: CoreEvent & { type: 'vitals' }): void {
+    const { health, alive } = this.combat;
+    this.combat.vitals(event);
+    if (event.health < health) this.sound.play('ouch');
+    if (alive && !event.alive) this.sound.play('out');
+  }
+
+  #onShot({ weapon, own, position, velocity }: CoreEvent & { type: 'shot' }): void {
+    const info = this.combat.weapons.get(weapon);
+    if (own) {
+      this.combat.shots += 1;
+      this.view?.held.kick();
+    }
+    if (info?.sound) this.sound.play(info.sound, own ? 1 : this.#loudness(position));
+    if (info && info.look !== 'nothing') this.view?.muzzle(position, velocity, own, info);
+  }
+
+  #onImpact({ weapon, own, target, point, normal }: CoreEvent & { type: 'impact' }): void {
+    const info = this.combat.weapons.get(weapon);
+    const somebody = this.players.some((player) => player.entityId === target);
+    if (info && info.look !== 'nothing') this.view?.impact(point, normal, somebody, info);
+    this.sound.play('impact', this.#loudness(point));
+    if (own && somebody) {
+      this.combat.mark();
+      this.sound.play('mark');
+    }
+  }
+
+  /** 1 beside the own character, less further away. */
+  #loudness([x, y, z]: [number, number, number]): number {
+    const ears = this.view?.ownPosition;
+    return ears ? 1 / (1 + Math.hypot(x - ears.x, y - ears.y, z - ears.z) / 9) : 0.5;
   }
 
   /** The scene and the renderer arrive in either order; the world is shown when both are there. */

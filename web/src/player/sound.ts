@@ -22,6 +22,17 @@ const SOUNDS: Record<string, Tone[]> = {
     { from: 1320, to: 1320, seconds: 0.16, wave: 'square', gain: 0.07, at: 0.07 },
   ],
   win: [523, 659, 784, 1047].map((hz, i) => ({ from: hz, to: hz, seconds: 0.18, wave: 'triangle' as const, gain: 0.16, at: i * 0.11 })),
+  shot: [
+    { from: 1150, to: 260, seconds: 0.11, wave: 'sawtooth', gain: 0.05 },
+    { from: 620, to: 140, seconds: 0.14, wave: 'triangle', gain: 0.16 },
+  ],
+  impact: [{ from: 420, to: 120, seconds: 0.07, wave: 'triangle', gain: 0.12 }],
+  mark: [{ from: 1500, to: 1900, seconds: 0.06, wave: 'sine', gain: 0.16 }],
+  ouch: [
+    { from: 300, to: 110, seconds: 0.16, wave: 'sawtooth', gain: 0.1 },
+    { from: 150, to: 70, seconds: 0.2, wave: 'triangle', gain: 0.22 },
+  ],
+  out: [{ from: 520, to: 70, seconds: 0.6, wave: 'triangle', gain: 0.25 }],
   fall: [{ from: 480, to: 110, seconds: 0.45, wave: 'sine', gain: 0.2 }],
 };
 

@@ -3,7 +3,9 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::bench::{compute, crowd, floor, join, physics, script, snapshot, soak, stages, step};
+use crate::bench::{
+    compute, crowd, floor, join, physics, projectiles, script, snapshot, soak, stages, step,
+};
 
 /// Measure this machine and this build
 #[derive(Args, Debug)]
@@ -17,6 +19,7 @@ enum Benchmark {
     Compute(compute::ComputeArgs),
     Crowd(crowd::CrowdArgs),
     Join(join::JoinArgs),
+    Projectiles(projectiles::ProjectilesArgs),
     Physics(physics::PhysicsArgs),
     Script(script::ScriptArgs),
     Snapshot(snapshot::SnapshotArgs),
@@ -35,6 +38,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Compute(args) => compute::run(args),
         Benchmark::Crowd(args) => crowd::run(args),
         Benchmark::Join(args) => join::run(args).await,
+        Benchmark::Projectiles(args) => projectiles::run(args),
         Benchmark::Physics(args) => physics::run(args),
         Benchmark::Script(args) => script::run(args),
         Benchmark::Snapshot(args) => snapshot::run(args),

@@ -6,7 +6,7 @@ use frolic_protocol::message::PROTOCOL_VERSION;
 use frolic_protocol::script::{MANIFEST_PATH, RunContext};
 use frolic_protocol::{ClientMessage, ServerMessage};
 
-use frolic_world::PlayerNumber;
+use frolic_world::{ChatRefusal, PlayerNumber};
 
 use super::{Host, Introduction};
 use crate::link::{Encoding, LinkId};
@@ -16,8 +16,6 @@ use crate::session::{Session, View};
 
 /// Names of events and functions.
 const NAME_BYTES_MAX: usize = 64;
-/// Text of one chat line.
-const CHAT_BYTES_MAX: usize = 300;
 /// Scripts asked for at once.
 const SCRIPT_PATHS_MAX: usize = 1024;
 /// Inputs that may find the queue full before the sender is warned, and kicked.
@@ -292,21 +290,14 @@ impl Host {
     }
 
     fn chat(&mut self, number: PlayerNumber, text: &str) -> Outcome {
-        let text = text.trim();
-        if text.is_empty() || text.len() > CHAT_BYTES_MAX {
-            let message = format!("a line of chat has 1 to {CHAT_BYTES_MAX} bytes");
-            return Err(("bad_chat", message));
-        }
-        let from = self
-            .seats
-            .get(number)
-            .map_or("", |seat| &seat.identity.name);
-        let line = ServerMessage::Chat {
-            from: from.to_owned(),
-            text: text.to_owned(),
-        };
-        self.deliver(None, line, true);
-        Ok(())
+        self.world.receive_chat(number, text).map_err(|refusal| {
+            let code = match refusal {
+                ChatRefusal::Length => "bad_chat",
+                ChatRefusal::TooFast => "chat_too_fast",
+                ChatRefusal::NotHere => "no_handshake",
+            };
+            (code, refusal.to_string())
+        })
     }
 }
 

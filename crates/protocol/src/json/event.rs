@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value as Json, json};
 
+use super::projectile;
 use crate::message::{PROTOCOL_VERSION, ServerMessage};
 use crate::script::ScriptManifest;
 use crate::value::{Args, Value};
@@ -121,6 +122,20 @@ fn body(message: &ServerMessage) -> Option<Json> {
             "session",
             json!({ "action": "token", "resumeToken": token }),
         ),
+        ServerMessage::Weapon(weapon) => projectile::weapon(weapon),
+        ServerMessage::Armed { player, weapon } => event(
+            "projectile",
+            json!({ "action": "armed", "player": player, "weapon": weapon }),
+        ),
+        ServerMessage::ProjectileLaunch(launches) => projectile::launches(launches),
+        ServerMessage::ProjectileHit(hits) => projectile::hits(hits),
+        ServerMessage::Vitals(vitals) => event(
+            "presence",
+            json!({
+                "action": "vitals", "health": vitals.health,
+                "maxHealth": vitals.health_max, "alive": vitals.alive,
+            }),
+        ),
         ServerMessage::Mesh { asset, zstd } => event(
             "mesh",
             json!({ "asset": asset, "zstd": BASE64.encode(zstd) }),
@@ -155,7 +170,7 @@ fn with_version(mut body: Json) -> Json {
     body
 }
 
-fn event(feature: &str, mut body: Json) -> Json {
+pub(super) fn event(feature: &str, mut body: Json) -> Json {
     body["kind"] = json!("event");
     body["feature"] = json!(feature);
     body

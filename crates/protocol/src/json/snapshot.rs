@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
+use super::projectile::JsonProjectile;
 use crate::entity::{Difference, EntityKind, EntityState, differences, flags};
 use crate::message::{PROTOCOL_VERSION, PlayerInfo};
 
@@ -24,6 +25,21 @@ pub struct JsonEntity {
     pub v: [f32; 3],
     /// Whether a character stands on something.
     pub grounded: bool,
+}
+
+/// One entity of `build.structures`: something that lasts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+#[serde(rename_all = "camelCase")]
+pub struct JsonStructure {
+    /// Its network id, as in `movement.entities`.
+    pub id: u32,
+    /// Its number within the world, which lasts.
+    pub number: u64,
+    /// What it was made from.
+    pub prefab: String,
+    /// Lasting id of the player it belongs to.
+    pub owner: Option<String>,
 }
 
 /// What stands at the head of a JSON snapshot.
@@ -52,8 +68,12 @@ pub struct SnapshotView<'a> {
     pub left_out: &'a [u32],
     /// Players to tell of: all of them in a full snapshot, else who changed.
     pub players: &'a [PlayerInfo],
+    /// Shots in flight near the client, as they are.
+    pub projectiles: &'a [JsonProjectile],
     /// Names the prefab of an entity.
     pub prefab_of: &'a dyn Fn(&EntityState) -> Option<String>,
+    /// Which structure an entity is, if it is one.
+    pub structure_of: &'a dyn Fn(u32) -> Option<JsonStructure>,
     /// Ticks per second, for the speed of what follows a path.
     pub tick_hz: u32,
 }
@@ -62,6 +82,7 @@ pub struct SnapshotView<'a> {
 pub fn snapshot(view: &SnapshotView) -> String {
     let mut entities = Vec::new();
     let mut removed = Vec::new();
+    let mut structures = Vec::new();
     // A path says where a thing will be, so it does not change on the way;
     // a JSON client is told the places instead.
     let on_the_way = |state: &EntityState| {
@@ -74,6 +95,7 @@ pub fn snapshot(view: &SnapshotView) -> String {
                 if state.has(flags::DESTROYED) {
                     removed.push(state.id);
                 } else {
+                    structures.extend((view.structure_of)(state.id));
                     entities.push(entity(state, view));
                 }
             }
@@ -102,13 +124,22 @@ pub fn snapshot(view: &SnapshotView) -> String {
         "movement".into(),
         json!({ "entities": entities, "removed": removed }),
     );
+    // What is gone is in `movement.removed`.
+    if !structures.is_empty() {
+        features.insert("build".into(), json!({ "structures": structures }));
+    } else if view.header.baseline.is_none() {
+        features.insert("build".into(), json!({}));
+    }
+    if !view.projectiles.is_empty() {
+        let flying = json!({ "flying": view.projectiles });
+        features.insert("projectile".into(), flying);
+    }
     let mode = if view.header.baseline.is_some() {
         "delta"
     } else {
         // Worlds have nothing of these yet. A client that looks for them in a
         // full snapshot, as it may (NET-14), finds that there is none.
-        features.insert("build".into(), json!({}));
-        features.insert("projectile".into(), json!({}));
+        features.entry("projectile").or_insert(json!({}));
         features.insert("npc".into(), json!({}));
         features.insert("voxel".into(), json!({ "versions": [] }));
         "full"

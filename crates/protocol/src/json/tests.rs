@@ -89,6 +89,8 @@ fn a_delta_tells_only_what_changed() {
                 team: None,
                 stats: Vec::new(),
             }],
+            structure_of: &|_| None,
+            projectiles: &[],
             prefab_of: &|_| None,
             tick_hz: 60,
         });

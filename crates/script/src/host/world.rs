@@ -48,13 +48,7 @@ fn spawn(
         LuaValue::Nil => None,
         other => Some(vector(other, "the position")?),
     };
-    let spawns_max = host.limits.spawns_per_tick;
-    let mut quota = host.quota.borrow_mut();
-    if quota.spawns >= spawns_max {
-        return Err(format!("scripts may spawn {spawns_max} entities per tick"));
-    }
-    quota.spawns += 1;
-    drop(quota);
+    charge_spawn(host)?;
     let request = SpawnRequest { source, position };
     let spawned = host
         .engine
@@ -62,6 +56,17 @@ fn spawn(
         .spawn(&request)
         .map_err(|error| error.to_string())?;
     Ok((spawned.entity, spawned.scripts))
+}
+
+/// Takes one entity off what scripts may make in this tick.
+pub(super) fn charge_spawn(host: &Host) -> Result<(), String> {
+    let spawns_max = host.limits.spawns_per_tick;
+    let mut quota = host.quota.borrow_mut();
+    if quota.spawns >= spawns_max {
+        return Err(format!("scripts may spawn {spawns_max} entities per tick"));
+    }
+    quota.spawns += 1;
+    Ok(())
 }
 
 /// Components as `scene.json` has them: vectors are plain lists there.
@@ -175,7 +180,7 @@ fn add_search(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
 /// Origin, direction, options, and who saw the world as it is meant.
 type Ray = (LuaValue, LuaValue, LuaValue, Option<PlayerId>);
 
-fn handles(
+pub(super) fn handles(
     host: &Host,
     lua: &Lua,
     found: Result<Vec<EntityId>, String>,

@@ -9,9 +9,10 @@ use std::rc::Rc;
 use frolic_protocol::Value;
 use frolic_protocol::store::StoreRequest;
 use frolic_script::{
-    Attachment, CompiledScript, Engine, EngineError, EntityId, LogLevel, MemoryStore, PlayerId,
-    PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptEvent, ScriptLog,
-    SpawnRequest, SpawnSource, Spawned, Vm, VmLimits, compile,
+    Attachment, BuildRequest, Built, CompiledScript, Engine, EngineError, EntityId, FireRequest,
+    LogLevel, MemoryStore, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest,
+    Recipient, ScriptEvent, ScriptLog, SpawnRequest, SpawnSource, Spawned, Vm, VmLimits,
+    WeaponSpec, compile,
 };
 
 #[derive(Default)]
@@ -49,6 +50,16 @@ pub struct FakeWorld {
     /// What scripts asked of the store and nobody has answered.
     pub store_requests: Vec<StoreRequest>,
     pub store: MemoryStore,
+    /// What was built, for whom, and how much of it is stored.
+    pub built: BTreeMap<EntityId, Option<String>>,
+    pub newest_op: u64,
+    pub kept_op: u64,
+    pub weapons: BTreeMap<String, WeaponSpec>,
+    pub armed: BTreeMap<PlayerId, String>,
+    pub shots: BTreeMap<u32, FireRequest>,
+    pub fired: u32,
+    pub respawn_s: f64,
+    pub chat: Vec<(Recipient, Option<PlayerId>, String)>,
     next_id: EntityId,
 }
 
@@ -164,6 +175,36 @@ impl Engine for FakeWorld {
             entity: id,
             scripts,
         })
+    }
+    fn build(&mut self, request: &BuildRequest) -> Result<Built, EngineError> {
+        let spawned = self.spawn(&SpawnRequest {
+            source: SpawnSource::Prefab(request.prefab.clone()),
+            position: Some(request.position),
+        })?;
+        self.newest_op += 1;
+        self.built.insert(spawned.entity, request.owner.clone());
+        Ok(Built {
+            entity: spawned.entity,
+            scripts: spawned.scripts,
+            seq: self.newest_op,
+        })
+    }
+    fn structures(&self, owner: Option<&str>) -> Vec<EntityId> {
+        let built = self.built.iter();
+        let built = built.filter(|(id, _)| self.entities.contains_key(*id));
+        built
+            .filter(|(_, of)| owner.is_none_or(|owner| of.as_deref() == Some(owner)))
+            .map(|(id, _)| *id)
+            .collect()
+    }
+    fn built_by(&self, entity: EntityId) -> Option<String> {
+        self.built.get(&entity)?.clone()
+    }
+    fn newest_op(&self) -> u64 {
+        self.newest_op
+    }
+    fn kept_op(&self) -> u64 {
+        self.kept_op
     }
     fn destroy(&mut self, entity: EntityId) -> Result<(), EngineError> {
         self.entity(entity)?;
@@ -380,6 +421,54 @@ impl Engine for FakeWorld {
     fn cast_done(&mut self, _: u32, draws: u32, answers: Vec<Value>) {
         self.casts_done.push((draws, answers));
     }
+    fn define_weapon(&mut self, name: &str, weapon: &WeaponSpec) -> Result<(), EngineError> {
+        self.weapons.insert(name.to_owned(), weapon.clone());
+        Ok(())
+    }
+    fn arm(&mut self, player: PlayerId, weapon: Option<&str>) -> Result<(), EngineError> {
+        self.player(player)?;
+        match weapon {
+            Some(name) if !self.weapons.contains_key(name) => {
+                return Err(EngineError::Refused(format!("no weapon {name}")));
+            }
+            Some(name) => self.armed.insert(player, name.to_owned()),
+            None => self.armed.remove(&player),
+        };
+        Ok(())
+    }
+    fn weapon_of(&self, player: PlayerId) -> Option<String> {
+        self.armed.get(&player).cloned()
+    }
+    fn fire(&mut self, request: &FireRequest) -> Result<u32, EngineError> {
+        if !self.weapons.contains_key(&request.weapon) {
+            return Err(EngineError::Refused("no such weapon".to_owned()));
+        }
+        self.fired += 1;
+        self.shots.insert(self.fired, request.clone());
+        Ok(self.fired)
+    }
+    fn remove_projectile(&mut self, id: u32) -> bool {
+        self.shots.remove(&id).is_some()
+    }
+    fn projectiles(&self) -> usize {
+        self.shots.len()
+    }
+    fn respawn_seconds(&self) -> f64 {
+        self.respawn_s
+    }
+    fn set_respawn_seconds(&mut self, seconds: f64) -> Result<(), EngineError> {
+        self.respawn_s = seconds;
+        Ok(())
+    }
+    fn chat(
+        &mut self,
+        to: Recipient,
+        from: Option<PlayerId>,
+        text: &str,
+    ) -> Result<(), EngineError> {
+        self.chat.push((to, from, text.to_owned()));
+        Ok(())
+    }
     fn log(&mut self, line: ScriptLog) {
         self.logs.push(line);
     }
@@ -399,7 +488,7 @@ impl Stage {
     pub fn with_limits(limits: VmLimits) -> Stage {
         let world = Rc::new(RefCell::new(FakeWorld::new()));
         let mut vm = Vm::new(world.clone(), limits, 42).expect("the VM starts");
-        vm.grant(["store".to_owned()]);
+        vm.grant(["store".to_owned(), "chat".to_owned()]);
         Stage { world, vm }
     }
 
@@ -432,6 +521,14 @@ impl Stage {
                 world.time += 1.0 / 60.0;
             }
             self.vm.tick(1.0 / 60.0);
+        }
+    }
+
+    /// Stores what lasts so far.
+    pub fn keep_ops(&mut self) {
+        let up_to = self.world.borrow().newest_op;
+        if std::mem::replace(&mut self.world.borrow_mut().kept_op, up_to) < up_to {
+            self.vm.dispatch(ScriptEvent::OpsKept { up_to });
         }
     }
 

@@ -136,13 +136,16 @@ impl JsonView {
             None => world.players(),
             Some(tick) => world.presence_changes_after(tick),
         };
+        let projectiles = world.borrow_state().json_projectiles(self.player);
         let text = json::snapshot(&SnapshotView {
             header,
             baseline,
             current: &choice.current,
             left_out: &choice.left_out,
             players: &players,
+            projectiles: &projectiles,
             prefab_of: &|state| world.prefab_of(state),
+            structure_of: &|id| world.structure_of(id),
             tick_hz: world.tick_hz(),
         });
         if let Some(allowance) = &mut self.allowance {

@@ -2,9 +2,9 @@
 
 use std::cell::Ref;
 
-use frolic_sim::{RayHit, Vec3};
+use frolic_sim::{RayHit, Vec3, capsule};
 
-use super::{Moment, REWIND_MAX_MS, capsule};
+use super::{Moment, REWIND_MAX_MS};
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
 use crate::world::World;

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use frolic_protocol::Value;
 use frolic_protocol::details::Looks;
+use frolic_protocol::ops::Structure;
 use frolic_sim::digest::Digest;
 use frolic_sim::{CharacterInput, Motion, Vec3};
 
 use crate::entity::Entity;
 use crate::past::Moment;
 use crate::player::Player;
+use crate::projectiles::{Arms, Projectiles};
 use crate::state::{Outgoing, WorldState};
+use crate::structures::Structures;
 
 /// A running 64-bit hash. Each step is a bijection of the state, so a single
 /// changed word always changes the outcome.
@@ -157,7 +160,10 @@ impl Fingerprint {
         self.word(u64::from(state.spells.casts()));
         self.word(state.history.newest());
         self.word(state.history.kept());
+        self.structures(&state.structures);
         self.floats(&[state.params.gravity, state.kill_height]);
+        self.word(u64::from(state.respawn_ticks));
+        self.projectiles(&state.projectiles);
         for id in state.spawn_points.iter().chain(&state.moving) {
             self.word(u64::from(*id));
         }
@@ -177,6 +183,53 @@ impl Fingerprint {
             .players
             .values()
             .for_each(|player| self.player(player));
+    }
+
+    fn structures(&mut self, structures: &Structures) {
+        self.word(structures.next());
+        let (second, built) = structures.rate();
+        self.word(u64::from(second) << 32 | u64::from(built));
+        for (structure, entity) in structures.standing() {
+            let Structure {
+                number,
+                prefab,
+                position,
+                rotation,
+                owner,
+            } = structure;
+            self.word(*number);
+            self.option(entity);
+            self.text(prefab);
+            self.floats(position);
+            self.floats(rotation);
+            self.text(owner.as_deref().unwrap_or("\0"));
+        }
+        for (seq, entity) in structures.waiting() {
+            self.word(seq);
+            self.word(u64::from(entity));
+        }
+    }
+
+    fn projectiles(&mut self, projectiles: &Projectiles) {
+        self.word(u64::from(projectiles.next_id));
+        self.word(projectiles.refused);
+        for arm in projectiles.armoury.iter() {
+            // Our types always serialise.
+            if let Ok(fingerprint) = postcard::to_extend(&arm.weapon, *self) {
+                *self = fingerprint;
+            }
+            self.word(arm.damage.to_bits());
+            self.word(u64::from(arm.friendly_fire));
+        }
+        for shot in &projectiles.flying {
+            self.word(u64::from(shot.id) << 32 | u64::from(shot.weapon));
+            self.option(shot.shooter);
+            self.word(u64::from(shot.born_tick) << 32 | u64::from(shot.last_tick));
+            self.word(u64::from(shot.delay) << 8 | u64::from(shot.flight.bounces));
+            self.vector(shot.flight.position);
+            self.vector(shot.flight.velocity);
+            self.floats(&[shot.params.gravity, shot.params.radius, shot.params.bounce]);
+        }
     }
 
     fn entity(&mut self, entity: &Entity) {
@@ -242,6 +295,10 @@ impl Fingerprint {
             stats,
             online,
             shown,
+            arms,
+            dead_until,
+            vitals_told: _, // only for clients
+            chat_used_until,
         } = player;
         self.word(u64::from(*number) << 32 | u64::from(*entity));
         self.text(id);
@@ -266,6 +323,11 @@ impl Fingerprint {
         self.word(u64::from(*online));
         self.word(shown.said.map_or(u64::MAX, Moment::word));
         self.word(u64::from(shown.round_trip_ms));
+        let Arms { weapon, ready } = *arms;
+        self.option(weapon.map(u32::from));
+        self.word(ready);
+        self.option(*dead_until);
+        self.word(u64::from(*chat_used_until));
     }
 }
 

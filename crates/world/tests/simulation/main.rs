@@ -6,6 +6,7 @@ mod feel;
 mod harness;
 mod interest;
 mod json_budget;
+mod lasting;
 mod link;
 mod meshes;
 mod physics;
@@ -13,6 +14,7 @@ mod reloading;
 mod replaying;
 mod rewinding;
 mod scripting;
+mod shooting;
 mod spells;
 mod triggers;
 

@@ -22,6 +22,10 @@ export interface CharacterFrame {
   velocity: Point;
   yaw: number;
   grounded: boolean;
+  /** It lies where it fell. */
+  dead?: boolean;
+  /** It holds something and looks up by so much. */
+  aim?: number | null;
 }
 
 /** Something that just happened and can be seen or heard. */
@@ -43,6 +47,9 @@ export class Avatar {
   #spine = new Object3D();
   #motion: Motion = { speed: 0, rise: 0, grounded: true, stride: 0, time: Math.random() * 6, landing: 0 };
   #facing: number | null = null;
+  #aim: number | null = null;
+  /** 0 upright, 1 on its back. */
+  #fallen = 0;
 
   constructor(
     readonly id: number,
@@ -78,6 +85,9 @@ export class Avatar {
     motion.time += dt;
     motion.rise = frame.velocity.y;
     motion.grounded = frame.grounded;
+    this.#aim = frame.aim ?? null;
+    const lies = frame.dead ? 1 : 0;
+    this.#fallen += (lies - this.#fallen) * (1 - Math.exp(-dt * 12));
     this.#turn(frame, speed, dt);
     this.root.position.copy(frame.position);
     this.#apply();
@@ -87,11 +97,14 @@ export class Avatar {
   /** Characters look where they walk; standing, they keep looking there. */
   #turn(frame: CharacterFrame, speed: number, dt: number): void {
     if (this.#facing === null) this.#facing = frame.yaw;
-    if (speed > 0.4) {
+    if (this.#aim !== null && !frame.dead) {
+      // Whoever holds a weapon looks where it points.
+      this.#facing = turnTowards(this.#facing, frame.yaw, 20, dt);
+    } else if (speed > 0.4) {
       const course = Math.atan2(-frame.velocity.x, -frame.velocity.z);
       this.#facing = turnTowards(this.#facing, course, 13, dt);
     }
-    this.root.rotation.y = this.#facing;
+    this.root.rotation.set(this.#fallen * 1.5, this.#facing, 0, 'YXZ');
   }
 
   #apply(): void {
@@ -99,7 +112,8 @@ export class Avatar {
     this.legs[0].rotation.x = p.legLeft;
     this.legs[1].rotation.x = p.legRight;
     this.arms[0].rotation.set(p.armLeft, 0, -p.armSpread);
-    this.arms[1].rotation.set(p.armRight, 0, p.armSpread);
+    if (this.#aim === null) this.arms[1].rotation.set(p.armRight, 0, p.armSpread);
+    else this.arms[1].rotation.set(Math.PI / 2 + this.#aim, 0, -0.1);
     this.#spine.rotation.x = p.lean;
     this.#spine.position.y = HIP_Y + p.bob;
     this.head.rotation.x = p.headTilt;

@@ -1,6 +1,7 @@
 // The picture of the world: owns the three.js scene and turns each frame of the client core into what is seen.
 // It asks and draws; it decides nothing.
 import { NeutralToneMapping, PCFShadowMap, Scene, Vector3, WebGLRenderer } from 'three';
+import type { Combat, WeaponInfo } from '../combat.svelte';
 import type { Looks, WireValue } from '../events';
 import { type FrameRecord, records } from '../frame';
 import { makePart, resolveParts, spawnYaw, styled, type Components, type Part, type SceneData, type Vec3 } from '../scene';
@@ -16,6 +17,7 @@ import { Occluders } from './occluders';
 import type { MeshSource } from './geometry';
 import { PartsView } from './parts';
 import { LEVELS, QualityGovernor, startingQuality, type Quality } from './quality';
+import { HeldWeapons, ShotsView } from './shots';
 import { disposeSky, makeFog, makeSky } from './sky';
 import { Lights } from './sun';
 
@@ -61,6 +63,10 @@ export class WorldView {
   #occluders = new Occluders();
   #dust = new Dust();
   readonly effects = new Effects();
+  readonly shots = new ShotsView();
+  readonly held = new HeldWeapons();
+  #combat: Combat | null = null;
+  #weaponOf: (entity: number) => number | undefined = () => undefined;
   #blob = new BlobShadow();
   #spawned = new Map<number, Part>();
   #gone = new Set<number>();
@@ -125,6 +131,21 @@ export class WorldView {
     this.effects.burst(new Vector3(...at), { ...options, Direction: towards && new Vector3(...towards) });
   }
 
+  /** A flash where a shot began: of the own one a little ahead, lest it fill the eye. */
+  muzzle(at: Vec3, velocity: Vec3, own: boolean, weapon: WeaponInfo): void {
+    const way = new Vector3(...velocity).normalize();
+    const place = new Vector3(...at).addScaledVector(way, own ? 1.1 : 0.6);
+    this.effects.burst(place, { Count: own ? 4 : 7, Color: hex(weapon), Size: own ? 0.07 : 0.14, Speed: 2, Lifetime: 0.16, Gravity: 0, Direction: way, Spread: 50 });
+  }
+
+  /** Sparks where one ended; more of them, and rounder, from somebody who was hit. */
+  impact(at: Vec3, normal: Vec3, somebody: boolean, weapon: WeaponInfo): void {
+    const place = new Vector3(...at);
+    const away = new Vector3(...normal);
+    this.effects.burst(place, { Count: somebody ? 18 : 10, Color: hex(weapon), Size: somebody ? 0.2 : 0.13, Speed: somebody ? 4.5 : 3.2, Lifetime: 0.45, Gravity: 9, Direction: away, Spread: 70 });
+    if (somebody) this.effects.burst(place, { Count: 6, Color: '#ffffff', Size: 0.26, Speed: 1.6, Lifetime: 0.25, Gravity: 0 });
+  }
+
   beam(from: Vec3, to: Vec3, options: Record<string, WireValue>): void {
     this.effects.beam(new Vector3(...from), new Vector3(...to), options);
   }
@@ -162,6 +183,17 @@ export class WorldView {
     this.camera.resize(width, height, level.viewDistance);
   }
 
+  /** Whose weapons to show. */
+  setCombat(combat: Combat, weaponOf: (entity: number) => number | undefined): void {
+    this.#combat = combat;
+    this.#weaponOf = weaponOf;
+  }
+
+  /** Takes where shots are at this moment. */
+  applyShots(shots: Float32Array): void {
+    if (this.#combat) this.shots.update(shots, this.#combat.weapons);
+  }
+
   /** Takes what the core says about this moment. */
   apply(frame: Float32Array, removed: ArrayLike<number>, dt: number): void {
     for (let i = 0; i < removed.length; i++) this.#remove(removed[i] ?? 0);
@@ -172,7 +204,11 @@ export class WorldView {
           this.ownId = record.id;
           this.ownPosition.copy(record.position);
         }
-        this.#notice(character.avatar.update(record, dt), record);
+        const weapon = this.#weapon(record.id);
+        const aim = weapon && !record.dead ? record.pitch : null;
+        this.#notice(character.avatar.update({ ...moving(record), aim }, dt), record);
+        const inHand = weapon && !record.dead && !(record.own && this.camera.firstPerson) ? weapon : null;
+        this.held.show(record.id, inHand, character.avatar.arms[1], record.pitch);
       } else {
         if (record.definition > 0) this.#ensureSpawned(record.id, record.definition);
         this.#parts.move(record.id, record.position, record.rotation);
@@ -185,6 +221,8 @@ export class WorldView {
   render(look: Look, dt: number): void {
     this.camera.update(this.ownPosition, look.yaw, look.pitch, dt, this.#occluders);
     this.#lights.follow(this.ownPosition);
+    const own = this.#combat?.alive ? (this.#combat.weapon ?? null) : null;
+    this.held.showOwn(own, this.camera.camera, this.camera.firstPerson, dt);
     this.#dust.update(dt);
     this.effects.update(dt);
     this.#blob.update(this.ownPosition, this.#occluders);
@@ -202,6 +240,8 @@ export class WorldView {
     for (const id of [...this.#characters.keys()]) this.#remove(id);
     this.#dust.dispose();
     this.effects.dispose();
+    this.shots.dispose();
+    this.held.dispose();
     this.#blob.dispose();
     this.renderer.dispose();
   }
@@ -230,6 +270,11 @@ export class WorldView {
     return character;
   }
 
+  #weapon(entity: number) {
+    const index = this.#weaponOf(entity);
+    return (index !== undefined && this.#combat?.weapons.get(index)) || null;
+  }
+
   #dropTag(character: Character): void {
     if (!character.tag) return;
     this.#scene.remove(character.tag.sprite);
@@ -255,6 +300,7 @@ export class WorldView {
     if (character) {
       this.#dropTag(character);
       this.#crowd.remove(character.avatar);
+      this.held.show(id, null, null, 0);
       this.#characters.delete(id);
       return;
     }
@@ -294,7 +340,7 @@ export class WorldView {
     this.#scene.fog = makeFog(level.viewDistance);
     this.#sky = makeSky(this.#lights.sunDirection);
     this.#scene.add(this.#sky, this.#lights.group, this.#parts.group, this.#crowd.group);
-    this.#scene.add(this.#dust.group, this.effects.group, this.#blob.mesh);
+    this.#scene.add(this.#dust.group, this.effects.group, this.#blob.mesh, this.shots.group, this.held.group);
     for (const { tag } of this.#characters.values()) if (tag) this.#scene.add(tag.sprite);
   }
 
@@ -306,6 +352,13 @@ export class WorldView {
     this.#lights?.dispose();
     this.#crowd?.dispose();
   }
+}
+
+const hex = ({ color }: WeaponInfo) => `#${color.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`;
+
+/** The record is used again for the next one: what the avatar keeps is a copy. */
+function moving({ position, velocity, yaw, grounded, dead }: FrameRecord) {
+  return { position, velocity, yaw, grounded, dead };
 }
 
 function rendererName(renderer: WebGLRenderer): string {

@@ -1,11 +1,11 @@
 //! A ray against an upright capsule.
 
-use frolic_sim::Vec3;
+use parry3d::math::Vec3;
 
 /// Where a ray of unit direction first meets a capsule whose lowest point is
 /// `feet`: the distance, and which way the surface faces. Zero when it starts
 /// inside.
-pub(super) fn cast(
+pub fn cast(
     origin: Vec3,
     direction: Vec3,
     feet: Vec3,
@@ -65,8 +65,8 @@ fn ball(from: Vec3, direction: Vec3, radius: f32) -> Option<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use frolic_sim::random::Random;
-    use frolic_sim::{CollisionWorld, Pose, Shape};
+    use crate::random::Random;
+    use crate::{CollisionWorld, Pose, Shape};
 
     /// The collision library is slower, needs a shape for each moment, and is
     /// right: both must say the same.

@@ -1,0 +1,58 @@
+//! Natives for the chat.
+
+use std::rc::Rc;
+
+use mlua::{Lua, Table, Value as LuaValue};
+
+use super::{Host, outcome};
+use crate::engine::{PlayerId, Recipient};
+
+/// Longest line a script may write, in bytes.
+const LINE_BYTES_MAX: usize = 300;
+
+pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
+    let this = Rc::clone(host);
+    table.set(
+        "chat",
+        lua.create_function(
+            move |_, (to, from, text): (PlayerId, Option<PlayerId>, LuaValue)| {
+                let to = match to {
+                    0 => Recipient::All,
+                    one => Recipient::One(one),
+                };
+                let checked = line(&text).and_then(|text| charge(&this, text));
+                Ok(outcome(checked, |text| {
+                    this.engine.borrow_mut().chat(to, from, &text)
+                }))
+            },
+        )?,
+    )
+}
+
+fn line(text: &LuaValue) -> Result<String, String> {
+    let LuaValue::String(text) = text else {
+        return Err(format!(
+            "a line of chat is a string, not a {}",
+            text.type_name()
+        ));
+    };
+    let text = text.to_string_lossy();
+    let text = text.trim();
+    if text.is_empty() || text.len() > LINE_BYTES_MAX {
+        return Err(format!("a line of chat has 1 to {LINE_BYTES_MAX} bytes"));
+    }
+    Ok(text.to_owned())
+}
+
+/// Counts towards what scripts may send in a tick.
+fn charge(host: &Host, text: String) -> Result<String, String> {
+    let mut quota = host.quota.borrow_mut();
+    quota.sent_bytes += text.len();
+    if quota.sent_bytes > host.limits.send_bytes_per_tick {
+        let most = host.limits.send_bytes_per_tick;
+        return Err(format!(
+            "scripts may send {most} bytes per tick; write less"
+        ));
+    }
+    Ok(text)
+}

@@ -1,0 +1,108 @@
+//! Health, death and birth of players' characters.
+
+use frolic_protocol::ServerMessage;
+use frolic_protocol::projectile::Vitals;
+use frolic_script::ScriptEvent;
+
+use crate::player::{HEALTH_MAX, Player, PlayerNumber};
+use crate::state::{Outgoing, WorldState};
+
+/// What a client takes for granted until it is told otherwise.
+pub(crate) const UNHURT: Vitals = Vitals {
+    health: HEALTH_MAX as f32,
+    health_max: HEALTH_MAX as f32,
+    alive: true,
+};
+
+impl Player {
+    fn vitals(&self) -> Vitals {
+        Vitals {
+            health: self.health as f32,
+            health_max: self.health_max as f32,
+            alive: self.dead_until.is_none(),
+        }
+    }
+}
+
+impl WorldState {
+    /// Takes health from a player; true when that killed them.
+    pub fn hurt(
+        &mut self,
+        number: PlayerNumber,
+        damage: f64,
+        by: Option<PlayerNumber>,
+        weapon: &str,
+    ) -> bool {
+        let Some(player) = self.players.get_mut(&number) else {
+            return false;
+        };
+        if player.dead_until.is_some() {
+            return false;
+        }
+        player.health = (player.health - damage).max(0.0);
+        let killed = player.health <= 0.0;
+        if killed {
+            self.die(number, by, Some(weapon.to_owned()));
+        }
+        killed
+    }
+
+    /// Ends a character's life; it is born again at once, or after the time
+    /// that the game gives. Whoever is dead already stays so.
+    pub fn die(
+        &mut self,
+        number: PlayerNumber,
+        killer: Option<PlayerNumber>,
+        weapon: Option<String>,
+    ) {
+        let until = self.tick.saturating_add(self.respawn_ticks);
+        let Some(player) = self.players.get_mut(&number) else {
+            return;
+        };
+        if player.dead_until.is_some() {
+            return;
+        }
+        player.health = 0.0;
+        self.events.push(ScriptEvent::PlayerDied {
+            player: number,
+            killer,
+            weapon,
+        });
+        if self.respawn_ticks == 0 {
+            self.respawn(number);
+        } else if let Some(player) = self.players.get_mut(&number) {
+            player.dead_until = Some(until);
+        }
+    }
+
+    /// Brings back whoever has been dead for long enough.
+    pub fn respawn_dead(&mut self) {
+        let tick = self.tick;
+        let due = |player: &&Player| player.dead_until.is_some_and(|until| until <= tick);
+        let due: Vec<PlayerNumber> = self
+            .players
+            .values()
+            .filter(|player| player.online)
+            .filter(due)
+            .map(|player| player.number)
+            .collect();
+        for number in due {
+            self.respawn(number);
+        }
+    }
+
+    /// Tells each player how their own character is, when that changed.
+    pub fn tell_vitals(&mut self) {
+        for player in self.players.values_mut().filter(|player| player.online) {
+            let vitals = player.vitals();
+            if player.vitals_told != vitals {
+                player.vitals_told = vitals;
+                self.outbox.push(Outgoing {
+                    to: Some(player.number),
+                    message: ServerMessage::Vitals(vitals),
+                    reliable: true,
+                });
+            }
+        }
+    }
+}

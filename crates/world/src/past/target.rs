@@ -1,0 +1,126 @@
+//! Where characters are for a shot in flight.
+//!
+//! A shooter sees the others some time ago, and flies their own shots at once:
+//! on their screen the two meet while the server's clock is already further.
+//! So a shot carries the delay that its shooter had when they fired, and meets
+//! characters where they were that long ago ([`WorldState::view_delay`]). A
+//! shot that has been in the air for a while gives the delay back, little by
+//! little ([`delay_left`]): whoever sees it come can step aside.
+
+use frolic_sim::Vec3;
+
+use super::{BUFFER_MS, Moment, PER_TICK, REWIND_MAX_MS};
+use crate::player::{Player, PlayerNumber};
+use crate::state::WorldState;
+
+/// In flight for so long, a shot still meets exactly what its shooter saw.
+const FULL_MS: u32 = 250;
+/// After this it meets what is.
+const NOTHING_MS: u32 = 1_000;
+
+/// A character at some moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stand {
+    pub feet: Vec3,
+    /// Counts jumps from place to place; between two there is no way.
+    pub jumps: u8,
+}
+
+/// What is left of a shooter's delay when their shot has been in the air for
+/// so many ticks.
+pub(crate) fn delay_left(delay: u32, age_ticks: u32, tick_hz: u32) -> u32 {
+    let age_ms = u64::from(age_ticks) * 1000 / u64::from(tick_hz.max(1));
+    let full = u64::from(FULL_MS);
+    let fading = u64::from(NOTHING_MS - FULL_MS);
+    let faded = age_ms.saturating_sub(full).min(fading);
+    (u64::from(delay) * (fading - faded) / fading) as u32
+}
+
+/// The longest delay that is ever looked at, in 1/256 of a tick.
+fn delay_max(tick_hz: u32) -> u32 {
+    (u64::from(REWIND_MAX_MS) * u64::from(tick_hz) * PER_TICK / 1000) as u32
+}
+
+impl WorldState {
+    /// How long ago a player saw the others when they did what this tick's
+    /// input says, in 1/256 of a tick before its end.
+    pub fn view_delay(&self, player: &Player) -> u32 {
+        let now = u64::from(self.tick) * PER_TICK;
+        let most = delay_max(self.tick_hz);
+        let behind = match player.shown.said {
+            // Said with the newest input; the one in use is some ticks older.
+            Some(said) => {
+                let waiting = u64::from(player.inputs.queued()) * PER_TICK;
+                now.saturating_sub(said.word().saturating_sub(waiting))
+            }
+            None => {
+                let ms = u64::from(BUFFER_MS) + u64::from(player.shown.round_trip_ms);
+                ms * u64::from(self.tick_hz) * PER_TICK / 1000
+            }
+        };
+        behind.min(u64::from(most)) as u32
+    }
+
+    /// How much longer ago still a shooter sees this one, who is told of more
+    /// rarely because of the distance.
+    pub fn extra_delay(&self, target: &Player, eye: Vec3) -> u32 {
+        let entity = self.entities.get(&target.entity);
+        let ticks = entity.map_or(0.0, |entity| self.updates.lag_ticks(entity, eye));
+        (ticks * PER_TICK as f32) as u32
+    }
+
+    /// A character as it was so many 1/256 of a tick before the end of this
+    /// one. None when it was not there yet.
+    pub fn stand_before(&self, player: &Player, delay: u32) -> Option<Stand> {
+        let entity = self.entities.get(&player.entity)?;
+        let now = Stand {
+            feet: player.character.feet,
+            jumps: entity.jumps,
+        };
+        let delay = u64::from(delay.min(delay_max(self.tick_hz)));
+        if delay == 0 {
+            return Some(now);
+        }
+        let tick = u64::from(self.tick) * PER_TICK;
+        let at = Moment(tick.saturating_sub(delay));
+        if delay >= PER_TICK {
+            let place = self.past.place(player.entity, at)?;
+            return Some(Stand {
+                feet: place.position,
+                jumps: place.jumps,
+            });
+        }
+        // Between the last tick, which is noted, and this one, which is not yet.
+        let last = self
+            .past
+            .place(player.entity, Moment(tick.saturating_sub(PER_TICK)))?;
+        if last.jumps != now.jumps {
+            return Some(now);
+        }
+        let share = 1.0 - delay as f32 / PER_TICK as f32;
+        Some(Stand {
+            feet: last.position + (now.feet - last.position) * share,
+            ..now
+        })
+    }
+
+    /// Whether a player is here and can act.
+    pub fn is_living(&self, number: PlayerNumber) -> bool {
+        let player = self.players.get(&number);
+        player.is_some_and(|player| player.online && player.dead_until.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shot_gives_its_delay_back_on_the_way() {
+        let left = |age| delay_left(3_000, age, 60);
+        assert_eq!((left(0), left(15)), (3_000, 3_000));
+        assert!(left(30) < 3_000 && left(30) > left(45));
+        assert_eq!((left(60), left(600)), (0, 0));
+        assert_eq!(delay_left(0, 5, 60), 0);
+    }
+}

@@ -1,0 +1,161 @@
+//! Shots begin: because a player holds the fire button, or a script says so.
+
+use frolic_script::{EngineError, FireRequest, LogLevel, ScriptLog};
+use frolic_sim::flight::{self, Flight};
+use frolic_sim::{Buttons, Vec3};
+
+use super::weapons::PER_TICK;
+use super::{FLYING_MAX, FLYING_PER_PLAYER_MAX, Shot};
+use crate::player::{Player, PlayerNumber};
+use crate::state::WorldState;
+
+/// One complaint for so many refused shots.
+const COMPLAIN_EVERY: u64 = 600;
+
+/// What a player holds, and when it may fire again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arms {
+    /// Number of the weapon.
+    pub weapon: Option<u16>,
+    /// In 1/256 of a tick. A player's inputs are used one per tick, so this
+    /// counts inputs, too: whoever sends more of them fires no faster.
+    pub ready: u64,
+}
+
+/// What is known of a shot before it flies.
+struct Aim {
+    weapon: u16,
+    shooter: Option<PlayerNumber>,
+    origin: Vec3,
+    direction: Vec3,
+    speed: Option<f32>,
+    input: u32,
+}
+
+impl WorldState {
+    /// Fires for everybody who holds the button and may.
+    pub(super) fn fire_of_players(&mut self) {
+        let now = u64::from(self.tick) * PER_TICK;
+        let wants = |player: &&Player| {
+            player.arms.weapon.is_some()
+                && player.input.buttons.contains(Buttons::FIRE)
+                && player.online
+                && player.dead_until.is_none()
+                && player.arms.ready <= now
+        };
+        let shooters: Vec<Aim> = self
+            .players
+            .values()
+            .filter(wants)
+            .filter_map(|player| {
+                Some(Aim {
+                    weapon: player.arms.weapon?,
+                    shooter: Some(player.number),
+                    origin: Self::eye_of(player.character.feet),
+                    direction: flight::direction(player.input.yaw, player.input.pitch),
+                    speed: None,
+                    input: player.inputs.ack_seq(),
+                })
+            })
+            .collect();
+        for aim in shooters {
+            self.fire_of_player(&aim, now);
+        }
+    }
+
+    fn fire_of_player(&mut self, aim: &Aim, now: u64) {
+        let Some(interval) = self
+            .projectiles
+            .armoury
+            .get(aim.weapon)
+            .map(|arm| u64::from(arm.weapon.interval))
+        else {
+            return;
+        };
+        if let Some(player) = aim.shooter.and_then(|n| self.players.get_mut(&n)) {
+            // What is left of a tick counts, or 7 shots a second would be 6.
+            player.arms.ready = player.arms.ready.max(now - (PER_TICK - 1)) + interval;
+        }
+        if let Err(reason) = self.launch(aim) {
+            self.complain(&reason);
+        }
+    }
+
+    /// `Projectile.Fire`.
+    pub fn fire(&mut self, request: &FireRequest) -> Result<u32, EngineError> {
+        let weapon = self.projectiles.armoury.named(&request.weapon);
+        let weapon = weapon.ok_or_else(|| {
+            EngineError::Refused(format!(
+                "there is no weapon \"{}\"; make it with Projectile.Define first",
+                request.weapon
+            ))
+        })?;
+        let aim = Aim {
+            weapon: weapon.weapon.index,
+            shooter: request.shooter,
+            origin: Vec3::from(request.origin),
+            direction: Vec3::from(request.direction),
+            speed: request.speed,
+            input: 0,
+        };
+        self.launch(&aim)
+    }
+
+    fn launch(&mut self, aim: &Aim) -> Result<u32, EngineError> {
+        let of_player = aim.shooter.map_or(0, |n| self.projectiles.of_player(n));
+        if self.projectiles.flying.len() >= FLYING_MAX || of_player >= FLYING_PER_PLAYER_MAX {
+            self.projectiles.refused += 1;
+            return Err(EngineError::Limit(format!(
+                "{FLYING_MAX} shots in flight, {FLYING_PER_PLAYER_MAX} of one player; give \
+                 weapons a shorter LifeSeconds or a lower FireRate"
+            )));
+        }
+        let shooter = aim.shooter.and_then(|number| self.players.get(&number));
+        if aim.shooter.is_some() && shooter.is_none() {
+            return Err(EngineError::NoSuchPlayer(aim.shooter.unwrap_or_default()));
+        }
+        let Some(arm) = self.projectiles.armoury.get(aim.weapon) else {
+            return Err(EngineError::Refused("the weapon is gone".to_owned()));
+        };
+        let shot = Shot {
+            id: self.projectiles.next_id.wrapping_add(1),
+            weapon: aim.weapon,
+            shooter: aim.shooter,
+            shooter_entity: shooter.map_or(0, |player| player.entity),
+            params: arm.weapon.flight,
+            flight: Flight {
+                position: aim.origin,
+                velocity: aim.direction * aim.speed.unwrap_or(arm.weapon.speed),
+                bounces: arm.weapon.ricochets,
+            },
+            born_tick: self.tick,
+            last_tick: self.tick.saturating_add(arm.weapon.life_ticks),
+            delay: shooter.map_or(0, |player| self.view_delay(player)),
+            input: aim.input,
+            told: Vec::new(),
+        };
+        let id = shot.id;
+        self.projectiles.next_id = id;
+        self.projectiles.flying.push(shot);
+        Ok(id)
+    }
+
+    /// Tells the creator that shots are refused, now and then.
+    fn complain(&mut self, reason: &EngineError) {
+        if self.projectiles.refused % COMPLAIN_EVERY != 1 {
+            return;
+        }
+        frolic_script::Engine::log(
+            self,
+            ScriptLog {
+                level: LogLevel::Warn,
+                script: "Projectile".to_owned(),
+                line: None,
+                message: format!("a shot was refused: {reason}"),
+                source_line: None,
+                traceback: String::new(),
+                origin: None,
+            },
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! What a shot meets on its way through a tick, and what that does.
+
+use frolic_protocol::projectile::ProjectileHit;
+use frolic_script::{HitReport, ScriptEvent};
+use frolic_sim::flight::{Leg, Legs};
+use frolic_sim::{Sweeper, Vec3, capsule};
+
+use super::Shot;
+use crate::past::delay_left;
+use crate::player::PlayerNumber;
+use crate::state::WorldState;
+
+/// How far characters come within the time that a shooter's view is followed.
+/// Who was put elsewhere from further away is not hit where they were before.
+const REWIND_WAY_M: f32 = 20.0;
+
+/// What a shot met.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Met {
+    pub entity: Option<u32>,
+    pub player: Option<PlayerNumber>,
+    pub point: Vec3,
+    pub normal: Vec3,
+}
+
+/// Who can be hit in this tick, from west to east: a shot looks only at those
+/// who are about where it flies.
+pub(crate) struct Targets {
+    by_x: Vec<(f32, PlayerNumber)>,
+}
+
+impl Targets {
+    pub fn of(state: &WorldState) -> Self {
+        let living = state
+            .players
+            .values()
+            .filter(|player| player.online && player.dead_until.is_none());
+        let mut by_x: Vec<(f32, PlayerNumber)> = living
+            .map(|player| (player.character.feet.x, player.number))
+            .collect();
+        by_x.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        Self { by_x }
+    }
+
+    /// The first character on a shot's way.
+    pub(super) fn first_hit(
+        &self,
+        state: &WorldState,
+        shot: &Shot,
+        legs: &Legs,
+        sweeper: &mut Sweeper,
+    ) -> Option<Met> {
+        let age = state.tick.saturating_sub(shot.born_tick);
+        let shooter = shot.shooter.and_then(|number| state.players.get(&number));
+        let eye = shooter.map(|shooter| shooter.character.feet);
+        for leg in legs.iter() {
+            let mut first: Option<(f32, Met)> = None;
+            for number in self.about(leg) {
+                let Some(target) = state.players.get(&number) else {
+                    continue;
+                };
+                if target.entity == shot.shooter_entity {
+                    continue;
+                }
+                let extra = eye.map_or(0, |eye| state.extra_delay(target, eye));
+                let delay = |age| delay_left(shot.delay + extra, age, state.tick_hz);
+                // At the end of this tick, and at its beginning.
+                let Some(after) = state.stand_before(target, delay(age)) else {
+                    continue;
+                };
+                let before = state.stand_before(target, delay(age.saturating_sub(1)) + 256);
+                let before = before.filter(|before| before.jumps == after.jumps);
+                let before = before.unwrap_or(after).feet;
+                let feet = |share: f32| before + (after.feet - before) * share;
+                let feet = (feet(leg.share.0), feet(leg.share.1));
+                let met = meets(state, shot, leg, feet, sweeper);
+                if let Some((distance, point, normal)) = met
+                    && first.is_none_or(|(known, _)| distance < known)
+                {
+                    let met = Met {
+                        entity: Some(target.entity),
+                        player: Some(number),
+                        point,
+                        normal,
+                    };
+                    first = Some((distance, met));
+                }
+            }
+            if let Some((_, met)) = first {
+                return Some(met);
+            }
+        }
+        None
+    }
+
+    /// Everybody who may have been near a leg, in a fixed order.
+    fn about(&self, leg: &Leg) -> impl Iterator<Item = PlayerNumber> {
+        let west = leg.from.x.min(leg.to.x) - REWIND_WAY_M;
+        let east = leg.from.x.max(leg.to.x) + REWIND_WAY_M;
+        let begin = self.by_x.partition_point(|(x, _)| *x < west);
+        let rest = self.by_x[begin..].iter();
+        rest.take_while(move |(x, _)| *x <= east).map(|(_, n)| *n)
+    }
+}
+
+/// Whether a shot meets a character that goes from one place to another while
+/// it flies a leg: how far along, where, and which way the surface faces.
+fn meets(
+    state: &WorldState,
+    shot: &Shot,
+    leg: &Leg,
+    (before, after): (Vec3, Vec3),
+    sweeper: &mut Sweeper,
+) -> Option<(f32, Vec3, Vec3)> {
+    let (radius, height) = (state.params.radius, state.params.height);
+    // Seen from the character, which then rests at `after`.
+    let from = leg.from + (after - before);
+    let way = leg.to - from;
+    let length = way.length();
+    let reach = length + height + shot.params.radius;
+    if (after - from).length_squared() > (reach + radius) * (reach + radius) {
+        return None;
+    }
+    let (wide, tall) = (
+        radius + shot.params.radius,
+        height + 2.0 * shot.params.radius,
+    );
+    let lowest = after - Vec3::Y * shot.params.radius;
+    let (distance, normal) = match way.try_normalize() {
+        Some(direction) => capsule::cast(from, direction, lowest, wide, tall)?,
+        None => capsule::cast(from, Vec3::X, lowest, wide, tall).filter(|(d, _)| *d == 0.0)?,
+    };
+    if distance > length {
+        return None;
+    }
+    let share = if length > 0.0 { distance / length } else { 0.0 };
+    let centre = leg.from + (leg.to - leg.from) * share;
+    // The ball around the centre reaches further than the centre has come:
+    // what it touches must not be behind a wall.
+    let core = {
+        let feet = before + (after - before) * share;
+        let low = feet.y + radius;
+        let high = (feet.y + height - radius).max(low);
+        Vec3::new(feet.x, centre.y.clamp(low, high), feet.z)
+    };
+    let inwards = (core - centre).clamp_length_max(shot.params.radius);
+    let point = centre + inwards;
+    if shot.params.radius > 0.0 && sweeper.meet(centre, point, &[]).is_some() {
+        return None;
+    }
+    Some((distance, point, normal))
+}
+
+impl WorldState {
+    /// A shot is over: whoever it hit is hurt, and everybody who has to know
+    /// is told.
+    pub(super) fn end_shot(&mut self, shot: &Shot, met: Option<Met>) {
+        let position = shot.flight.position;
+        let told = ProjectileHit {
+            id: shot.id,
+            weapon: shot.weapon,
+            shooter: shot.shooter_entity,
+            target: met.and_then(|met| met.entity).unwrap_or(0),
+            met: met.is_some(),
+            point: met.map_or(position, |met| met.point).to_array(),
+            normal: met.map_or(Vec3::Y, |met| met.normal).to_array(),
+            tick: self.tick,
+        };
+        self.projectiles.tell_hit(shot, told);
+        let Some(met) = met else {
+            return;
+        };
+        let Some(arm) = self.projectiles.armoury.get(shot.weapon) else {
+            return;
+        };
+        let (weapon, damage, friendly) = (arm.weapon.name.clone(), arm.damage, arm.friendly_fire);
+        let damage = match met.player {
+            Some(player) if friendly || !self.same_team(shot.shooter, player) => damage,
+            _ => 0.0,
+        };
+        let killed = met
+            .player
+            .is_some_and(|player| damage > 0.0 && self.hurt(player, damage, shot.shooter, &weapon));
+        self.events.push(ScriptEvent::ProjectileHit(HitReport {
+            id: shot.id,
+            weapon,
+            shooter: shot.shooter.filter(|n| self.players.contains_key(n)),
+            entity: met.entity,
+            player: met.player,
+            position: met.point.to_array(),
+            normal: met.normal.to_array(),
+            damage,
+            killed,
+        }));
+    }
+
+    fn same_team(&self, a: Option<PlayerNumber>, b: PlayerNumber) -> bool {
+        let team = |number: PlayerNumber| self.players.get(&number)?.team.as_deref();
+        let own = a.and_then(team);
+        own.is_some() && own == team(b)
+    }
+}

@@ -1,0 +1,138 @@
+//! The weapons of a world, and who holds which.
+
+use frolic_protocol::ServerMessage;
+use frolic_protocol::projectile::Weapon;
+use frolic_script::{EngineError, WeaponSpec};
+use frolic_sim::flight::FlightParams;
+
+use crate::player::PlayerNumber;
+use crate::state::{Outgoing, WorldState};
+
+/// Weapons of one world.
+const WEAPONS_MAX: usize = 256;
+/// Parts of a tick in which rates are counted.
+pub(super) const PER_TICK: u64 = 256;
+
+/// A weapon, and what only the server has to know of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Arm {
+    pub weapon: Weapon,
+    pub damage: f64,
+    pub friendly_fire: bool,
+}
+
+/// All weapons, by their numbers.
+#[derive(Default)]
+pub(crate) struct Armoury {
+    arms: Vec<Arm>,
+}
+
+impl Armoury {
+    pub fn get(&self, index: u16) -> Option<&Arm> {
+        self.arms.get(usize::from(index))
+    }
+
+    pub fn named(&self, name: &str) -> Option<&Arm> {
+        self.arms.iter().find(|arm| arm.weapon.name == name)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arm> {
+        self.arms.iter()
+    }
+}
+
+impl WorldState {
+    /// `Projectile.Define`.
+    pub fn define_weapon(&mut self, name: &str, spec: &WeaponSpec) -> Result<(), EngineError> {
+        let tick_hz = self.tick_hz as f32;
+        let arms = &mut self.projectiles.armoury.arms;
+        let known = arms.iter().position(|arm| arm.weapon.name == name);
+        let index = known.unwrap_or(arms.len());
+        if index >= WEAPONS_MAX {
+            let message = format!("{WEAPONS_MAX} weapons; define each one once");
+            return Err(EngineError::Limit(message));
+        }
+        let arm = Arm {
+            weapon: Weapon {
+                index: index as u16,
+                name: name.to_owned(),
+                speed: spec.speed,
+                flight: FlightParams {
+                    gravity: spec.gravity,
+                    radius: spec.radius,
+                    bounce: spec.bounce,
+                },
+                ricochets: spec.ricochets,
+                life_ticks: ((spec.life_s * tick_hz).ceil() as u32).max(1),
+                interval: (tick_hz * PER_TICK as f32 / spec.fire_rate).ceil() as u32,
+                color: spec.color,
+                look: spec.look,
+                sound: spec.sound.clone(),
+            },
+            damage: spec.damage,
+            friendly_fire: spec.friendly_fire,
+        };
+        self.outbox.push(Outgoing {
+            to: None,
+            message: ServerMessage::Weapon(arm.weapon.clone()),
+            reliable: true,
+        });
+        match arms.get_mut(index) {
+            Some(place) => *place = arm,
+            None => arms.push(arm),
+        }
+        Ok(())
+    }
+
+    /// `Projectile.Arm`.
+    pub fn arm(&mut self, number: PlayerNumber, weapon: Option<&str>) -> Result<(), EngineError> {
+        let index = match weapon {
+            None => None,
+            Some(name) => {
+                let arm = self.projectiles.armoury.named(name).ok_or_else(|| {
+                    EngineError::Refused(format!(
+                        "there is no weapon \"{name}\"; make it with Projectile.Define first"
+                    ))
+                })?;
+                Some(arm.weapon.index)
+            }
+        };
+        let player = self
+            .players
+            .get_mut(&number)
+            .ok_or(EngineError::NoSuchPlayer(number))?;
+        if std::mem::replace(&mut player.arms.weapon, index) != index {
+            self.outbox.push(Outgoing {
+                to: None,
+                message: ServerMessage::Armed {
+                    player: number,
+                    weapon: index,
+                },
+                reliable: true,
+            });
+        }
+        Ok(())
+    }
+
+    /// The name of what a player holds.
+    pub fn weapon_of(&self, number: PlayerNumber) -> Option<String> {
+        let index = self.players.get(&number)?.arms.weapon?;
+        Some(self.projectiles.armoury.get(index)?.weapon.name.clone())
+    }
+
+    /// What a client that comes has to know of weapons.
+    pub fn weapon_messages(&self) -> Vec<ServerMessage> {
+        let weapons = self.projectiles.armoury.iter();
+        let mut messages: Vec<ServerMessage> = weapons
+            .map(|arm| ServerMessage::Weapon(arm.weapon.clone()))
+            .collect();
+        let online = self.players.values().filter(|player| player.online);
+        messages.extend(online.filter_map(|player| {
+            player.arms.weapon.map(|weapon| ServerMessage::Armed {
+                player: player.number,
+                weapon: Some(weapon),
+            })
+        }));
+        messages
+    }
+}

@@ -1,0 +1,106 @@
+//! What players say: bounded, recorded, and shown to scripts before anybody
+//! else (SCR-12).
+
+use std::borrow::Cow;
+
+use frolic_protocol::ServerMessage;
+use frolic_script::{EngineError, PlayerId, Recipient, ScriptEvent};
+
+use super::World;
+use crate::player::PlayerNumber;
+use crate::replay::Record;
+use crate::state::{Outgoing, WorldState};
+
+/// Longest line, in bytes.
+const LINE_BYTES_MAX: usize = 300;
+/// Lines that may come at once.
+const BURST: u32 = 6;
+/// Lines per second after that, in halves.
+const PER_TWO_SECONDS: u32 = 3;
+
+/// Why a line was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChatRefusal {
+    /// Nothing in it, or too much.
+    #[error("a line of chat has 1 to {LINE_BYTES_MAX} bytes")]
+    Length,
+    /// Too many in a short time.
+    #[error("that was a lot of chat; wait a moment before the next line")]
+    TooFast,
+    /// The player has left.
+    #[error("the player is not in this world any more")]
+    NotHere,
+}
+
+impl World {
+    /// A player says something; scripts may change it or keep it to
+    /// themselves, and in the next step everybody hears what is left.
+    ///
+    /// # Errors
+    /// When it is empty or long, or they talk too fast.
+    pub fn receive_chat(&mut self, player: PlayerNumber, text: &str) -> Result<(), ChatRefusal> {
+        let text: String = text.chars().filter(|c| !c.is_control()).collect();
+        let text = text.trim();
+        if text.is_empty() || text.len() > LINE_BYTES_MAX {
+            return Err(ChatRefusal::Length);
+        }
+        let (tick, tick_hz) = (self.tick(), self.tick_hz());
+        let each = (tick_hz * 2 / PER_TWO_SECONDS).max(1);
+        let mut known = false;
+        let taken = self.with_player(player, |player| {
+            known = true;
+            let free = player.chat_used_until.max(tick);
+            let room = free - tick <= each * (BURST - 1);
+            if room {
+                player.chat_used_until = free + each;
+            }
+            room
+        });
+        match (known, taken) {
+            (false, _) => return Err(ChatRefusal::NotHere),
+            (_, false) => return Err(ChatRefusal::TooFast),
+            _ => {}
+        }
+        self.note(&Record::Chat {
+            player,
+            text: Cow::Borrowed(text),
+        });
+        self.inbox.push(ScriptEvent::Chat {
+            player,
+            text: text.to_owned(),
+        });
+        Ok(())
+    }
+}
+
+impl WorldState {
+    /// Shows a line to one player or to all.
+    pub(crate) fn write_chat(
+        &mut self,
+        to: Recipient,
+        from: Option<PlayerId>,
+        text: &str,
+    ) -> Result<(), EngineError> {
+        let name = |number: PlayerId| {
+            let player = self.players.get(&number);
+            player.ok_or(EngineError::NoSuchPlayer(number))
+        };
+        let from = match from {
+            Some(number) => name(number)?.name.clone(),
+            None => String::new(),
+        };
+        let to = match to {
+            Recipient::All => None,
+            Recipient::One(number) => Some(name(number)?.number),
+        };
+        self.outbox.push(Outgoing {
+            to,
+            message: ServerMessage::Chat {
+                from,
+                text: text.to_owned(),
+            },
+            reliable: true,
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+// The sample game Sunset Splash with two players in real pages: one shoots the
+// other until they are out, both see it, and they talk about it. What is where
+// stands in games/arena/README.md.
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { launchBrowser } from './browser.mjs';
+import { Player } from './player.mjs';
+import { startServer } from './server.mjs';
+
+const GAME = 'arena';
+const PHONE = { width: 390, height: 700 };
+
+let server;
+let browser;
+before(async () => {
+  server = await startServer();
+  browser = await launchBrowser();
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+/** A picture for whoever wants to look: only where a folder for them is named. */
+async function picture(player, name) {
+  const folder = process.env.SCREENSHOTS;
+  if (!folder) return;
+  await mkdir(folder, { recursive: true });
+  await player.page.screenshot({ path: path.join(folder, `arena-${name}.png`) });
+}
+
+/** Turns towards somebody all the time, as whoever aims does. Gives a function that stops it. */
+async function aimAt(player, target) {
+  const timer = await player.page.evaluate((id) => {
+    const aim = () => {
+      const own = window.__frolic?.position();
+      const at = window.__frolic?.entities().find((entity) => entity.id === id)?.position;
+      if (!own || !at) return;
+      const [x, y, z] = [at[0] - own[0], at[1] + 0.9 - own[1] - 1.55, at[2] - own[2]];
+      window.__frolic.look(Math.atan2(-x, -z), Math.atan2(y, Math.hypot(x, z)));
+    };
+    aim();
+    return setInterval(aim, 30);
+  }, target);
+  return () => player.page.evaluate((id) => clearInterval(id), timer);
+}
+
+const combat = (player) => player.page.evaluate(() => window.__frolic.combat());
+
+/** Walks towards each other until nothing stands between them and they are near. */
+async function meet(a, b, ids) {
+  const far = () => a.page.evaluate((id) => {
+    const [own, other] = [window.__frolic.position(), window.__frolic.entities().find((entity) => entity.id === id)?.position];
+    return other ? Math.hypot(own[0] - other[0], own[2] - other[2]) : 1000;
+  }, ids.b);
+  const stops = [await aimAt(a, ids.b), await aimAt(b, ids.a)];
+  const walks = async (player) => {
+    await player.page.keyboard.down('KeyW');
+    await player.page.keyboard.down('Space'); // over covers and crates
+  };
+  await Promise.all([walks(a), walks(b)]);
+  await a.until((id) => {
+    const [own, other] = [window.__frolic.position(), window.__frolic.entities().find((entity) => entity.id === id)?.position];
+    return other && Math.hypot(own[0] - other[0], own[2] - other[2]) < 9 && Math.abs(own[1] - other[1]) < 1.2;
+  }, ids.b, 60_000);
+  for (const player of [a, b]) for (const key of ['KeyW', 'Space']) await player.page.keyboard.up(key);
+  for (const stop of stops) await stop();
+  return far();
+}
+
+test('one shoots the other: health falls, the hit is seen, and a knock-out counts', { timeout: 240_000 }, async () => {
+  const ada = await Player.enter(browser, server, { game: GAME, viewport: { width: 960, height: 540 } });
+  const ben = await Player.enter(browser, server, { game: GAME, world: await ada.read('worldId') });
+  const ids = { a: await ada.read('entityId'), b: await ben.read('entityId') };
+  await ada.until(() => window.__frolic.combat().weapon === 'Blaster');
+  await ada.until((id) => window.__frolic.entities().some((entity) => entity.id === id), ids.b);
+  await picture(ada, 'start');
+
+  await meet(ada, ben, ids);
+  const stop = await aimAt(ada, ids.b);
+  // The mouse may not be locked in a headless page: fire as a gamepad would.
+  await ada.page.evaluate(() => window.__frolic.fire(true));
+  await ada.until(() => window.__frolic.combat().shots > 1 && window.__frolic.combat().drawn > 0);
+  await picture(ada, 'shooting');
+  await ben.until(() => window.__frolic.combat().health < 100);
+  await picture(ben, 'hurt');
+  await ada.until(() => window.__frolic.combat().hits > 0);
+  await ben.until(() => window.__frolic.combat().alive === false, undefined, 60_000);
+  await picture(ben, 'out');
+  await ada.page.evaluate(() => window.__frolic.fire(false));
+  await stop();
+
+  const scored = (wanted) => window.__frolic.players().some((player) => player.stats.some((stat) => stat.name === 'KOs' && stat.number === wanted));
+  await ben.until(scored, 1);
+  await ben.until(() => window.__frolic.combat().alive && window.__frolic.combat().health === 100);
+  assert.ok((await combat(ada)).hits >= 5, 'five hits of 20 each');
+  assert.equal(await ada.page.locator('[data-crosshair]').count(), 1);
+  assert.equal(await ada.page.locator('[data-health]').getAttribute('data-health'), '100');
+
+  // The same line twice in both pages: once each.
+  await ada.page.keyboard.press('Enter');
+  await ada.page.getByLabel('Say something').fill('good game');
+  await ada.page.keyboard.press('Enter');
+  const heard = () => window.__frolic.chat().filter((line) => line.text === 'good game' && line.from !== '').length;
+  await Promise.all([ada, ben].map((player) => player.until(heard)));
+  await picture(ada, 'chat');
+  assert.equal(await ben.page.evaluate(heard), 1);
+  assert.deepEqual(ada.page.complaints, []);
+  assert.deepEqual(ben.page.complaints, []);
+  await Promise.all([ada.close(), ben.close()]);
+});
+
+test('on a phone a button fires, and everything fits the screen', { timeout: 120_000 }, async () => {
+  const player = await Player.enter(browser, server, { game: GAME, viewport: PHONE, touch: true });
+  await player.until(() => window.__frolic.combat().weapon === 'Blaster');
+  await picture(player, 'phone');
+  const boxes = {};
+  for (const name of ['fire', 'jump', 'stick', 'health']) {
+    const box = await player.page.locator(`[data-${name}]`).boundingBox();
+    assert.ok(box && box.x >= 0 && box.x + box.width <= PHONE.width && box.y >= 0 && box.y + box.height <= PHONE.height, `${name} is on the screen`);
+    boxes[name] = box;
+  }
+  const apart = (a, b) => a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y;
+  assert.ok(apart(boxes.fire, boxes.jump) && apart(boxes.fire, boxes.stick), 'thumbs find one button at a time');
+
+  const session = await player.page.context().newCDPSession(player.page);
+  const [x, y] = [boxes.fire.x + boxes.fire.width / 2, boxes.fire.y + boxes.fire.height / 2];
+  await session.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [{ x, y }] });
+  await player.until(() => window.__frolic.combat().shots > 2);
+  await picture(player, 'phone-firing');
+  const before = await player.page.evaluate(() => window.__frolic.view().yaw);
+  await session.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: [{ x: x - 60, y }] });
+  await player.until((yaw) => Math.abs(window.__frolic.view().yaw - yaw) > 0.1, before);
+  await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+  assert.deepEqual(player.page.complaints, []);
+  await player.close();
+});

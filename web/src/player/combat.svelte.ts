@@ -1,0 +1,70 @@
+// What the page knows of weapons and of the own character's health.
+import type { CoreEvent } from './events';
+
+export type WeaponInfo = Extract<CoreEvent, { type: 'weapon' }>;
+
+/** How long the mark of a hit stays on the crosshair. */
+const HIT_MARK_MS = 180;
+
+export class Combat {
+  /** What the own character holds. */
+  weapon = $state.raw<WeaponInfo | null>(null);
+  health = $state(100);
+  maxHealth = $state(100);
+  alive = $state(true);
+  /** The own shot hit somebody a moment ago. */
+  marked = $state(false);
+  /** The own character was hurt a moment ago: a count, so that each time shows. */
+  hurt = $state(0);
+  readonly weapons = new Map<number, WeaponInfo>();
+  /** Weapons by player number. */
+  readonly armed = new Map<number, number>();
+  /** Own shots and hits so far, for tests. */
+  shots = 0;
+  hits = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** Health is worth showing in games where it changes. */
+  get shown(): boolean {
+    return this.weapon !== null || this.health < this.maxHealth || !this.alive;
+  }
+
+  define(weapon: WeaponInfo, own: number): void {
+    this.weapons.set(weapon.index, weapon);
+    this.#holdOwn(own);
+  }
+
+  arm(player: number, weapon: number | null, own: number): void {
+    if (weapon === null) this.armed.delete(player);
+    else this.armed.set(player, weapon);
+    this.#holdOwn(own);
+  }
+
+  vitals(event: Extract<CoreEvent, { type: 'vitals' }>): void {
+    if (event.health < this.health) this.hurt += 1;
+    this.health = event.health;
+    this.maxHealth = event.maxHealth;
+    this.alive = event.alive;
+  }
+
+  mark(): void {
+    this.hits += 1;
+    this.marked = true;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => (this.marked = false), HIT_MARK_MS);
+  }
+
+  /** A new connection begins with empty hands. */
+  clear(): void {
+    this.weapons.clear();
+    this.armed.clear();
+    this.weapon = null;
+    this.health = this.maxHealth = 100;
+    this.alive = true;
+  }
+
+  #holdOwn(own: number): void {
+    const index = this.armed.get(own);
+    this.weapon = (index !== undefined && this.weapons.get(index)) || null;
+  }
+}

@@ -1,0 +1,184 @@
+// Shots in flight: streaks of light and balls, all of a kind in one draw call; and the weapons in people's hands.
+import {
+  AdditiveBlending, BoxGeometry, Color, CylinderGeometry, DynamicDrawUsage, Group, InstancedMesh, Matrix4, Mesh, MeshBasicMaterial,
+  MeshLambertMaterial, Object3D, type PerspectiveCamera, Quaternion, SphereGeometry, Vector3,
+} from 'three';
+import type { WeaponInfo } from '../combat.svelte';
+
+export const SHOT_STRIDE = 8;
+const SHOTS_MAX = 1024;
+/** How much of its way a streak shows, in seconds. */
+const TRACER_S = 0.035;
+const TRACER_MIN_M = 0.5;
+const TRACER_MAX_M = 4;
+const FORWARD = new Vector3(0, 0, -1);
+
+export class ShotsView {
+  readonly group = new Group();
+  readonly #tracers: InstancedMesh;
+  readonly #balls: InstancedMesh;
+  readonly #place = new Vector3();
+  readonly #way = new Vector3();
+  readonly #turn = new Quaternion();
+  readonly #matrix = new Matrix4();
+  readonly #scale = new Vector3();
+  readonly #color = new Color();
+
+  constructor() {
+    const light = new MeshBasicMaterial({ transparent: true, opacity: 0.92, depthWrite: false, blending: AdditiveBlending });
+    this.#tracers = new InstancedMesh(new CylinderGeometry(0.5, 0.2, 1, 6).rotateX(-Math.PI / 2), light, SHOTS_MAX);
+    this.#balls = new InstancedMesh(new SphereGeometry(1, 12, 8), new MeshLambertMaterial({ emissiveIntensity: 0.35 }), SHOTS_MAX);
+    for (const mesh of [this.#tracers, this.#balls]) {
+      mesh.count = 0;
+      mesh.frustumCulled = false;
+      mesh.instanceMatrix.setUsage(DynamicDrawUsage);
+      this.group.add(mesh);
+    }
+  }
+
+  /** How many are drawn, for tests. */
+  get count(): number {
+    return this.#tracers.count + this.#balls.count;
+  }
+
+  /** Eight numbers each: key, weapon, position, velocity. */
+  update(shots: Float32Array, weapons: ReadonlyMap<number, WeaponInfo>): void {
+    let [tracers, balls] = [0, 0];
+    for (let at = 0; at + SHOT_STRIDE <= shots.length; at += SHOT_STRIDE) {
+      const weapon = weapons.get(shots[at + 1] ?? -1);
+      if (!weapon || weapon.look === 'nothing') continue;
+      this.#place.fromArray(shots, at + 2);
+      this.#way.fromArray(shots, at + 5);
+      const speed = this.#way.length();
+      const [r, g, b] = weapon.color;
+      this.#color.setRGB(r / 255, g / 255, b / 255, 'srgb');
+      if (weapon.look === 'tracer' && tracers < SHOTS_MAX) {
+        const length = Math.min(TRACER_MAX_M, Math.max(TRACER_MIN_M, speed * TRACER_S));
+        const width = Math.max(0.07, weapon.radius * 1.6);
+        this.#turn.setFromUnitVectors(FORWARD, speed > 0 ? this.#way.divideScalar(speed) : FORWARD);
+        // Its head is where the shot is.
+        this.#place.addScaledVector(this.#way, -length / 2);
+        this.#matrix.compose(this.#place, this.#turn, this.#scale.set(width, width, length));
+        this.#tracers.setMatrixAt(tracers, this.#matrix);
+        this.#tracers.setColorAt(tracers++, this.#color);
+      } else if (weapon.look === 'ball' && balls < SHOTS_MAX) {
+        this.#matrix.compose(this.#place, this.#turn.identity(), this.#scale.setScalar(Math.max(0.06, weapon.radius)));
+        this.#balls.setMatrixAt(balls, this.#matrix);
+        this.#balls.setColorAt(balls++, this.#color);
+      }
+    }
+    draw(this.#tracers, tracers);
+    draw(this.#balls, balls);
+  }
+
+  dispose(): void {
+    for (const mesh of [this.#tracers, this.#balls]) {
+      mesh.geometry.dispose();
+      (mesh.material as MeshBasicMaterial).dispose();
+      mesh.dispose();
+    }
+  }
+}
+
+function draw(mesh: InstancedMesh, count: number): void {
+  mesh.count = count;
+  mesh.visible = count > 0;
+  if (count === 0) return;
+  mesh.instanceMatrix.needsUpdate = true;
+  if (mesh.instanceColor) mesh.instanceColor.needsUpdate = true;
+}
+
+/** How far a shot throws the own weapon back, and how fast it comes again. */
+const KICK_M = 0.09;
+const KICK_FADE_S = 0.14;
+
+/** A blaster: rounded, friendly, in the weapon's colour. */
+function makeBlaster(): Group {
+  const body = new MeshLambertMaterial({ color: '#f4f1ea' });
+  const dark = new MeshLambertMaterial({ color: '#3b3654' });
+  const glow = new MeshBasicMaterial({ color: '#ffffff' });
+  const part = (geometry: BoxGeometry | CylinderGeometry, material: MeshLambertMaterial | MeshBasicMaterial, x: number, y: number, z: number) => {
+    const mesh = new Mesh(geometry, material);
+    mesh.position.set(x, y, z);
+    return mesh;
+  };
+  const group = new Group();
+  group.add(
+    part(new BoxGeometry(0.09, 0.12, 0.34), body, 0, 0, -0.1),
+    part(new BoxGeometry(0.07, 0.16, 0.08), dark, 0, -0.12, 0.02),
+    part(new BoxGeometry(0.1, 0.035, 0.22), glow, 0, 0.02, -0.12),
+    part(new CylinderGeometry(0.035, 0.045, 0.16, 12).rotateX(Math.PI / 2), dark, 0, 0.01, -0.34),
+    part(new CylinderGeometry(0.028, 0.028, 0.02, 12).rotateX(Math.PI / 2), glow, 0, 0.01, -0.425),
+  );
+  group.userData.glow = glow;
+  return group;
+}
+
+/** The weapons that are seen: the own one before the eye, the others' in their hands. */
+export class HeldWeapons {
+  readonly group = new Group();
+  readonly #own = makeBlaster();
+  readonly #others = new Map<number, Group>();
+  #kick = 0;
+
+  constructor() {
+    this.#own.visible = false;
+    this.group.add(this.#own);
+  }
+
+  /** The own weapon just fired. */
+  kick(): void {
+    this.#kick = 1;
+  }
+
+  /** Puts the own weapon in front of the camera, in first person. */
+  showOwn(weapon: WeaponInfo | null, camera: PerspectiveCamera, shown: boolean, dt: number): void {
+    this.#kick = Math.max(0, this.#kick - dt / KICK_FADE_S);
+    this.#own.visible = weapon !== null && shown;
+    if (!weapon || !shown) return;
+    tint(this.#own, weapon);
+    // Nearer the middle on an upright phone, where there is less to the side.
+    const aside = camera.aspect < 1 ? 0.16 : 0.3;
+    this.#own.position.set(aside, -0.24, -0.55 + this.#kick * KICK_M).applyMatrix4(camera.matrixWorld);
+    this.#own.quaternion.copy(camera.quaternion);
+    this.#own.rotateX(this.#kick * 0.12);
+  }
+
+  /** Puts a weapon into somebody's right hand; null takes it away. */
+  show(id: number, weapon: WeaponInfo | null, hand: Object3D | null, pitch: number): void {
+    let held = this.#others.get(id);
+    if (!weapon || !hand) {
+      if (held) this.group.remove(held);
+      this.#others.delete(id);
+      return;
+    }
+    if (!held) {
+      held = makeBlaster();
+      held.scale.setScalar(1.5);
+      this.#others.set(id, held);
+      this.group.add(held);
+    }
+    tint(held, weapon);
+    held.position.set(0, -0.5, -0.08).applyMatrix4(hand.matrixWorld);
+    hand.parent?.parent?.getWorldQuaternion(held.quaternion);
+    held.rotateX(pitch);
+  }
+
+  /** Takes away the weapons of whoever is gone. */
+  keepOnly(there: (id: number) => boolean): void {
+    for (const id of [...this.#others.keys()]) if (!there(id)) this.show(id, null, null, 0);
+  }
+
+  dispose(): void {
+    this.group.traverse((thing) => {
+      if (!(thing instanceof Mesh)) return;
+      (thing as Mesh<BoxGeometry, MeshBasicMaterial>).geometry.dispose();
+      (thing as Mesh<BoxGeometry, MeshBasicMaterial>).material.dispose();
+    });
+  }
+}
+
+function tint(group: Group, weapon: WeaponInfo): void {
+  const [r, g, b] = weapon.color;
+  (group.userData.glow as MeshBasicMaterial).color.setRGB(r / 255, g / 255, b / 255, 'srgb');
+}
