@@ -56,6 +56,9 @@ pub(crate) fn to_json(event: &ClientEvent) -> Json {
         },
         ClientEvent::Figures(figures) => json!({ "type": "figures", "figures": figures }),
         ClientEvent::Cast(cast) => json!({ "type": "cast", "cast": cast }),
+        ClientEvent::Terrain { min, max, .. } => {
+            json!({ "type": "terrain", "min": min, "max": max })
+        }
         ClientEvent::Chat { from, text } => json!({ "type": "chat", "from": from, "text": text }),
         ClientEvent::Weapon(weapon) => json!({
             "type": "weapon",

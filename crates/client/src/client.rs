@@ -1,6 +1,7 @@
 //! The client itself: messages in, messages out, one step at a time.
 
 mod scripting;
+mod terrain;
 
 use std::collections::VecDeque;
 
@@ -286,6 +287,8 @@ impl Client {
                 self.dead = !vitals.alive;
                 self.tell(ClientEvent::Vitals(vitals));
             }
+            ServerMessage::TerraformApplied(applied) => self.terraformed(applied),
+            ServerMessage::ChunkData(chunk) => self.chunk(chunk),
             ServerMessage::Mesh { asset, zstd } => self.learn_mesh(asset, &zstd),
             ServerMessage::Character(params) => {
                 if let Some(joined) = &mut self.joined {

@@ -76,6 +76,16 @@ pub enum ClientEvent {
     },
     /// Somebody cast a spell: run its code with this seed.
     Cast(Box<CastEvent>),
+    /// The ground changed within a box. Whoever keeps a copy of it, to draw
+    /// it elsewhere, gives it the same messages.
+    Terrain {
+        /// Its lowest corner, in metres.
+        min: [f32; 3],
+        /// Its highest corner.
+        max: [f32; 3],
+        /// The message that said so, as a packet.
+        packet: Vec<u8>,
+    },
     /// Somebody said something.
     Chat {
         /// Who.

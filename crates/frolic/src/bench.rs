@@ -16,3 +16,4 @@ mod stage_scenes;
 pub mod stages;
 pub mod step;
 mod step_scenes;
+pub mod terrain;

@@ -9,12 +9,16 @@ use frolic_protocol::projectile::{Launch, ProjectileHit, ShotLook, Vitals, Weapo
 use frolic_protocol::script::{
     MANIFEST_PATH, RunContext, ScriptChunk, ScriptEntry, ScriptList, ScriptManifest,
 };
+use frolic_protocol::terrain::{
+    ChunkData, ChunkVersion, TerraformApplied, TerrainAction, TerrainOp, TerrainShape,
+};
 use frolic_protocol::ticket::{self, TicketClaims};
 use frolic_protocol::{
     Args, ClientMessage, NumberedInput, PlayerInfo, ServerMessage, Value, Welcome, fragment, packet,
 };
 use frolic_sim::flight::FlightParams;
 use frolic_sim::{Buttons, CharacterInput};
+use frolic_terrain::{Chunk, Material, codec};
 use frolic_world::replay::{Ending, RecordOptions, RecordReader};
 use frolic_world::{ClientView, Delivery, World, WorldOptions};
 use sha2::{Digest, Sha256};
@@ -326,6 +330,26 @@ pub fn server_packets() -> Vec<Vec<u8>> {
         },
     ];
     messages.extend(shots());
+    let op = TerrainOp {
+        action: TerrainAction::Paint,
+        center: [1.5, 2.5, 3.5],
+        shape: TerrainShape::Sphere { radius: 2.0 },
+        material: Some("sand".into()),
+    };
+    let at = ChunkVersion {
+        chunk: [0, 0, 0],
+        version: 1,
+    };
+    messages.push(ServerMessage::TerraformApplied(TerraformApplied {
+        seq: 1,
+        op,
+        chunks: vec![at],
+    }));
+    let stone = Chunk::uniform(Material::STONE);
+    messages.push(ServerMessage::ChunkData(ChunkData {
+        at,
+        zstd: codec::pack(&stone),
+    }));
     let parts = fragment::cut(4, &long).expect("it is not that long");
     messages.extend(parts.map(ServerMessage::Fragment));
     messages.extend(session().outbox.iter().cloned());

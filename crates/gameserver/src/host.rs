@@ -5,6 +5,7 @@ mod keeping;
 mod logs;
 mod message;
 mod reload;
+mod terrain;
 
 pub(crate) use handshake::unix_ms;
 use handshake::{Introduction, unix_s};
@@ -214,6 +215,7 @@ impl Host {
         self.deliver_outbox();
         self.write_logs(began);
         self.send_snapshots(began);
+        self.send_chunks();
         let snapshots = clock.lap();
         self.tend_sessions(began);
         let writes = clock.lap();
@@ -405,7 +407,10 @@ impl Host {
 
     fn deliver_outbox(&mut self) {
         for outgoing in self.world.take_outbox() {
-            self.deliver(outgoing.to, outgoing.message, outgoing.reliable);
+            match outgoing.message {
+                ServerMessage::TerraformApplied(applied) => self.tell_terraformed(applied),
+                message => self.deliver(outgoing.to, message, outgoing.reliable),
+            }
         }
     }
 

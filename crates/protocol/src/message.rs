@@ -7,7 +7,7 @@ use crate::fragment::Fragment;
 use crate::projectile::{Launch, ProjectileHit, Vitals, Weapon};
 use crate::script::{RunContext, ScriptChunk, ScriptManifest};
 use crate::spell::CastEvent;
-use crate::terrain::TerrainOp;
+use crate::terrain::{ChunkData, TerraformApplied, TerrainOp};
 use crate::value::Args;
 
 /// Both sides must speak the same version.
@@ -361,6 +361,10 @@ pub enum ServerMessage {
     ProjectileHit(Vec<ProjectileHit>),
     /// How the own character is.
     Vitals(Vitals),
+    /// TERRAFORM_APPLIED: the ground has changed.
+    TerraformApplied(TerraformApplied),
+    /// CHUNK_DATA: a piece of the ground.
+    ChunkData(ChunkData),
     /// What is solid of an asset that mesh shapes name; all of them come
     /// before the scene.
     Mesh {

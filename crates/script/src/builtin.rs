@@ -29,6 +29,7 @@ const COMMON: Files = files![
     "common/handle.luau",
     "common/members.luau",
     "common/remote.luau",
+    "common/terrain.luau",
     "common/require.luau",
     "common/reload.luau",
     "common/spells.luau",
@@ -37,6 +38,7 @@ const COMMON: Files = files![
 const SERVER: Files = files![
     "server/entity.luau",
     "server/structures.luau",
+    "server/terrain.luau",
     "server/world.luau",
     "server/players.luau",
     "server/remotes.luau",
@@ -52,6 +54,7 @@ const CLIENT: Files = files![
     "client/modules.luau",
     "client/frame.luau",
     "client/entity.luau",
+    "client/terrain.luau",
     "client/world.luau",
     "client/players.luau",
     "client/network.luau",

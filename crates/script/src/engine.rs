@@ -7,6 +7,7 @@
 
 use frolic_protocol::Value;
 use frolic_protocol::store::StoreRequest;
+use frolic_terrain::{BlockHit, Grid, Material, Op};
 
 use crate::log::ScriptLog;
 use crate::weapon::{FireRequest, WeaponSpec};
@@ -142,6 +143,49 @@ pub struct RaycastHit {
     pub normal: [f32; 3],
     /// Metres from the origin.
     pub distance: f32,
+}
+
+/// Where the ground is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TerrainInfo {
+    /// Its lowest corner, in metres.
+    pub min: [f32; 3],
+    /// Its highest corner.
+    pub max: [f32; 3],
+    /// Metres along a block.
+    pub block_size: f32,
+}
+
+/// What a ray met of the ground.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TerrainHit {
+    /// The point on its surface.
+    pub position: [f32; 3],
+    /// Which way the face points.
+    pub normal: [f32; 3],
+    /// Metres from the origin.
+    pub distance: f32,
+    /// What the block is made of.
+    pub material: Material,
+    /// The middle of the block.
+    pub block: [f32; 3],
+}
+
+impl TerrainHit {
+    /// From what the terrain says.
+    pub fn new(grid: &Grid, hit: &BlockHit, origin: [f32; 3], direction: [f32; 3]) -> Self {
+        Self {
+            position: std::array::from_fn(|axis| origin[axis] + direction[axis] * hit.distance),
+            normal: hit.normal.map(|part| part as f32),
+            distance: hit.distance,
+            material: hit.material,
+            block: grid.middle_of(hit.block),
+        }
+    }
+}
+
+fn no_terrain() -> EngineError {
+    EngineError::Refused("this world has no terrain: give scene.json one".to_owned())
 }
 
 /// Who receives a remote event.
@@ -437,6 +481,49 @@ pub trait Engine {
     /// A spell has run up to its end or its first wait: how often it drew
     /// random numbers, and what it found when it looked around.
     fn cast_done(&mut self, _cast: u32, _draws: u32, _answers: Vec<Value>) {}
+    /// Where the ground is.
+    ///
+    /// # Errors
+    /// When the world has none, as with all of these.
+    fn terrain_info(&self) -> Result<TerrainInfo, EngineError> {
+        Err(no_terrain())
+    }
+    /// What is at a place; air outside of the terrain.
+    ///
+    /// # Errors
+    /// See [`Engine::terrain_info`].
+    fn terrain_block(&self, _at: [f32; 3]) -> Result<Material, EngineError> {
+        Err(no_terrain())
+    }
+    /// How high the ground is at a place of the map.
+    ///
+    /// # Errors
+    /// See [`Engine::terrain_info`].
+    fn terrain_height(&self, _x: f32, _z: f32) -> Result<Option<f32>, EngineError> {
+        Err(no_terrain())
+    }
+    /// The first solid block along a ray of that direction, of length one.
+    ///
+    /// # Errors
+    /// See [`Engine::terrain_info`].
+    fn terrain_raycast(
+        &self,
+        _origin: [f32; 3],
+        _direction: [f32; 3],
+        _distance_max: f32,
+    ) -> Result<Option<TerrainHit>, EngineError> {
+        Err(no_terrain())
+    }
+    /// Changes the ground; whether any block is another now.
+    /// [`ScriptEvent::TerrainChanged`] follows.
+    ///
+    /// [`ScriptEvent::TerrainChanged`]: crate::ScriptEvent::TerrainChanged
+    ///
+    /// # Errors
+    /// See [`Engine::terrain_info`]; also when it is too much for one tick.
+    fn terraform(&mut self, _op: &Op) -> Result<bool, EngineError> {
+        Err(no_terrain())
+    }
 
     /// Makes a weapon, or changes the one of that name.
     ///

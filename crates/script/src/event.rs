@@ -118,6 +118,15 @@ pub enum ScriptEvent {
         /// What, trimmed and of bounded length.
         text: String,
     },
+    /// The ground changed within a box.
+    TerrainChanged {
+        /// Its lowest corner, in metres.
+        min: [f32; 3],
+        /// Its highest corner.
+        max: [f32; 3],
+        /// Who did it; none: a script.
+        player: Option<PlayerId>,
+    },
     /// An entity is gone; its scripts end after this.
     EntityDestroyed {
         /// The entity.

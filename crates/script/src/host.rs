@@ -13,6 +13,7 @@ mod projectile;
 mod spells;
 mod store;
 mod structures;
+mod terrain;
 mod world;
 
 use std::cell::{OnceCell, RefCell};
@@ -87,6 +88,7 @@ impl Host {
         structures::add(self, lua, &table)?;
         projectile::add(self, lua, &table)?;
         chat::add(self, lua, &table)?;
+        terrain::add(self, lua, &table)?;
         Ok(table)
     }
 

@@ -35,7 +35,8 @@ pub use builtin::client_builtin;
 pub use compile::{CompileError, CompiledScript, compile};
 pub use engine::{
     BuildRequest, Built, Engine, EngineError, EntityId, PlayerId, PlayerProperty, Property,
-    RaycastHit, RaycastRequest, Recipient, SpawnRequest, SpawnSource, Spawned,
+    RaycastHit, RaycastRequest, Recipient, SpawnRequest, SpawnSource, Spawned, TerrainHit,
+    TerrainInfo,
 };
 pub use event::ScriptEvent;
 pub use frolic_protocol::script::RunContext;

@@ -442,6 +442,10 @@ impl Vm {
             ScriptEvent::TriggerEnter { entity, other } => {
                 ("TriggerEnter", entity, other).into_lua_multi(lua)?
             }
+            ScriptEvent::TerrainChanged { min, max, player } => {
+                let corner = |at: [f32; 3]| mlua::Vector::new(at[0], at[1], at[2]);
+                ("TerrainChanged", corner(min), corner(max), player).into_lua_multi(lua)?
+            }
             ScriptEvent::TriggerExit { entity, other } => {
                 ("TriggerExit", entity, other).into_lua_multi(lua)?
             }

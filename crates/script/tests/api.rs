@@ -178,6 +178,11 @@ fn event(name: &str, args: Vec<Value>) -> Option<ScriptEvent> {
             ScriptEvent::TriggerEnter { entity, other }
         }
         "Test.Trigger" => ScriptEvent::TriggerExit { entity, other },
+        "Test.Terrain" => ScriptEvent::TerrainChanged {
+            min: [1.0, 2.0, 3.0],
+            max: [4.0, 5.0, 6.0],
+            player: (player > 0).then_some(player),
+        },
         "Test.Touched" => ScriptEvent::Touched { entity, other },
         "Test.Interact" => ScriptEvent::Interact {
             entity,

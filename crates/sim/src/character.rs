@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::angle::Angle;
 use crate::cache::{StepCache, Touch};
-use crate::collision::{CollisionWorld, EntityId, Solid};
-use crate::contact::{self, Contact, Near, SKIN};
+use crate::collision::{CollisionWorld, EntityId};
+use crate::contact::{self, Contact, Near, Obstacle, SKIN};
 
 /// What a character can do. The same for everybody in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -406,7 +406,7 @@ fn travel(
     }
 }
 
-/// Pushes the capsule out of every solid near it; returns the ground it then
+/// Pushes the capsule out of everything near it; returns the ground it then
 /// stands on, the flattest if there are several.
 fn push_out_of_all_but(
     ridden: Option<EntityId>,
@@ -416,57 +416,88 @@ fn push_out_of_all_but(
     near: Near,
     noted: &mut Noted,
 ) -> Option<(EntityId, Vec3)> {
-    let mut ground: Option<(EntityId, Vec3)> = None;
+    let mut push = Push {
+        params,
+        state,
+        substep,
+        near,
+        noted,
+        ground: None,
+    };
     for _ in 0..PUSH_OUT_ROUNDS {
         let mut pushed = false;
         for solid in near.solids().filter(|solid| ridden != Some(solid.entity)) {
-            let Some(touch) = contact::touch(params, state.feet, solid, near) else {
-                continue;
-            };
-            let (normal, standing) = match touch.step_lift {
-                Some(lift) => {
-                    let lifted = state.feet + Vec3::Y * lift;
-                    if lift == 0.0 || contact::is_free(params, lifted, near) {
-                        state.feet = lifted;
-                        (Vec3::Y, true)
-                    } else {
-                        state.feet += touch.normal * touch.depth.max(0.0);
-                        (touch.normal, false)
-                    }
-                }
-                None => {
-                    // Out of the floor means straight up: along a slope's
-                    // normal, standing still would creep downhill.
-                    let standing = params.walkable(touch.normal);
-                    if touch.depth > 1e-4 {
-                        pushed = true;
-                        state.feet += if standing {
-                            Vec3::Y * (touch.depth / touch.normal.y)
-                        } else {
-                            touch.normal * touch.depth
-                        };
-                    }
-                    (touch.normal, standing)
-                }
-            };
-            if standing && ground.is_none_or(|(_, best)| normal.y > best.y) {
-                ground = Some((solid.entity, normal));
-            }
-            noted.note(solid, &touch, state.velocity, standing);
-            if touch.depth > 0.0 && !standing {
-                let yields = noted.gives_way(solid, &touch);
-                slide(&mut state.velocity, normal, yields);
-                slide(substep, normal, 0.0);
-            } else if standing && state.velocity.y < 0.0 {
-                state.velocity.y = 0.0;
-                substep.y = substep.y.max(0.0);
-            }
+            pushed |= push.out_of(solid);
+        }
+        for block in near.blocks {
+            pushed |= push.out_of(block);
         }
         if !pushed {
             break;
         }
     }
-    ground
+    push.ground
+}
+
+/// A capsule on its way out of what it entered.
+struct Push<'a> {
+    params: &'a CharacterParams,
+    state: &'a mut CharacterState,
+    substep: &'a mut Vec3,
+    near: Near<'a>,
+    noted: &'a mut Noted,
+    ground: Option<(EntityId, Vec3)>,
+}
+
+impl Push<'_> {
+    /// Whether it was pushed.
+    fn out_of(&mut self, solid: &impl Obstacle) -> bool {
+        let (params, state) = (self.params, &mut *self.state);
+        let Some(touch) = contact::touch(params, state.feet, solid, self.near) else {
+            return false;
+        };
+        let mut pushed = false;
+        let (normal, standing) = match touch.step_lift {
+            Some(lift) => {
+                let lifted = state.feet + Vec3::Y * lift;
+                if lift == 0.0 || contact::is_free(params, lifted, self.near) {
+                    state.feet = lifted;
+                    (Vec3::Y, true)
+                } else {
+                    state.feet += touch.normal * touch.depth.max(0.0);
+                    (touch.normal, false)
+                }
+            }
+            None => {
+                // Out of the floor means straight up: along a slope's
+                // normal, standing still would creep downhill.
+                let standing = params.walkable(touch.normal);
+                if touch.depth > 1e-4 {
+                    pushed = true;
+                    state.feet += if standing {
+                        Vec3::Y * (touch.depth / touch.normal.y)
+                    } else {
+                        touch.normal * touch.depth
+                    };
+                }
+                (touch.normal, standing)
+            }
+        };
+        if standing && self.ground.is_none_or(|(_, best)| normal.y > best.y) {
+            self.ground = Some((solid.entity(), normal));
+        }
+        let noted = &mut *self.noted;
+        noted.note(solid.entity(), &touch, state.velocity, standing);
+        if touch.depth > 0.0 && !standing {
+            let yields = noted.gives_way(solid, &touch);
+            slide(&mut state.velocity, normal, yields);
+            slide(self.substep, normal, 0.0);
+        } else if standing && state.velocity.y < 0.0 {
+            state.velocity.y = 0.0;
+            self.substep.y = self.substep.y.max(0.0);
+        }
+        pushed
+    }
 }
 
 /// What a step touches, for whoever wants to know.
@@ -483,10 +514,10 @@ impl Noted {
         }
     }
 
-    fn note(&mut self, solid: &Solid, contact: &Contact, velocity: Vec3, stands: bool) {
+    fn note(&mut self, entity: EntityId, contact: &Contact, velocity: Vec3, stands: bool) {
         let speed = (-velocity.dot(contact.normal)).max(0.0);
         let mut known = self.touches.iter_mut();
-        if let Some(known) = known.find(|known| known.entity == solid.entity) {
+        if let Some(known) = known.find(|known| known.entity == entity) {
             known.stands |= stands;
             if speed > known.speed {
                 known.speed = speed;
@@ -494,7 +525,7 @@ impl Noted {
             }
         } else if self.dt > 0.0 && self.touches.len() < TOUCHES_MAX {
             self.touches.push(Touch {
-                entity: solid.entity,
+                entity,
                 point: contact.point,
                 normal: contact.normal,
                 speed,
@@ -505,11 +536,11 @@ impl Noted {
 
     /// How fast a solid that can be pushed goes out of the way, as a speed
     /// along the normal: never more than nothing.
-    fn gives_way(&self, solid: &Solid, contact: &Contact) -> f32 {
-        if !solid.pushable || self.dt <= 0.0 {
+    fn gives_way(&self, solid: &impl Obstacle, contact: &Contact) -> f32 {
+        if self.dt <= 0.0 {
             return 0.0;
         }
-        let moved = solid.moved_at(contact.point).dot(contact.normal);
+        let moved = solid.gave_way(contact.point, contact.normal);
         (moved / self.dt).min(0.0)
     }
 }

@@ -6,8 +6,9 @@ use parry3d::query::{self, Ray};
 use parry3d::shape::Segment;
 
 use crate::character::CharacterParams;
-use crate::collision::{CollisionWorld, Solid};
-use crate::convex::{self, Convex, Core, FloorBelow, Gap};
+use crate::collision::{CollisionWorld, EntityId, Solid};
+use crate::convex::{self, Convex, Core, FloorBelow, Frame, Gap};
+use crate::ground::Block;
 
 /// Distance at which a surface below still counts as touched.
 pub(crate) const SKIN: f32 = 0.02;
@@ -46,13 +47,40 @@ pub(crate) fn swept_bounds(
     )
 }
 
-/// The solids near a character, in order of their ids.
+/// Something convex that a capsule can meet.
+pub(crate) trait Obstacle {
+    /// Whose it is.
+    fn entity(&self) -> EntityId;
+    fn convex(&self) -> &Convex;
+    fn frame(&self) -> &Frame;
+    /// The box around it.
+    fn bounds(&self) -> &Aabb;
+    /// The shortest way out for a core that is inside.
+    fn penetration(&self, core: &Core, reach: f32) -> Option<Gap>;
+    /// Which way the surface faces that is met straight below a point.
+    fn floor_below(&self, point: Vec3, distance: f32) -> Option<Vec3>;
+    /// Whether something else is nearer in that direction, so that a touch
+    /// there is none.
+    fn hides(&self, gap: &Gap) -> bool;
+    /// Whether it is a part of something that is not convex as a whole.
+    fn is_piece(&self) -> bool {
+        false
+    }
+    /// How far its surface went along a normal within the last tick, if it
+    /// gives way to who walks against it.
+    fn gave_way(&self, _point: Vec3, _normal: Vec3) -> f32 {
+        0.0
+    }
+}
+
+/// The solids near a character, in order of their ids, and the blocks.
 #[derive(Clone, Copy)]
 pub(crate) struct Near<'a> {
     pub world: &'a CollisionWorld,
     pub slots: &'a [u32],
     /// Parts of those solids that are not convex as a whole.
     pub pieces: &'a [Solid],
+    pub blocks: &'a [Block],
 }
 
 impl<'a> Near<'a> {
@@ -74,8 +102,8 @@ fn core(params: &CharacterParams, feet: Vec3) -> Core {
 
 /// Whether the box of a solid is within `reach` of a core that may also go
 /// down by `drop`. If not, nothing else about the solid needs to be known.
-fn in_reach(solid: &Solid, core: &Core, reach: f32, drop: f32) -> bool {
-    let (low, high) = (solid.bounds.mins, solid.bounds.maxs);
+fn in_reach(solid: &impl Obstacle, core: &Core, reach: f32, drop: f32) -> bool {
+    let (low, high) = (solid.bounds().mins, solid.bounds().maxs);
     core.low.x + reach >= low.x
         && core.low.x - reach <= high.x
         && core.low.z + reach >= low.z
@@ -92,7 +120,7 @@ fn in_reach(solid: &Solid, core: &Core, reach: f32, drop: f32) -> bool {
 pub(crate) fn touch(
     params: &CharacterParams,
     feet: Vec3,
-    solid: &Solid,
+    solid: &impl Obstacle,
     near: Near,
 ) -> Option<Contact> {
     let core = core(params, feet);
@@ -100,11 +128,11 @@ pub(crate) fn touch(
     if !in_reach(solid, &core, reach, 0.0) {
         return None;
     }
-    let gap = match convex::gap(&solid.convex, &solid.frame, &core) {
+    let gap = match convex::gap(solid.convex(), solid.frame(), &core) {
         Some(gap) => gap,
-        None => penetration(solid, &core, reach)?,
+        None => solid.penetration(&core, reach)?,
     };
-    if gap.distance > reach || convex::is_seam(&solid.convex, &solid.frame, &gap) {
+    if gap.distance > reach || solid.hides(&gap) {
         return None;
     }
     Some(Contact {
@@ -115,25 +143,69 @@ pub(crate) fn touch(
     })
 }
 
-/// The shortest way out for a core that is inside a solid.
-#[cold]
-fn penetration(solid: &Solid, core: &Core, reach: f32) -> Option<Gap> {
-    if let Convex::Triangle(triangle) = &solid.convex {
-        return convex::way_out(triangle, &solid.frame, core);
+impl Obstacle for Solid {
+    fn entity(&self) -> EntityId {
+        self.entity
     }
-    let contact = query::contact(
-        &solid.pose,
-        solid.shape.as_ref(),
-        &Pose::identity(),
-        &Segment::new(core.low, core.low + Vec3::Y * core.length),
-        reach,
-    )
-    .ok()??;
-    contact.normal1.is_finite().then_some(Gap {
-        distance: contact.dist,
-        normal: contact.normal1,
-        point: contact.point1,
-    })
+
+    fn convex(&self) -> &Convex {
+        &self.convex
+    }
+
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn bounds(&self) -> &Aabb {
+        &self.bounds
+    }
+
+    #[cold]
+    fn penetration(&self, core: &Core, reach: f32) -> Option<Gap> {
+        if let Convex::Triangle(triangle) = &self.convex {
+            return convex::way_out(triangle, &self.frame, core);
+        }
+        let contact = query::contact(
+            &self.pose,
+            self.shape.as_ref(),
+            &Pose::identity(),
+            &Segment::new(core.low, core.low + Vec3::Y * core.length),
+            reach,
+        )
+        .ok()??;
+        contact.normal1.is_finite().then_some(Gap {
+            distance: contact.dist,
+            normal: contact.normal1,
+            point: contact.point1,
+        })
+    }
+
+    fn floor_below(&self, point: Vec3, distance: f32) -> Option<Vec3> {
+        match convex::floor_below(&self.convex, &self.frame, point, distance) {
+            FloorBelow::Known(normal) => normal,
+            FloorBelow::Unknown => {
+                let ray = Ray::new(point, -Vec3::Y);
+                let shape = &self.shape;
+                let hit = shape.cast_ray_and_get_normal(&self.pose, &ray, distance, false)?;
+                Some(hit.normal)
+            }
+        }
+    }
+
+    fn hides(&self, gap: &Gap) -> bool {
+        convex::is_seam(&self.convex, &self.frame, gap)
+    }
+
+    fn is_piece(&self) -> bool {
+        matches!(self.convex, Convex::Triangle(_))
+    }
+
+    fn gave_way(&self, point: Vec3, normal: Vec3) -> f32 {
+        match self.pushable {
+            true => self.moved_at(point).dot(normal),
+            false => 0.0,
+        }
+    }
 }
 
 /// Whether `point` is the edge of a step low enough to walk onto, and if so
@@ -142,7 +214,7 @@ fn penetration(solid: &Solid, core: &Core, reach: f32) -> Option<Gap> {
 fn step_lift(
     params: &CharacterParams,
     feet: Vec3,
-    solid: &Solid,
+    solid: &impl Obstacle,
     near: Near,
     gap: &Gap,
 ) -> Option<f32> {
@@ -154,18 +226,13 @@ fn step_lift(
     // A hair inside the edge, is there a floor to stand on?
     let inward = Vec3::new(-normal.x, 0.0, -normal.z).try_normalize()? * 0.02;
     let above = point + inward + Vec3::Y * 0.05;
-    let is_floor = |solid: &Solid| {
-        let floor = floor_below(solid, above, 0.1);
-        floor.is_some_and(|floor| params.walkable(floor))
-    };
+    let is_floor = |floor: Option<Vec3>| floor.is_some_and(|floor| params.walkable(floor));
     // The upright part of a step and its top are two triangles of one mesh.
-    let carries = match solid.convex {
-        Convex::Triangle(_) => {
-            let mut pieces = near.pieces.iter();
-            pieces.any(|piece| piece.entity == solid.entity && is_floor(piece))
-        }
-        _ => is_floor(solid),
-    };
+    let carries = is_floor(solid.floor_below(above, 0.1))
+        || solid.is_piece()
+            && near.pieces.iter().any(|piece| {
+                piece.entity == solid.entity() && is_floor(piece.floor_below(above, 0.1))
+            });
     if !carries {
         return None;
     }
@@ -180,29 +247,22 @@ fn step_lift(
     (rest > feet.y - SKIN).then_some((rest - feet.y).max(0.0))
 }
 
-/// Which way the surface of a solid faces that is met straight below a point.
-fn floor_below(solid: &Solid, point: Vec3, distance: f32) -> Option<Vec3> {
-    match convex::floor_below(&solid.convex, &solid.frame, point, distance) {
-        FloorBelow::Known(normal) => normal,
-        FloorBelow::Unknown => {
-            let ray = Ray::new(point, -Vec3::Y);
-            let hit = solid
-                .shape
-                .cast_ray_and_get_normal(&solid.pose, &ray, distance, false)?;
-            Some(hit.normal)
-        }
-    }
-}
-
 /// Whether a capsule fits at `feet` without being inside anything.
 pub(crate) fn is_free(params: &CharacterParams, feet: Vec3, near: Near) -> bool {
     let core = core(params, feet);
     let slack = 0.005;
-    near.solids().all(|solid| {
-        !in_reach(solid, &core, params.radius, 0.0)
-            || convex::gap(&solid.convex, &solid.frame, &core)
-                .is_some_and(|gap| gap.distance > params.radius - slack)
-    })
+    near.solids()
+        .all(|solid| is_clear_of(params, &core, slack, solid))
+        && near
+            .blocks
+            .iter()
+            .all(|block| is_clear_of(params, &core, slack, block))
+}
+
+fn is_clear_of(params: &CharacterParams, core: &Core, slack: f32, solid: &impl Obstacle) -> bool {
+    !in_reach(solid, core, params.radius, 0.0)
+        || convex::gap(solid.convex(), solid.frame(), core)
+            .is_some_and(|gap| gap.distance > params.radius - slack)
 }
 
 /// How far the capsule can go straight down before it rests on something.
@@ -213,9 +273,16 @@ pub(crate) fn drop_distance(
     near: Near,
 ) -> Option<f32> {
     let core = core(params, feet);
-    near.solids()
-        .filter(|solid| in_reach(solid, &core, params.radius, distance_max))
-        .filter_map(|solid| drop_onto(params.radius, core, distance_max, solid))
+    let onto_solids = near
+        .solids()
+        .filter(|solid| in_reach(*solid, &core, params.radius, distance_max))
+        .filter_map(|solid| drop_onto(params.radius, core, distance_max, solid));
+    let blocks = near.blocks.iter();
+    let onto_blocks = blocks
+        .filter(|block| in_reach(*block, &core, params.radius, distance_max))
+        .filter_map(|block| drop_onto(params.radius, core, distance_max, block));
+    onto_solids
+        .chain(onto_blocks)
         .reduce(|least, drop| if drop < least { drop } else { least })
 }
 
@@ -223,11 +290,11 @@ pub(crate) fn drop_distance(
 ///
 /// The distance to a convex solid is a convex function of the way, so going on
 /// as if it kept shrinking as fast as it does now never goes too far.
-fn drop_onto(radius: f32, mut core: Core, distance_max: f32, solid: &Solid) -> Option<f32> {
+fn drop_onto(radius: f32, mut core: Core, distance_max: f32, solid: &impl Obstacle) -> Option<f32> {
     let start = core.low.y;
     let mut drop = 0.0;
     for _ in 0..FALL_ROUNDS_MAX {
-        let Some(gap) = convex::gap(&solid.convex, &solid.frame, &core) else {
+        let Some(gap) = convex::gap(solid.convex(), solid.frame(), &core) else {
             return Some(drop);
         };
         if gap.normal.y <= FACING_UP_MIN {

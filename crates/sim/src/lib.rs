@@ -21,6 +21,7 @@ mod contact;
 mod convex;
 pub mod digest;
 pub mod flight;
+mod ground;
 pub mod mesh;
 pub mod motion;
 pub mod random;
@@ -35,6 +36,7 @@ pub use character::{
     Buttons, CharacterInput, CharacterParams, CharacterState, step_character, step_character_with,
 };
 pub use collision::{CollisionWorld, EntityId, RayHit};
+pub use ground::TERRAIN;
 pub use mesh::{Mesh, MeshId, Meshes};
 pub use motion::Motion;
 pub use parry3d::math::{Pose3 as Pose, Rot3 as Rotation, Vec3};

@@ -1,6 +1,7 @@
 //! From a package's scene to solids: the one place that decides what is solid.
 
 use frolic_package::{Body, BodyKind, Components, Scene, Shape as SceneShape, Transform};
+use frolic_terrain::Terrain;
 use parry3d::math::{Pose3 as Pose, Rot3, Vec3};
 
 use crate::collision::{CollisionWorld, EntityId};
@@ -17,6 +18,9 @@ pub fn load_with(scene: &Scene, meshes: Meshes) -> CollisionWorld {
     let mut world = CollisionWorld::with_meshes(meshes);
     for (entity, transform) in scene.entities.iter().zip(scene.world_transforms()) {
         insert(&mut world, entity.id, &scene.resolved(entity), &transform);
+    }
+    if let Some(settings) = &scene.terrain {
+        world.set_terrain(Some(Terrain::new(settings)));
     }
     world
 }

@@ -10,9 +10,10 @@ use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
     BuildRequest, Built, Engine, EngineError, EntityId, FireRequest, LogLevel, Origin, PlayerId,
     PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest,
-    SpawnSource, Spawned, WeaponSpec,
+    SpawnSource, Spawned, TerrainHit, TerrainInfo, WeaponSpec,
 };
 use frolic_sim::{Motion, Pose, Rotation, Vec3};
+use frolic_terrain::{Material, Op};
 
 use crate::entity::{ALWAYS_RELEVANT, Entity};
 use crate::player::Player;
@@ -535,6 +536,31 @@ impl Engine for WorldState {
 
     fn raycast(&self, request: &RaycastRequest) -> Option<RaycastHit> {
         self.find_along(request)
+    }
+
+    fn terrain_info(&self) -> Result<TerrainInfo, EngineError> {
+        self.script_terrain_info()
+    }
+
+    fn terrain_block(&self, at: [f32; 3]) -> Result<Material, EngineError> {
+        self.script_terrain_block(at)
+    }
+
+    fn terrain_height(&self, x: f32, z: f32) -> Result<Option<f32>, EngineError> {
+        self.script_terrain_height(x, z)
+    }
+
+    fn terrain_raycast(
+        &self,
+        origin: [f32; 3],
+        direction: [f32; 3],
+        distance_max: f32,
+    ) -> Result<Option<TerrainHit>, EngineError> {
+        self.script_terrain_raycast(origin, direction, distance_max)
+    }
+
+    fn terraform(&mut self, op: &Op) -> Result<bool, EngineError> {
+        self.script_terraform(op)
     }
 
     fn players(&self) -> Vec<PlayerId> {

@@ -24,8 +24,6 @@ pub(crate) struct History {
     fresh: Vec<LoggedOp>,
     /// Messages that may be sent once an operation is kept, in its order.
     held: VecDeque<(u64, Outgoing)>,
-    /// Operations on the ground that no checkpoint has a shorter form of.
-    pub ground: Vec<LoggedOp>,
 }
 
 impl History {
@@ -62,11 +60,7 @@ impl WorldState {
         let history = &mut self.history;
         history.newest += 1;
         let seq = history.newest;
-        let logged = LoggedOp { seq, by, op };
-        if matches!(logged.op, WorldOp::Terrain(_)) {
-            history.ground.push(logged.clone());
-        }
-        history.fresh.push(logged);
+        history.fresh.push(LoggedOp { seq, by, op });
         let told = tell(seq).into_iter().map(|outgoing| (seq, outgoing));
         history.held.extend(told);
         seq
@@ -105,5 +99,6 @@ impl World {
         let told = history.held.drain(..safe).map(|(_, outgoing)| outgoing);
         state.outbox.extend(told);
         state.show_structures(kept);
+        state.settle_ground(kept);
     }
 }

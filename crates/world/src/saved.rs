@@ -17,18 +17,15 @@ use frolic_sim::{Angle, Buttons, CharacterInput, CharacterState, Vec3};
 use crate::player::{Player, PlayerNumber};
 use crate::replay::Record;
 use crate::state::WorldState;
+use crate::terrain::SavedGround;
 use crate::world::World;
-
-/// Operations on the ground in order, for which there is no shorter form.
-const GROUND: &str = "ground";
-const GROUND_VERSION: u32 = 1;
 
 /// What is left of a history once everything that undid itself is gone.
 #[derive(Default)]
 struct Squashed {
     next: u64,
     structures: BTreeMap<u64, Structure>,
-    ground: Vec<LoggedOp>,
+    ground: SavedGround,
     /// What could not be read, for the creator.
     problems: Vec<String>,
 }
@@ -42,9 +39,7 @@ impl Squashed {
             let all = kept.all.into_iter();
             squashed.structures = all.map(|one| (one.number, one)).collect();
         }
-        if let Some(ground) = squashed.read(sections, GROUND, GROUND_VERSION) {
-            squashed.ground = ground;
-        }
+        squashed.ground.read(sections, &mut squashed.problems);
         for logged in &saved.ops {
             if logged.seq > saved.checkpoint.seq {
                 squashed.take(logged);
@@ -55,7 +50,7 @@ impl Squashed {
 
     fn take(&mut self, logged: &LoggedOp) {
         match &logged.op {
-            WorldOp::Terrain(_) => self.ground.push(logged.clone()),
+            WorldOp::Terrain(op) => self.ground.ops.push(op.clone()),
             WorldOp::Build(structure) => {
                 self.next = self.next.max(structure.number + 1);
                 self.structures.insert(structure.number, structure.clone());
@@ -100,7 +95,7 @@ impl WorldState {
         let squashed = Squashed::of(saved);
         let structures = squashed.structures.into_values();
         let unknown = self.restore_structures(squashed.next, structures);
-        self.history.ground = squashed.ground;
+        self.restore_ground(&squashed.ground);
         self.history.resume_after(saved.newest());
         for prefab in unknown {
             self.warn(format!(
@@ -207,17 +202,15 @@ impl World {
         };
         // Our own types always serialise.
         let structures = postcard::to_allocvec(&structures).unwrap_or_default();
-        let ground = postcard::to_allocvec(&history.ground).unwrap_or_default();
-        let sections = [
-            (STRUCTURES, STRUCTURES_VERSION, structures),
-            (GROUND, GROUND_VERSION, ground),
-        ];
-        let section = |(name, version, bytes): (&str, u32, Vec<u8>)| {
-            (name.to_owned(), Section { version, bytes })
+        let structures = Section {
+            version: STRUCTURES_VERSION,
+            bytes: structures,
         };
+        let mut sections: BTreeMap<String, Section> = state.ground_sections().collect();
+        sections.insert(STRUCTURES.to_owned(), structures);
         Checkpoint {
             seq: history.newest(),
-            sections: sections.map(section).into(),
+            sections,
         }
     }
 

@@ -21,6 +21,7 @@ use crate::projectiles::Projectiles;
 use crate::registry::{self, Registry};
 use crate::spells::Spells;
 use crate::structures::Structures;
+use crate::terrain::Ground;
 use crate::trigger::{Crossing, Triggers, Way};
 
 /// Entities that scripts may have spawned at a time.
@@ -64,6 +65,8 @@ pub(crate) struct WorldState {
     pub projectiles: Projectiles,
     /// Ticks between a death and the birth after it.
     pub respawn_ticks: u32,
+    /// What is known of the ground besides its blocks.
+    pub ground: Ground,
     pub definitions: Definitions,
     pub spawn_points: Vec<u32>,
     /// Things that changed for clients since the last look.
@@ -128,6 +131,7 @@ impl WorldState {
             structures: Structures::default(),
             projectiles: Projectiles::default(),
             respawn_ticks: 0,
+            ground: Ground::default(),
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),
             touched: Vec::new(),

@@ -373,6 +373,8 @@ impl World {
             state.step_projectiles();
             laps.end(Stage::Projectiles);
             laps.end(Stage::Npcs);
+            state.ground.changes.clear();
+            state.pack_ahead();
             state.cross_triggers();
             state.respawn_fallen();
             state.respawn_dead();

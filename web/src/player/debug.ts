@@ -33,6 +33,8 @@ export interface FrolicDebug {
   stats(): CoreStats;
   /** Visible texts of script widgets. */
   hudTexts(): string[];
+  /** The ground of blocks: what is at a place, how many chunks are drawn, when that last changed (Date.now). */
+  readonly ground: { block(x: number, y: number, z: number): string; readonly chunks: number; readonly drawnAt: number };
   /** Where the player looks, in radians. */
   view(): { yaw: number; pitch: number };
   /** What is known of weapons and health. */
@@ -74,6 +76,11 @@ export function exposeDebug(session: PlaySession): () => void {
     players: () => session.players,
     stats: () => session.stats,
     hudTexts: () => session.hud.texts(),
+    ground: {
+      block: (x, y, z) => session.terrain.block([x, y, z]),
+      get chunks() { return session.view?.ground.chunkCount ?? 0; },
+      get drawnAt() { return session.view?.ground.drawnAt ?? 0; },
+    },
     view: () => ({ yaw: session.input.yaw, pitch: session.input.pitch }),
     combat: () => ({
       weapon: session.combat.weapon?.name ?? null,

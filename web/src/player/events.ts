@@ -55,6 +55,8 @@ export type CoreEvent =
   | { type: 'figures'; figures: TickFigures }
   /** Somebody cast a spell: its code runs here with the same seed. */
   | { type: 'cast'; cast: Cast }
+  /** The ground changed within a box. */
+  | { type: 'terrain'; min: [number, number, number]; max: [number, number, number] }
   | { type: 'chat'; from: string; text: string }
   /** How a weapon looks and sounds; also when it changed. */
   | { type: 'weapon'; index: number; name: string; color: [number, number, number]; look: 'tracer' | 'ball' | 'nothing'; radius: number; sound: string }

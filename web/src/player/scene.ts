@@ -52,6 +52,8 @@ export interface SceneEntity {
 export interface SceneData {
   prefabs?: Record<string, { components?: Components }>;
   entities: SceneEntity[];
+  /** The ground of blocks: the client core makes it. */
+  terrain?: object;
 }
 
 /** Where something stands; scale multiplies axis by axis, as `Transform::then` in crates/package does. */

@@ -5,6 +5,7 @@ use clap::{Args, Subcommand};
 
 use crate::bench::{
     compute, crowd, floor, join, physics, projectiles, script, snapshot, soak, stages, step,
+    terrain,
 };
 
 /// Measure this machine and this build
@@ -26,6 +27,7 @@ enum Benchmark {
     Soak(soak::SoakArgs),
     Stages(stages::StagesArgs),
     Step(step::StepArgs),
+    Terrain(terrain::TerrainArgs),
     #[command(hide = true)]
     FloorServer(floor::ServerArgs),
     #[command(hide = true)]
@@ -45,6 +47,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Soak(args) => soak::run(args),
         Benchmark::Stages(args) => stages::run(args),
         Benchmark::Step(args) => step::run(args),
+        Benchmark::Terrain(args) => terrain::run(args),
         Benchmark::FloorServer(args) => floor::serve(args),
         Benchmark::FloorClients(args) => floor::clients(args),
     }

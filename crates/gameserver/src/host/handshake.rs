@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use frolic_protocol::message::Resumption;
 use frolic_protocol::{ServerMessage, Welcome};
-use frolic_world::{ClientView, JsonView, PlayerNumber};
+use frolic_world::{ClientView, JsonView, PlayerNumber, TerrainView};
 
 use super::Host;
 use crate::admission::{Identity, new_nonce};
@@ -211,6 +211,11 @@ impl Host {
         session.player = Some(SessionPlayer {
             number,
             view,
+            // Strangers have no generator: they ask for what they want.
+            terrain: match session.encoding {
+                Encoding::Binary => TerrainView::new(number),
+                Encoding::Json => TerrainView::asking(number),
+            },
             after_snapshot,
             verified: BTreeSet::new(),
             executed: 0,

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use super::projectile::JsonProjectile;
 use crate::entity::{Difference, EntityKind, EntityState, differences, flags};
 use crate::message::{PROTOCOL_VERSION, PlayerInfo};
+use crate::terrain::ChunkVersion;
 
 /// One entity of `movement.entities`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -76,6 +77,9 @@ pub struct SnapshotView<'a> {
     pub structure_of: &'a dyn Fn(u32) -> Option<JsonStructure>,
     /// Ticks per second, for the speed of what follows a path.
     pub tick_hz: u32,
+    /// Chunks of the ground to tell of: all that are not as they were made in
+    /// a full snapshot, else those that changed.
+    pub voxel: &'a [ChunkVersion],
 }
 
 /// The text of a snapshot.
@@ -141,9 +145,12 @@ pub fn snapshot(view: &SnapshotView) -> String {
         // full snapshot, as it may (NET-14), finds that there is none.
         features.entry("projectile").or_insert(json!({}));
         features.insert("npc".into(), json!({}));
-        features.insert("voxel".into(), json!({ "versions": [] }));
         "full"
     };
+    if !view.voxel.is_empty() || view.header.baseline.is_none() {
+        let versions: Vec<Json> = view.voxel.iter().map(super::event::chunk_version).collect();
+        features.insert("voxel".into(), json!({ "versions": versions }));
+    }
     json!({
         "v": PROTOCOL_VERSION,
         "kind": "snapshot",

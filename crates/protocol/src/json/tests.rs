@@ -93,6 +93,7 @@ fn a_delta_tells_only_what_changed() {
             projectiles: &[],
             prefab_of: &|_| None,
             tick_hz: 60,
+            voxel: &[],
         });
         serde_json::from_str::<Json>(&text).unwrap()
     };

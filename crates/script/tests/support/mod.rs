@@ -11,9 +11,10 @@ use frolic_protocol::store::StoreRequest;
 use frolic_script::{
     Attachment, BuildRequest, Built, CompiledScript, Engine, EngineError, EntityId, FireRequest,
     LogLevel, MemoryStore, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest,
-    Recipient, ScriptEvent, ScriptLog, SpawnRequest, SpawnSource, Spawned, Vm, VmLimits,
-    WeaponSpec, compile,
+    Recipient, ScriptEvent, ScriptLog, SpawnRequest, SpawnSource, Spawned, TerrainHit, TerrainInfo,
+    Vm, VmLimits, WeaponSpec, compile,
 };
+use frolic_terrain::{Generator, Material, Op, Settings, Terrain};
 
 #[derive(Default)]
 pub struct FakeEntity {
@@ -60,7 +61,40 @@ pub struct FakeWorld {
     pub fired: u32,
     pub respawn_s: f64,
     pub chat: Vec<(Recipient, Option<PlayerId>, String)>,
+    /// Stone below y = 0.
+    pub terrain: TestTerrain,
     next_id: EntityId,
+}
+
+/// A terrain with a default.
+pub struct TestTerrain(Terrain);
+
+impl Default for TestTerrain {
+    fn default() -> Self {
+        let rock = Generator::Flat {
+            height: 32,
+            surface: Material::STONE,
+            soil: Material::STONE,
+            rock: Material::STONE,
+        };
+        let mut settings = Settings::new([64, 64, 64], rock);
+        settings.origin = Some([-32, -32, -32]);
+        Self(Terrain::new(&settings))
+    }
+}
+
+impl std::ops::Deref for TestTerrain {
+    type Target = Terrain;
+
+    fn deref(&self) -> &Terrain {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for TestTerrain {
+    fn deref_mut(&mut self) -> &mut Terrain {
+        &mut self.0
+    }
 }
 
 impl FakeWorld {
@@ -324,12 +358,48 @@ impl Engine for FakeWorld {
             });
         }
         let down = request.direction[1] < -0.5 && request.distance_max >= request.origin[1];
+        if down && request.ignore.contains(&1) && request.origin[0] > 20.0 {
+            return Some(RaycastHit {
+                entity: 0,
+                position: [request.origin[0], 0.0, request.origin[2]],
+                normal: [0.0, 1.0, 0.0],
+                distance: request.origin[1],
+            });
+        }
         (down && !request.ignore.contains(&1)).then(|| RaycastHit {
             entity: 1,
             position: [request.origin[0], 0.0, request.origin[2]],
             normal: [0.0, 1.0, 0.0],
             distance: request.origin[1],
         })
+    }
+
+    fn terrain_info(&self) -> Result<TerrainInfo, EngineError> {
+        let [min, max] = self.terrain.grid().bounds_m();
+        let block_size = self.terrain.grid().block_m();
+        Ok(TerrainInfo {
+            min,
+            max,
+            block_size,
+        })
+    }
+    fn terrain_block(&self, at: [f32; 3]) -> Result<Material, EngineError> {
+        Ok(self.terrain.block(self.terrain.grid().block_at(at)))
+    }
+    fn terrain_height(&self, x: f32, z: f32) -> Result<Option<f32>, EngineError> {
+        Ok(self.terrain.height_at(x, z))
+    }
+    fn terrain_raycast(
+        &self,
+        origin: [f32; 3],
+        direction: [f32; 3],
+        distance_max: f32,
+    ) -> Result<Option<TerrainHit>, EngineError> {
+        let hit = self.terrain.raycast(origin, direction, distance_max);
+        Ok(hit.map(|hit| TerrainHit::new(self.terrain.grid(), &hit, origin, direction)))
+    }
+    fn terraform(&mut self, op: &Op) -> Result<bool, EngineError> {
+        Ok(!self.terrain.apply(op).is_empty())
     }
 
     fn players(&self) -> Vec<PlayerId> {

@@ -161,6 +161,10 @@ impl Fingerprint {
         self.word(state.history.newest());
         self.word(state.history.kept());
         self.structures(&state.structures);
+        state.ground.words().for_each(|word| self.word(word));
+        if let Some(terrain) = state.collision.terrain() {
+            self.word(terrain.fingerprint());
+        }
         self.floats(&[state.params.gravity, state.kill_height]);
         self.word(u64::from(state.respawn_ticks));
         self.projectiles(&state.projectiles);

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use frolic_protocol::keep::{PlayerState, SavedWorld};
+use frolic_protocol::terrain::TerrainOp;
 use frolic_protocol::{Args, NumberedInput};
 use frolic_script::VmLimits;
 use serde::de::DeserializeOwned;
@@ -210,6 +211,13 @@ pub enum Record<'a> {
         player: PlayerNumber,
         /// What.
         text: Cow<'a, str>,
+    },
+    /// A player asked to change the ground.
+    Terraform {
+        /// Who.
+        player: PlayerNumber,
+        /// What for.
+        op: Cow<'a, TerrainOp>,
     },
 }
 

@@ -225,6 +225,11 @@ impl Replay {
                 let said = world.receive_chat(player, &text);
                 said.map_err(|_| ReplayError::Nonsense("it has a line that no world takes"))?;
             }
+            Record::Terraform { player, op } => {
+                here(world, player)?;
+                // Refused then is refused now.
+                let _ = world.terraform(player, &op);
+            }
             Record::StoreAnswer { id, result } => {
                 let result = result.map(Cow::into_owned).map_err(Cow::into_owned);
                 world.store_answer(StoreAnswer { id, result });

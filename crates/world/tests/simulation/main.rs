@@ -16,6 +16,7 @@ mod rewinding;
 mod scripting;
 mod shooting;
 mod spells;
+mod terraforming;
 mod triggers;
 
 use frolic_client::ClientEvent;

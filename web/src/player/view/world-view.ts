@@ -16,6 +16,7 @@ import { NameTag } from './nametag';
 import { Occluders } from './occluders';
 import type { MeshSource } from './geometry';
 import { PartsView } from './parts';
+import { GroundView } from './ground';
 import { LEVELS, QualityGovernor, startingQuality, type Quality } from './quality';
 import { HeldWeapons, ShotsView } from './shots';
 import { disposeSky, makeFog, makeSky } from './sky';
@@ -67,6 +68,9 @@ export class WorldView {
   readonly held = new HeldWeapons();
   #combat: Combat | null = null;
   #weaponOf: (entity: number) => number | undefined = () => undefined;
+  readonly ground = new GroundView();
+  /** How far a ray goes before it meets the ground of blocks; asked every frame. */
+  occludes: (origin: Vec3, direction: Vec3, max: number) => number = (_origin, _direction, max) => max;
   #blob = new BlobShadow();
   #spawned = new Map<number, Part>();
   #gone = new Set<number>();
@@ -108,6 +112,17 @@ export class WorldView {
     this.effects.clear();
     this.camera.snap();
     this.#rebuild();
+  }
+
+  /** How far the ground of blocks is shown, in metres. */
+  get groundDistance(): number {
+    return LEVELS[this.quality].groundDistance;
+  }
+
+  /** Nothing is seen beyond this: where the ground ends, the haze hides it. */
+  get #viewDistance(): number {
+    const level = LEVELS[this.quality];
+    return this.#data.terrain ? Math.min(level.viewDistance, level.groundDistance) : level.viewDistance;
   }
 
   /** How spawned things look, by the number that frames name. */
@@ -180,7 +195,7 @@ export class WorldView {
     const level = LEVELS[this.quality];
     this.renderer.setPixelRatio(Math.min(devicePixelRatio, level.pixelRatioMax));
     this.renderer.setSize(width, height, false);
-    this.camera.resize(width, height, level.viewDistance);
+    this.camera.resize(width, height, this.#viewDistance);
   }
 
   /** Whose weapons to show. */
@@ -242,6 +257,7 @@ export class WorldView {
     this.effects.dispose();
     this.shots.dispose();
     this.held.dispose();
+    this.ground.dispose();
     this.#blob.dispose();
     this.renderer.dispose();
   }
@@ -330,17 +346,19 @@ export class WorldView {
     this.#lights = new Lights(parts, level.shadowMapSize, level.pointLightsMax);
     this.#crowd = new Crowd(level.roundShapes, level.physicalMaterials);
     for (const { avatar } of this.#characters.values()) this.#crowd.add(avatar);
-    this.#occluders = new Occluders();
+    this.ground.setQuality(level.physicalMaterials, level.shadowMapSize > 0);
+    this.#occluders = new Occluders(this.#data.terrain ? (origin, direction, max) => this.occludes(origin, direction, max) : null);
     for (const part of parts) this.#occluders.add(part);
     for (const spawned of this.#spawned.values()) {
       const part = styled(spawned, this.#looks.get(spawned.id));
       this.#parts.add(part);
       this.#occluders.add(part);
     }
-    this.#scene.fog = makeFog(level.viewDistance);
+    this.#scene.fog = makeFog(this.#viewDistance);
     this.#sky = makeSky(this.#lights.sunDirection);
     this.#scene.add(this.#sky, this.#lights.group, this.#parts.group, this.#crowd.group);
     this.#scene.add(this.#dust.group, this.effects.group, this.#blob.mesh, this.shots.group, this.held.group);
+    this.#scene.add(this.ground.group);
     for (const { tag } of this.#characters.values()) if (tag) this.#scene.add(tag.sprite);
   }
 
