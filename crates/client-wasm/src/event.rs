@@ -106,6 +106,10 @@ pub(crate) fn to_json(event: &ClientEvent) -> Json {
             "point": point.to_array(),
             "normal": normal.to_array(),
         }),
+        ClientEvent::Npc(npc) => json!({
+            "type": "npc", "entity": npc.entity, "before": npc.before, "state": npc.state,
+            "target": npc.target, "suspicion": npc.suspicion,
+        }),
         ClientEvent::Error { code, message } => {
             json!({ "type": "error", "code": code, "message": message })
         }

@@ -114,7 +114,8 @@ impl ClientCore {
 
     /// Everything that moves, 16 floats each: id, kind (1 character, 2
     /// thing), definition (0: an entity of the scene), flags (1 grounded, 2
-    /// own, 4 dead), position, rotation as a quaternion, velocity, yaw, pitch.
+    /// own, 4 dead, from 8 on the mood of an NPC), position, rotation as a
+    /// quaternion, velocity, yaw, pitch.
     pub fn frame(&mut self, now_ms: f64) -> Vec<f32> {
         self.frame.clear();
         for drawn in self.client.frame(now_ms) {
@@ -240,7 +241,10 @@ fn push_drawn(out: &mut Vec<f32>, drawn: &Drawn) {
         DrawnKind::Character => 1.0,
         DrawnKind::Thing => 2.0,
     };
-    let flags = u8::from(drawn.grounded) | u8::from(drawn.own) << 1 | u8::from(drawn.dead) << 2;
+    let flags = u16::from(drawn.grounded)
+        | u16::from(drawn.own) << 1
+        | u16::from(drawn.dead) << 2
+        | u16::from(drawn.mood.0) << 3;
     out.extend([
         drawn.id as f32,
         kind,

@@ -287,6 +287,7 @@ impl Client {
                 self.dead = !vitals.alive;
                 self.tell(ClientEvent::Vitals(vitals));
             }
+            ServerMessage::Npc(event) => self.tell(ClientEvent::Npc(event)),
             ServerMessage::TerraformApplied(applied) => self.terraformed(applied),
             ServerMessage::ChunkData(chunk) => self.chunk(chunk),
             ServerMessage::Mesh { asset, zstd } => self.learn_mesh(asset, &zstd),
@@ -546,6 +547,7 @@ impl Client {
             velocity: own.velocity,
             yaw: input.yaw.radians(),
             pitch: input.pitch.radians(),
+            mood: Default::default(),
         });
         let now = Now {
             own_tick: own_frame.tick,

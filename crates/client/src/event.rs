@@ -2,6 +2,7 @@
 
 use frolic_protocol::details::Details;
 use frolic_protocol::message::TickFigures;
+use frolic_protocol::npc::NpcEvent;
 use frolic_protocol::projectile::{Vitals, Weapon};
 use frolic_protocol::script::ScriptManifest;
 use frolic_protocol::spell::CastEvent;
@@ -93,6 +94,8 @@ pub enum ClientEvent {
         /// What.
         text: String,
     },
+    /// An NPC nearby has changed its mind.
+    Npc(NpcEvent),
     /// Where the server's time goes; see [`crate::Client::ask_figures`].
     Figures(TickFigures),
     /// How a weapon's shots look; also when it changed.

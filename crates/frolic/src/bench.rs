@@ -6,6 +6,7 @@ pub mod floor;
 mod game;
 pub mod join;
 mod meadow;
+pub mod npcs;
 pub mod physics;
 mod process;
 pub mod projectiles;

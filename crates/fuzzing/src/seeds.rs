@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use frolic_package::{Limits, Package, pack};
 use frolic_protocol::message::{PlayerStat, Resumption};
+use frolic_protocol::npc::{NpcEvent, NpcState};
 use frolic_protocol::projectile::{Launch, ProjectileHit, ShotLook, Vitals, Weapon};
 use frolic_protocol::script::{
     MANIFEST_PATH, RunContext, ScriptChunk, ScriptEntry, ScriptList, ScriptManifest,
@@ -33,7 +34,8 @@ const SCENE: &str = r##"{"format":1,"prefabs":{"Ball":{"components":{"Shape":{"t
     {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0],"rotation":[0,0,0,1]},"SpawnPoint":{}}},
     {"id":3,"name":"Lift","parent":1,"prefab":"Ball","components":{"Transform":{"position":[3,1,0],"scale":[2,1,2]},
      "Body":{"type":"kinematic"},"Tag":["lift","AlwaysRelevant"],"Attributes":{"speed":2.5,"on":true,"name":"a"}}},
-    {"id":4,"name":"Zone","components":{"Transform":{"position":[0,1,-4]},"Shape":{"type":"wedge","size":[2,2,2]},"Trigger":{}}}]}"##;
+    {"id":4,"name":"Zone","components":{"Transform":{"position":[0,1,-4]},"Shape":{"type":"wedge","size":[2,2,2]},"Trigger":{}}},
+    {"id":5,"name":"Guard","components":{"Transform":{"position":[4,0,4]},"Npc":{"patrol":["Zone",[4,0,4]],"vision_cone":true}}}]}"##;
 const SCRIPT: &str = r#"
 local lift = World.Find("Lift")
 Network.OnClientEvent("Go", function(player, where)
@@ -328,6 +330,14 @@ pub fn server_packets() -> Vec<Vec<u8>> {
             id: 1,
             result: Ok(all_values()),
         },
+        ServerMessage::Npc(NpcEvent {
+            entity: 7,
+            before: NpcState::Idle,
+            state: NpcState::Suspicious,
+            target: Some(9),
+            suspicion: 0.5,
+            position: [1.0, 0.0, 2.0],
+        }),
     ];
     messages.extend(shots());
     let op = TerrainOp {

@@ -4,6 +4,7 @@ mod canonical;
 mod check;
 mod components;
 mod hierarchy;
+mod npc;
 mod parse;
 mod physics;
 
@@ -18,6 +19,7 @@ pub use components::{
     Attribute, Color, Components, Light, LightKind, Material, Model, NetworkIdentity, Pattern,
     ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
 };
+pub use npc::{Hostility, Npc, PatrolPoint};
 pub use physics::{Body, BodyKind, Groups, Joint, JointKind};
 
 /// The `terrain` of a scene.

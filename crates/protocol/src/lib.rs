@@ -20,6 +20,7 @@ pub mod fragment;
 pub mod json;
 pub mod keep;
 pub mod message;
+pub mod npc;
 pub mod ops;
 pub mod packet;
 pub mod projectile;

@@ -4,6 +4,7 @@ use frolic_sim::{CharacterInput, CharacterParams};
 use serde::{Deserialize, Serialize};
 
 use crate::fragment::Fragment;
+use crate::npc::NpcEvent;
 use crate::projectile::{Launch, ProjectileHit, Vitals, Weapon};
 use crate::script::{RunContext, ScriptChunk, ScriptManifest};
 use crate::spell::CastEvent;
@@ -361,6 +362,8 @@ pub enum ServerMessage {
     ProjectileHit(Vec<ProjectileHit>),
     /// How the own character is.
     Vitals(Vitals),
+    /// NPC_EVENT: an NPC near the player has changed its mind.
+    Npc(NpcEvent),
     /// TERRAFORM_APPLIED: the ground has changed.
     TerraformApplied(TerraformApplied),
     /// CHUNK_DATA: a piece of the ground.

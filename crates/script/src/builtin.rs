@@ -45,6 +45,7 @@ const SERVER: Files = files![
     "server/network.luau",
     "server/store.luau",
     "server/datetime.luau",
+    "server/npc.luau",
     "server/spells.luau",
     "server/projectile.luau",
     "server/chat.luau",

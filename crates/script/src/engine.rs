@@ -10,6 +10,7 @@ use frolic_protocol::store::StoreRequest;
 use frolic_terrain::{BlockHit, Grid, Material, Op};
 
 use crate::log::ScriptLog;
+use crate::npc::{NpcFacts, NpcOrder};
 use crate::weapon::{FireRequest, WeaponSpec};
 
 /// An entity's network id.
@@ -465,6 +466,24 @@ pub trait Engine {
         Err(EngineError::Refused("this world has no store".to_owned()))
     }
 
+    /// Entities that are NPCs, by ascending id.
+    fn npcs(&self) -> Vec<EntityId> {
+        Vec::new()
+    }
+    /// What an NPC is about; none for any other entity.
+    ///
+    /// # Errors
+    /// When there is no such entity.
+    fn npc(&self, _entity: EntityId) -> Result<Option<NpcFacts>, EngineError> {
+        Ok(None)
+    }
+    /// Tells an NPC what to do.
+    ///
+    /// # Errors
+    /// When there is no such entity, or it is no NPC.
+    fn order_npc(&mut self, _entity: EntityId, _order: NpcOrder) -> Result<(), EngineError> {
+        Err(EngineError::Refused("this world has no NPCs".to_owned()))
+    }
     /// Ids of the spells that can be cast here.
     fn spells(&self) -> Vec<String> {
         Vec::new()

@@ -3,6 +3,7 @@
 use frolic_protocol::Value;
 
 use crate::engine::{EntityId, PlayerId};
+use crate::npc::NpcHappening;
 use crate::weapon::HitReport;
 
 /// One occurrence, handed to [`Vm::dispatch`](crate::Vm::dispatch).
@@ -82,6 +83,13 @@ pub enum ScriptEvent {
     OpsKept {
         /// Its number.
         up_to: u64,
+    },
+    /// Something happened to an NPC.
+    Npc {
+        /// Its entity.
+        entity: EntityId,
+        /// What.
+        what: NpcHappening,
     },
     /// A spell is cast; [`Engine::cast_done`](crate::Engine::cast_done) follows.
     Cast {

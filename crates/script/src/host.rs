@@ -8,6 +8,7 @@
 mod chat;
 mod entity;
 mod network;
+mod npc;
 mod player;
 mod projectile;
 mod spells;
@@ -84,6 +85,7 @@ impl Host {
         player::add(self, lua, &table)?;
         network::add(self, lua, &table)?;
         store::add(self, lua, &table)?;
+        npc::add(self, lua, &table)?;
         spells::add(self, lua, &table)?;
         structures::add(self, lua, &table)?;
         projectile::add(self, lua, &table)?;

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use frolic_protocol::{Args, Value};
-use frolic_script::{HitReport, LogLevel, ScriptEvent};
+use frolic_script::{HitReport, LogLevel, NpcHappening, NpcState, ScriptEvent};
 use support::Stage;
 
 const FINISHED: &str = "@finished";
@@ -140,10 +140,36 @@ fn run(root: &Path, file: &Path) -> Option<String> {
 fn answer(stage: &mut Stage) {
     let sent = std::mem::take(&mut stage.world.borrow_mut().sent);
     for (_, name, args, _) in sent {
+        for event in npc_events(&name, &args) {
+            stage.vm.dispatch(event);
+        }
         if let Some(event) = event(&name, args) {
             stage.vm.dispatch(event);
         }
     }
+}
+
+/// All that can happen to an NPC, with one other.
+fn npc_events(name: &str, args: &[Value]) -> Vec<ScriptEvent> {
+    let (Some(Value::Number(entity)), Some(Value::Number(other))) = (args.first(), args.get(1))
+    else {
+        return Vec::new();
+    };
+    let (entity, other) = (*entity as u32, *other as u32);
+    if name != "Test.Npc" {
+        return Vec::new();
+    }
+    let what = [
+        NpcHappening::StateChanged {
+            state: NpcState::Alert,
+            before: NpcState::Idle,
+        },
+        NpcHappening::Saw { other },
+        NpcHappening::Lost { other },
+        NpcHappening::Caught { other },
+        NpcHappening::Arrived { reached: true },
+    ];
+    what.map(|what| ScriptEvent::Npc { entity, what }).into()
 }
 
 fn event(name: &str, args: Vec<Value>) -> Option<ScriptEvent> {

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod angle;
+pub mod around;
 mod cache;
 pub mod capsule;
 mod changes;
@@ -31,6 +32,7 @@ pub mod shape;
 mod sweep;
 
 pub use angle::Angle;
+pub use around::{Around, Surface};
 pub use cache::{StepCache, Touch};
 pub use character::{
     Buttons, CharacterInput, CharacterParams, CharacterState, step_character, step_character_with,

@@ -49,12 +49,13 @@ pub fn solid_shape(components: &Components, transform: &Transform) -> Option<Sha
 }
 
 /// The solid that components make, if any: a shape that is not a trigger.
+/// NPCs are characters, which pass through each other.
 pub fn solid_shape_with(
     components: &Components,
     transform: &Transform,
     meshes: &Meshes,
 ) -> Option<Shape> {
-    if components.trigger.is_some() {
+    if components.trigger.is_some() || components.npc.is_some() {
         return None;
     }
     match components.shape.as_ref()? {

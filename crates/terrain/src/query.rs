@@ -193,10 +193,9 @@ impl Terrain {
         let all = grid.blocks();
         let block_m = grid.block_m();
         let start: [f32; 3] = std::array::from_fn(|axis| origin[axis] + direction[axis] * from);
-        let mut at = grid.block_at(start);
-        for axis in 0..3 {
-            at[axis] = at[axis].clamp(all.min[axis], all.max[axis]);
-        }
+        let nearest = grid.block_at(start);
+        let mut at: [i32; 3] =
+            std::array::from_fn(|axis| nearest[axis].clamp(all.min[axis], all.max[axis]));
         let step: [i32; 3] = direction.map(|d| {
             if d > 0.0 {
                 1

@@ -34,7 +34,7 @@ fn op() -> impl Strategy<Value = Op> {
     (0..3u8, place, shape, 1..Material::COUNT as u8).prop_map(
         |(action, center, shape, material)| {
             let action = [Action::Add, Action::Subtract, Action::Paint][usize::from(action)];
-            Op::new(action, center, shape, Material::from_number(material)).unwrap()
+            Op::new(action, center, shape, Material::from_number(material)).expect("a sound shape")
         },
     )
 }

@@ -8,14 +8,15 @@ use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
-    BuildRequest, Built, Engine, EngineError, EntityId, FireRequest, LogLevel, Origin, PlayerId,
-    PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest,
-    SpawnSource, Spawned, TerrainHit, TerrainInfo, WeaponSpec,
+    BuildRequest, Built, Engine, EngineError, EntityId, FireRequest, LogLevel, NpcFacts, NpcOrder,
+    Origin, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptLog,
+    SpawnRequest, SpawnSource, Spawned, TerrainHit, TerrainInfo, WeaponSpec,
 };
 use frolic_sim::{Motion, Pose, Rotation, Vec3};
 use frolic_terrain::{Material, Op};
 
 use crate::entity::{ALWAYS_RELEVANT, Entity};
+use crate::npcs::NPCS_MAX;
 use crate::player::Player;
 use crate::state::{Outgoing, SPAWNED_MAX, WorldState};
 
@@ -117,7 +118,9 @@ impl WorldState {
             rotation: pose.rotation.to_array(),
             ..transform
         };
+        self.solid_changed(id);
         let solid = frolic_sim::scene::insert(&mut self.collision, id, &components, &placed);
+        self.solid_changed(id);
         if let Some(entity) = self.alive_mut(id) {
             entity.reach = solid.map_or(0.0, |shape| shape.reach());
         }
@@ -178,6 +181,7 @@ impl WorldState {
 
     fn set_motion(&mut self, id: EntityId, offset: Vec3, ticks: u32) {
         let tick = self.tick;
+        self.solid_changed(id);
         let falls = self.bodies.is_dynamic(id);
         let Some(entity) = self.alive_mut(id).filter(|_| !falls) else {
             return;
@@ -266,6 +270,10 @@ impl Engine for WorldState {
             }
             SpawnSource::Components(json) => ("Entity".to_owned(), self.spawn_components(json)?),
         };
+        if components.npc.is_some() && !self.has_room_for_npc() {
+            let message = format!("{NPCS_MAX} NPCs; destroy some first");
+            return Err(EngineError::Limit(message));
+        }
         let scripts = components.script.iter().map(|s| s.path.clone()).collect();
         let entity = WorldState::spawn(self, name, definition, components, request.position)
             .ok_or_else(|| {
@@ -460,6 +468,10 @@ impl Engine for WorldState {
     }
 
     fn move_to(&mut self, id: EntityId, to: [f32; 3], seconds: f32) -> Result<(), EngineError> {
+        if self.is_npc(id) {
+            let advice = "this is an NPC; use entity.Npc.MoveTo, or set its Position".to_owned();
+            return Err(EngineError::Refused(advice));
+        }
         let (tick_hz, tick) = (self.tick_hz as f32, self.tick);
         if self.bodies.is_dynamic(id) {
             let advice = "physics moves a dynamic body: use SetVelocity or ApplyImpulse, set \
@@ -482,6 +494,10 @@ impl Engine for WorldState {
 
     fn set_velocity(&mut self, id: EntityId, velocity: [f32; 3]) -> Result<(), EngineError> {
         let velocity = Vec3::from(velocity);
+        if self.push_npc(id, velocity) {
+            return Ok(());
+        }
+        self.solid_changed(id);
         let entity = self.entity_mut(id)?;
         entity.velocity = velocity;
         if let Some(player) = entity.player {
@@ -497,6 +513,7 @@ impl Engine for WorldState {
         }
         if velocity == Vec3::ZERO {
             self.moving.remove(&id);
+            self.solid_changed(id);
         } else {
             self.moving.insert(id);
         }
@@ -720,6 +737,18 @@ impl Engine for WorldState {
         self.store_requests += 1;
         self.store_outbox.push(request);
         Ok(())
+    }
+
+    fn npcs(&self) -> Vec<EntityId> {
+        self.npcs.all.keys().copied().collect()
+    }
+
+    fn npc(&self, id: EntityId) -> Result<Option<NpcFacts>, EngineError> {
+        self.npc_facts(id)
+    }
+
+    fn order_npc(&mut self, id: EntityId, order: NpcOrder) -> Result<(), EngineError> {
+        WorldState::order_npc(self, id, order)
     }
 
     fn spells(&self) -> Vec<String> {

@@ -19,6 +19,8 @@ mod history;
 mod inputs;
 mod interest;
 mod life;
+mod nav;
+mod npcs;
 pub mod past;
 mod player;
 mod projectiles;
@@ -38,6 +40,7 @@ mod world;
 
 pub use inputs::InputQueue;
 pub use interest::{ClientView, Delivery, InterestPolicy, JsonView};
+pub use npcs::NpcReport;
 pub use player::PlayerNumber;
 pub use reload::{Changes, Reloaded};
 pub use spells::CastRefusal;

@@ -15,6 +15,7 @@ use crate::bodies::Bodies;
 use crate::definitions::Definitions;
 use crate::entity::Entity;
 use crate::history::History;
+use crate::npcs::Npcs;
 use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
 use crate::projectiles::Projectiles;
@@ -65,6 +66,7 @@ pub(crate) struct WorldState {
     pub projectiles: Projectiles,
     /// Ticks between a death and the birth after it.
     pub respawn_ticks: u32,
+    pub npcs: Npcs,
     /// What is known of the ground besides its blocks.
     pub ground: Ground,
     pub definitions: Definitions,
@@ -131,6 +133,7 @@ impl WorldState {
             structures: Structures::default(),
             projectiles: Projectiles::default(),
             respawn_ticks: 0,
+            npcs: Npcs::default(),
             ground: Ground::default(),
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),
@@ -197,6 +200,7 @@ impl WorldState {
         }
         let (id, news) = (entity.id, !entity.is_of_scene());
         self.entities.insert(id, entity);
+        self.add_npc(id);
         if news {
             self.replicate(id);
         }
@@ -258,6 +262,7 @@ impl WorldState {
         let shape = frolic_sim::scene::insert(&mut self.collision, id, components, &transform);
         entity.reach = shape.map_or(0.0, |shape| shape.reach());
         self.register(entity, &transform);
+        self.solid_changed(id);
         self.add_body(id);
         Some(id)
     }
@@ -314,6 +319,8 @@ impl WorldState {
         if let Some(parent) = parent.and_then(|parent| self.entities.get_mut(&parent)) {
             parent.children.retain(|child| *child != id);
         }
+        self.solid_changed(id);
+        self.remove_npc(id);
         self.registry.remove(id);
         self.collision.remove(id);
         self.bodies.remove(id);
@@ -355,9 +362,12 @@ impl WorldState {
         entity.position = pose.translation;
         entity.rotation = pose.rotation;
         let children = entity.children.clone();
+        self.solid_changed(id);
         self.registry.moved(id, pose.translation);
         self.collision.move_to(id, pose);
         self.bodies.note_moved(id);
+        self.solid_changed(id);
+        self.npc_placed(id, &pose);
         self.triggers.move_to(id, pose);
         self.replicate(id);
         for child in children {
@@ -414,6 +424,7 @@ impl WorldState {
                 entity.motion = None;
                 if entity.velocity == Vec3::ZERO {
                     self.moving.remove(&id);
+                    self.solid_changed(id);
                 }
                 self.replicate(id);
             }

@@ -372,6 +372,7 @@ impl World {
             laps.end(Stage::Physics);
             state.step_projectiles();
             laps.end(Stage::Projectiles);
+            state.step_npcs();
             laps.end(Stage::Npcs);
             state.ground.changes.clear();
             state.pack_ahead();
@@ -618,8 +619,11 @@ impl World {
             } else {
                 Relevance::Near
             };
-            self.cells
-                .update(&entity.replicated(), entity.position, relevance);
+            let mut told = entity.replicated();
+            if let Some(npc) = state.npcs.all.get(&id) {
+                npc.dress(&mut told);
+            }
+            self.cells.update(&told, entity.position, relevance);
         }
         for player in state.players.values().filter(|player| player.online) {
             let character = state.replicated_character(player);

@@ -2,11 +2,14 @@
 // it may change with any version.
 import type { CoreStats, PlayerInfo } from './events';
 import type { Point } from './frame';
+import { npcState, type NpcState } from './npc';
 import type { PlaySession } from './session.svelte';
 
 export interface DebugEntity {
   id: number;
-  kind: 'player' | 'entity';
+  kind: 'player' | 'npc' | 'entity';
+  /** What an NPC is about. */
+  npc: NpcState | null;
   own: boolean;
   grounded: boolean;
   position: [number, number, number];
@@ -31,6 +34,8 @@ export interface FrolicDebug {
   entities(): DebugEntity[];
   players(): PlayerInfo[];
   stats(): CoreStats;
+  /** What stands above the heads of NPCs: entity id and '?' or '!'. */
+  npcMarks(): [number, string][];
   /** Visible texts of script widgets. */
   hudTexts(): string[];
   /** The ground of blocks: what is at a place, how many chunks are drawn, when that last changed (Date.now). */
@@ -66,7 +71,8 @@ export function exposeDebug(session: PlaySession): () => void {
     position: () => { const record = own(); return record && triple(record.position); },
     entities: () => Array.from(session.frameRecords(), (record) => ({
       id: record.id,
-      kind: record.isPlayer ? 'player' as const : 'entity' as const,
+      kind: !record.isPlayer ? 'entity' as const : record.mood > 0 ? 'npc' as const : 'player' as const,
+      npc: npcState(record.mood),
       own: record.own,
       grounded: record.grounded,
       position: triple(record.position),
@@ -75,6 +81,7 @@ export function exposeDebug(session: PlaySession): () => void {
     })),
     players: () => session.players,
     stats: () => session.stats,
+    npcMarks: () => [...(session.view?.npcs.marks() ?? [])],
     hudTexts: () => session.hud.texts(),
     ground: {
       block: (x, y, z) => session.terrain.block([x, y, z]),

@@ -387,6 +387,11 @@ export class PlaySession {
       case 'event':
         this.scripts?.event(event.name, event.args);
         break;
+      case 'npc':
+        // What it means is up to the game; a start when it means oneself is not.
+        if (event.target === this.#ownEntity && event.state === 'suspicious') this.sound.play('noticed');
+        if (event.target === this.#ownEntity && event.state === 'alert') this.sound.play('alarm');
+        break;
       case 'invokeResult':
         this.scripts?.result(event.id, event);
         break;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use crate::bench::{
-    compute, crowd, floor, join, physics, projectiles, script, snapshot, soak, stages, step,
+    compute, crowd, floor, join, npcs, physics, projectiles, script, snapshot, soak, stages, step,
     terrain,
 };
 
@@ -20,6 +20,7 @@ enum Benchmark {
     Compute(compute::ComputeArgs),
     Crowd(crowd::CrowdArgs),
     Join(join::JoinArgs),
+    Npcs(npcs::NpcsArgs),
     Projectiles(projectiles::ProjectilesArgs),
     Physics(physics::PhysicsArgs),
     Script(script::ScriptArgs),
@@ -40,6 +41,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Compute(args) => compute::run(args),
         Benchmark::Crowd(args) => crowd::run(args),
         Benchmark::Join(args) => join::run(args).await,
+        Benchmark::Npcs(args) => npcs::run(args),
         Benchmark::Projectiles(args) => projectiles::run(args),
         Benchmark::Physics(args) => physics::run(args),
         Benchmark::Script(args) => script::run(args),

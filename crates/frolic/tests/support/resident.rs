@@ -60,6 +60,16 @@ Network.OnClientEvent("Save", function(player, tag)
 	Store.Increment("saves")
 	Network.FireClient(player, "Saved", tag)
 end)
+-- Where everybody is, ten times a second: snapshots of a world full of blocks
+-- are too large to come often.
+task.spawn(function()
+	while task.wait(0.1) do
+		for _, player in Players.All() do
+			local place = player.Character.Position
+			Network.FireClient(player, "At", place.X, place.Y, place.Z)
+		end
+	end
+end)
 Network.OnClientEvent("Count", function(player)
 	local tags, keys, after = {}, 0, nil
 	for _, block in World.Structures() do
@@ -167,8 +177,7 @@ impl Resident {
                             entity = body["entityId"].as_u64();
                             self.ledger.lock().expect("whole").arrivals += 1;
                         }
-                        Some("snapshot") => self.look(&body, entity, &mut returned),
-                        Some("event") => self.hear(&body),
+                        Some("event") => self.hear(&body, &mut returned),
                         _ => {}
                     }
                 }
@@ -199,31 +208,22 @@ impl Resident {
         }
     }
 
-    fn look(&self, snapshot: &Json, entity: Option<u64>, returned: &mut bool) {
-        let entities = snapshot["features"]["movement"]["entities"].as_array();
-        let own = entities
-            .into_iter()
-            .flatten()
-            .find(|one| one["id"].as_u64() == entity);
-        let Some(place) = own.and_then(|own| own["p"].as_array()) else {
-            return;
-        };
-        let part = |index: usize| place[index].as_f64().unwrap_or_default() as f32;
-        let place = [part(0), part(1), part(2)];
-        let mut ledger = self.ledger.lock().expect("whole");
-        let before = ledger.place.replace(place);
-        if !std::mem::replace(returned, true)
-            && let Some(before) = before
-        {
-            ledger.returns.push((before, place));
-        }
-    }
-
-    fn hear(&self, event: &Json) {
+    fn hear(&self, event: &Json, returned: &mut bool) {
         let (Some(name), Some(tag)) = (event["name"].as_str(), event["args"][0].as_f64()) else {
             return;
         };
         let mut ledger = self.ledger.lock().expect("whole");
+        if name == "At" {
+            let part = |index: usize| event["args"][index].as_f64().unwrap_or_default() as f32;
+            let place = [part(0), part(1), part(2)];
+            let before = ledger.place.replace(place);
+            if !std::mem::replace(returned, true)
+                && let Some(before) = before
+            {
+                ledger.returns.push((before, place));
+            }
+            return;
+        }
         let done = ledger.done.entry(name.to_owned()).or_default();
         done.insert(tag as u64);
     }

@@ -137,6 +137,13 @@ fn body(message: &ServerMessage) -> Option<Json> {
                 "maxHealth": vitals.health_max, "alive": vitals.alive,
             }),
         ),
+        ServerMessage::Npc(npc) => event(
+            "npc",
+            json!({
+                "action": "state", "id": npc.entity, "before": npc.before, "state": npc.state,
+                "target": npc.target, "suspicion": npc.suspicion, "p": npc.position,
+            }),
+        ),
         ServerMessage::TerraformApplied(applied) => event("terrain", applied_body(applied)),
         ServerMessage::ChunkData(chunk) => {
             let [x, y, z] = chunk.at.chunk;

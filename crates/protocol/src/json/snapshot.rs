@@ -14,7 +14,7 @@ use crate::terrain::ChunkVersion;
 pub struct JsonEntity {
     /// Its network id.
     pub id: u32,
-    /// `character` or `entity`.
+    /// `character`, `npc` or `entity`.
     pub kind: &'static str,
     /// What it was made from.
     pub prefab: Option<String>,
@@ -110,6 +110,10 @@ pub fn snapshot(view: &SnapshotView) -> String {
             entities.push(entity(state, view));
         }
     }
+    let npcs: Vec<Json> = entities
+        .iter()
+        .filter_map(|told| npc(told.id, view))
+        .collect();
     let mut features = serde_json::Map::new();
     if !view.players.is_empty() || view.header.baseline.is_none() {
         let players: Vec<Json> = view
@@ -138,13 +142,15 @@ pub fn snapshot(view: &SnapshotView) -> String {
         let flying = json!({ "flying": view.projectiles });
         features.insert("projectile".into(), flying);
     }
+    if !npcs.is_empty() || view.header.baseline.is_none() {
+        features.insert("npc".into(), json!({ "npcs": npcs }));
+    }
     let mode = if view.header.baseline.is_some() {
         "delta"
     } else {
         // Worlds have nothing of these yet. A client that looks for them in a
         // full snapshot, as it may (NET-14), finds that there is none.
         features.entry("projectile").or_insert(json!({}));
-        features.insert("npc".into(), json!({}));
         "full"
     };
     if !view.voxel.is_empty() || view.header.baseline.is_none() {
@@ -164,6 +170,18 @@ pub fn snapshot(view: &SnapshotView) -> String {
     .to_string()
 }
 
+/// What a told NPC is about, where that is news.
+fn npc(id: u32, view: &SnapshotView) -> Option<Json> {
+    let find = |states: &[EntityState]| {
+        let at = states.binary_search_by_key(&id, |state| state.id).ok()?;
+        states.get(at).map(|state| state.mood)
+    };
+    let mood = find(view.current)?;
+    let state = mood.state()?;
+    let news = view.header.baseline.is_none() || find(view.baseline) != Some(mood);
+    news.then(|| json!({ "id": id, "state": state, "suspicion": mood.suspicion() }))
+}
+
 fn entity(state: &EntityState, view: &SnapshotView) -> JsonEntity {
     let yaw = frolic_sim::Angle(state.look[0]).radians() * 0.5;
     let q = match state.kind {
@@ -181,6 +199,7 @@ fn entity(state: &EntityState, view: &SnapshotView) -> JsonEntity {
     JsonEntity {
         id: state.id,
         kind: match state.kind {
+            EntityKind::Character if state.mood.state().is_some() => "npc",
             EntityKind::Character => "character",
             EntityKind::Thing => "entity",
         },

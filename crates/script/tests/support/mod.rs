@@ -10,9 +10,9 @@ use frolic_protocol::Value;
 use frolic_protocol::store::StoreRequest;
 use frolic_script::{
     Attachment, BuildRequest, Built, CompiledScript, Engine, EngineError, EntityId, FireRequest,
-    LogLevel, MemoryStore, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest,
-    Recipient, ScriptEvent, ScriptLog, SpawnRequest, SpawnSource, Spawned, TerrainHit, TerrainInfo,
-    Vm, VmLimits, WeaponSpec, compile,
+    LogLevel, MemoryStore, NpcFacts, NpcOrder, NpcState, PlayerId, PlayerProperty, Property,
+    RaycastHit, RaycastRequest, Recipient, ScriptEvent, ScriptLog, SpawnRequest, SpawnSource,
+    Spawned, TerrainHit, TerrainInfo, Vm, VmLimits, WeaponSpec, compile,
 };
 use frolic_terrain::{Generator, Material, Op, Settings, Terrain};
 
@@ -61,6 +61,8 @@ pub struct FakeWorld {
     pub fired: u32,
     pub respawn_s: f64,
     pub chat: Vec<(Recipient, Option<PlayerId>, String)>,
+    /// What entity 5, the guard, is about, and whether a script says so.
+    pub npc: (NpcState, bool),
     /// Stone below y = 0.
     pub terrain: TestTerrain,
     next_id: EntityId,
@@ -98,7 +100,7 @@ impl std::ops::DerefMut for TestTerrain {
 }
 
 impl FakeWorld {
-    /// Ground (1), a kill brick (2) and the character (10) of player 7.
+    /// Ground (1), a kill brick (2), a guard who is an NPC (5) and the character (10) of player 7.
     pub fn new() -> FakeWorld {
         let mut world = FakeWorld {
             gravity: 20.0,
@@ -108,6 +110,7 @@ impl FakeWorld {
         for (id, name, tag) in [
             (1, "Ground", ""),
             (2, "KillBrick", "deadly"),
+            (5, "Guard", ""),
             (10, "Ada", ""),
         ] {
             let mut entity = FakeEntity::default();
@@ -477,6 +480,43 @@ impl Engine for FakeWorld {
     }
     fn store(&mut self, request: StoreRequest) -> Result<(), EngineError> {
         self.store_requests.push(request);
+        Ok(())
+    }
+    fn npcs(&self) -> Vec<EntityId> {
+        let guard = self.entities.contains_key(&5);
+        guard.then_some(5).into_iter().collect()
+    }
+    fn npc(&self, entity: EntityId) -> Result<Option<NpcFacts>, EngineError> {
+        self.entity(entity)?;
+        Ok((entity == 5).then_some(NpcFacts {
+            state: self.npc.0,
+            target: None,
+            suspicion: 0.0,
+            overridden: self.npc.1,
+        }))
+    }
+    /// Writes down what it was told.
+    fn order_npc(&mut self, entity: EntityId, order: NpcOrder) -> Result<(), EngineError> {
+        let text = match order {
+            NpcOrder::MoveTo { to, run } => format!("MoveTo {to:?} {run}"),
+            NpcOrder::LookAt(place) => format!("LookAt {}", place.is_some()),
+            NpcOrder::Patrol(places) => format!("Patrol {}", places.len()),
+            NpcOrder::SetState(state) => {
+                self.npc = (state, true);
+                format!("SetState {}", state.name())
+            }
+            NpcOrder::Release => {
+                self.npc.1 = false;
+                "Release".to_owned()
+            }
+            other => format!("{other:?}"),
+        };
+        let attributes = &mut self.entity_mut(entity)?.attributes;
+        let before = match attributes.get("Orders") {
+            Some(Value::String(before)) => before.clone(),
+            _ => String::new(),
+        };
+        attributes.insert("Orders".into(), Value::String(format!("{before}{text}; ")));
         Ok(())
     }
     fn spells(&self) -> Vec<String> {

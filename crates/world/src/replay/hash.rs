@@ -44,11 +44,11 @@ impl Fingerprint {
         self.0 ^ (self.0 >> 32)
     }
 
-    fn option(&mut self, word: Option<u32>) {
+    pub fn option(&mut self, word: Option<u32>) {
         self.word(word.map_or(u64::MAX, u64::from));
     }
 
-    fn text(&mut self, text: &str) {
+    pub fn text(&mut self, text: &str) {
         self.word(text.len() as u64);
         for chunk in text.as_bytes().chunks(8) {
             let mut word = [0; 8];
@@ -57,13 +57,13 @@ impl Fingerprint {
         }
     }
 
-    fn floats(&mut self, floats: &[f32]) {
+    pub fn floats(&mut self, floats: &[f32]) {
         floats
             .iter()
             .for_each(|float| self.word(u64::from(float.to_bits())));
     }
 
-    fn vector(&mut self, vector: Vec3) {
+    pub fn vector(&mut self, vector: Vec3) {
         self.floats(&vector.to_array());
     }
 
@@ -179,6 +179,7 @@ impl Fingerprint {
             self.word(u64::from(trigger));
             inside.for_each(|id| self.word(u64::from(id)));
         }
+        state.npcs.fingerprint(self);
         state
             .entities
             .values()

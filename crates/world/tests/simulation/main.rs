@@ -9,6 +9,7 @@ mod json_budget;
 mod lasting;
 mod link;
 mod meshes;
+mod npcs;
 mod physics;
 mod reloading;
 mod replaying;

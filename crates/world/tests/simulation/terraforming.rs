@@ -52,14 +52,16 @@ fn dig(center: [f32; 3], radius: f32) -> TerrainOp {
 }
 
 fn block(world: &World, at: [i32; 3]) -> Material {
-    world.with_terrain(|terrain| terrain.block(at)).unwrap()
+    world
+        .with_terrain(|terrain| terrain.block(at))
+        .expect("it has terrain")
 }
 
 fn same_ground(run: &Run, peer: usize) -> bool {
     let client = run.client(peer).terrain().expect("the scene has one");
     run.world()
         .with_terrain(|terrain| terrain == client)
-        .unwrap()
+        .expect("it has terrain")
 }
 
 #[test]
@@ -191,13 +193,12 @@ fn nobody_is_told_before_it_is_kept() {
     world.step();
     let applied = |world: &mut World| {
         let outbox = world.take_outbox();
-        let found = outbox
+        outbox
             .into_iter()
             .find_map(|outgoing| match outgoing.message {
                 ServerMessage::TerraformApplied(applied) => Some(applied),
                 _ => None,
-            });
-        found
+            })
     };
     assert_eq!(applied(&mut world), None);
     assert!(world.terrain_versions().is_empty());

@@ -4,15 +4,17 @@ import { NeutralToneMapping, PCFShadowMap, Scene, Vector3, WebGLRenderer } from 
 import type { Combat, WeaponInfo } from '../combat.svelte';
 import type { Looks, WireValue } from '../events';
 import { type FrameRecord, records } from '../frame';
+import type { NpcData } from '../npc';
 import { makePart, resolveParts, spawnYaw, styled, type Components, type Part, type SceneData, type Vec3 } from '../scene';
 import { Avatar, type Moment } from './avatar';
 import { ChaseCamera } from './camera';
 import { Crowd } from './crowd';
 import { BlobShadow, Dust } from './dust';
 import { Effects } from './effects';
-import { avatarLook } from './look';
+import { avatarLook, npcLook } from './look';
 import { MaterialLibrary } from './materials';
 import { NameTag } from './nametag';
+import { NpcsView } from './npcs';
 import { Occluders } from './occluders';
 import type { MeshSource } from './geometry';
 import { PartsView } from './parts';
@@ -54,6 +56,7 @@ export class WorldView {
   #looks = new Map<number, Looks>();
   #names = new Map<number, string>();
   #characters = new Map<number, Character>();
+  #npcs = new Map<number, NpcData>();
   #governor: QualityGovernor;
   #forced: Quality | null;
   #parts!: PartsView;
@@ -72,6 +75,7 @@ export class WorldView {
   /** How far a ray goes before it meets the ground of blocks; asked every frame. */
   occludes: (origin: Vec3, direction: Vec3, max: number) => number = (_origin, _direction, max) => max;
   #blob = new BlobShadow();
+  readonly npcs = new NpcsView();
   #spawned = new Map<number, Part>();
   #gone = new Set<number>();
 
@@ -214,7 +218,9 @@ export class WorldView {
     for (let i = 0; i < removed.length; i++) this.#remove(removed[i] ?? 0);
     for (const record of records(frame)) {
       if (record.isPlayer) {
-        const character = this.#character(record.id, record.own);
+        const npc = record.mood > 0 ? this.#npcData(record) : null;
+        const character = this.#character(record.id, record.own, npc);
+        if (npc) this.npcs.update(record, npc, this.#occluders, this.camera.camera.position, dt);
         if (record.own) {
           this.ownId = record.id;
           this.ownPosition.copy(record.position);
@@ -259,6 +265,7 @@ export class WorldView {
     this.held.dispose();
     this.ground.dispose();
     this.#blob.dispose();
+    this.npcs.dispose();
     this.renderer.dispose();
   }
 
@@ -267,10 +274,20 @@ export class WorldView {
     if (moment) this.hooks[moment]?.(record.own);
   }
 
-  #character(id: number, own: boolean): Character {
+  /** How its creator made an NPC. */
+  #npcData(record: FrameRecord): NpcData {
+    const known = this.#npcs.get(record.id);
+    if (known) return known;
+    const components = record.definition > 0 ? this.#definitions.get(record.definition) : this.#part(record.id)?.components;
+    const data = components?.Npc ?? {};
+    this.#npcs.set(record.id, data);
+    return data;
+  }
+
+  #character(id: number, own: boolean, npc: NpcData | null): Character {
     let character = this.#characters.get(id);
     if (!character) {
-      character = { avatar: new Avatar(id, avatarLook(id)), tag: null, name: '' };
+      character = { avatar: new Avatar(id, npc ? npcLook(id, npc) : avatarLook(id)), tag: null, name: '' };
       this.#characters.set(id, character);
       this.#crowd.add(character.avatar);
     }
@@ -318,6 +335,8 @@ export class WorldView {
       this.#crowd.remove(character.avatar);
       this.held.show(id, null, null, 0);
       this.#characters.delete(id);
+      this.npcs.remove(id);
+      this.#npcs.delete(id);
       return;
     }
     if (this.#spawned.delete(id)) this.#looks.delete(id);
@@ -354,11 +373,11 @@ export class WorldView {
       this.#parts.add(part);
       this.#occluders.add(part);
     }
-    this.#scene.fog = makeFog(this.#viewDistance);
+    this.#scene.fog = makeFog(this.#viewDistance, this.#lights.sunDirection);
     this.#sky = makeSky(this.#lights.sunDirection);
     this.#scene.add(this.#sky, this.#lights.group, this.#parts.group, this.#crowd.group);
     this.#scene.add(this.#dust.group, this.effects.group, this.#blob.mesh, this.shots.group, this.held.group);
-    this.#scene.add(this.ground.group);
+    this.#scene.add(this.npcs.group, this.ground.group);
     for (const { tag } of this.#characters.values()) if (tag) this.#scene.add(tag.sprite);
   }
 
