@@ -15,7 +15,7 @@ use parry3d::partitioning::{Bvh, BvhBuildStrategy};
 use parry3d::query::Ray;
 
 use crate::collision::Solid;
-use crate::convex::{Convex, Triangle};
+use crate::convex::{self, Convex, Core, Triangle};
 
 /// Neighbours that are turned against each other by less than this are flat:
 /// the sine of the angle.
@@ -170,8 +170,43 @@ impl Mesh {
         }
     }
 
-    /// The nearest triangle along a ray: how far, and which way it faces.
+    /// Whether an upright capsule touches it: a line piece with a radius.
+    pub(crate) fn is_touched(
+        &self,
+        solid: &Solid,
+        scale: Vec3,
+        bounds: &Aabb,
+        low: Vec3,
+        high: Vec3,
+        radius: f32,
+    ) -> bool {
+        let (mut found, mut pieces) = (Vec::new(), Vec::new());
+        self.pieces(solid, scale, bounds, &mut found, &mut pieces);
+        let length = (high - low).length();
+        let core = Core { low, length };
+        pieces.iter().any(|piece| {
+            let gap = convex::gap(&piece.convex, &piece.frame, &core);
+            gap.is_none_or(|gap| gap.distance < radius)
+        })
+    }
+
+    /// The nearest triangle along a ray: how far, and which way it faces
+    /// whoever looks.
     pub(crate) fn raycast(
+        &self,
+        scale: Vec3,
+        pose: &Pose,
+        ray: &Ray,
+        distance_max: f32,
+    ) -> Option<(f32, Vec3)> {
+        let (distance, front) = self.surface(scale, pose, ray, distance_max)?;
+        let behind = front.dot(ray.dir) > 0.0;
+        Some((distance, if behind { -front } else { front }))
+    }
+
+    /// The nearest triangle along a ray: how far, and which way its front
+    /// faces.
+    pub(crate) fn surface(
         &self,
         scale: Vec3,
         pose: &Pose,
@@ -188,13 +223,8 @@ impl Mesh {
         })?;
         let face = self.faces.get(index as usize)?;
         let [a, b, c] = face.corners.map(|index| self.corner(index, scale));
-        let normal = pose.rotation * (b - a).cross(c - a).try_normalize()?;
-        let normal = if normal.dot(ray.dir) > 0.0 {
-            -normal
-        } else {
-            normal
-        };
-        Some((distance, normal))
+        let front = pose.rotation * (b - a).cross(c - a).try_normalize()?;
+        Some((distance, front))
     }
 }
 

@@ -12,6 +12,7 @@
 mod build;
 mod characters;
 mod contacts;
+mod ground;
 mod joints;
 mod scripts;
 mod shapes;
@@ -25,6 +26,7 @@ use rapier3d::prelude::{ColliderHandle, PhysicsWorld, RigidBody, RigidBodyHandle
 use crate::replay::Fingerprint;
 use characters::Capsule;
 use contacts::Contacts;
+use ground::GroundTiles;
 use shapes::ShapeCache;
 
 /// All rigid bodies of a world.
@@ -50,6 +52,9 @@ pub(crate) struct Bodies {
     capsules: BTreeMap<u32, Capsule>,
     /// Bodies that somebody stands on.
     laden: Vec<u32>,
+    /// Bodies that came or were put elsewhere since the last step.
+    fresh: Vec<u32>,
+    ground_tiles: GroundTiles,
     contacts: Contacts,
     shapes: ShapeCache,
     /// What joints to the world hang on.

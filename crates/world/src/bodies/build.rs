@@ -116,6 +116,7 @@ impl WorldState {
                 body.set_vels(speed, true);
             }
             bodies.dynamic += 1;
+            bodies.fresh.push(id);
             (Some(handle), collider, Kind::Dynamic)
         } else if let Some((handle, carrier_pose)) = carrier {
             let place = carrier_pose.inverse() * pose;

@@ -63,6 +63,7 @@ impl super::Bodies {
             };
             match link.kind {
                 Kind::Dynamic => {
+                    self.fresh.push(entity);
                     if let Some(body) = self.dynamic_mut(entity) {
                         body.set_position(pose, true);
                     }

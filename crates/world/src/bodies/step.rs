@@ -16,6 +16,7 @@ impl WorldState {
                 .take_moved(|id| entities.get(&id).map(Entity::pose));
         }
         if self.bodies.dynamic > 0 {
+            self.ground_bodies();
             self.press_on_bodies();
             let bodies = &mut self.bodies;
             bodies.physics.gravity = Vec3::Y * -self.params.gravity;
@@ -25,6 +26,7 @@ impl WorldState {
             self.return_fallen();
             self.tell_body_touches();
         }
+        self.bodies.fresh.clear();
         // Pushes look at what was touched before, so this comes last.
         self.tell_character_touches();
     }

@@ -13,6 +13,10 @@ use crate::link::Quality;
 const GROUND: &str = r#"{"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[200,1,200]}}},
     {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,6]},"SpawnPoint":{}}}"#;
 
+/// Level ground of blocks at y = 10.
+const TERRAIN: &str =
+    r#"{"size":[128,64,128],"generator":{"type":"flat","height":10},"materials":["stone"]}"#;
+
 /// A scene of ground, a spawn point at z = 6, and these entities.
 fn scene(entities: &str, scripts: &[(&str, &str)]) -> Package {
     let comma = if entities.is_empty() { "" } else { "," };
@@ -465,4 +469,33 @@ fn the_same_heap_falls_the_same_way_every_time() {
     };
     assert_eq!(play(false), play(false));
     assert_ne!(play(false), play(true), "pushes are part of it");
+}
+
+#[test]
+fn bodies_lie_on_blocks_and_fall_when_those_are_dug_away() {
+    let text = format!(
+        r#"{{"format":1,"prefabs":{{"Ball":{{"components":{{"Shape":{{"type":"sphere","radius":0.3}},"Body":{{"type":"dynamic"}}}}}}}},"entities":[{{"id":2,"name":"Spawn","components":{{"Transform":{{"position":[0,12,0]}},"SpawnPoint":{{}}}}}},{}],"terrain":{}}}"#,
+        boxes((0..6).map(|i| [i as f32 * 3.0 - 8.0, 14.0, 0.5]), ""),
+        TERRAIN
+    );
+    let script = server(
+        r#"task.wait(3)
+           for _, crate in World.FindAll("Crate") do print(string.format("%.1f", crate.Position.Y)) end
+           Terrain.Sphere(World.Find("Crate").Position, 4, nil)
+           local fast = World.Spawn("Ball", Vector3.new(4, 12, 9))
+           fast.SetVelocity(Vector3.new(0, -350, 0))
+           task.wait(2)
+           print("dug", World.Find("Crate").Position.Y)
+           print("fast", fast.Position.Y)"#,
+    );
+    let package = package(&text, &script);
+    let mut world = world(&package);
+    steps(&mut world, 170);
+    assert_eq!(world.awake_bodies(), 0, "they sleep on blocks");
+    steps(&mut world, 160);
+    let lines = printed(&mut world);
+    assert_eq!(lines[..6], ["10.5"; 6], "{lines:?}");
+    let height = |line: &str| line.split(' ').nth(1).and_then(|n| n.parse::<f32>().ok());
+    assert!(height(&lines[6]).is_some_and(|y| y < 8.5), "{lines:?}");
+    assert!(height(&lines[7]).is_some_and(|y| y > 9.9), "{lines:?}");
 }
