@@ -47,6 +47,7 @@ pub const TARGETS: [Target; 15] = [
         5_000,
     ),
     target("manifest", store::manifest, seeds::manifests, 3_000),
+    target("mesh", store::mesh, seeds::meshes, 3_000),
     target("package", store::package, seeds::packages, 2_000),
     target("recording", session::recording, seeds::recordings, 3_000),
     target("replay", session::replay, seeds::records, 150),
