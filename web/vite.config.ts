@@ -14,6 +14,8 @@ export default defineConfig({
     // three.js alone is above the default warning line; it is loaded by the play page only.
     chunkSizeWarningLimit: 800,
   },
+  // The worker that draws the ground loads the client core as the page does, in a part of its own.
+  worker: { format: 'es' },
   server: {
     proxy: Object.fromEntries(
       ['/api', '/login', '/join', '/cdn', '/health'].map((path) => [path, { target: controlPlane, ws: true, changeOrigin: true }]),

@@ -56,6 +56,9 @@ pub(crate) fn to_json(event: &ClientEvent) -> Json {
         },
         ClientEvent::Figures(figures) => json!({ "type": "figures", "figures": figures }),
         ClientEvent::Cast(cast) => json!({ "type": "cast", "cast": cast }),
+        ClientEvent::Terrain { min, max, .. } => {
+            json!({ "type": "terrain", "min": min, "max": max })
+        }
         ClientEvent::Chat { from, text } => json!({ "type": "chat", "from": from, "text": text }),
         ClientEvent::Weapon(weapon) => json!({
             "type": "weapon",
@@ -102,6 +105,10 @@ pub(crate) fn to_json(event: &ClientEvent) -> Json {
             "target": target,
             "point": point.to_array(),
             "normal": normal.to_array(),
+        }),
+        ClientEvent::Npc(npc) => json!({
+            "type": "npc", "entity": npc.entity, "before": npc.before, "state": npc.state,
+            "target": npc.target, "suspicion": npc.suspicion,
         }),
         ClientEvent::Error { code, message } => {
             json!({ "type": "error", "code": code, "message": message })

@@ -5,12 +5,17 @@
 #![forbid(unsafe_code)]
 
 mod event;
+mod terrain;
 
-use frolic_client::{Client, Drawn, DrawnKind};
+use std::collections::VecDeque;
+
+use frolic_client::{Client, ClientEvent, Drawn, DrawnKind};
 use frolic_protocol::{Args, ClientMessage, signature};
 use frolic_sim::{Buttons, CharacterInput};
 use wasm_bindgen::prelude::*;
 
+/// Changes of the ground that the page has not taken.
+const TERRAIN_PACKETS_MAX: usize = 4096;
 /// Floats per entity in [`ClientCore::frame`].
 const FRAME_STRIDE: usize = 16;
 
@@ -20,6 +25,8 @@ const FRAME_STRIDE: usize = 16;
 pub struct ClientCore {
     client: Client,
     frame: Vec<f32>,
+    /// Behind `terrain` events that were taken; see `take_terrain`.
+    terrain_packets: VecDeque<Vec<u8>>,
 }
 
 #[wasm_bindgen]
@@ -80,9 +87,15 @@ impl ClientCore {
 
     /// The next event as JSON: `{"type": …}`; see `event.rs` for the kinds.
     pub fn take_event(&mut self) -> Option<String> {
-        self.client
-            .take_event()
-            .map(|event| event::to_json(&event).to_string())
+        let mut event = self.client.take_event()?;
+        if let ClientEvent::Terrain { packet, .. } = &mut event {
+            // A page that never takes them loses the oldest.
+            if self.terrain_packets.len() == TERRAIN_PACKETS_MAX {
+                self.terrain_packets.pop_front();
+            }
+            self.terrain_packets.push_back(std::mem::take(packet));
+        }
+        Some(event::to_json(&event).to_string())
     }
 
     /// Text of scene.json, after the `scene` event.
@@ -92,7 +105,8 @@ impl ClientCore {
 
     /// Everything that moves, 16 floats each: id, kind (1 character, 2
     /// thing), definition (0: an entity of the scene), flags (1 grounded, 2
-    /// own, 4 dead), position, rotation as a quaternion, velocity, yaw, pitch.
+    /// own, 4 dead, from 8 on the mood of an NPC), position, rotation as a
+    /// quaternion, velocity, yaw, pitch.
     pub fn frame(&mut self, now_ms: f64) -> Vec<f32> {
         self.frame.clear();
         for drawn in self.client.frame(now_ms) {
@@ -219,7 +233,10 @@ fn push_drawn(out: &mut Vec<f32>, drawn: &Drawn) {
         DrawnKind::Character => 1.0,
         DrawnKind::Thing => 2.0,
     };
-    let flags = u8::from(drawn.grounded) | u8::from(drawn.own) << 1 | u8::from(drawn.dead) << 2;
+    let flags = u16::from(drawn.grounded)
+        | u16::from(drawn.own) << 1
+        | u16::from(drawn.dead) << 2
+        | u16::from(drawn.mood.0) << 3;
     out.extend([
         drawn.id as f32,
         kind,
@@ -231,6 +248,15 @@ fn push_drawn(out: &mut Vec<f32>, drawn: &Drawn) {
     out.extend(drawn.velocity.to_array());
     out.extend([drawn.yaw, drawn.pitch]);
     debug_assert_eq!(out.len() - start, FRAME_STRIDE);
+}
+
+/// The same on a ground of blocks that changes.
+#[wasm_bindgen]
+pub fn determinism_digest_on_blocks(seed: u32, steps: u32) -> String {
+    format!(
+        "{:016x}",
+        frolic_sim::digest::random_walk_on_blocks(u64::from(seed), steps)
+    )
 }
 
 /// Digest of a long random walk, in hex: equal on every machine, or

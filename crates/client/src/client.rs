@@ -1,6 +1,7 @@
 //! The client itself: messages in, messages out, one step at a time.
 
 mod scripting;
+mod terrain;
 
 use std::collections::VecDeque;
 
@@ -281,6 +282,9 @@ impl Client {
                 self.dead = !vitals.alive;
                 self.tell(ClientEvent::Vitals(vitals));
             }
+            ServerMessage::Npc(event) => self.tell(ClientEvent::Npc(event)),
+            ServerMessage::TerraformApplied(applied) => self.terraformed(applied),
+            ServerMessage::ChunkData(chunk) => self.chunk(chunk),
         }
     }
 
@@ -514,6 +518,7 @@ impl Client {
             velocity: own.velocity,
             yaw: input.yaw.radians(),
             pitch: input.pitch.radians(),
+            mood: Default::default(),
         });
         let now = Now {
             own_tick: own_frame.tick,

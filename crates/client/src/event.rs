@@ -2,6 +2,7 @@
 
 use frolic_protocol::details::Details;
 use frolic_protocol::message::TickFigures;
+use frolic_protocol::npc::NpcEvent;
 use frolic_protocol::projectile::{Vitals, Weapon};
 use frolic_protocol::script::ScriptManifest;
 use frolic_protocol::spell::CastEvent;
@@ -76,6 +77,16 @@ pub enum ClientEvent {
     },
     /// Somebody cast a spell: run its code with this seed.
     Cast(Box<CastEvent>),
+    /// The ground changed within a box. Whoever keeps a copy of it, to draw
+    /// it elsewhere, gives it the same messages.
+    Terrain {
+        /// Its lowest corner, in metres.
+        min: [f32; 3],
+        /// Its highest corner.
+        max: [f32; 3],
+        /// The message that said so, as a packet.
+        packet: Vec<u8>,
+    },
     /// Somebody said something.
     Chat {
         /// Who.
@@ -83,6 +94,8 @@ pub enum ClientEvent {
         /// What.
         text: String,
     },
+    /// An NPC nearby has changed its mind.
+    Npc(NpcEvent),
     /// Where the server's time goes; see [`crate::Client::ask_figures`].
     Figures(TickFigures),
     /// How a weapon's shots look; also when it changed.

@@ -6,6 +6,7 @@
 
 use frolic_protocol::Shown;
 use frolic_protocol::entity::flags;
+use frolic_protocol::npc::Mood;
 use frolic_sim::{Rotation, Vec3};
 
 use crate::replication::Replication;
@@ -44,6 +45,8 @@ pub struct Drawn {
     pub yaw: f32,
     /// Up and down, in radians.
     pub pitch: f32,
+    /// What an NPC is about.
+    pub mood: Mood,
 }
 
 /// A clock that is wrong by more than this jumps.

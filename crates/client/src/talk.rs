@@ -98,6 +98,10 @@ impl Talk {
                 base.saturating_sub(welcome.received) + lost_here
             }
             Resumption::New | Resumption::Restarted => {
+                if welcome.resumption == Resumption::Restarted {
+                    // What the server before this one had, and kept.
+                    self.log.confirm(welcome.received);
+                }
                 self.log
                     .restart(welcome.resumption == Resumption::Restarted);
                 self.received = 0;

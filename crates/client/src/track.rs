@@ -149,6 +149,7 @@ fn drawn(state: &EntityState) -> Drawn {
         velocity: state.speed(),
         yaw: Angle(state.look[0]).radians(),
         pitch: Angle(state.look[1]).radians(),
+        mood: state.mood,
     }
 }
 

@@ -33,6 +33,57 @@ async fn play(platform: &Platform, script: &str) -> Player {
     platform.join("stuck").await
 }
 
+/// Stands somewhere and builds something, and then hangs the world.
+const BEFORE_THE_END: &str = r#"
+Network.OnClientEvent("Go", function(player)
+	player.Teleport(Vector3.new(50, 0.1, -30))
+	task.wait(1.5)
+	Network.FireClient(player, "Gone")
+end)
+Network.OnClientEvent("Where", function(player)
+	local place = player.Character.Position
+	Network.FireClient(player, "Here", math.round(place.X), math.round(place.Z))
+end)
+"#;
+
+#[tokio::test]
+async fn a_world_that_was_hung_goes_on_from_its_checkpoint() {
+    let platform = Platform::start("stuck-kept");
+    let creator = platform.login("Creator").await;
+    let mut files = support::resident::game("stuck", BEFORE_THE_END);
+    let hang = format!(
+        "Network.OnClientEvent(\"Hang\", function()\n{}\nend)",
+        without_a_safe_point("")
+    );
+    let path = "scripts/ServerScriptService/Stuck.luau";
+    files.insert(path.to_owned(), hang.into_bytes());
+    platform.publish(&creator, &files).await;
+    let joined = platform
+        .join_as(&creator, &json!({ "game_id": "stuck" }))
+        .await;
+    let mut player = Player::connect(joined).await;
+    player.fire_with("Build", json!([7])).await;
+    player.event("Built").await;
+    player.fire("Go").await;
+    player.event("Gone").await;
+    player.fire("Hang").await;
+    let told = platform.wait_for("starts again without it");
+    assert!(told.contains("ServerScriptService/Stuck.luau"), "{told}");
+
+    let world = json!({ "world_id": player.world_id });
+    let joined = platform.join_as(&creator, &world).await;
+    let mut player = Player::connect(joined).await;
+    player.fire("Where").await;
+    assert_eq!(player.event("Here").await, [json!(50.0), json!(-30.0)]);
+    player.fire("Count").await;
+    assert_eq!(player.event("Counted").await[0], json!([7.0]));
+    // The script that hung it does not run any more.
+    player.fire("Hang").await;
+    player.fire("Where").await;
+    player.event("Here").await;
+    assert_eq!(game_server(&platform).await["crashes"], 1);
+}
+
 async fn game_server(platform: &Platform) -> Json {
     platform.servers().await.remove(0)
 }

@@ -14,6 +14,7 @@ mod protocol;
 mod seeds;
 mod session;
 mod store;
+mod terrain;
 
 /// One decoder under test.
 #[derive(Clone, Copy)]
@@ -29,8 +30,9 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     target("bits", protocol::bits, seeds::noise, 5_000),
+    target("chunk", terrain::chunk, terrain::seeds, 2_000),
     target("client", session::client, seeds::server_packets, 1_500),
     target(
         "client_packet",

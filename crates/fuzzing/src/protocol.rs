@@ -117,6 +117,8 @@ pub fn ticket(bytes: &[u8]) {
         name: text.chars().skip(40).take(40).collect(),
         nonce: "n".into(),
         expires_at: 2_000,
+        character: None,
+        left: None,
     };
     let signed = ticket::sign(&key, &claims);
     let read = ticket::verify(&key, &signed, "world_1", 1_000);

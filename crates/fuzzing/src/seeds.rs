@@ -5,9 +5,13 @@ use std::sync::OnceLock;
 
 use frolic_package::{Limits, Package, pack};
 use frolic_protocol::message::{PlayerStat, Resumption};
+use frolic_protocol::npc::{NpcEvent, NpcState};
 use frolic_protocol::projectile::{Launch, ProjectileHit, ShotLook, Vitals, Weapon};
 use frolic_protocol::script::{
     MANIFEST_PATH, RunContext, ScriptChunk, ScriptEntry, ScriptList, ScriptManifest,
+};
+use frolic_protocol::terrain::{
+    ChunkData, ChunkVersion, TerraformApplied, TerrainAction, TerrainOp, TerrainShape,
 };
 use frolic_protocol::ticket::{self, TicketClaims};
 use frolic_protocol::{
@@ -15,6 +19,7 @@ use frolic_protocol::{
 };
 use frolic_sim::flight::FlightParams;
 use frolic_sim::{Buttons, CharacterInput};
+use frolic_terrain::{Chunk, Material, codec};
 use frolic_world::replay::{Ending, RecordOptions, RecordReader};
 use frolic_world::{ClientView, Delivery, World, WorldOptions};
 use sha2::{Digest, Sha256};
@@ -29,7 +34,8 @@ const SCENE: &str = r##"{"format":1,"prefabs":{"Ball":{"components":{"Shape":{"t
     {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0],"rotation":[0,0,0,1]},"SpawnPoint":{}}},
     {"id":3,"name":"Lift","parent":1,"prefab":"Ball","components":{"Transform":{"position":[3,1,0],"scale":[2,1,2]},
      "Body":{"type":"kinematic"},"Tag":["lift","AlwaysRelevant"],"Attributes":{"speed":2.5,"on":true,"name":"a"}}},
-    {"id":4,"name":"Zone","components":{"Transform":{"position":[0,1,-4]},"Shape":{"type":"wedge","size":[2,2,2]},"Trigger":{}}}]}"##;
+    {"id":4,"name":"Zone","components":{"Transform":{"position":[0,1,-4]},"Shape":{"type":"wedge","size":[2,2,2]},"Trigger":{}}},
+    {"id":5,"name":"Guard","components":{"Transform":{"position":[4,0,4]},"Npc":{"patrol":["Zone",[4,0,4]],"vision_cone":true}}}]}"##;
 const SCRIPT: &str = r#"
 local lift = World.Find("Lift")
 Network.OnClientEvent("Go", function(player, where)
@@ -324,8 +330,36 @@ pub fn server_packets() -> Vec<Vec<u8>> {
             id: 1,
             result: Ok(all_values()),
         },
+        ServerMessage::Npc(NpcEvent {
+            entity: 7,
+            before: NpcState::Idle,
+            state: NpcState::Suspicious,
+            target: Some(9),
+            suspicion: 0.5,
+            position: [1.0, 0.0, 2.0],
+        }),
     ];
     messages.extend(shots());
+    let op = TerrainOp {
+        action: TerrainAction::Paint,
+        center: [1.5, 2.5, 3.5],
+        shape: TerrainShape::Sphere { radius: 2.0 },
+        material: Some("sand".into()),
+    };
+    let at = ChunkVersion {
+        chunk: [0, 0, 0],
+        version: 1,
+    };
+    messages.push(ServerMessage::TerraformApplied(TerraformApplied {
+        seq: 1,
+        op,
+        chunks: vec![at],
+    }));
+    let stone = Chunk::uniform(Material::STONE);
+    messages.push(ServerMessage::ChunkData(ChunkData {
+        at,
+        zstd: codec::pack(&stone),
+    }));
     let parts = fragment::cut(4, &long).expect("it is not that long");
     messages.extend(parts.map(ServerMessage::Fragment));
     messages.extend(session().outbox.iter().cloned());
@@ -377,6 +411,8 @@ pub fn tickets() -> Vec<Vec<u8>> {
         name: "Ada".into(),
         nonce: "abc".into(),
         expires_at: 1_060,
+        character: None,
+        left: Some(Default::default()),
     };
     vec![
         ticket::sign(&[7; 32], &claims).into_bytes(),
@@ -435,40 +471,6 @@ fn tar(files: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
     tar
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use frolic_package::Manifest;
-    use frolic_protocol::{json, snapshot};
-
-    /// A seed that is refused at once leads a fuzzer nowhere.
-    #[test]
-    fn seeds_are_taken() {
-        let limits = Limits::default();
-        for seed in manifests() {
-            Manifest::parse(&seed, &limits).unwrap_or_else(|report| panic!("{report}"));
-        }
-        for seed in packages() {
-            let archive = match seed[0] {
-                0 => seed[1..].to_vec(),
-                1 => store::gzip(&seed[1..]),
-                _ => zstd::bulk::compress(&seed[1..], 1).unwrap(),
-            };
-            Package::read(&archive, &limits).unwrap_or_else(|report| panic!("{report}"));
-        }
-        for seed in json_commands() {
-            let text = String::from_utf8(seed).unwrap();
-            json::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        }
-        for seed in snapshots() {
-            snapshot::header(&seed).unwrap();
-        }
-        assert!(session().outbox.len() >= 4, "{:?}", session().outbox);
-        let report = frolic_world::replay::replay(&game(), &session().recording).unwrap();
-        assert_eq!((report.ticks, report.difference), (60, None));
-    }
-}
-
 /// A weapon, who holds it, a shot and its hit.
 fn shots() -> Vec<ServerMessage> {
     let weapon = Weapon {
@@ -522,4 +524,38 @@ fn shots() -> Vec<ServerMessage> {
             alive: true,
         }),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frolic_package::Manifest;
+    use frolic_protocol::{json, snapshot};
+
+    /// A seed that is refused at once leads a fuzzer nowhere.
+    #[test]
+    fn seeds_are_taken() {
+        let limits = Limits::default();
+        for seed in manifests() {
+            Manifest::parse(&seed, &limits).unwrap_or_else(|report| panic!("{report}"));
+        }
+        for seed in packages() {
+            let archive = match seed[0] {
+                0 => seed[1..].to_vec(),
+                1 => store::gzip(&seed[1..]),
+                _ => zstd::bulk::compress(&seed[1..], 1).unwrap(),
+            };
+            Package::read(&archive, &limits).unwrap_or_else(|report| panic!("{report}"));
+        }
+        for seed in json_commands() {
+            let text = String::from_utf8(seed).unwrap();
+            json::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        }
+        for seed in snapshots() {
+            snapshot::header(&seed).unwrap();
+        }
+        assert!(session().outbox.len() >= 4, "{:?}", session().outbox);
+        let report = frolic_world::replay::replay(&game(), &session().recording).unwrap();
+        assert_eq!((report.ticks, report.difference), (60, None));
+    }
 }

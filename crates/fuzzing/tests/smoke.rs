@@ -72,6 +72,7 @@ macro_rules! smoke_tests {
 
 smoke_tests!(
     bits,
+    chunk,
     client,
     client_packet,
     json_command,

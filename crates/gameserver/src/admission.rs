@@ -2,19 +2,25 @@
 
 use std::collections::HashMap;
 
-use frolic_protocol::ticket::{self, TicketClaims, TicketError, TicketKey};
+use frolic_protocol::keep::PlayerState;
+use frolic_protocol::ticket::{self, CharacterProfile, TicketClaims, TicketError, TicketKey};
 
 /// How long a resume token works on a server that was started after it was
 /// made. A client gets a new one before half of that is over.
 pub const TOKEN_LIFETIME_S: u64 = 180;
 
 /// Whom a connection belongs to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Identity {
     /// Lasting id.
     pub player_id: String,
     /// Name to show.
     pub name: String,
+    /// The character they play as.
+    pub character: Option<CharacterProfile>,
+    /// Where they were when they last left this world, as far as their ticket
+    /// knows.
+    pub left: Option<PlayerState>,
 }
 
 /// What a resume token says, once its signature was checked.
@@ -66,6 +72,7 @@ impl Admission {
             return Ok(Identity {
                 player_id: format!("local_{}", self.strangers),
                 name,
+                ..Identity::default()
             });
         };
         let ticket = ticket
@@ -80,6 +87,8 @@ impl Admission {
         Ok(Identity {
             player_id: claims.player_id,
             name: claims.name,
+            character: claims.character,
+            left: claims.left,
         })
     }
 
@@ -102,6 +111,8 @@ impl Admission {
             name: identity.name.clone(),
             nonce: nonce.to_owned(),
             expires_at: now_unix_s + TOKEN_LIFETIME_S,
+            character: identity.character.clone(),
+            left: None,
         };
         ticket::sign(key, &claims)
     }
@@ -115,6 +126,8 @@ impl Admission {
             identity: Identity {
                 player_id: claims.player_id,
                 name: claims.name,
+                character: claims.character,
+                left: None,
             },
             nonce: claims.nonce,
             admits,
@@ -154,6 +167,8 @@ mod tests {
             name: "Ada".into(),
             nonce: "n1".into(),
             expires_at: 100,
+            character: None,
+            left: None,
         }
     }
 
@@ -179,6 +194,11 @@ mod tests {
         let ada = Identity {
             player_id: "client_1".into(),
             name: "Ada".into(),
+            character: Some(CharacterProfile {
+                id: "default".into(),
+                looks: "{}".into(),
+            }),
+            left: None,
         };
         let token = before.token(&ada, "session", 1000);
         let mut after = Admission::new("world_a".into(), Some(key));

@@ -9,6 +9,7 @@ use frolic_protocol::fleet::{
     Heartbeat, HeartbeatReply, PublishScripts, PublishedScripts, ServerReady, ServerStopped,
     WorldBoot,
 };
+use frolic_protocol::keep::{KeepBatch, KeepReply, Saved};
 use frolic_protocol::store::{StoreAnswers, StoreBatch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,6 +19,8 @@ use crate::scripts::Press;
 
 /// How long the control plane may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// The same for what may be tens of megabytes.
+const LARGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// About so much content goes into one request.
 const CONTENTS_BYTES: usize = 4 * 1024 * 1024;
 
@@ -27,20 +30,29 @@ const CONTENTS_BYTES: usize = 4 * 1024 * 1024;
 pub struct BootError {
     url: String,
     what: String,
-    /// None when it took too long.
-    #[source]
-    source: Option<reqwest::Error>,
+    source: reqwest::Error,
 }
 
 impl BootError {
     /// Whether the control plane has given this world to another process.
     pub fn is_replaced(&self) -> bool {
-        self.status() == Some(reqwest::StatusCode::UNAUTHORIZED)
+        use reqwest::StatusCode;
+        matches!(
+            self.status(),
+            Some(StatusCode::UNAUTHORIZED | StatusCode::CONFLICT)
+        )
+    }
+
+    /// Whether the same again would be refused again.
+    pub fn is_refusal(&self) -> bool {
+        let busy = [408, 425, 429];
+        self.status()
+            .is_some_and(|status| status.is_client_error() && !busy.contains(&status.as_u16()))
     }
 
     /// What it answered, when that was an error.
     pub fn status(&self) -> Option<reqwest::StatusCode> {
-        self.source.as_ref()?.status()
+        self.source.status()
     }
 }
 
@@ -55,8 +67,11 @@ pub struct ControlPlane {
 impl ControlPlane {
     /// Speaks for `world_id` with `token`.
     pub fn new(url: &str, world_id: &str, token: &str) -> Self {
+        let client = reqwest::Client::builder().timeout(TIMEOUT).build();
+        // Fails only where `Client::new` panics: without any TLS at all.
+        let client = client.unwrap_or_default();
         Self {
-            client: reqwest::Client::new(),
+            client,
             base: format!("{}/internal/worlds/{world_id}", url.trim_end_matches('/')),
             token: token.to_owned(),
         }
@@ -140,17 +155,38 @@ impl ControlPlane {
         batch: &StoreBatch,
         patience: Duration,
     ) -> Result<StoreAnswers, BootError> {
-        let url = format!("{}/store", self.base);
-        let request = self.client.post(url).json(batch);
-        let answers = self.json(request, "the store");
-        match tokio::time::timeout(patience, answers).await {
-            Ok(answers) => answers,
-            Err(_) => Err(BootError {
-                url: self.base.clone(),
-                what: "the store in time".to_owned(),
-                source: None,
-            }),
-        }
+        self.ask_in_time("store", batch, patience).await
+    }
+
+    /// What earlier processes of this world left.
+    pub async fn saved(&self) -> Result<Saved, BootError> {
+        let request = self.client.get(format!("{}/saved", self.base));
+        let request = request.timeout(LARGE_TIMEOUT);
+        self.json(request, "what lasts of the world").await
+    }
+
+    /// Has what lasts stored.
+    pub async fn keep(
+        &self,
+        batch: &KeepBatch,
+        patience: Duration,
+    ) -> Result<KeepReply, BootError> {
+        let patience = match &batch.checkpoint {
+            Some(_) => LARGE_TIMEOUT,
+            None => patience,
+        };
+        self.ask_in_time("keep", batch, patience).await
+    }
+
+    async fn ask_in_time<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        body: &impl Serialize,
+        patience: Duration,
+    ) -> Result<T, BootError> {
+        let url = format!("{}/{what}", self.base);
+        let request = self.client.post(url).json(body).timeout(patience);
+        self.json(request, what).await
     }
 
     /// The last word.
@@ -187,7 +223,7 @@ impl ControlPlane {
         request: reqwest::RequestBuilder,
         what: &str,
     ) -> Result<reqwest::Response, BootError> {
-        let request = request.bearer_auth(&self.token).timeout(TIMEOUT);
+        let request = request.bearer_auth(&self.token);
         let answer = request
             .send()
             .await
@@ -199,7 +235,7 @@ impl ControlPlane {
         BootError {
             url: self.base.clone(),
             what: what.to_owned(),
-            source: Some(source),
+            source,
         }
     }
 }

@@ -1,12 +1,15 @@
 //! The world's thread: one loop over what clients say and what time it is.
 
 mod handshake;
+mod keeping;
 mod logs;
 mod message;
 mod reload;
+mod terrain;
 
 pub(crate) use handshake::unix_ms;
 use handshake::{Introduction, unix_s};
+pub(crate) use keeping::Returning;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,6 +25,7 @@ use tokio::sync::mpsc;
 use crate::admission::Admission;
 use crate::console::Console;
 use crate::figures::LastSecond;
+use crate::keeper::KeepDoor;
 use crate::line::{ChannelLine, CloseCode, Line};
 use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
 use crate::metrics::{KickCause, Metrics, StageClock, StageTimes, micros};
@@ -72,6 +76,10 @@ pub struct HostSettings {
     pub recording: Option<Recording>,
     /// Where data goes that outlives the world.
     pub store: StoreDoor,
+    /// Where what lasts of the world goes.
+    pub keeper: KeepDoor,
+    /// Where players were who may come back.
+    pub returning: Returning,
     /// What scripts say and cost.
     pub console: Arc<Console>,
 }
@@ -186,9 +194,11 @@ impl Host {
         recording::keep(&mut self.settings.recording, &mut self.world);
         clock.lap();
         self.settings.store.pass_on(&mut self.world);
+        self.keep();
         self.deliver_outbox();
         self.write_logs(began);
         self.send_snapshots(began);
+        self.send_chunks();
         let snapshots = clock.lap();
         self.tend_sessions(began);
         let writes = clock.lap();
@@ -235,6 +245,7 @@ impl Host {
                         self.world.store_answer(answer);
                     }
                 }
+                Ok(Inbound::Kept { seq }) => self.world.ops_kept(seq),
                 Ok(Inbound::Drain) => self.draining = true,
                 Ok(Inbound::Stop { reason }) => return Some(reason),
                 Err(_) => break,
@@ -358,12 +369,14 @@ impl Host {
         let until_tick = self.world.tick() + RESUME_S * self.world.tick_hz();
         self.seats
             .move_to(player.number, Place::Away { until_tick });
+        self.keep_player(player.number);
         self.note_players();
     }
 
     /// Takes a player out of the world for good.
     fn part(&mut self, number: PlayerNumber) {
-        if let Some(seat) = self.seats.remove(number) {
+        if let Some(mut seat) = self.seats.remove(number) {
+            self.keep_parting(number, &mut seat);
             self.settings.admission.spend(seat.nonce, unix_s());
         }
         self.world.leave(number);
@@ -377,7 +390,10 @@ impl Host {
 
     fn deliver_outbox(&mut self) {
         for outgoing in self.world.take_outbox() {
-            self.deliver(outgoing.to, outgoing.message, outgoing.reliable);
+            match outgoing.message {
+                ServerMessage::TerraformApplied(applied) => self.tell_terraformed(applied),
+                message => self.deliver(outgoing.to, message, outgoing.reliable),
+            }
         }
     }
 
@@ -489,6 +505,8 @@ impl Host {
     /// Tells everybody, and gives them a moment to hear it.
     fn stop(mut self, reason: String) -> String {
         recording::finish(&mut self.settings.recording, &mut self.world);
+        let players = self.checkpoints(|_| true);
+        self.settings.keeper.finish(&mut self.world, players);
         let began = Instant::now();
         for (_, mut session) in std::mem::take(&mut self.sessions) {
             session.kick(KickCause::Stopped, &reason);

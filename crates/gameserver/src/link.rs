@@ -95,6 +95,11 @@ pub enum Inbound {
     },
     /// The store answered what scripts asked.
     Store(Vec<StoreAnswer>),
+    /// Lasting operations are stored up to this number.
+    Kept {
+        /// Its number.
+        seq: u64,
+    },
     /// Take nobody in any more, and stop when the last one has left.
     Drain,
     /// Tell everybody and stop.

@@ -31,6 +31,11 @@ pub struct Seat {
     pub log: SentLog<Arc<ServerMessage>>,
     /// How many messages that count have come from them.
     pub received: u32,
+    /// How many of the session before had come to an earlier process of this
+    /// world, for a client that comes from there.
+    pub received_before: u32,
+    /// How many had been handled when the player was last kept.
+    pub kept_received: u32,
     held: VecDeque<Held>,
     taken: u32,
 }
@@ -70,6 +75,8 @@ impl Seat {
             place: Place::Online(link),
             log: SentLog::default(),
             received: 0,
+            received_before: 0,
+            kept_received: 0,
             held: VecDeque::new(),
             taken: 0,
         }
@@ -88,6 +95,12 @@ impl Seat {
     pub fn restart_counts(&mut self) {
         self.log.restart(false);
         self.received = 0;
+        self.kept_received = 0;
+    }
+
+    /// Messages that count that have reached the world.
+    pub fn handled(&self) -> u32 {
+        self.received.wrapping_sub(self.held.len() as u32)
     }
 
     /// Takes an event or a call, in order.
@@ -226,6 +239,7 @@ mod tests {
         let identity = Identity {
             player_id: "client_1".into(),
             name: "Ada".into(),
+            ..Identity::default()
         };
         let mut seats = Seats::default();
         seats.insert(1, Seat::new(identity, "nonce".into(), 7));

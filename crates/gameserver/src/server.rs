@@ -12,6 +12,7 @@ use axum::serve::ListenerExt;
 use axum::{Json, Router};
 use frolic_package::{Limits, Package};
 use frolic_protocol::fleet::{FleetAction, Heartbeat, ServerReady};
+use frolic_protocol::keep::Saved;
 use frolic_protocol::ticket::TicketKey;
 use frolic_script::VmLimits;
 use frolic_script::guard::blame;
@@ -25,7 +26,8 @@ use crate::admission::Admission;
 use crate::boot::{BootError, ControlPlane};
 use crate::config::{GameServerConfig, WorldSource};
 use crate::console::{self, Console};
-use crate::host::{Host, HostSettings, unix_ms};
+use crate::host::{Host, HostSettings, Returning, unix_ms};
+use crate::keeper::{KeepDoor, KeepFigures};
 use crate::link::{INBOX_MESSAGES, Inbound};
 use crate::lockdown;
 use crate::metrics::Metrics;
@@ -93,6 +95,10 @@ struct Plan {
     seed: u64,
     disabled_scripts: Vec<String>,
     key: Option<TicketKey>,
+    /// What earlier processes of this world left.
+    saved: Saved,
+    epoch: u64,
+    persistent: bool,
 }
 
 /// Runs one world until it stops. `ready` is told the TCP port.
@@ -133,12 +139,26 @@ pub async fn run(
         }
         None => (StoreDoor::memory(), None),
     };
+    let keep_figures = Arc::new(KeepFigures::default());
+    let (keeper, keep_task) = match &control_plane {
+        Some(control_plane) => {
+            let (door, task) = KeepDoor::platform(
+                control_plane.clone(),
+                plan.epoch,
+                plan.persistent,
+                inbox.clone(),
+                keep_figures.clone(),
+            );
+            (door, Some(task))
+        }
+        None => (KeepDoor::nowhere(), None),
+    };
     let console = Arc::new(Console::default());
     let settings = Settings {
         kill_after,
         press: control_plane.as_ref().map(|_| press),
         console: console.clone(),
-        ..Settings::new(&config, players_max, control_plane.is_some(), store)
+        ..Settings::new(&config, players_max, control_plane.is_some(), store, keeper)
     };
     std::thread::Builder::new()
         .name("world".into())
@@ -187,6 +207,7 @@ pub async fn run(
         metrics: metrics.clone(),
         console: console.clone(),
         control_plane: control_plane.clone(),
+        keeper: keep_figures,
     };
     let mut routes = routes(transports, figures);
     match &config.source {
@@ -212,10 +233,14 @@ pub async fn run(
     tokio::spawn(stop_on_signal(inbox));
 
     let reason = world_ended.await.map_err(|_| GameServerError::WorldDied)?;
-    if let Some(task) = store_task {
-        // What scripts saved last is on its way: the token ends with us.
-        let _ = tokio::time::timeout(LAST_SAVES, task).await;
-    }
+    // What scripts saved last, and what lasts, is on its way: the token ends
+    // with us.
+    let last_saves = async {
+        for task in [store_task, keep_task].into_iter().flatten() {
+            let _ = task.await;
+        }
+    };
+    let _ = tokio::time::timeout(LAST_SAVES, last_saves).await;
     if let Some(control_plane) = &control_plane {
         // The last words of scripts are often the ones that matter.
         console::tell_once(control_plane, &console).await;
@@ -236,6 +261,7 @@ async fn plan(config: &GameServerConfig) -> Result<(Plan, Option<ControlPlane>),
             let control_plane = ControlPlane::new(url, &config.world_id, token);
             let boot = control_plane.boot().await?;
             let archive = control_plane.package().await?;
+            let saved = control_plane.saved().await?;
             let package = Package::read(&archive, &Limits::default())
                 .map_err(|report| GameServerError::Package(report.to_string()))?;
             let plan = Plan {
@@ -244,6 +270,9 @@ async fn plan(config: &GameServerConfig) -> Result<(Plan, Option<ControlPlane>),
                 seed: boot.seed,
                 disabled_scripts: boot.disabled_scripts,
                 key: Some(*key),
+                saved,
+                epoch: boot.epoch,
+                persistent: boot.persistent,
             };
             Ok((plan, Some(control_plane)))
         }
@@ -257,6 +286,9 @@ async fn plan(config: &GameServerConfig) -> Result<(Plan, Option<ControlPlane>),
                 seed: 1,
                 disabled_scripts: Vec::new(),
                 key: None,
+                saved: Saved::default(),
+                epoch: 0,
+                persistent: false,
             };
             Ok((plan, None))
         }
@@ -311,6 +343,7 @@ struct Settings {
     record_folder: Option<PathBuf>,
     press: Option<mpsc::Sender<Press>>,
     store: StoreDoor,
+    keeper: KeepDoor,
     console: Arc<Console>,
 }
 
@@ -320,6 +353,7 @@ impl Settings {
         players_max: u32,
         stops_when_idle: bool,
         store: StoreDoor,
+        keeper: KeepDoor,
     ) -> Self {
         Self {
             world_id: config.world_id.clone(),
@@ -332,6 +366,7 @@ impl Settings {
             record_folder: config.record_folder.clone(),
             press: None,
             store,
+            keeper,
             console: Arc::default(),
         }
     }
@@ -351,6 +386,8 @@ fn load(
     metrics: Arc<Metrics>,
 ) -> Result<Host, GameServerError> {
     let package = plan.package;
+    let mut keeper = settings.keeper;
+    keeper.begin_after(&plan.saved.world.checkpoint);
     let recording = recording::start(settings.record_folder.as_deref(), &settings.world_id);
     let options = WorldOptions {
         seed: plan.seed,
@@ -365,6 +402,7 @@ fn load(
         snapshot_hz: settings.snapshot_hz,
         interest: settings.interest,
         stopwatch: Some(stopwatch),
+        saved: Some(plan.saved.world),
     };
     let world =
         World::load(&package, options).map_err(|error| GameServerError::Load(error.to_string()))?;
@@ -385,6 +423,8 @@ fn load(
         scene: (hex::encode(Sha256::digest(scene)), compressed),
         recording,
         store: settings.store,
+        keeper,
+        returning: Returning::new(plan.saved.players),
         console: settings.console,
     };
     let sockets = Sockets::new().map_err(GameServerError::Sockets)?;
@@ -410,6 +450,7 @@ struct Figures {
     metrics: Arc<Metrics>,
     console: Arc<Console>,
     control_plane: Option<ControlPlane>,
+    keeper: Arc<KeepFigures>,
 }
 
 impl Figures {
@@ -423,6 +464,7 @@ impl Figures {
             None => true,
         };
         let mut text = self.metrics.prometheus();
+        text.push_str(&self.keeper.prometheus());
         if trusted {
             text.push_str(&self.console.prometheus());
         }

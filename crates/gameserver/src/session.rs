@@ -8,7 +8,7 @@ use frolic_protocol::ServerMessage;
 use frolic_protocol::json;
 use frolic_protocol::packet;
 use frolic_protocol::resume::SentLog;
-use frolic_world::{ClientView, Delivery, JsonView, PlayerNumber, World};
+use frolic_world::{ClientView, Delivery, JsonView, PlayerNumber, TerrainView, World};
 
 use crate::line::{CloseCode, Line};
 use crate::link::Encoding;
@@ -53,6 +53,8 @@ pub struct SessionPlayer {
     pub number: PlayerNumber,
     /// What they see and have.
     pub view: View,
+    /// What they have of the ground.
+    pub terrain: TerrainView,
     /// What to tell a JSON client behind its first snapshot.
     pub after_snapshot: Vec<ServerMessage>,
     /// Scripts they have verified.

@@ -13,12 +13,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::boot::ControlPlane;
+use crate::courier::{self, Failure, TRY};
 use crate::link::Inbound;
 
 /// Requests that may wait for the control plane.
 const QUEUE_MAX: usize = 2048;
-/// How long one try may take.
-const TRY: Duration = Duration::from_secs(3);
 /// Tries per batch, and the rests between them.
 const RESTS: [Duration; 3] = [
     Duration::from_millis(100),
@@ -53,7 +52,7 @@ impl StoreDoor {
             control_plane,
             waiting,
             inbox,
-            process: hex::encode(process_name()),
+            process: hex::encode(courier::process_name()),
             batches: 0,
             next: None,
         };
@@ -80,19 +79,6 @@ impl StoreDoor {
             }
         }
     }
-}
-
-/// Tells the processes of a world apart, so that their batches are never
-/// taken for each other's.
-fn process_name() -> [u8; 12] {
-    let mut bytes = [0; 12];
-    if getrandom::fill(&mut bytes).is_err() {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let nanos = now.map_or(0, |since| since.as_nanos() as u64);
-        bytes[..8].copy_from_slice(&nanos.to_le_bytes());
-        bytes[8..].copy_from_slice(&std::process::id().to_le_bytes());
-    }
-    bytes
 }
 
 fn refusal(id: u32, text: &str) -> StoreAnswer {
@@ -175,25 +161,15 @@ impl Messenger {
     /// Asks until there is an answer, a few times. The same batch again is
     /// not done twice.
     async fn ask(&self, batch: &StoreBatch) -> Result<Vec<StoreAnswer>, &'static str> {
-        let mut rests = RESTS.iter();
-        loop {
-            let error = match self.control_plane.store(batch, TRY).await {
-                Ok(answers) => return Ok(answers.answers),
-                Err(error) => error,
-            };
-            let refused = error
-                .status()
-                .is_some_and(|status| status.is_client_error());
-            tracing::warn!(%error, batch = batch.batch, "the store did not answer");
-            if refused {
-                return Err("the platform refused this world's requests to the store");
+        let asked = courier::ask("the store", RESTS, || self.control_plane.store(batch, TRY));
+        match asked.await {
+            Ok(answers) => Ok(answers.answers),
+            Err(Failure::Refused(_)) => {
+                Err("the platform refused this world's requests to the store")
             }
-            let Some(rest) = rests.next() else {
-                return Err(
-                    "the store cannot be reached; what was to be saved may not have been. Try again later",
-                );
-            };
-            tokio::time::sleep(*rest).await;
+            Err(Failure::Unreachable) => Err(
+                "the store cannot be reached; what was to be saved may not have been. Try again later",
+            ),
         }
     }
 }

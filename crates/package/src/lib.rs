@@ -40,7 +40,7 @@ pub use package::Package;
 pub use remotes::Remote;
 pub use report::{Problem, Report, Rule, Severity};
 pub use scene::{
-    Attribute, Body, BodyKind, Color, ComponentProblem, Components, Light, LightKind, Material,
-    Model, NetworkIdentity, Pattern, Prefab, SCENE_FORMAT, Scene, SceneEntity, ScriptRef, Shape,
-    Sound, SpawnPoint, Transform, Trigger,
+    Attribute, Body, BodyKind, Color, ComponentProblem, Components, Hostility, Light, LightKind,
+    Material, Model, NetworkIdentity, Npc, PatrolPoint, Pattern, Prefab, SCENE_FORMAT, Scene,
+    SceneEntity, ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
 };

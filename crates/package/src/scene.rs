@@ -4,6 +4,7 @@ mod canonical;
 mod check;
 mod components;
 mod hierarchy;
+mod npc;
 mod parse;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,10 @@ pub use components::{
     Attribute, Body, BodyKind, Color, Components, Light, LightKind, Material, Model,
     NetworkIdentity, Pattern, ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
 };
+pub use npc::{Hostility, Npc, PatrolPoint};
+
+/// The `terrain` of a scene.
+pub type Terrain = frolic_terrain::Settings;
 
 /// The version of the scene format that this code reads and writes.
 pub const SCENE_FORMAT: u32 = 1;
@@ -36,9 +41,9 @@ pub struct Scene {
     /// What is in the world at its start, in the order of the file.
     #[serde(default)]
     pub entities: Vec<SceneEntity>,
-    /// Terrain, kept as it is: voxel worlds give it meaning.
+    /// The ground, where it is made of blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub terrain: Option<serde_json::Value>,
+    pub terrain: Option<Terrain>,
 }
 
 /// A named set of components to make entities from.

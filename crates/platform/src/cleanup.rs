@@ -11,6 +11,9 @@ use crate::worlds;
 /// How often the platform sweeps by itself.
 const INTERVAL: Duration = Duration::from_secs(15 * 60);
 
+/// How long a place in a world that is not kept is remembered.
+const PLACE_KEEP_MS: i64 = 10 * 60 * 1000;
+
 /// Sweeps until the platform's task is dropped.
 pub async fn sweep_forever(platform: Platform) {
     let mut interval = tokio::time::interval(INTERVAL);
@@ -48,11 +51,31 @@ pub async fn sweep(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
     .execute(db)
     .await?
     .rows_affected();
+    sweep_places(platform, now).await?;
     Ok(CleanupReport {
         sessions: u32::try_from(sessions).unwrap_or(u32::MAX),
         guests: u32::try_from(guests).unwrap_or(u32::MAX),
         worlds: sweep_worlds(platform, now).await?,
     })
+}
+
+/// Forgets where players were who do not come back there: the world is not
+/// kept and their time is over, or they are no users any more.
+async fn sweep_places(platform: &Platform, now: i64) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "DELETE FROM player_checkpoints WHERE saved_at < $1 AND world_id IN
+           (SELECT world_id FROM worlds WHERE persistent = 0)",
+    )
+    .bind(now.saturating_sub(PLACE_KEEP_MS))
+    .execute(platform.db())
+    .await?;
+    sqlx::query(
+        "DELETE FROM player_checkpoints WHERE NOT EXISTS
+           (SELECT 1 FROM users u WHERE u.user_id = player_checkpoints.player_id)",
+    )
+    .execute(platform.db())
+    .await?;
+    Ok(())
 }
 
 async fn sweep_worlds(platform: &Platform, now: i64) -> Result<u32, sqlx::Error> {

@@ -56,10 +56,11 @@ pub async fn open(url: &str) -> Result<AnyPool, OpenDatabaseError> {
         .after_connect(move |connection, _| {
             Box::pin(async move {
                 if is_sqlite {
-                    // Readers do not wait for the writer, and an acknowledged
-                    // write survives kill -9.
+                    // Readers do not wait for the writer. What was acknowledged
+                    // is on the disk, not only in the memory of the system: it
+                    // survives kill -9 and a power cut.
                     connection.execute("PRAGMA journal_mode = WAL").await?;
-                    connection.execute("PRAGMA synchronous = NORMAL").await?;
+                    connection.execute("PRAGMA synchronous = FULL").await?;
                     connection.execute("PRAGMA foreign_keys = ON").await?;
                     connection.execute("PRAGMA busy_timeout = 5000").await?;
                 }

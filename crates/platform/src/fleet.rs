@@ -1,10 +1,12 @@
 //! The fleet: which worlds run where (PLAT-6).
 //!
 //! There is at most one [`Server`] entry per world, made under one lock and
-//! removed only when its process is gone, so a world never runs twice. Joins
+//! removed only when its process is gone, so a world never runs twice; the
+//! database says the same to the next control plane (`adopt.rs`). Joins
 //! hold places on an entry and wait for it; a supervisor task per entry does
 //! the rest. This is the only module that knows processes.
 
+mod adopt;
 pub mod launcher;
 pub mod server;
 mod supervise;
@@ -356,7 +358,7 @@ impl Fleet {
         servers.insert(spec.world_id.clone(), server.clone());
         drop(servers);
         self.0.starts.fetch_add(1, Ordering::Relaxed);
-        tokio::spawn(supervise::supervise(self.clone(), server.clone()));
+        tokio::spawn(supervise::supervise(self.clone(), server.clone(), None));
         Ok(server)
     }
 
@@ -426,6 +428,10 @@ impl Fleet {
     /// Address that game servers listen on.
     pub fn host(&self) -> IpAddr {
         self.0.host
+    }
+
+    fn db(&self) -> &AnyPool {
+        &self.0.db
     }
 
     fn secret(&self) -> &[u8] {

@@ -15,7 +15,7 @@ use crate::auth::bearer;
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::fleet::Server;
-use crate::worlds;
+use crate::{runs, worlds};
 
 /// Characters of a reason that reach the log.
 const REASON_CHARS_MAX: usize = 200;
@@ -69,6 +69,8 @@ pub async fn boot(
         revision: server.revision(),
         seed: world.seed,
         disabled_scripts: server.disabled_scripts(),
+        epoch: server.epoch(),
+        persistent: world.spec.persistent,
     }))
 }
 
@@ -93,9 +95,13 @@ pub async fn package(
 /// # Errors
 /// 409 when nobody waits for this server any more.
 pub async fn ready(
+    State(platform): State<Platform>,
     Caller(server): Caller,
     ApiJson(ready): ApiJson<ServerReady>,
 ) -> Result<StatusCode, ApiError> {
+    // First, so that the next control plane finds whoever players can reach.
+    let world_id = &server.spec.world_id;
+    runs::ready(platform.db(), world_id, server.epoch(), &ready).await?;
     if server.ready(ready) {
         Ok(StatusCode::NO_CONTENT)
     } else {

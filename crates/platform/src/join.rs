@@ -7,6 +7,7 @@ use std::time::Instant;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use frolic_protocol::keep::PlayerState;
 use frolic_protocol::ticket::{self, TICKET_LIFETIME_S, TicketClaims};
 
 use crate::Platform;
@@ -16,7 +17,7 @@ use crate::error::ApiError;
 use crate::extract::OptionalJson;
 use crate::fleet::{Placement, Server, WorldSpec};
 use crate::games::{self, GameRow};
-use crate::{address, ids, worlds};
+use crate::{address, ids, keep, profiles, worlds};
 
 /// What a client asked for.
 enum Target {
@@ -44,7 +45,7 @@ pub async fn join(
         .join_finished(started.elapsed(), result.is_ok());
     let placement = result?;
     games::count_play(platform.db(), &placement.spec.game_id).await?;
-    Ok(Json(admit(&platform, session, &headers, placement)))
+    Ok(Json(admit(&platform, session, &headers, placement).await?))
 }
 
 async fn place(
@@ -109,8 +110,36 @@ async fn place_in_game(
     let _turn = turn.lock().await;
     match find() {
         Some(server) => Ok(server),
-        None => open_new_world(platform, game, player_id).await,
+        None => match wake_kept_world(platform, game, player_id).await? {
+            Some(server) => Ok(server),
+            None => open_new_world(platform, game, player_id).await,
+        },
     }
+}
+
+/// A world of a persistent game that sleeps, brought to the game's newest
+/// version: what players built is where they left it.
+async fn wake_kept_world(
+    platform: &Platform,
+    game: &GameRow,
+    player_id: &str,
+) -> Result<Option<Arc<Server>>, ApiError> {
+    if !game.persistent {
+        return Ok(None);
+    }
+    let db = platform.db();
+    let kept = worlds::kept_of_game(db, &game.game_id).await?;
+    let asleep = |world: &worlds::WorldRow| platform.fleet().server(&world.spec.world_id).is_none();
+    let Some(world) = kept.into_iter().find(asleep) else {
+        return Ok(None);
+    };
+    let mut spec = world.spec;
+    if spec.revision != game.revision {
+        worlds::set_revision(db, &spec.world_id, &game.revision).await?;
+        spec.revision.clone_from(&game.revision);
+    }
+    worlds::touch(db, &spec.world_id, platform.clock().now_ms()).await?;
+    Ok(Some(platform.fleet().open(&spec, player_id)?))
 }
 
 async fn open_new_world(
@@ -142,24 +171,33 @@ async fn default_game(platform: &Platform) -> Result<GameRow, ApiError> {
     })
 }
 
-fn admit(
+async fn admit(
     platform: &Platform,
     session: Session,
     headers: &HeaderMap,
     placement: Placement,
-) -> JoinResponse {
+) -> Result<JoinResponse, ApiError> {
     let spec = placement.spec;
+    let (db, now) = (platform.db(), platform.clock().now_ms());
+    let character = profiles::active(db, &session.user_id, &session.username, now).await?;
+    let left = if spec.persistent {
+        keep::last_place(db, &spec.world_id, &session.user_id).await?
+    } else {
+        None
+    };
     let claims = TicketClaims {
         world_id: spec.world_id.clone(),
         player_id: session.user_id.clone(),
         name: session.username,
         nonce: hex::encode(ids::random_bytes::<16>()),
         expires_at: platform.clock().now_s() + TICKET_LIFETIME_S,
+        character: Some(character),
+        left: left.map(PlayerState::for_ticket),
     };
     let key = ticket::world_key(&platform.settings().secret_key, &spec.world_id);
     let reach = address::reach(headers, platform.fleet().host(), platform.port());
     let transports = address::transports(&reach, &placement.endpoints, &spec.room_code);
-    JoinResponse {
+    Ok(JoinResponse {
         server_address: transports.websocket.url.clone(),
         session_token: session.token,
         client_id: session.user_id,
@@ -169,7 +207,7 @@ fn admit(
         ticket: ticket::sign(&key, &claims),
         script_key: hex::encode(platform.signer().public_key()),
         transports,
-    }
+    })
 }
 
 impl Target {

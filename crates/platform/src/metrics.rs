@@ -37,6 +37,11 @@ pub struct Metrics {
     pub store_requests: Counter,
     /// Requests that were told to slow down.
     pub rate_limited: Counter,
+    /// Batches of what outlives worlds, and what was in them.
+    keeps: Counter,
+    keep_us: Counter,
+    kept_ops: Counter,
+    kept_players: Counter,
     joins_failed: Counter,
     join_buckets: [Counter; JOIN_BUCKETS_S.len()],
     join_count: Counter,
@@ -60,6 +65,15 @@ impl Metrics {
                 bucket.add(1);
             }
         }
+    }
+
+    /// Counts one batch of what outlives a world, and how long it took.
+    pub fn kept(&self, took: Duration, ops: usize, players: usize) {
+        self.keeps.add(1);
+        self.keep_us
+            .add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+        self.kept_ops.add(ops as u64);
+        self.kept_players.add(players as u64);
     }
 
     /// Counts one response.
@@ -111,6 +125,16 @@ impl Metrics {
                 self.store_requests.value(),
             ),
             (
+                "frolic_kept_ops_total",
+                "Lasting operations of worlds that were stored",
+                self.kept_ops.value(),
+            ),
+            (
+                "frolic_kept_players_total",
+                "Checkpoints of players that were stored",
+                self.kept_players.value(),
+            ),
+            (
                 "frolic_joins_failed_total",
                 "Joins that found no place",
                 self.joins_failed.value(),
@@ -137,6 +161,19 @@ impl Metrics {
                 counter.value()
             );
         }
+        let name = "frolic_keep_seconds";
+        head(
+            &mut text,
+            name,
+            "summary",
+            "Transactions that store what outlives worlds",
+        );
+        let seconds = Duration::from_micros(self.keep_us.value()).as_secs_f64();
+        let _ = writeln!(
+            text,
+            "{name}_sum {seconds}\n{name}_count {}",
+            self.keeps.value()
+        );
         self.render_joins(&mut text);
         text
     }

@@ -19,6 +19,7 @@ use crate::db::{self, OpenDatabaseError};
 use crate::error::ApiError;
 use crate::fleet::{Fleet, Launcher};
 use crate::gamedata::turns::Turns;
+use crate::keep::Committer;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
 use crate::publish::{self, PublishError};
@@ -49,6 +50,7 @@ struct Inner {
     metrics: Metrics,
     consoles: Consoles,
     store_turns: Turns,
+    committer: Committer,
     rates: RateLimiter,
     port: u16,
     house_id: String,
@@ -142,6 +144,7 @@ impl Platform {
             settings.secret_key.clone(),
             db.clone(),
         );
+        fleet.adopt_survivors().await?;
         Ok(Self(Arc::new(Inner {
             rates: RateLimiter::new(&settings.limits),
             sockets: Arc::new(Semaphore::new(settings.limits.proxied_sockets_max)),
@@ -152,6 +155,7 @@ impl Platform {
             metrics: Metrics::default(),
             consoles: Consoles::default(),
             store_turns: Turns::default(),
+            committer: Committer::start(db.clone()),
             clock: parts.clock,
             settings,
             db,
@@ -249,6 +253,10 @@ impl Platform {
 
     pub(crate) fn store_turns(&self) -> &Turns {
         &self.0.store_turns
+    }
+
+    pub(crate) fn committer(&self) -> &Committer {
+        &self.0.committer
     }
 
     pub(crate) fn rates(&self) -> &RateLimiter {

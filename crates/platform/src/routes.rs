@@ -9,7 +9,7 @@ use axum::routing::{delete, get, post};
 
 use crate::limits::{finish, limit_rate, limit_time};
 use crate::{
-    Platform, admin, auth, console, gamedata, games, health, internal, join, publish, rooms,
+    Platform, admin, auth, console, gamedata, games, health, internal, join, keep, publish, rooms,
     scripts, site, worlds,
 };
 
@@ -38,6 +38,7 @@ pub fn router(platform: Platform) -> Router {
         .route("/api/rooms/{code}/ws", get(rooms::proxy))
         .route("/internal/worlds/{id}", get(internal::boot))
         .route("/internal/worlds/{id}/package", get(internal::package))
+        .route("/internal/worlds/{id}/saved", get(keep::saved))
         .route("/internal/worlds/{id}/ready", post(internal::ready))
         .route("/internal/worlds/{id}/heartbeat", post(internal::heartbeat))
         .route("/internal/worlds/{id}/stopped", post(internal::stopped))
@@ -60,6 +61,7 @@ pub fn router(platform: Platform) -> Router {
     let uploads = Router::new()
         .route("/api/games", post(publish::upload).layer(rated))
         .route("/internal/worlds/{id}/scripts", post(scripts::publish))
+        .route("/internal/worlds/{id}/keep", post(keep::keep))
         .layer(DefaultBodyLimit::max(limits.package_bytes_max))
         .layer(from_fn_with_state(UPLOAD_TIMEOUT, limit_time));
     ordinary

@@ -35,7 +35,6 @@ pub struct WorldRow {
     pub seed: u64,
     name: String,
     description: String,
-    persistent: bool,
     player_count: u32,
     created_at: i64,
     updated_at: i64,
@@ -82,6 +81,7 @@ pub async fn create(
                 room_code,
                 max_players: game.max_players,
                 idle_stop: Duration::from_secs(u64::from(game.idle_stop_s)),
+                persistent: game.persistent,
             });
         }
     }
@@ -156,6 +156,23 @@ pub async fn set_revision(db: &AnyPool, world_id: &str, revision: &str) -> Resul
         .execute(db)
         .await?;
     Ok(())
+}
+
+/// Worlds of a game that are kept, the one that was last played in first.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn kept_of_game(db: &AnyPool, game_id: &str) -> Result<Vec<WorldRow>, sqlx::Error> {
+    let query = format!(
+        "SELECT {COLUMNS} FROM worlds WHERE game_id = $1 AND persistent = 1
+         ORDER BY updated_at DESC, world_id LIMIT $2"
+    );
+    let rows = sqlx::query(sqlx::AssertSqlSafe(query))
+        .bind(game_id)
+        .bind(LIST_MAX)
+        .fetch_all(db)
+        .await?;
+    rows.iter().map(WorldRow::read).collect()
 }
 
 /// Marks a world as wanted, so that a sweep leaves it alone.
@@ -265,11 +282,11 @@ impl WorldRow {
                 room_code: row.try_get("room_code")?,
                 max_players: to_u32(row.try_get("max_players")?),
                 idle_stop: Duration::from_secs(u64::from(to_u32(idle_stop_s))),
+                persistent: row.try_get::<i64, _>("persistent")? != 0,
             },
             seed: row.try_get::<i64, _>("seed")?.cast_unsigned(),
             name: row.try_get("name")?,
             description: row.try_get("description")?,
-            persistent: row.try_get::<i64, _>("persistent")? != 0,
             player_count: to_u32(row.try_get("player_count")?),
             created_at: row.try_get("created_at")?,
             updated_at: row.try_get("updated_at")?,
@@ -288,7 +305,7 @@ impl WorldRow {
             description: self.description,
             game_id: self.spec.game_id,
             revision: self.spec.revision,
-            persistent: self.persistent,
+            persistent: self.spec.persistent,
             max_players: self.spec.max_players,
             created_at: rfc3339(self.created_at),
             updated_at: rfc3339(self.updated_at),

@@ -2,12 +2,13 @@
 
 use frolic_sim::{Motion, Rotation, Vec3};
 
+use crate::npc::Mood;
 use crate::quantize;
 
 /// What an entity is to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntityKind {
-    /// A player's character.
+    /// A player's character, or an NPC: owner 0 and a [`Mood`].
     Character,
     /// Anything else.
     Thing,
@@ -62,6 +63,8 @@ pub struct EntityState {
     pub details: u16,
     /// The path it follows, exact, while it follows one.
     pub motion: Option<Motion>,
+    /// What an NPC is about; of anything else, nothing.
+    pub mood: Mood,
 }
 
 impl EntityState {
@@ -84,6 +87,7 @@ impl EntityState {
             flags: 0,
             details: 0,
             motion: None,
+            mood: Mood::default(),
         }
     }
 

@@ -26,6 +26,10 @@ pub struct WorldBoot {
     /// Scripts that an earlier process of this world had to end for; they are
     /// left out.
     pub disabled_scripts: Vec<String>,
+    /// Counts the processes of this world: what an older one sends is refused.
+    pub epoch: u64,
+    /// Whether what is built here outlives the process.
+    pub persistent: bool,
 }
 
 /// Where a WebTransport endpoint is and how to trust it.

@@ -13,7 +13,7 @@ pub use payload::{
     PingPayload, ScriptsPayload, SpellCastPayload, TerrainChunkPayload, TerrainOpPayload,
 };
 pub use projectile::JsonProjectile;
-pub use snapshot::{JsonEntity, JsonHeader, SnapshotView, snapshot};
+pub use snapshot::{JsonEntity, JsonHeader, JsonStructure, SnapshotView, snapshot};
 
 /// The WebSocket subprotocol of this form.
 pub const SUBPROTOCOL: &str = "frolic.v2.json";

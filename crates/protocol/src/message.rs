@@ -4,10 +4,11 @@ use frolic_sim::{CharacterInput, CharacterParams};
 use serde::{Deserialize, Serialize};
 
 use crate::fragment::Fragment;
+use crate::npc::NpcEvent;
 use crate::projectile::{Launch, ProjectileHit, Vitals, Weapon};
 use crate::script::{RunContext, ScriptChunk, ScriptManifest};
 use crate::spell::CastEvent;
-use crate::terrain::TerrainOp;
+use crate::terrain::{ChunkData, TerraformApplied, TerrainOp};
 use crate::value::Args;
 
 /// Both sides must speak the same version.
@@ -210,7 +211,8 @@ pub struct Welcome {
     pub character: CharacterParams,
     /// Whether the counts below go on from an earlier connection.
     pub resumption: Resumption,
-    /// How many counted messages the server has from this client.
+    /// How many counted messages the server has from this client; after a
+    /// restart, how many of the count before had consequences that are kept.
     pub received: u32,
     /// Number of the last counted message before those that follow now. More
     /// than the client has: those between are lost.
@@ -249,8 +251,8 @@ pub enum Resumption {
     /// The same session: counts go on, and what was not confirmed comes again.
     Resumed,
     /// The server was restarted in between and knows the player from their
-    /// token only. Counts start at nothing; what it never confirmed is sent
-    /// again, because the server that had it is gone.
+    /// token and their checkpoint. Counts start at nothing; what the server
+    /// before had not kept is sent again, because it is gone.
     Restarted,
 }
 
@@ -360,6 +362,12 @@ pub enum ServerMessage {
     ProjectileHit(Vec<ProjectileHit>),
     /// How the own character is.
     Vitals(Vitals),
+    /// NPC_EVENT: an NPC near the player has changed its mind.
+    Npc(NpcEvent),
+    /// TERRAFORM_APPLIED: the ground has changed.
+    TerraformApplied(TerraformApplied),
+    /// CHUNK_DATA: a piece of the ground.
+    ChunkData(ChunkData),
 }
 
 impl ServerMessage {

@@ -1,7 +1,10 @@
-//! What clients ask of voxel terrain (TERRAFORM_REQUEST). Worlds have none
-//! yet; a server that gets such a request says so.
+//! Changes of voxel terrain as they travel: TERRAFORM_REQUEST,
+//! TERRAFORM_APPLIED, CHUNK_DATA. What they do is in `frolic_terrain`.
 
+use frolic_terrain::{Action, Material, Op, OpError, Shape};
 use serde::{Deserialize, Serialize};
+
+pub use frolic_terrain::ChunkVersion;
 
 /// What happens to the ground inside a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +59,62 @@ pub enum TerrainOpError {
     /// Nothing has a size of zero, less than that, or without end.
     #[error("radius and size are finite and above 0")]
     BadSize,
+    /// Nothing to add or paint with.
+    #[error("add and paint need a material other than air")]
+    NoMaterial,
+    /// A name that is none.
+    #[error("there is no such material")]
+    UnknownMaterial,
+}
+
+impl From<OpError> for TerrainOpError {
+    fn from(error: OpError) -> Self {
+        match error {
+            OpError::CenterNotFinite => TerrainOpError::CenterNotFinite,
+            OpError::NotOneShape => TerrainOpError::NotOneShape,
+            OpError::BadSize => TerrainOpError::BadSize,
+            OpError::NoMaterial => TerrainOpError::NoMaterial,
+        }
+    }
+}
+
+/// TERRAFORM_APPLIED: the ground has changed, and that will last.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TerraformApplied {
+    /// Its place in the world's history.
+    pub seq: u64,
+    /// What was done.
+    pub op: TerrainOp,
+    /// The chunks that changed, with the versions they have now. Whoever has
+    /// one in the version before does the same to it; any other comes whole.
+    pub chunks: Vec<ChunkVersion>,
+}
+
+/// CHUNK_DATA: a chunk as it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChunkData {
+    /// Which chunk, in which version.
+    pub at: ChunkVersion,
+    /// Its blocks, as [`frolic_terrain::codec`] packs them.
+    pub zstd: Vec<u8>,
+}
+
+impl From<&Op> for TerrainOp {
+    fn from(op: &Op) -> Self {
+        Self {
+            action: match op.action {
+                Action::Add => TerrainAction::Add,
+                Action::Subtract => TerrainAction::Subtract,
+                Action::Paint => TerrainAction::Paint,
+            },
+            center: op.center,
+            shape: match op.shape {
+                Shape::Sphere { radius } => TerrainShape::Sphere { radius },
+                Shape::Box { size } => TerrainShape::Box { size },
+            },
+            material: (op.action != Action::Subtract).then(|| op.material.name().to_owned()),
+        }
+    }
 }
 
 impl TerrainOp {
@@ -88,5 +147,26 @@ impl TerrainOp {
             shape,
             material,
         })
+    }
+
+    /// What it does to a terrain.
+    ///
+    /// # Errors
+    /// When it makes no sense: binary messages carry any numbers and names.
+    pub fn resolve(&self) -> Result<Op, TerrainOpError> {
+        let action = match self.action {
+            TerrainAction::Add => Action::Add,
+            TerrainAction::Subtract => Action::Subtract,
+            TerrainAction::Paint => Action::Paint,
+        };
+        let shape = match self.shape {
+            TerrainShape::Sphere { radius } => Shape::Sphere { radius },
+            TerrainShape::Box { size } => Shape::Box { size },
+        };
+        let material = match &self.material {
+            Some(name) => Some(Material::from_name(name).ok_or(TerrainOpError::UnknownMaterial)?),
+            None => None,
+        };
+        Ok(Op::new(action, self.center, shape, material)?)
     }
 }

@@ -11,16 +11,18 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
+use crate::keep::PlayerState;
+
 /// Seconds from signing to expiry: enough for a slow page to load.
 pub const TICKET_LIFETIME_S: u64 = 60;
 /// Longest ticket a game server looks at.
-pub const TICKET_BYTES_MAX: usize = 2048;
+pub const TICKET_BYTES_MAX: usize = 4096;
 
 /// A world's ticket key.
 pub type TicketKey = [u8; 32];
 
 /// What a ticket says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TicketClaims {
     /// The only world it opens.
     pub world_id: String,
@@ -32,7 +34,25 @@ pub struct TicketClaims {
     pub nonce: String,
     /// Unix time in seconds after which it is worthless.
     pub expires_at: u64,
+    /// The character they play as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub character: Option<CharacterProfile>,
+    /// Where they were when they last left this world.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<PlayerState>,
 }
+
+/// A character of a user's, as far as worlds are told of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CharacterProfile {
+    /// Its id among those of its user.
+    pub id: String,
+    /// How it looks: JSON of at most [`LOOKS_BYTES_MAX`] bytes.
+    pub looks: String,
+}
+
+/// Longest description of a character's looks.
+pub const LOOKS_BYTES_MAX: usize = 512;
 
 /// Why a ticket was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -141,6 +161,8 @@ mod tests {
             name: "Ada".into(),
             nonce: "n1".into(),
             expires_at: 1_000,
+            character: None,
+            left: None,
         }
     }
 

@@ -147,6 +147,7 @@ const FILES: &[(&str, &str)] = files![
     "Ranking",
     "Projectile",
     "Chat",
+    "Npc",
     "Input",
     "Camera",
     "UI",

@@ -7,8 +7,10 @@
 
 use frolic_protocol::Value;
 use frolic_protocol::store::StoreRequest;
+use frolic_terrain::{BlockHit, Grid, Material, Op};
 
 use crate::log::ScriptLog;
+use crate::npc::{NpcFacts, NpcOrder};
 use crate::weapon::{FireRequest, WeaponSpec};
 
 /// An entity's network id.
@@ -89,6 +91,30 @@ pub struct Spawned {
     pub scripts: Vec<String>,
 }
 
+/// One `World.Build`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BuildRequest {
+    /// A prefab of the scene.
+    pub prefab: String,
+    /// Where.
+    pub position: [f32; 3],
+    /// How it is turned, in degrees, if not as the prefab says.
+    pub rotation: Option<[f32; 3]>,
+    /// Lasting id of the player it belongs to.
+    pub owner: Option<String>,
+}
+
+/// The outcome of `World.Build`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Built {
+    /// The new entity.
+    pub entity: EntityId,
+    /// Paths of the scripts its components name; the VM starts them.
+    pub scripts: Vec<String>,
+    /// Number of the operation; it lasts once this is kept.
+    pub seq: u64,
+}
+
 /// One `World.Raycast`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RaycastRequest {
@@ -118,6 +144,49 @@ pub struct RaycastHit {
     pub normal: [f32; 3],
     /// Metres from the origin.
     pub distance: f32,
+}
+
+/// Where the ground is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TerrainInfo {
+    /// Its lowest corner, in metres.
+    pub min: [f32; 3],
+    /// Its highest corner.
+    pub max: [f32; 3],
+    /// Metres along a block.
+    pub block_size: f32,
+}
+
+/// What a ray met of the ground.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TerrainHit {
+    /// The point on its surface.
+    pub position: [f32; 3],
+    /// Which way the face points.
+    pub normal: [f32; 3],
+    /// Metres from the origin.
+    pub distance: f32,
+    /// What the block is made of.
+    pub material: Material,
+    /// The middle of the block.
+    pub block: [f32; 3],
+}
+
+impl TerrainHit {
+    /// From what the terrain says.
+    pub fn new(grid: &Grid, hit: &BlockHit, origin: [f32; 3], direction: [f32; 3]) -> Self {
+        Self {
+            position: std::array::from_fn(|axis| origin[axis] + direction[axis] * hit.distance),
+            normal: hit.normal.map(|part| part as f32),
+            distance: hit.distance,
+            material: hit.material,
+            block: grid.middle_of(hit.block),
+        }
+    }
+}
+
+fn no_terrain() -> EngineError {
+    EngineError::Refused("this world has no terrain: give scene.json one".to_owned())
 }
 
 /// Who receives a remote event.
@@ -190,6 +259,33 @@ pub trait Engine {
     /// # Errors
     /// Unknown prefab, malformed components, too many entities.
     fn spawn(&mut self, request: &SpawnRequest) -> Result<Spawned, EngineError>;
+    /// Makes an entity that outlives the world's process. It lasts from the
+    /// moment that [`Engine::kept_op`] has reached its number.
+    ///
+    /// # Errors
+    /// Unknown prefab, too many structures.
+    fn build(&mut self, _request: &BuildRequest) -> Result<Built, EngineError> {
+        Err(EngineError::Refused("nothing can be built here".to_owned()))
+    }
+    /// What was built, of one owner or all, in the order it was built.
+    fn structures(&self, _owner: Option<&str>) -> Vec<EntityId> {
+        Vec::new()
+    }
+    /// Lasting id of the player a structure belongs to.
+    fn built_by(&self, _entity: EntityId) -> Option<String> {
+        None
+    }
+    /// Number of the newest lasting operation.
+    fn newest_op(&self) -> u64 {
+        0
+    }
+    /// Number up to which they are stored; [`ScriptEvent::OpsKept`] follows
+    /// when it rises.
+    ///
+    /// [`ScriptEvent::OpsKept`]: crate::ScriptEvent::OpsKept
+    fn kept_op(&self) -> u64 {
+        0
+    }
     /// Removes an entity and its children. [`ScriptEvent::EntityDestroyed`]
     /// follows for each of them.
     ///
@@ -366,6 +462,24 @@ pub trait Engine {
         Err(EngineError::Refused("this world has no store".to_owned()))
     }
 
+    /// Entities that are NPCs, by ascending id.
+    fn npcs(&self) -> Vec<EntityId> {
+        Vec::new()
+    }
+    /// What an NPC is about; none for any other entity.
+    ///
+    /// # Errors
+    /// When there is no such entity.
+    fn npc(&self, _entity: EntityId) -> Result<Option<NpcFacts>, EngineError> {
+        Ok(None)
+    }
+    /// Tells an NPC what to do.
+    ///
+    /// # Errors
+    /// When there is no such entity, or it is no NPC.
+    fn order_npc(&mut self, _entity: EntityId, _order: NpcOrder) -> Result<(), EngineError> {
+        Err(EngineError::Refused("this world has no NPCs".to_owned()))
+    }
     /// Ids of the spells that can be cast here.
     fn spells(&self) -> Vec<String> {
         Vec::new()
@@ -382,6 +496,49 @@ pub trait Engine {
     /// A spell has run up to its end or its first wait: how often it drew
     /// random numbers, and what it found when it looked around.
     fn cast_done(&mut self, _cast: u32, _draws: u32, _answers: Vec<Value>) {}
+    /// Where the ground is.
+    ///
+    /// # Errors
+    /// When the world has none, as with all of these.
+    fn terrain_info(&self) -> Result<TerrainInfo, EngineError> {
+        Err(no_terrain())
+    }
+    /// What is at a place; air outside of the terrain.
+    ///
+    /// # Errors
+    /// See [`Engine::terrain_info`].
+    fn terrain_block(&self, _at: [f32; 3]) -> Result<Material, EngineError> {
+        Err(no_terrain())
+    }
+    /// How high the ground is at a place of the map.
+    ///
+    /// # Errors
+    /// See [`Engine::terrain_info`].
+    fn terrain_height(&self, _x: f32, _z: f32) -> Result<Option<f32>, EngineError> {
+        Err(no_terrain())
+    }
+    /// The first solid block along a ray of that direction, of length one.
+    ///
+    /// # Errors
+    /// See [`Engine::terrain_info`].
+    fn terrain_raycast(
+        &self,
+        _origin: [f32; 3],
+        _direction: [f32; 3],
+        _distance_max: f32,
+    ) -> Result<Option<TerrainHit>, EngineError> {
+        Err(no_terrain())
+    }
+    /// Changes the ground; whether any block is another now.
+    /// [`ScriptEvent::TerrainChanged`] follows.
+    ///
+    /// [`ScriptEvent::TerrainChanged`]: crate::ScriptEvent::TerrainChanged
+    ///
+    /// # Errors
+    /// See [`Engine::terrain_info`]; also when it is too much for one tick.
+    fn terraform(&mut self, _op: &Op) -> Result<bool, EngineError> {
+        Err(no_terrain())
+    }
 
     /// Makes a weapon, or changes the one of that name.
     ///

@@ -3,6 +3,7 @@
 use frolic_protocol::Value;
 
 use crate::engine::{EntityId, PlayerId};
+use crate::npc::NpcHappening;
 use crate::weapon::HitReport;
 
 /// One occurrence, handed to [`Vm::dispatch`](crate::Vm::dispatch).
@@ -78,6 +79,18 @@ pub enum ScriptEvent {
         /// What it gave, or why not.
         result: Result<Vec<Value>, String>,
     },
+    /// Lasting operations are stored up to this number; see [`Built::seq`](crate::Built::seq).
+    OpsKept {
+        /// Its number.
+        up_to: u64,
+    },
+    /// Something happened to an NPC.
+    Npc {
+        /// Its entity.
+        entity: EntityId,
+        /// What.
+        what: NpcHappening,
+    },
     /// A spell is cast; [`Engine::cast_done`](crate::Engine::cast_done) follows.
     Cast {
         /// Number of the cast.
@@ -112,6 +125,15 @@ pub enum ScriptEvent {
         player: PlayerId,
         /// What, trimmed and of bounded length.
         text: String,
+    },
+    /// The ground changed within a box.
+    TerrainChanged {
+        /// Its lowest corner, in metres.
+        min: [f32; 3],
+        /// Its highest corner.
+        max: [f32; 3],
+        /// Who did it; none: a script.
+        player: Option<PlayerId>,
     },
     /// An entity is gone; its scripts end after this.
     EntityDestroyed {

@@ -8,10 +8,13 @@
 mod chat;
 mod entity;
 mod network;
+mod npc;
 mod player;
 mod projectile;
 mod spells;
 mod store;
+mod structures;
+mod terrain;
 mod world;
 
 use std::cell::{OnceCell, RefCell};
@@ -82,9 +85,12 @@ impl Host {
         player::add(self, lua, &table)?;
         network::add(self, lua, &table)?;
         store::add(self, lua, &table)?;
+        npc::add(self, lua, &table)?;
         spells::add(self, lua, &table)?;
+        structures::add(self, lua, &table)?;
         projectile::add(self, lua, &table)?;
         chat::add(self, lua, &table)?;
+        terrain::add(self, lua, &table)?;
         Ok(table)
     }
 

@@ -25,6 +25,7 @@ mod host;
 pub mod limits;
 pub mod log;
 mod memory_store;
+mod npc;
 pub mod reload;
 pub mod rotation;
 pub mod service;
@@ -34,14 +35,16 @@ pub mod weapon;
 pub use builtin::client_builtin;
 pub use compile::{CompileError, CompiledScript, compile};
 pub use engine::{
-    Engine, EngineError, EntityId, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest,
-    Recipient, SpawnRequest, SpawnSource, Spawned,
+    BuildRequest, Built, Engine, EngineError, EntityId, PlayerId, PlayerProperty, Property,
+    RaycastHit, RaycastRequest, Recipient, SpawnRequest, SpawnSource, Spawned, TerrainHit,
+    TerrainInfo,
 };
 pub use event::ScriptEvent;
 pub use frolic_protocol::script::RunContext;
 pub use limits::VmLimits;
 pub use log::{LogLevel, Origin, ScriptLog};
 pub use memory_store::MemoryStore;
+pub use npc::{NpcFacts, NpcHappening, NpcOrder, NpcPlace, NpcState};
 pub use reload::{Swap, required_modules};
 pub use service::Service;
 pub use vm::{Attachment, ScriptCost, Usage, Vm, VmError};

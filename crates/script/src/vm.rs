@@ -17,6 +17,7 @@ use crate::guard::{Failure, Guard, Stop, StopReason, set_safety_flags};
 use crate::host::{Host, load_chunk};
 use crate::limits::VmLimits;
 use crate::log::{LogLevel, ScriptLog};
+use crate::npc::NpcHappening;
 use crate::service::Service;
 
 /// A world goes on after this many stops in one call, in the next tick.
@@ -442,6 +443,10 @@ impl Vm {
             ScriptEvent::TriggerEnter { entity, other } => {
                 ("TriggerEnter", entity, other).into_lua_multi(lua)?
             }
+            ScriptEvent::TerrainChanged { min, max, player } => {
+                let corner = |at: [f32; 3]| mlua::Vector::new(at[0], at[1], at[2]);
+                ("TerrainChanged", corner(min), corner(max), player).into_lua_multi(lua)?
+            }
             ScriptEvent::TriggerExit { entity, other } => {
                 ("TriggerExit", entity, other).into_lua_multi(lua)?
             }
@@ -454,6 +459,7 @@ impl Vm {
             ScriptEvent::EntityDestroyed { entity } => {
                 ("EntityDestroyed", entity).into_lua_multi(lua)?
             }
+            ScriptEvent::OpsKept { up_to } => ("OpsKept", up_to as f64).into_lua_multi(lua)?,
             ScriptEvent::ProjectileHit(hit) => hit.into_arguments(lua)?,
             ScriptEvent::PlayerDied {
                 player,
@@ -461,6 +467,7 @@ impl Vm {
                 weapon,
             } => ("PlayerDied", player, killer, weapon).into_lua_multi(lua)?,
             ScriptEvent::Chat { player, text } => ("Chat", player, text).into_lua_multi(lua)?,
+            ScriptEvent::Npc { entity, what } => npc_args(lua, entity, what)?,
             ScriptEvent::StoreAnswer { id, result } => {
                 let (ok, values) = match result {
                     Ok(values) => (true, values),
@@ -521,6 +528,21 @@ impl Vm {
             all.push(to_luau(&self.lua, entities, arg)?);
         }
         Ok(MultiValue::from_vec(all))
+    }
+}
+
+fn npc_args(lua: &Lua, entity: EntityId, what: NpcHappening) -> mlua::Result<MultiValue> {
+    match what {
+        NpcHappening::StateChanged { state, before } => {
+            let names = (state.name(), before.name());
+            ("Npc", entity, "StateChanged", names.0, names.1).into_lua_multi(lua)
+        }
+        NpcHappening::Saw { other } => ("Npc", entity, "Saw", other).into_lua_multi(lua),
+        NpcHappening::Lost { other } => ("Npc", entity, "Lost", other).into_lua_multi(lua),
+        NpcHappening::Caught { other } => ("Npc", entity, "Caught", other).into_lua_multi(lua),
+        NpcHappening::Arrived { reached } => {
+            ("Npc", entity, "Arrived", reached).into_lua_multi(lua)
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use frolic_protocol::{Args, Value};
-use frolic_script::{HitReport, LogLevel, ScriptEvent};
+use frolic_script::{HitReport, LogLevel, NpcHappening, NpcState, ScriptEvent};
 use support::Stage;
 
 const FINISHED: &str = "@finished";
@@ -118,6 +118,7 @@ fn run(root: &Path, file: &Path) -> Option<String> {
         stage.ticks(1);
         answer(&mut stage);
         stage.answer_store();
+        stage.keep_ops();
     }
     let errors: Vec<String> = stage
         .world
@@ -139,10 +140,36 @@ fn run(root: &Path, file: &Path) -> Option<String> {
 fn answer(stage: &mut Stage) {
     let sent = std::mem::take(&mut stage.world.borrow_mut().sent);
     for (_, name, args, _) in sent {
+        for event in npc_events(&name, &args) {
+            stage.vm.dispatch(event);
+        }
         if let Some(event) = event(&name, args) {
             stage.vm.dispatch(event);
         }
     }
+}
+
+/// All that can happen to an NPC, with one other.
+fn npc_events(name: &str, args: &[Value]) -> Vec<ScriptEvent> {
+    let (Some(Value::Number(entity)), Some(Value::Number(other))) = (args.first(), args.get(1))
+    else {
+        return Vec::new();
+    };
+    let (entity, other) = (*entity as u32, *other as u32);
+    if name != "Test.Npc" {
+        return Vec::new();
+    }
+    let what = [
+        NpcHappening::StateChanged {
+            state: NpcState::Alert,
+            before: NpcState::Idle,
+        },
+        NpcHappening::Saw { other },
+        NpcHappening::Lost { other },
+        NpcHappening::Caught { other },
+        NpcHappening::Arrived { reached: true },
+    ];
+    what.map(|what| ScriptEvent::Npc { entity, what }).into()
 }
 
 fn event(name: &str, args: Vec<Value>) -> Option<ScriptEvent> {
@@ -177,6 +204,11 @@ fn event(name: &str, args: Vec<Value>) -> Option<ScriptEvent> {
             ScriptEvent::TriggerEnter { entity, other }
         }
         "Test.Trigger" => ScriptEvent::TriggerExit { entity, other },
+        "Test.Terrain" => ScriptEvent::TerrainChanged {
+            min: [1.0, 2.0, 3.0],
+            max: [4.0, 5.0, 6.0],
+            player: (player > 0).then_some(player),
+        },
         "Test.Touched" => ScriptEvent::Touched { entity, other },
         "Test.Interact" => ScriptEvent::Interact {
             entity,

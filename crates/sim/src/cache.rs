@@ -13,7 +13,8 @@ use parry3d::math::Vec3;
 use crate::changes::{self, Squares};
 use crate::character::{CharacterParams, CharacterState};
 use crate::collision::CollisionWorld;
-use crate::contact::Near;
+use crate::contact::{Near, Obstacle};
+use crate::ground::Block;
 
 /// How much bigger the remembered box is, on every side: a dozen steps of
 /// walking pass between two looks into the tree.
@@ -27,6 +28,9 @@ pub struct StepCache {
     candidates: Vec<u32>,
     /// Those of them that meet the box of the current step.
     near: Vec<u32>,
+    /// The same of the blocks of the terrain, in their order.
+    candidate_blocks: Vec<Block>,
+    near_blocks: Vec<Block>,
     /// The box of the current step.
     bounds: Option<Aabb>,
     rest: Option<Rest>,
@@ -71,9 +75,14 @@ impl StepCache {
         };
         let candidates = self.candidates.iter().copied();
         self.near.extend(candidates.filter(|&slot| meets(slot)));
+        self.near_blocks.clear();
+        let blocks = self.candidate_blocks.iter();
+        let blocks = blocks.filter(|block| block.bounds().intersects(bounds));
+        self.near_blocks.extend(blocks.copied());
         Near {
             world,
             slots: &self.near,
+            blocks: &self.near_blocks,
         }
     }
 
@@ -96,6 +105,7 @@ impl StepCache {
         // Something very fast: its box is too wide to be worth remembering.
         let bounds = if self.around.is_some() { &wide } else { bounds };
         world.near(bounds, &mut self.candidates);
+        world.blocks_near(bounds, &mut self.candidate_blocks);
     }
 
     /// Whether an idle step would leave this character as it is.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::angle::Angle;
 use crate::cache::StepCache;
 use crate::collision::{CollisionWorld, EntityId};
-use crate::contact::{self, Near, SKIN};
+use crate::contact::{self, Near, Obstacle, SKIN};
 
 /// What a character can do. The same for everybody in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -367,7 +367,7 @@ fn travel(
     }
 }
 
-/// Pushes the capsule out of every solid near it; returns the ground it then
+/// Pushes the capsule out of everything near it; returns the ground it then
 /// stands on, the flattest if there are several.
 fn push_out(
     params: &CharacterParams,
@@ -375,55 +375,83 @@ fn push_out(
     substep: &mut Vec3,
     near: Near,
 ) -> Option<(EntityId, Vec3)> {
-    let mut ground: Option<(EntityId, Vec3)> = None;
+    let mut push = Push {
+        params,
+        state,
+        substep,
+        near,
+        ground: None,
+    };
     for _ in 0..PUSH_OUT_ROUNDS {
         let mut pushed = false;
         for solid in near.solids() {
-            let Some(touch) = contact::touch(params, state.feet, solid) else {
-                continue;
-            };
-            let (normal, standing) = match touch.step_lift {
-                Some(lift) => {
-                    let lifted = state.feet + Vec3::Y * lift;
-                    if lift == 0.0 || contact::is_free(params, lifted, near) {
-                        state.feet = lifted;
-                        (Vec3::Y, true)
-                    } else {
-                        state.feet += touch.normal * touch.depth.max(0.0);
-                        (touch.normal, false)
-                    }
-                }
-                None => {
-                    // Out of the floor means straight up: along a slope's
-                    // normal, standing still would creep downhill.
-                    let standing = params.walkable(touch.normal);
-                    if touch.depth > 1e-4 {
-                        pushed = true;
-                        state.feet += if standing {
-                            Vec3::Y * (touch.depth / touch.normal.y)
-                        } else {
-                            touch.normal * touch.depth
-                        };
-                    }
-                    (touch.normal, standing)
-                }
-            };
-            if standing && ground.is_none_or(|(_, best)| normal.y > best.y) {
-                ground = Some((solid.entity, normal));
-            }
-            if touch.depth > 0.0 && !standing {
-                slide(&mut state.velocity, normal);
-                slide(substep, normal);
-            } else if standing && state.velocity.y < 0.0 {
-                state.velocity.y = 0.0;
-                substep.y = substep.y.max(0.0);
-            }
+            pushed |= push.out_of(solid);
+        }
+        for block in near.blocks {
+            pushed |= push.out_of(block);
         }
         if !pushed {
             break;
         }
     }
-    ground
+    push.ground
+}
+
+/// A capsule on its way out of what it entered.
+struct Push<'a> {
+    params: &'a CharacterParams,
+    state: &'a mut CharacterState,
+    substep: &'a mut Vec3,
+    near: Near<'a>,
+    ground: Option<(EntityId, Vec3)>,
+}
+
+impl Push<'_> {
+    /// Whether it was pushed.
+    fn out_of(&mut self, solid: &impl Obstacle) -> bool {
+        let (params, state) = (self.params, &mut *self.state);
+        let Some(touch) = contact::touch(params, state.feet, solid) else {
+            return false;
+        };
+        let mut pushed = false;
+        let (normal, standing) = match touch.step_lift {
+            Some(lift) => {
+                let lifted = state.feet + Vec3::Y * lift;
+                if lift == 0.0 || contact::is_free(params, lifted, self.near) {
+                    state.feet = lifted;
+                    (Vec3::Y, true)
+                } else {
+                    state.feet += touch.normal * touch.depth.max(0.0);
+                    (touch.normal, false)
+                }
+            }
+            None => {
+                // Out of the floor means straight up: along a slope's
+                // normal, standing still would creep downhill.
+                let standing = params.walkable(touch.normal);
+                if touch.depth > 1e-4 {
+                    pushed = true;
+                    state.feet += if standing {
+                        Vec3::Y * (touch.depth / touch.normal.y)
+                    } else {
+                        touch.normal * touch.depth
+                    };
+                }
+                (touch.normal, standing)
+            }
+        };
+        if standing && self.ground.is_none_or(|(_, best)| normal.y > best.y) {
+            self.ground = Some((solid.entity(), normal));
+        }
+        if touch.depth > 0.0 && !standing {
+            slide(&mut state.velocity, normal);
+            slide(self.substep, normal);
+        } else if standing && state.velocity.y < 0.0 {
+            state.velocity.y = 0.0;
+            self.substep.y = self.substep.y.max(0.0);
+        }
+        pushed
+    }
 }
 
 /// Removes the part of `vector` that points into a surface.

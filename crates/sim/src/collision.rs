@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use frolic_terrain::Terrain;
 use parry3d::bounding_volume::{Aabb, BoundingVolume};
 use parry3d::math::{Pose3 as Pose, Vec3};
 use parry3d::partitioning::Bvh;
@@ -14,6 +15,7 @@ use parry3d::shape::SharedShape;
 
 use crate::changes::{Change, Changes};
 use crate::convex::{Convex, Frame};
+use crate::ground::TERRAIN;
 use crate::shape::Shape;
 
 /// A solid that moves gets a box this much bigger in the tree, and is put
@@ -33,9 +35,11 @@ pub struct CollisionWorld {
     tree: Bvh,
     /// Solids whose pose changed this tick; the others' previous pose is their pose.
     moved: Vec<u32>,
-    changes: Changes,
+    pub(crate) changes: Changes,
     /// How often any pose changed.
     changed: u64,
+    /// The ground, where it is made of blocks.
+    pub(crate) terrain: Option<Terrain>,
 }
 
 pub(crate) struct Solid {
@@ -81,6 +85,7 @@ impl Default for CollisionWorld {
             moved: Vec::new(),
             changes: Changes::default(),
             changed: 0,
+            terrain: None,
         }
     }
 }
@@ -205,7 +210,8 @@ impl CollisionWorld {
         self.slots.contains_key(&entity)
     }
 
-    /// The first solid along a ray, ignoring `except`.
+    /// The first solid along a ray, ignoring `except`; the ground has the
+    /// entity [`TERRAIN`].
     pub fn raycast(
         &self,
         origin: Vec3,
@@ -217,6 +223,23 @@ impl CollisionWorld {
         if !origin.is_finite() || !distance_max.is_finite() {
             return None;
         }
+        let on_ground = if except.contains(&TERRAIN) {
+            None
+        } else {
+            self.raycast_terrain(origin, direction, distance_max)
+        };
+        let distance_max = on_ground.map_or(distance_max, |hit| hit.distance);
+        let on_solid = self.raycast_solids(origin, direction, distance_max, except);
+        on_solid.or(on_ground)
+    }
+
+    fn raycast_solids(
+        &self,
+        origin: Vec3,
+        direction: Vec3,
+        distance_max: f32,
+        except: &[EntityId],
+    ) -> Option<RayHit> {
         let ray = Ray::new(origin, direction);
         let (slot, hit) = self.tree.cast_ray(&ray, distance_max, |slot, best| {
             let solid = self.solids[slot as usize].as_ref()?;

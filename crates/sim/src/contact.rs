@@ -6,8 +6,9 @@ use parry3d::query::{self, Ray};
 use parry3d::shape::Segment;
 
 use crate::character::CharacterParams;
-use crate::collision::{CollisionWorld, Solid};
-use crate::convex::{self, Core, FloorBelow, Gap};
+use crate::collision::{CollisionWorld, EntityId, Solid};
+use crate::convex::{self, Convex, Core, FloorBelow, Frame, Gap};
+use crate::ground::Block;
 
 /// Distance at which a surface below still counts as touched.
 pub(crate) const SKIN: f32 = 0.02;
@@ -44,11 +45,31 @@ pub(crate) fn swept_bounds(
     )
 }
 
-/// The solids near a character, in order of their ids.
+/// Something convex that a capsule can meet.
+pub(crate) trait Obstacle {
+    /// Whose it is.
+    fn entity(&self) -> EntityId;
+    fn convex(&self) -> &Convex;
+    fn frame(&self) -> &Frame;
+    /// The box around it.
+    fn bounds(&self) -> &Aabb;
+    /// The shortest way out for a core that is inside.
+    fn penetration(&self, core: &Core, reach: f32) -> Option<Gap>;
+    /// Which way the surface faces that is met straight below a point.
+    fn floor_below(&self, point: Vec3, distance: f32) -> Option<Vec3>;
+    /// Whether something else is nearer in that direction, so that a touch
+    /// there is none.
+    fn hides(&self, _normal: Vec3) -> bool {
+        false
+    }
+}
+
+/// The solids near a character, in order of their ids, and the blocks.
 #[derive(Clone, Copy)]
 pub(crate) struct Near<'a> {
     pub world: &'a CollisionWorld,
     pub slots: &'a [u32],
+    pub blocks: &'a [Block],
 }
 
 impl<'a> Near<'a> {
@@ -68,8 +89,8 @@ fn core(params: &CharacterParams, feet: Vec3) -> Core {
 
 /// Whether the box of a solid is within `reach` of a core that may also go
 /// down by `drop`. If not, nothing else about the solid needs to be known.
-fn in_reach(solid: &Solid, core: &Core, reach: f32, drop: f32) -> bool {
-    let (low, high) = (solid.bounds.mins, solid.bounds.maxs);
+fn in_reach(solid: &impl Obstacle, core: &Core, reach: f32, drop: f32) -> bool {
+    let (low, high) = (solid.bounds().mins, solid.bounds().maxs);
     core.low.x + reach >= low.x
         && core.low.x - reach <= high.x
         && core.low.z + reach >= low.z
@@ -83,17 +104,21 @@ fn in_reach(solid: &Solid, core: &Core, reach: f32, drop: f32) -> bool {
 /// The capsule is taken as a line with a radius: as long as the solid reaches
 /// no deeper than the radius, the closest points of line and solid are exact
 /// and cheap; only deeper ones need the penetration solver.
-pub(crate) fn touch(params: &CharacterParams, feet: Vec3, solid: &Solid) -> Option<Contact> {
+pub(crate) fn touch(
+    params: &CharacterParams,
+    feet: Vec3,
+    solid: &impl Obstacle,
+) -> Option<Contact> {
     let core = core(params, feet);
     let reach = params.radius + SKIN;
     if !in_reach(solid, &core, reach, 0.0) {
         return None;
     }
-    let gap = match convex::gap(&solid.convex, &solid.frame, &core) {
+    let gap = match convex::gap(solid.convex(), solid.frame(), &core) {
         Some(gap) => gap,
-        None => penetration(solid, &core, reach)?,
+        None => solid.penetration(&core, reach)?,
     };
-    if gap.distance > reach {
+    if gap.distance > reach || solid.hides(gap.normal) {
         return None;
     }
     Some(Contact {
@@ -103,22 +128,51 @@ pub(crate) fn touch(params: &CharacterParams, feet: Vec3, solid: &Solid) -> Opti
     })
 }
 
-/// The shortest way out for a core that is inside a solid.
-#[cold]
-fn penetration(solid: &Solid, core: &Core, reach: f32) -> Option<Gap> {
-    let contact = query::contact(
-        &solid.pose,
-        solid.shape.as_ref(),
-        &Pose::identity(),
-        &Segment::new(core.low, core.low + Vec3::Y * core.length),
-        reach,
-    )
-    .ok()??;
-    contact.normal1.is_finite().then_some(Gap {
-        distance: contact.dist,
-        normal: contact.normal1,
-        point: contact.point1,
-    })
+impl Obstacle for Solid {
+    fn entity(&self) -> EntityId {
+        self.entity
+    }
+
+    fn convex(&self) -> &Convex {
+        &self.convex
+    }
+
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn bounds(&self) -> &Aabb {
+        &self.bounds
+    }
+
+    #[cold]
+    fn penetration(&self, core: &Core, reach: f32) -> Option<Gap> {
+        let contact = query::contact(
+            &self.pose,
+            self.shape.as_ref(),
+            &Pose::identity(),
+            &Segment::new(core.low, core.low + Vec3::Y * core.length),
+            reach,
+        )
+        .ok()??;
+        contact.normal1.is_finite().then_some(Gap {
+            distance: contact.dist,
+            normal: contact.normal1,
+            point: contact.point1,
+        })
+    }
+
+    fn floor_below(&self, point: Vec3, distance: f32) -> Option<Vec3> {
+        match convex::floor_below(&self.convex, &self.frame, point, distance) {
+            FloorBelow::Known(normal) => normal,
+            FloorBelow::Unknown => {
+                let ray = Ray::new(point, -Vec3::Y);
+                let shape = &self.shape;
+                let hit = shape.cast_ray_and_get_normal(&self.pose, &ray, distance, false)?;
+                Some(hit.normal)
+            }
+        }
+    }
 }
 
 /// Whether `point` is the edge of a step low enough to walk onto, and if so
@@ -127,7 +181,7 @@ fn penetration(solid: &Solid, core: &Core, reach: f32) -> Option<Gap> {
 fn step_lift(
     params: &CharacterParams,
     feet: Vec3,
-    solid: &Solid,
+    solid: &impl Obstacle,
     point: Vec3,
     normal: Vec3,
 ) -> Option<f32> {
@@ -137,7 +191,7 @@ fn step_lift(
     }
     // A hair inside the edge, is there a floor to stand on?
     let inward = Vec3::new(-normal.x, 0.0, -normal.z).try_normalize()? * 0.02;
-    let floor = floor_below(solid, point + inward + Vec3::Y * 0.05, 0.1)?;
+    let floor = solid.floor_below(point + inward + Vec3::Y * 0.05, 0.1)?;
     if !params.walkable(floor) {
         return None;
     }
@@ -152,29 +206,22 @@ fn step_lift(
     (rest > feet.y - SKIN).then_some((rest - feet.y).max(0.0))
 }
 
-/// Which way the surface of a solid faces that is met straight below a point.
-fn floor_below(solid: &Solid, point: Vec3, distance: f32) -> Option<Vec3> {
-    match convex::floor_below(&solid.convex, &solid.frame, point, distance) {
-        FloorBelow::Known(normal) => normal,
-        FloorBelow::Unknown => {
-            let ray = Ray::new(point, -Vec3::Y);
-            let hit = solid
-                .shape
-                .cast_ray_and_get_normal(&solid.pose, &ray, distance, false)?;
-            Some(hit.normal)
-        }
-    }
-}
-
 /// Whether a capsule fits at `feet` without being inside anything.
 pub(crate) fn is_free(params: &CharacterParams, feet: Vec3, near: Near) -> bool {
     let core = core(params, feet);
     let slack = 0.005;
-    near.solids().all(|solid| {
-        !in_reach(solid, &core, params.radius, 0.0)
-            || convex::gap(&solid.convex, &solid.frame, &core)
-                .is_some_and(|gap| gap.distance > params.radius - slack)
-    })
+    near.solids()
+        .all(|solid| is_clear_of(params, &core, slack, solid))
+        && near
+            .blocks
+            .iter()
+            .all(|block| is_clear_of(params, &core, slack, block))
+}
+
+fn is_clear_of(params: &CharacterParams, core: &Core, slack: f32, solid: &impl Obstacle) -> bool {
+    !in_reach(solid, core, params.radius, 0.0)
+        || convex::gap(solid.convex(), solid.frame(), core)
+            .is_some_and(|gap| gap.distance > params.radius - slack)
 }
 
 /// How far the capsule can go straight down before it rests on something.
@@ -185,9 +232,16 @@ pub(crate) fn drop_distance(
     near: Near,
 ) -> Option<f32> {
     let core = core(params, feet);
-    near.solids()
-        .filter(|solid| in_reach(solid, &core, params.radius, distance_max))
-        .filter_map(|solid| drop_onto(params.radius, core, distance_max, solid))
+    let onto_solids = near
+        .solids()
+        .filter(|solid| in_reach(*solid, &core, params.radius, distance_max))
+        .filter_map(|solid| drop_onto(params.radius, core, distance_max, solid));
+    let blocks = near.blocks.iter();
+    let onto_blocks = blocks
+        .filter(|block| in_reach(*block, &core, params.radius, distance_max))
+        .filter_map(|block| drop_onto(params.radius, core, distance_max, block));
+    onto_solids
+        .chain(onto_blocks)
         .reduce(|least, drop| if drop < least { drop } else { least })
 }
 
@@ -195,11 +249,11 @@ pub(crate) fn drop_distance(
 ///
 /// The distance to a convex solid is a convex function of the way, so going on
 /// as if it kept shrinking as fast as it does now never goes too far.
-fn drop_onto(radius: f32, mut core: Core, distance_max: f32, solid: &Solid) -> Option<f32> {
+fn drop_onto(radius: f32, mut core: Core, distance_max: f32, solid: &impl Obstacle) -> Option<f32> {
     let start = core.low.y;
     let mut drop = 0.0;
     for _ in 0..FALL_ROUNDS_MAX {
-        let Some(gap) = convex::gap(&solid.convex, &solid.frame, &core) else {
+        let Some(gap) = convex::gap(solid.convex(), solid.frame(), &core) else {
             return Some(drop);
         };
         if gap.normal.y <= FACING_UP_MIN {

@@ -99,6 +99,14 @@ impl From<&Pose> for Frame {
 }
 
 impl Frame {
+    /// A frame that is not turned.
+    pub fn upright(place: Vec3) -> Self {
+        Self {
+            place,
+            axes: [Vec3::X, Vec3::Y, Vec3::Z],
+        }
+    }
+
     /// A point of the world as the frame has it.
     fn enter(&self, point: Vec3) -> Vec3 {
         let from = point - self.place;

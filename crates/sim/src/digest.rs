@@ -3,6 +3,7 @@
 //! The same run is made natively and in wasm by the tests: if a change makes
 //! the two differ in one bit anywhere, prediction in the browser is broken.
 
+use frolic_terrain::{Action, Generator, Material, Op, Settings, Shape as Shape3, Terrain};
 use parry3d::math::{Pose3 as Pose, Rot3, Vec3};
 
 use crate::cache::StepCache;
@@ -88,6 +89,84 @@ pub fn random_walk(seed: u64, steps: u32) -> u64 {
     digest.value()
 }
 
+/// The same on hills of blocks that change under the feet.
+pub fn random_walk_on_blocks(seed: u64, steps: u32) -> u64 {
+    let mut random = Random::new(seed);
+    let mut world = CollisionWorld::new();
+    world.set_terrain(Some(Terrain::new(&block_hills(seed as u32))));
+    let params = CharacterParams::default();
+    let mut state = CharacterState::at(Vec3::new(0.5, 60.0, 0.5));
+    let mut cache = StepCache::default();
+    let mut input = CharacterInput::default();
+    let mut digest = Digest::default();
+    for tick in 0..steps {
+        world.begin_tick();
+        if tick % 15 == 0 {
+            let op = random_op(&mut random, state.feet);
+            let changed = world.change_terrain(&op, |terrain| terrain.apply(&op).len());
+            digest.word(changed.unwrap_or(0) as u32);
+        }
+        if tick % 20 == 0 {
+            input = CharacterInput::new(
+                random.range(-1.0, 1.0),
+                random.range(-0.5, 1.5),
+                random.range(-3.0, 3.0),
+                0.0,
+                Buttons(random.below(4) as u8),
+            );
+        }
+        step_character_with(&mut cache, &world, &params, &mut state, &input, 1.0 / 60.0);
+        let aside = state.feet.x.abs().max(state.feet.z.abs());
+        if state.feet.y < -20.0 || aside > 60.0 {
+            state = CharacterState::at(Vec3::new(random.range(-50.0, 50.0), 60.0, 0.5));
+        }
+        digest.character(&state);
+    }
+    if let Some(terrain) = world.terrain() {
+        digest.word(terrain.fingerprint() as u32);
+    }
+    digest.value()
+}
+
+fn block_hills(seed: u32) -> Settings {
+    let hills = Generator::Hills {
+        seed,
+        height: 24,
+        amplitude: 14,
+        scale: 30,
+        water: 20,
+        snow: 34,
+        trees: 0.7,
+        clearing: None,
+    };
+    Settings::new([128, 64, 128], hills)
+}
+
+fn random_op(random: &mut Random, around: Vec3) -> Op {
+    let action = [Action::Add, Action::Subtract, Action::Paint][random.below(3) as usize];
+    let mut aside = || random.range(-4.0, 4.0);
+    let center = (around + Vec3::new(aside(), aside(), aside())).to_array();
+    let shape = if random.below(2) == 0 {
+        Shape3::Sphere {
+            radius: random.range(0.3, 2.5),
+        }
+    } else {
+        let mut side = || random.range(0.5, 4.0);
+        Shape3::Box {
+            size: [side(), side(), side()],
+        }
+    };
+    Op {
+        action,
+        center,
+        shape,
+        material: match action {
+            Action::Subtract => Material::AIR,
+            _ => Material::STONE,
+        },
+    }
+}
+
 const PLATFORMS: [u32; 2] = [900, 901];
 
 fn platform(id: u32, tick: u32) -> Vec3 {
@@ -169,6 +248,20 @@ mod tests {
             digests.join("\n"),
             recorded.trim(),
             "update digests.txt only for an intended change of movement"
+        );
+    }
+
+    /// The same for the ground of blocks.
+    #[test]
+    fn random_steps_on_blocks_give_the_recorded_digest() {
+        let digests: Vec<String> = (1..=3)
+            .map(|seed| format!("{:016x}", random_walk_on_blocks(seed, 5_000)))
+            .collect();
+        let recorded = include_str!("../digests-blocks.txt");
+        assert_eq!(
+            digests.join("\n"),
+            recorded.trim(),
+            "update digests-blocks.txt only for an intended change of movement"
         );
     }
 }

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod angle;
+pub mod around;
 mod cache;
 pub mod capsule;
 mod changes;
@@ -21,6 +22,7 @@ mod contact;
 mod convex;
 pub mod digest;
 pub mod flight;
+mod ground;
 pub mod motion;
 pub mod random;
 pub mod scene;
@@ -29,11 +31,13 @@ pub mod shape;
 mod sweep;
 
 pub use angle::Angle;
+pub use around::{Around, Surface};
 pub use cache::StepCache;
 pub use character::{
     Buttons, CharacterInput, CharacterParams, CharacterState, step_character, step_character_with,
 };
 pub use collision::{CollisionWorld, EntityId, RayHit};
+pub use ground::TERRAIN;
 pub use motion::Motion;
 pub use parry3d::math::{Pose3 as Pose, Rot3 as Rotation, Vec3};
 pub use shape::Shape;

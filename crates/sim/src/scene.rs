@@ -1,6 +1,7 @@
 //! From a package's scene to solids: the one place that decides what is solid.
 
 use frolic_package::{Components, Scene, Shape as SceneShape, Transform};
+use frolic_terrain::Terrain;
 use parry3d::math::{Pose3 as Pose, Rot3, Vec3};
 
 use crate::collision::CollisionWorld;
@@ -15,12 +16,16 @@ pub fn load(scene: &Scene) -> CollisionWorld {
             world.insert(entity.id, shape, pose(&transform));
         }
     }
+    if let Some(settings) = &scene.terrain {
+        world.set_terrain(Some(Terrain::new(settings)));
+    }
     world
 }
 
 /// The solid that components make, if any: a shape that is not a trigger.
+/// NPCs are characters, which pass through each other.
 pub fn solid_shape(components: &Components, transform: &Transform) -> Option<Shape> {
-    if components.trigger.is_some() {
+    if components.trigger.is_some() || components.npc.is_some() {
         return None;
     }
     shape(components.shape.as_ref()?, transform)

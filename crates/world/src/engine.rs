@@ -8,13 +8,15 @@ use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
 use frolic_script::{
-    Engine, EngineError, EntityId, FireRequest, LogLevel, Origin, PlayerId, PlayerProperty,
-    Property, RaycastHit, RaycastRequest, Recipient, ScriptLog, SpawnRequest, SpawnSource, Spawned,
-    WeaponSpec,
+    BuildRequest, Built, Engine, EngineError, EntityId, FireRequest, LogLevel, NpcFacts, NpcOrder,
+    Origin, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptLog,
+    SpawnRequest, SpawnSource, Spawned, TerrainHit, TerrainInfo, WeaponSpec,
 };
 use frolic_sim::{Motion, Pose, Rotation, Vec3};
+use frolic_terrain::{Material, Op};
 
 use crate::entity::{ALWAYS_RELEVANT, Entity};
+use crate::npcs::NPCS_MAX;
 use crate::player::Player;
 use crate::state::{Outgoing, SPAWNED_MAX, WorldState};
 
@@ -114,7 +116,9 @@ impl WorldState {
         let solid = frolic_sim::scene::solid_shape(&components, &transform);
         entity.reach = solid.map_or(0.0, |shape| shape.reach());
         if let Some(shape) = solid {
+            self.solid_changed(id);
             self.collision.insert(id, shape, pose);
+            self.solid_changed(id);
         }
         if let Some(shape) = frolic_sim::scene::trigger_shape(&components, &transform) {
             self.triggers.reshape(id, shape, pose);
@@ -168,6 +172,7 @@ impl WorldState {
 
     fn set_motion(&mut self, id: EntityId, offset: Vec3, ticks: u32) {
         let tick = self.tick;
+        self.solid_changed(id);
         let Some(entity) = self.alive_mut(id) else {
             return;
         };
@@ -246,6 +251,10 @@ impl Engine for WorldState {
             }
             SpawnSource::Components(json) => ("Entity".to_owned(), self.spawn_components(json)?),
         };
+        if components.npc.is_some() && !self.has_room_for_npc() {
+            let message = format!("{NPCS_MAX} NPCs; destroy some first");
+            return Err(EngineError::Limit(message));
+        }
         let scripts = components.script.iter().map(|s| s.path.clone()).collect();
         let entity = WorldState::spawn(self, name, definition, components, request.position)
             .ok_or_else(|| {
@@ -256,8 +265,31 @@ impl Engine for WorldState {
         Ok(Spawned { entity, scripts })
     }
 
+    fn build(&mut self, request: &BuildRequest) -> Result<Built, EngineError> {
+        WorldState::build(self, request)
+    }
+
+    fn structures(&self, owner: Option<&str>) -> Vec<EntityId> {
+        self.structure_entities(owner)
+    }
+
+    fn built_by(&self, id: EntityId) -> Option<String> {
+        self.structures.of_entity(id)?.owner.clone()
+    }
+
+    fn newest_op(&self) -> u64 {
+        self.history.newest()
+    }
+
+    fn kept_op(&self) -> u64 {
+        self.history.kept()
+    }
+
     fn destroy(&mut self, id: EntityId) -> Result<(), EngineError> {
         self.movable(id)?;
+        if self.structures.of_entity(id).is_some() {
+            self.room_for_op()?;
+        }
         WorldState::destroy(self, id);
         Ok(())
     }
@@ -417,6 +449,10 @@ impl Engine for WorldState {
     }
 
     fn move_to(&mut self, id: EntityId, to: [f32; 3], seconds: f32) -> Result<(), EngineError> {
+        if self.is_npc(id) {
+            let advice = "this is an NPC; use entity.Npc.MoveTo, or set its Position".to_owned();
+            return Err(EngineError::Refused(advice));
+        }
         let (tick_hz, tick) = (self.tick_hz as f32, self.tick);
         let entity = self.movable(id)?;
         let offset = Vec3::from(to) - entity.position;
@@ -434,6 +470,10 @@ impl Engine for WorldState {
 
     fn set_velocity(&mut self, id: EntityId, velocity: [f32; 3]) -> Result<(), EngineError> {
         let velocity = Vec3::from(velocity);
+        if self.push_npc(id, velocity) {
+            return Ok(());
+        }
+        self.solid_changed(id);
         let entity = self.entity_mut(id)?;
         entity.velocity = velocity;
         if let Some(player) = entity.player {
@@ -446,6 +486,7 @@ impl Engine for WorldState {
         self.replicate(id);
         if velocity == Vec3::ZERO {
             self.moving.remove(&id);
+            self.solid_changed(id);
         } else {
             self.moving.insert(id);
         }
@@ -481,6 +522,31 @@ impl Engine for WorldState {
 
     fn raycast(&self, request: &RaycastRequest) -> Option<RaycastHit> {
         self.find_along(request)
+    }
+
+    fn terrain_info(&self) -> Result<TerrainInfo, EngineError> {
+        self.script_terrain_info()
+    }
+
+    fn terrain_block(&self, at: [f32; 3]) -> Result<Material, EngineError> {
+        self.script_terrain_block(at)
+    }
+
+    fn terrain_height(&self, x: f32, z: f32) -> Result<Option<f32>, EngineError> {
+        self.script_terrain_height(x, z)
+    }
+
+    fn terrain_raycast(
+        &self,
+        origin: [f32; 3],
+        direction: [f32; 3],
+        distance_max: f32,
+    ) -> Result<Option<TerrainHit>, EngineError> {
+        self.script_terrain_raycast(origin, direction, distance_max)
+    }
+
+    fn terraform(&mut self, op: &Op) -> Result<bool, EngineError> {
+        self.script_terraform(op)
     }
 
     fn players(&self) -> Vec<PlayerId> {
@@ -640,6 +706,18 @@ impl Engine for WorldState {
         self.store_requests += 1;
         self.store_outbox.push(request);
         Ok(())
+    }
+
+    fn npcs(&self) -> Vec<EntityId> {
+        self.npcs.all.keys().copied().collect()
+    }
+
+    fn npc(&self, id: EntityId) -> Result<Option<NpcFacts>, EngineError> {
+        self.npc_facts(id)
+    }
+
+    fn order_npc(&mut self, id: EntityId, order: NpcOrder) -> Result<(), EngineError> {
+        WorldState::order_npc(self, id, order)
     }
 
     fn spells(&self) -> Vec<String> {

@@ -73,12 +73,18 @@ impl World {
         std::mem::take(&mut self.state_mut().history.fresh)
     }
 
+    /// Whether there are any since.
+    pub fn has_ops(&self) -> bool {
+        !self.borrow_state().history.fresh.is_empty()
+    }
+
     /// Operations up to this number are stored: whoever waits for one is told.
     pub fn ops_kept(&mut self, up_to: u64) {
         if up_to <= self.borrow_state().history.kept {
             return;
         }
         self.note(&Record::OpsKept { up_to });
+        self.tell_scripts_kept(up_to);
         let mut state = self.state_mut();
         let state = &mut *state;
         let history = &mut state.history;
@@ -92,5 +98,7 @@ impl World {
             .count();
         let told = history.held.drain(..safe).map(|(_, outgoing)| outgoing);
         state.outbox.extend(told);
+        state.show_structures(kept);
+        state.settle_ground(kept);
     }
 }

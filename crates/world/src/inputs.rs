@@ -180,6 +180,11 @@ impl InputQueue {
         self.current
     }
 
+    /// Looks somewhere before the first input.
+    pub(crate) fn look_at(&mut self, input: CharacterInput) {
+        self.current = input;
+    }
+
     /// Forgets everything: the player connected anew.
     pub fn reset(&mut self) {
         *self = Self::default();

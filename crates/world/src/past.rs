@@ -181,7 +181,8 @@ impl WorldState {
             jumps: self.entities.get(&player.entity).map_or(0, |e| e.jumps),
             position: player.character.feet,
         }));
-        let things = self.moving.iter().filter_map(|id| self.alive(*id));
+        let npcs = self.npcs.all.keys();
+        let things = npcs.chain(&self.moving).filter_map(|id| self.alive(*id));
         frame.places.extend(things.map(|entity| Place {
             entity: entity.id,
             jumps: entity.jumps,

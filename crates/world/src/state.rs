@@ -14,11 +14,14 @@ use frolic_sim::{CharacterParams, CollisionWorld, Pose, Vec3};
 use crate::definitions::Definitions;
 use crate::entity::Entity;
 use crate::history::History;
+use crate::npcs::Npcs;
 use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
 use crate::projectiles::Projectiles;
 use crate::registry::{self, Registry};
 use crate::spells::Spells;
+use crate::structures::Structures;
+use crate::terrain::Ground;
 use crate::trigger::{Crossing, Triggers, Way};
 
 /// Entities that scripts may have spawned at a time.
@@ -50,10 +53,15 @@ pub(crate) struct WorldState {
     pub spells: Spells,
     /// Lasting operations on their way to storage.
     pub history: History,
+    /// What was built and lasts.
+    pub structures: Structures,
     /// Weapons and shots.
     pub projectiles: Projectiles,
     /// Ticks between a death and the birth after it.
     pub respawn_ticks: u32,
+    pub npcs: Npcs,
+    /// What is known of the ground besides its blocks.
+    pub ground: Ground,
     pub definitions: Definitions,
     pub spawn_points: Vec<u32>,
     /// Things that changed for clients since the last look.
@@ -112,8 +120,11 @@ impl WorldState {
             ways: Vec::new(),
             spells: Spells::new(package),
             history: History::default(),
+            structures: Structures::default(),
             projectiles: Projectiles::default(),
             respawn_ticks: 0,
+            npcs: Npcs::default(),
+            ground: Ground::default(),
             definitions: Definitions::new(&package.scene),
             spawn_points: Vec::new(),
             touched: Vec::new(),
@@ -175,6 +186,7 @@ impl WorldState {
         }
         let (id, news) = (entity.id, !entity.is_of_scene());
         self.entities.insert(id, entity);
+        self.add_npc(id);
         if news {
             self.replicate(id);
         }
@@ -182,6 +194,9 @@ impl WorldState {
 
     /// Clients have to be told of this entity at the next look.
     pub fn replicate(&mut self, id: u32) {
+        if self.structures.hides(id) {
+            return;
+        }
         if let Some(entity) = self.entities.get_mut(&id) {
             entity.replicated = true;
             if !std::mem::replace(&mut entity.touched, true) {
@@ -208,20 +223,32 @@ impl WorldState {
         components: Rc<Components>,
         position: Option<[f32; 3]>,
     ) -> Option<u32> {
-        if self.spawned >= SPAWNED_MAX {
-            return None;
-        }
-        self.spawned += 1;
         let mut transform = components.transform.unwrap_or_default();
         if let Some(position) = position {
             transform.position = position;
         }
+        self.spawn_at(name, definition, components, transform)
+    }
+
+    /// The same, exactly there.
+    pub fn spawn_at(
+        &mut self,
+        name: String,
+        definition: u16,
+        components: Rc<Components>,
+        transform: Transform,
+    ) -> Option<u32> {
+        if self.spawned >= SPAWNED_MAX {
+            return None;
+        }
+        self.spawned += 1;
         let id = self.fresh_id();
         let entity = Entity::new(id, name, definition, components, &transform);
         if let Some(shape) = frolic_sim::scene::solid_shape(&entity.components, &transform) {
             self.collision.insert(id, shape, entity.pose());
         }
         self.register(entity, &transform);
+        self.solid_changed(id);
         Some(id)
     }
 
@@ -252,6 +279,9 @@ impl WorldState {
 
     /// Removes an entity and what hangs on it.
     pub fn destroy(&mut self, id: u32) {
+        if self.alive(id).is_some() {
+            self.note_unbuilt(id);
+        }
         let Some(entity) = self.entities.get_mut(&id).filter(|e| !e.destroyed) else {
             return;
         };
@@ -274,6 +304,8 @@ impl WorldState {
         if let Some(parent) = parent.and_then(|parent| self.entities.get_mut(&parent)) {
             parent.children.retain(|child| *child != id);
         }
+        self.solid_changed(id);
+        self.remove_npc(id);
         self.registry.remove(id);
         self.collision.remove(id);
         self.moving.remove(&id);
@@ -313,8 +345,11 @@ impl WorldState {
         entity.position = pose.translation;
         entity.rotation = pose.rotation;
         let children = entity.children.clone();
+        self.solid_changed(id);
         self.registry.moved(id, pose.translation);
         self.collision.move_to(id, pose);
+        self.solid_changed(id);
+        self.npc_placed(id, &pose);
         self.triggers.move_to(id, pose);
         self.replicate(id);
         for child in children {
@@ -371,6 +406,7 @@ impl WorldState {
                 entity.motion = None;
                 if entity.velocity == Vec3::ZERO {
                     self.moving.remove(&id);
+                    self.solid_changed(id);
                 }
                 self.replicate(id);
             }

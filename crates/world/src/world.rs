@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use frolic_package::Package;
 use frolic_protocol::entity::SCENE_DEFINITION;
+use frolic_protocol::keep::SavedWorld;
 use frolic_protocol::{EntityState, NumberedInput, PlayerInfo, ServerMessage};
 use frolic_script::{
     CompileError, CompiledScript, Engine, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
@@ -52,6 +53,9 @@ pub struct WorldOptions {
     /// The time of day at the start, in milliseconds since the start of 1970;
     /// see [`World::set_wall_clock`].
     pub started_unix_ms: u64,
+    /// What earlier processes of this world left; its scripts start in what
+    /// is made from it.
+    pub saved: Option<SavedWorld>,
     /// Writes down everything that is done to the world; see [`crate::replay`].
     pub record: Option<RecordOptions>,
     /// Measures the stages of each step.
@@ -68,6 +72,7 @@ impl Default for WorldOptions {
             snapshot_hz: None,
             interest: None,
             started_unix_ms: 0,
+            saved: None,
             record: None,
             stopwatch: None,
         }
@@ -151,6 +156,9 @@ impl World {
         for path in &options.disabled_scripts {
             Engine::log(&mut state, disabled_log(path));
         }
+        if let Some(saved) = &options.saved {
+            state.restore(saved);
+        }
         let settings = &package.manifest.simulation;
         let radius = settings.interest_radius;
         let interest = options.interest.unwrap_or(InterestPolicy {
@@ -175,6 +183,7 @@ impl World {
                 scripts: ScriptLimits::from(&options.scripts),
                 disabled_scripts: options.disabled_scripts.clone(),
                 started_unix_ms: options.started_unix_ms,
+                saved: options.saved.unwrap_or_default(),
                 made_by: env!("CARGO_PKG_VERSION").to_owned(),
             };
             Recorder::new(&header, record)
@@ -265,6 +274,10 @@ impl World {
             id: Cow::Borrowed(&id),
             name: Cow::Borrowed(&name),
         });
+        self.admit(id, name)
+    }
+
+    pub(crate) fn admit(&mut self, id: String, name: String) -> PlayerNumber {
         let number = self.next_player;
         self.next_player += 1;
         self.state.borrow_mut().join(number, id, name);
@@ -358,7 +371,10 @@ impl World {
             laps.end(Stage::Physics);
             state.step_projectiles();
             laps.end(Stage::Projectiles);
+            state.step_npcs();
             laps.end(Stage::Npcs);
+            state.ground.changes.clear();
+            state.pack_ahead();
             state.cross_triggers();
             state.respawn_fallen();
             state.respawn_dead();
@@ -597,8 +613,11 @@ impl World {
             } else {
                 Relevance::Near
             };
-            self.cells
-                .update(&entity.replicated(), entity.position, relevance);
+            let mut told = entity.replicated();
+            if let Some(npc) = state.npcs.all.get(&id) {
+                npc.dress(&mut told);
+            }
+            self.cells.update(&told, entity.position, relevance);
         }
         for player in state.players.values().filter(|player| player.online) {
             let character = state.replicated_character(player);

@@ -9,7 +9,7 @@ export type JsonEntity = {
  */
 id: number, 
 /**
- * `character` or `entity`.
+ * `character`, `npc` or `entity`.
  */
 kind: string, 
 /**

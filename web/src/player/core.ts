@@ -51,6 +51,17 @@ export interface ClientCore {
   chat(text: string): void;
   /** A polite goodbye; send what take_reliable() then gives. */
   leave(): void;
+  /** Lowest and highest corner and the size of a block; empty without a terrain. */
+  terrain_info(): Float32Array;
+  /** The name of the material at a place; empty for air. */
+  terrain_block(x: number, y: number, z: number): string;
+  terrain_height(x: number, z: number): number | undefined;
+  /** Origin and direction of length one → distance, normal, middle of the block, number of its material; or empty. */
+  terrain_raycast(ray: Float32Array, distanceMax: number): Float32Array;
+  /** Asks the server to change the ground; `size` has one number for a ball, three for a box. */
+  terraform(op: string, center: Float32Array, size: Float32Array, material?: string): boolean;
+  /** The message behind a `terrain` event. */
+  take_terrain(): Uint8Array | undefined;
   /** See `CoreStats`, as JSON. */
   stats(nowMs: number): string;
   free(): void;
@@ -58,9 +69,34 @@ export interface ClientCore {
 
 export const Button = { jump: 1, run: 2, fire: 4, interact: 8 } as const;
 
+/** A copy of the ground that makes triangles; for the worker in terrain/. */
+export interface TerrainMesher {
+  /** First chunk, chunks along each axis, metres along a chunk: seven numbers. */
+  grid(): Float32Array;
+  /** Takes a message of the server in; gives the chunks to be drawn anew, three numbers each. */
+  apply(packet: Uint8Array): Int32Array;
+  /** Makes a chunk's triangles; false when there is nothing to draw. */
+  make(x: number, y: number, z: number): boolean;
+  take_positions(): Uint8Array<ArrayBuffer>;
+  take_normals(): Int8Array<ArrayBuffer>;
+  take_colors(): Uint8Array<ArrayBuffer>;
+  take_indices(): Uint32Array<ArrayBuffer>;
+  clear_from(): number;
+}
+
+/** What a block can be made of, by its number. */
+export interface TerrainMaterial {
+  name: string;
+  color: string;
+  clear: boolean;
+}
+
 interface CoreModule {
   default(options: { module_or_path: string }): Promise<unknown>;
   ClientCore: new () => ClientCore;
+  TerrainMesher: new (settings: string) => TerrainMesher;
+  /** As JSON. */
+  terrain_materials(): string;
 }
 
 const modules = import.meta.glob<CoreModule>('../wasm/frolic_client_wasm.js');
@@ -74,6 +110,13 @@ export async function loadCore(): Promise<ClientCore> {
   return new ClientCore();
 }
 
+/** The materials of the ground; empty before the core is loaded. */
+export function terrainMaterials(): TerrainMaterial[] {
+  return materials;
+}
+
+let materials: TerrainMaterial[] = [];
+
 /** Begins to load the wasm module, so that it is there when it is needed. */
 export function prepareCore(): Promise<CoreModule> {
   ready ??= initialise();
@@ -86,5 +129,6 @@ async function initialise(): Promise<CoreModule> {
   if (!loadModule || !loadUrl) throw new Error('This build of the site has no client core. Run `cargo xtask wasm`, then build again.');
   const [module, url] = await Promise.all([loadModule(), loadUrl()]);
   await module.default({ module_or_path: url });
+  materials = JSON.parse(module.terrain_materials()) as TerrainMaterial[];
   return module;
 }

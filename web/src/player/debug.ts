@@ -2,11 +2,14 @@
 // it may change with any version.
 import type { CoreStats, PlayerInfo } from './events';
 import type { Point } from './frame';
+import { npcState, type NpcState } from './npc';
 import type { PlaySession } from './session.svelte';
 
 export interface DebugEntity {
   id: number;
-  kind: 'player' | 'entity';
+  kind: 'player' | 'npc' | 'entity';
+  /** What an NPC is about. */
+  npc: NpcState | null;
   own: boolean;
   grounded: boolean;
   position: [number, number, number];
@@ -31,8 +34,12 @@ export interface FrolicDebug {
   entities(): DebugEntity[];
   players(): PlayerInfo[];
   stats(): CoreStats;
+  /** What stands above the heads of NPCs: entity id and '?' or '!'. */
+  npcMarks(): [number, string][];
   /** Visible texts of script widgets. */
   hudTexts(): string[];
+  /** The ground of blocks: what is at a place, how many chunks are drawn, when that last changed (Date.now). */
+  readonly ground: { block(x: number, y: number, z: number): string; readonly chunks: number; readonly drawnAt: number };
   /** Where the player looks, in radians. */
   view(): { yaw: number; pitch: number };
   /** What is known of weapons and health. */
@@ -64,7 +71,8 @@ export function exposeDebug(session: PlaySession): () => void {
     position: () => { const record = own(); return record && triple(record.position); },
     entities: () => Array.from(session.frameRecords(), (record) => ({
       id: record.id,
-      kind: record.isPlayer ? 'player' as const : 'entity' as const,
+      kind: !record.isPlayer ? 'entity' as const : record.mood > 0 ? 'npc' as const : 'player' as const,
+      npc: npcState(record.mood),
       own: record.own,
       grounded: record.grounded,
       position: triple(record.position),
@@ -73,7 +81,13 @@ export function exposeDebug(session: PlaySession): () => void {
     })),
     players: () => session.players,
     stats: () => session.stats,
+    npcMarks: () => [...(session.view?.npcs.marks() ?? [])],
     hudTexts: () => session.hud.texts(),
+    ground: {
+      block: (x, y, z) => session.terrain.block([x, y, z]),
+      get chunks() { return session.view?.ground.chunkCount ?? 0; },
+      get drawnAt() { return session.view?.ground.drawnAt ?? 0; },
+    },
     view: () => ({ yaw: session.input.yaw, pitch: session.input.pitch }),
     combat: () => ({
       weapon: session.combat.weapon?.name ?? null,

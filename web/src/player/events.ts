@@ -1,5 +1,6 @@
 // Events and figures that the client core gives as JSON.
 
+import type { NpcState } from '../generated/NpcState';
 import type { PlayerInfo } from '../generated/PlayerInfo';
 import type { ScriptEntry } from '../generated/ScriptEntry';
 import type { ScriptManifest } from '../generated/ScriptManifest';
@@ -55,6 +56,8 @@ export type CoreEvent =
   | { type: 'figures'; figures: TickFigures }
   /** Somebody cast a spell: its code runs here with the same seed. */
   | { type: 'cast'; cast: Cast }
+  /** The ground changed within a box. */
+  | { type: 'terrain'; min: [number, number, number]; max: [number, number, number] }
   | { type: 'chat'; from: string; text: string }
   /** How a weapon looks and sounds; also when it changed. */
   | { type: 'weapon'; index: number; name: string; color: [number, number, number]; look: 'tracer' | 'ball' | 'nothing'; radius: number; sound: string }
@@ -66,6 +69,8 @@ export type CoreEvent =
   | { type: 'shot'; weapon: number; own: boolean; shooter: number; position: [number, number, number]; velocity: [number, number, number] }
   /** A shot met something; target 0: the server has not said what. */
   | { type: 'impact'; weapon: number; own: boolean; target: number; point: [number, number, number]; normal: [number, number, number] }
+  /** An NPC nearby has changed its mind; `target` is the character it minds. */
+  | { type: 'npc'; entity: number; before: NpcState; state: NpcState; target: number | null; suspicion: number }
   | { type: 'error'; code: string; message: string }
   | { type: 'kick'; reason: string };
 

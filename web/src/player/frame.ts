@@ -12,11 +12,15 @@ export const KIND_PLAYER = 1;
 const FLAG_GROUNDED = 1;
 const FLAG_OWN = 2;
 const FLAG_DEAD = 4;
+/** Above the flags stands the mood of an NPC; see npc.ts. */
+const MOOD_SHIFT = 3;
 
 /** One record of the frame. The same object is reused for each record: copy what must last. */
 export class FrameRecord {
   id = 0;
   isPlayer = false;
+  /** State and suspicion of an NPC, which is drawn as players are; 0 for all others. */
+  mood = 0;
   /** Number of the definition it was spawned from; 0 for an entity of the scene. */
   definition = 0;
   grounded = false;
@@ -38,6 +42,7 @@ export class FrameRecord {
     this.grounded = (flags & FLAG_GROUNDED) !== 0;
     this.own = (flags & FLAG_OWN) !== 0;
     this.dead = (flags & FLAG_DEAD) !== 0;
+    this.mood = flags >> MOOD_SHIFT;
     setPoint(this.position, at(4), at(5), at(6));
     setPoint(this.rotation, at(7), at(8), at(9));
     this.rotation.w = at(10);

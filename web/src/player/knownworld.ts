@@ -122,7 +122,7 @@ export class KnownWorld implements WorldHost {
   }
 
   #name(id: number, moving: FrameRecord | null): string {
-    if (moving?.isPlayer) return this.source.players.find((player) => player.entityId === id)?.name ?? 'Player';
+    if (moving?.isPlayer && !moving.mood) return this.source.players.find((player) => player.entityId === id)?.name ?? 'Player';
     const scene = this.#sceneEntities.get(id);
     if (scene) return scene.name ?? '';
     return (moving && this.#prefabs[moving.definition - 1]) ?? 'Entity';

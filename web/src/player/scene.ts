@@ -2,6 +2,7 @@
 // core have already validated the file, so this only picks out what can be drawn.
 import { Quaternion, Vector3 } from 'three';
 import type { Looks, WireValue } from './events';
+import type { NpcData } from './npc';
 
 export type Vec3 = [number, number, number];
 
@@ -37,6 +38,7 @@ export interface Components {
   Trigger?: object;
   Light?: LightData;
   SpawnPoint?: object;
+  Npc?: NpcData;
   Attributes?: Record<string, WireValue>;
   Tag?: string[];
 }
@@ -52,6 +54,8 @@ export interface SceneEntity {
 export interface SceneData {
   prefabs?: Record<string, { components?: Components }>;
   entities: SceneEntity[];
+  /** The ground of blocks: the client core makes it. */
+  terrain?: object;
 }
 
 /** Where something stands; scale multiplies axis by axis, as `Transform::then` in crates/package does. */

@@ -5,7 +5,7 @@ import type { WireValue } from './events';
 import type { HudModel } from './hud/model.svelte';
 import type { ActionButtons } from './input/actions.svelte';
 import type { KnownSource } from './knownworld';
-import type { CameraHost, ClientHost, EffectsHost, Triple, WorldHost } from './luau/host';
+import type { CameraHost, ClientHost, EffectsHost, TerrainHost, Triple, WorldHost } from './luau/host';
 import type { CameraSource } from './scriptcamera';
 import { ScriptSounds, type SoundSource } from './scriptsounds';
 import type { Tools } from './scripttools';
@@ -16,6 +16,7 @@ export interface ScriptWorld extends KnownSource, CameraSource, Omit<SoundSource
   readonly actions: ActionButtons;
   readonly assets: GameAssets;
   readonly effects: EffectsHost;
+  readonly terrain: TerrainHost;
   fireServer(name: string, args: WireValue[], reliable: boolean): void;
   invokeServer(id: number, name: string, args: WireValue[]): void;
   castSpell(spell: string, params: WireValue): void;
@@ -58,6 +59,10 @@ export class ScriptHost implements ClientHost {
 
   get world(): WorldHost {
     return this.#there.world;
+  }
+
+  get terrain(): TerrainHost {
+    return this.session.terrain;
   }
 
   get effects(): EffectsHost {

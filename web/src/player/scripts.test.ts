@@ -30,6 +30,7 @@ function setUp({ cached = [] as string[], onCdn = [] as string[], load }: { cach
     cast: ({ spellId }) => calls.push(`cast ${spellId}`),
     castRefused: (reason) => calls.push(`refused ${reason}`),
     playerEvent: () => undefined,
+    terrainEvent: () => undefined,
     tick: () => undefined,
     memoryBytes: 0,
     lastTickMs: 0,

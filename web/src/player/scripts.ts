@@ -30,6 +30,7 @@ export interface Runtime {
   playerEvent(here: boolean, number: number): void;
   cast(cast: Cast): void;
   castRefused(reason: string): void;
+  terrainEvent(min: [number, number, number], max: [number, number, number]): void;
   tick(dtSeconds: number): void;
   readonly memoryBytes: number;
   readonly lastTickMs: number;
@@ -228,6 +229,10 @@ export class ClientScripts {
 
   player(here: boolean, number: number): void {
     this.#guard(() => this.#runtime?.playerEvent(here, number));
+  }
+
+  terrain(min: [number, number, number], max: [number, number, number]): void {
+    if (this.#started) this.#guard(() => this.#runtime?.terrainEvent(min, max));
   }
 
   tick(dtSeconds: number): void {

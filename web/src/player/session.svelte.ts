@@ -23,6 +23,9 @@ import { ClientScripts } from './scripts';
 import { SoundBoard } from './sound';
 import { ChatLog } from './chat.svelte';
 import { Combat } from './combat.svelte';
+import { TerrainFeed } from './terrain/feed';
+import { KnownTerrain } from './terrain/known';
+import type { FromWorker } from './terrain/messages';
 import type { TransportKind } from './transport/transport';
 import type { Quality } from './view/quality';
 import type { WorldView } from './view/world-view';
@@ -59,11 +62,15 @@ export class PlaySession {
   readonly assets: GameAssets;
   view: WorldView | null = null;
   link: WorldLink | null = null;
+  readonly terrain = new KnownTerrain(() => this.link?.core);
+  #feed: TerrainFeed | null = null;
   scripts: ClientScripts | null = null;
   /** What the server last said of its ticks; only while somebody asks. */
   serverFigures: TickFigures | null = null;
   #resumeToken: string | undefined;
   #lastError: string | null = null;
+  /** Metres along a chunk of the ground. */
+  #chunkM = 32;
   #sceneShown = false;
   #ownEntity = 0;
   #playerNumber = 0;
@@ -100,6 +107,7 @@ export class PlaySession {
         stepped: (own) => own && this.sound.play('step'),
       });
       this.view.setCombat(this.combat, (entity) => this.#weaponOf(entity));
+      this.view.occludes = (origin, direction, max) => this.terrain.raycast(origin, direction, max)?.distance ?? max;
       this.#showScene();
     } catch (error) {
       this.#end(endingOf(error));
@@ -138,6 +146,8 @@ export class PlaySession {
       this.#lookedAround = true;
     }
     this.scripts?.tick(dt);
+    const { x, y, z } = view.ownPosition;
+    if (this.#sceneShown && view.ownId !== 0) this.#feed?.look(x, y, z, view.groundDistance);
     view.render(this.input, dt);
     const arriving = this.phase === 'loading' || this.phase === 'reconnecting';
     if (arriving && link.isOpen && this.#sceneShown && view.ownId !== 0) this.phase = 'playing';
@@ -243,6 +253,7 @@ export class PlaySession {
     forgetPlace();
     this.link?.leave();
     this.scripts?.dispose();
+    this.#feed?.dispose();
     this.view?.dispose();
     this.sound.dispose();
   }
@@ -335,8 +346,15 @@ export class PlaySession {
       case 'scene':
         this.#sceneData = null;
         this.#readScene(this.link?.core.scene_json() ?? '');
+        this.#beginTerrain();
         this.#showScene();
         break;
+      case 'terrain': {
+        const packet = this.link?.core.take_terrain();
+        if (packet) this.#feed?.change(packet);
+        this.scripts?.terrain(event.min, event.max);
+        break;
+      }
       case 'players':
         this.#mergePlayers(event.players);
         break;
@@ -368,6 +386,11 @@ export class PlaySession {
         break;
       case 'event':
         this.scripts?.event(event.name, event.args);
+        break;
+      case 'npc':
+        // What it means is up to the game; a start when it means oneself is not.
+        if (event.target === this.#ownEntity && event.state === 'suspicious') this.sound.play('noticed');
+        if (event.target === this.#ownEntity && event.state === 'alert') this.sound.play('alarm');
         break;
       case 'invokeResult':
         this.scripts?.result(event.id, event);
@@ -449,6 +472,25 @@ export class PlaySession {
   #loudness([x, y, z]: [number, number, number]): number {
     const ears = this.view?.ownPosition;
     return ears ? 1 / (1 + Math.hypot(x - ears.x, y - ears.y, z - ears.z) / 9) : 0.5;
+  }
+
+  /** The ground is drawn by a worker of its own, which hears of every change from here on. */
+  #beginTerrain(): void {
+    this.#feed?.dispose();
+    this.#feed = null;
+    this.view?.ground.clear();
+    const settings = this.#sceneData?.terrain;
+    if (settings && typeof Worker !== 'undefined') this.#feed = new TerrainFeed(settings, (message) => this.#drawn(message));
+  }
+
+  #drawn(message: FromWorker): void {
+    const ground = this.view?.ground;
+    if (message.type === 'ready') this.#chunkM = message.chunkM;
+    else if (message.type === 'mesh') {
+      ground?.setChunkSize(this.#chunkM);
+      ground?.put(message.mesh);
+    } else if (message.type === 'drop') ground?.drop(message.place);
+    else console.error('the ground cannot be drawn:', message.message);
   }
 
   /** The scene and the renderer arrive in either order; the world is shown when both are there. */

@@ -33,6 +33,11 @@ const SOUNDS: Record<string, Tone[]> = {
     { from: 150, to: 70, seconds: 0.2, wave: 'triangle', gain: 0.22 },
   ],
   out: [{ from: 520, to: 70, seconds: 0.6, wave: 'triangle', gain: 0.25 }],
+  noticed: [{ from: 520, to: 660, seconds: 0.16, wave: 'triangle', gain: 0.12 }],
+  alarm: [
+    { from: 700, to: 940, seconds: 0.09, wave: 'square', gain: 0.09 },
+    { from: 940, to: 700, seconds: 0.18, wave: 'square', gain: 0.09, at: 0.1 },
+  ],
   fall: [{ from: 480, to: 110, seconds: 0.45, wave: 'sine', gain: 0.2 }],
 };
 

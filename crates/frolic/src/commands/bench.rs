@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use crate::bench::{
-    compute, crowd, floor, join, projectiles, script, snapshot, soak, stages, step,
+    compute, crowd, floor, join, npcs, projectiles, script, snapshot, soak, stages, step, terrain,
 };
 
 /// Measure this machine and this build
@@ -19,12 +19,14 @@ enum Benchmark {
     Compute(compute::ComputeArgs),
     Crowd(crowd::CrowdArgs),
     Join(join::JoinArgs),
+    Npcs(npcs::NpcsArgs),
     Projectiles(projectiles::ProjectilesArgs),
     Script(script::ScriptArgs),
     Snapshot(snapshot::SnapshotArgs),
     Soak(soak::SoakArgs),
     Stages(stages::StagesArgs),
     Step(step::StepArgs),
+    Terrain(terrain::TerrainArgs),
     #[command(hide = true)]
     FloorServer(floor::ServerArgs),
     #[command(hide = true)]
@@ -37,12 +39,14 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Compute(args) => compute::run(args),
         Benchmark::Crowd(args) => crowd::run(args),
         Benchmark::Join(args) => join::run(args).await,
+        Benchmark::Npcs(args) => npcs::run(args),
         Benchmark::Projectiles(args) => projectiles::run(args),
         Benchmark::Script(args) => script::run(args),
         Benchmark::Snapshot(args) => snapshot::run(args),
         Benchmark::Soak(args) => soak::run(args),
         Benchmark::Stages(args) => stages::run(args),
         Benchmark::Step(args) => step::run(args),
+        Benchmark::Terrain(args) => terrain::run(args),
         Benchmark::FloorServer(args) => floor::serve(args),
         Benchmark::FloorClients(args) => floor::clients(args),
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -16,6 +16,8 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
+pub mod resident;
+
 pub const ADMIN_TOKEN: &str = "admin-of-this-test-0123456789";
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -23,6 +25,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Platform {
     process: Child,
     pub url: String,
+    pub data: PathBuf,
     /// What it and its game servers print.
     lines: mpsc::Receiver<String>,
     http: reqwest::Client,
@@ -35,35 +38,39 @@ impl Platform {
         let data = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&data);
         std::fs::create_dir_all(&data).expect("the scratch folder is ours");
-        let mut process = Command::new(env!("CARGO_BIN_EXE_frolic"))
-            .arg("serve")
-            .current_dir(&data)
-            .env("HOST", "127.0.0.1")
-            .env("PORT", "0")
-            .env("DATA_DIR", &data)
-            .env("SECRET_KEY", "of-this-test-only-0123456789abcdef")
-            .env("ADMIN_TOKEN", ADMIN_TOKEN)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("cargo built it");
-        let stdout = process.stdout.take().expect("piped");
-        let stderr = process.stderr.take().expect("piped");
-        let (told, lines) = mpsc::channel();
-        let also = told.clone();
-        std::thread::spawn(move || pass_on(stdout, &told));
-        std::thread::spawn(move || pass_on(stderr, &also));
+        let (process, lines) = serve(&data, "0");
         let mut platform = Self {
             process,
             url: String::new(),
+            data,
             lines,
             http: reqwest::Client::new(),
             orphans: Vec::new(),
         };
-        let line = platform.wait_for("Play at http://127.0.0.1:");
-        let url = &line[line.find("http://").expect("just seen")..];
-        platform.url = url.split_whitespace().next().unwrap_or(url).to_owned();
+        platform.url = platform.wait_for_url();
         platform
+    }
+
+    fn wait_for_url(&self) -> String {
+        let line = self.wait_for("Play at http://127.0.0.1:");
+        let url = &line[line.find("http://").expect("just seen")..];
+        url.split_whitespace().next().unwrap_or(url).to_owned()
+    }
+
+    /// Ends the platform without a word, whatever it is doing.
+    pub fn kill_now(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    /// Starts a platform that was killed again, where it was; what game servers
+    /// it finds running are its own again.
+    pub fn restart(&mut self) {
+        let port = self.url.rsplit(':').next().expect("a port").to_owned();
+        let port = port.trim_end_matches('/');
+        (self.process, self.lines) = serve(&self.data, port);
+        assert_eq!(self.wait_for_url(), self.url);
+        self.orphans.clear();
     }
 
     /// The next line that contains `text`.
@@ -115,6 +122,12 @@ impl Platform {
         Player::connect(joined).await
     }
 
+    /// Joins as who the token is of.
+    pub async fn join_as(&self, token: &str, wish: &Json) -> Json {
+        let request = self.request(reqwest::Method::POST, "/join");
+        self.json(request.bearer_auth(token).json(wish)).await
+    }
+
     pub async fn servers(&self) -> Vec<Json> {
         let request = self.request(reqwest::Method::GET, "/admin/servers");
         let list = self.json(request.bearer_auth(ADMIN_TOKEN)).await;
@@ -130,6 +143,29 @@ impl Platform {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// `frolic serve`, and what it and its game servers print.
+fn serve(data: &Path, port: &str) -> (Child, mpsc::Receiver<String>) {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_frolic"))
+        .arg("serve")
+        .current_dir(data)
+        .env("HOST", "127.0.0.1")
+        .env("PORT", port)
+        .env("DATA_DIR", data)
+        .env("SECRET_KEY", "of-this-test-only-0123456789abcdef")
+        .env("ADMIN_TOKEN", ADMIN_TOKEN)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("cargo built it");
+    let stdout = process.stdout.take().expect("piped");
+    let stderr = process.stderr.take().expect("piped");
+    let (told, lines) = mpsc::channel();
+    let also = told.clone();
+    std::thread::spawn(move || pass_on(stdout, &told));
+    std::thread::spawn(move || pass_on(stderr, &also));
+    (process, lines)
 }
 
 /// Whoever prints into a pipe that nobody reads stops some day.
@@ -160,7 +196,13 @@ pub struct Player {
 }
 
 impl Player {
-    async fn connect(joined: Json) -> Self {
+    pub async fn connect(joined: Json) -> Self {
+        let connected = Self::try_connect(&joined).await;
+        connected.expect("the game server takes connections")
+    }
+
+    /// None when the game server is not there (any more).
+    pub async fn try_connect(joined: &Json) -> Option<Self> {
         let address = joined["server_address"].as_str().expect("an address");
         let ticket = joined["ticket"].as_str().expect("a ticket");
         let mut request = format!("{address}?ticket={ticket}")
@@ -172,15 +214,13 @@ impl Player {
         request
             .headers_mut()
             .insert("sec-websocket-protocol", protocol);
-        let (socket, _) = tokio_tungstenite::connect_async(request)
-            .await
-            .expect("the game server takes connections");
-        Self {
+        let (socket, _) = tokio_tungstenite::connect_async(request).await.ok()?;
+        Some(Self {
             world_id: joined["world_id"].as_str().expect("an id").to_owned(),
             address: address.to_owned(),
             socket,
             seq: 0,
-        }
+        })
     }
 
     /// The arguments of the next event of that name.
@@ -208,10 +248,14 @@ impl Player {
     }
 
     pub async fn fire(&mut self, name: &str) {
+        self.fire_with(name, json!([])).await;
+    }
+
+    pub async fn fire_with(&mut self, name: &str, args: Json) {
         self.seq += 1;
         let command = json!({
             "v": 2, "kind": "command", "seq": self.seq, "feature": "network", "action": "event",
-            "payload": { "name": name, "args": [] },
+            "payload": { "name": name, "args": args },
         });
         let message = Message::Text(command.to_string().into());
         self.socket.send(message).await.expect("the line is up");

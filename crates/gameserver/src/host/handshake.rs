@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use frolic_protocol::message::Resumption;
 use frolic_protocol::{ServerMessage, Welcome};
-use frolic_world::{ClientView, JsonView, PlayerNumber};
+use frolic_world::{ClientView, JsonView, PlayerNumber, TerrainView};
 
 use super::Host;
 use crate::admission::{Identity, new_nonce};
@@ -65,6 +65,7 @@ impl Host {
             holder.is_none_or(|holder| *holder == claims.identity.player_id)
         });
         if let Some(claims) = claims {
+            let nonce = claims.nonce.clone();
             let mut known = self.seats.of_nonce(&claims.nonce);
             if let Some(holder) = &holder {
                 // The welcome of an earlier attempt may never have arrived,
@@ -72,19 +73,20 @@ impl Host {
                 known = known.or_else(|| self.seats.before_nonce(holder, &claims.nonce));
             }
             if known.is_some() || claims.admits {
-                self.settings.admission.spend(claims.nonce, now);
-                // A ticket that came along is used up as well.
-                let _ = holder
-                    .as_ref()
-                    .map(|_| self.settings.admission.admit(ticket, None, now));
+                self.settings.admission.spend(claims.nonce.clone(), now);
             }
+            // A ticket that came along is used up as well; what it says is newer.
+            let ticketed = holder.as_ref().filter(|_| known.is_some() || claims.admits);
+            let ticketed =
+                ticketed.and_then(|_| self.settings.admission.admit(ticket, None, now).ok());
             if let Some(number) = known {
                 self.unseat(number, "this player continues on another connection");
                 self.metrics.resumed.fetch_add(1, Relaxed);
                 return Ok((number, Resumption::Resumed));
             }
             if claims.admits {
-                let number = self.admit(link, claims.identity)?;
+                let identity = ticketed.unwrap_or(claims.identity);
+                let number = self.admit(link, identity, Some(&nonce))?;
                 self.metrics.resumed.fetch_add(1, Relaxed);
                 return Ok((number, Resumption::Restarted));
             }
@@ -98,7 +100,7 @@ impl Host {
         let identity = admission
             .admit(ticket, said.name.as_deref(), now)
             .map_err(|error| (error.code(), error.to_string()))?;
-        Ok((self.admit(link, identity)?, Resumption::New))
+        Ok((self.admit(link, identity, None)?, Resumption::New))
     }
 
     fn has_room(&self) -> Result<(), Refusal> {
@@ -114,17 +116,27 @@ impl Host {
 
     /// The number of a player who has shown who they are. One who is here
     /// already, or was until a moment ago, takes their character over.
-    fn admit(&mut self, link: LinkId, identity: Identity) -> Result<PlayerNumber, Refusal> {
+    fn admit(
+        &mut self,
+        link: LinkId,
+        identity: Identity,
+        session: Option<&str>,
+    ) -> Result<PlayerNumber, Refusal> {
         if let Some(number) = self.seats.of_player(&identity.player_id) {
             self.unseat(number, "you joined this world from another place");
             return Ok(number);
         }
         self.has_room()?;
-        let number = self
-            .world
-            .join(identity.player_id.clone(), identity.name.clone());
-        self.seats
-            .insert(number, Seat::new(identity, String::new(), link));
+        let saved = self.place_of(&identity);
+        let (id, name) = (identity.player_id.clone(), identity.name.clone());
+        let number = match &saved {
+            Some(saved) => self.world.join_again(id, name, &saved.state),
+            None => self.world.join(id, name),
+        };
+        let mut seat = Seat::new(identity, String::new(), link);
+        let same = saved.filter(|saved| session == Some(saved.session.as_str()));
+        seat.received_before = same.map_or(0, |saved| saved.received);
+        self.seats.insert(number, seat);
         Ok(number)
     }
 
@@ -199,6 +211,11 @@ impl Host {
         session.player = Some(SessionPlayer {
             number,
             view,
+            // Strangers have no generator: they ask for what they want.
+            terrain: match session.encoding {
+                Encoding::Binary => TerrainView::new(number),
+                Encoding::Json => TerrainView::asking(number),
+            },
             after_snapshot,
             verified: BTreeSet::new(),
             executed: 0,
@@ -218,6 +235,7 @@ impl Host {
         if session.encoding == Encoding::Binary {
             session.tell_rest(&mut seat.log);
         }
+        self.keep_player(number);
         self.note_players();
     }
 
@@ -238,7 +256,10 @@ impl Host {
             revision: self.world.revision().to_owned(),
             character: self.world.character_params(),
             resumption,
-            received: seat.received,
+            received: match resumption {
+                Resumption::Restarted => seat.received_before,
+                _ => seat.received,
+            },
             sent,
         })
     }

@@ -133,11 +133,6 @@ impl Host {
             ClientMessage::Event { .. }
             | ClientMessage::Invoke { .. }
             | ClientMessage::Chat { .. } => Ok(()),
-            // Understood, and refused with the reason: no world has it yet.
-            ClientMessage::Terraform(_) | ClientMessage::ChunkRequest { .. } => {
-                let message = "this world has no terrain that can be changed or asked for";
-                Err(("no_terrain", message.into()))
-            }
             ClientMessage::CastSpell {
                 spell_id,
                 revision_id,
@@ -146,6 +141,8 @@ impl Host {
                 .world
                 .cast(number, &spell_id, revision_id.as_deref(), params)
                 .map_err(|refusal| (refusal.code(), refusal.to_string())),
+            ClientMessage::Terraform(op) => self.terraform(number, &op),
+            ClientMessage::ChunkRequest { chunk } => self.wish_chunk(link, chunk),
         };
         if let Some(session) = self.sessions.get_mut(&link) {
             session.answer(seq, outcome);

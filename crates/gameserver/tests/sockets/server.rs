@@ -14,6 +14,7 @@ use frolic_protocol::fleet::{
     WebTransportEndpoint, WorldBoot,
 };
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
+use frolic_protocol::keep::{KeepBatch, KeepReply, Saved};
 use frolic_protocol::script::ScriptList;
 use frolic_protocol::signature::ManifestSigner;
 use frolic_protocol::ticket::{TicketClaims, TicketKey, sign, world_key};
@@ -53,6 +54,8 @@ impl TestServer {
             revision: String::new(),
             seed: 1,
             disabled_scripts: Vec::new(),
+            epoch: 1,
+            persistent: false,
         };
         let (found, mut webtransport) = mpsc::channel(1);
         let routes = Router::new()
@@ -72,6 +75,17 @@ impl TestServer {
                 }),
             )
             .route("/internal/worlds/world_test/stopped", post(|| async {}))
+            .route(
+                "/internal/worlds/world_test/saved",
+                get(|| async { Json(Saved::default()) }),
+            )
+            .route(
+                "/internal/worlds/world_test/keep",
+                post(|Json(batch): Json<KeepBatch>| async move {
+                    let seq = batch.ops.last().map_or(0, |op| op.seq);
+                    Json(KeepReply { seq })
+                }),
+            )
             .route(
                 "/internal/worlds/world_test/heartbeat",
                 post(|| async {
@@ -177,6 +191,8 @@ impl TestServer {
             name: name.into(),
             nonce: self.nonce.fetch_add(1, Relaxed).to_string(),
             expires_at: now.as_secs().saturating_add_signed(lasts_s),
+            character: None,
+            left: None,
         }
     }
 

@@ -1,7 +1,9 @@
 //! The ranges that component values must be in. Types alone do not say that a radius is positive
 //! or a position near enough to simulate, and the simulation relies on it.
 
-use super::{Attribute, Body, Components, Light, Material, Shape, Sound, Transform};
+use super::{
+    Attribute, Body, Components, Light, Material, Npc, PatrolPoint, Shape, Sound, Transform,
+};
 use crate::Rule;
 use crate::text::shown;
 
@@ -10,6 +12,7 @@ const POSITION_MAX: f32 = 1_000_000.0;
 const SIZE_MIN: f32 = 0.001;
 const SIZE_MAX: f32 = 100_000.0;
 const TAGS_MAX: usize = 32;
+const PATROL_POINTS_MAX: usize = 256;
 const ATTRIBUTES_MAX: usize = 64;
 const NAME_CHARS_MAX: usize = 64;
 const TEXT_BYTES_MAX: usize = 4096;
@@ -57,6 +60,12 @@ impl Components {
         if let Some(team) = self.spawn_point.as_ref().and_then(|s| s.team.as_ref()) {
             found.component = "SpawnPoint";
             found.label("team", team);
+        }
+        if let Some(npc) = &self.npc {
+            found.npc(npc);
+            if self.shape.is_some() {
+                found.say("it has the body of a character; leave Shape out");
+            }
         }
         if let Some(script) = &self.script {
             found.script(&script.path);
@@ -161,6 +170,39 @@ impl Checker {
         self.component = "Sound";
         self.range("volume", sound.volume, 0.0, 1.0);
         self.asset(&sound.asset, &["mp3", "ogg", "wav"]);
+    }
+
+    fn npc(&mut self, npc: &Npc) {
+        self.component = "Npc";
+        self.range("sight_distance", npc.sight_distance, 0.0, 200.0);
+        self.range("field_of_view", npc.field_of_view, 0.0, 360.0);
+        self.range("hearing_distance", npc.hearing_distance, 0.0, 200.0);
+        self.range("walk_speed", npc.walk_speed, 0.0, 20.0);
+        self.range("run_speed", npc.run_speed, 0.0, 20.0);
+        self.range("patrol_wait", npc.patrol_wait, 0.0, 3600.0);
+        self.range("suspicion_rise", npc.suspicion_rise, 0.05, 600.0);
+        self.range("suspicion_fall", npc.suspicion_fall, 0.05, 600.0);
+        self.range("search_time", npc.search_time, 0.0, 600.0);
+        self.range("reach", npc.reach, 0.0, 10.0);
+        if npc.patrol.len() > PATROL_POINTS_MAX {
+            self.say(format!(
+                "a patrol has at most {PATROL_POINTS_MAX} points, not {}",
+                npc.patrol.len()
+            ));
+        }
+        for point in npc.patrol.iter().take(PATROL_POINTS_MAX) {
+            match point {
+                PatrolPoint::At(position) => {
+                    for value in *position {
+                        self.range("patrol", value, -POSITION_MAX, POSITION_MAX);
+                    }
+                }
+                PatrolPoint::Named(name) => self.label("patrol", name),
+            }
+        }
+        if let Some(team) = &npc.team {
+            self.label("team", team);
+        }
     }
 
     fn script(&mut self, path: &str) {

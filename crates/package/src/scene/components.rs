@@ -42,9 +42,9 @@ pub struct Components {
     /// Characters appear here, their feet at the entity's position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawn_point: Option<SpawnPoint>,
-    /// Settings of a non-player character; free for now.
+    /// Makes it a non-player character.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub npc: Option<BTreeMap<String, serde_json::Value>>,
+    pub npc: Option<super::Npc>,
     /// The script attached to the entity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<ScriptRef>,

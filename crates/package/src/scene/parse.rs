@@ -7,6 +7,7 @@
 mod attributes;
 mod references;
 mod source;
+mod terrain;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,7 +26,6 @@ pub(super) use attributes::unique_attributes;
 const FILE: &str = "scene.json";
 /// Far more text than any real component has; keeps hostile ones from growing in memory.
 const COMPONENT_BYTES_MAX: usize = 64 << 10;
-const TERRAIN_BYTES_MAX: usize = 4 << 20;
 const COMPONENTS: &str = "Transform, Shape, Material, Model, Body, Trigger, Light, Sound, \
     SpawnPoint, Npc, Script, Tag, Attributes or NetworkIdentity";
 /// More members than any object of the format has.
@@ -133,15 +133,6 @@ impl<'t> Reader<'t, '_> {
             }
         }
         SCENE_FORMAT
-    }
-
-    fn terrain(&mut self, value: &'t RawValue) -> Option<serde_json::Value> {
-        if value.get().len() > TERRAIN_BYTES_MAX {
-            let message = format!("terrain is longer than {TERRAIN_BYTES_MAX} bytes");
-            self.error(Rule::FileSize, self.offset(value), message);
-            return None;
-        }
-        self.decode(value, "terrain")
     }
 
     fn prefabs(&mut self, value: &'t RawValue) -> BTreeMap<String, Prefab> {

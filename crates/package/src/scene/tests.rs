@@ -80,7 +80,7 @@ fn pkg_4_a_saved_scene_round_trips_byte_for_byte() {
 
 #[test]
 fn a_hand_written_scene_settles_after_one_save() {
-    let loose = r##"{"entities":[{"components":{"Npc":{"b":[1.50,{"c":2.0}],"a":null},
+    let loose = r##"{"entities":[{"components":{"Npc":{"patrol":[[1.50,0,2.0],"Gate"],"walk_speed":2.50,"run_speed":5.5},
         "Light":{"color":"#FFFFFF","type":"point"}},"name":"A","id":7}],"format":1}"##;
     let saved = parse(loose).unwrap().to_canonical_json();
     assert_eq!(parse(&saved).unwrap().to_canonical_json(), saved);
@@ -245,6 +245,19 @@ fn values_of_the_wrong_type_are_refused_by_their_rule() {
         (r#""Material": {"color": "red"}"#, "invalid-value"),
         (r#""Tag": [], "Tag": []"#, "duplicate-key"),
         (r#""Transform": null, "Npc": []"#, "invalid-value"),
+        (r#""Npc": {"sight": 5}"#, "unknown-key"),
+        (r#""Npc": {"walk_speed": "fast"}"#, "invalid-value"),
+        (r#""Npc": {"walk_speed": -1}"#, "invalid-value"),
+        (r#""Npc": {"sight_distance": 1e30}"#, "invalid-value"),
+        (r#""Npc": {"run_speed": 1e39}"#, "non-finite-number"),
+        (r#""Npc": {"hostile": "everybody"}"#, "invalid-value"),
+        (r#""Npc": {"patrol": [[1, 2]]}"#, "invalid-value"),
+        (r#""Npc": {"patrol": [""]}"#, "invalid-value"),
+        (r#""Npc": {"shirt": "red"}"#, "invalid-value"),
+        (
+            r#""Npc": {}, "Shape": {"type": "sphere", "radius": 1}"#,
+            "invalid-value",
+        ),
     ] {
         let found = component_problems(components);
         assert!(
@@ -252,6 +265,28 @@ fn values_of_the_wrong_type_are_refused_by_their_rule() {
             "{components}: {found:?}"
         );
     }
+}
+
+#[test]
+fn sim_6_an_npc_round_trips_and_its_patrol_is_bounded() {
+    let text = r##"{"format": 1, "entities": [{"id": 1, "name": "G", "components": {"Npc": {
+        "sight_distance": 9.5, "patrol": ["Gate", [1, 0, -2.25]], "team": "Guards",
+        "hostile": "other_teams", "vision_cone": true, "shirt": "#102030"}}}]}"##;
+    let scene = parse(text).unwrap();
+    let npc = scene.entities[0].components.npc.clone().unwrap();
+    assert_eq!(npc.patrol[1], PatrolPoint::At([1.0, 0.0, -2.25]));
+    assert_eq!((npc.hostile, npc.walk_speed), (Hostility::OtherTeams, 2.0));
+    let saved = scene.to_canonical_json();
+    assert_eq!(parse(&saved).unwrap(), scene);
+    assert_eq!(parse(&saved).unwrap().to_canonical_json(), saved);
+    assert!(!saved.contains("walk_speed"), "defaults stay out: {saved}");
+    let many = |count: usize| {
+        let points = vec!["[0, 0, 0]"; count].join(",");
+        component_problems(&format!(r#""Npc": {{"patrol": [{points}]}}"#))
+    };
+    assert!(many(256).is_empty());
+    assert_eq!(many(257).len(), 1);
+    assert!(!many(10_000).is_empty());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::api::{RunningWorld, ServerInfo};
-use crate::ids;
+use crate::{ids, runs};
 
 /// What the fleet must know of a world to run it.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct WorldSpec {
     pub max_players: u32,
     /// How long it may be empty before it is stopped.
     pub idle_stop: Duration,
+    /// Whether what is built in it outlives its process.
+    pub persistent: bool,
 }
 
 /// Where a ready server takes connections.
@@ -91,6 +93,11 @@ pub struct Server {
 /// What belongs to the current process of the world.
 struct Run {
     server_id: String,
+    /// Counts the processes of the world, in the database.
+    epoch: u64,
+    /// Where a process takes connections that outlived the platform; it is
+    /// ready once it has called.
+    adopted: Option<Endpoints>,
     token_sha256: [u8; 32],
     /// The same token, to speak to the process; none before the first launch.
     token: Option<String>,
@@ -128,6 +135,8 @@ impl Server {
             phase: watch::Sender::new(Phase::Starting),
             run: Mutex::new(Run {
                 server_id: ids::new_id("server"),
+                epoch: 0,
+                adopted: None,
                 // No token has an all-zero hash: closed until the first launch.
                 token_sha256: [0; 32],
                 token: None,
@@ -148,6 +157,26 @@ impl Server {
                 reservations: HashMap::new(),
             }),
         }
+    }
+
+    /// The entry of a process that outlived the platform.
+    pub(super) fn adopted(run: &runs::Run) -> Self {
+        let server = Self::new(run.world.spec.clone());
+        let mut state = server.run();
+        if let Ok(Ok(digest)) = hex::decode(&run.token_sha256).map(<[u8; 32]>::try_from) {
+            state.token_sha256 = digest;
+        }
+        state.epoch = run.epoch;
+        state.pid = Some(run.pid);
+        state.adopted = Some(run.endpoints.clone());
+        state.disabled_scripts.clone_from(&run.disabled_scripts);
+        drop(state);
+        server
+    }
+
+    /// Counts the processes of the world: the one that runs now.
+    pub fn epoch(&self) -> u64 {
+        self.run().epoch
     }
 
     /// The phase now.
@@ -207,9 +236,11 @@ impl Server {
 
     /// A new process takes over: only its token counts from here on, so that a
     /// process that was given up can never speak for the world again.
-    pub(super) fn begin_launch(&self, token: &str) {
+    pub(super) fn begin_launch(&self, token: &str, epoch: u64) {
         let now = Instant::now();
         let mut run = self.run();
+        run.epoch = epoch;
+        run.adopted = None;
         run.token_sha256 = ids::secret_digest(token);
         run.token = Some(token.to_owned());
         run.launched_at = now;
@@ -235,7 +266,12 @@ impl Server {
     /// Whether `token` belongs to the process that runs the world now.
     pub fn accepts_token(&self, token: &str) -> bool {
         let expected = self.run().token_sha256;
-        ids::matches_secret(token, &expected)
+        let accepted = ids::matches_secret(token, &expected);
+        if accepted {
+            // The database has its hash only: an adopted process says it first.
+            self.run().token.get_or_insert_with(|| token.to_owned());
+        }
+        accepted
     }
 
     /// `POST …/ready`. False when the server was not waited for.
@@ -272,6 +308,9 @@ impl Server {
         run.tick = beat.tick;
         run.tick_ms_p99 = beat.tick_ms_p99;
         run.script_errors += u64::from(beat.script_errors);
+        if let Some(endpoints) = run.adopted.take() {
+            self.advance(Phase::Ready(endpoints));
+        }
         if run.occupied() > 0 {
             run.empty_since = now;
         }

@@ -8,10 +8,11 @@ use std::time::Duration;
 use frolic_protocol::ticket;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
+use super::adopt::ADOPTION_PATIENCE;
 use super::launcher::{GameServer, LaunchRequest, ServerExit};
 use super::server::{End, Phase, Server};
 use super::{Fleet, backoff};
-use crate::ids;
+use crate::{ids, runs};
 
 /// A world that loses this many scripts is not the game it was.
 const DISABLED_MAX: usize = 16;
@@ -32,8 +33,12 @@ enum Outcome {
 }
 
 /// Runs `server` until its end. Exactly one task does this per entry.
-pub(super) async fn supervise(fleet: Fleet, server: Arc<Server>) {
-    let end = run_until_end(&fleet, &server).await;
+pub(super) async fn supervise(
+    fleet: Fleet,
+    server: Arc<Server>,
+    survivor: Option<Box<dyn GameServer>>,
+) {
+    let end = run_until_end(&fleet, &server, survivor).await;
     match &end {
         End::Stopped => tracing::info!(world = server.spec.world_id, "game server stopped"),
         End::Failed(why) => {
@@ -43,12 +48,32 @@ pub(super) async fn supervise(fleet: Fleet, server: Arc<Server>) {
     fleet.remove(&server, end).await;
 }
 
-async fn run_until_end(fleet: &Fleet, server: &Arc<Server>) -> End {
+async fn run_until_end(
+    fleet: &Fleet,
+    server: &Arc<Server>,
+    mut survivor: Option<Box<dyn GameServer>>,
+) -> End {
     let settings = fleet.settings().clone();
     let mut crashes_in_a_row = 0;
     loop {
-        let why = match run_once(fleet, server).await {
+        let adopted = survivor.is_some();
+        let outcome = match survivor.take() {
+            Some(mut process) => {
+                watch_process(fleet, server, process.as_mut(), ADOPTION_PATIENCE).await
+            }
+            None => run_once(fleet, server).await,
+        };
+        if let Err(error) = runs::end(fleet.db(), &server.spec.world_id, server.epoch()).await {
+            tracing::warn!(%error, world = server.spec.world_id, "could not note the end of a game server");
+        }
+        let why = match outcome {
             Outcome::Stopped => return End::Stopped,
+            // It outlived the platform and does not speak to this one: whoever
+            // wants the world starts it anew.
+            Outcome::NeverReady(why) if adopted => {
+                tracing::warn!(world = server.spec.world_id, why, "not taken over");
+                return End::Stopped;
+            }
             // Players wait to come back, and the next launch is another one.
             Outcome::Blamed(script) if server.disabled_scripts().len() < DISABLED_MAX => {
                 server.count_crash();
@@ -124,7 +149,13 @@ async fn back_off(server: &Server, pause: Duration) -> bool {
 async fn run_once(fleet: &Fleet, server: &Arc<Server>) -> Outcome {
     let world_id = &server.spec.world_id;
     let token = ids::new_token();
-    server.begin_launch(&token);
+    let digest = ids::sha256_hex(token.as_bytes());
+    let disabled = server.disabled_scripts();
+    let epoch = match runs::begin(fleet.db(), world_id, &digest, &disabled).await {
+        Ok(epoch) => epoch,
+        Err(error) => return Outcome::NeverReady(format!("its launch was not noted: {error}")),
+    };
+    server.begin_launch(&token, epoch);
     let request = LaunchRequest {
         world_id: world_id.clone(),
         control_plane: fleet.control_plane().to_owned(),
@@ -142,10 +173,16 @@ async fn run_once(fleet: &Fleet, server: &Arc<Server>) -> Outcome {
         Ok(process) => process,
         Err(error) => return Outcome::NeverReady(format!("could not launch it: {error}")),
     };
-    watch_process(fleet, server, process.as_mut()).await
+    let patience = fleet.settings().start_timeout;
+    watch_process(fleet, server, process.as_mut(), patience).await
 }
 
-async fn watch_process(fleet: &Fleet, server: &Server, process: &mut dyn GameServer) -> Outcome {
+async fn watch_process(
+    fleet: &Fleet,
+    server: &Server,
+    process: &mut dyn GameServer,
+    patience: Duration,
+) -> Outcome {
     let settings = fleet.settings();
     let mut phase = server.watch_phase();
     let mut ready_at = None;
@@ -169,7 +206,7 @@ async fn watch_process(fleet: &Fleet, server: &Server, process: &mut dyn GameSer
             _ = phase.changed() => {}
             _ = watch.tick() => {
                 let stuck = match ready_at {
-                    None if server.since_launch() > settings.start_timeout => "it was not ready in time",
+                    None if server.since_launch() > patience => "it was not ready in time",
                     Some(_) if server.silence() > settings.heartbeat_timeout => "it stopped answering",
                     _ => continue,
                 };

@@ -7,6 +7,7 @@ mod fleet;
 mod gamedata;
 mod hostile;
 mod join;
+mod lasting;
 mod login;
 mod rooms;
 mod scripts;

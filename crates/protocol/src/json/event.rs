@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 use super::projectile;
 use crate::message::{PROTOCOL_VERSION, ServerMessage};
 use crate::script::ScriptManifest;
+use crate::terrain::{ChunkVersion, TerraformApplied, TerrainShape};
 use crate::value::{Args, Value};
 
 /// Confirms a command.
@@ -136,8 +137,48 @@ fn body(message: &ServerMessage) -> Option<Json> {
                 "maxHealth": vitals.health_max, "alive": vitals.alive,
             }),
         ),
+        ServerMessage::Npc(npc) => event(
+            "npc",
+            json!({
+                "action": "state", "id": npc.entity, "before": npc.before, "state": npc.state,
+                "target": npc.target, "suspicion": npc.suspicion, "p": npc.position,
+            }),
+        ),
+        ServerMessage::TerraformApplied(applied) => event("terrain", applied_body(applied)),
+        ServerMessage::ChunkData(chunk) => {
+            let [x, y, z] = chunk.at.chunk;
+            let data = BASE64.encode(&chunk.zstd);
+            event(
+                "terrain",
+                json!({
+                    "action": "chunk", "x": x, "y": y, "z": z,
+                    "version": chunk.at.version, "data": data,
+                }),
+            )
+        }
     };
     Some(body)
+}
+
+/// The operation in the words of the command that asks for one.
+fn applied_body(applied: &TerraformApplied) -> Json {
+    let op = &applied.op;
+    let chunks: Vec<Json> = applied.chunks.iter().map(chunk_version).collect();
+    let mut body = json!({
+        "action": "applied", "seq": applied.seq, "op": op.action, "center": op.center,
+        "material": op.material, "chunks": chunks,
+    });
+    match op.shape {
+        TerrainShape::Sphere { radius } => body["radius"] = json!(radius),
+        TerrainShape::Box { size } => body["size"] = json!(size),
+    }
+    body
+}
+
+/// A chunk and its version, as clients are told.
+pub(super) fn chunk_version(at: &ChunkVersion) -> Json {
+    let [x, y, z] = at.chunk;
+    json!({ "x": x, "y": y, "z": z, "version": at.version })
 }
 
 /// The announcement and the list in one object.

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use super::projectile::JsonProjectile;
 use crate::entity::{Difference, EntityKind, EntityState, differences, flags};
 use crate::message::{PROTOCOL_VERSION, PlayerInfo};
+use crate::terrain::ChunkVersion;
 
 /// One entity of `movement.entities`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -13,7 +14,7 @@ use crate::message::{PROTOCOL_VERSION, PlayerInfo};
 pub struct JsonEntity {
     /// Its network id.
     pub id: u32,
-    /// `character` or `entity`.
+    /// `character`, `npc` or `entity`.
     pub kind: &'static str,
     /// What it was made from.
     pub prefab: Option<String>,
@@ -25,6 +26,21 @@ pub struct JsonEntity {
     pub v: [f32; 3],
     /// Whether a character stands on something.
     pub grounded: bool,
+}
+
+/// One entity of `build.structures`: something that lasts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+#[serde(rename_all = "camelCase")]
+pub struct JsonStructure {
+    /// Its network id, as in `movement.entities`.
+    pub id: u32,
+    /// Its number within the world, which lasts.
+    pub number: u64,
+    /// What it was made from.
+    pub prefab: String,
+    /// Lasting id of the player it belongs to.
+    pub owner: Option<String>,
 }
 
 /// What stands at the head of a JSON snapshot.
@@ -57,14 +73,20 @@ pub struct SnapshotView<'a> {
     pub projectiles: &'a [JsonProjectile],
     /// Names the prefab of an entity.
     pub prefab_of: &'a dyn Fn(&EntityState) -> Option<String>,
+    /// Which structure an entity is, if it is one.
+    pub structure_of: &'a dyn Fn(u32) -> Option<JsonStructure>,
     /// Ticks per second, for the speed of what follows a path.
     pub tick_hz: u32,
+    /// Chunks of the ground to tell of: all that are not as they were made in
+    /// a full snapshot, else those that changed.
+    pub voxel: &'a [ChunkVersion],
 }
 
 /// The text of a snapshot.
 pub fn snapshot(view: &SnapshotView) -> String {
     let mut entities = Vec::new();
     let mut removed = Vec::new();
+    let mut structures = Vec::new();
     // A path says where a thing will be, so it does not change on the way;
     // a JSON client is told the places instead.
     let on_the_way = |state: &EntityState| {
@@ -77,6 +99,7 @@ pub fn snapshot(view: &SnapshotView) -> String {
                 if state.has(flags::DESTROYED) {
                     removed.push(state.id);
                 } else {
+                    structures.extend((view.structure_of)(state.id));
                     entities.push(entity(state, view));
                 }
             }
@@ -87,6 +110,10 @@ pub fn snapshot(view: &SnapshotView) -> String {
             entities.push(entity(state, view));
         }
     }
+    let npcs: Vec<Json> = entities
+        .iter()
+        .filter_map(|told| npc(told.id, view))
+        .collect();
     let mut features = serde_json::Map::new();
     if !view.players.is_empty() || view.header.baseline.is_none() {
         let players: Vec<Json> = view
@@ -105,21 +132,31 @@ pub fn snapshot(view: &SnapshotView) -> String {
         "movement".into(),
         json!({ "entities": entities, "removed": removed }),
     );
+    // What is gone is in `movement.removed`.
+    if !structures.is_empty() {
+        features.insert("build".into(), json!({ "structures": structures }));
+    } else if view.header.baseline.is_none() {
+        features.insert("build".into(), json!({}));
+    }
     if !view.projectiles.is_empty() {
         let flying = json!({ "flying": view.projectiles });
         features.insert("projectile".into(), flying);
+    }
+    if !npcs.is_empty() || view.header.baseline.is_none() {
+        features.insert("npc".into(), json!({ "npcs": npcs }));
     }
     let mode = if view.header.baseline.is_some() {
         "delta"
     } else {
         // Worlds have nothing of these yet. A client that looks for them in a
         // full snapshot, as it may (NET-14), finds that there is none.
-        features.insert("build".into(), json!({}));
         features.entry("projectile").or_insert(json!({}));
-        features.insert("npc".into(), json!({}));
-        features.insert("voxel".into(), json!({ "versions": [] }));
         "full"
     };
+    if !view.voxel.is_empty() || view.header.baseline.is_none() {
+        let versions: Vec<Json> = view.voxel.iter().map(super::event::chunk_version).collect();
+        features.insert("voxel".into(), json!({ "versions": versions }));
+    }
     json!({
         "v": PROTOCOL_VERSION,
         "kind": "snapshot",
@@ -131,6 +168,18 @@ pub fn snapshot(view: &SnapshotView) -> String {
         "features": features,
     })
     .to_string()
+}
+
+/// What a told NPC is about, where that is news.
+fn npc(id: u32, view: &SnapshotView) -> Option<Json> {
+    let find = |states: &[EntityState]| {
+        let at = states.binary_search_by_key(&id, |state| state.id).ok()?;
+        states.get(at).map(|state| state.mood)
+    };
+    let mood = find(view.current)?;
+    let state = mood.state()?;
+    let news = view.header.baseline.is_none() || find(view.baseline) != Some(mood);
+    news.then(|| json!({ "id": id, "state": state, "suspicion": mood.suspicion() }))
 }
 
 fn entity(state: &EntityState, view: &SnapshotView) -> JsonEntity {
@@ -150,6 +199,7 @@ fn entity(state: &EntityState, view: &SnapshotView) -> JsonEntity {
     JsonEntity {
         id: state.id,
         kind: match state.kind {
+            EntityKind::Character if state.mood.state().is_some() => "npc",
             EntityKind::Character => "character",
             EntityKind::Thing => "entity",
         },

@@ -5,6 +5,7 @@ mod commands;
 use super::*;
 use crate::entity::{EntityKind, EntityState};
 use crate::message::{ClientMessage, PlayerInfo, ServerMessage};
+use crate::npc::{Mood, NpcEvent, NpcState};
 use crate::value::{Args, Value};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -89,9 +90,11 @@ fn a_delta_tells_only_what_changed() {
                 team: None,
                 stats: Vec::new(),
             }],
+            structure_of: &|_| None,
             projectiles: &[],
             prefab_of: &|_| None,
             tick_hz: 60,
+            voxel: &[],
         });
         serde_json::from_str::<Json>(&text).unwrap()
     };
@@ -124,10 +127,68 @@ fn a_delta_tells_only_what_changed() {
     for (feature, empty) in [
         ("build", json!({})),
         ("projectile", json!({})),
-        ("npc", json!({})),
+        ("npc", json!({ "npcs": [] })),
         ("voxel", json!({"versions": []})),
     ] {
         assert_eq!(full["features"][feature], empty, "{feature}");
         assert_eq!(delta["features"].get(feature), None, "nothing changed");
     }
+}
+
+#[test]
+fn net_14_npcs_say_what_they_are_about_when_it_changes() {
+    let mut old: Vec<EntityState> = (1..=3)
+        .map(|id| EntityState::new(id, EntityKind::Character))
+        .collect();
+    old[0].mood = Mood::new(NpcState::Idle, 0.0);
+    old[1].mood = Mood::new(NpcState::Idle, 0.0);
+    let mut new = old.clone();
+    new[0].mood = Mood::new(NpcState::Chase, 1.0);
+    new[1].position = [256, 0, 0];
+    new[2].position = [256, 0, 0];
+    let view = |baseline: Option<u32>| {
+        let text = snapshot(&SnapshotView {
+            header: JsonHeader {
+                scripts: 1,
+                tick: 60,
+                baseline,
+                ack_seq: 5,
+            },
+            baseline: if baseline.is_some() { &old } else { &[] },
+            current: &new,
+            left_out: &[],
+            players: &[],
+            structure_of: &|_| None,
+            projectiles: &[],
+            voxel: &[],
+            prefab_of: &|_| None,
+            tick_hz: 60,
+        });
+        serde_json::from_str::<Json>(&text).unwrap()["features"].clone()
+    };
+    let delta = view(Some(57));
+    let chase = json!({"id": 1, "state": "chase", "suspicion": 1.0});
+    assert_eq!(delta["npc"], json!({ "npcs": [chase] }));
+    let told = delta["movement"]["entities"].as_array().unwrap();
+    let kinds: Vec<&Json> = told.iter().map(|entity| &entity["kind"]).collect();
+    assert_eq!(kinds, ["npc", "npc", "character"]);
+    let idle = json!({"id": 2, "state": "idle", "suspicion": 0.0});
+    assert_eq!(view(None)["npc"], json!({ "npcs": [chase, idle] }));
+    let event = NpcEvent {
+        entity: 1,
+        before: NpcState::Alert,
+        state: NpcState::Chase,
+        target: Some(3),
+        suspicion: 1.0,
+        position: [1.0, 0.0, 2.5],
+    };
+    let text = encode(&ServerMessage::Npc(event)).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Json>(&text).unwrap(),
+        json!({
+            "v": 2, "kind": "event", "feature": "npc", "action": "state", "id": 1,
+            "before": "alert", "state": "chase", "target": 3, "suspicion": 1.0,
+            "p": [1.0, 0.0, 2.5],
+        })
+    );
 }

@@ -10,6 +10,7 @@ use super::SnapshotError;
 use crate::bits::{BitReader, BitWriter};
 use crate::details::DETAILS_BYTES_MAX;
 use crate::entity::{EntityKind, EntityState};
+use crate::npc::Mood;
 use crate::quantize;
 
 /// Time between the version a client has and the one it gets.
@@ -62,7 +63,7 @@ pub(super) fn write_changed(
     let rare = |state: &EntityState| {
         (
             (state.definition, state.owner, state.details),
-            (state.rotation, state.flags, state.motion),
+            (state.rotation, state.flags, state.motion, state.mood),
         )
     };
     writer.flag(rare(new) != rare(old));
@@ -132,6 +133,10 @@ fn write_rare(writer: &mut BitWriter, old: &EntityState, new: &EntityState, deta
     writer.flag(new.motion != old.motion);
     if new.motion != old.motion {
         write_motion(writer, new.motion.as_ref());
+    }
+    writer.flag(new.mood != old.mood);
+    if new.mood != old.mood {
+        writer.bits(u32::from(new.mood.0), 8);
     }
     writer.flag(new.details != old.details);
     if new.details != old.details {
@@ -247,6 +252,9 @@ fn read_rare(
     state.flags = reader.bits(8)? as u8;
     if reader.flag()? {
         state.motion = read_motion(reader)?;
+    }
+    if reader.flag()? {
+        state.mood = Mood(reader.bits(8)? as u8);
     }
     if !reader.flag()? {
         return Ok(None);

@@ -35,7 +35,7 @@ fn any_state() -> impl Strategy<Value = EntityState> {
         any::<u32>(),
         any::<[i16; 3]>(),
         any::<[u16; 2]>(),
-        (any::<u8>(), any::<u16>()),
+        (any::<u8>(), any::<u16>(), any::<u8>()),
         any_motion(),
     )
         .prop_map(
@@ -57,6 +57,7 @@ fn any_state() -> impl Strategy<Value = EntityState> {
                     flags: rare.0,
                     details: rare.1,
                     motion,
+                    mood: crate::npc::Mood(rare.2),
                 }
             },
         )

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use frolic_terrain::Material;
 use mlua::{Lua, Table, Value as LuaValue};
 
 use super::Host;
@@ -11,6 +12,8 @@ use crate::limits::COORDINATE_MAX;
 
 /// Farthest a ray or a search may look, in metres.
 const DISTANCE_MAX: f64 = 10_000.0;
+/// What a ray hits where that is the ground: no entity has this id.
+const TERRAIN: EntityId = 0;
 const IGNORE_MAX: usize = 256;
 /// Entities in one answer: a handle takes a microsecond to make, and nothing
 /// can be interrupted meanwhile.
@@ -48,13 +51,7 @@ fn spawn(
         LuaValue::Nil => None,
         other => Some(vector(other, "the position")?),
     };
-    let spawns_max = host.limits.spawns_per_tick;
-    let mut quota = host.quota.borrow_mut();
-    if quota.spawns >= spawns_max {
-        return Err(format!("scripts may spawn {spawns_max} entities per tick"));
-    }
-    quota.spawns += 1;
-    drop(quota);
+    charge_spawn(host)?;
     let request = SpawnRequest { source, position };
     let spawned = host
         .engine
@@ -62,6 +59,17 @@ fn spawn(
         .spawn(&request)
         .map_err(|error| error.to_string())?;
     Ok((spawned.entity, spawned.scripts))
+}
+
+/// Takes one entity off what scripts may make in this tick.
+pub(super) fn charge_spawn(host: &Host) -> Result<(), String> {
+    let spawns_max = host.limits.spawns_per_tick;
+    let mut quota = host.quota.borrow_mut();
+    if quota.spawns >= spawns_max {
+        return Err(format!("scripts may spawn {spawns_max} entities per tick"));
+    }
+    quota.spawns += 1;
+    Ok(())
 }
 
 /// Components as `scene.json` has them: vectors are plain lists there.
@@ -163,7 +171,14 @@ fn add_search(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
             };
             let result = lua.create_table_with_capacity(0, 4)?;
             let point = |v: [f32; 3]| mlua::Vector::new(v[0], v[1], v[2]);
-            result.raw_set("Entity", this.entities()?.handle(hit.entity)?)?;
+            if hit.entity == TERRAIN {
+                let inside =
+                    std::array::from_fn(|axis| hit.position[axis] - hit.normal[axis] * 0.01);
+                let material = this.engine.borrow().terrain_block(inside);
+                result.raw_set("Material", material.ok().map(Material::name))?;
+            } else {
+                result.raw_set("Entity", this.entities()?.handle(hit.entity)?)?;
+            }
             result.raw_set("Position", point(hit.position))?;
             result.raw_set("Normal", point(hit.normal))?;
             result.raw_set("Distance", hit.distance)?;
@@ -175,7 +190,7 @@ fn add_search(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
 /// Origin, direction, options, and who saw the world as it is meant.
 type Ray = (LuaValue, LuaValue, LuaValue, Option<PlayerId>);
 
-fn handles(
+pub(super) fn handles(
     host: &Host,
     lua: &Lua,
     found: Result<Vec<EntityId>, String>,

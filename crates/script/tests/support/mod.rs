@@ -9,10 +9,12 @@ use std::rc::Rc;
 use frolic_protocol::Value;
 use frolic_protocol::store::StoreRequest;
 use frolic_script::{
-    Attachment, CompiledScript, Engine, EngineError, EntityId, FireRequest, LogLevel, MemoryStore,
-    PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptEvent,
-    ScriptLog, SpawnRequest, SpawnSource, Spawned, Vm, VmLimits, WeaponSpec, compile,
+    Attachment, BuildRequest, Built, CompiledScript, Engine, EngineError, EntityId, FireRequest,
+    LogLevel, MemoryStore, NpcFacts, NpcOrder, NpcState, PlayerId, PlayerProperty, Property,
+    RaycastHit, RaycastRequest, Recipient, ScriptEvent, ScriptLog, SpawnRequest, SpawnSource,
+    Spawned, TerrainHit, TerrainInfo, Vm, VmLimits, WeaponSpec, compile,
 };
+use frolic_terrain::{Generator, Material, Op, Settings, Terrain};
 
 #[derive(Default)]
 pub struct FakeEntity {
@@ -49,17 +51,56 @@ pub struct FakeWorld {
     /// What scripts asked of the store and nobody has answered.
     pub store_requests: Vec<StoreRequest>,
     pub store: MemoryStore,
+    /// What was built, for whom, and how much of it is stored.
+    pub built: BTreeMap<EntityId, Option<String>>,
+    pub newest_op: u64,
+    pub kept_op: u64,
     pub weapons: BTreeMap<String, WeaponSpec>,
     pub armed: BTreeMap<PlayerId, String>,
     pub shots: BTreeMap<u32, FireRequest>,
     pub fired: u32,
     pub respawn_s: f64,
     pub chat: Vec<(Recipient, Option<PlayerId>, String)>,
+    /// What entity 5, the guard, is about, and whether a script says so.
+    pub npc: (NpcState, bool),
+    /// Stone below y = 0.
+    pub terrain: TestTerrain,
     next_id: EntityId,
 }
 
+/// A terrain with a default.
+pub struct TestTerrain(Terrain);
+
+impl Default for TestTerrain {
+    fn default() -> Self {
+        let rock = Generator::Flat {
+            height: 32,
+            surface: Material::STONE,
+            soil: Material::STONE,
+            rock: Material::STONE,
+        };
+        let mut settings = Settings::new([64, 64, 64], rock);
+        settings.origin = Some([-32, -32, -32]);
+        Self(Terrain::new(&settings))
+    }
+}
+
+impl std::ops::Deref for TestTerrain {
+    type Target = Terrain;
+
+    fn deref(&self) -> &Terrain {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for TestTerrain {
+    fn deref_mut(&mut self) -> &mut Terrain {
+        &mut self.0
+    }
+}
+
 impl FakeWorld {
-    /// Ground (1), a kill brick (2) and the character (10) of player 7.
+    /// Ground (1), a kill brick (2), a guard who is an NPC (5) and the character (10) of player 7.
     pub fn new() -> FakeWorld {
         let mut world = FakeWorld {
             gravity: 20.0,
@@ -69,6 +110,7 @@ impl FakeWorld {
         for (id, name, tag) in [
             (1, "Ground", ""),
             (2, "KillBrick", "deadly"),
+            (5, "Guard", ""),
             (10, "Ada", ""),
         ] {
             let mut entity = FakeEntity::default();
@@ -170,6 +212,36 @@ impl Engine for FakeWorld {
             entity: id,
             scripts,
         })
+    }
+    fn build(&mut self, request: &BuildRequest) -> Result<Built, EngineError> {
+        let spawned = self.spawn(&SpawnRequest {
+            source: SpawnSource::Prefab(request.prefab.clone()),
+            position: Some(request.position),
+        })?;
+        self.newest_op += 1;
+        self.built.insert(spawned.entity, request.owner.clone());
+        Ok(Built {
+            entity: spawned.entity,
+            scripts: spawned.scripts,
+            seq: self.newest_op,
+        })
+    }
+    fn structures(&self, owner: Option<&str>) -> Vec<EntityId> {
+        let built = self.built.iter();
+        let built = built.filter(|(id, _)| self.entities.contains_key(*id));
+        built
+            .filter(|(_, of)| owner.is_none_or(|owner| of.as_deref() == Some(owner)))
+            .map(|(id, _)| *id)
+            .collect()
+    }
+    fn built_by(&self, entity: EntityId) -> Option<String> {
+        self.built.get(&entity)?.clone()
+    }
+    fn newest_op(&self) -> u64 {
+        self.newest_op
+    }
+    fn kept_op(&self) -> u64 {
+        self.kept_op
     }
     fn destroy(&mut self, entity: EntityId) -> Result<(), EngineError> {
         self.entity(entity)?;
@@ -289,12 +361,48 @@ impl Engine for FakeWorld {
             });
         }
         let down = request.direction[1] < -0.5 && request.distance_max >= request.origin[1];
+        if down && request.ignore.contains(&1) && request.origin[0] > 20.0 {
+            return Some(RaycastHit {
+                entity: 0,
+                position: [request.origin[0], 0.0, request.origin[2]],
+                normal: [0.0, 1.0, 0.0],
+                distance: request.origin[1],
+            });
+        }
         (down && !request.ignore.contains(&1)).then(|| RaycastHit {
             entity: 1,
             position: [request.origin[0], 0.0, request.origin[2]],
             normal: [0.0, 1.0, 0.0],
             distance: request.origin[1],
         })
+    }
+
+    fn terrain_info(&self) -> Result<TerrainInfo, EngineError> {
+        let [min, max] = self.terrain.grid().bounds_m();
+        let block_size = self.terrain.grid().block_m();
+        Ok(TerrainInfo {
+            min,
+            max,
+            block_size,
+        })
+    }
+    fn terrain_block(&self, at: [f32; 3]) -> Result<Material, EngineError> {
+        Ok(self.terrain.block(self.terrain.grid().block_at(at)))
+    }
+    fn terrain_height(&self, x: f32, z: f32) -> Result<Option<f32>, EngineError> {
+        Ok(self.terrain.height_at(x, z))
+    }
+    fn terrain_raycast(
+        &self,
+        origin: [f32; 3],
+        direction: [f32; 3],
+        distance_max: f32,
+    ) -> Result<Option<TerrainHit>, EngineError> {
+        let hit = self.terrain.raycast(origin, direction, distance_max);
+        Ok(hit.map(|hit| TerrainHit::new(self.terrain.grid(), &hit, origin, direction)))
+    }
+    fn terraform(&mut self, op: &Op) -> Result<bool, EngineError> {
+        Ok(!self.terrain.apply(op).is_empty())
     }
 
     fn players(&self) -> Vec<PlayerId> {
@@ -372,6 +480,43 @@ impl Engine for FakeWorld {
     }
     fn store(&mut self, request: StoreRequest) -> Result<(), EngineError> {
         self.store_requests.push(request);
+        Ok(())
+    }
+    fn npcs(&self) -> Vec<EntityId> {
+        let guard = self.entities.contains_key(&5);
+        guard.then_some(5).into_iter().collect()
+    }
+    fn npc(&self, entity: EntityId) -> Result<Option<NpcFacts>, EngineError> {
+        self.entity(entity)?;
+        Ok((entity == 5).then_some(NpcFacts {
+            state: self.npc.0,
+            target: None,
+            suspicion: 0.0,
+            overridden: self.npc.1,
+        }))
+    }
+    /// Writes down what it was told.
+    fn order_npc(&mut self, entity: EntityId, order: NpcOrder) -> Result<(), EngineError> {
+        let text = match order {
+            NpcOrder::MoveTo { to, run } => format!("MoveTo {to:?} {run}"),
+            NpcOrder::LookAt(place) => format!("LookAt {}", place.is_some()),
+            NpcOrder::Patrol(places) => format!("Patrol {}", places.len()),
+            NpcOrder::SetState(state) => {
+                self.npc = (state, true);
+                format!("SetState {}", state.name())
+            }
+            NpcOrder::Release => {
+                self.npc.1 = false;
+                "Release".to_owned()
+            }
+            other => format!("{other:?}"),
+        };
+        let attributes = &mut self.entity_mut(entity)?.attributes;
+        let before = match attributes.get("Orders") {
+            Some(Value::String(before)) => before.clone(),
+            _ => String::new(),
+        };
+        attributes.insert("Orders".into(), Value::String(format!("{before}{text}; ")));
         Ok(())
     }
     fn spells(&self) -> Vec<String> {
@@ -486,6 +631,14 @@ impl Stage {
                 world.time += 1.0 / 60.0;
             }
             self.vm.tick(1.0 / 60.0);
+        }
+    }
+
+    /// Stores what lasts so far.
+    pub fn keep_ops(&mut self) {
+        let up_to = self.world.borrow().newest_op;
+        if std::mem::replace(&mut self.world.borrow_mut().kept_op, up_to) < up_to {
+            self.vm.dispatch(ScriptEvent::OpsKept { up_to });
         }
     }
 

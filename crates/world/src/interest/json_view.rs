@@ -145,7 +145,9 @@ impl JsonView {
             players: &players,
             projectiles: &projectiles,
             prefab_of: &|state| world.prefab_of(state),
+            structure_of: &|id| world.structure_of(id),
             tick_hz: world.tick_hz(),
+            voxel: &world.terrain_versions_after(header.baseline),
         });
         if let Some(allowance) = &mut self.allowance {
             *allowance -= text.len() as f32;

@@ -14,7 +14,7 @@ use crate::world::World;
 pub struct SeenCharacter {
     /// Its entity.
     pub entity: u32,
-    /// Whose it is.
+    /// Whose it is; 0 for an NPC.
     pub player: PlayerNumber,
     /// The lowest point of its capsule.
     pub feet: Vec3,
@@ -136,14 +136,17 @@ impl Seen<'_> {
 
     /// See [`AsSeen::characters`].
     pub fn characters(&self) -> impl Iterator<Item = SeenCharacter> {
-        let others = self.state.players.values();
+        let players = self.state.players.values();
+        let players = players.map(|player| (player.entity, player.number));
+        let npcs = self.state.npcs.all.keys().map(|id| (*id, 0));
+        let others = players.chain(npcs);
         others
-            .filter(|player| player.entity != self.viewer.entity)
-            .filter_map(|player| {
+            .filter(|(entity, _)| *entity != self.viewer.entity)
+            .filter_map(|(entity, player)| {
                 Some(SeenCharacter {
-                    entity: player.entity,
-                    player: player.number,
-                    feet: self.position(player.entity)?,
+                    entity,
+                    player,
+                    feet: self.position(entity)?,
                 })
             })
     }

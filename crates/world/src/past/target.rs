@@ -63,18 +63,18 @@ impl WorldState {
 
     /// How much longer ago still a shooter sees this one, who is told of more
     /// rarely because of the distance.
-    pub fn extra_delay(&self, target: &Player, eye: Vec3) -> u32 {
-        let entity = self.entities.get(&target.entity);
+    pub fn extra_delay(&self, target: u32, eye: Vec3) -> u32 {
+        let entity = self.entities.get(&target);
         let ticks = entity.map_or(0.0, |entity| self.updates.lag_ticks(entity, eye));
         (ticks * PER_TICK as f32) as u32
     }
 
     /// A character as it was so many 1/256 of a tick before the end of this
     /// one. None when it was not there yet.
-    pub fn stand_before(&self, player: &Player, delay: u32) -> Option<Stand> {
-        let entity = self.entities.get(&player.entity)?;
+    pub fn stand_before(&self, character: u32, delay: u32) -> Option<Stand> {
+        let entity = self.alive(character)?;
         let now = Stand {
-            feet: player.character.feet,
+            feet: entity.position,
             jumps: entity.jumps,
         };
         let delay = u64::from(delay.min(delay_max(self.tick_hz)));
@@ -84,7 +84,7 @@ impl WorldState {
         let tick = u64::from(self.tick) * PER_TICK;
         let at = Moment(tick.saturating_sub(delay));
         if delay >= PER_TICK {
-            let place = self.past.place(player.entity, at)?;
+            let place = self.past.place(character, at)?;
             return Some(Stand {
                 feet: place.position,
                 jumps: place.jumps,
@@ -93,7 +93,7 @@ impl WorldState {
         // Between the last tick, which is noted, and this one, which is not yet.
         let last = self
             .past
-            .place(player.entity, Moment(tick.saturating_sub(PER_TICK)))?;
+            .place(character, Moment(tick.saturating_sub(PER_TICK)))?;
         if last.jumps != now.jumps {
             return Some(now);
         }

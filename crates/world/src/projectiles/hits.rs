@@ -26,8 +26,11 @@ pub(super) struct Met {
 /// Who can be hit in this tick, from west to east: a shot looks only at those
 /// who are about where it flies.
 pub(crate) struct Targets {
-    by_x: Vec<(f32, PlayerNumber)>,
+    by_x: Vec<(f32, Target)>,
 }
+
+/// A character: its entity, and the player who has it.
+type Target = (u32, Option<PlayerNumber>);
 
 impl Targets {
     pub fn of(state: &WorldState) -> Self {
@@ -35,9 +38,15 @@ impl Targets {
             .players
             .values()
             .filter(|player| player.online && player.dead_until.is_none());
-        let mut by_x: Vec<(f32, PlayerNumber)> = living
-            .map(|player| (player.character.feet.x, player.number))
-            .collect();
+        let players = living.map(|player| {
+            (
+                player.character.feet.x,
+                (player.entity, Some(player.number)),
+            )
+        });
+        let npcs = state.npcs.all.values();
+        let npcs = npcs.map(|npc| (npc.character.feet.x, (npc.entity, None)));
+        let mut by_x: Vec<(f32, Target)> = players.chain(npcs).collect();
         by_x.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         Self { by_x }
     }
@@ -55,11 +64,8 @@ impl Targets {
         let eye = shooter.map(|shooter| shooter.character.feet);
         for leg in legs.iter() {
             let mut first: Option<(f32, Met)> = None;
-            for number in self.about(leg) {
-                let Some(target) = state.players.get(&number) else {
-                    continue;
-                };
-                if target.entity == shot.shooter_entity {
+            for (target, player) in self.about(leg) {
+                if target == shot.shooter_entity {
                     continue;
                 }
                 let extra = eye.map_or(0, |eye| state.extra_delay(target, eye));
@@ -78,8 +84,8 @@ impl Targets {
                     && first.is_none_or(|(known, _)| distance < known)
                 {
                     let met = Met {
-                        entity: Some(target.entity),
-                        player: Some(number),
+                        entity: Some(target),
+                        player,
                         point,
                         normal,
                     };
@@ -94,7 +100,7 @@ impl Targets {
     }
 
     /// Everybody who may have been near a leg, in a fixed order.
-    fn about(&self, leg: &Leg) -> impl Iterator<Item = PlayerNumber> {
+    fn about(&self, leg: &Leg) -> impl Iterator<Item = Target> {
         let west = leg.from.x.min(leg.to.x) - REWIND_WAY_M;
         let east = leg.from.x.max(leg.to.x) + REWIND_WAY_M;
         let begin = self.by_x.partition_point(|(x, _)| *x < west);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use frolic_protocol::Value;
 use frolic_protocol::details::Looks;
+use frolic_protocol::ops::Structure;
 use frolic_sim::digest::Digest;
 use frolic_sim::{CharacterInput, Motion, Vec3};
 
@@ -12,6 +13,7 @@ use crate::past::Moment;
 use crate::player::Player;
 use crate::projectiles::{Arms, Projectiles};
 use crate::state::{Outgoing, WorldState};
+use crate::structures::Structures;
 
 /// A running 64-bit hash. Each step is a bijection of the state, so a single
 /// changed word always changes the outcome.
@@ -42,11 +44,11 @@ impl Fingerprint {
         self.0 ^ (self.0 >> 32)
     }
 
-    fn option(&mut self, word: Option<u32>) {
+    pub fn option(&mut self, word: Option<u32>) {
         self.word(word.map_or(u64::MAX, u64::from));
     }
 
-    fn text(&mut self, text: &str) {
+    pub fn text(&mut self, text: &str) {
         self.word(text.len() as u64);
         for chunk in text.as_bytes().chunks(8) {
             let mut word = [0; 8];
@@ -55,13 +57,13 @@ impl Fingerprint {
         }
     }
 
-    fn floats(&mut self, floats: &[f32]) {
+    pub fn floats(&mut self, floats: &[f32]) {
         floats
             .iter()
             .for_each(|float| self.word(u64::from(float.to_bits())));
     }
 
-    fn vector(&mut self, vector: Vec3) {
+    pub fn vector(&mut self, vector: Vec3) {
         self.floats(&vector.to_array());
     }
 
@@ -158,6 +160,11 @@ impl Fingerprint {
         self.word(u64::from(state.spells.casts()));
         self.word(state.history.newest());
         self.word(state.history.kept());
+        self.structures(&state.structures);
+        state.ground.words().for_each(|word| self.word(word));
+        if let Some(terrain) = state.collision.terrain() {
+            self.word(terrain.fingerprint());
+        }
         self.floats(&[state.params.gravity, state.kill_height]);
         self.word(u64::from(state.respawn_ticks));
         self.projectiles(&state.projectiles);
@@ -168,6 +175,7 @@ impl Fingerprint {
             self.word(u64::from(trigger));
             inside.for_each(|id| self.word(u64::from(id)));
         }
+        state.npcs.fingerprint(self);
         state
             .entities
             .values()
@@ -176,6 +184,31 @@ impl Fingerprint {
             .players
             .values()
             .for_each(|player| self.player(player));
+    }
+
+    fn structures(&mut self, structures: &Structures) {
+        self.word(structures.next());
+        let (second, built) = structures.rate();
+        self.word(u64::from(second) << 32 | u64::from(built));
+        for (structure, entity) in structures.standing() {
+            let Structure {
+                number,
+                prefab,
+                position,
+                rotation,
+                owner,
+            } = structure;
+            self.word(*number);
+            self.option(entity);
+            self.text(prefab);
+            self.floats(position);
+            self.floats(rotation);
+            self.text(owner.as_deref().unwrap_or("\0"));
+        }
+        for (seq, entity) in structures.waiting() {
+            self.word(seq);
+            self.word(u64::from(entity));
+        }
     }
 
     fn projectiles(&mut self, projectiles: &Projectiles) {

@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use frolic_protocol::keep::{PlayerState, SavedWorld};
+use frolic_protocol::terrain::TerrainOp;
 use frolic_protocol::{Args, NumberedInput};
 use frolic_script::VmLimits;
 use serde::de::DeserializeOwned;
@@ -13,9 +15,12 @@ use crate::interest::InterestPolicy;
 use crate::player::PlayerNumber;
 
 /// How every recording begins; the last byte is the version of its form.
-const MARK: [u8; 8] = *b"frolrec\x02";
+const MARK: [u8; 8] = *b"frolrec\x03";
 /// Longest record: the longest message of a client, and room for names.
 const RECORD_BYTES_MAX: usize = 128 * 1024;
+/// What a world was made from, at most, and in one piece of it.
+const SAVED_BYTES_MAX: u64 = 256 * 1024 * 1024;
+const SAVED_PART_BYTES: usize = 64 * 1024;
 
 /// What a recording was made from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +46,10 @@ pub struct RecordingHeader {
     pub started_unix_ms: u64,
     /// Version of the program that made it.
     pub made_by: String,
+    /// What the world was made from besides its package. It stands behind the
+    /// header, because it may be long.
+    #[serde(skip)]
+    pub saved: SavedWorld,
 }
 
 /// The limits of scripts that do not depend on a clock.
@@ -187,12 +196,28 @@ pub enum Record<'a> {
         /// Its number.
         up_to: u64,
     },
+    /// A player came, whom an earlier process of this world knew.
+    JoinAgain {
+        /// Lasting id.
+        id: Cow<'a, str>,
+        /// Name to show.
+        name: Cow<'a, str>,
+        /// Where they were.
+        saved: Box<PlayerState>,
+    },
     /// A player said something.
     Chat {
         /// Who.
         player: PlayerNumber,
         /// What.
         text: Cow<'a, str>,
+    },
+    /// A player asked to change the ground.
+    Terraform {
+        /// Who.
+        player: PlayerNumber,
+        /// What for.
+        op: Cow<'a, TerrainOp>,
     },
 }
 
@@ -229,6 +254,15 @@ pub enum RecordingError {
 pub(super) fn write_header(out: &mut Vec<u8>, header: &RecordingHeader) {
     out.extend_from_slice(&MARK);
     write_framed(out, header);
+    let saved = if header.saved == SavedWorld::default() {
+        Vec::new()
+    } else {
+        postcard::to_allocvec(&header.saved).unwrap_or_default()
+    };
+    write_framed(out, &(saved.len() as u64));
+    for part in saved.chunks(SAVED_PART_BYTES) {
+        write_framed(out, &part);
+    }
 }
 
 /// Appends one record.
@@ -278,6 +312,10 @@ pub struct RecordReader {
     /// Bytes of the recording before the buffer.
     before: u64,
     marked: bool,
+    /// The header, while what stands behind it is being read.
+    head: Option<RecordingHeader>,
+    saved: Vec<u8>,
+    saved_bytes: Option<u64>,
 }
 
 impl RecordReader {
@@ -314,7 +352,38 @@ impl RecordReader {
             self.used = MARK.len();
             self.marked = true;
         }
-        self.framed()
+        if self.head.is_none() {
+            self.head = self.framed()?;
+        }
+        if self.head.is_none() {
+            return Ok(None);
+        }
+        let damaged = RecordingError::Damaged {
+            at: self.bytes_read(),
+        };
+        if self.saved_bytes.is_none() {
+            self.saved_bytes = self.framed()?;
+        }
+        let wanted = match self.saved_bytes {
+            None => return Ok(None),
+            Some(bytes) if bytes > SAVED_BYTES_MAX => return Err(damaged),
+            Some(bytes) => bytes,
+        };
+        while (self.saved.len() as u64) < wanted {
+            let Some(part) = self.framed::<Vec<u8>>()? else {
+                return Ok(None);
+            };
+            if part.is_empty() {
+                return Err(damaged);
+            }
+            self.saved.extend_from_slice(&part);
+        }
+        let mut head = self.head.take();
+        let saved = std::mem::take(&mut self.saved);
+        if let Some(head) = head.as_mut().filter(|_| wanted > 0) {
+            head.saved = postcard::from_bytes(&saved).map_err(|_| damaged)?;
+        }
+        Ok(head)
     }
 
     /// The next whole record; none when there is none.
@@ -370,6 +439,7 @@ impl RecordReader {
 mod tests {
     use super::*;
     use frolic_protocol::Value;
+    use frolic_protocol::ops::{LoggedOp, WorldOp};
 
     fn header() -> RecordingHeader {
         RecordingHeader {
@@ -383,6 +453,20 @@ mod tests {
             disabled_scripts: vec!["Workspace/Stuck.luau".into()],
             started_unix_ms: 1_800_000_000_000,
             made_by: "0.1.0".into(),
+            saved: saved(),
+        }
+    }
+
+    /// More than fits one record.
+    fn saved() -> SavedWorld {
+        let op = |seq| LoggedOp {
+            seq,
+            by: Some("client_".repeat(20)),
+            op: WorldOp::Unbuild { structure: seq },
+        };
+        SavedWorld {
+            ops: (1..2000).map(op).collect(),
+            ..SavedWorld::default()
         }
     }
 

@@ -129,6 +129,7 @@ impl Replay {
                 ..VmLimits::default()
             },
             disabled_scripts: header.disabled_scripts.clone(),
+            saved: Some(header.saved.clone()),
             ..WorldOptions::default()
         };
         Ok(Self {
@@ -167,6 +168,12 @@ impl Replay {
                     return Err(ReplayError::Nonsense("there are too many players"));
                 }
                 world.join(id.into_owned(), name.into_owned());
+            }
+            Record::JoinAgain { id, name, saved } => {
+                if world.player_count() >= PLAYERS_MAX {
+                    return Err(ReplayError::Nonsense("there are too many players"));
+                }
+                world.join_again(id.into_owned(), name.into_owned(), &saved);
             }
             Record::Leave { player } => {
                 here(world, player)?;
@@ -218,6 +225,11 @@ impl Replay {
                 let said = world.receive_chat(player, &text);
                 said.map_err(|_| ReplayError::Nonsense("it has a line that no world takes"))?;
             }
+            Record::Terraform { player, op } => {
+                here(world, player)?;
+                // Refused then is refused now.
+                let _ = world.terraform(player, &op);
+            }
             Record::StoreAnswer { id, result } => {
                 let result = result.map(Cow::into_owned).map_err(Cow::into_owned);
                 world.store_answer(StoreAnswer { id, result });
@@ -243,6 +255,7 @@ impl Replay {
         self.world.take_outbox();
         self.world.take_logs();
         self.world.take_store_requests();
+        self.world.take_ops();
         Ok(())
     }
 

@@ -30,6 +30,12 @@ impl World {
         self.inbox.push(ScriptEvent::StoreAnswer { id, result });
     }
 
+    /// Lasting operations are kept: scripts that wait for one go on in the
+    /// next step.
+    pub(crate) fn tell_scripts_kept(&mut self, up_to: u64) {
+        self.inbox.push(ScriptEvent::OpsKept { up_to });
+    }
+
     /// What each script has cost so far; for once a second, not every tick.
     pub fn script_costs(&self) -> Vec<ScriptCost> {
         self.vm.costs()

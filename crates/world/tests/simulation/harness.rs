@@ -10,7 +10,9 @@ use frolic_protocol::message::Resumption;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, DATAGRAM_BYTES_MAX};
 use frolic_protocol::{ClientMessage, EntityState, ServerMessage, Welcome};
 use frolic_sim::{Buttons, CharacterInput, CharacterState, Vec3};
-use frolic_world::{ClientView, Delivery, InterestPolicy, PlayerNumber, World, WorldOptions};
+use frolic_world::{
+    ClientView, Delivery, InterestPolicy, PlayerNumber, TerrainView, World, WorldOptions,
+};
 
 use crate::link::{Lane, Quality};
 
@@ -36,6 +38,10 @@ struct Peer {
     number: PlayerNumber,
     client: Client,
     view: ClientView,
+    terrain: TerrainView,
+    /// Codes of terrain requests that the world refused.
+    refused: Vec<&'static str>,
+    chunk_bytes: usize,
     delivery: Delivery,
     up: Lane,
     down: Lane,
@@ -134,6 +140,9 @@ impl Run {
             number,
             client: Client::new(),
             view: ClientView::new(number, self.delivery),
+            terrain: TerrainView::new(number),
+            refused: Vec::new(),
+            chunk_bytes: 0,
             delivery: self.delivery,
             up: Lane::new(self.quality, seed),
             down: Lane::new(self.quality, seed + 1),
@@ -265,17 +274,44 @@ impl Run {
                         | ClientMessage::UnreliableEvent { name, args } => {
                             self.world.receive_event(peer.number, name, args);
                         }
+                        ClientMessage::Terraform(op) => {
+                            if let Err(error) = self.world.terraform(peer.number, &op) {
+                                peer.refused.push(error.code());
+                            }
+                        }
+                        ClientMessage::ChunkRequest { chunk } => {
+                            peer.terrain.wish(chunk);
+                        }
                         _ => {}
                     }
                 }
             }
         }
         self.world.step();
+        // Storage that is as quick as it gets.
+        if let Some(newest) = self.world.take_ops().last() {
+            self.world.ops_kept(newest.seq);
+        }
         for outgoing in self.world.take_outbox() {
             for peer in self.peers.iter_mut().filter(|peer| peer.online) {
+                if let ServerMessage::TerraformApplied(applied) = &outgoing.message
+                    && !peer.terrain.hears(&self.world, &applied.chunks)
+                {
+                    continue;
+                }
                 if outgoing.to.is_none_or(|to| to == peer.number) {
                     peer.down.reliable(now, packet::single(&outgoing.message));
                 }
+            }
+        }
+        for peer in self.peers.iter_mut().filter(|peer| peer.online) {
+            let mut chunks = Vec::new();
+            let world = &mut self.world;
+            peer.terrain.next(world, &mut |chunk| chunks.push(chunk));
+            for chunk in chunks {
+                peer.chunk_bytes += chunk.zstd.len();
+                let packet = packet::single(&ServerMessage::ChunkData(chunk));
+                peer.down.reliable(now, packet);
             }
         }
         self.world.look();
@@ -345,6 +381,16 @@ impl Run {
     pub fn drawn(&mut self, peer: usize) -> Vec<Drawn> {
         let now = self.now_ms;
         self.peers[peer].client.frame(now).to_vec()
+    }
+
+    /// Why the world refused what this client asked of the ground.
+    pub fn take_refusals(&mut self, peer: usize) -> Vec<&'static str> {
+        std::mem::take(&mut self.peers[peer].refused)
+    }
+
+    /// Bytes of chunks that were sent to a client.
+    pub fn chunk_bytes(&self, peer: usize) -> usize {
+        self.peers[peer].chunk_bytes
     }
 
     /// How far the server's verdict was from what the client had predicted

@@ -6,13 +6,16 @@ mod feel;
 mod harness;
 mod interest;
 mod json_budget;
+mod lasting;
 mod link;
+mod npcs;
 mod reloading;
 mod replaying;
 mod rewinding;
 mod scripting;
 mod shooting;
 mod spells;
+mod terraforming;
 mod triggers;
 
 use frolic_client::ClientEvent;

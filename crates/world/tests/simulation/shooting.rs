@@ -103,12 +103,10 @@ impl Told {
     fn take(&mut self, world: &mut World) {
         for outgoing in world.take_outbox() {
             match outgoing.message {
-                ServerMessage::ProjectileLaunch(all) => {
-                    // Each player is told; count what the first one hears.
-                    if outgoing.to == Some(1) {
-                        self.known.extend(all.iter().map(|launch| launch.id));
-                        self.launches = self.known.len();
-                    }
+                // Each player is told; count what the first one hears.
+                ServerMessage::ProjectileLaunch(all) if outgoing.to == Some(1) => {
+                    self.known.extend(all.iter().map(|launch| launch.id));
+                    self.launches = self.known.len();
                 }
                 ServerMessage::ProjectileHit(all) if outgoing.to == Some(1) => {
                     self.hits += all.len();

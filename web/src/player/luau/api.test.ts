@@ -100,6 +100,9 @@ function happen(host: TestHost, runtime: ScriptRuntime, name: string, args: Wire
     case 'Test.Event':
       runtime.dispatchEvent(String(args[0]), args.slice(1));
       return [];
+    case 'Test.Terrain':
+      runtime.terrainEvent([1, 2, 3], [4, 5, 6]);
+      return [];
     case 'Test.Actions':
       return [[...host.actions]];
     case 'Test.Screen':

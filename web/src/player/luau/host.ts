@@ -33,6 +33,20 @@ export interface ClientHost {
   sound: SoundHost;
   effects: EffectsHost;
   world: WorldHost;
+  terrain: TerrainHost;
+}
+
+/** The ground of blocks as this client knows it. */
+export interface TerrainHost {
+  exists(): boolean;
+  /** Lowest and highest corner, and the size of a block. */
+  info(): { min: Triple; max: Triple; block: number };
+  /** Empty for air. */
+  block(place: Triple): string;
+  height(x: number, z: number): number | null;
+  raycast(origin: Triple, direction: Triple, max: number): { distance: number; normal: Triple; block: Triple; material: string } | null;
+  /** Asks the server; `size` has one number for a ball, three for a box. */
+  request(op: string, center: Triple, size: number[], material: string | null): void;
 }
 
 export interface CameraHost {
@@ -187,6 +201,40 @@ export function nativeFunctions(natives: Natives): Record<string, HostFunction> 
     ...cameraFunctions(host.camera),
     ...soundAndEffects(natives),
     ...worldFunctions(natives),
+    ...terrainFunctions(host.terrain),
+  };
+}
+
+function terrainFunctions(terrain: TerrainHost): Record<string, HostFunction> {
+  return {
+    terrainExists: (vm) => (vm.pushBoolean(terrain.exists()), 1),
+    terrainInfo: (vm) => {
+      const { min, max, block } = terrain.info();
+      triple(vm, min);
+      triple(vm, max);
+      vm.pushNumber(block);
+      return 3;
+    },
+    terrainBlock: (vm) => (vm.pushString(terrain.block(place(vm, 1))), 1),
+    terrainHeight: (vm) => {
+      const height = terrain.height(vm.number(1), vm.number(2));
+      vm.pushBoolean(height !== null);
+      vm.pushNumber(height ?? 0);
+      return 2;
+    },
+    terrainRaycast: (vm) => {
+      const hit = terrain.raycast(place(vm, 1), place(vm, 2), vm.number(3));
+      vm.pushString(hit?.material ?? '');
+      vm.pushNumber(hit?.distance ?? 0);
+      triple(vm, hit?.normal ?? [0, 0, 0]);
+      triple(vm, hit?.block ?? [0, 0, 0]);
+      return 4;
+    },
+    terrainRequest: (vm) => {
+      const radius = vm.number(3);
+      terrain.request(text(vm, 1), place(vm, 2), radius > 0 ? [radius] : place(vm, 4), text(vm, 5) || null);
+      return 0;
+    },
   };
 }
 

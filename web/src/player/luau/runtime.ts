@@ -18,7 +18,7 @@ const BUILTIN = '@builtin/';
 /** Modules run when a script requires them. */
 const MODULES = 'ReplicatedStorage/';
 
-const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'reload', 'arrived', 'event', 'result', 'ui', 'input', 'player', 'cast', 'cast_refused'] as const;
+const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'reload', 'arrived', 'event', 'result', 'ui', 'input', 'player', 'cast', 'cast_refused', 'terrain'] as const;
 type EntryName = (typeof ENTRIES)[number];
 
 export class ScriptRuntime {
@@ -168,6 +168,15 @@ export class ScriptRuntime {
     this.#enter('cast_refused', (vm) => {
       vm.pushString(reason);
       return 1;
+    });
+  }
+
+  /** The ground changed within a box. */
+  terrainEvent(min: [number, number, number], max: [number, number, number]): void {
+    this.#enter('terrain', (vm) => {
+      vm.pushVector(...min);
+      vm.pushVector(...max);
+      return 2;
     });
   }
 

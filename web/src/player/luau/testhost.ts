@@ -99,6 +99,20 @@ export class TestHost implements ClientHost {
       void this.screen.push(`beam ${from.join(' ')} to ${to.join(' ')} ${JSON.stringify(options)}`),
   };
 
+  /** Stone below y = 0, which rays meet where x > 20; requests are noted. */
+  readonly terrain = {
+    exists: () => true,
+    info: () => ({ min: [-32, -32, -32] as Triple, max: [32, 32, 32] as Triple, block: 1 }),
+    block: ([, y]: Triple) => (y < 0 ? 'stone' : ''),
+    height: (x: number) => (Math.abs(x) < 32 ? 0 : null),
+    raycast: ([x, y, z]: Triple, direction: Triple, max: number) =>
+      direction[1] < -0.5 && x > 20 && y > 0 && max >= y
+        ? { distance: y, normal: [0, 1, 0] as Triple, block: [Math.floor(x) + 0.5, -0.5, Math.floor(z) + 0.5] as Triple, material: 'stone' }
+        : null,
+    request: (op: string, center: Triple, size: number[], material: string | null) =>
+      void this.screen.push(`terrain ${op} ${center.join(' ')} of ${size.join(' ')} ${material ?? 'nothing'}`),
+  };
+
   readonly world = {
     exists: (id: number) => this.entities.has(id),
     entity: (id: number, property: string): Found => {

@@ -26,6 +26,8 @@ export interface CharacterFrame {
   dead?: boolean;
   /** It holds something and looks up by so much. */
   aim?: number | null;
+  /** Of an NPC: it turns to where it looks, walking or not. */
+  mood?: number;
 }
 
 /** Something that just happened and can be seen or heard. */
@@ -100,6 +102,8 @@ export class Avatar {
     if (this.#aim !== null && !frame.dead) {
       // Whoever holds a weapon looks where it points.
       this.#facing = turnTowards(this.#facing, frame.yaw, 20, dt);
+    } else if (frame.mood) {
+      this.#facing = turnTowards(this.#facing, frame.yaw, 13, dt);
     } else if (speed > 0.4) {
       const course = Math.atan2(-frame.velocity.x, -frame.velocity.z);
       this.#facing = turnTowards(this.#facing, course, 13, dt);

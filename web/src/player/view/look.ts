@@ -1,6 +1,7 @@
 // The colours of an avatar, from its owner's id: everybody sees the same person the same way.
 import { Color } from 'three';
 import { hashText } from '../../lib/hash';
+import type { NpcData } from '../npc';
 
 export interface AvatarLook {
   shirt: Color;
@@ -18,4 +19,16 @@ export function avatarLook(playerId: number): AvatarLook {
   const hash = hashText(`player ${playerId}`);
   const pick = (list: string[], shift: number) => new Color(list[(hash >>> shift) % list.length]);
   return { shirt: pick(SHIRTS, 0), trousers: pick(TROUSERS, 7), skin: pick(SKINS, 13), hair: pick(HAIRS, 19) };
+}
+
+/** An NPC's own colours, and for what its creator left open those that its id gives it. */
+export function npcLook(id: number, { shirt, trousers, skin, hair }: NpcData): AvatarLook {
+  const given = avatarLook(id);
+  const own = (color: string | undefined, otherwise: Color) => (color ? new Color(color) : otherwise);
+  return {
+    shirt: own(shirt, given.shirt),
+    trousers: own(trousers, given.trousers),
+    skin: own(skin, given.skin),
+    hair: own(hair, given.hair),
+  };
 }

@@ -11,6 +11,8 @@ interface Occluder {
   reach: number;
 }
 
+type Triple = [number, number, number];
+
 export interface RayHit {
   id: number;
   distance: number;
@@ -22,6 +24,9 @@ const along = new Vector3();
 
 export class Occluders {
   #boxes = new Map<number, Occluder>();
+
+  /** `ground`: how far a ray goes before it meets the ground of blocks, at most as far as given. */
+  constructor(private readonly ground: ((origin: Triple, direction: Triple, max: number) => number) | null = null) {}
 
   add(part: Part): void {
     const opacity = part.components.Material?.opacity ?? 1;
@@ -72,7 +77,7 @@ export class Occluders {
       const hit = enter(from.applyQuaternion(box.inverse), along.copy(direction).applyQuaternion(box.inverse), box.half);
       if (hit !== null && hit < nearest) nearest = hit;
     }
-    return nearest;
+    return this.ground ? Math.min(nearest, this.ground(origin.toArray(), direction.toArray(), nearest)) : nearest;
   }
 }
 

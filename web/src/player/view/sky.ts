@@ -1,11 +1,19 @@
 // The sky: a gradient dome with a sun, soft clouds, and the fog that meets the dome at the horizon.
 import { BackSide, Color, Fog, IcosahedronGeometry, Mesh, ShaderMaterial, type Vector3 } from 'three';
+import { atDusk, dusk } from './dusk';
 
 const ZENITH = new Color('#2f86e0');
 const PALE = new Color('#9fd2ff');
 const HORIZON = new Color('#ffeeda');
 const GROUND = new Color('#a9d3f0');
 const SUN = new Color('#fff1c9');
+const EVENING = {
+  zenith: new Color('#27306e'),
+  pale: new Color('#8c6bb0'),
+  horizon: new Color('#f2a07c'),
+  ground: new Color('#4c4a78'),
+  sun: new Color('#ffb27a'),
+} as const;
 
 const vertexShader = /* glsl */ `
   varying vec3 direction;
@@ -44,15 +52,16 @@ export function disposeSky(dome: Mesh<IcosahedronGeometry, ShaderMaterial>): voi
 
 /** The dome; put it into the scene once. */
 export function makeSky(sunDirection: Vector3): Mesh<IcosahedronGeometry, ShaderMaterial> {
+  const evening = dusk(sunDirection);
   const material = new ShaderMaterial({
     vertexShader,
     fragmentShader,
     uniforms: {
-      zenith: { value: ZENITH },
-      pale: { value: PALE },
-      horizon: { value: HORIZON },
-      ground: { value: GROUND },
-      sunColor: { value: SUN },
+      zenith: { value: atDusk(ZENITH, EVENING.zenith, evening) },
+      pale: { value: atDusk(PALE, EVENING.pale, evening) },
+      horizon: { value: atDusk(HORIZON, EVENING.horizon, evening) },
+      ground: { value: atDusk(GROUND, EVENING.ground, evening) },
+      sunColor: { value: atDusk(SUN, EVENING.sun, evening) },
       sunDirection: { value: sunDirection },
     },
     side: BackSide,
@@ -67,6 +76,6 @@ export function makeSky(sunDirection: Vector3): Mesh<IcosahedronGeometry, Shader
 }
 
 /** Fog to the horizon colour, so that far parts melt into the dome. */
-export function makeFog(viewDistance: number): Fog {
-  return new Fog(HORIZON, viewDistance * 0.25, viewDistance);
+export function makeFog(viewDistance: number, sunDirection: Vector3): Fog {
+  return new Fog(atDusk(HORIZON, EVENING.horizon, dusk(sunDirection)), viewDistance * 0.25, viewDistance);
 }

@@ -1,6 +1,7 @@
 // Light: a bright sky, one sun whose shadow follows the player, and the lamps of the scene.
 import { Color, DirectionalLight, Group, HemisphereLight, PointLight, type Quaternion, SpotLight, Vector3 } from 'three';
 import type { Part } from '../scene';
+import { atDusk, dusk } from './dusk';
 
 /** How far around the player shadows reach. */
 const SHADOW_REACH_M = 36;
@@ -22,13 +23,18 @@ export class Lights {
 
   constructor(parts: Part[], shadowMapSize: number, pointLightsMax: number) {
     this.#shadowMapSize = shadowMapSize;
-    this.group.add(this.#lamps, new HemisphereLight('#d9ecff', '#d8b48a', 1.9));
+    const sky = new HemisphereLight('#d9ecff', '#d8b48a', 1.9);
+    this.group.add(this.#lamps, sky);
     this.#setUpSun();
     for (const part of parts) {
       const light = part.components.Light;
       if (light?.type === 'sun') this.#takeSun(part);
       else if (light) this.#lampParts.push(part);
     }
+    const evening = dusk(this.sunDirection);
+    sky.color = atDusk(sky.color, new Color('#9a94d8'), evening);
+    sky.groundColor = atDusk(sky.groundColor, new Color('#6a5a80'), evening);
+    sky.intensity *= 1 - 0.35 * evening;
     this.#lampsMax = Math.min(pointLightsMax, this.#lampParts.length);
     this.#moveLamps(new Vector3());
   }

@@ -4,17 +4,20 @@ import { NeutralToneMapping, PCFShadowMap, Scene, Vector3, WebGLRenderer } from 
 import type { Combat, WeaponInfo } from '../combat.svelte';
 import type { Looks, WireValue } from '../events';
 import { type FrameRecord, records } from '../frame';
+import type { NpcData } from '../npc';
 import { makePart, resolveParts, spawnYaw, styled, type Components, type Part, type SceneData, type Vec3 } from '../scene';
 import { Avatar, type Moment } from './avatar';
 import { ChaseCamera } from './camera';
 import { Crowd } from './crowd';
 import { BlobShadow, Dust } from './dust';
 import { Effects } from './effects';
-import { avatarLook } from './look';
+import { avatarLook, npcLook } from './look';
 import { MaterialLibrary } from './materials';
 import { NameTag } from './nametag';
+import { NpcsView } from './npcs';
 import { Occluders } from './occluders';
 import { PartsView } from './parts';
+import { GroundView } from './ground';
 import { LEVELS, QualityGovernor, startingQuality, type Quality } from './quality';
 import { HeldWeapons, ShotsView } from './shots';
 import { disposeSky, makeFog, makeSky } from './sky';
@@ -51,6 +54,7 @@ export class WorldView {
   #looks = new Map<number, Looks>();
   #names = new Map<number, string>();
   #characters = new Map<number, Character>();
+  #npcs = new Map<number, NpcData>();
   #governor: QualityGovernor;
   #forced: Quality | null;
   #parts!: PartsView;
@@ -65,7 +69,11 @@ export class WorldView {
   readonly held = new HeldWeapons();
   #combat: Combat | null = null;
   #weaponOf: (entity: number) => number | undefined = () => undefined;
+  readonly ground = new GroundView();
+  /** How far a ray goes before it meets the ground of blocks; asked every frame. */
+  occludes: (origin: Vec3, direction: Vec3, max: number) => number = (_origin, _direction, max) => max;
   #blob = new BlobShadow();
+  readonly npcs = new NpcsView();
   #spawned = new Map<number, Part>();
   #gone = new Set<number>();
 
@@ -104,6 +112,17 @@ export class WorldView {
     this.effects.clear();
     this.camera.snap();
     this.#rebuild();
+  }
+
+  /** How far the ground of blocks is shown, in metres. */
+  get groundDistance(): number {
+    return LEVELS[this.quality].groundDistance;
+  }
+
+  /** Nothing is seen beyond this: where the ground ends, the haze hides it. */
+  get #viewDistance(): number {
+    const level = LEVELS[this.quality];
+    return this.#data.terrain ? Math.min(level.viewDistance, level.groundDistance) : level.viewDistance;
   }
 
   /** How spawned things look, by the number that frames name. */
@@ -176,7 +195,7 @@ export class WorldView {
     const level = LEVELS[this.quality];
     this.renderer.setPixelRatio(Math.min(devicePixelRatio, level.pixelRatioMax));
     this.renderer.setSize(width, height, false);
-    this.camera.resize(width, height, level.viewDistance);
+    this.camera.resize(width, height, this.#viewDistance);
   }
 
   /** Whose weapons to show. */
@@ -195,7 +214,9 @@ export class WorldView {
     for (let i = 0; i < removed.length; i++) this.#remove(removed[i] ?? 0);
     for (const record of records(frame)) {
       if (record.isPlayer) {
-        const character = this.#character(record.id, record.own);
+        const npc = record.mood > 0 ? this.#npcData(record) : null;
+        const character = this.#character(record.id, record.own, npc);
+        if (npc) this.npcs.update(record, npc, this.#occluders, this.camera.camera.position, dt);
         if (record.own) {
           this.ownId = record.id;
           this.ownPosition.copy(record.position);
@@ -238,7 +259,9 @@ export class WorldView {
     this.effects.dispose();
     this.shots.dispose();
     this.held.dispose();
+    this.ground.dispose();
     this.#blob.dispose();
+    this.npcs.dispose();
     this.renderer.dispose();
   }
 
@@ -247,10 +270,20 @@ export class WorldView {
     if (moment) this.hooks[moment]?.(record.own);
   }
 
-  #character(id: number, own: boolean): Character {
+  /** How its creator made an NPC. */
+  #npcData(record: FrameRecord): NpcData {
+    const known = this.#npcs.get(record.id);
+    if (known) return known;
+    const components = record.definition > 0 ? this.#definitions.get(record.definition) : this.#part(record.id)?.components;
+    const data = components?.Npc ?? {};
+    this.#npcs.set(record.id, data);
+    return data;
+  }
+
+  #character(id: number, own: boolean, npc: NpcData | null): Character {
     let character = this.#characters.get(id);
     if (!character) {
-      character = { avatar: new Avatar(id, avatarLook(id)), tag: null, name: '' };
+      character = { avatar: new Avatar(id, npc ? npcLook(id, npc) : avatarLook(id)), tag: null, name: '' };
       this.#characters.set(id, character);
       this.#crowd.add(character.avatar);
     }
@@ -298,6 +331,8 @@ export class WorldView {
       this.#crowd.remove(character.avatar);
       this.held.show(id, null, null, 0);
       this.#characters.delete(id);
+      this.npcs.remove(id);
+      this.#npcs.delete(id);
       return;
     }
     if (this.#spawned.delete(id)) this.#looks.delete(id);
@@ -326,17 +361,19 @@ export class WorldView {
     this.#lights = new Lights(parts, level.shadowMapSize, level.pointLightsMax);
     this.#crowd = new Crowd(level.roundShapes, level.physicalMaterials);
     for (const { avatar } of this.#characters.values()) this.#crowd.add(avatar);
-    this.#occluders = new Occluders();
+    this.ground.setQuality(level.physicalMaterials, level.shadowMapSize > 0);
+    this.#occluders = new Occluders(this.#data.terrain ? (origin, direction, max) => this.occludes(origin, direction, max) : null);
     for (const part of parts) this.#occluders.add(part);
     for (const spawned of this.#spawned.values()) {
       const part = styled(spawned, this.#looks.get(spawned.id));
       this.#parts.add(part);
       this.#occluders.add(part);
     }
-    this.#scene.fog = makeFog(level.viewDistance);
+    this.#scene.fog = makeFog(this.#viewDistance, this.#lights.sunDirection);
     this.#sky = makeSky(this.#lights.sunDirection);
     this.#scene.add(this.#sky, this.#lights.group, this.#parts.group, this.#crowd.group);
     this.#scene.add(this.#dust.group, this.effects.group, this.#blob.mesh, this.shots.group, this.held.group);
+    this.#scene.add(this.npcs.group, this.ground.group);
     for (const { tag } of this.#characters.values()) if (tag) this.#scene.add(tag.sprite);
   }
 

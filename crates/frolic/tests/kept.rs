@@ -1,0 +1,334 @@
+//! What was acknowledged is there, whatever is killed and whenever (DUR-2,
+//! DUR-3): game servers and the platform itself end with SIGKILL at random
+//! moments under players who build, take away, save and walk.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value as Json, json};
+use support::resident::{Ledger, Resident, WALK_SPEED, game};
+use support::{PATIENCE, Platform, Player};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+const RESIDENTS: u64 = 4;
+/// Kills, unless FROLIC_KILL_ROUNDS says more.
+const ROUNDS: u32 = 9;
+
+/// The same numbers for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    let said = std::env::var(name).ok();
+    said.and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn kill(pid: i32) {
+    let pid = Pid::from_raw(pid).expect("a process id");
+    kill_process(pid, Signal::KILL).expect("it is ours");
+}
+
+async fn only_server(platform: &Platform) -> Json {
+    let servers = platform.servers().await;
+    assert_eq!(servers.len(), 1, "one world, one process: {servers:?}");
+    servers[0].clone()
+}
+
+async fn pid_of_world(platform: &Platform) -> i32 {
+    only_server(platform).await["pid"]
+        .as_i64()
+        .expect("a process") as i32
+}
+
+/// Processes of this machine that run a world, by what they were started with.
+fn processes_of(world_id: &str) -> Vec<i32> {
+    let folders = std::fs::read_dir("/proc").expect("a proc folder");
+    let pids = folders.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter(|pid: &i32| {
+        let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        command
+            .split(|byte| *byte == 0)
+            .any(|word| word == world_id.as_bytes())
+    })
+    .collect()
+}
+
+/// Joins a world, also one that is just being started again.
+async fn join_world(platform: &Platform, token: &str, world: &Json) -> Player {
+    let began = Instant::now();
+    loop {
+        let request = platform.request(reqwest::Method::POST, "/join");
+        let answer = request.bearer_auth(token).json(world).send().await;
+        if let Ok(answer) = answer
+            && answer.status().is_success()
+            && let Ok(joined) = answer.json().await
+            && let Some(player) = Player::try_connect(&joined).await
+        {
+            return player;
+        }
+        assert!(began.elapsed() < PATIENCE, "nobody gets in any more");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// What is there, as the world itself says.
+struct Count {
+    blocks: Vec<u64>,
+    keys: BTreeSet<u64>,
+    saves: u64,
+}
+
+async fn count(platform: &Platform, token: &str, world: &Json) -> Count {
+    let mut player = join_world(platform, token, world).await;
+    player.fire("Count").await;
+    let counted = player.event("Counted").await;
+    let tags = |json: &Json| -> Vec<u64> {
+        let list = json.as_array().into_iter().flatten();
+        list.filter_map(Json::as_f64)
+            .map(|tag| tag as u64)
+            .collect()
+    };
+    Count {
+        blocks: tags(&counted[0]),
+        keys: tags(&counted[1]).into_iter().collect(),
+        saves: counted[2].as_f64().unwrap_or_default() as u64,
+    }
+}
+
+/// What everybody was told is done, at one moment.
+#[derive(Default)]
+struct Acknowledged {
+    built: BTreeSet<u64>,
+    razed: BTreeSet<u64>,
+    saved: BTreeSet<u64>,
+}
+
+type Ledgers = [Arc<Mutex<Ledger>>];
+
+fn acknowledged(ledgers: &Ledgers) -> Acknowledged {
+    let mut all = Acknowledged::default();
+    for ledger in ledgers {
+        let ledger = ledger.lock().expect("whole");
+        all.built.extend(ledger.done("Built"));
+        all.razed.extend(ledger.done("Razed"));
+        all.saved.extend(ledger.done("Saved"));
+    }
+    all
+}
+
+fn asked(ledgers: &Ledgers, what: &str) -> BTreeSet<u64> {
+    let ledgers = ledgers.iter();
+    ledgers
+        .flat_map(|ledger| ledger.lock().expect("whole").asked(what))
+        .collect()
+}
+
+/// Compares what was acknowledged before a count with what was counted; what
+/// was only asked for may or may not be there.
+fn compare(before: &Acknowledged, ledgers: &Ledgers, count: &Count) {
+    let blocks: BTreeSet<u64> = count.blocks.iter().copied().collect();
+    assert_eq!(blocks.len(), count.blocks.len(), "nothing is built twice");
+    let razing = asked(ledgers, "Raze");
+    let lost = before.built.iter();
+    let lost: Vec<&u64> = lost
+        .filter(|tag| !razing.contains(tag) && !blocks.contains(tag))
+        .collect();
+    assert!(lost.is_empty(), "acknowledged and lost: {lost:?}");
+    let back: Vec<&u64> = before.razed.intersection(&blocks).collect();
+    assert!(back.is_empty(), "taken away and back: {back:?}");
+    let unsaved: Vec<&u64> = before.saved.difference(&count.keys).collect();
+    assert!(unsaved.is_empty(), "saved and lost: {unsaved:?}");
+    let saves = before.saved.len() as u64..=asked(ledgers, "Save").len() as u64;
+    assert!(
+        saves.contains(&count.saves),
+        "{} saves, not {saves:?}",
+        count.saves
+    );
+    let building = asked(ledgers, "Build");
+    let unknown: Vec<&u64> = blocks.difference(&building).collect();
+    assert!(unknown.is_empty(), "nobody asked for {unknown:?}");
+}
+
+/// Nobody lost more than a second of their walk.
+fn check_places(ledgers: &Ledgers) -> (usize, f32) {
+    let (mut returns, mut worst) = (0, 0f32);
+    for ledger in ledgers {
+        for (before, after) in &ledger.lock().expect("whole").returns {
+            let (x, z) = (before[0] - after[0], before[2] - after[2]);
+            let lost = (x * x + z * z).sqrt();
+            returns += 1;
+            worst = worst.max(lost);
+        }
+    }
+    assert!(worst <= WALK_SPEED, "somebody lost {worst} m of their walk");
+    (returns, worst)
+}
+
+#[tokio::test]
+async fn dur_3_nothing_acknowledged_is_lost_whatever_is_killed() {
+    let mut platform = Platform::start("kept-through-kills");
+    let creator = platform.login("Creator").await;
+    platform.publish(&creator, &game("keep", "")).await;
+    let auditor = platform.login("Auditor").await;
+    let (end, over) = watch::channel(false);
+    let mut residents = JoinSet::new();
+    let mut ledgers = Vec::new();
+    let first = join_world(&platform, &auditor, &json!({ "game_id": "keep" })).await;
+    let world = json!({ "world_id": first.world_id });
+    drop(first);
+    for number in 1..=RESIDENTS {
+        let ledger = Arc::<Mutex<Ledger>>::default();
+        ledgers.push(ledger.clone());
+        let resident = Resident {
+            number,
+            url: platform.url.clone(),
+            session: platform.login("Resident").await,
+            world: world.clone(),
+            ledger,
+            over: over.clone(),
+            tags: 0,
+        };
+        residents.spawn(resident.live());
+    }
+    let seed = number("FROLIC_KILL_SEED", 20_261_116);
+    let rounds = number("FROLIC_KILL_ROUNDS", u64::from(ROUNDS));
+    println!("seed {seed}, {rounds} rounds");
+    let mut dice = Dice(seed.max(1));
+    // A platform gives up worlds that crash again and again: between two of
+    // its own ends a game server is killed twice at most.
+    let mut server_kills = 0;
+    for round in 0..rounds {
+        tokio::time::sleep(Duration::from_millis(700 + dice.below(1800))).await;
+        let what = if server_kills >= 2 {
+            1 + dice.below(2)
+        } else {
+            dice.below(3)
+        };
+        let pid = pid_of_world(&platform).await;
+        match what {
+            0 => {
+                server_kills += 1;
+                kill(pid);
+            }
+            1 => {
+                server_kills = 0;
+                platform.kill_now();
+                tokio::time::sleep(Duration::from_millis(dice.below(1500))).await;
+                platform.restart();
+            }
+            _ => {
+                server_kills = 0;
+                platform.kill_now();
+                tokio::time::sleep(Duration::from_millis(dice.below(300))).await;
+                kill(pid);
+                platform.restart();
+            }
+        }
+        let before = acknowledged(&ledgers);
+        let count = count(&platform, &auditor, &world).await;
+        compare(&before, &ledgers, &count);
+        let server = only_server(&platform).await;
+        assert_eq!(server["world_id"], world["world_id"]);
+        let world_id = world["world_id"].as_str().expect("an id");
+        let running = processes_of(world_id);
+        assert_eq!(running.len(), 1, "the world runs once: {running:?}");
+        println!(
+            "round {round}: {} with {} blocks, {} keys",
+            ["game server", "platform", "both"][what as usize],
+            count.blocks.len(),
+            count.keys.len()
+        );
+    }
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    end.send_replace(true);
+    while let Some(resident) = residents.join_next().await {
+        resident.expect("no panic");
+    }
+    let before = acknowledged(&ledgers);
+    let count = count(&platform, &auditor, &world).await;
+    compare(&before, &ledgers, &count);
+    let built = before.built.len();
+    let (returns, worst) = check_places(&ledgers);
+    println!("{built} builds acknowledged, {returns} returns, {worst:.2} m lost at most");
+    assert!(built as u64 > 10 * rounds, "they were busy: {built}");
+    assert!(returns > 0);
+}
+
+#[tokio::test]
+async fn a_world_goes_on_while_its_platform_is_killed_and_comes_back() {
+    let mut platform = Platform::start("kept-adopted");
+    let creator = platform.login("Creator").await;
+    platform.publish(&creator, &game("keep", "")).await;
+    let mut player = platform.join("keep").await;
+    player.fire_with("Build", json!([1])).await;
+    assert_eq!(player.event("Built").await, [json!(1.0)]);
+    let before = only_server(&platform).await;
+
+    platform.kill_now();
+    // Asked without a platform: told when it is back and has it on disk.
+    player.fire_with("Build", json!([2])).await;
+    platform.restart();
+    assert_eq!(player.event("Built").await, [json!(2.0)]);
+
+    // The session from before works, and leads to the very same process.
+    let world = json!({ "world_id": player.world_id });
+    let mut other = join_world(&platform, &creator, &world).await;
+    other.fire("Count").await;
+    assert_eq!(other.event("Counted").await[0], json!([1.0, 2.0]));
+    let after = only_server(&platform).await;
+    assert_eq!(
+        (&after["pid"], &after["state"]),
+        (&before["pid"], &json!("ready"))
+    );
+
+    // And its end is noticed, although it is nobody's child.
+    kill(after["pid"].as_i64().expect("a process") as i32);
+    let mut again = join_world(&platform, &creator, &world).await;
+    again.fire("Count").await;
+    assert_eq!(again.event("Counted").await[0], json!([1.0, 2.0]));
+    assert_ne!(only_server(&platform).await["pid"], before["pid"]);
+}
+
+#[tokio::test]
+async fn a_kept_world_sleeps_and_wakes_as_it_was() {
+    let platform = Platform::start("kept-asleep");
+    let creator = platform.login("Creator").await;
+    platform.publish(&creator, &game("keep", "")).await;
+    let mut player = platform.join("keep").await;
+    for tag in 1..=20 {
+        player.fire_with("Build", json!([tag])).await;
+    }
+    for _ in 1..=20 {
+        player.event("Built").await;
+    }
+    // Stopped in order: the last thing it does is a checkpoint.
+    let path = format!("/admin/servers/{}", player.world_id);
+    let stop = platform.request(reqwest::Method::DELETE, &path);
+    stop.bearer_auth(support::ADMIN_TOKEN)
+        .send()
+        .await
+        .expect("an answer");
+    platform.wait_for("game server stopped");
+    let world = player.world_id.clone();
+    let mut player = platform.join("keep").await;
+    assert_eq!(
+        player.world_id, world,
+        "the game has one world, and it is woken"
+    );
+    player.fire("Count").await;
+    let blocks = player.event("Counted").await[0].as_array().map(Vec::len);
+    assert_eq!(blocks, Some(20));
+}

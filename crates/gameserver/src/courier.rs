@@ -1,0 +1,64 @@
+//! Asking the control plane until it has answered: what several doors of a
+//! world (its store, what lasts of it) have in common.
+
+use std::future::Future;
+use std::time::Duration;
+
+use crate::boot::BootError;
+
+/// How long one try may take.
+pub const TRY: Duration = Duration::from_secs(3);
+
+/// Why there is no answer.
+pub enum Failure {
+    /// The control plane does not want this; the same again is refused again.
+    Refused(BootError),
+    /// It cannot be reached, or not in time.
+    Unreachable,
+}
+
+/// Asks until there is an answer, with these rests between the tries. Whoever
+/// is asked must do the same thing once only.
+pub async fn ask<T, F>(
+    what: &str,
+    rests: impl IntoIterator<Item = Duration>,
+    mut call: impl FnMut() -> F,
+) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, BootError>>,
+{
+    let mut rests = rests.into_iter();
+    loop {
+        let error = match call().await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        tracing::warn!(%error, what, "the control plane did not help");
+        if error.is_refusal() {
+            return Err(Failure::Refused(error));
+        }
+        let Some(rest) = rests.next() else {
+            return Err(Failure::Unreachable);
+        };
+        tokio::time::sleep(rest).await;
+    }
+}
+
+/// Rests that grow up to a second and never end.
+pub fn for_ever() -> impl Iterator<Item = Duration> {
+    let growing = (0..5).map(|step| Duration::from_millis(50 << step));
+    growing.chain(std::iter::repeat(Duration::from_secs(1)))
+}
+
+/// Tells the processes of a world apart, so that their batches are never
+/// taken for each other's.
+pub fn process_name() -> [u8; 12] {
+    let mut bytes = [0; 12];
+    if getrandom::fill(&mut bytes).is_err() {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let nanos = now.map_or(0, |since| since.as_nanos() as u64);
+        bytes[..8].copy_from_slice(&nanos.to_le_bytes());
+        bytes[8..].copy_from_slice(&std::process::id().to_le_bytes());
+    }
+    bytes
+}

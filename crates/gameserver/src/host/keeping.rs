@@ -1,0 +1,140 @@
+//! Players between two processes of their world: kept while they are here,
+//! found again when they come back (DUR-2, NET-9).
+
+use std::collections::BTreeMap;
+
+use frolic_protocol::keep::{PlayerState, SavedPlayer};
+use frolic_world::PlayerNumber;
+
+use super::Host;
+use crate::admission::{Identity, TOKEN_LIFETIME_S};
+use crate::seats::{Place, Seat};
+
+/// Players that are remembered after they left; the platform knows the others.
+const REMEMBERED_MAX: usize = 4096;
+/// Between two checkpoints of players, in milliseconds: with the way to the
+/// disk, less than a second of movement can be lost.
+const PLAYERS_EVERY_MS: u32 = 800;
+
+/// Where players were who are not here.
+#[derive(Default)]
+pub struct Returning {
+    players: BTreeMap<String, SavedPlayer>,
+}
+
+impl Returning {
+    /// Those that an earlier process of this world knew.
+    pub fn new(players: Vec<SavedPlayer>) -> Self {
+        let players = players.into_iter().take(REMEMBERED_MAX);
+        Self {
+            players: players
+                .map(|player| (player.player_id.clone(), player))
+                .collect(),
+        }
+    }
+
+    fn remember(&mut self, player: SavedPlayer) {
+        if self.players.len() >= REMEMBERED_MAX {
+            self.players.pop_first();
+        }
+        self.players.insert(player.player_id.clone(), player);
+    }
+}
+
+impl Host {
+    /// Where a player goes on who is not in the world, if that is known.
+    pub(super) fn place_of(&mut self, identity: &Identity) -> Option<SavedPlayer> {
+        let known = self.settings.returning.players.remove(&identity.player_id);
+        known.or_else(|| {
+            // A ticket says it only where worlds are kept.
+            let state: PlayerState = identity.left.clone()?;
+            Some(SavedPlayer {
+                player_id: identity.player_id.clone(),
+                state,
+                online: false,
+                session: String::new(),
+                received: 0,
+            })
+        })
+    }
+
+    /// Takes what lasts of this tick on its way.
+    pub(super) fn keep(&mut self) {
+        // With an operation goes how many messages of each player the world had
+        // heard by then: neither is stored without the other.
+        let with_ops = self.settings.keeper.is_persistent() && self.world.has_ops();
+        let players = if with_ops {
+            self.checkpoints(|seat| seat.kept_received != seat.handled())
+        } else {
+            Vec::new()
+        };
+        self.settings.keeper.pass_on(&mut self.world, players);
+        let tick_hz = self.world.tick_hz();
+        let every = (tick_hz * PLAYERS_EVERY_MS / 1000).max(1);
+        let tick = self.world.tick();
+        if self.settings.keeper.keeps() && tick.is_multiple_of(every) {
+            let players = self.checkpoints(|seat| seat.link().is_some());
+            self.settings.keeper.players(players);
+        }
+        let lifetime = u32::try_from(TOKEN_LIFETIME_S).unwrap_or(u32::MAX);
+        if !self.settings.keeper.is_persistent() && tick == tick_hz.saturating_mul(lifetime) {
+            // Whoever has not come back by now starts anew.
+            self.settings.returning = Returning::default();
+        }
+    }
+
+    /// The checkpoints of some of those who are here.
+    pub(super) fn checkpoints(&mut self, of: impl Fn(&Seat) -> bool) -> Vec<SavedPlayer> {
+        let world = &self.world;
+        let seats = self.seats.iter_mut().filter(|(_, seat)| of(seat));
+        seats
+            .filter_map(|(number, seat)| {
+                let state = world.player_state(number)?;
+                Some(saved(seat, state))
+            })
+            .collect()
+    }
+
+    /// Keeps a player who has just come or gone.
+    pub(super) fn keep_player(&mut self, number: PlayerNumber) {
+        let state = self.world.player_state(number);
+        if let (Some(seat), Some(state)) = (self.seats.get_mut(number), state) {
+            let player = saved(seat, state);
+            self.settings.keeper.player(player);
+        }
+    }
+
+    /// A player leaves for good; in a world that is kept they find their place
+    /// again.
+    pub(super) fn keep_parting(&mut self, number: PlayerNumber, seat: &mut Seat) {
+        if !self.settings.keeper.keeps() {
+            return;
+        }
+        let player_id = seat.identity.player_id.clone();
+        let state = self.world.player_state(number);
+        match state.filter(|_| self.settings.keeper.is_persistent()) {
+            Some(state) => {
+                let player = SavedPlayer {
+                    online: false,
+                    session: String::new(),
+                    received: 0,
+                    ..saved(seat, state)
+                };
+                self.settings.returning.remember(player.clone());
+                self.settings.keeper.player(player);
+            }
+            None => self.settings.keeper.forget(&player_id),
+        }
+    }
+}
+
+fn saved(seat: &mut Seat, state: PlayerState) -> SavedPlayer {
+    seat.kept_received = seat.handled();
+    SavedPlayer {
+        player_id: seat.identity.player_id.clone(),
+        state,
+        online: matches!(seat.place, Place::Online(_)),
+        session: seat.nonce.clone(),
+        received: seat.handled(),
+    }
+}

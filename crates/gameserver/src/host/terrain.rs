@@ -1,0 +1,96 @@
+//! The ground and the clients: who asks to change it, who is told that it
+//! has changed, and chunks on their way.
+
+use frolic_protocol::ServerMessage;
+use frolic_protocol::packet;
+use frolic_protocol::terrain::{TerraformApplied, TerrainOp};
+use frolic_world::PlayerNumber;
+
+use super::Host;
+use crate::link::LinkId;
+
+impl Host {
+    /// TERRAFORM_REQUEST.
+    pub(super) fn terraform(
+        &mut self,
+        number: PlayerNumber,
+        op: &TerrainOp,
+    ) -> Result<(), (&'static str, String)> {
+        let done = self.world.terraform(number, op);
+        done.map_err(|error| (error.code(), error.to_string()))
+    }
+
+    /// CHUNK_REQUEST: the chunk comes when its turn is.
+    pub(super) fn wish_chunk(
+        &mut self,
+        link: LinkId,
+        chunk: [i32; 3],
+    ) -> Result<(), (&'static str, String)> {
+        let inside = self
+            .world
+            .with_terrain(|terrain| terrain.grid().chunk_index(chunk).is_some());
+        match inside {
+            None => {
+                let message = "this world has no terrain that can be changed or asked for";
+                return Err(("no_terrain", message.into()));
+            }
+            Some(false) => {
+                let message = "there is no such chunk in this world's terrain";
+                return Err(("no_such_chunk", message.into()));
+            }
+            Some(true) => {}
+        }
+        let session = self.sessions.get_mut(&link);
+        let player = session.and_then(|session| session.player.as_mut());
+        if player.is_some_and(|player| player.terrain.wish(chunk)) {
+            Ok(())
+        } else {
+            let message = "you wait for too many chunks already; ask again later";
+            Err(("too_many", message.into()))
+        }
+    }
+
+    /// Tells those of a change who are near enough to see it.
+    pub(super) fn tell_terraformed(&mut self, applied: TerraformApplied) {
+        let message = ServerMessage::TerraformApplied(applied);
+        // Encoded once for everybody who speaks binary.
+        let packet = packet::single(&message);
+        let ServerMessage::TerraformApplied(applied) = &message else {
+            return;
+        };
+        for session in self.sessions.values_mut() {
+            // Its first snapshot tells the versions.
+            if session.awaits_snapshot() {
+                continue;
+            }
+            let Some(player) = &mut session.player else {
+                continue;
+            };
+            if player.terrain.hears(&self.world, &applied.chunks) {
+                session.tell_packet_or(&packet, &message);
+            }
+        }
+    }
+
+    /// Sends chunks to those who lack them, as many as each may get now.
+    pub(super) fn send_chunks(&mut self) {
+        if self.world.with_terrain(|_| ()).is_none() {
+            return;
+        }
+        let world = &mut self.world;
+        for session in self.sessions.values_mut() {
+            // Snapshots come first: a client that is behind gets nothing large.
+            if session.is_behind() || session.is_over() || session.awaits_snapshot() {
+                continue;
+            }
+            let Some(player) = &mut session.player else {
+                continue;
+            };
+            let mut chunks = Vec::new();
+            player.terrain.next(world, &mut |chunk| chunks.push(chunk));
+            for chunk in chunks {
+                session.tell(&ServerMessage::ChunkData(chunk));
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What waits to be stored. Bounded by what a world may have on its way:
+//! operations by its history, players by their number.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use frolic_protocol::keep::{BATCH_OPS_MAX, Checkpoint, KeepBatch, SavedPlayer};
+use frolic_protocol::ops::LoggedOp;
+use tokio::sync::Notify;
+
+use super::figures::KeepFigures;
+
+/// Filled by the world's thread, taken by a task.
+pub struct Pile {
+    epoch: u64,
+    heap: Mutex<Heap>,
+    grown: Notify,
+    figures: Arc<KeepFigures>,
+}
+
+#[derive(Default)]
+struct Heap {
+    ops: VecDeque<LoggedOp>,
+    /// When operations were done, by their numbers.
+    done_at: VecDeque<(u64, Instant)>,
+    players: BTreeMap<String, SavedPlayer>,
+    forget: BTreeSet<String>,
+    checkpoint: Option<Checkpoint>,
+    closed: bool,
+}
+
+impl Heap {
+    fn is_empty(&self) -> bool {
+        self.ops.is_empty()
+            && self.players.is_empty()
+            && self.forget.is_empty()
+            && self.checkpoint.is_none()
+    }
+}
+
+impl Pile {
+    pub fn new(epoch: u64, figures: Arc<KeepFigures>) -> Self {
+        Self {
+            epoch,
+            heap: Mutex::default(),
+            grown: Notify::new(),
+            figures,
+        }
+    }
+
+    /// Puts operations and players on it, to be stored together.
+    pub fn add(&self, ops: Vec<LoggedOp>, players: Vec<SavedPlayer>) {
+        let mut heap = self.heap();
+        let now = Instant::now();
+        let numbers = ops.iter().map(|op| (op.seq, now));
+        heap.done_at.extend(numbers);
+        heap.ops.extend(ops);
+        for player in players {
+            heap.forget.remove(&player.player_id);
+            heap.players.insert(player.player_id.clone(), player);
+        }
+        self.figures.waiting(heap.ops.len());
+        drop(heap);
+        self.grown.notify_one();
+    }
+
+    /// Nothing is to be kept of a player.
+    pub fn forget(&self, player_id: &str) {
+        let mut heap = self.heap();
+        heap.players.remove(player_id);
+        heap.forget.insert(player_id.to_owned());
+        drop(heap);
+        self.grown.notify_one();
+    }
+
+    /// A checkpoint that stands for everything put here so far.
+    pub fn checkpoint(&self, checkpoint: Checkpoint) {
+        let mut heap = self.heap();
+        match &mut heap.checkpoint {
+            Some(waiting) => {
+                waiting.seq = checkpoint.seq;
+                waiting.sections.extend(checkpoint.sections);
+            }
+            None => heap.checkpoint = Some(checkpoint),
+        }
+        drop(heap);
+        self.grown.notify_one();
+    }
+
+    /// Nothing more comes.
+    pub fn close(&self) {
+        self.heap().closed = true;
+        self.grown.notify_one();
+    }
+
+    /// Everything that is there, once there is something; none at the end.
+    pub async fn take(&self) -> Option<KeepBatch> {
+        loop {
+            {
+                let mut heap = self.heap();
+                if !heap.is_empty() {
+                    return Some(self.batch(&mut heap));
+                }
+                if heap.closed {
+                    return None;
+                }
+            }
+            // A permit is kept when something came since the look.
+            self.grown.notified().await;
+        }
+    }
+
+    fn batch(&self, heap: &mut Heap) -> KeepBatch {
+        let count = heap.ops.len().min(BATCH_OPS_MAX);
+        let ops: Vec<LoggedOp> = heap.ops.drain(..count).collect();
+        // A checkpoint stands for operations that are stored with it or were
+        // before, so it waits for the last of them.
+        let rest = heap.ops.front().map(|op| op.seq);
+        let whole = |checkpoint: &Checkpoint| rest.is_none_or(|next| checkpoint.seq < next);
+        let checkpoint = if heap.checkpoint.as_ref().is_some_and(whole) {
+            heap.checkpoint.take()
+        } else {
+            None
+        };
+        KeepBatch {
+            epoch: self.epoch,
+            ops,
+            players: std::mem::take(&mut heap.players).into_values().collect(),
+            forget: std::mem::take(&mut heap.forget).into_iter().collect(),
+            checkpoint,
+        }
+    }
+
+    /// A batch is on disk.
+    pub fn stored(&self, batch: &KeepBatch, seq: u64, took: Duration) {
+        let mut heap = self.heap();
+        let now = Instant::now();
+        while heap.done_at.front().is_some_and(|(done, _)| *done <= seq) {
+            if let Some((_, at)) = heap.done_at.pop_front() {
+                self.figures.op_kept(now - at);
+            }
+        }
+        self.figures.waiting(heap.ops.len());
+        self.figures.stored(batch, took);
+    }
+
+    fn heap(&self) -> MutexGuard<'_, Heap> {
+        // Every critical section leaves the heap whole, even on a panic.
+        self.heap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frolic_protocol::ops::WorldOp;
+
+    fn op(seq: u64) -> LoggedOp {
+        LoggedOp {
+            seq,
+            by: None,
+            op: WorldOp::Clear,
+        }
+    }
+
+    fn player(received: u32) -> SavedPlayer {
+        SavedPlayer {
+            player_id: "ada".into(),
+            state: Default::default(),
+            online: true,
+            session: String::new(),
+            received,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_gathers_is_one_batch_and_nothing_is_lost_at_the_end() {
+        let pile = Pile::new(7, Arc::default());
+        pile.add(vec![op(1)], vec![player(1)]);
+        pile.add(vec![op(2)], vec![player(2)]);
+        let batch = pile.take().await.unwrap();
+        assert_eq!((batch.epoch, batch.ops), (7, vec![op(1), op(2)]));
+        assert_eq!(batch.players, [player(2)]);
+        pile.forget("ada");
+        pile.close();
+        assert_eq!(pile.take().await.unwrap().forget, ["ada"]);
+        assert_eq!(pile.take().await, None);
+    }
+
+    #[tokio::test]
+    async fn a_checkpoint_waits_for_its_operations() {
+        let pile = Pile::new(1, Arc::default());
+        let many = BATCH_OPS_MAX as u64 + 1;
+        pile.add((1..=many).map(op).collect(), Vec::new());
+        let checkpoint = |seq| Checkpoint {
+            seq,
+            ..Checkpoint::default()
+        };
+        pile.checkpoint(checkpoint(many));
+        assert_eq!(pile.take().await.unwrap().checkpoint, None);
+        let batch = pile.take().await.unwrap();
+        assert_eq!(batch.ops.len(), 1);
+        assert_eq!(batch.checkpoint, Some(checkpoint(many)));
+    }
+}

@@ -1,0 +1,137 @@
+//! The Npc component: a character that nobody plays (SIM-6).
+
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::Color;
+
+/// How a non-player character sees, hears, walks and looks. Its body is the capsule that players
+/// have too, so an entity with it needs no [`super::Shape`]. Distances are metres, times seconds,
+/// angles degrees. What has its default value is not written to scene.json.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Npc {
+    /// How far it sees; 0 is blind.
+    pub sight_distance: f32,
+    /// The whole angle in which it sees, left to right.
+    pub field_of_view: f32,
+    /// How far it hears somebody who runs or lands; 0 is deaf. Walls do not help.
+    pub hearing_distance: f32,
+    /// Metres per second on patrol.
+    pub walk_speed: f32,
+    /// Metres per second after somebody.
+    pub run_speed: f32,
+    /// Where it goes, in turn, for ever; without it stays where it is.
+    pub patrol: Vec<PatrolPoint>,
+    /// How long it stands at each of them.
+    pub patrol_wait: f32,
+    /// What its own are called; see [`Hostility::OtherTeams`].
+    pub team: Option<String>,
+    /// Whom it minds.
+    pub hostile: Hostility,
+    /// How long somebody at half its sight must be seen before it is sure.
+    pub suspicion_rise: f32,
+    /// How long a full suspicion takes to fade.
+    pub suspicion_fall: f32,
+    /// How long it looks for somebody it has lost.
+    pub search_time: f32,
+    /// How near it must come to catch somebody.
+    pub reach: f32,
+    /// Whether clients draw on the ground what it sees.
+    pub vision_cone: bool,
+    /// Colour of its shirt; by its id when left out, as the next ones.
+    pub shirt: Option<Color>,
+    /// Colour of its trousers.
+    pub trousers: Option<Color>,
+    /// Colour of its skin.
+    pub skin: Option<Color>,
+    /// Colour of its hair.
+    pub hair: Option<Color>,
+}
+
+impl Default for Npc {
+    fn default() -> Self {
+        Self {
+            sight_distance: 14.0,
+            field_of_view: 100.0,
+            hearing_distance: 6.0,
+            walk_speed: 2.0,
+            run_speed: 5.5,
+            patrol: Vec::new(),
+            patrol_wait: 1.5,
+            team: None,
+            hostile: Hostility::Players,
+            suspicion_rise: 1.2,
+            suspicion_fall: 4.0,
+            search_time: 8.0,
+            reach: 1.3,
+            vision_cone: false,
+            shirt: None,
+            trousers: None,
+            skin: None,
+            hair: None,
+        }
+    }
+}
+
+/// A place on a patrol.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a patrol point is [x, y, z] or the name of an entity"
+)]
+pub enum PatrolPoint {
+    /// `[x, y, z]`.
+    At([f32; 3]),
+    /// Where the first entity with this name or tag is.
+    Named(String),
+}
+
+/// Whom an NPC minds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hostility {
+    /// Every player.
+    #[default]
+    Players,
+    /// Players of another team than its own, or of none.
+    OtherTeams,
+    /// Nobody: it only walks about.
+    Nobody,
+}
+
+impl Serialize for Npc {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let usual = Npc::default();
+        // Not how many there will be; none at all would be written as another kind of empty.
+        let mut out = serializer.serialize_struct("Npc", 1)?;
+        macro_rules! unless_usual {
+            ($($field:ident),*) => {$(
+                if self.$field != usual.$field {
+                    out.serialize_field(stringify!($field), &self.$field)?;
+                }
+            )*};
+        }
+        unless_usual!(
+            sight_distance,
+            field_of_view,
+            hearing_distance,
+            walk_speed,
+            run_speed,
+            patrol,
+            patrol_wait,
+            team,
+            hostile,
+            suspicion_rise,
+            suspicion_fall,
+            search_time,
+            reach,
+            vision_cone,
+            shirt,
+            trousers,
+            skin,
+            hair
+        );
+        out.end()
+    }
+}

@@ -1,0 +1,408 @@
+//! `/internal/worlds/{id}/keep` and `…/saved`: what outlives the process of a
+//! world (DUR-1…3).
+//!
+//! A batch is done as a whole (`commit.rs`). It begins with a write to the world's
+//! row of `world_runs` that fails unless the caller's epoch is the newest: a process
+//! that was replaced stores nothing. Operations are numbered, so a batch that
+//! comes again, because its answer got lost, is recognised by its numbers.
+
+mod commit;
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use frolic_protocol::keep::{
+    BATCH_OPS_MAX, BATCH_PLAYERS_MAX, CHECKPOINT_BYTES_MAX, Checkpoint, KeepBatch, KeepReply,
+    PlayerState, SECTION_BYTES_MAX, SECTIONS_MAX, Saved, SavedPlayer, SavedWorld, Section,
+};
+use frolic_protocol::ops::{LoggedOp, WorldOp};
+use sqlx::{AnyConnection, AnyPool, Row};
+
+use crate::Platform;
+use crate::db::to_u32;
+use crate::error::ApiError;
+use crate::extract::ApiJson;
+use crate::internal::Caller;
+
+pub use commit::Committer;
+
+/// Operations that may follow a checkpoint; a game server sends one long before.
+const OPS_SINCE_CHECKPOINT_MAX: i64 = 100_000;
+/// Bytes of a world's checkpoint, as text.
+const WORLD_BYTES_MAX: i64 = 256 * 1024 * 1024;
+/// How long after their last checkpoint players may come back with nothing but
+/// a resume token.
+const RETURN_MS: i64 = 180_000;
+/// Players that a game server is told of when it starts.
+const RETURNING_MAX: i64 = 4096;
+/// Longest id of a player, a session and a section.
+const ID_BYTES_MAX: usize = 128;
+
+/// `POST …/keep`. The answer means that everything is on disk.
+///
+/// # Errors
+/// 409 for a process that was replaced, 400 for a batch that no game server of
+/// ours sends; nothing of it is done then.
+pub async fn keep(
+    State(platform): State<Platform>,
+    Caller(server): Caller,
+    ApiJson(batch): ApiJson<KeepBatch>,
+) -> Result<Json<KeepReply>, ApiError> {
+    let spec = &server.spec;
+    check(&batch, spec.persistent)?;
+    let began = Instant::now();
+    let (ops, players) = (batch.ops.len(), batch.players.len());
+    let now_ms = platform.clock().now_ms();
+    let committer = platform.committer();
+    let seq = committer.keep(&spec.world_id, batch, now_ms).await?;
+    platform.metrics().kept(began.elapsed(), ops, players);
+    Ok(Json(KeepReply { seq }))
+}
+
+/// `GET …/saved`.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn saved(
+    State(platform): State<Platform>,
+    Caller(server): Caller,
+) -> Result<Json<Saved>, ApiError> {
+    let world_id = &server.spec.world_id;
+    let since = platform.clock().now_ms().saturating_sub(RETURN_MS);
+    Ok(Json(Saved {
+        world: read_world(platform.db(), world_id).await?,
+        players: read_players(platform.db(), world_id, since).await?,
+    }))
+}
+
+/// Where a player last was in a world.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn last_place(
+    db: &AnyPool,
+    world_id: &str,
+    player_id: &str,
+) -> Result<Option<PlayerState>, sqlx::Error> {
+    let row =
+        sqlx::query("SELECT state FROM player_checkpoints WHERE world_id = $1 AND player_id = $2")
+            .bind(world_id)
+            .bind(player_id)
+            .fetch_optional(db)
+            .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let text: String = row.try_get("state")?;
+    // One that cannot be read is no reason to keep anybody out.
+    Ok(serde_json::from_str(&text).ok())
+}
+
+fn refused(message: impl Into<String>) -> ApiError {
+    ApiError::bad_request("invalid_batch", message)
+}
+
+fn check(batch: &KeepBatch, persistent: bool) -> Result<(), ApiError> {
+    let (ops, players) = (&batch.ops, &batch.players);
+    if ops.len() > BATCH_OPS_MAX || players.len() + batch.forget.len() > BATCH_PLAYERS_MAX {
+        return Err(refused("too much in one batch"));
+    }
+    if !persistent && (!ops.is_empty() || batch.checkpoint.is_some()) {
+        return Err(refused(
+            "this world is not persistent: only players are kept",
+        ));
+    }
+    let ids = players.iter().map(|player| &player.player_id);
+    let ids = ids.chain(&batch.forget);
+    let sessions = players.iter().map(|player| &player.session);
+    if ids.chain(sessions).any(|id| id.len() > ID_BYTES_MAX) {
+        return Err(refused("an id is too long"));
+    }
+    let in_order = ops.windows(2).all(|pair| pair[1].seq == pair[0].seq + 1);
+    if !in_order {
+        return Err(refused("operations are numbered without gaps"));
+    }
+    let Some(checkpoint) = &batch.checkpoint else {
+        return Ok(());
+    };
+    let sections = &checkpoint.sections;
+    let bytes: usize = sections.values().map(|section| section.bytes.len()).sum();
+    let largest = sections.values().map(|section| section.bytes.len()).max();
+    if sections.len() > SECTIONS_MAX
+        || bytes > CHECKPOINT_BYTES_MAX
+        || largest > Some(SECTION_BYTES_MAX)
+        || sections.keys().any(|name| name.len() > ID_BYTES_MAX)
+    {
+        return Err(refused("the checkpoint is too large"));
+    }
+    Ok(())
+}
+
+/// One world, inside a transaction.
+struct Log<'a> {
+    connection: &'a mut AnyConnection,
+    world_id: &'a str,
+    now_ms: i64,
+}
+
+impl Log<'_> {
+    async fn write(&mut self, batch: &KeepBatch) -> Result<u64, ApiError> {
+        let (known, checkpoint_seq) = self.lock(batch.epoch).await?;
+        let fresh: Vec<&LoggedOp> = batch.ops.iter().filter(|op| op.seq > known).collect();
+        if let Some(first) = fresh.first()
+            && first.seq != known + 1
+        {
+            let message = format!("operation {} follows {known}", first.seq);
+            return Err(refused(message));
+        }
+        let newest = fresh.last().map_or(known, |op| op.seq);
+        for op in fresh {
+            self.add(op).await?;
+        }
+        for player in &batch.players {
+            self.keep_player(player).await?;
+        }
+        for player_id in &batch.forget {
+            self.forget_player(player_id).await?;
+        }
+        let mut compacted = checkpoint_seq;
+        if let Some(checkpoint) = &batch.checkpoint {
+            if checkpoint.seq > newest {
+                return Err(refused("the checkpoint is ahead of the operations"));
+            }
+            if checkpoint.seq >= checkpoint_seq {
+                self.compact(checkpoint).await?;
+                compacted = checkpoint.seq;
+            }
+        }
+        if newest.saturating_sub(compacted).cast_signed() > OPS_SINCE_CHECKPOINT_MAX {
+            return Err(refused("too many operations without a checkpoint"));
+        }
+        if (newest, compacted) != (known, checkpoint_seq) {
+            sqlx::query(
+                "UPDATE world_runs SET op_seq = $1, checkpoint_seq = $2 WHERE world_id = $3",
+            )
+            .bind(newest.cast_signed())
+            .bind(compacted.cast_signed())
+            .bind(self.world_id)
+            .execute(&mut *self.connection)
+            .await?;
+        }
+        Ok(newest)
+    }
+
+    /// Begins with a write, so that no other process comes between; returns the
+    /// newest operation and the last one in the checkpoint.
+    async fn lock(&mut self, epoch: u64) -> Result<(u64, u64), ApiError> {
+        let ours =
+            sqlx::query("UPDATE world_runs SET epoch = epoch WHERE world_id = $1 AND epoch = $2")
+                .bind(self.world_id)
+                .bind(epoch.cast_signed())
+                .execute(&mut *self.connection)
+                .await?;
+        let row =
+            sqlx::query("SELECT epoch, op_seq, checkpoint_seq FROM world_runs WHERE world_id = $1")
+                .bind(self.world_id)
+                .fetch_optional(&mut *self.connection)
+                .await?;
+        let Some(row) = row.as_ref().filter(|_| ours.rows_affected() == 1) else {
+            let newest: i64 = row.as_ref().map_or(Ok(0), |row| row.try_get("epoch"))?;
+            let message = format!("process {epoch} of this world was replaced by {newest}; stop");
+            let error = ApiError::new(StatusCode::CONFLICT, "replaced", message);
+            return Err(error.with_details(serde_json::json!({ "epoch": newest })));
+        };
+        let seq = |name| row.try_get::<i64, _>(name).map(i64::cast_unsigned);
+        Ok((seq("op_seq")?, seq("checkpoint_seq")?))
+    }
+
+    async fn add(&mut self, logged: &LoggedOp) -> Result<(), ApiError> {
+        let kind = match &logged.op {
+            WorldOp::Terrain(_) => "terrain",
+            WorldOp::Build(_) => "build",
+            WorldOp::Unbuild { .. } => "unbuild",
+            WorldOp::Clear => "clear",
+        };
+        let data = serde_json::to_string(&logged.op)
+            .map_err(|_| refused("an operation has a number that is none"))?;
+        sqlx::query(
+            "INSERT INTO world_ops (world_id, op_id, op_type, op_data, player_id, created_at)
+             VALUES ($1, $2, $3, $4, $5, $6)",
+        )
+        .bind(self.world_id)
+        .bind(logged.seq.cast_signed())
+        .bind(kind)
+        .bind(data)
+        .bind(logged.by.as_deref().unwrap_or_default())
+        .bind(self.now_ms)
+        .execute(&mut *self.connection)
+        .await?;
+        Ok(())
+    }
+
+    async fn keep_player(&mut self, player: &SavedPlayer) -> Result<(), ApiError> {
+        // A number that is none would not come back from the text.
+        let state = serde_json::to_string(&player.state).ok();
+        let Some(state) = state.filter(|_| player.state.is_sound()) else {
+            return Ok(());
+        };
+        sqlx::query(
+            "INSERT INTO player_checkpoints (world_id, player_id, state, online, session, received, saved_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)
+             ON CONFLICT (world_id, player_id) DO UPDATE SET state = excluded.state,
+               online = excluded.online, session = excluded.session, received = excluded.received,
+               saved_at = excluded.saved_at",
+        )
+        .bind(self.world_id)
+        .bind(&player.player_id)
+        .bind(state)
+        .bind(i64::from(player.online))
+        .bind(&player.session)
+        .bind(i64::from(player.received))
+        .bind(self.now_ms)
+        .execute(&mut *self.connection)
+        .await?;
+        Ok(())
+    }
+
+    async fn forget_player(&mut self, player_id: &str) -> Result<(), sqlx::Error> {
+        sqlx::query("DELETE FROM player_checkpoints WHERE world_id = $1 AND player_id = $2")
+            .bind(self.world_id)
+            .bind(player_id)
+            .execute(&mut *self.connection)
+            .await?;
+        Ok(())
+    }
+
+    /// Takes a checkpoint in place of the operations it stands for.
+    async fn compact(&mut self, checkpoint: &Checkpoint) -> Result<(), ApiError> {
+        for (name, section) in &checkpoint.sections {
+            if section.bytes.is_empty() {
+                sqlx::query("DELETE FROM world_sections WHERE world_id = $1 AND name = $2")
+                    .bind(self.world_id)
+                    .bind(name)
+                    .execute(&mut *self.connection)
+                    .await?;
+                continue;
+            }
+            sqlx::query(
+                "INSERT INTO world_sections (world_id, name, version, data) VALUES ($1, $2, $3, $4)
+                 ON CONFLICT (world_id, name) DO UPDATE SET version = excluded.version,
+                   data = excluded.data",
+            )
+            .bind(self.world_id)
+            .bind(name)
+            .bind(i64::from(section.version))
+            .bind(BASE64.encode(&section.bytes))
+            .execute(&mut *self.connection)
+            .await?;
+        }
+        sqlx::query("DELETE FROM world_ops WHERE world_id = $1 AND op_id <= $2")
+            .bind(self.world_id)
+            .bind(checkpoint.seq.cast_signed())
+            .execute(&mut *self.connection)
+            .await?;
+        let row = sqlx::query(
+            "SELECT CAST(COALESCE(SUM(LENGTH(data)), 0) AS BIGINT) AS bytes
+             FROM world_sections WHERE world_id = $1",
+        )
+        .bind(self.world_id)
+        .fetch_one(&mut *self.connection)
+        .await?;
+        if row.try_get::<i64, _>("bytes")? > WORLD_BYTES_MAX {
+            return Err(refused("what lasts of this world is too large"));
+        }
+        Ok(())
+    }
+}
+
+async fn read_world(db: &AnyPool, world_id: &str) -> Result<SavedWorld, sqlx::Error> {
+    // One transaction: a batch in between would tear checkpoint and operations
+    // apart.
+    let mut transaction = db.begin().await?;
+    let row = sqlx::query("SELECT checkpoint_seq FROM world_runs WHERE world_id = $1")
+        .bind(world_id)
+        .fetch_optional(&mut *transaction)
+        .await?;
+    let seq: i64 = row.map_or(Ok(0), |row| row.try_get("checkpoint_seq"))?;
+    let rows = sqlx::query("SELECT name, version, data FROM world_sections WHERE world_id = $1")
+        .bind(world_id)
+        .fetch_all(&mut *transaction)
+        .await?;
+    let mut sections = BTreeMap::new();
+    for row in rows {
+        let (name, data): (String, String) = (row.try_get("name")?, row.try_get("data")?);
+        let version = to_u32(row.try_get("version")?);
+        match BASE64.decode(data) {
+            Ok(bytes) => {
+                sections.insert(name, Section { version, bytes });
+            }
+            Err(error) => {
+                tracing::error!(world_id, name, %error, "a part of a checkpoint is damaged")
+            }
+        }
+    }
+    let rows = sqlx::query(
+        "SELECT op_id, op_data, player_id FROM world_ops
+         WHERE world_id = $1 AND op_id > $2 ORDER BY op_id",
+    )
+    .bind(world_id)
+    .bind(seq)
+    .fetch_all(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    let mut ops = Vec::new();
+    for row in rows {
+        let seq = row.try_get::<i64, _>("op_id")?.cast_unsigned();
+        let (data, by): (String, String) = (row.try_get("op_data")?, row.try_get("player_id")?);
+        match serde_json::from_str(&data) {
+            Ok(op) => {
+                let by = Some(by).filter(|by| !by.is_empty());
+                ops.push(LoggedOp { seq, by, op });
+            }
+            Err(error) => tracing::error!(world_id, seq, %error, "an operation is damaged"),
+        }
+    }
+    Ok(SavedWorld {
+        checkpoint: Checkpoint {
+            seq: seq.cast_unsigned(),
+            sections,
+        },
+        ops,
+    })
+}
+
+async fn read_players(
+    db: &AnyPool,
+    world_id: &str,
+    since: i64,
+) -> Result<Vec<SavedPlayer>, sqlx::Error> {
+    let rows = sqlx::query(
+        "SELECT player_id, state, online, session, received FROM player_checkpoints
+         WHERE world_id = $1 AND saved_at >= $2 ORDER BY saved_at DESC LIMIT $3",
+    )
+    .bind(world_id)
+    .bind(since)
+    .bind(RETURNING_MAX)
+    .fetch_all(db)
+    .await?;
+    let mut players = Vec::new();
+    for row in rows {
+        let state: String = row.try_get("state")?;
+        let Ok(state) = serde_json::from_str(&state) else {
+            continue;
+        };
+        players.push(SavedPlayer {
+            player_id: row.try_get("player_id")?,
+            state,
+            online: row.try_get::<i64, _>("online")? != 0,
+            session: row.try_get("session")?,
+            received: to_u32(row.try_get("received")?),
+        });
+    }
+    Ok(players)
+}

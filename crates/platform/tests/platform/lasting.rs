@@ -1,0 +1,388 @@
+//! What outlives the process of a world (DUR-1…4): operations, checkpoints,
+//! places of players, characters, and that no old process writes into it.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use frolic_platform::api::{JoinResponse, LoginResponse};
+use frolic_platform::ids;
+use frolic_protocol::fleet::WorldBoot;
+use frolic_protocol::keep::{
+    Checkpoint, KeepBatch, KeepReply, PlayerState, Saved, SavedPlayer, Section,
+};
+use frolic_protocol::ops::{LoggedOp, Structure, WorldOp};
+use frolic_protocol::ticket::TicketClaims;
+use reqwest::{Method, Response, StatusCode};
+use serde_json::json;
+use sqlx::{AnyPool, Row};
+
+use crate::support::{TestPlatform, game_files, picture};
+
+/// A game whose worlds are kept.
+fn kept_game(id: &str) -> BTreeMap<String, Vec<u8>> {
+    let mut files = game_files(id, 8);
+    let manifest = String::from_utf8(files["game.toml"].clone()).unwrap();
+    let manifest = manifest.replace("[world]\n", "[world]\npersistent = true\n");
+    files.insert("game.toml".to_owned(), manifest.into_bytes());
+    files
+}
+
+/// A process of a world, as far as `/internal` knows it.
+struct Process<'a> {
+    platform: &'a TestPlatform,
+    world_id: String,
+    token: String,
+    epoch: u64,
+}
+
+impl<'a> Process<'a> {
+    /// The process that was launched last.
+    async fn newest(platform: &'a TestPlatform) -> Self {
+        let launch = platform.stage.launches.borrow().last().cloned().unwrap();
+        let mut process = Self {
+            platform,
+            world_id: launch.world_id,
+            token: launch.world_token,
+            epoch: 0,
+        };
+        let boot: WorldBoot = process
+            .ask(Method::GET, "", &())
+            .await
+            .json()
+            .await
+            .unwrap();
+        process.epoch = boot.epoch;
+        process
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: &impl serde::Serialize) -> Response {
+        let path = format!("/internal/worlds/{}{path}", self.world_id);
+        let request = self.platform.request(method, &path).json(body);
+        request.bearer_auth(&self.token).send().await.unwrap()
+    }
+
+    async fn keep(&self, batch: &KeepBatch) -> Result<u64, (u16, serde_json::Value)> {
+        let answer = self.ask(Method::POST, "/keep", batch).await;
+        let status = answer.status();
+        if status == StatusCode::OK {
+            let reply: KeepReply = answer.json().await.unwrap();
+            return Ok(reply.seq);
+        }
+        Err((status.as_u16(), answer.json().await.unwrap()))
+    }
+
+    async fn saved(&self) -> Saved {
+        let answer = self.ask(Method::GET, "/saved", &()).await;
+        answer.json().await.unwrap()
+    }
+
+    fn batch(&self, ops: impl IntoIterator<Item = LoggedOp>) -> KeepBatch {
+        KeepBatch {
+            epoch: self.epoch,
+            ops: ops.into_iter().collect(),
+            ..KeepBatch::default()
+        }
+    }
+}
+
+fn built(seq: u64) -> LoggedOp {
+    LoggedOp {
+        seq,
+        by: Some("client_1".into()),
+        op: WorldOp::Build(Structure {
+            number: seq,
+            prefab: "Wall".into(),
+            position: [seq as f32 * 0.1, 1.0 / 3.0, -5.0],
+            rotation: [0.0, 0.0, 0.0, 1.0],
+            owner: None,
+        }),
+    }
+}
+
+fn player(player_id: &str, x: f32) -> SavedPlayer {
+    SavedPlayer {
+        player_id: player_id.to_owned(),
+        state: PlayerState {
+            feet: [x, 1.5, 2.0],
+            health: [80.0, 100.0],
+            ..PlayerState::default()
+        },
+        online: true,
+        session: "nonce".into(),
+        received: 7,
+    }
+}
+
+async fn claims_of(joined: &JoinResponse) -> TicketClaims {
+    let (body, _) = joined.ticket.split_once('.').unwrap();
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(body).unwrap()).unwrap()
+}
+
+async fn join_as(
+    platform: &TestPlatform,
+    guest: &LoginResponse,
+    body: serde_json::Value,
+) -> JoinResponse {
+    let answer = platform.try_join(&guest.session_token, body).await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    answer.json().await.unwrap()
+}
+
+#[tokio::test]
+async fn what_is_kept_is_there_and_nothing_is_done_twice() {
+    let platform = TestPlatform::start().await;
+    platform.publish_sample(&kept_game("sandbox")).await;
+    platform.join(json!({ "game_id": "sandbox" })).await;
+    let process = Process::newest(&platform).await;
+    assert_eq!(process.saved().await, Saved::default());
+
+    let mut batch = process.batch((1..=5).map(built));
+    batch.players.push(player("client_1", 3.25));
+    assert_eq!(process.keep(&batch).await, Ok(5));
+    assert_eq!(process.keep(&batch).await, Ok(5), "its answer got lost");
+    let saved = process.saved().await;
+    assert_eq!(saved.world.ops, (1..=5).map(built).collect::<Vec<_>>());
+    assert_eq!(saved.players, [player("client_1", 3.25)]);
+    // Half of it is known already.
+    assert_eq!(
+        process.keep(&process.batch((4..=7).map(built))).await,
+        Ok(7)
+    );
+    // A gap would tear the history.
+    let gap = process.keep(&process.batch([built(9)])).await;
+    assert_eq!(gap.unwrap_err().0, 400);
+    let gap = process.keep(&process.batch([built(8), built(10)])).await;
+    assert_eq!(gap.unwrap_err().0, 400);
+
+    // A checkpoint takes the place of what it stands for, and no more.
+    let section = |bytes: &[u8]| Section {
+        version: 1,
+        bytes: bytes.to_vec(),
+    };
+    let mut batch = process.batch([built(8)]);
+    batch.checkpoint = Some(Checkpoint {
+        seq: 7,
+        sections: BTreeMap::from([
+            ("structures".to_owned(), section(b"\0\xff walls")),
+            ("terrain/0,0,0".to_owned(), section(b"hills")),
+        ]),
+    });
+    assert_eq!(process.keep(&batch).await, Ok(8));
+    let mut batch = process.batch([built(9)]);
+    batch.checkpoint = Some(Checkpoint {
+        seq: 8,
+        sections: BTreeMap::from([("terrain/0,0,0".to_owned(), section(b""))]),
+    });
+    batch.forget.push("client_1".into());
+    assert_eq!(process.keep(&batch).await, Ok(9));
+    let saved = process.saved().await;
+    assert_eq!(saved.world.checkpoint.seq, 8);
+    let sections: Vec<_> = saved.world.checkpoint.sections.into_iter().collect();
+    assert_eq!(
+        sections,
+        [("structures".to_owned(), section(b"\0\xff walls"))]
+    );
+    assert_eq!(saved.world.ops, [built(9)]);
+    assert_eq!(saved.players, []);
+    let mut ahead = process.batch([]);
+    ahead.checkpoint = Some(Checkpoint {
+        seq: 10,
+        ..Checkpoint::default()
+    });
+    assert_eq!(process.keep(&ahead).await.unwrap_err().0, 400);
+}
+
+#[tokio::test]
+async fn a_process_that_was_replaced_stores_nothing() {
+    let platform = TestPlatform::start_with(|settings| {
+        settings.fleet.backoff_first = std::time::Duration::from_millis(10);
+    })
+    .await;
+    platform.publish_sample(&kept_game("sandbox")).await;
+    let joined = platform.join(json!({ "game_id": "sandbox" })).await;
+    let old = Process::newest(&platform).await;
+    assert_eq!(old.keep(&old.batch([built(1)])).await, Ok(1));
+    platform.stage.crash_all();
+    platform.stage.wait_for_launches(2).await;
+    platform.join(json!({ "world_id": joined.world_id })).await;
+    let new = Process::newest(&platform).await;
+    assert_eq!((old.epoch, new.epoch), (1, 2));
+
+    // Its token is worthless, and even with another one its epoch is.
+    assert_eq!(old.keep(&old.batch([built(2)])).await.unwrap_err().0, 401);
+    let mut batch = new.batch([built(2)]);
+    batch.epoch = old.epoch;
+    let (status, body) = new.keep(&batch).await.unwrap_err();
+    assert_eq!((status, &body["error"]["code"]), (409, &json!("replaced")));
+    assert_eq!(body["error"]["details"]["epoch"], 2, "{body}");
+    assert_eq!(new.saved().await.world.ops, [built(1)]);
+    assert_eq!(new.keep(&new.batch([built(2)])).await, Ok(2));
+}
+
+#[tokio::test]
+async fn a_world_that_is_not_kept_keeps_players_only() {
+    let platform = TestPlatform::start().await;
+    let guest = platform.login("Ada").await;
+    let joined = join_as(&platform, &guest, json!({ "game_id": "sample" })).await;
+    let process = Process::newest(&platform).await;
+    let (status, _) = process.keep(&process.batch([built(1)])).await.unwrap_err();
+    assert_eq!(status, 400);
+    let mut batch = process.batch([]);
+    batch.players.push(player(&guest.client_id, 4.0));
+    assert_eq!(process.keep(&batch).await, Ok(0));
+    assert_eq!(process.saved().await.players.len(), 1);
+    // Who comes later starts anew: the ticket says nothing.
+    let again = join_as(&platform, &guest, json!({ "world_id": joined.world_id })).await;
+    assert_eq!(claims_of(&again).await.left, None);
+    // And a process that starts later hears of nobody.
+    platform.clock.advance_ms(200_000);
+    assert_eq!(process.saved().await.players, []);
+}
+
+#[tokio::test]
+async fn a_ticket_says_who_and_where_its_holder_was() {
+    let platform = TestPlatform::start().await;
+    platform.publish_sample(&kept_game("sandbox")).await;
+    let ada = platform.login("Ada").await;
+    let joined = join_as(&platform, &ada, json!({ "game_id": "sandbox" })).await;
+    let claims = claims_of(&joined).await;
+    let character = claims.character.expect("a character");
+    assert_eq!(
+        (character.id.as_str(), character.looks.as_str()),
+        ("default", "{}")
+    );
+    assert_eq!(claims.left, None);
+    let process = Process::newest(&platform).await;
+    let mut batch = process.batch([]);
+    batch.players.push(player(&ada.client_id, 4.0));
+    process.keep(&batch).await.unwrap();
+    platform.clock.advance_ms(3_600_000);
+    let again = join_as(&platform, &ada, json!({ "world_id": joined.world_id })).await;
+    let left = claims_of(&again).await.left.expect("a place");
+    assert_eq!(left.feet, [4.0, 1.5, 2.0]);
+    assert!(again.ticket.len() < 2048, "{}", again.ticket.len());
+    // Somebody else was never here.
+    let ben = platform.login("Ben").await;
+    let other = join_as(&platform, &ben, json!({ "world_id": joined.world_id })).await;
+    assert_eq!(claims_of(&other).await.left, None);
+}
+
+#[tokio::test]
+async fn a_kept_world_is_woken_instead_of_a_new_one_made() {
+    let platform = TestPlatform::start_with(|settings| {
+        settings.fleet.stop_grace = std::time::Duration::from_millis(200);
+    })
+    .await;
+    platform.publish_sample(&kept_game("sandbox")).await;
+    let first = platform.join(json!({ "game_id": "sandbox" })).await;
+    platform.platform.fleet().stop(&first.world_id);
+    platform.stage.wait_for_alive(0).await;
+    let mut newer = kept_game("sandbox");
+    newer.insert("assets/new.png".into(), picture());
+    let revision = platform.publish_sample(&newer).await;
+    let again = platform.join(json!({ "game_id": "sandbox" })).await;
+    assert_eq!(again.world_id, first.world_id);
+    let server = platform.platform.fleet().server(&again.world_id).unwrap();
+    assert_eq!(server.revision(), revision, "of the newest version");
+}
+
+async fn database(platform: &TestPlatform) -> AnyPool {
+    sqlx::any::install_default_drivers();
+    let path = platform.data_dir.join("frolic.db");
+    AnyPool::connect(&format!("sqlite://{}", path.display()))
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn selections_of_characters_are_repaired() {
+    let platform = TestPlatform::start().await;
+    let db = database(&platform).await;
+    let ada = platform.login("Ada").await;
+    let character = async || {
+        let joined = join_as(&platform, &ada, json!({ "game_id": "sample" })).await;
+        claims_of(&joined).await.character.unwrap()
+    };
+    let run = async |query: &'static str| {
+        let query = sqlx::query(query).bind(&ada.client_id);
+        query.execute(&db).await.unwrap();
+    };
+    assert_eq!(character().await.id, "default");
+    run("INSERT INTO characters VALUES ($1, 'knight', 'Knight', '{\"hat\":\"helmet\"}', 1, 1)")
+        .await;
+    run("UPDATE active_characters SET character_id = 'knight' WHERE user_id = $1").await;
+    let knight = character().await;
+    assert_eq!(
+        (knight.id.as_str(), knight.looks.as_str()),
+        ("knight", "{\"hat\":\"helmet\"}")
+    );
+    // Gone, never there, not readable, too long: the oldest sound one instead.
+    for damage in [
+        "UPDATE active_characters SET character_id = 'dragon' WHERE user_id = $1",
+        "DELETE FROM active_characters WHERE user_id = $1",
+        "DELETE FROM characters WHERE user_id = $1 AND character_id = 'knight'",
+        "UPDATE characters SET looks = '{' WHERE user_id = $1",
+        "UPDATE characters SET looks = '[1]' WHERE user_id = $1",
+        "DELETE FROM characters WHERE user_id = $1",
+    ] {
+        run(damage).await;
+        let first = character().await;
+        assert!(
+            ["knight", "default"].contains(&first.id.as_str()),
+            "{damage}: {first:?}"
+        );
+        assert_eq!(character().await, first, "{damage}: once and for all");
+        let row = sqlx::query("SELECT character_id FROM active_characters WHERE user_id = $1");
+        let row = row.bind(&ada.client_id).fetch_one(&db).await.unwrap();
+        assert_eq!(row.get::<String, _>("character_id"), first.id);
+    }
+}
+
+#[tokio::test]
+async fn users_from_before_characters_get_the_default_one() {
+    let data_dir = std::env::temp_dir().join(ids::new_id("frolic-test"));
+    let old = data_dir.join("old-migrations");
+    std::fs::create_dir_all(&old).unwrap();
+    let all = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    for name in ["0001_start.sql", "0002_store.sql", "0003_capabilities.sql"] {
+        std::fs::copy(all.join(name), old.join(name)).unwrap();
+    }
+    sqlx::any::install_default_drivers();
+    let url = format!("sqlite://{}?mode=rwc", data_dir.join("frolic.db").display());
+    let db = AnyPool::connect(&url).await.unwrap();
+    let migrator = sqlx::migrate::Migrator::new(old).await.unwrap();
+    migrator.run(&db).await.unwrap();
+    sqlx::query("INSERT INTO users VALUES ('client_old', 'Old', 'old', 'account', 'player', 5, 5)")
+        .execute(&db)
+        .await
+        .unwrap();
+    db.close().await;
+
+    let platform = TestPlatform::start_in(data_dir.clone(), |_| {}).await;
+    let db = database(&platform).await;
+    let count = async || {
+        let rows = sqlx::query(
+            "SELECT c.looks FROM characters c JOIN active_characters a
+             ON a.user_id = c.user_id AND a.character_id = c.character_id
+             WHERE c.user_id = 'client_old' AND c.character_id = 'default'",
+        );
+        rows.fetch_all(&db).await.unwrap().len()
+    };
+    assert_eq!(count().await, 1);
+    // The same statements again change nothing.
+    let text = std::fs::read_to_string(all.join("0004_lasting.sql")).unwrap();
+    let text: String = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("--"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    for statement in text
+        .split(';')
+        .filter(|statement| !statement.trim().is_empty())
+    {
+        let statement = sqlx::AssertSqlSafe(statement.to_owned());
+        sqlx::query(statement).execute(&db).await.unwrap();
+    }
+    assert_eq!(count().await, 1);
+}

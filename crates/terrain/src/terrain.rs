@@ -1,0 +1,243 @@
+//! A terrain: chunks that make themselves when somebody looks, and what was
+//! changed since.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use crate::chunk::Chunk;
+use crate::generator;
+use crate::grid::{self, BlockPos, ChunkPos, Grid};
+use crate::material::Material;
+use crate::op::Op;
+use crate::settings::Settings;
+
+/// A chunk and how often it was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct ChunkVersion {
+    /// Which chunk.
+    pub chunk: ChunkPos,
+    /// 0 as it was made; each operation that changes it adds one.
+    pub version: u32,
+}
+
+/// The ground of a world.
+#[derive(Debug)]
+pub struct Terrain {
+    settings: Settings,
+    grid: Grid,
+    chunks: Box<[OnceLock<Chunk>]>,
+    /// Chunks that are not as they were made, by number.
+    edited: BTreeMap<usize, Edited>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Edited {
+    version: u32,
+    /// Of its blocks, once somebody asked.
+    digest: OnceLock<u64>,
+}
+
+impl Terrain {
+    /// A terrain as its settings say. Nothing is made yet.
+    pub fn new(settings: &Settings) -> Self {
+        let grid = settings.grid();
+        Self {
+            chunks: (0..grid.chunk_count()).map(|_| OnceLock::new()).collect(),
+            settings: settings.clone(),
+            grid,
+            edited: BTreeMap::new(),
+        }
+    }
+
+    /// What it was made from.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Where it is.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// The chunk of a number below `chunk_count` of the grid.
+    fn chunk_of_number(&self, index: usize) -> &Chunk {
+        self.chunks[index].get_or_init(|| self.made(self.grid.chunk_at(index)))
+    }
+
+    /// A chunk as it is made.
+    fn made(&self, at: ChunkPos) -> Chunk {
+        let bottom = self.grid.blocks().min[1];
+        let mut chunk = generator::generate(&self.settings.generator, at, bottom);
+        for op in &self.settings.ops {
+            op.apply_to(&mut chunk, at, &self.grid);
+        }
+        chunk
+    }
+
+    /// A chunk; none outside of the terrain.
+    pub fn chunk(&self, at: ChunkPos) -> Option<&Chunk> {
+        Some(self.chunk_of_number(self.grid.chunk_index(at)?))
+    }
+
+    /// The material of a block; air outside of the terrain.
+    pub fn block(&self, at: BlockPos) -> Material {
+        match self.chunk(grid::chunk_of(at)) {
+            Some(chunk) => chunk.get(grid::index_in_chunk(at)),
+            None => Material::AIR,
+        }
+    }
+
+    /// Does an operation. Gives the chunks that changed, with their new versions.
+    pub fn apply(&mut self, op: &Op) -> Vec<ChunkVersion> {
+        let mut changed = Vec::new();
+        for at in op.blocks(&self.grid).chunks() {
+            if self.apply_to_chunk(op, at) {
+                let version = self.version(at);
+                changed.push(ChunkVersion { chunk: at, version });
+            }
+        }
+        changed
+    }
+
+    fn apply_to_chunk(&mut self, op: &Op, at: ChunkPos) -> bool {
+        let Some(index) = self.grid.chunk_index(at) else {
+            return false;
+        };
+        self.chunk_of_number(index);
+        let Some(chunk) = self.chunks[index].get_mut() else {
+            return false;
+        };
+        if !op.apply_to(chunk, at, &self.grid) {
+            return false;
+        }
+        let edited = self.edited.entry(index).or_default();
+        edited.version = edited.version.wrapping_add(1);
+        edited.digest = OnceLock::new();
+        true
+    }
+
+    /// Does an operation that changed these chunks elsewhere to those of them
+    /// that are just one version behind; the others come whole. Gives those
+    /// that changed.
+    pub fn follow(&mut self, op: &Op, changed: &[ChunkVersion]) -> Vec<ChunkPos> {
+        let behind_by_one = changed
+            .iter()
+            .filter(|told| self.version(told.chunk).wrapping_add(1) == told.version);
+        let due: Vec<ChunkPos> = behind_by_one.map(|told| told.chunk).collect();
+        due.into_iter()
+            .filter(|&at| self.apply_to_chunk(op, at))
+            .collect()
+    }
+
+    /// Replaces a chunk by one that came whole; false outside of the terrain.
+    pub fn install(&mut self, at: ChunkVersion, chunk: Chunk) -> bool {
+        let Some(index) = self.grid.chunk_index(at.chunk) else {
+            return false;
+        };
+        self.chunks[index] = OnceLock::from(chunk);
+        if at.version == 0 {
+            self.edited.remove(&index);
+        } else {
+            let version = at.version;
+            let digest = OnceLock::new();
+            self.edited.insert(index, Edited { version, digest });
+        }
+        true
+    }
+
+    /// How often a chunk was changed.
+    pub fn version(&self, at: ChunkPos) -> u32 {
+        let index = self.grid.chunk_index(at);
+        let edited = index.and_then(|index| self.edited.get(&index));
+        edited.map_or(0, |edited| edited.version)
+    }
+
+    /// Every chunk that is not as it was made.
+    pub fn edited(&self) -> impl Iterator<Item = ChunkVersion> {
+        self.edited.iter().map(|(&index, edited)| ChunkVersion {
+            chunk: self.grid.chunk_at(index),
+            version: edited.version,
+        })
+    }
+
+    /// Undoes everything. Gives the chunks that were changed.
+    pub fn reset(&mut self) -> Vec<ChunkPos> {
+        let edited = std::mem::take(&mut self.edited);
+        let numbers = edited.keys().copied();
+        numbers
+            .map(|index| {
+                self.chunks[index] = OnceLock::new();
+                self.grid.chunk_at(index)
+            })
+            .collect()
+    }
+
+    /// Makes every chunk now instead of when somebody looks.
+    pub fn make_all(&self) {
+        (0..self.chunks.len()).for_each(|index| {
+            self.chunk_of_number(index);
+        });
+    }
+
+    /// Makes the chunks within so many metres of a point.
+    pub fn make_near(&self, point: [f32; 3], distance_m: f32) {
+        let corner = |sign: f32| point.map(|at| at + sign * distance_m);
+        for at in self.grid.blocks_meeting(corner(-1.0), corner(1.0)).chunks() {
+            self.chunk(at);
+        }
+    }
+
+    /// Bytes that it takes in memory.
+    pub fn heap_bytes(&self) -> usize {
+        let chunks = self.chunks.iter().filter_map(OnceLock::get);
+        let blocks: usize = chunks.map(Chunk::heap_bytes).sum();
+        blocks + size_of_val(&*self.chunks) + self.edited.len() * size_of::<(usize, Edited)>()
+    }
+
+    /// A fingerprint of everything that was changed: two terrains of the same
+    /// settings with the same one have the same blocks and versions.
+    pub fn fingerprint(&self) -> u64 {
+        let mut digest = Digest::default();
+        for (&index, edited) in &self.edited {
+            digest.word(index as u64);
+            digest.word(u64::from(edited.version));
+            digest.word(*edited.digest.get_or_init(|| {
+                let mut digest = Digest::default();
+                let (palette, words) = self.chunk_of_number(index).to_numbers();
+                palette
+                    .iter()
+                    .for_each(|m| digest.word(u64::from(m.number())));
+                words.iter().for_each(|&word| digest.word(word));
+                digest.0
+            }));
+        }
+        digest.0
+    }
+}
+
+/// Two terrains are equal when all blocks and versions are.
+impl PartialEq for Terrain {
+    fn eq(&self, other: &Self) -> bool {
+        self.settings == other.settings
+            && self.edited().eq(other.edited())
+            && self
+                .edited
+                .keys()
+                .all(|&index| self.chunk_of_number(index) == other.chunk_of_number(index))
+    }
+}
+
+struct Digest(u64);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Digest {
+    fn word(&mut self, word: u64) {
+        let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 29);
+    }
+}

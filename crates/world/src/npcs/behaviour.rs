@@ -1,0 +1,165 @@
+//! What an NPC does in each state: where it goes, and where it looks.
+
+use frolic_package::PatrolPoint;
+use frolic_protocol::npc::NpcState;
+use frolic_sim::Vec3;
+
+use super::{Npc, Surroundings};
+
+/// It first only looks, then goes to see.
+const LOOKS_BEFORE_WALKING_S: f32 = 1.0;
+/// How far around the last known place it searches, and how long at each spot.
+const SEARCH_M: f32 = 6.0;
+const SEARCH_SPOT_S: f32 = 1.5;
+/// Away from its post by more than this it goes back.
+const POST_M: f32 = 1.0;
+/// Turns of the head while it stands: radians to each side, and seconds.
+const SWEEP: (f32, f32) = (0.65, 4.0);
+const SEARCH_SWEEP: (f32, f32) = (1.3, 2.4);
+
+/// What it wants now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wish {
+    /// Where to, and whether at a run.
+    pub goal: Option<(Vec3, bool)>,
+    pub look: Gaze,
+}
+
+/// Where it looks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Gaze {
+    /// Where it walks; else ahead, left and right of a direction, in radians,
+    /// with seconds for all of it.
+    Around(f32, (f32, f32)),
+    At(Vec3),
+}
+
+/// Its rounds.
+#[derive(Clone, Debug, Default)]
+pub struct Rounds {
+    /// Which point is next.
+    pub point: usize,
+    /// Since when it stands at one, in ticks.
+    pub waited: u32,
+    /// How many spots it has searched.
+    pub spots: u32,
+    /// The spot it searches now.
+    pub spot: Option<Vec3>,
+}
+
+impl Npc {
+    /// What it wants in this tick; notes what came of the last wish.
+    pub fn wish(&mut self, world: &Surroundings) -> Wish {
+        let looks_for = self.senses.last_known;
+        let around = Gaze::Around(self.facing, SWEEP);
+        let at = |place: Option<Vec3>| place.map_or(around, Gaze::At);
+        let (goal, look) = match self.state {
+            NpcState::Idle => (self.post(world).map(|to| (to, false)), around),
+            NpcState::Return => (Some((self.way_back(world), false)), around),
+            NpcState::Suspicious => {
+                let goes = self.state_seconds(world) >= LOOKS_BEFORE_WALKING_S;
+                let goal = looks_for.filter(|_| goes).map(|to| (to, false));
+                let look = match self.senses.sees || !goes {
+                    true => at(looks_for),
+                    false => around,
+                };
+                (goal, look)
+            }
+            NpcState::Alert => (None, at(looks_for)),
+            NpcState::Chase => {
+                let look = match self.senses.sees {
+                    true => at(looks_for),
+                    false => around,
+                };
+                (looks_for.map(|to| (to, true)), look)
+            }
+            NpcState::Search => {
+                let look = Gaze::Around(self.facing, SEARCH_SWEEP);
+                (self.search_spot(world), look)
+            }
+        };
+        let look = self.orders.look.map_or(look, Gaze::At);
+        if let Some(order) = self.orders.goal {
+            return Wish { goal: order, look };
+        }
+        Wish { goal, look }
+    }
+
+    /// Where it belongs while nothing happens: the next point of its patrol.
+    fn post(&mut self, world: &Surroundings) -> Option<Vec3> {
+        if self.patrol.is_empty() {
+            let away = (self.character.feet - self.home).length() > POST_M;
+            let tired = self.journey.ended() == Some(false);
+            // It stands where it came to; when it could not, it tries later.
+            if self.journey.ended().is_some() {
+                self.rounds.waited += 1;
+                if self.rounds.waited >= world.ticks(5.0) && (away || tired) {
+                    self.rounds.waited = 0;
+                    return None;
+                }
+            }
+            if !away {
+                self.facing = self.home_yaw;
+            }
+            return (away || self.journey.goal.is_some()).then_some(self.home);
+        }
+        if self.journey.ended().is_some() {
+            self.rounds.waited += 1;
+            if self.rounds.waited >= world.ticks(self.settings.patrol_wait).max(1) {
+                self.rounds.waited = 0;
+                self.rounds.point = (self.rounds.point + 1) % self.patrol.len();
+                // With one point only, the same way is tried again.
+                if self.patrol.len() == 1 {
+                    return None;
+                }
+            }
+        }
+        Some(self.patrol_place(world, self.rounds.point))
+    }
+
+    fn way_back(&self, world: &Surroundings) -> Vec3 {
+        match self.patrol.is_empty() {
+            true => self.home,
+            false => self.patrol_place(world, self.rounds.point),
+        }
+    }
+
+    fn patrol_place(&self, world: &Surroundings, point: usize) -> Vec3 {
+        match self.patrol.get(point) {
+            Some(PatrolPoint::At(place)) => Vec3::from(*place),
+            Some(PatrolPoint::Named(name)) => (world.place_of)(name).unwrap_or(self.home),
+            None => self.home,
+        }
+    }
+
+    /// First where it lost them, then here and there around it.
+    fn search_spot(&mut self, world: &Surroundings) -> Option<(Vec3, bool)> {
+        let around = self.senses.last_known?;
+        if self.rounds.spot.is_none() {
+            self.rounds.spots = 0;
+        }
+        if self.journey.ended().is_some() {
+            self.rounds.waited += 1;
+            if self.rounds.waited >= world.ticks(SEARCH_SPOT_S) {
+                self.rounds.waited = 0;
+                self.rounds.spots += 1;
+                self.rounds.spot = Some(around + spot(self.entity, self.rounds.spots));
+            }
+        }
+        let first = self.rounds.spots == 0;
+        let spot = *self.rounds.spot.get_or_insert(around);
+        Some((spot, first))
+    }
+}
+
+/// Somewhere around, as good as by chance, and the same in every run.
+fn spot(entity: u32, count: u32) -> Vec3 {
+    let mut mixed = entity.wrapping_mul(0x9e37_79b9) ^ count.wrapping_mul(0x85eb_ca6b);
+    mixed ^= mixed >> 15;
+    mixed = mixed.wrapping_mul(0x2c1b_3c6d);
+    mixed ^= mixed >> 12;
+    let angle = (mixed & 0xffff) as f32 / 65_536.0 * core::f32::consts::TAU;
+    let far = (mixed >> 16) as f32 / 65_536.0;
+    let distance = SEARCH_M * (0.4 + 0.6 * far);
+    Vec3::new(libm::cosf(angle), 0.0, libm::sinf(angle)) * distance
+}

@@ -1,0 +1,98 @@
+//! NPCs in the fingerprint of a world.
+
+use frolic_package::PatrolPoint;
+use frolic_sim::digest::Digest;
+
+use super::behaviour::Rounds;
+use super::orders::Orders;
+use super::perception::Senses;
+use super::{Npc, Npcs};
+use crate::replay::Fingerprint;
+
+impl Npcs {
+    /// Adds everything that decides what they do next. Structures are taken
+    /// apart by name, as in `replay/hash.rs`.
+    pub fn fingerprint(&self, out: &mut Fingerprint) {
+        let Npcs {
+            all,
+            nav,
+            rays: _, // a figure
+        } = self;
+        out.word(all.len() as u64);
+        all.values().for_each(|npc| npc.fingerprint(out));
+        nav.words().for_each(|word| out.word(word));
+    }
+}
+
+impl Npc {
+    fn fingerprint(&self, out: &mut Fingerprint) {
+        let Npc {
+            entity,
+            settings: _, // said by the definition, as its sight
+            sight_cos: _,
+            patrol,
+            home,
+            home_yaw,
+            character,
+            step_cache: _, // only saves time
+            input,
+            yaw,
+            facing,
+            senses,
+            state,
+            told,
+            since,
+            rounds,
+            journey,
+            orders,
+            told_arrival,
+            shown: _, // only for clients
+        } = self;
+        out.word(u64::from(*entity) << 32 | u64::from(*since));
+        out.word((*told as u64) << 8 | (*state as u64) << 1 | u64::from(*told_arrival));
+        out.word(patrol.len() as u64);
+        for point in patrol {
+            match point {
+                PatrolPoint::At(place) => out.floats(place),
+                PatrolPoint::Named(name) => out.text(name),
+            }
+        }
+        out.vector(*home);
+        out.floats(&[*home_yaw, *yaw, *facing]);
+        let mut digest = Digest::default();
+        digest.character(character);
+        out.word(digest.value());
+        out.input(input);
+        let Senses {
+            suspicion,
+            target,
+            last_known,
+            sees,
+            unseen_s,
+            in_sight,
+            catches_after_s,
+        } = senses;
+        out.floats(&[*suspicion, *unseen_s, *catches_after_s]);
+        out.option(*target);
+        out.word(u64::from(*sees) << 1 | u64::from(*in_sight));
+        out.vector(last_known.unwrap_or(frolic_sim::Vec3::INFINITY));
+        let Rounds {
+            point,
+            waited,
+            spots,
+            spot,
+        } = rounds;
+        out.word((*point as u64) << 32 | u64::from(*waited));
+        out.word(u64::from(*spots));
+        out.vector(spot.unwrap_or(frolic_sim::Vec3::INFINITY));
+        journey.words().into_iter().for_each(|word| out.word(word));
+        let Orders { goal, look, state } = orders;
+        let (to, runs) = goal
+            .flatten()
+            .unwrap_or((frolic_sim::Vec3::INFINITY, false));
+        out.word(u64::from(goal.is_some()) << 1 | u64::from(runs));
+        out.vector(to);
+        out.vector(look.unwrap_or(frolic_sim::Vec3::INFINITY));
+        out.word(state.map_or(u64::MAX, |state| state as u64));
+    }
+}

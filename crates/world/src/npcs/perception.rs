@@ -1,0 +1,203 @@
+//! What an NPC sees and hears, and how sure it is.
+//!
+//! Each looks around ten times a second, in turn. What is cheap is asked
+//! first: distance, then the angle, then, for the nearest two at most, a ray.
+
+use frolic_package::Hostility;
+use frolic_protocol::npc::NpcState;
+use frolic_sim::{CollisionWorld, Vec3};
+
+use super::Npc;
+use super::mind::LOSES_AFTER_S;
+
+/// Heights above the feet: what looks, and what is looked for.
+const EYES_M: f32 = 1.6;
+const SEEN_AT_M: [f32; 2] = [1.15, 1.65];
+/// Persons that a look casts rays for.
+const LOOKED_FOR_MAX: usize = 2;
+/// Rays of one look, at most.
+pub const RAYS_PER_LOOK_MAX: u32 = (LOOKED_FOR_MAX * SEEN_AT_M.len()) as u32;
+/// Whoever is hidden is found this near, and during a chase this near.
+const FINDS_HIDDEN_M: f32 = 1.2;
+const CHASES_HIDDEN_M: f32 = 4.0;
+/// What is only heard makes no more suspicious than this.
+const HEARD_MAX: f32 = 0.8;
+/// After a catch, the next one takes at least this long.
+const CATCHES_AGAIN_S: f32 = 1.0;
+
+/// Characters with this tag are not seen.
+pub const HIDDEN_TAG: &str = "Hidden";
+
+/// A player's character, for those who look.
+pub struct Person<'a> {
+    pub entity: u32,
+    pub feet: Vec3,
+    /// Whether they run or have just landed.
+    pub loud: bool,
+    pub hidden: bool,
+    pub team: Option<&'a str>,
+}
+
+/// What an NPC knows of somebody.
+#[derive(Clone, Debug, Default)]
+pub struct Senses {
+    /// From 0 to 1.
+    pub suspicion: f32,
+    /// The character it minds.
+    pub target: Option<u32>,
+    /// Where it was seen or heard last.
+    pub last_known: Option<Vec3>,
+    /// Whether the target can be seen now.
+    pub sees: bool,
+    pub unseen_s: f32,
+    /// Whether scripts were told that it is in sight.
+    pub in_sight: bool,
+    /// Until when nobody is caught again.
+    pub catches_after_s: f32,
+}
+
+/// Something that scripts are told of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Noticed {
+    Saw(u32),
+    Lost(u32),
+    Caught(u32),
+}
+
+impl Npc {
+    /// Whether it minds somebody at all.
+    fn minds(&self, person: &Person) -> bool {
+        match self.settings.hostile {
+            Hostility::Players => true,
+            Hostility::OtherTeams => {
+                self.settings.team.is_none() || person.team != self.settings.team.as_deref()
+            }
+            Hostility::Nobody => false,
+        }
+    }
+
+    /// Looks around, for the time since the last look.
+    pub fn look_around(
+        &mut self,
+        people: &[Person],
+        solids: &CollisionWorld,
+        seconds: f32,
+        rays: &mut u32,
+    ) -> Vec<Noticed> {
+        let seen = self.seen(people, solids, rays);
+        let heard = self.heard(people);
+        let mut noticed = Vec::new();
+        let before = self.senses.target;
+        let senses = &mut self.senses;
+        senses.sees = seen.is_some();
+        senses.catches_after_s = (senses.catches_after_s - seconds).max(0.0);
+        match (seen, heard) {
+            (Some((person, distance)), _) => {
+                if before != Some(person.entity) || !senses.in_sight {
+                    if let Some(other) = before.filter(|b| senses.in_sight && *b != person.entity) {
+                        noticed.push(Noticed::Lost(other));
+                    }
+                    noticed.push(Noticed::Saw(person.entity));
+                }
+                senses.in_sight = true;
+                senses.target = Some(person.entity);
+                senses.last_known = Some(person.feet);
+                senses.unseen_s = 0.0;
+                let nearness = 1.0 - distance / self.settings.sight_distance.max(0.1);
+                let rate = (0.4 + 1.2 * nearness) / self.settings.suspicion_rise;
+                senses.suspicion = (senses.suspicion + rate * seconds).min(1.0);
+                let up = (person.feet.y - self.character.feet.y).abs();
+                if distance <= self.settings.reach
+                    && up < 2.0
+                    && self.state == NpcState::Chase
+                    && senses.catches_after_s <= 0.0
+                {
+                    senses.catches_after_s = CATCHES_AGAIN_S;
+                    noticed.push(Noticed::Caught(person.entity));
+                }
+            }
+            (None, Some(person)) => {
+                senses.unseen_s += seconds;
+                senses.target = Some(person.entity);
+                senses.last_known = Some(person.feet);
+                if senses.suspicion < HEARD_MAX {
+                    let risen = senses.suspicion + seconds / self.settings.suspicion_rise;
+                    senses.suspicion = risen.min(HEARD_MAX);
+                }
+            }
+            (None, None) => {
+                senses.unseen_s += seconds;
+                let held = matches!(self.state, NpcState::Alert | NpcState::Chase);
+                if !held {
+                    let fallen = senses.suspicion - seconds / self.settings.suspicion_fall;
+                    senses.suspicion = fallen.max(0.0);
+                }
+            }
+        }
+        if senses.in_sight && senses.unseen_s >= LOSES_AFTER_S {
+            senses.in_sight = false;
+            noticed.extend(before.map(Noticed::Lost));
+        }
+        if senses.suspicion <= 0.0 && !senses.in_sight {
+            senses.target = None;
+        }
+        noticed
+    }
+
+    /// Whoever it sees: the one it minds already, or the nearest.
+    fn seen<'a, 'p>(
+        &self,
+        people: &'a [Person<'p>],
+        solids: &CollisionWorld,
+        rays: &mut u32,
+    ) -> Option<(&'a Person<'p>, f32)> {
+        let sight = self.settings.sight_distance;
+        let forward = self.forward();
+        let mut nearest: Vec<(f32, &Person, f32)> = Vec::new();
+        for person in people {
+            let to = person.feet - self.character.feet;
+            let distance = to.length();
+            let level = Vec3::new(to.x, 0.0, to.z);
+            let ahead = level.dot(forward) >= level.length() * self.sight_cos;
+            let found_m = match self.state {
+                NpcState::Chase => CHASES_HIDDEN_M,
+                _ => FINDS_HIDDEN_M,
+            };
+            let hidden = person.hidden && distance > found_m;
+            if distance > sight || !ahead || hidden || !self.minds(person) {
+                continue;
+            }
+            // It does not leave one for another that is hardly nearer.
+            let minded = self.senses.target == Some(person.entity);
+            let rank = if minded { distance * 0.5 } else { distance };
+            nearest.push((rank, person, distance));
+        }
+        nearest.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.entity.cmp(&b.1.entity)));
+        nearest
+            .into_iter()
+            .take(LOOKED_FOR_MAX)
+            .find(|(_, person, _)| self.has_clear_view(person.feet, solids, rays))
+            .map(|(_, person, distance)| (person, distance))
+    }
+
+    fn has_clear_view(&self, feet: Vec3, solids: &CollisionWorld, rays: &mut u32) -> bool {
+        let eyes = self.character.feet + Vec3::Y * EYES_M;
+        SEEN_AT_M.iter().any(|height| {
+            let way = feet + Vec3::Y * height - eyes;
+            *rays += 1;
+            solids.raycast(eyes, way, way.length(), &[]).is_none()
+        })
+    }
+
+    fn heard<'a, 'p>(&self, people: &'a [Person<'p>]) -> Option<&'a Person<'p>> {
+        let near = |person: &&Person| {
+            let distance = (person.feet - self.character.feet).length();
+            person.loud && distance <= self.settings.hearing_distance && self.minds(person)
+        };
+        let distance = |person: &Person| (person.feet - self.character.feet).length_squared();
+        people
+            .iter()
+            .filter(near)
+            .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+    }
+}

@@ -1,0 +1,45 @@
+//! NPCs as tests and benchmarks look at them.
+
+use frolic_protocol::npc::NpcState;
+use frolic_sim::Vec3;
+
+use crate::world::World;
+
+/// One NPC, at the end of a tick.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NpcReport {
+    /// Its entity.
+    pub entity: u32,
+    /// What it is about.
+    pub state: NpcState,
+    /// From 0 to 1.
+    pub suspicion: f32,
+    /// The character it minds.
+    pub target: Option<u32>,
+    /// Its feet.
+    pub position: Vec3,
+    /// Where it looks, in radians.
+    pub yaw: f32,
+}
+
+impl World {
+    /// All NPCs, in order of their ids.
+    pub fn npcs(&self) -> Vec<NpcReport> {
+        let state = self.borrow_state();
+        let npcs = state.npcs.all.values();
+        npcs.map(|npc| NpcReport {
+            entity: npc.entity,
+            state: npc.state,
+            suspicion: npc.senses.suspicion,
+            target: npc.senses.target,
+            position: npc.character.feet,
+            yaw: npc.yaw,
+        })
+        .collect()
+    }
+
+    /// Rays that NPCs cast in the last tick.
+    pub fn npc_rays(&self) -> u32 {
+        self.borrow_state().npcs.rays
+    }
+}

@@ -1,0 +1,291 @@
+//! Checkpoints and what is made from them (DUR-3). A world is its package,
+//! the newest checkpoint and the operations since: two that are made from the
+//! same of these are the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use frolic_protocol::json::JsonStructure;
+use frolic_protocol::keep::{
+    Checkpoint, PlayerState, STAT_BYTES_MAX, STATS_MAX, STRUCTURES, STRUCTURES_VERSION, SavedWorld,
+    Section, Stat, Structures,
+};
+use frolic_protocol::ops::{LoggedOp, Structure, WorldOp};
+use frolic_protocol::{Value, quantize};
+use frolic_script::{Engine, LogLevel, ScriptLog};
+use frolic_sim::{Angle, Buttons, CharacterInput, CharacterState, Vec3};
+
+use crate::player::{Player, PlayerNumber};
+use crate::replay::Record;
+use crate::state::WorldState;
+use crate::terrain::{self, SavedGround};
+use crate::world::World;
+
+/// Parts of a checkpoint by name, each with a number that is another one when
+/// the part is.
+pub type Marks = BTreeMap<String, u64>;
+
+/// The marks of a checkpoint that a world was made from.
+pub fn marks_of(checkpoint: &Checkpoint) -> Marks {
+    let mark = |name: &str, section: &Section| match terrain::version_in(name, section) {
+        Some(version) => u64::from(version),
+        None => checkpoint.seq,
+    };
+    let sections = checkpoint.sections.iter();
+    sections
+        .map(|(name, section)| (name.clone(), mark(name, section)))
+        .collect()
+}
+
+/// What is left of a history once everything that undid itself is gone.
+#[derive(Default)]
+struct Squashed {
+    next: u64,
+    structures: BTreeMap<u64, Structure>,
+    ground: SavedGround,
+    /// What could not be read, for the creator.
+    problems: Vec<String>,
+}
+
+impl Squashed {
+    fn of(saved: &SavedWorld) -> Self {
+        let mut squashed = Self::default();
+        let sections = &saved.checkpoint.sections;
+        if let Some(kept) = squashed.read::<Structures>(sections, STRUCTURES, STRUCTURES_VERSION) {
+            squashed.next = kept.next;
+            let all = kept.all.into_iter();
+            squashed.structures = all.map(|one| (one.number, one)).collect();
+        }
+        squashed.ground.read(sections, &mut squashed.problems);
+        for logged in &saved.ops {
+            if logged.seq > saved.checkpoint.seq {
+                squashed.take(logged);
+            }
+        }
+        squashed
+    }
+
+    fn take(&mut self, logged: &LoggedOp) {
+        match &logged.op {
+            WorldOp::Terrain(op) => self.ground.ops.push(op.clone()),
+            WorldOp::Build(structure) => {
+                self.next = self.next.max(structure.number + 1);
+                self.structures.insert(structure.number, structure.clone());
+            }
+            WorldOp::Unbuild { structure } => {
+                self.structures.remove(structure);
+            }
+            WorldOp::Clear => {
+                self.structures.clear();
+                self.ground.clear();
+            }
+        }
+    }
+
+    fn read<T: serde::de::DeserializeOwned>(
+        &mut self,
+        sections: &BTreeMap<String, Section>,
+        name: &str,
+        version: u32,
+    ) -> Option<T> {
+        let section = sections.get(name)?;
+        if section.version != version {
+            let found = section.version;
+            self.problems.push(format!(
+                "the part \"{name}\" of the checkpoint has version {found}, and this program reads {version}"
+            ));
+            return None;
+        }
+        let read = postcard::from_bytes(&section.bytes);
+        read.map_err(|_| {
+            self.problems
+                .push(format!("the part \"{name}\" of the checkpoint is damaged"));
+        })
+        .ok()
+    }
+}
+
+impl WorldState {
+    /// Makes what earlier processes of this world left; before its scripts
+    /// start.
+    pub fn restore(&mut self, saved: &SavedWorld) {
+        let squashed = Squashed::of(saved);
+        let structures = squashed.structures.into_values();
+        let unknown = self.restore_structures(squashed.next, saved.newest(), structures);
+        self.restore_ground(&squashed.ground);
+        self.history.resume_after(saved.newest());
+        for prefab in unknown {
+            self.warn(format!(
+                "what was built from the prefab \"{prefab}\" is not shown: the game has no such prefab any more"
+            ));
+        }
+        for problem in squashed.problems {
+            self.warn(problem);
+        }
+    }
+
+    fn warn(&mut self, message: String) {
+        Engine::log(
+            self,
+            ScriptLog {
+                level: LogLevel::Warn,
+                script: "world".to_owned(),
+                line: None,
+                message,
+                source_line: None,
+                traceback: String::new(),
+                origin: None,
+            },
+        );
+    }
+
+    /// Puts a player where they were; false when nobody can be there.
+    pub fn put_back(&mut self, number: PlayerNumber, saved: &PlayerState) -> bool {
+        let feet = Vec3::from(saved.feet);
+        let inside = feet.abs().max_element() < quantize::POSITION_MAX && feet.y > self.kill_height;
+        if !saved.is_sound() || !inside {
+            return false;
+        }
+        self.teleport(number, feet);
+        let Some(player) = self.players.get_mut(&number) else {
+            return false;
+        };
+        player.character = CharacterState {
+            velocity: Vec3::from(saved.velocity),
+            ..CharacterState::at(feet)
+        };
+        // They look where they looked; keys are held by whoever holds them.
+        player.inputs.look_at(CharacterInput {
+            yaw: Angle(saved.look[0]),
+            pitch: Angle(saved.look[1]),
+            ..CharacterInput::default()
+        });
+        player.input = player.inputs.current();
+        let [health, health_max] = saved.health;
+        player.health_max = health_max;
+        player.health = if health > 0.0 {
+            health.min(health_max)
+        } else {
+            health_max
+        };
+        player.team.clone_from(&saved.team);
+        for (name, stat) in saved.stats.iter().take(STATS_MAX) {
+            let value = match stat {
+                Stat::Number(number) => Value::Number(*number),
+                Stat::Text(text) => Value::String(text.clone()),
+            };
+            player.stats.insert(name.clone(), value);
+        }
+        let info = player.info();
+        self.note_presence(info);
+        true
+    }
+}
+
+impl Player {
+    /// What they would go on with in another process.
+    fn saved(&self) -> PlayerState {
+        let stats = self.stats.iter().filter_map(|(name, value)| {
+            let stat = match value {
+                Value::Number(number) if number.is_finite() => Stat::Number(*number),
+                Value::String(text) if text.len() <= STAT_BYTES_MAX => Stat::Text(text.clone()),
+                _ => return None,
+            };
+            (name.len() <= STAT_BYTES_MAX).then(|| (name.clone(), stat))
+        });
+        let input = self.input;
+        PlayerState {
+            feet: self.character.feet.to_array(),
+            velocity: self.character.velocity.to_array(),
+            look: [input.yaw.0, input.pitch.0],
+            buttons: input.buttons.0 & Buttons::RUN.0,
+            steer: [input.right, input.forward],
+            health: [self.health, self.health_max],
+            team: self.team.clone(),
+            stats: stats.take(STATS_MAX).collect(),
+        }
+    }
+}
+
+impl World {
+    /// What lasts of this world, as of its newest operation: to be stored with
+    /// those that are on their way, or behind them.
+    pub fn checkpoint(&self) -> Checkpoint {
+        self.checkpoint_since(&mut Marks::new())
+    }
+
+    /// The same without the parts that are as a checkpoint before had them,
+    /// whose marks these are; they are brought up to date.
+    pub fn checkpoint_since(&self, marks: &mut Marks) -> Checkpoint {
+        let state = self.borrow_state();
+        let before = std::mem::take(marks);
+        let mut sections = BTreeMap::new();
+        let mut changed = |name: &str, mark: u64| {
+            marks.insert(name.to_owned(), mark);
+            before.get(name) != Some(&mark)
+        };
+        // Our own types always serialise.
+        if changed(STRUCTURES, state.structures.changed()) {
+            let structures = Structures {
+                next: state.structures.next(),
+                all: state.structures.all().cloned().collect(),
+            };
+            let section = Section {
+                version: STRUCTURES_VERSION,
+                bytes: postcard::to_allocvec(&structures).unwrap_or_default(),
+            };
+            sections.insert(STRUCTURES.to_owned(), section);
+        }
+        state.ground_sections(&mut changed, &mut sections);
+        // What is not part of it any more is gone.
+        let gone = before.into_keys().chain(state.cleared_sections());
+        let gone = gone.filter(|name| !marks.contains_key(name));
+        sections.extend(gone.map(|name| (name, Section::gone())));
+        Checkpoint {
+            seq: state.history.newest(),
+            sections,
+        }
+    }
+
+    /// Number of the newest lasting operation.
+    pub fn newest_op(&self) -> u64 {
+        self.borrow_state().history.newest()
+    }
+
+    /// What a player would go on with in another process of this world.
+    pub fn player_state(&self, player: PlayerNumber) -> Option<PlayerState> {
+        let state = self.borrow_state();
+        state.players.get(&player).map(Player::saved)
+    }
+
+    /// Brings a player in where an earlier process of this world had them, or
+    /// at a spawn point when nobody can be there any more.
+    pub fn join_again(&mut self, id: String, name: String, saved: &PlayerState) -> PlayerNumber {
+        self.note(&Record::JoinAgain {
+            id: std::borrow::Cow::Borrowed(&id),
+            name: std::borrow::Cow::Borrowed(&name),
+            saved: Box::new(saved.clone()),
+        });
+        let number = self.admit(id, name);
+        self.state_mut().put_back(number, saved);
+        number
+    }
+
+    /// Which structure an entity is, as JSON clients are told.
+    pub(crate) fn structure_of(&self, id: u32) -> Option<JsonStructure> {
+        let state = self.borrow_state();
+        let structure = state.structures.of_entity(id)?;
+        Some(JsonStructure {
+            id,
+            number: structure.number,
+            prefab: structure.prefab.clone(),
+            owner: structure.owner.clone(),
+        })
+    }
+
+    /// Names of what stands here and lasts, by number.
+    pub fn structures(&self) -> BTreeSet<(u64, String)> {
+        let state = self.borrow_state();
+        let all = state.structures.all();
+        all.map(|one| (one.number, one.prefab.clone())).collect()
+    }
+}

@@ -1,0 +1,281 @@
+//! Structures: entities that outlive the process of their world (DUR-1).
+//!
+//! A structure is in the world at once, for scripts and for whoever walks into
+//! it, but clients are shown neither that it stands nor that it is gone before
+//! that is kept (DUR-2): nobody sees what a crash could undo.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use frolic_package::Transform;
+use frolic_protocol::ops::{Structure, WorldOp};
+use frolic_script::rotation::quaternion_from_degrees;
+use frolic_script::{BuildRequest, Built, EngineError, EntityId};
+use frolic_sim::Rotation;
+
+use crate::state::{SPAWNED_MAX, WorldState};
+
+/// Structures of one world.
+pub(crate) const STRUCTURES_MAX: usize = 10_000;
+/// Structures built in one second, all players and scripts together.
+const BUILDS_PER_SECOND: u32 = 200;
+
+/// What stands in a world and lasts.
+pub(crate) struct Structures {
+    /// The number that the next one gets.
+    next: u64,
+    all: BTreeMap<u64, Standing>,
+    by_entity: BTreeMap<EntityId, u64>,
+    /// Entities that clients must not see changed before an operation is kept.
+    waiting: VecDeque<(u64, EntityId)>,
+    hidden: BTreeSet<EntityId>,
+    /// The second, and how many were built in it.
+    rate: (u32, u32),
+    /// The last operation on any of them.
+    changed: u64,
+}
+
+struct Standing {
+    structure: Structure,
+    /// None when the game has no such prefab any more. It stays in the list:
+    /// the next version of the game may have it again.
+    entity: Option<EntityId>,
+}
+
+impl Default for Structures {
+    fn default() -> Self {
+        Self {
+            next: 1,
+            all: BTreeMap::new(),
+            by_entity: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            hidden: BTreeSet::new(),
+            rate: (0, 0),
+            changed: 0,
+        }
+    }
+}
+
+impl Structures {
+    /// The number that the next one gets.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The last operation on any of them.
+    pub fn changed(&self) -> u64 {
+        self.changed
+    }
+
+    /// All of them, by number.
+    pub fn all(&self) -> impl Iterator<Item = &Structure> {
+        self.all.values().map(|standing| &standing.structure)
+    }
+
+    /// All of them with their entities.
+    pub fn standing(&self) -> impl Iterator<Item = (&Structure, Option<EntityId>)> {
+        let all = self.all.values();
+        all.map(|standing| (&standing.structure, standing.entity))
+    }
+
+    /// The structure that an entity is.
+    pub fn of_entity(&self, entity: EntityId) -> Option<&Structure> {
+        let number = self.by_entity.get(&entity)?;
+        self.all.get(number).map(|standing| &standing.structure)
+    }
+
+    /// Whether clients must not be told of changes of this entity yet.
+    pub fn hides(&self, entity: EntityId) -> bool {
+        !self.hidden.is_empty() && self.hidden.contains(&entity)
+    }
+
+    /// How many were built in this second, for the fingerprint.
+    pub fn rate(&self) -> (u32, u32) {
+        self.rate
+    }
+
+    /// Entities that wait to be shown.
+    pub fn waiting(&self) -> impl Iterator<Item = (u64, EntityId)> {
+        self.waiting.iter().copied()
+    }
+
+    /// An operation on one of them: clients see it when it is kept.
+    fn hide(&mut self, until: u64, entity: EntityId) {
+        self.changed = until;
+        self.hidden.insert(entity);
+        self.waiting.push_back((until, entity));
+    }
+
+    fn take_turn(&mut self, second: u32) -> bool {
+        if self.rate.0 != second {
+            self.rate = (second, 0);
+        }
+        let free = self.rate.1 < BUILDS_PER_SECOND;
+        self.rate.1 += u32::from(free);
+        free
+    }
+}
+
+impl WorldState {
+    /// Builds something that lasts.
+    pub fn build(&mut self, request: &BuildRequest) -> Result<Built, EngineError> {
+        let prefab = &request.prefab;
+        let found = self.definitions.prefab(prefab);
+        let (definition, components) =
+            found.ok_or_else(|| EngineError::NoSuchPrefab(prefab.clone()))?;
+        self.room_for_op()?;
+        if self.structures.all.len() >= STRUCTURES_MAX {
+            let message = format!("{STRUCTURES_MAX} structures in one world; destroy some first");
+            return Err(EngineError::Limit(message));
+        }
+        if !self.structures.take_turn(self.tick / self.tick_hz.max(1)) {
+            let message = format!("{BUILDS_PER_SECOND} structures built in one second");
+            return Err(EngineError::Limit(message));
+        }
+        let own = components.transform.unwrap_or_default();
+        let structure = Structure {
+            number: self.structures.next,
+            prefab: prefab.clone(),
+            position: request.position,
+            rotation: request
+                .rotation
+                .map_or(own.rotation, quaternion_from_degrees),
+            owner: request.owner.clone(),
+        };
+        let transform = placed(&structure, own);
+        let scripts = components.script.iter().map(|s| s.path.clone()).collect();
+        let entity = self
+            .spawn_at(prefab.clone(), definition, components, transform)
+            .ok_or_else(|| EngineError::Limit(format!("{SPAWNED_MAX} spawned entities")))?;
+        self.structures.next += 1;
+        self.stand(structure.clone(), Some(entity));
+        let by = request.owner.clone();
+        let seq = self.log_op(by, WorldOp::Build(structure), |_| Vec::new());
+        // Spawning has just put it on the list of what clients are told of.
+        if self.touched.pop_if(|id| *id == entity).is_some()
+            && let Some(entity) = self.entities.get_mut(&entity)
+        {
+            entity.touched = false;
+        }
+        self.structures.hide(seq, entity);
+        Ok(Built {
+            entity,
+            scripts,
+            seq,
+        })
+    }
+
+    /// Whether one more operation may be done now.
+    ///
+    /// # Errors
+    /// When too many wait to be stored.
+    pub fn room_for_op(&self) -> Result<(), EngineError> {
+        if self.history.has_room() {
+            return Ok(());
+        }
+        let message = "too many changes of this world wait to be stored; try again in a moment";
+        Err(EngineError::Limit(message.to_owned()))
+    }
+
+    /// An entity is about to go: if it is a structure, that lasts.
+    pub fn note_unbuilt(&mut self, entity: EntityId) {
+        let Some(number) = self.structures.by_entity.remove(&entity) else {
+            return;
+        };
+        let structure = number;
+        self.structures.all.remove(&number);
+        let seq = self.log_op(None, WorldOp::Unbuild { structure }, |_| Vec::new());
+        self.structures.hide(seq, entity);
+    }
+
+    /// Operations up to this number are kept: what they did may be seen.
+    pub fn show_structures(&mut self, kept: u64) {
+        let structures = &mut self.structures;
+        let due = structures.waiting.iter();
+        let due = due.take_while(|(seq, _)| *seq <= kept).count();
+        let shown: Vec<EntityId> = structures.waiting.drain(..due).map(|(_, id)| id).collect();
+        for id in shown {
+            if self
+                .structures
+                .waiting
+                .iter()
+                .any(|(_, other)| *other == id)
+            {
+                continue;
+            }
+            self.structures.hidden.remove(&id);
+            if self.entities.contains_key(&id) {
+                self.replicate(id);
+            } else {
+                // The next look finds it gone.
+                self.touched.push(id);
+            }
+        }
+    }
+
+    /// Structures of an owner, or all, as far as they are there.
+    pub fn structure_entities(&self, owner: Option<&str>) -> Vec<EntityId> {
+        let all = self.structures.all.values();
+        all.filter(|standing| {
+            owner.is_none_or(|owner| standing.structure.owner.as_deref() == Some(owner))
+        })
+        .filter_map(|standing| standing.entity)
+        .collect()
+    }
+
+    /// Puts structures back that an earlier process of this world had. Returns
+    /// the prefabs that the game does not have any more.
+    pub fn restore_structures(
+        &mut self,
+        next: u64,
+        seq: u64,
+        all: impl IntoIterator<Item = Structure>,
+    ) -> BTreeSet<String> {
+        let mut unknown = BTreeSet::new();
+        for structure in all {
+            let entity = self.stand_up(&structure);
+            if entity.is_none() {
+                unknown.insert(structure.prefab.clone());
+            }
+            self.structures.next = self.structures.next.max(structure.number + 1);
+            self.stand(structure, entity);
+        }
+        self.structures.next = self.structures.next.max(next);
+        self.structures.changed = seq;
+        unknown
+    }
+
+    fn stand_up(&mut self, structure: &Structure) -> Option<EntityId> {
+        let (definition, components) = self.definitions.prefab(&structure.prefab)?;
+        let own = components.transform.unwrap_or_default();
+        let transform = placed(structure, own);
+        let sound = transform.position.iter().chain(&transform.rotation);
+        if !sound.into_iter().all(|part| part.is_finite()) {
+            return None;
+        }
+        self.spawn_at(structure.prefab.clone(), definition, components, transform)
+    }
+
+    fn stand(&mut self, structure: Structure, entity: Option<EntityId>) {
+        let number = structure.number;
+        if let Some(entity) = entity {
+            self.structures.by_entity.insert(entity, number);
+        }
+        let standing = Standing { structure, entity };
+        self.structures.all.insert(number, standing);
+    }
+}
+
+/// Where a structure stands; its prefab says the rest.
+fn placed(structure: &Structure, own: Transform) -> Transform {
+    let turned = Rotation::from_array(structure.rotation);
+    let rotation = if turned.length_squared() > 1e-6 {
+        turned.normalize().to_array()
+    } else {
+        own.rotation
+    };
+    Transform {
+        position: structure.position,
+        rotation,
+        ..own
+    }
+}

@@ -1,0 +1,142 @@
+// The sample game Block Meadow in real pages: what one player digs another sees, on a phone too, and a stranger's JSON
+// client changes and reads the same ground. What is where stands in games/sandbox/README.md.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { launchBrowser } from './browser.mjs';
+import { JsonClient } from './json-client.mjs';
+import { Player } from './player.mjs';
+import { startServer } from './server.mjs';
+
+const GAME = 'sandbox';
+const PHONE = { width: 390, height: 700 };
+/** Pictures for whoever wants to look at them. */
+const PICTURES = process.env.E2E_PICTURES;
+
+let server;
+let browser;
+before(async () => {
+  server = await startServer();
+  browser = await launchBrowser();
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const drawn = (player, count = 20) => player.until((wanted) => window.__frolic.ground.chunks >= wanted, count);
+const block = (player, place) => player.page.evaluate((at) => window.__frolic.ground.block(...at), place);
+const picture = (player, name) => PICTURES && player.page.screenshot({ path: `${PICTURES}/${name}.png` });
+
+/** Out of the protected middle, to the open meadow in the south. */
+async function toTheMeadow(player, x = 0.5) {
+  await player.walkingTowards([x, 14], () => player.until(() => window.__frolic.position()[2] > 8));
+  await player.until(() => Math.hypot(...window.__frolic.entities().find((entity) => entity.own).velocity) < 0.1);
+}
+
+/** Straight down and a little ahead: the block before the feet. */
+const lookDown = (player) => player.page.evaluate(() => window.__frolic.look(Math.PI, -1.0));
+
+test('what one digs and builds, the other sees within 100 ms', async () => {
+  const ada = await Player.enter(browser, server, { game: GAME });
+  const bob = await Player.enter(browser, server, { game: GAME, world: await ada.read('worldId') });
+  await Promise.all([drawn(ada), drawn(bob)]);
+  await picture(bob, 'sandbox-spawn');
+  await toTheMeadow(ada);
+  await lookDown(ada);
+
+  const { width, height } = ada.page.viewportSize();
+  await ada.page.mouse.move(width / 2, height / 2);
+  // Bob's page notes when any block in front of Ada changes, Ada's when she presses.
+  const [x, , z] = await ada.position();
+  await bob.page.evaluate(([x, z]) => {
+    const places = [];
+    for (let dx = -2; dx <= 2; dx++) for (let dy = -3; dy <= 2; dy++) for (let dz = 0; dz <= 4; dz++) places.push([x + dx, 9.5 + dy, z + dz]);
+    const look = () => places.map((place) => window.__frolic.ground.block(...place)).join();
+    let before = look();
+    window.__seen = [];
+    setInterval(() => {
+      const now = look();
+      if (now !== before) window.__seen.push(Date.now());
+      before = now;
+    }, 4);
+  }, [Math.floor(x) + 0.5, Math.floor(z) + 0.5]);
+  await ada.page.evaluate(() => {
+    window.__pressed = [];
+    addEventListener('pointerdown', () => window.__pressed.push(Date.now()), { capture: true });
+  });
+  const delays = [];
+  for (let round = 0; round < 8; round++) {
+    const button = round % 2 === 0 ? 'left' : 'right';
+    await ada.page.mouse.down({ button });
+    await bob.until((count) => window.__seen.length > count, round);
+    await ada.page.mouse.up({ button });
+    const pressed = await ada.page.evaluate(() => window.__pressed.at(-1));
+    const seen = await bob.page.evaluate((at) => window.__seen[at], round);
+    delays.push(seen - pressed);
+    // A held button repeats; let whatever is on its way arrive.
+    await bob.until(() => Date.now() - window.__seen.at(-1) > 400);
+    await bob.page.evaluate((count) => window.__seen.splice(count), round + 1);
+  }
+  console.log(`edits were seen after ${delays.join(', ')} ms`);
+  assert.ok(Math.min(...delays) < 100, `the quickest of ${delays.join(', ')} ms`);
+  await picture(ada, 'sandbox-dig');
+  const before = await bob.page.evaluate(() => window.__frolic.ground.drawnAt);
+  await ada.page.mouse.click(width / 2, height / 2);
+  await bob.until((at) => window.__frolic.ground.drawnAt > at, before);
+  assert.deepEqual(ada.page.complaints, []);
+  assert.deepEqual(bob.page.complaints, []);
+  await Promise.all([ada.close(), bob.close()]);
+});
+
+test('a phone has the tools as buttons, and the bar fits', async () => {
+  const player = await Player.enter(browser, server, { game: GAME, viewport: PHONE, touch: true });
+  await drawn(player);
+  await toTheMeadow(player, 3.5);
+  await lookDown(player);
+  for (const name of ['Dig', 'Build']) {
+    const box = await player.page.getByRole('button', { name, exact: true }).boundingBox();
+    assert.ok(box && box.x >= 0 && box.x + box.width <= PHONE.width && box.y + box.height <= PHONE.height, `${name} is on the screen`);
+  }
+  for (const name of ['1', '9']) {
+    const box = await player.page.getByRole('button', { name, exact: true }).boundingBox();
+    assert.ok(box && box.x >= 0 && box.x + box.width <= PHONE.width, `slot ${name} is on the screen`);
+  }
+  const before = await player.page.evaluate(() => window.__frolic.ground.drawnAt);
+  const session = await player.page.context().newCDPSession(player.page);
+  const { x, y, width, height } = await player.page.getByRole('button', { name: 'Dig', exact: true }).boundingBox();
+  const points = [{ x: x + width / 2, y: y + height / 2 }];
+  await session.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: points });
+  await player.until((at) => window.__frolic.ground.drawnAt > at, before);
+  await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+  await picture(player, 'sandbox-phone');
+  assert.deepEqual(player.page.complaints, []);
+  await player.close();
+});
+
+test('a stranger changes and reads the ground in JSON, within the rules', async () => {
+  const { server_address: address, ticket } = await server.join({ game_id: GAME });
+  const client = await JsonClient.open(address, { ticket });
+  const full = await client.next('snapshot');
+  assert.ok(Array.isArray(full.features.voxel.versions));
+  const answer = (seq) => client.next((message) => message.seq === seq, `the answer to ${seq}`);
+
+  const op = (center, more = {}) => client.send('terrain', 'op', { op: 'add', center, size: [1, 1, 1], material: 'brick', ...more });
+  assert.equal((await answer(op([2.5, 10.5, 0.5]))).code, 'protected');
+  assert.equal((await answer(op([60, 10.5, 0.5]))).code, 'out_of_reach');
+  assert.equal((await answer(op([0.5, 12, 6.5], { size: undefined, radius: 50 }))).code, 'too_large');
+  assert.equal((await answer(op([0.5, 12, 6.5], { material: 'gold' }))).code, 'unknown_material');
+  const place = [0.5, 12.5, 6.5];
+  assert.equal((await answer(op(place))).kind, 'ack');
+  const applied = await client.next((message) => message.feature === 'terrain' && message.action === 'applied');
+  assert.deepEqual(applied.center, place);
+  assert.equal(applied.chunks.length, 1);
+  const { x, y, z, version } = applied.chunks[0];
+  assert.equal((await answer(client.send('terrain', 'chunk', { x, y, z }))).kind, 'ack');
+  const chunk = await client.next((message) => message.feature === 'terrain' && message.action === 'chunk');
+  assert.deepEqual([chunk.x, chunk.y, chunk.z], [x, y, z]);
+  assert.ok(chunk.version >= version && chunk.data.length > 0);
+  assert.equal((await answer(client.send('terrain', 'chunk', { x: 999, y: 0, z: 0 }))).code, 'no_such_chunk');
+  const told = await client.next((message) => message.kind === 'snapshot' && message.features.voxel?.versions.some((at) => at.x === x && at.y === y && at.z === z));
+  assert.ok(told);
+  await client.close();
+});

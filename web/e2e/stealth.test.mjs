@@ -1,0 +1,79 @@
+// The sample game The Moonlit Gem in a real page: a guard notices whoever
+// walks into its sight, the mark above its head says so, and being caught
+// brings back to the gate. What is where stands in games/stealth/README.md.
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { launchBrowser } from './browser.mjs';
+import { Player } from './player.mjs';
+import { startServer } from './server.mjs';
+
+const GAME = 'stealth';
+const PHONE = { width: 390, height: 700 };
+const DESKTOP = { width: 960, height: 540 };
+/** A guard comes round once in this time, and the page draws in software. */
+const ROUND_MS = 90_000;
+
+let server;
+let browser;
+before(async () => {
+  server = await startServer();
+  browser = await launchBrowser();
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+/** Keeps a picture where SCREENSHOTS says, for whoever wants to look. */
+async function picture(player, name) {
+  const folder = process.env.SCREENSHOTS;
+  if (!folder) return;
+  await mkdir(folder, { recursive: true });
+  await player.page.screenshot({ path: path.join(folder, `${name}.png`) });
+}
+
+const shows = (player, text) => player.until((wanted) => window.__frolic.hudTexts().includes(wanted), text);
+const guards = (player) => player.page.evaluate(() => window.__frolic.entities().filter((entity) => entity.kind === 'npc'));
+
+test('guards walk their rounds, notice the player, and whoever is caught starts again', async () => {
+  const player = await Player.enter(browser, server, { game: GAME, viewport: DESKTOP });
+  await shows(player, 'Take the gem from the museum');
+  await player.until(() => window.__frolic.entities().filter((entity) => entity.kind === 'npc').length === 4);
+  const before = await guards(player);
+  assert.deepEqual(before.map((guard) => guard.npc), ['idle', 'idle', 'idle', 'idle'], 'nobody looks at the gate');
+  const walked = (start) =>
+    window.__frolic.entities().some((entity) => {
+      const then = start.find((guard) => guard.id === entity.id);
+      return then && Math.hypot(entity.position[0] - then.position[0], entity.position[2] - then.position[2]) > 1;
+    });
+  await player.until(walked, before);
+  await picture(player, 'stealth-gate');
+
+  // Straight up the path, into the light of the guard at the fountain.
+  await player.walkingTowards([0, 12], () => player.until(() => window.__frolic.position()[2] < 13));
+  const marks = await player.until(() => window.__frolic.npcMarks().length > 0 && window.__frolic.npcMarks(), undefined, ROUND_MS);
+  assert.match(marks[0][1], /^[?!]$/);
+  await picture(player, 'stealth-noticed');
+  await player.until(() => window.__frolic.npcMarks().some(([, mark]) => mark === '!'), undefined, ROUND_MS);
+  await picture(player, 'stealth-chased');
+  await player.until(() => window.__frolic.hudTexts().some((text) => text.includes('caught you')), undefined, ROUND_MS);
+  await player.until(() => window.__frolic.position()[2] > 22);
+  await player.until(() => window.__frolic.players()[0]?.stats.find((stat) => stat.name === 'Attempts')?.number === 2);
+  await player.until(() => window.__frolic.npcMarks().length === 0, undefined, ROUND_MS);
+  assert.deepEqual(player.page.complaints, []);
+  await player.close();
+});
+
+test('a bush hides, and the level fits a phone', async () => {
+  const player = await Player.enter(browser, server, { game: GAME, viewport: PHONE, touch: true });
+  await shows(player, 'Take the gem from the museum');
+  // The bush left of the path, before the first hedge.
+  await player.walkingTowards([-4.2, 20.5], () => shows(player, 'Hidden'));
+  await picture(player, 'stealth-phone');
+  const overflow = await player.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  assert.ok(overflow <= 0, `the page is ${overflow} px too wide`);
+  await player.walkingTowards([-4.2, 26], () => player.until(() => !window.__frolic.hudTexts().includes('Hidden')));
+  await player.close();
+});

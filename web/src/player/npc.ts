@@ -1,0 +1,46 @@
+// What frames say about NPCs: state and suspicion in one number (Mood in crates/protocol/src/npc.rs). No three.js here.
+import type { NpcState } from '../generated/NpcState';
+
+export type { NpcState };
+
+/** In the order of the numbers; 0 is no NPC. */
+const STATES: NpcState[] = ['idle', 'suspicious', 'alert', 'chase', 'search', 'return'];
+const LEVELS = 15;
+
+/** The component as scene.json has it, as far as it can be seen. */
+export interface NpcData {
+  sight_distance?: number;
+  field_of_view?: number;
+  vision_cone?: boolean;
+  shirt?: string;
+  trousers?: string;
+  skin?: string;
+  hair?: string;
+}
+
+/** As in crates/package/src/scene/npc.rs. */
+export const NPC_DEFAULTS = { sight_distance: 14, field_of_view: 100 } as const;
+
+/** What an NPC is about; null for anything else. */
+export function npcState(mood: number): NpcState | null {
+  return STATES[(mood >> 4) - 1] ?? null;
+}
+
+/** From 0 to 1. */
+export function npcSuspicion(mood: number): number {
+  return (mood & 15) / LEVELS;
+}
+
+/** What stands above its head: nothing while it is calm. */
+export function npcMark(mood: number): '' | '?' | '!' {
+  switch (npcState(mood)) {
+    case 'alert':
+    case 'chase':
+      return '!';
+    case 'suspicious':
+    case 'search':
+      return '?';
+    default:
+      return '';
+  }
+}

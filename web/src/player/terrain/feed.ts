@@ -1,0 +1,37 @@
+// The page's end of the worker that draws the ground.
+import type { FromWorker, ToWorker } from './messages';
+
+/** Metres that the player goes before the worker is told. */
+const LOOK_M = 6;
+
+export class TerrainFeed {
+  #worker: Worker;
+  #looked: [number, number, number, number] | null = null;
+
+  constructor(settings: object, onmessage: (message: FromWorker) => void) {
+    this.#worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module', name: 'terrain' });
+    this.#worker.onmessage = ({ data }: MessageEvent<FromWorker>) => onmessage(data);
+    this.#worker.onerror = (event) => console.error('the ground cannot be drawn:', event.message);
+    this.#tell({ type: 'start', settings: JSON.stringify(settings) });
+  }
+
+  change(packet: Uint8Array): void {
+    this.#tell({ type: 'change', packet }, [packet.buffer]);
+  }
+
+  /** Where the player is; call it every frame. */
+  look(x: number, y: number, z: number, distance: number): void {
+    const last = this.#looked;
+    if (last && last[3] === distance && Math.hypot(x - last[0], y - last[1], z - last[2]) < LOOK_M) return;
+    this.#looked = [x, y, z, distance];
+    this.#tell({ type: 'look', x, y, z, distance });
+  }
+
+  dispose(): void {
+    this.#worker.terminate();
+  }
+
+  #tell(message: ToWorker, transfer: Transferable[] = []): void {
+    this.#worker.postMessage(message, transfer);
+  }
+}
