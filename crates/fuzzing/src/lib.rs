@@ -30,7 +30,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     target("bits", protocol::bits, seeds::noise, 5_000),
     target("chunk", terrain::chunk, terrain::seeds, 2_000),
     target("client", session::client, seeds::server_packets, 1_500),
