@@ -6,6 +6,7 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { launchBrowser } from './browser.mjs';
+import { readMap } from './arena-map.mjs';
 import { Player } from './player.mjs';
 import { startServer } from './server.mjs';
 
@@ -49,25 +50,15 @@ async function aimAt(player, target) {
 
 const combat = (player) => player.page.evaluate(() => window.__frolic.combat());
 
-/** Walks towards each other until nothing stands between them and they are near. */
-async function meet(a, b, ids) {
-  const far = () => a.page.evaluate((id) => {
-    const [own, other] = [window.__frolic.position(), window.__frolic.entities().find((entity) => entity.id === id)?.position];
-    return other ? Math.hypot(own[0] - other[0], own[2] - other[2]) : 1000;
-  }, ids.b);
-  const stops = [await aimAt(a, ids.b), await aimAt(b, ids.a)];
-  const walks = async (player) => {
-    await player.page.keyboard.down('KeyW');
-    await player.page.keyboard.down('Space'); // over covers and crates
-  };
-  await Promise.all([walks(a), walks(b)]);
-  await a.until((id) => {
-    const [own, other] = [window.__frolic.position(), window.__frolic.entities().find((entity) => entity.id === id)?.position];
-    return other && Math.hypot(own[0] - other[0], own[2] - other[2]) < 9 && Math.abs(own[1] - other[1]) < 1.2;
-  }, ids.b, 60_000);
-  for (const player of [a, b]) for (const key of ['KeyW', 'Space']) await player.page.keyboard.up(key);
-  for (const stop of stops) await stop();
-  return far();
+/** Walks over open ground until the other one is near and nothing stands between. */
+async function approach(player, [x, z]) {
+  const map = await readMap();
+  const [ownX, , ownZ] = await player.position();
+  for (const [toX, toZ] of map.way([ownX, ownZ], [x, z], 10)) {
+    await player.walkingTowards([toX, toZ], () =>
+      player.until(([wantedX, wantedZ]) => Math.hypot(window.__frolic.position()[0] - wantedX, window.__frolic.position()[2] - wantedZ) < 0.6, [toX, toZ]),
+    );
+  }
 }
 
 test('one shoots the other: health falls, the hit is seen, and a knock-out counts', { timeout: 240_000 }, async () => {
@@ -78,7 +69,8 @@ test('one shoots the other: health falls, the hit is seen, and a knock-out count
   await ada.until((id) => window.__frolic.entities().some((entity) => entity.id === id), ids.b);
   await picture(ada, 'start');
 
-  await meet(ada, ben, ids);
+  const [x, , z] = await ada.position();
+  await approach(ben, [x, z]);
   const stop = await aimAt(ada, ids.b);
   // The mouse may not be locked in a headless page: fire as a gamepad would.
   await ada.page.evaluate(() => window.__frolic.fire(true));

@@ -41,6 +41,8 @@ pub struct DrawnShot {
     pub key: u32,
     /// Number of its weapon.
     pub weapon: u16,
+    /// Whether this player fired it.
+    pub own: bool,
     /// Where.
     pub position: Vec3,
     /// Metres per second.
@@ -292,7 +294,7 @@ impl Shots {
             if shot.is_over(at, own_entity, &mut events) {
                 return false;
             }
-            drawn.extend(shot.drawn_at(at));
+            drawn.extend(shot.drawn_at(at, own));
             true
         });
         events
@@ -396,7 +398,7 @@ impl Shot {
         self.tick >= self.last_tick && at >= f64::from(self.last_tick)
     }
 
-    fn drawn_at(&self, at: f64) -> Option<DrawnShot> {
+    fn drawn_at(&self, at: f64, own: bool) -> Option<DrawnShot> {
         if self.stopped.is_some_and(|stop| at >= f64::from(stop.tick)) {
             return None;
         }
@@ -404,6 +406,7 @@ impl Shot {
         Some(DrawnShot {
             key: self.key,
             weapon: self.weapon,
+            own,
             position: self.before + (self.flight.position - self.before) * share,
             velocity: self.flight.velocity,
         })

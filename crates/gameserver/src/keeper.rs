@@ -8,13 +8,11 @@
 mod figures;
 mod pile;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use frolic_protocol::keep::{Checkpoint, SavedPlayer};
-use frolic_world::World;
-use sha2::{Digest, Sha256};
+use frolic_world::{Marks, World, marks_of};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -40,7 +38,7 @@ pub struct KeepDoor {
     /// The last operation that a checkpoint stands for, and when that was.
     compacted: (u64, u32),
     /// Sections of checkpoints as they were last sent.
-    sent: BTreeMap<String, [u8; 32]>,
+    sent: Marks,
 }
 
 impl KeepDoor {
@@ -50,7 +48,7 @@ impl KeepDoor {
             pile: None,
             persistent: false,
             compacted: (0, 0),
-            sent: BTreeMap::new(),
+            sent: Marks::new(),
         }
     }
 
@@ -137,18 +135,13 @@ impl KeepDoor {
             return;
         }
         self.compacted = (newest, tick);
-        let mut checkpoint = world.checkpoint();
-        let sent = &mut self.sent;
-        checkpoint.sections.retain(|name, section| {
-            let hash: [u8; 32] = Sha256::digest(&section.bytes).into();
-            sent.insert(name.clone(), hash) != Some(hash)
-        });
-        pile.checkpoint(checkpoint);
+        pile.checkpoint(world.checkpoint_since(&mut self.sent));
     }
 
     /// Checkpoints begin where this one ends: the world was made from it.
     pub fn begin_after(&mut self, checkpoint: &Checkpoint) {
         self.compacted.0 = checkpoint.seq;
+        self.sent = marks_of(checkpoint);
     }
 }
 

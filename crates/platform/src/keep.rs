@@ -1,10 +1,12 @@
 //! `/internal/worlds/{id}/keep` and `…/saved`: what outlives the process of a
 //! world (DUR-1…3).
 //!
-//! A batch is one transaction, which begins with a write to the world's row of
-//! `world_runs` that fails unless the caller's epoch is the newest: a process
+//! A batch is done as a whole (`commit.rs`). It begins with a write to the world's
+//! row of `world_runs` that fails unless the caller's epoch is the newest: a process
 //! that was replaced stores nothing. Operations are numbered, so a batch that
 //! comes again, because its answer got lost, is recognised by its numbers.
+
+mod commit;
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -26,6 +28,8 @@ use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::internal::Caller;
+
+pub use commit::Committer;
 
 /// Operations that may follow a checkpoint; a game server sends one long before.
 const OPS_SINCE_CHECKPOINT_MAX: i64 = 100_000;
@@ -52,16 +56,11 @@ pub async fn keep(
     let spec = &server.spec;
     check(&batch, spec.persistent)?;
     let began = Instant::now();
-    let mut transaction = platform.db().begin().await?;
-    let mut log = Log {
-        connection: &mut transaction,
-        world_id: &spec.world_id,
-        now_ms: platform.clock().now_ms(),
-    };
-    let seq = log.write(&batch).await?;
-    transaction.commit().await?;
-    let metrics = platform.metrics();
-    metrics.kept(began.elapsed(), batch.ops.len(), batch.players.len());
+    let (ops, players) = (batch.ops.len(), batch.players.len());
+    let now_ms = platform.clock().now_ms();
+    let committer = platform.committer();
+    let seq = committer.keep(&spec.world_id, batch, now_ms).await?;
+    platform.metrics().kept(began.elapsed(), ops, players);
     Ok(Json(KeepReply { seq }))
 }
 

@@ -19,6 +19,7 @@ use crate::db::{self, OpenDatabaseError};
 use crate::error::ApiError;
 use crate::fleet::{Fleet, Launcher};
 use crate::gamedata::turns::Turns;
+use crate::keep::Committer;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
 use crate::publish::{self, PublishError};
@@ -49,6 +50,7 @@ struct Inner {
     metrics: Metrics,
     consoles: Consoles,
     store_turns: Turns,
+    committer: Committer,
     rates: RateLimiter,
     port: u16,
     house_id: String,
@@ -153,6 +155,7 @@ impl Platform {
             metrics: Metrics::default(),
             consoles: Consoles::default(),
             store_turns: Turns::default(),
+            committer: Committer::start(db.clone()),
             clock: parts.clock,
             settings,
             db,
@@ -250,6 +253,10 @@ impl Platform {
 
     pub(crate) fn store_turns(&self) -> &Turns {
         &self.0.store_turns
+    }
+
+    pub(crate) fn committer(&self) -> &Committer {
+        &self.0.committer
     }
 
     pub(crate) fn rates(&self) -> &RateLimiter {

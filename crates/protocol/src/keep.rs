@@ -107,6 +107,16 @@ pub struct Section {
     pub bytes: Vec<u8>,
 }
 
+impl Section {
+    /// In place of one that is not part of the world any more.
+    pub fn gone() -> Self {
+        Self {
+            version: 0,
+            bytes: Vec::new(),
+        }
+    }
+}
+
 /// A world as of one operation. Sections that are not named stay as the
 /// checkpoint before had them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,22 +1,25 @@
 //! Many questions about one place: what can be stood on there, and where there
 //! is room. For path finding, which asks them cell by cell.
 
+use frolic_terrain::Terrain;
 use parry3d::bounding_volume::Aabb;
 use parry3d::math::{Pose3 as Pose, Vec3};
 use parry3d::query::{Ray, intersection_test};
 use parry3d::shape::Capsule;
 
 use crate::collision::{CollisionWorld, EntityId};
+use crate::ground::TERRAIN;
 
 /// Surfaces of one solid that a vertical line meets; a mesh may have many.
 const SURFACES_PER_SOLID_MAX: usize = 8;
 /// Surfaces nearer to each other than this are one.
 const SURFACE_GAP_M: f32 = 0.05;
 
-/// The solids in a box, as they are now.
+/// The solids in a box and the ground, as they are now.
 pub struct Around<'world> {
     world: &'world CollisionWorld,
     slots: Vec<u32>,
+    terrain: Option<&'world Terrain>,
 }
 
 /// A surface that faces up.
@@ -37,33 +40,26 @@ impl CollisionWorld {
         Some((solid.bounds.mins, solid.bounds.maxs))
     }
 
-    /// The solids that meet a box, as far as they are wanted.
+    /// The solids that meet a box, as far as they are wanted; the ground under
+    /// the id [`TERRAIN`].
     pub fn around(&self, low: Vec3, high: Vec3, wanted: impl Fn(EntityId) -> bool) -> Around<'_> {
         let mut slots = Vec::new();
         if low.is_finite() && high.is_finite() {
             self.near(&Aabb::new(low, high), &mut slots);
         }
         slots.retain(|&slot| self.at(slot).is_some_and(|solid| wanted(solid.entity)));
-        Around { world: self, slots }
+        let terrain = self.terrain().filter(|_| wanted(TERRAIN));
+        Around {
+            world: self,
+            slots,
+            terrain,
+        }
     }
 }
 
 impl Around<'_> {
-    /// Whether there is nothing at all.
-    pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
-    }
-
-    /// Lowest and highest point of anything here.
-    pub fn heights(&self) -> Option<(f32, f32)> {
-        let solids = self.slots.iter().filter_map(|&slot| self.world.at(slot));
-        solids
-            .map(|solid| (solid.bounds.mins.y, solid.bounds.maxs.y))
-            .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
-    }
-
     /// Appends the surfaces below a point of the map that face up, in order
-    /// of the solids' ids.
+    /// of the solids' ids; then those of the ground.
     pub fn surfaces(&self, x: f32, z: f32, out: &mut Vec<Surface>) {
         for solid in self.slots.iter().filter_map(|&slot| self.world.at(slot)) {
             let (low, high) = (solid.bounds.mins, solid.bounds.maxs);
@@ -72,25 +68,30 @@ impl Around<'_> {
             }
             let mut from = high.y + SURFACE_GAP_M;
             // A line leaves what is convex at its underside.
-            let surfaces_max = match solid.shape.is_convex() {
+            let surfaces_max = match solid.mesh.is_none() {
                 true => 1,
                 false => SURFACES_PER_SOLID_MAX,
             };
             for _ in 0..surfaces_max {
                 let ray = Ray::new(Vec3::new(x, from, z), -Vec3::Y);
                 let reach = from - low.y + SURFACE_GAP_M;
-                let hit = solid
-                    .shape
-                    .cast_ray_and_get_normal(&solid.pose, &ray, reach, false);
-                let Some(hit) = hit else {
+                let hit = match &solid.mesh {
+                    Some((mesh, scale)) => mesh.surface(*scale, &solid.pose, &ray, reach),
+                    None => {
+                        let shape = &solid.shape;
+                        let hit = shape.cast_ray_and_get_normal(&solid.pose, &ray, reach, false);
+                        hit.map(|hit| (hit.time_of_impact, hit.normal))
+                    }
+                };
+                let Some((distance, normal)) = hit else {
                     break;
                 };
-                let height = from - hit.time_of_impact;
-                if hit.normal.y > 0.0 {
+                let height = from - distance;
+                if normal.y > 0.0 {
                     out.push(Surface {
                         entity: solid.entity,
                         height,
-                        slope: hit.normal.y,
+                        slope: normal.y,
                     });
                 }
                 from = height - SURFACE_GAP_M;
@@ -99,10 +100,61 @@ impl Around<'_> {
                 }
             }
         }
+        self.ground_surfaces(x, z, out);
+    }
+
+    /// From the highest block down, through every cave.
+    fn ground_surfaces(&self, x: f32, z: f32, out: &mut Vec<Surface>) {
+        let Some(terrain) = self.terrain else {
+            return;
+        };
+        let [low, high] = terrain.grid().bounds_m();
+        let mut from = high[1] + SURFACE_GAP_M;
+        for _ in 0..SURFACES_PER_SOLID_MAX {
+            let hit = terrain.raycast([x, from, z], [0.0, -1.0, 0.0], from - low[1]);
+            let Some(hit) = hit else {
+                return;
+            };
+            out.push(Surface {
+                entity: TERRAIN,
+                height: from - hit.distance,
+                slope: 1.0,
+            });
+            // Down to the ceiling of what may be below.
+            let mut below = hit.block;
+            while terrain.is_solid(below) {
+                below[1] -= 1;
+            }
+            from = (below[1] + 1) as f32 * terrain.grid().block_m() - SURFACE_GAP_M;
+        }
+    }
+
+    fn touches_ground(&self, feet: Vec3, radius: f32, height: f32) -> bool {
+        let Some(terrain) = self.terrain else {
+            return false;
+        };
+        let side = Vec3::new(radius, 0.0, radius);
+        let (low, high) = (feet - side, feet + side + Vec3::Y * height);
+        let mut blocks = Vec::new();
+        terrain.blocks_touching(low.to_array(), high.to_array(), &mut blocks);
+        let (foot, head) = (
+            feet.y + radius,
+            (feet.y + height - radius).max(feet.y + radius),
+        );
+        blocks.iter().any(|block| {
+            let (low, high) = (Vec3::from(block.min), Vec3::from(block.max));
+            let nearest = feet.clamp(low, high);
+            let aside = Vec3::new(nearest.x - feet.x, 0.0, nearest.z - feet.z);
+            let apart = (low.y - head).max(foot - high.y).max(0.0);
+            aside.length_squared() + apart * apart < radius * radius
+        })
     }
 
     /// Whether an upright capsule whose lowest point is `feet` touches nothing.
     pub fn is_free(&self, feet: Vec3, radius: f32, height: f32) -> bool {
+        if self.touches_ground(feet, radius, height) {
+            return false;
+        }
         let low = feet + Vec3::Y * radius;
         let high = feet + Vec3::Y * (height - radius).max(radius);
         let around = Aabb::new(
@@ -114,6 +166,9 @@ impl Around<'_> {
         !solids
             .filter(|solid| meets(&solid.bounds, &around))
             .any(|solid| {
+                if let Some((mesh, scale)) = &solid.mesh {
+                    return mesh.is_touched(solid, *scale, &around, low, high, radius);
+                }
                 intersection_test(
                     &solid.pose,
                     solid.shape.as_ref(),
@@ -143,7 +198,6 @@ mod tests {
         world.insert(3, Shape::Sphere(1.0), Pose::translation(-3.0, 1.0, 0.0));
         let (low, high) = (Vec3::splat(-10.0), Vec3::splat(10.0));
         let around = world.around(low, high, |_| true);
-        assert_eq!(around.heights(), Some((-1.0, 4.0)));
         let surfaces = |x: f32| {
             let mut found = Vec::new();
             around.surfaces(x, 0.0, &mut found);
@@ -160,6 +214,7 @@ mod tests {
         assert!(!around.is_free(Vec3::new(0.0, 2.0, 0.0), 0.4, 1.8));
         let without = world.around(low, high, |id| id != 3);
         assert!(without.is_free(Vec3::new(-3.0, 0.1, 0.0), 0.4, 1.8));
-        assert!(world.around(Vec3::NAN, high, |_| true).is_empty());
+        let nowhere = world.around(Vec3::NAN, high, |_| true);
+        assert!(nowhere.is_free(Vec3::new(-3.0, 0.1, 0.0), 0.4, 1.8));
     }
 }

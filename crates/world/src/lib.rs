@@ -10,6 +10,7 @@
 //! same states; a test can run an hour in a second.
 #![forbid(unsafe_code)]
 
+mod bodies;
 mod character;
 mod definitions;
 mod engine;
@@ -42,6 +43,7 @@ pub use interest::{ClientView, Delivery, InterestPolicy, JsonView};
 pub use npcs::NpcReport;
 pub use player::PlayerNumber;
 pub use reload::{Changes, Reloaded};
+pub use saved::{Marks, marks_of};
 pub use spells::CastRefusal;
 pub use stage::{Stage, StepTimes, Stopwatch};
 pub use state::Outgoing;

@@ -166,6 +166,9 @@ impl WorldState {
 
     /// Lets all NPCs look, think and walk.
     pub fn step_npcs(&mut self) {
+        for [low, high] in &self.ground.changes {
+            self.npcs.nav.changed(Vec3::from(*low), Vec3::from(*high));
+        }
         if self.npcs.all.is_empty() {
             return;
         }

@@ -17,8 +17,24 @@ use frolic_sim::{Angle, Buttons, CharacterInput, CharacterState, Vec3};
 use crate::player::{Player, PlayerNumber};
 use crate::replay::Record;
 use crate::state::WorldState;
-use crate::terrain::SavedGround;
+use crate::terrain::{self, SavedGround};
 use crate::world::World;
+
+/// Parts of a checkpoint by name, each with a number that is another one when
+/// the part is.
+pub type Marks = BTreeMap<String, u64>;
+
+/// The marks of a checkpoint that a world was made from.
+pub fn marks_of(checkpoint: &Checkpoint) -> Marks {
+    let mark = |name: &str, section: &Section| match terrain::version_in(name, section) {
+        Some(version) => u64::from(version),
+        None => checkpoint.seq,
+    };
+    let sections = checkpoint.sections.iter();
+    sections
+        .map(|(name, section)| (name.clone(), mark(name, section)))
+        .collect()
+}
 
 /// What is left of a history once everything that undid itself is gone.
 #[derive(Default)]
@@ -94,7 +110,7 @@ impl WorldState {
     pub fn restore(&mut self, saved: &SavedWorld) {
         let squashed = Squashed::of(saved);
         let structures = squashed.structures.into_values();
-        let unknown = self.restore_structures(squashed.next, structures);
+        let unknown = self.restore_structures(squashed.next, saved.newest(), structures);
         self.restore_ground(&squashed.ground);
         self.history.resume_after(saved.newest());
         for prefab in unknown {
@@ -194,22 +210,38 @@ impl World {
     /// What lasts of this world, as of its newest operation: to be stored with
     /// those that are on their way, or behind them.
     pub fn checkpoint(&self) -> Checkpoint {
+        self.checkpoint_since(&mut Marks::new())
+    }
+
+    /// The same without the parts that are as a checkpoint before had them,
+    /// whose marks these are; they are brought up to date.
+    pub fn checkpoint_since(&self, marks: &mut Marks) -> Checkpoint {
         let state = self.borrow_state();
-        let history = &state.history;
-        let structures = Structures {
-            next: state.structures.next(),
-            all: state.structures.all().cloned().collect(),
+        let before = std::mem::take(marks);
+        let mut sections = BTreeMap::new();
+        let mut changed = |name: &str, mark: u64| {
+            marks.insert(name.to_owned(), mark);
+            before.get(name) != Some(&mark)
         };
         // Our own types always serialise.
-        let structures = postcard::to_allocvec(&structures).unwrap_or_default();
-        let structures = Section {
-            version: STRUCTURES_VERSION,
-            bytes: structures,
-        };
-        let mut sections: BTreeMap<String, Section> = state.ground_sections().collect();
-        sections.insert(STRUCTURES.to_owned(), structures);
+        if changed(STRUCTURES, state.structures.changed()) {
+            let structures = Structures {
+                next: state.structures.next(),
+                all: state.structures.all().cloned().collect(),
+            };
+            let section = Section {
+                version: STRUCTURES_VERSION,
+                bytes: postcard::to_allocvec(&structures).unwrap_or_default(),
+            };
+            sections.insert(STRUCTURES.to_owned(), section);
+        }
+        state.ground_sections(&mut changed, &mut sections);
+        // What is not part of it any more is gone.
+        let gone = before.into_keys().chain(state.cleared_sections());
+        let gone = gone.filter(|name| !marks.contains_key(name));
+        sections.extend(gone.map(|name| (name, Section::gone())));
         Checkpoint {
-            seq: history.newest(),
+            seq: state.history.newest(),
             sections,
         }
     }

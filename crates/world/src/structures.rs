@@ -30,6 +30,8 @@ pub(crate) struct Structures {
     hidden: BTreeSet<EntityId>,
     /// The second, and how many were built in it.
     rate: (u32, u32),
+    /// The last operation on any of them.
+    changed: u64,
 }
 
 struct Standing {
@@ -48,6 +50,7 @@ impl Default for Structures {
             waiting: VecDeque::new(),
             hidden: BTreeSet::new(),
             rate: (0, 0),
+            changed: 0,
         }
     }
 }
@@ -56,6 +59,11 @@ impl Structures {
     /// The number that the next one gets.
     pub fn next(&self) -> u64 {
         self.next
+    }
+
+    /// The last operation on any of them.
+    pub fn changed(&self) -> u64 {
+        self.changed
     }
 
     /// All of them, by number.
@@ -90,7 +98,9 @@ impl Structures {
         self.waiting.iter().copied()
     }
 
+    /// An operation on one of them: clients see it when it is kept.
     fn hide(&mut self, until: u64, entity: EntityId) {
+        self.changed = until;
         self.hidden.insert(entity);
         self.waiting.push_back((until, entity));
     }
@@ -217,6 +227,7 @@ impl WorldState {
     pub fn restore_structures(
         &mut self,
         next: u64,
+        seq: u64,
         all: impl IntoIterator<Item = Structure>,
     ) -> BTreeSet<String> {
         let mut unknown = BTreeSet::new();
@@ -229,6 +240,7 @@ impl WorldState {
             self.stand(structure, entity);
         }
         self.structures.next = self.structures.next.max(next);
+        self.structures.changed = seq;
         unknown
     }
 

@@ -24,7 +24,7 @@ use crate::state::{Outgoing, WorldState};
 use crate::world::World;
 
 pub use rules::TerraformError;
-pub(crate) use saved::SavedGround;
+pub(crate) use saved::{SavedGround, version_in};
 pub use view::TerrainView;
 
 /// Places that changed since the last tick; more are told as one.

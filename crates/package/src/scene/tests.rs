@@ -402,7 +402,9 @@ proptest! {
 
 /// A scene with nothing but this terrain.
 fn with_terrain(terrain: &str) -> String {
-    format!("{{\n  \"format\": 1,\n  \"prefabs\": {{}},\n  \"entities\": [],\n  \"terrain\": {terrain}\n}}\n")
+    format!(
+        "{{\n  \"format\": 1,\n  \"prefabs\": {{}},\n  \"entities\": [],\n  \"terrain\": {terrain}\n}}\n"
+    )
 }
 
 #[test]
@@ -426,7 +428,9 @@ fn terrain_is_read_and_written_back_byte_for_byte() {
     assert_eq!(scene.to_canonical_json(), text);
     let terrain = scene.terrain.unwrap();
     assert!(!terrain.editable && terrain.ops.len() == 2 && terrain.reach == 6.5);
-    let flat = with_terrain("{\n    \"size\": [32, 32, 32],\n    \"generator\": {\"type\": \"flat\", \"height\": 8}\n  }");
+    let flat = with_terrain(
+        "{\n    \"size\": [32, 32, 32],\n    \"generator\": {\"type\": \"flat\", \"height\": 8}\n  }",
+    );
     assert_eq!(parse(&flat).unwrap().to_canonical_json(), flat);
 }
 
@@ -434,17 +438,33 @@ fn terrain_is_read_and_written_back_byte_for_byte() {
 fn problems_of_terrain_have_their_places() {
     let problems = |terrain: &str| -> Vec<String> {
         let report = refused(&with_terrain(terrain));
-        let problems = report.problems.iter().filter(|p| p.severity == Severity::Error);
+        let problems = report
+            .problems
+            .iter()
+            .filter(|p| p.severity == Severity::Error);
         problems
-            .map(|p| format!("{}:{} {}", p.line.unwrap(), p.column.unwrap(), p.rule.name()))
+            .map(|p| {
+                format!(
+                    "{}:{} {}",
+                    p.line.unwrap(),
+                    p.column.unwrap(),
+                    p.rule.name()
+                )
+            })
             .collect()
     };
     assert_eq!(problems("{}"), ["5:14 missing-key"]);
     assert_eq!(problems("[]").len(), 2, "no object, and so no size");
     assert_eq!(problems("{\"size\": [1, 2, 3]}"), ["5:23 invalid-value"]);
     assert_eq!(problems("{\"size\": [32, 32]}"), ["5:31 invalid-value"]);
-    assert_eq!(problems("{\"size\": [32, 32, 32],\n\"wet\": true}"), ["6:1 unknown-key"]);
-    assert_eq!(problems("{\"size\": [32, 32, 32],\n\"reach\": -1,\n\"rate\": 1e9}"), ["6:10 invalid-value", "7:9 invalid-value"]);
+    assert_eq!(
+        problems("{\"size\": [32, 32, 32],\n\"wet\": true}"),
+        ["6:1 unknown-key"]
+    );
+    assert_eq!(
+        problems("{\"size\": [32, 32, 32],\n\"reach\": -1,\n\"rate\": 1e9}"),
+        ["6:10 invalid-value", "7:9 invalid-value"]
+    );
     for wrong in [
         r#""generator": {"type": "caves"}"#,
         r#""generator": {"type": "flat"}"#,

@@ -17,7 +17,7 @@ use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
 use sqlx::{AnyPool, Row};
 
-use crate::support::{TestPlatform, game_files};
+use crate::support::{TestPlatform, game_files, picture};
 
 /// A game whose worlds are kept.
 fn kept_game(id: &str) -> BTreeMap<String, Vec<u8>> {
@@ -279,7 +279,7 @@ async fn a_kept_world_is_woken_instead_of_a_new_one_made() {
     platform.platform.fleet().stop(&first.world_id);
     platform.stage.wait_for_alive(0).await;
     let mut newer = kept_game("sandbox");
-    newer.insert("assets/new.txt".into(), b"more".to_vec());
+    newer.insert("assets/new.png".into(), picture());
     let revision = platform.publish_sample(&newer).await;
     let again = platform.join(json!({ "game_id": "sandbox" })).await;
     assert_eq!(again.world_id, first.world_id);
@@ -353,7 +353,7 @@ async fn users_from_before_characters_get_the_default_one() {
     let db = AnyPool::connect(&url).await.unwrap();
     let migrator = sqlx::migrate::Migrator::new(old).await.unwrap();
     migrator.run(&db).await.unwrap();
-    sqlx::query("INSERT INTO users VALUES ('client_old', 'Old', 'old', 'guest', 'player', 5, 5)")
+    sqlx::query("INSERT INTO users VALUES ('client_old', 'Old', 'old', 'account', 'player', 5, 5)")
         .execute(&db)
         .await
         .unwrap();

@@ -55,43 +55,46 @@ fn place_of(text: &str) -> Option<ChunkPos> {
     parts.next().is_none().then_some(place)
 }
 
+/// The version of the chunk that a part is, if it is one.
+pub(crate) fn version_in(name: &str, section: &Section) -> Option<u32> {
+    name.strip_prefix(NAME)?;
+    let version = section.bytes.first_chunk()?;
+    Some(u32::from_le_bytes(*version))
+}
+
 fn name_of([x, y, z]: ChunkPos) -> String {
     format!("{NAME}{x},{y},{z}")
 }
 
 impl WorldState {
-    /// The parts of a checkpoint that are the ground.
-    pub fn ground_sections(&self) -> impl Iterator<Item = (String, Section)> + '_ {
-        let terrain = self.collision.terrain();
-        let edited = terrain.into_iter().flat_map(move |terrain| {
-            terrain.edited().filter_map(move |at| {
-                let packed = match self.ground.packed.get(&at.chunk) {
-                    Some((version, packed)) if *version == at.version => packed.to_vec(),
-                    _ => codec::pack(terrain.chunk(at.chunk)?),
-                };
-                let mut bytes = at.version.to_le_bytes().to_vec();
-                bytes.extend(packed);
-                Some((
-                    name_of(at.chunk),
-                    Section {
-                        version: VERSION,
-                        bytes,
-                    },
-                ))
-            })
-        });
-        let gone = self.ground.cleared.iter().map(|at| {
-            let bytes = Vec::new();
-            (
-                name_of(*at),
-                Section {
-                    version: VERSION,
-                    bytes,
-                },
-            )
-        });
-        // What was changed again is not gone: the later one counts.
-        gone.chain(edited)
+    /// Adds the parts of a checkpoint that are the ground; `changed` says which
+    /// of them are news.
+    pub fn ground_sections(
+        &self,
+        changed: &mut dyn FnMut(&str, u64) -> bool,
+        sections: &mut BTreeMap<String, Section>,
+    ) {
+        let Some(terrain) = self.collision.terrain() else {
+            return;
+        };
+        for at in terrain.edited() {
+            let name = name_of(at.chunk);
+            if !changed(&name, u64::from(at.version)) {
+                continue;
+            }
+            let mut bytes = at.version.to_le_bytes().to_vec();
+            match self.ground.packed.get(&at.chunk) {
+                Some((version, packed)) if *version == at.version => bytes.extend(&packed[..]),
+                _ => bytes.extend(terrain.chunk(at.chunk).map(codec::pack).unwrap_or_default()),
+            }
+            let version = VERSION;
+            sections.insert(name, Section { version, bytes });
+        }
+    }
+
+    /// Names of parts that an earlier checkpoint had and that were undone since.
+    pub fn cleared_sections(&self) -> impl Iterator<Item = String> + '_ {
+        self.ground.cleared.iter().copied().map(name_of)
     }
 
     /// Makes the ground as an earlier process of this world left it.

@@ -1,6 +1,7 @@
 //! NPCs in whole worlds: what they see and hear, what they are about, and what
 //! scripts and clients learn of it.
 
+mod blocks;
 mod crowd;
 mod ways;
 
@@ -333,4 +334,22 @@ fn shots_as_seen_meet_npcs_too() {
     let (from, ahead) = (Vec3::new(0.0, 1.0, -10.0), Vec3::Z);
     let hit = seen.raycast(from, ahead, 50.0, &[]).expect("a hit");
     assert_eq!(hit.entity, 10);
+}
+
+#[test]
+fn a_shot_in_flight_meets_an_npc_and_a_script_decides_what_comes_of_it() {
+    let script = r#"
+        Projectile.Define("Blaster", { Speed = 60, Damage = 20 })
+        Projectile.Hit:Connect(function(hit)
+            print(hit.Entity.Name, hit.Damage)
+            hit.Entity.Destroy()
+        end)
+        task.wait(0.5)
+        Projectile.Fire({ Weapon = "Blaster", From = Vector3.new(0, 1, -12), Direction = Vector3.new(0, 0, 1) })"#;
+    let mut stage = Stage::with_script(&[guard("")], script);
+    stage.seconds(2.0);
+    let logs = stage.world.take_logs();
+    let lines: Vec<&str> = logs.iter().map(|line| line.message.as_str()).collect();
+    assert_eq!(lines, ["Guard 0"]);
+    assert!(stage.world.npcs().is_empty());
 }

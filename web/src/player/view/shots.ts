@@ -3,14 +3,17 @@ import {
   AdditiveBlending, BoxGeometry, Color, CylinderGeometry, DynamicDrawUsage, Group, InstancedMesh, Matrix4, Mesh, MeshBasicMaterial,
   MeshLambertMaterial, Object3D, type PerspectiveCamera, Quaternion, SphereGeometry, Vector3,
 } from 'three';
+import { RoundedBoxGeometry } from 'three/examples/jsm/geometries/RoundedBoxGeometry.js';
 import type { WeaponInfo } from '../combat.svelte';
 
-export const SHOT_STRIDE = 8;
+export const SHOT_STRIDE = 9;
 const SHOTS_MAX = 1024;
 /** How much of its way a streak shows, in seconds. */
 const TRACER_S = 0.035;
 const TRACER_MIN_M = 0.5;
 const TRACER_MAX_M = 4;
+/** From here on an own shot is drawn where it is. */
+const JOIN_M = 14;
 const FORWARD = new Vector3(0, 0, -1);
 
 export class ShotsView {
@@ -19,6 +22,7 @@ export class ShotsView {
   readonly #balls: InstancedMesh;
   readonly #place = new Vector3();
   readonly #way = new Vector3();
+  readonly #aside = new Vector3();
   readonly #turn = new Quaternion();
   readonly #matrix = new Matrix4();
   readonly #scale = new Vector3();
@@ -41,8 +45,8 @@ export class ShotsView {
     return this.#tracers.count + this.#balls.count;
   }
 
-  /** Eight numbers each: key, weapon, position, velocity. */
-  update(shots: Float32Array, weapons: ReadonlyMap<number, WeaponInfo>): void {
+  /** Nine numbers each: key, weapon, position, velocity, own. Own shots leave the `muzzle` and join their way further on. */
+  update(shots: Float32Array, weapons: ReadonlyMap<number, WeaponInfo>, eye: Vector3, muzzle: Vector3 | null): void {
     let [tracers, balls] = [0, 0];
     for (let at = 0; at + SHOT_STRIDE <= shots.length; at += SHOT_STRIDE) {
       const weapon = weapons.get(shots[at + 1] ?? -1);
@@ -50,10 +54,18 @@ export class ShotsView {
       this.#place.fromArray(shots, at + 2);
       this.#way.fromArray(shots, at + 5);
       const speed = this.#way.length();
+      // How much of it has left the muzzle: before the own eye nothing may fill the picture.
+      let out = TRACER_MAX_M;
+      if (muzzle && shots[at + 8]) {
+        const gone = this.#place.distanceTo(eye);
+        out = gone - 1;
+        this.#place.addScaledVector(this.#aside.subVectors(muzzle, eye), 1 - Math.min(1, gone / JOIN_M));
+      }
+      if (out < TRACER_MIN_M / 2) continue;
       const [r, g, b] = weapon.color;
       this.#color.setRGB(r / 255, g / 255, b / 255, 'srgb');
       if (weapon.look === 'tracer' && tracers < SHOTS_MAX) {
-        const length = Math.min(TRACER_MAX_M, Math.max(TRACER_MIN_M, speed * TRACER_S));
+        const length = Math.min(TRACER_MAX_M, out, Math.max(TRACER_MIN_M, speed * TRACER_S));
         const width = Math.max(0.07, weapon.radius * 1.6);
         this.#turn.setFromUnitVectors(FORWARD, speed > 0 ? this.#way.divideScalar(speed) : FORWARD);
         // Its head is where the shot is.
@@ -97,6 +109,7 @@ function makeBlaster(): Group {
   const body = new MeshLambertMaterial({ color: '#f4f1ea' });
   const dark = new MeshLambertMaterial({ color: '#3b3654' });
   const glow = new MeshBasicMaterial({ color: '#ffffff' });
+  const box = (x: number, y: number, z: number) => new RoundedBoxGeometry(x, y, z, 2, Math.min(x, y, z) * 0.3);
   const part = (geometry: BoxGeometry | CylinderGeometry, material: MeshLambertMaterial | MeshBasicMaterial, x: number, y: number, z: number) => {
     const mesh = new Mesh(geometry, material);
     mesh.position.set(x, y, z);
@@ -104,9 +117,9 @@ function makeBlaster(): Group {
   };
   const group = new Group();
   group.add(
-    part(new BoxGeometry(0.09, 0.12, 0.34), body, 0, 0, -0.1),
-    part(new BoxGeometry(0.07, 0.16, 0.08), dark, 0, -0.12, 0.02),
-    part(new BoxGeometry(0.1, 0.035, 0.22), glow, 0, 0.02, -0.12),
+    part(box(0.09, 0.12, 0.34), body, 0, 0, -0.1),
+    part(box(0.07, 0.17, 0.08), dark, 0, -0.11, 0.02),
+    part(box(0.1, 0.035, 0.22), glow, 0, 0.02, -0.12),
     part(new CylinderGeometry(0.035, 0.045, 0.16, 12).rotateX(Math.PI / 2), dark, 0, 0.01, -0.34),
     part(new CylinderGeometry(0.028, 0.028, 0.02, 12).rotateX(Math.PI / 2), glow, 0, 0.01, -0.425),
   );
@@ -118,6 +131,7 @@ function makeBlaster(): Group {
 export class HeldWeapons {
   readonly group = new Group();
   readonly #own = makeBlaster();
+  readonly #muzzle = new Vector3();
   readonly #others = new Map<number, Group>();
   #kick = 0;
 
@@ -131,6 +145,11 @@ export class HeldWeapons {
     this.#kick = 1;
   }
 
+  /** Where the own weapon's shots come from; null while it is not seen. */
+  get muzzle(): Vector3 | null {
+    return this.#own.visible ? this.#own.localToWorld(this.#muzzle.set(0, 0.01, -0.45)) : null;
+  }
+
   /** Puts the own weapon in front of the camera, in first person. */
   showOwn(weapon: WeaponInfo | null, camera: PerspectiveCamera, shown: boolean, dt: number): void {
     this.#kick = Math.max(0, this.#kick - dt / KICK_FADE_S);
@@ -138,8 +157,9 @@ export class HeldWeapons {
     if (!weapon || !shown) return;
     tint(this.#own, weapon);
     // Nearer the middle on an upright phone, where there is less to the side.
-    const aside = camera.aspect < 1 ? 0.16 : 0.3;
-    this.#own.position.set(aside, -0.24, -0.55 + this.#kick * KICK_M).applyMatrix4(camera.matrixWorld);
+    const aside = camera.aspect < 1 ? 0.13 : 0.26;
+    this.#own.scale.setScalar(0.62);
+    this.#own.position.set(aside, -0.22, -0.5 + this.#kick * KICK_M).applyMatrix4(camera.matrixWorld);
     this.#own.quaternion.copy(camera.quaternion);
     this.#own.rotateX(this.#kick * 0.12);
   }
