@@ -138,6 +138,7 @@ macro_rules! files {
 const FILES: &[(&str, &str)] = files![
     "Globals",
     "World",
+    "Terrain",
     "Entity",
     "Players",
     "Player",
