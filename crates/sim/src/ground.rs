@@ -81,6 +81,10 @@ impl Obstacle for Block {
     }
 
     fn hides(&self, gap: &Gap) -> bool {
+        // Inside there is one way out, whatever lies on top.
+        if gap.distance < 0.0 {
+            return false;
+        }
         let normal = gap.normal;
         let leans = |part: f32, low: u8| {
             (part < -LEANING && self.covered & low != 0)

@@ -100,8 +100,8 @@ fn a_block_is_jumped_onto_and_not_stepped_onto() {
         state.feet.z > -2.7 && state.feet.y < 8.01,
         "walked up: {state:?}"
     );
-    run(&world, &mut state, go(0.0, 1.0, Buttons::JUMP), 40);
-    run(&world, &mut state, go(0.0, 1.0, Buttons::default()), 20);
+    run(&world, &mut state, go(0.0, 1.0, Buttons::JUMP), 5);
+    run(&world, &mut state, go(0.0, 1.0, Buttons::default()), 60);
     assert!((state.feet.y - 9.0).abs() < 1e-3, "{state:?}");
 }
 

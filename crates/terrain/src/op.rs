@@ -179,7 +179,12 @@ impl Op {
 
     /// Whether any of its blocks can be inside a box in metres.
     pub fn meets(&self, grid: &Grid, min: [f32; 3], max: [f32; 3]) -> bool {
-        let area = grid.blocks_meeting(min, max);
+        // A block that only touches the box from outside is not in it.
+        let last = |at: f32| libm::ceilf(at / grid.block_m()) as i32 - 1;
+        let area = BlockRange {
+            min: grid.block_at(min),
+            max: max.map(last),
+        };
         let range = self.blocks(grid).within(&area);
         if range.is_empty() {
             return false;

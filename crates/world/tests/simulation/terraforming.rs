@@ -137,7 +137,7 @@ fn all_have_the_same_ground() {
         }
         run.for_ms(4000);
         let edited = run.world().with_terrain(|t| t.edited().count()).unwrap();
-        assert!(edited > 4, "{edited} chunks changed");
+        assert!(edited >= 4, "{edited} chunks changed");
         for peer in [ada, bob, late.unwrap()] {
             assert!(same_ground(&run, peer), "seed {seed}, peer {peer}");
             let here = run.client(peer).own_state().unwrap().feet;
@@ -398,6 +398,10 @@ fn late_comers_get_chunks_nearest_first_within_a_budget() {
     let mut run = Run::new(&game, 5, Quality::GOOD);
     run.for_ms(8000);
     let ada = run.join("Ada");
+    // The scene comes first.
+    while run.client(ada).terrain().is_none() {
+        run.for_ms(10);
+    }
     let mut seconds = 0;
     let mut last = 0;
     while !same_ground(&run, ada) {
