@@ -193,7 +193,11 @@ fn a_world_that_was_stored_is_made_again() {
     let mut saved = SavedWorld::default();
     for tick in 0..400 {
         world.step();
-        let center = [random.range(-6.0, 6.0), random.range(3.0, 11.0), random.range(-6.0, 6.0)];
+        let center = [
+            random.range(-6.0, 6.0),
+            random.range(3.0, 11.0),
+            random.range(-6.0, 6.0),
+        ];
         let _ = world.terraform(player, &dig(center, 1.5));
         let _ = world.terraform(player, &add(center.map(|at| at + 1.0), 1.0));
         saved.ops.extend(world.take_ops());
