@@ -103,6 +103,15 @@ impl ClientCore {
         self.client.scene_json().to_owned()
     }
 
+    /// The corners of a mesh shape's triangles, three numbers each, in their
+    /// order: three corners are a triangle. None when there is no such mesh.
+    pub fn mesh(&self, asset: &str) -> Option<Vec<f32>> {
+        let mesh = self.client.mesh(asset)?;
+        let corner = |index: u32| mesh.corners()[index as usize].to_array();
+        let corners = mesh.triangles().flatten().flat_map(corner);
+        Some(corners.collect())
+    }
+
     /// Everything that moves, 16 floats each: id, kind (1 character, 2
     /// thing), definition (0: an entity of the scene), flags (1 grounded, 2
     /// own, 4 dead, from 8 on the mood of an NPC), position, rotation as a
@@ -256,6 +265,15 @@ pub fn determinism_digest_on_blocks(seed: u32, steps: u32) -> String {
     format!(
         "{:016x}",
         frolic_sim::digest::random_walk_on_blocks(u64::from(seed), steps)
+    )
+}
+
+/// Like [`determinism_digest`], over hills of triangles.
+#[wasm_bindgen]
+pub fn mesh_digest(seed: u32, steps: u32) -> String {
+    format!(
+        "{:016x}",
+        frolic_sim::digest::mesh_walk(u64::from(seed), steps)
     )
 }
 

@@ -5,6 +5,7 @@ mod terrain;
 
 use std::collections::VecDeque;
 
+use frolic_package::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
 use frolic_protocol::details::Details;
 use frolic_protocol::fragment::{Assembler, Fragment};
 use frolic_protocol::message::PROTOCOL_VERSION;
@@ -12,7 +13,7 @@ use frolic_protocol::packet::{
     self, DATAGRAM_BYTES_MAX, PacketError, SERVER_MESSAGE_BYTES_MAX, StreamReader,
 };
 use frolic_protocol::{Args, ClientMessage, EntityState, ServerMessage, Shown, Welcome};
-use frolic_sim::{CharacterInput, CharacterState};
+use frolic_sim::{CharacterInput, CharacterState, Mesh, Meshes};
 
 use crate::event::ClientEvent;
 use crate::pacing::Pacing;
@@ -28,6 +29,8 @@ use crate::talk::Talk;
 const PING_INTERVAL_MS: f64 = 1000.0;
 /// Largest scene file, unpacked.
 const SCENE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Largest mesh, unpacked.
+const MESH_BYTES_MAX: usize = 8 + 12 * (CORNERS_MAX + TRIANGLES_MAX);
 /// Events the host has not taken; a host that takes none loses the oldest.
 const EVENTS_MAX: usize = 4096;
 
@@ -45,6 +48,8 @@ pub struct Client {
     joined: Option<Joined>,
     scene: ClientScene,
     scene_ready: bool,
+    /// Meshes that came and wait for the scene.
+    meshes: Meshes,
     scripts: Scripts,
     input: CharacterInput,
     stream: StreamReader,
@@ -285,6 +290,13 @@ impl Client {
             ServerMessage::Npc(event) => self.tell(ClientEvent::Npc(event)),
             ServerMessage::TerraformApplied(applied) => self.terraformed(applied),
             ServerMessage::ChunkData(chunk) => self.chunk(chunk),
+            ServerMessage::Mesh { asset, zstd } => self.learn_mesh(asset, &zstd),
+            ServerMessage::Character(params) => {
+                if let Some(joined) = &mut self.joined {
+                    joined.welcome.character = params;
+                    joined.prediction.set_params(params);
+                }
+            }
         }
     }
 
@@ -322,14 +334,24 @@ impl Client {
         self.talk_on();
     }
 
+    /// A mesh that cannot be read is not solid; the server says better.
+    fn learn_mesh(&mut self, asset: String, zstd: &[u8]) {
+        let bytes = decompress(zstd, MESH_BYTES_MAX);
+        match bytes.as_deref().map(Triangles::decode) {
+            Ok(Some(triangles)) => self.meshes.add(&asset, &triangles),
+            _ => self.trouble("bad_mesh", format!("{asset} cannot be read")),
+        }
+    }
+
     fn load_scene(&mut self, hash: &str, zstd: &[u8]) {
         let tick_hz = self.joined.as_ref().map_or(60, |j| j.welcome.tick_hz);
-        let scene = decompress(zstd, SCENE_BYTES_MAX).and_then(|bytes| {
+        let scene = decompress(zstd, SCENE_BYTES_MAX);
+        let scene = scene.and_then(|bytes| {
             if hash_of(&bytes) != format!("sha256:{hash}") {
                 return Err("the scene does not match its hash".to_owned());
             }
             let json = String::from_utf8(bytes).map_err(|_| "the scene is not text".to_owned())?;
-            ClientScene::load(json, tick_hz)
+            ClientScene::load(json, tick_hz, std::mem::take(&mut self.meshes))
         });
         match scene {
             Ok(scene) => {
@@ -471,6 +493,12 @@ impl Client {
         &self.scene.json
     }
 
+    /// What is solid of an asset that mesh shapes name, to be drawn.
+    pub fn mesh(&self, asset: &str) -> Option<&Mesh> {
+        let (_, mesh) = self.scene.collision.meshes().find(asset)?;
+        Some(mesh)
+    }
+
     /// The own character as predicted.
     pub fn own_state(&self) -> Option<&CharacterState> {
         let joined = self.joined.as_ref()?;
@@ -500,6 +528,7 @@ impl Client {
             id: own_id,
             tick: joined.prediction.shown_tick(fraction),
             ground: own.ground,
+            pushed: joined.prediction.pushed(),
         };
         let replication = &mut joined.replication;
         joined

@@ -9,6 +9,7 @@ use frolic_protocol::entity::flags;
 use frolic_protocol::npc::Mood;
 use frolic_sim::{Rotation, Vec3};
 
+use crate::prediction::PUSHED_MAX;
 use crate::replication::Replication;
 
 /// What an entity is drawn as.
@@ -156,12 +157,17 @@ impl Playback {
             };
             track.lag += (wanted - track.lag).clamp(-drift, drift);
             let mut tick = self.shown_tick - f64::from(track.lag);
-            if on_a_path || track.lead > 0.0 {
-                let wanted = if own.ground == Some(id) { 1.0 } else { 0.0 };
+            let pushed = own.pushed.contains(&Some(id));
+            if on_a_path || pushed || track.lead > 0.0 {
+                let ridden = own.ground == Some(id);
+                let wanted = if ridden || pushed { 1.0 } else { 0.0 };
                 track.lead += (wanted - track.lead) * (1.0 - (-12.0 * frame_s as f32).exp());
                 tick += (own.tick - tick) * f64::from(track.lead);
             }
-            out.extend(track.drawn_at(tick, self.tick_s));
+            if let Some(mut drawn) = track.drawn_at(tick, self.tick_s) {
+                track.follow(&mut drawn, frame_s as f32);
+                out.push(drawn);
+            }
         }
     }
 }
@@ -174,4 +180,6 @@ pub(crate) struct OwnFrame {
     pub tick: f64,
     /// What it stands on.
     pub ground: Option<u32>,
+    /// What it walks against.
+    pub pushed: [Option<u32>; PUSHED_MAX],
 }

@@ -20,6 +20,11 @@ const SMOOTHED_ERROR_MAX_M: f32 = 2.5;
 /// What is left of a shown error after one second.
 const ERROR_LEFT_PER_S: f32 = 1e-5;
 
+/// Bodies that are drawn in the own time because one pushes them.
+pub(crate) const PUSHED_MAX: usize = 4;
+/// Ticks for which a push counts: between two touches there are some without.
+const PUSHED_TICKS: u8 = 20;
+
 struct Pending {
     input: NumberedInput,
     /// What we predicted the input leads to.
@@ -41,6 +46,8 @@ pub(crate) struct Prediction {
     error: Vec3,
     /// Whether the server has said where we are.
     placed: bool,
+    /// What was walked against lately, and for how many ticks that counts.
+    pushed: [(u32, u8); PUSHED_MAX],
     pub corrections: u32,
     pub last_correction_m: f32,
 }
@@ -59,8 +66,44 @@ impl Prediction {
             tick_offset: 0,
             error: Vec3::ZERO,
             placed: false,
+            pushed: [(0, 0); PUSHED_MAX],
             corrections: 0,
             last_correction_m: 0.0,
+        }
+    }
+
+    /// Characters move differently from now on.
+    pub fn set_params(&mut self, params: CharacterParams) {
+        self.params = params;
+    }
+
+    /// What the own character walks against, newest first.
+    pub fn pushed(&self) -> [Option<u32>; PUSHED_MAX] {
+        self.pushed
+            .map(|(entity, left)| (left > 0).then_some(entity))
+    }
+
+    /// Remembers for a while what gave way.
+    fn note_pushed(&mut self) {
+        for (_, left) in &mut self.pushed {
+            *left = left.saturating_sub(1);
+        }
+        for touch in self.cache.touches() {
+            if touch.speed <= 0.0 && !touch.stands {
+                continue;
+            }
+            let known = self.pushed.iter().position(|(id, _)| *id == touch.entity);
+            let place = known.or_else(|| {
+                let oldest = self
+                    .pushed
+                    .iter()
+                    .enumerate()
+                    .min_by_key(|(_, (_, left))| *left);
+                oldest.map(|(at, _)| at)
+            });
+            if let Some(at) = place {
+                self.pushed[at] = (touch.entity, PUSHED_TICKS);
+            }
         }
     }
 
@@ -81,6 +124,7 @@ impl Prediction {
             &input,
             self.dt,
         );
+        self.note_pushed();
         self.pending.push_back(Pending {
             input: NumberedInput { seq, input },
             outcome: self.current,

@@ -2,10 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use frolic_package::{Components, Limits, Scene, Transform};
+use frolic_package::{BodyKind, Components, Limits, Scene, Transform};
 use frolic_protocol::EntityState;
 use frolic_protocol::entity::{EntityKind, SCENE_DEFINITION, flags};
-use frolic_sim::{CollisionWorld, Motion, Pose, Rotation, Vec3};
+use frolic_sim::{CollisionWorld, Meshes, Motion, Pose, Rotation, Vec3};
+
+/// A body goes straight on for this long when nothing more is heard of it:
+/// something will have stopped it.
+const BODY_DRIFT_TICKS: i64 = 30;
 
 /// A solid that moves by itself, and so must be posed for every predicted tick.
 struct Mover {
@@ -20,6 +24,8 @@ enum Path {
         from: Vec3,
         per_tick: Vec3,
         tick: u32,
+        /// How long that is believed.
+        ticks_max: i64,
     },
 }
 
@@ -40,7 +46,7 @@ pub(crate) struct ClientScene {
 }
 
 impl ClientScene {
-    pub fn load(json: String, tick_hz: u32) -> Result<Self, String> {
+    pub fn load(json: String, tick_hz: u32, meshes: Meshes) -> Result<Self, String> {
         let scene = Scene::parse(json.as_bytes(), &Limits::default())
             .map_err(|report| report.to_string())?;
         let originals = scene
@@ -50,7 +56,7 @@ impl ClientScene {
             .map(|(entity, transform)| (entity.id, (scene.resolved(entity), transform)))
             .collect();
         Ok(Self {
-            collision: frolic_sim::scene::load(&scene),
+            collision: frolic_sim::scene::load_with(&scene, meshes),
             prefabs: scene
                 .prefabs
                 .values()
@@ -83,6 +89,13 @@ impl ClientScene {
             .get(usize::from(state.definition) - 1)
             .or_else(|| self.definitions.get(&state.definition))?;
         Some((components, components.transform.unwrap_or_default()))
+    }
+
+    /// Whether physics moves it.
+    fn falls(&self, state: &EntityState) -> bool {
+        let components = self.components_of(state);
+        let body = components.and_then(|(components, _)| components.body);
+        body.is_some_and(|body| body.kind == BodyKind::Dynamic)
     }
 
     /// Brings the solids in line with what a snapshot changed.
@@ -121,32 +134,32 @@ impl ClientScene {
 
     /// Makes an entity's solid, if it has one.
     fn insert(&mut self, state: &EntityState) -> bool {
-        let solid = self
-            .components_of(state)
-            .and_then(|(components, mut transform)| {
-                if let Some(scale) = self.scales.get(&state.id) {
-                    transform.scale = scale.to_array();
-                }
-                frolic_sim::scene::solid_shape(components, &transform)
-            });
-        let Some(shape) = solid else {
+        let Some((components, mut transform)) = self.components_of(state) else {
             return false;
         };
-        let pose = Pose::from_parts(state.place(), state.turn());
-        self.collision.insert(state.id, shape, pose);
-        true
+        let components = components.clone();
+        if let Some(scale) = self.scales.get(&state.id) {
+            transform.scale = scale.to_array();
+        }
+        transform.position = state.place().to_array();
+        transform.rotation = state.turn().to_array();
+        let world = &mut self.collision;
+        frolic_sim::scene::insert(world, state.id, &components, &transform).is_some()
     }
 
     fn place(&mut self, tick: u32, state: &EntityState) {
         if !self.collision.contains(state.id) && !self.insert(state) {
             return;
         }
+        let falls = self.falls(state);
         let path = match state.motion {
             Some(motion) => Path::Motion(motion),
             None if state.velocity != [0; 3] => Path::Drift {
                 from: state.place(),
                 per_tick: state.speed() * self.dt,
-                tick,
+                // Bodies move after characters: those meet them a tick later.
+                tick: tick + u32::from(falls),
+                ticks_max: if falls { BODY_DRIFT_TICKS } else { i64::MAX },
             },
             None => {
                 let pose = Pose::from_parts(state.place(), state.turn());
@@ -182,7 +195,11 @@ impl Path {
                 from,
                 per_tick,
                 tick,
-            } => *from + *per_tick * (i64::from(at) - i64::from(*tick)) as f32,
+                ticks_max,
+            } => {
+                let ticks = (i64::from(at) - i64::from(*tick)).min(*ticks_max);
+                *from + *per_tick * ticks as f32
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use frolic_protocol::EntityState;
 use frolic_protocol::entity::{EntityKind, flags};
 use frolic_protocol::snapshot::CellKey;
-use frolic_sim::{Angle, Motion};
+use frolic_sim::{Angle, Motion, Rotation, Vec3};
 
 use crate::playback::{Drawn, DrawnKind};
 
@@ -15,6 +15,14 @@ const SAMPLES_MAX: usize = 32;
 const GAPS: usize = 4;
 /// Past the newest state, things go straight on for this long, then stop.
 const EXTRAPOLATION_MAX_S: f32 = 0.25;
+/// What is drawn in the own time goes on for longer: it must not stay behind
+/// who pushes it.
+const LED_EXTRAPOLATION_MAX_S: f32 = 0.5;
+/// How fast a wrong guess is put right, and up to which distance.
+const FOLLOW_PER_S: f32 = 9.0;
+const FOLLOWED_MAX_M: f32 = 2.5;
+/// Less of the own time than this is none.
+const LEAD_MIN: f32 = 1e-3;
 
 /// One entity.
 pub(crate) struct Track {
@@ -24,8 +32,11 @@ pub(crate) struct Track {
     /// Ticks by which it is shown later than its surroundings: things far
     /// away are told of less often, and need more past to move between.
     pub lag: f32,
-    /// How much of the own time it is drawn in, 0 to 1: a ridden platform is.
+    /// How much of the own time it is drawn in, 0 to 1: a ridden platform is,
+    /// and what the own character pushes.
     pub lead: f32,
+    /// Where it was last drawn.
+    shown: Option<(Vec3, Rotation)>,
 }
 
 struct Sample {
@@ -40,6 +51,7 @@ impl Track {
             samples: VecDeque::new(),
             lag: 0.0,
             lead: 0.0,
+            shown: None,
         }
     }
 
@@ -105,7 +117,9 @@ impl Track {
             (Some(last), None) => {
                 let mut drawn = drawn(&last.state);
                 let ahead_s = ((tick - f64::from(last.tick)) * tick_s) as f32;
-                drawn.position += drawn.velocity * ahead_s.clamp(0.0, EXTRAPOLATION_MAX_S);
+                let led = LED_EXTRAPOLATION_MAX_S - EXTRAPOLATION_MAX_S;
+                let most = EXTRAPOLATION_MAX_S + led * self.lead;
+                drawn.position += drawn.velocity * ahead_s.clamp(0.0, most);
                 drawn
             }
             (None, Some(first)) => drawn(&first.state),
@@ -115,6 +129,24 @@ impl Track {
             drawn.position = motion.position_between(tick);
         }
         Some(drawn)
+    }
+
+    /// What is drawn in the own time is a guess, and each state that comes
+    /// puts it right: quickly, but without a jump.
+    pub fn follow(&mut self, drawn: &mut Drawn, frame_s: f32) {
+        if self.lead < LEAD_MIN {
+            self.lead = 0.0;
+        }
+        let on_a_path = self.newest().is_some_and(|state| state.motion.is_some());
+        if let Some((position, rotation)) = self.shown.filter(|_| self.lead > 0.0 && !on_a_path) {
+            let left = (-FOLLOW_PER_S * frame_s).exp();
+            let ahead = position + drawn.velocity * frame_s - drawn.position;
+            if ahead.length() < FOLLOWED_MAX_M {
+                drawn.position += ahead * left;
+                drawn.rotation = rotation.slerp(drawn.rotation, 1.0 - left);
+            }
+        }
+        self.shown = Some((drawn.position, drawn.rotation));
     }
 
     /// The path it is on at a tick, if any.

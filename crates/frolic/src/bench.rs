@@ -7,6 +7,7 @@ mod game;
 pub mod join;
 mod meadow;
 pub mod npcs;
+pub mod physics;
 mod process;
 pub mod projectiles;
 pub mod script;

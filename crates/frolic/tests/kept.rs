@@ -89,11 +89,13 @@ struct Count {
     blocks: Vec<u64>,
     keys: BTreeSet<u64>,
     saves: u64,
+    /// Blocks of the ground that should be there and are not.
+    empty: Vec<u64>,
 }
 
-async fn count(platform: &Platform, token: &str, world: &Json) -> Count {
+async fn count(platform: &Platform, token: &str, world: &Json, filled: &BTreeSet<u64>) -> Count {
     let mut player = join_world(platform, token, world).await;
-    player.fire("Count").await;
+    player.fire_with("Count", json!([filled])).await;
     let counted = player.event("Counted").await;
     let tags = |json: &Json| -> Vec<u64> {
         let list = json.as_array().into_iter().flatten();
@@ -105,6 +107,7 @@ async fn count(platform: &Platform, token: &str, world: &Json) -> Count {
         blocks: tags(&counted[0]),
         keys: tags(&counted[1]).into_iter().collect(),
         saves: counted[2].as_f64().unwrap_or_default() as u64,
+        empty: tags(&counted[3]),
     }
 }
 
@@ -114,6 +117,7 @@ struct Acknowledged {
     built: BTreeSet<u64>,
     razed: BTreeSet<u64>,
     saved: BTreeSet<u64>,
+    filled: BTreeSet<u64>,
 }
 
 type Ledgers = [Arc<Mutex<Ledger>>];
@@ -125,6 +129,7 @@ fn acknowledged(ledgers: &Ledgers) -> Acknowledged {
         all.built.extend(ledger.done("Built"));
         all.razed.extend(ledger.done("Razed"));
         all.saved.extend(ledger.done("Saved"));
+        all.filled.extend(ledger.done("Filled"));
     }
     all
 }
@@ -149,6 +154,8 @@ fn compare(before: &Acknowledged, ledgers: &Ledgers, count: &Count) {
     assert!(lost.is_empty(), "acknowledged and lost: {lost:?}");
     let back: Vec<&u64> = before.razed.intersection(&blocks).collect();
     assert!(back.is_empty(), "taken away and back: {back:?}");
+    let empty = &count.empty;
+    assert!(empty.is_empty(), "filled and empty again: {empty:?}");
     let unsaved: Vec<&u64> = before.saved.difference(&count.keys).collect();
     assert!(unsaved.is_empty(), "saved and lost: {unsaved:?}");
     let saves = before.saved.len() as u64..=asked(ledgers, "Save").len() as u64;
@@ -238,7 +245,7 @@ async fn dur_3_nothing_acknowledged_is_lost_whatever_is_killed() {
             }
         }
         let before = acknowledged(&ledgers);
-        let count = count(&platform, &auditor, &world).await;
+        let count = count(&platform, &auditor, &world, &before.filled).await;
         compare(&before, &ledgers, &count);
         let server = only_server(&platform).await;
         assert_eq!(server["world_id"], world["world_id"]);
@@ -258,7 +265,7 @@ async fn dur_3_nothing_acknowledged_is_lost_whatever_is_killed() {
         resident.expect("no panic");
     }
     let before = acknowledged(&ledgers);
-    let count = count(&platform, &auditor, &world).await;
+    let count = count(&platform, &auditor, &world, &before.filled).await;
     compare(&before, &ledgers, &count);
     let built = before.built.len();
     let (returns, worst) = check_places(&ledgers);

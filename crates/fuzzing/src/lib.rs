@@ -30,7 +30,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     target("bits", protocol::bits, seeds::noise, 5_000),
     target("chunk", terrain::chunk, terrain::seeds, 2_000),
     target("client", session::client, seeds::server_packets, 1_500),
@@ -47,6 +47,7 @@ pub const TARGETS: [Target; 15] = [
         5_000,
     ),
     target("manifest", store::manifest, seeds::manifests, 3_000),
+    target("mesh", store::mesh, seeds::meshes, 3_000),
     target("package", store::package, seeds::packages, 2_000),
     target("recording", session::recording, seeds::recordings, 3_000),
     target("replay", session::replay, seeds::records, 150),

@@ -431,6 +431,37 @@ pub fn scenes() -> Vec<Vec<u8>> {
     ]
 }
 
+/// A square as glTF with its buffer inside, and as clients get it.
+pub fn meshes() -> Vec<Vec<u8>> {
+    let corners = [
+        [0.0f32, 0.0, 0.0],
+        [1.0, 0.0, 0.0],
+        [1.0, 0.0, -1.0],
+        [0.0, 0.0, -1.0],
+    ];
+    let mut buffer: Vec<u8> = corners
+        .iter()
+        .flatten()
+        .flat_map(|x| x.to_le_bytes())
+        .collect();
+    buffer.extend([0u8, 1, 2, 0, 2, 3]);
+    let json = r#"{"asset":{"version":"2.0"},"scene":0,"scenes":[{"nodes":[0]}],"nodes":[{"mesh":0,"scale":[1,2,1]}],"meshes":[{"primitives":[{"attributes":{"POSITION":0},"indices":1}]}],"accessors":[{"bufferView":0,"componentType":5126,"count":4,"type":"VEC3"},{"bufferView":1,"componentType":5121,"count":6,"type":"SCALAR"}],"bufferViews":[{"buffer":0,"byteLength":48},{"buffer":0,"byteOffset":48,"byteLength":6}],"buffers":[{"byteLength":54}]}"#;
+    let length = |bytes: usize| (bytes as u32).to_le_bytes();
+    let glb = [
+        &b"glTF\x02\0\0\0"[..],
+        &length(28 + json.len() + buffer.len()),
+        &length(json.len()),
+        b"JSON",
+        json.as_bytes(),
+        &length(buffer.len()),
+        b"BIN\0",
+        &buffer,
+    ]
+    .concat();
+    let mesh = frolic_package::Triangles::from_gltf(&glb).expect("a square");
+    vec![glb, mesh.encode()]
+}
+
 pub fn packages() -> Vec<Vec<u8>> {
     let files = files();
     let zip = pack(&files).expect("a game that packs");

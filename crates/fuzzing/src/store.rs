@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use frolic_package::{Limits, Manifest, Package, Scene};
+use frolic_package::{Limits, Manifest, Package, Scene, Triangles};
 
 /// Small, so that a fuzzer finds the limits.
 fn limits() -> Limits {
@@ -30,6 +30,31 @@ pub fn scene(bytes: &[u8]) {
     match Scene::parse(canonical.as_bytes(), &limits()) {
         Ok(again) => assert_eq!(again.to_canonical_json(), canonical),
         Err(report) => panic!("the canonical form is refused:\n{report}\n{canonical}"),
+    }
+}
+
+/// What is solid of an asset: from glTF, and as clients get it. Whatever is
+/// taken can be walked on.
+pub fn mesh(bytes: &[u8]) {
+    for mesh in [Triangles::from_gltf(bytes).ok(), Triangles::decode(bytes)] {
+        let Some(mesh) = mesh else { continue };
+        assert_eq!(Triangles::decode(&mesh.encode()).as_ref(), Some(&mesh));
+        let mut meshes = frolic_sim::Meshes::default();
+        meshes.add("assets/a.glb", &mesh);
+        let Some((id, found)) = meshes.find("assets/a.glb") else {
+            continue;
+        };
+        let scale = frolic_sim::Vec3::ONE;
+        let reach = found.reach(scale);
+        let mut world = frolic_sim::CollisionWorld::with_meshes(meshes);
+        let shape = frolic_sim::Shape::Mesh { id, scale, reach };
+        world.insert(1, shape, frolic_sim::Pose::identity());
+        let mut state = frolic_sim::CharacterState::at(frolic_sim::Vec3::Y);
+        let input = frolic_sim::CharacterInput::default();
+        for _ in 0..4 {
+            let params = frolic_sim::CharacterParams::default();
+            frolic_sim::step_character(&world, &params, &mut state, &input, 1.0 / 60.0);
+        }
     }
 }
 

@@ -70,6 +70,9 @@ pub struct HostSettings {
     pub idle_stop_s: Option<u32>,
     /// SHA-256 and compressed text of the scene.
     pub scene: (String, Vec<u8>),
+    /// What is solid of assets, compressed, by path: clients need it before
+    /// the scene.
+    pub meshes: Vec<(String, Vec<u8>)>,
     /// The door.
     pub admission: Admission,
     /// Where the session is recorded.
@@ -109,6 +112,20 @@ pub struct Host {
     last_second: LastSecond,
 }
 
+/// The scene behind what it is made of, as one packet.
+fn packet_of(meshes: &[(String, Vec<u8>)], scene: &ServerMessage) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (asset, zstd) in meshes {
+        let mesh = ServerMessage::Mesh {
+            asset: asset.clone(),
+            zstd: zstd.clone(),
+        };
+        packet::write(&mut bytes, &mesh);
+    }
+    packet::write(&mut bytes, scene);
+    bytes
+}
+
 impl Host {
     /// A world that waits for its first player.
     pub fn new(
@@ -125,7 +142,7 @@ impl Host {
         Self {
             shelf: ScriptShelf::new(&world, &settings.game_id, &settings.bundles, None),
             next_shelf: None,
-            scene_packet: packet::single(&scene).into(),
+            scene_packet: packet_of(&settings.meshes, &scene).into(),
             world,
             settings,
             sessions: BTreeMap::new(),

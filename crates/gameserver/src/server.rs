@@ -421,6 +421,14 @@ fn load(
             .stops_when_idle
             .then_some(idle_stop_s.saturating_add(IDLE_GRACE_S)),
         scene: (hex::encode(Sha256::digest(scene)), compressed),
+        meshes: package
+            .meshes
+            .iter()
+            .filter_map(|(asset, mesh)| {
+                let zstd = zstd::bulk::compress(&mesh.encode(), 9).ok()?;
+                Some((asset.clone(), zstd))
+            })
+            .collect(),
         recording,
         store: settings.store,
         keeper,

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod limits;
+mod mesh;
 mod report;
 
 mod manifest;
@@ -35,12 +36,16 @@ pub use manifest::{
     Capabilities, GameInfo, Manifest, SimulationSettings, Visibility, WorldSettings,
 };
 #[cfg(feature = "archive")]
+pub use mesh::MeshError;
+pub use mesh::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
+#[cfg(feature = "archive")]
 pub use package::Package;
 #[cfg(feature = "archive")]
 pub use remotes::Remote;
 pub use report::{Problem, Report, Rule, Severity};
 pub use scene::{
-    Attribute, Body, BodyKind, Color, ComponentProblem, Components, Hostility, Light, LightKind,
-    Material, Model, NetworkIdentity, Npc, PatrolPoint, Pattern, Prefab, SCENE_FORMAT, Scene,
-    SceneEntity, ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
+    Attribute, Body, BodyKind, Color, ComponentProblem, Components, Groups, Hostility, Joint,
+    JointKind, Light, LightKind, Material, Model, NetworkIdentity, Npc, PatrolPoint, Pattern,
+    Prefab, SCENE_FORMAT, Scene, SceneEntity, ScriptRef, Shape, Sound, SpawnPoint, Transform,
+    Trigger,
 };

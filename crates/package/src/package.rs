@@ -1,16 +1,18 @@
 //! A whole package: its files, checked, with manifest and scene read.
 
 mod assets;
+mod meshes;
 mod validate;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
 use crate::remotes::Remote;
 use crate::soul;
 use crate::spells::SpellSettings;
-use crate::{Limits, Manifest, Problem, Report, Rule, Scene, archive, pack};
+use crate::{Limits, Manifest, Problem, Report, Rule, Scene, Triangles, archive, pack};
 
 /// One version of a game, ready to be run. It exists only when nothing in it is wrong.
 #[derive(Clone, Debug)]
@@ -23,6 +25,8 @@ pub struct Package {
     pub remotes: BTreeMap<String, Remote>,
     /// Spells that ship with the game, by id.
     pub spells: BTreeMap<String, SpellSettings>,
+    /// What is solid of the assets that mesh shapes of the scene name, by path.
+    pub meshes: BTreeMap<String, Arc<Triangles>>,
     /// All files by path, game.toml and scene.json among them.
     pub files: BTreeMap<String, Vec<u8>>,
     /// SHA-256 of the archive in hexadecimal: the identity of this version.
@@ -117,6 +121,7 @@ impl Package {
             scene: checked.scene,
             remotes: checked.remotes,
             spells: checked.spells,
+            meshes: checked.meshes,
             files,
             revision,
             warnings: checked.warnings,

@@ -6,6 +6,7 @@ mod components;
 mod hierarchy;
 mod npc;
 mod parse;
+mod physics;
 
 use std::collections::BTreeMap;
 
@@ -15,10 +16,11 @@ use crate::{Limits, Report};
 
 pub use check::ComponentProblem;
 pub use components::{
-    Attribute, Body, BodyKind, Color, Components, Light, LightKind, Material, Model,
-    NetworkIdentity, Pattern, ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
+    Attribute, Color, Components, Light, LightKind, Material, Model, NetworkIdentity, Pattern,
+    ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
 };
 pub use npc::{Hostility, Npc, PatrolPoint};
+pub use physics::{Body, BodyKind, Groups, Joint, JointKind};
 
 /// The `terrain` of a scene.
 pub type Terrain = frolic_terrain::Settings;

@@ -368,6 +368,16 @@ pub enum ServerMessage {
     TerraformApplied(TerraformApplied),
     /// CHUNK_DATA: a piece of the ground.
     ChunkData(ChunkData),
+    /// What is solid of an asset that mesh shapes name; all of them come
+    /// before the scene.
+    Mesh {
+        /// Its path in the package.
+        asset: String,
+        /// One zstd frame of [`frolic_package::Triangles::encode`].
+        zstd: Vec<u8>,
+    },
+    /// How characters move from now on: a script changed it.
+    Character(CharacterParams),
 }
 
 impl ServerMessage {

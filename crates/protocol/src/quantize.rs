@@ -1,6 +1,6 @@
 //! How places, speeds and rotations are rounded for the wire.
 
-use frolic_sim::{Rotation, Vec3};
+use frolic_sim::{Pose, Rotation, Vec3};
 
 /// Steps per metre: positions are right to 2 mm.
 const POSITION_SCALE: f32 = 256.0;
@@ -92,6 +92,12 @@ pub fn rotation_back(packed: u32) -> Rotation {
     }
     parts[largest] = (1.0 - sum).max(0.0).sqrt();
     Rotation::from_array(parts).normalize()
+}
+
+/// A pose as whoever was told of it has it.
+pub fn pose(pose: &Pose) -> Pose {
+    let place = position_back(position(pose.translation));
+    Pose::from_parts(place, rotation_back(rotation(pose.rotation)))
 }
 
 #[cfg(test)]

@@ -254,6 +254,10 @@ pub trait Engine {
         Err(EngineError::ReadOnly("World.Gravity"))
     }
 
+    /// A script wants [`ScriptEvent::Touched`](crate::ScriptEvent::Touched) of
+    /// this entity from now on.
+    fn watch_touches(&mut self, _entity: EntityId) {}
+
     /// Makes an entity.
     ///
     /// # Errors

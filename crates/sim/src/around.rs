@@ -68,25 +68,30 @@ impl Around<'_> {
             }
             let mut from = high.y + SURFACE_GAP_M;
             // A line leaves what is convex at its underside.
-            let surfaces_max = match solid.shape.is_convex() {
+            let surfaces_max = match solid.mesh.is_none() {
                 true => 1,
                 false => SURFACES_PER_SOLID_MAX,
             };
             for _ in 0..surfaces_max {
                 let ray = Ray::new(Vec3::new(x, from, z), -Vec3::Y);
                 let reach = from - low.y + SURFACE_GAP_M;
-                let hit = solid
-                    .shape
-                    .cast_ray_and_get_normal(&solid.pose, &ray, reach, false);
-                let Some(hit) = hit else {
+                let hit = match &solid.mesh {
+                    Some((mesh, scale)) => mesh.surface(*scale, &solid.pose, &ray, reach),
+                    None => {
+                        let shape = &solid.shape;
+                        let hit = shape.cast_ray_and_get_normal(&solid.pose, &ray, reach, false);
+                        hit.map(|hit| (hit.time_of_impact, hit.normal))
+                    }
+                };
+                let Some((distance, normal)) = hit else {
                     break;
                 };
-                let height = from - hit.time_of_impact;
-                if hit.normal.y > 0.0 {
+                let height = from - distance;
+                if normal.y > 0.0 {
                     out.push(Surface {
                         entity: solid.entity,
                         height,
-                        slope: hit.normal.y,
+                        slope: normal.y,
                     });
                 }
                 from = height - SURFACE_GAP_M;
@@ -161,6 +166,9 @@ impl Around<'_> {
         !solids
             .filter(|solid| meets(&solid.bounds, &around))
             .any(|solid| {
+                if let Some((mesh, scale)) = &solid.mesh {
+                    return mesh.is_touched(solid, *scale, &around, low, high, radius);
+                }
                 intersection_test(
                     &solid.pose,
                     solid.shape.as_ref(),

@@ -12,7 +12,7 @@ use parry3d::math::Vec3;
 
 use crate::changes::{self, Squares};
 use crate::character::{CharacterParams, CharacterState};
-use crate::collision::CollisionWorld;
+use crate::collision::{CollisionWorld, EntityId, Solid};
 use crate::contact::{Near, Obstacle};
 use crate::ground::Block;
 
@@ -34,6 +34,26 @@ pub struct StepCache {
     /// The box of the current step.
     bounds: Option<Aabb>,
     rest: Option<Rest>,
+    /// The triangles of meshes that meet the box of the current step.
+    pieces: Vec<Solid>,
+    found: Vec<u32>,
+    /// What the last step touched.
+    touches: Vec<Touch>,
+}
+
+/// What a character touched in its last step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Touch {
+    /// Whose solid.
+    pub entity: EntityId,
+    /// Where.
+    pub point: Vec3,
+    /// From the solid towards the character.
+    pub normal: Vec3,
+    /// How fast the character went against it, in metres per second.
+    pub speed: f32,
+    /// Whether the character can stand on it.
+    pub stands: bool,
 }
 
 /// Where the candidates were taken, and what tells that they still hold.
@@ -60,6 +80,22 @@ struct Rest {
 }
 
 impl StepCache {
+    /// What the last step that was made touched, each entity once. A step of
+    /// somebody who stands still is not made; what it would touch is the same.
+    pub fn touches(&self) -> &[Touch] {
+        &self.touches
+    }
+
+    pub(crate) fn take_touches(&mut self) -> Vec<Touch> {
+        let mut touches = std::mem::take(&mut self.touches);
+        touches.clear();
+        touches
+    }
+
+    pub(crate) fn keep_touches(&mut self, touches: Vec<Touch>) {
+        self.touches = touches;
+    }
+
     /// The solids whose boxes meet `bounds`, in order of their ids.
     pub(crate) fn near<'a>(&'a mut self, world: &'a CollisionWorld, bounds: &Aabb) -> Near<'a> {
         if !self.holds(world, bounds) {
@@ -75,6 +111,14 @@ impl StepCache {
         };
         let candidates = self.candidates.iter().copied();
         self.near.extend(candidates.filter(|&slot| meets(slot)));
+        self.pieces.clear();
+        for &slot in &self.near {
+            if let Some(solid) = world.at(slot).filter(|solid| !solid.passable)
+                && let Some((mesh, scale)) = &solid.mesh
+            {
+                mesh.pieces(solid, *scale, bounds, &mut self.found, &mut self.pieces);
+            }
+        }
         self.near_blocks.clear();
         let blocks = self.candidate_blocks.iter();
         let blocks = blocks.filter(|block| block.bounds().intersects(bounds));
@@ -82,6 +126,7 @@ impl StepCache {
         Near {
             world,
             slots: &self.near,
+            pieces: &self.pieces,
             blocks: &self.near_blocks,
         }
     }

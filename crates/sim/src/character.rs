@@ -8,9 +8,9 @@ use parry3d::math::Vec3;
 use serde::{Deserialize, Serialize};
 
 use crate::angle::Angle;
-use crate::cache::StepCache;
+use crate::cache::{StepCache, Touch};
 use crate::collision::{CollisionWorld, EntityId};
-use crate::contact::{self, Near, Obstacle, SKIN};
+use crate::contact::{self, Contact, Near, Obstacle, SKIN};
 
 /// What a character can do. The same for everybody in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -200,8 +200,12 @@ pub struct CharacterState {
 const COYOTE_TICKS: u8 = 5;
 /// How many times a sub-step looks for something to be pushed out of.
 const PUSH_OUT_ROUNDS: usize = 4;
+/// Solids that a step takes note of having touched.
+const TOUCHES_MAX: usize = 8;
 /// Bounds the work of one step whatever a script set the velocity to.
 const SUBSTEPS_MAX: usize = 32;
+/// A platform that goes further than this many steps in a tick has jumped.
+const CARRY_SUBSTEPS_MAX: f32 = 64.0;
 
 impl CharacterState {
     /// Standing still in the air at `feet`.
@@ -247,7 +251,7 @@ pub fn step_character_with(
         return;
     }
     let before = *state;
-    carry(world, state);
+    carry(cache, world, params, state);
     steer(params, state, input, dt);
     travel(cache, world, params, state, dt, before.grounded());
     if !state.feet.is_finite() || !state.velocity.is_finite() {
@@ -260,8 +264,14 @@ pub fn step_character_with(
     }
 }
 
-/// Moves along with what it stands on.
-fn carry(world: &CollisionWorld, state: &mut CharacterState) {
+/// Moves along with what it stands on. A long way is gone in steps: nobody is
+/// carried through a wall.
+fn carry(
+    cache: &mut StepCache,
+    world: &CollisionWorld,
+    params: &CharacterParams,
+    state: &mut CharacterState,
+) {
     if !world.moves() {
         return;
     }
@@ -270,7 +280,31 @@ fn carry(world: &CollisionWorld, state: &mut CharacterState) {
     };
     if ground.pose != ground.previous_pose {
         let local = ground.previous_pose.inverse_transform_point(state.feet);
-        state.feet = ground.pose.transform_point(local);
+        let there = ground.pose.transform_point(local);
+        let (way, substep_max) = (there - state.feet, params.radius * 0.5);
+        let count = libm::ceilf(way.length() / substep_max);
+        // Also when it is not a number, or further than anybody could see.
+        if !(count > 1.0 && count < CARRY_SUBSTEPS_MAX) {
+            state.feet = there;
+            return;
+        }
+        let ridden = ground.entity;
+        let bounds = contact::swept_bounds(params, state.feet, way, SKIN);
+        let near = cache.near(world, &bounds);
+        let velocity = state.velocity;
+        let mut substep = way / count;
+        for _ in 0..count as usize {
+            state.feet += substep;
+            push_out_of_all_but(
+                Some(ridden),
+                params,
+                state,
+                &mut substep,
+                near,
+                &mut Noted::none(),
+            );
+        }
+        state.velocity = velocity;
     }
 }
 
@@ -340,6 +374,10 @@ fn travel(
     let count = (libm::ceilf(length / substep_max) as usize).clamp(1, SUBSTEPS_MAX);
 
     let bounds = contact::swept_bounds(params, state.feet, way, params.step_height + SKIN);
+    let mut noted = Noted {
+        touches: cache.take_touches(),
+        dt,
+    };
     let near = cache.near(world, &bounds);
 
     let jumping = state.velocity.y > 0.01;
@@ -347,11 +385,12 @@ fn travel(
     let mut substep = way / count as f32;
     for _ in 0..count {
         state.feet += substep;
-        ground = push_out(params, state, &mut substep, near);
+        ground = push_out_of_all_but(None, params, state, &mut substep, near, &mut noted);
     }
     if ground.is_none() && was_grounded && !jumping {
-        ground = snap_down(params, state, near);
+        ground = snap_down(params, state, near, &mut noted);
     }
+    cache.keep_touches(noted.touches);
     match ground {
         Some((entity, normal)) if !jumping => {
             state.ground = Some(entity);
@@ -369,22 +408,25 @@ fn travel(
 
 /// Pushes the capsule out of everything near it; returns the ground it then
 /// stands on, the flattest if there are several.
-fn push_out(
+fn push_out_of_all_but(
+    ridden: Option<EntityId>,
     params: &CharacterParams,
     state: &mut CharacterState,
     substep: &mut Vec3,
     near: Near,
+    noted: &mut Noted,
 ) -> Option<(EntityId, Vec3)> {
     let mut push = Push {
         params,
         state,
         substep,
         near,
+        noted,
         ground: None,
     };
     for _ in 0..PUSH_OUT_ROUNDS {
         let mut pushed = false;
-        for solid in near.solids() {
+        for solid in near.solids().filter(|solid| ridden != Some(solid.entity)) {
             pushed |= push.out_of(solid);
         }
         for block in near.blocks {
@@ -403,6 +445,7 @@ struct Push<'a> {
     state: &'a mut CharacterState,
     substep: &'a mut Vec3,
     near: Near<'a>,
+    noted: &'a mut Noted,
     ground: Option<(EntityId, Vec3)>,
 }
 
@@ -410,7 +453,7 @@ impl Push<'_> {
     /// Whether it was pushed.
     fn out_of(&mut self, solid: &impl Obstacle) -> bool {
         let (params, state) = (self.params, &mut *self.state);
-        let Some(touch) = contact::touch(params, state.feet, solid) else {
+        let Some(touch) = contact::touch(params, state.feet, solid, self.near) else {
             return false;
         };
         let mut pushed = false;
@@ -443,9 +486,12 @@ impl Push<'_> {
         if standing && self.ground.is_none_or(|(_, best)| normal.y > best.y) {
             self.ground = Some((solid.entity(), normal));
         }
+        let noted = &mut *self.noted;
+        noted.note(solid.entity(), &touch, state.velocity, standing);
         if touch.depth > 0.0 && !standing {
-            slide(&mut state.velocity, normal);
-            slide(self.substep, normal);
+            let yields = noted.gives_way(solid, &touch);
+            slide(&mut state.velocity, normal, yields);
+            slide(self.substep, normal, 0.0);
         } else if standing && state.velocity.y < 0.0 {
             state.velocity.y = 0.0;
             self.substep.y = self.substep.y.max(0.0);
@@ -454,9 +500,55 @@ impl Push<'_> {
     }
 }
 
-/// Removes the part of `vector` that points into a surface.
-fn slide(vector: &mut Vec3, normal: Vec3) {
-    let into = vector.dot(normal);
+/// What a step touches, for whoever wants to know.
+struct Noted {
+    touches: Vec<Touch>,
+    dt: f32,
+}
+
+impl Noted {
+    fn none() -> Self {
+        Self {
+            touches: Vec::new(),
+            dt: 0.0,
+        }
+    }
+
+    fn note(&mut self, entity: EntityId, contact: &Contact, velocity: Vec3, stands: bool) {
+        let speed = (-velocity.dot(contact.normal)).max(0.0);
+        let mut known = self.touches.iter_mut();
+        if let Some(known) = known.find(|known| known.entity == entity) {
+            known.stands |= stands;
+            if speed > known.speed {
+                known.speed = speed;
+                (known.point, known.normal) = (contact.point, contact.normal);
+            }
+        } else if self.dt > 0.0 && self.touches.len() < TOUCHES_MAX {
+            self.touches.push(Touch {
+                entity,
+                point: contact.point,
+                normal: contact.normal,
+                speed,
+                stands,
+            });
+        }
+    }
+
+    /// How fast a solid that can be pushed goes out of the way, as a speed
+    /// along the normal: never more than nothing.
+    fn gives_way(&self, solid: &impl Obstacle, contact: &Contact) -> f32 {
+        if self.dt <= 0.0 {
+            return 0.0;
+        }
+        let moved = solid.gave_way(contact.point, contact.normal);
+        (moved / self.dt).min(0.0)
+    }
+}
+
+/// Removes the part of `vector` that points into a surface, beyond what the
+/// surface itself goes that way.
+fn slide(vector: &mut Vec3, normal: Vec3, surface: f32) {
+    let into = vector.dot(normal) - surface;
     if into < 0.0 {
         *vector -= normal * into;
     }
@@ -467,12 +559,13 @@ fn snap_down(
     params: &CharacterParams,
     state: &mut CharacterState,
     near: Near,
+    noted: &mut Noted,
 ) -> Option<(EntityId, Vec3)> {
     let drop = contact::drop_distance(params, state.feet, params.step_height, near)?;
     let mut lowered = *state;
     lowered.feet.y -= drop;
     let mut still = Vec3::ZERO;
-    let ground = push_out(params, &mut lowered, &mut still, near)?;
+    let ground = push_out_of_all_but(None, params, &mut lowered, &mut still, near, noted)?;
     state.feet = lowered.feet;
     Some(ground)
 }

@@ -4,6 +4,7 @@
 //! learns of them in another order than the server.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use frolic_terrain::Terrain;
@@ -16,6 +17,7 @@ use parry3d::shape::SharedShape;
 use crate::changes::{Change, Changes};
 use crate::convex::{Convex, Frame};
 use crate::ground::TERRAIN;
+use crate::mesh::{Mesh, Meshes};
 use crate::shape::Shape;
 
 /// A solid that moves gets a box this much bigger in the tree, and is put
@@ -35,6 +37,7 @@ pub struct CollisionWorld {
     tree: Bvh,
     /// Solids whose pose changed this tick; the others' previous pose is their pose.
     moved: Vec<u32>,
+    meshes: Meshes,
     pub(crate) changes: Changes,
     /// How often any pose changed.
     changed: u64,
@@ -42,6 +45,7 @@ pub struct CollisionWorld {
     pub(crate) terrain: Option<Terrain>,
 }
 
+#[derive(Clone, Debug)]
 pub(crate) struct Solid {
     pub entity: EntityId,
     pub convex: Convex,
@@ -51,11 +55,20 @@ pub(crate) struct Solid {
     /// The box that the tree has of it.
     tree_bounds: Aabb,
     pub shape: SharedShape,
+    /// The triangles that stand for it, and their scale.
+    pub mesh: Option<(Arc<Mesh>, Vec3)>,
+    /// Whether it gives way to whoever walks against it.
+    pub pushable: bool,
+    /// Whether characters walk through it.
+    pub passable: bool,
     pub pose: Pose,
     /// Where it was one tick ago; what stands on it is carried along.
     pub previous_pose: Pose,
     /// Whether it is in the list of those that moved.
     listed: bool,
+    /// Whether it moved after characters did: those it carries follow in the
+    /// next tick.
+    late: bool,
     /// The world's count of changes when its pose or its previous pose last changed.
     pub changed: u64,
 }
@@ -83,6 +96,7 @@ impl Default for CollisionWorld {
             slots: HashMap::new(),
             tree: Bvh::new(),
             moved: Vec::new(),
+            meshes: Meshes::default(),
             changes: Changes::default(),
             changed: 0,
             terrain: None,
@@ -96,13 +110,34 @@ impl CollisionWorld {
         Self::default()
     }
 
-    /// Adds a solid, or replaces the one this entity has.
+    /// An empty world whose solids can be made of these meshes.
+    pub fn with_meshes(meshes: Meshes) -> Self {
+        Self {
+            meshes,
+            ..Self::default()
+        }
+    }
+
+    /// The meshes that its solids can be made of.
+    pub fn meshes(&self) -> &Meshes {
+        &self.meshes
+    }
+
+    /// Adds a solid, or replaces the one this entity has. A mesh that this
+    /// world does not have is not solid.
     pub fn insert(&mut self, entity: EntityId, shape: Shape, pose: Pose) {
         self.remove(entity);
         let shape = shape.thickened();
+        let mesh = match shape {
+            Shape::Mesh { id, scale, .. } => match self.meshes.get(id) {
+                Some(mesh) => Some((mesh.clone(), scale)),
+                None => return,
+            },
+            _ => None,
+        };
         let convex = Convex::from(shape);
         let shape = shape.to_parry();
-        let bounds = shape.compute_aabb(&pose);
+        let bounds = bounds(&shape, &mesh, &pose);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.solids.push(None);
             (self.solids.len() - 1) as u32
@@ -116,12 +151,27 @@ impl CollisionWorld {
             bounds,
             tree_bounds: bounds,
             shape,
+            mesh,
+            pushable: false,
+            passable: false,
             pose,
             previous_pose: pose,
             listed: false,
+            late: false,
             changed: self.changed,
         });
         self.slots.insert(entity, slot);
+    }
+
+    /// Says that a solid gives way to whoever walks against it: it does not
+    /// stop them more than it is slower than they are.
+    pub fn set_pushable(&mut self, entity: EntityId, pushable: bool) {
+        let slot = self.slots.get(&entity);
+        let solid = slot.and_then(|slot| self.solids[*slot as usize].as_mut());
+        if let Some(solid) = solid.filter(|solid| solid.pushable != pushable) {
+            solid.pushable = pushable;
+            self.changes.note(&solid.tree_bounds, Change::Members);
+        }
     }
 
     /// Takes an entity's solid away, if it has one.
@@ -139,24 +189,50 @@ impl CollisionWorld {
         self.free.push(slot);
     }
 
+    /// Says that characters walk through a solid; rays still meet it.
+    pub fn set_passable(&mut self, entity: EntityId, passable: bool) {
+        let slot = self.slots.get(&entity);
+        let solid = slot.and_then(|slot| self.solids[*slot as usize].as_mut());
+        if let Some(solid) = solid.filter(|solid| solid.passable != passable) {
+            solid.passable = passable;
+            self.changes.note(&solid.tree_bounds, Change::Members);
+        }
+    }
+
     /// Forgets last tick's movement. Call once before moving solids in a tick.
     pub fn begin_tick(&mut self) {
-        for slot in self.moved.drain(..) {
-            if let Some(solid) = &mut self.solids[slot as usize] {
-                solid.listed = false;
-                if solid.previous_pose != solid.pose {
-                    solid.previous_pose = solid.pose;
-                    self.changed += 1;
-                    solid.changed = self.changed;
-                    self.changes.note(&solid.bounds, Change::Pose);
-                }
+        self.moved.retain(|&slot| {
+            let Some(solid) = &mut self.solids[slot as usize] else {
+                return false;
+            };
+            if std::mem::take(&mut solid.late) {
+                return true;
             }
-        }
+            solid.listed = false;
+            if solid.previous_pose != solid.pose {
+                solid.previous_pose = solid.pose;
+                self.changed += 1;
+                solid.changed = self.changed;
+                self.changes.note(&solid.bounds, Change::Pose);
+            }
+            false
+        });
     }
 
     /// Moves a solid within a tick; whatever stands on it moves along.
     pub fn move_to(&mut self, entity: EntityId, pose: Pose) {
         self.update(entity, pose, |solid| solid.previous_pose);
+    }
+
+    /// Moves a solid after characters have stepped; whatever stands on it
+    /// moves along in the next tick.
+    pub fn move_late(&mut self, entity: EntityId, pose: Pose) {
+        self.update(entity, pose, |solid| solid.pose);
+        let slot = self.slots.get(&entity);
+        let solid = slot.and_then(|slot| self.solids[*slot as usize].as_mut());
+        if let Some(solid) = solid {
+            solid.late = solid.listed;
+        }
     }
 
     /// Sets where a solid was and is: how a client replays a past tick.
@@ -186,7 +262,7 @@ impl CollisionWorld {
         solid.pose = pose;
         solid.previous_pose = previous_pose;
         solid.frame = Frame::from(&pose);
-        solid.bounds = solid.shape.compute_aabb(&pose);
+        solid.bounds = bounds(&solid.shape, &solid.mesh, &pose);
         if !solid.listed && previous_pose != pose {
             solid.listed = true;
             self.moved.push(slot);
@@ -246,16 +322,12 @@ impl CollisionWorld {
             if except.contains(&solid.entity) {
                 return None;
             }
-            solid
-                .shape
-                .cast_ray_and_get_normal(&solid.pose, &ray, best, true)
-                .map(|hit| hit.time_of_impact)
+            solid.raycast(&ray, best).map(|(distance, _)| distance)
         })?;
         let solid = self.solids[slot as usize].as_ref()?;
         let normal = solid
-            .shape
-            .cast_ray_and_get_normal(&solid.pose, &ray, distance_max, true)
-            .map_or(-direction, |hit| hit.normal);
+            .raycast(&ray, distance_max)
+            .map_or(-direction, |(_, normal)| normal);
         Some(RayHit {
             entity: solid.entity,
             distance: hit,
@@ -308,6 +380,46 @@ impl CollisionWorld {
 
     pub(crate) fn solid(&self, entity: EntityId) -> Option<&Solid> {
         self.solids[*self.slots.get(&entity)? as usize].as_ref()
+    }
+}
+
+impl Solid {
+    /// How far along a ray it is, and which way its surface faces there.
+    pub fn raycast(&self, ray: &Ray, distance_max: f32) -> Option<(f32, Vec3)> {
+        match &self.mesh {
+            Some((mesh, scale)) => mesh.raycast(*scale, &self.pose, ray, distance_max),
+            None => {
+                let hit =
+                    self.shape
+                        .cast_ray_and_get_normal(&self.pose, ray, distance_max, true)?;
+                Some((hit.time_of_impact, hit.normal))
+            }
+        }
+    }
+
+    /// A convex part of it, as a solid of its own.
+    pub fn piece(&self, convex: Convex, bounds: Aabb) -> Solid {
+        Solid {
+            convex,
+            bounds,
+            tree_bounds: bounds,
+            mesh: None,
+            shape: self.shape.clone(),
+            ..*self
+        }
+    }
+
+    /// How far a point of it moved within the last tick.
+    pub fn moved_at(&self, point: Vec3) -> Vec3 {
+        let before = self.pose.inverse_transform_point(point);
+        point - self.previous_pose.transform_point(before)
+    }
+}
+
+fn bounds(shape: &SharedShape, mesh: &Option<(Arc<Mesh>, Vec3)>, pose: &Pose) -> Aabb {
+    match mesh {
+        Some((mesh, scale)) => mesh.bounds(*scale, pose),
+        None => shape.compute_aabb(pose),
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Contact {
     pub normal: Vec3,
     /// How far the capsule is inside; negative within the skin.
     pub depth: f32,
+    /// Where.
+    pub point: Vec3,
     /// How far it must rise to be free, where the touch is the edge of a step.
     pub step_lift: Option<f32>,
 }
@@ -59,8 +61,15 @@ pub(crate) trait Obstacle {
     fn floor_below(&self, point: Vec3, distance: f32) -> Option<Vec3>;
     /// Whether something else is nearer in that direction, so that a touch
     /// there is none.
-    fn hides(&self, _normal: Vec3) -> bool {
+    fn hides(&self, gap: &Gap) -> bool;
+    /// Whether it is a part of something that is not convex as a whole.
+    fn is_piece(&self) -> bool {
         false
+    }
+    /// How far its surface went along a normal within the last tick, if it
+    /// gives way to who walks against it.
+    fn gave_way(&self, _point: Vec3, _normal: Vec3) -> f32 {
+        0.0
     }
 }
 
@@ -69,6 +78,8 @@ pub(crate) trait Obstacle {
 pub(crate) struct Near<'a> {
     pub world: &'a CollisionWorld,
     pub slots: &'a [u32],
+    /// Parts of those solids that are not convex as a whole.
+    pub pieces: &'a [Solid],
     pub blocks: &'a [Block],
 }
 
@@ -77,6 +88,8 @@ impl<'a> Near<'a> {
         self.slots
             .iter()
             .filter_map(move |&slot| self.world.at(slot))
+            .filter(|solid| solid.mesh.is_none() && !solid.passable)
+            .chain(self.pieces)
     }
 }
 
@@ -108,6 +121,7 @@ pub(crate) fn touch(
     params: &CharacterParams,
     feet: Vec3,
     solid: &impl Obstacle,
+    near: Near,
 ) -> Option<Contact> {
     let core = core(params, feet);
     let reach = params.radius + SKIN;
@@ -118,13 +132,14 @@ pub(crate) fn touch(
         Some(gap) => gap,
         None => solid.penetration(&core, reach)?,
     };
-    if gap.distance > reach || solid.hides(gap.normal) {
+    if gap.distance > reach || solid.hides(&gap) {
         return None;
     }
     Some(Contact {
         normal: gap.normal,
         depth: params.radius - gap.distance,
-        step_lift: step_lift(params, feet, solid, gap.point, gap.normal),
+        point: gap.point,
+        step_lift: step_lift(params, feet, solid, near, &gap),
     })
 }
 
@@ -147,6 +162,9 @@ impl Obstacle for Solid {
 
     #[cold]
     fn penetration(&self, core: &Core, reach: f32) -> Option<Gap> {
+        if let Convex::Triangle(triangle) = &self.convex {
+            return convex::way_out(triangle, &self.frame, core);
+        }
         let contact = query::contact(
             &self.pose,
             self.shape.as_ref(),
@@ -173,6 +191,21 @@ impl Obstacle for Solid {
             }
         }
     }
+
+    fn hides(&self, gap: &Gap) -> bool {
+        convex::is_seam(&self.convex, &self.frame, gap)
+    }
+
+    fn is_piece(&self) -> bool {
+        matches!(self.convex, Convex::Triangle(_))
+    }
+
+    fn gave_way(&self, point: Vec3, normal: Vec3) -> f32 {
+        match self.pushable {
+            true => self.moved_at(point).dot(normal),
+            false => 0.0,
+        }
+    }
 }
 
 /// Whether `point` is the edge of a step low enough to walk onto, and if so
@@ -182,17 +215,25 @@ fn step_lift(
     params: &CharacterParams,
     feet: Vec3,
     solid: &impl Obstacle,
-    point: Vec3,
-    normal: Vec3,
+    near: Near,
+    gap: &Gap,
 ) -> Option<f32> {
+    let (point, normal) = (gap.point, gap.normal);
     let height = point.y - feet.y;
     if normal.y <= FACING_UP_MIN || params.walkable(normal) || height > params.step_height {
         return None;
     }
     // A hair inside the edge, is there a floor to stand on?
     let inward = Vec3::new(-normal.x, 0.0, -normal.z).try_normalize()? * 0.02;
-    let floor = solid.floor_below(point + inward + Vec3::Y * 0.05, 0.1)?;
-    if !params.walkable(floor) {
+    let above = point + inward + Vec3::Y * 0.05;
+    let is_floor = |floor: Option<Vec3>| floor.is_some_and(|floor| params.walkable(floor));
+    // The upright part of a step and its top are two triangles of one mesh.
+    let carries = is_floor(solid.floor_below(above, 0.1))
+        || solid.is_piece()
+            && near.pieces.iter().any(|piece| {
+                piece.entity == solid.entity() && is_floor(piece.floor_below(above, 0.1))
+            });
+    if !carries {
         return None;
     }
     let aside_sq =

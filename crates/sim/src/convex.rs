@@ -35,6 +35,19 @@ pub(crate) enum Convex {
     },
     /// Full height at −z, nothing at +z.
     Wedge(Vec3),
+    /// One of a mesh.
+    Triangle(Triangle),
+}
+
+/// A triangle of a mesh.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Triangle {
+    /// Against the clock, seen from the front.
+    pub corners: [Vec3; 3],
+    /// Edges that do not stick out, because the neighbour there goes on flat
+    /// or rises: bits 0 to 2 from the front, bits 3 to 5 from behind. Edge n
+    /// is between corner n and the next.
+    pub seams: u8,
 }
 
 impl From<Shape> for Convex {
@@ -60,6 +73,11 @@ impl From<Shape> for Convex {
                 radius,
             },
             Shape::Wedge(half) => Convex::Wedge(half),
+            // Only its triangles are ever touched.
+            Shape::Mesh { reach, .. } => Convex::Box {
+                half: Vec3::ZERO,
+                round: reach,
+            },
         }
     }
 }
@@ -160,6 +178,7 @@ pub(crate) fn gap(convex: &Convex, frame: &Frame, core: &Core) -> Option<Gap> {
             0.0,
         ),
         Convex::Wedge(half) => (nearest(start, along, |p| onto_wedge(half, p)), 0.0),
+        Convex::Triangle(ref triangle) => (nearest(start, along, |p| triangle.nearest(p).0), 0.0),
     };
     let between = on_core - on_solid;
     let length_sq = between.length_squared();
@@ -271,6 +290,10 @@ pub(crate) fn floor_below(
             let steep = (half.y * half.y + half.z * half.z).sqrt();
             ray.cut(Vec3::new(0.0, half.z, half.y) / steep, 0.0);
         }
+        Convex::Triangle(triangle) => {
+            let floor = triangle.met_by(ray.from, ray.way, distance);
+            return FloorBelow::Known(floor.map(|normal| frame.turn(normal)));
+        }
     }
     let hit = ray.enters >= 0.0 && ray.enters <= ray.leaves;
     FloorBelow::Known(hit.then(|| frame.turn(ray.normal)))
@@ -368,6 +391,10 @@ fn onto_wedge(half: Vec3, point: Vec3) -> Vec3 {
     let part = part.clamp(0.0, 1.0);
     Vec3::new(x, -half.y + rise * part, half.z - run * part)
 }
+
+mod triangle;
+
+pub(crate) use triangle::{is_seam, way_out};
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 //! The same run is made natively and in wasm by the tests: if a change makes
 //! the two differ in one bit anywhere, prediction in the browser is broken.
 
+use frolic_package::Triangles;
 use frolic_terrain::{Action, Generator, Material, Op, Settings, Shape as Shape3, Terrain};
 use parry3d::math::{Pose3 as Pose, Rot3, Vec3};
 
@@ -11,6 +12,7 @@ use crate::character::{
     Buttons, CharacterInput, CharacterParams, CharacterState, step_character_with,
 };
 use crate::collision::CollisionWorld;
+use crate::mesh::Meshes;
 use crate::motion::Motion;
 use crate::random::Random;
 use crate::shape::Shape;
@@ -87,6 +89,87 @@ pub fn random_walk(seed: u64, steps: u32) -> u64 {
         digest.character(&state);
     }
     digest.value()
+}
+
+/// The same over hills of triangles, with a mesh that moves and boxes that
+/// give way.
+pub fn mesh_walk(seed: u64, steps: u32) -> u64 {
+    let mut random = Random::new(seed);
+    let mut world = hills(&mut random);
+    let params = CharacterParams::default();
+    let mut state = CharacterState::at(Vec3::new(0.0, 4.0, 0.0));
+    let mut cache = StepCache::default();
+    let mut input = CharacterInput::default();
+    let mut digest = Digest::default();
+    for tick in 0..steps {
+        world.begin_tick();
+        world.move_to(
+            PLATFORMS[0],
+            Pose::from_translation(platform(PLATFORMS[0], tick)),
+        );
+        if tick % 20 == 0 {
+            input = CharacterInput::new(
+                random.range(-1.0, 1.0),
+                random.range(-0.5, 1.5),
+                random.range(-3.0, 3.0),
+                0.0,
+                Buttons(random.below(4) as u8),
+            );
+        }
+        step_character_with(&mut cache, &world, &params, &mut state, &input, 1.0 / 60.0);
+        for touch in cache.touches() {
+            digest.word(touch.entity);
+            digest.vector(touch.normal);
+        }
+        let drift = Vec3::new((tick % 300) as f32 * 0.01 - 1.5, 1.0, 2.0);
+        world.move_late(2, Pose::from_translation(drift));
+        if state.feet.y < -20.0 {
+            state = CharacterState::at(Vec3::new(random.range(-9.0, 9.0), 4.0, 0.0));
+        }
+        digest.character(&state);
+    }
+    digest.value()
+}
+
+fn hills(random: &mut Random) -> CollisionWorld {
+    const SIDE: u32 = 21;
+    let corner = |index: u32, height: f32| {
+        let at = |n: u32| n as f32 - 10.0;
+        [at(index % SIDE), height, at(index / SIDE)]
+    };
+    let corners = (0..SIDE * SIDE).map(|index| corner(index, random.range(-0.5, 0.5)));
+    let corners: Vec<[f32; 3]> = corners.collect();
+    let faces = (0..(SIDE - 1) * (SIDE - 1)).flat_map(|i| {
+        let a = i / (SIDE - 1) * SIDE + i % (SIDE - 1);
+        [[a, a + SIDE, a + 1], [a + 1, a + SIDE, a + SIDE + 1]]
+    });
+    let mut meshes = Meshes::default();
+    if let Some(triangles) = Triangles::new(corners, faces.collect()) {
+        meshes.add("hills", &triangles);
+    }
+    let shape = |scale: Vec3, meshes: &Meshes| {
+        let (id, mesh) = meshes.find("hills")?;
+        let reach = mesh.reach(scale);
+        Some(Shape::Mesh { id, scale, reach })
+    };
+    let ground = shape(Vec3::new(1.5, 1.0, 1.5), &meshes);
+    let raft = shape(Vec3::new(0.2, 0.2, 0.2), &meshes);
+    let mut world = CollisionWorld::with_meshes(meshes);
+    if let (Some(ground), Some(raft)) = (ground, raft) {
+        world.insert(1, ground, Pose::identity());
+        world.insert(
+            PLATFORMS[0],
+            raft,
+            Pose::from_translation(platform(PLATFORMS[0], 0)),
+        );
+    }
+    world.insert(
+        2,
+        Shape::Box(Vec3::splat(0.6)),
+        Pose::translation(0.0, 1.0, 2.0),
+    );
+    world.set_pushable(2, true);
+    world
 }
 
 /// The same on hills of blocks that change under the feet.
@@ -248,6 +331,15 @@ mod tests {
             digests.join("\n"),
             recorded.trim(),
             "update digests.txt only for an intended change of movement"
+        );
+    }
+
+    #[test]
+    fn hills_of_triangles_give_the_recorded_digest() {
+        assert_eq!(
+            format!("{:016x}", mesh_walk(1, 5_000)),
+            include_str!("../mesh-digest.txt").trim(),
+            "update mesh-digest.txt only for an intended change of movement"
         );
     }
 

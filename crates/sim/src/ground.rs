@@ -80,7 +80,8 @@ impl Obstacle for Block {
         }
     }
 
-    fn hides(&self, normal: Vec3) -> bool {
+    fn hides(&self, gap: &Gap) -> bool {
+        let normal = gap.normal;
         let leans = |part: f32, low: u8| {
             (part < -LEANING && self.covered & low != 0)
                 || (part > LEANING && self.covered & (low << 1) != 0)

@@ -23,6 +23,7 @@ mod convex;
 pub mod digest;
 pub mod flight;
 mod ground;
+pub mod mesh;
 pub mod motion;
 pub mod random;
 pub mod scene;
@@ -32,12 +33,13 @@ mod sweep;
 
 pub use angle::Angle;
 pub use around::{Around, Surface};
-pub use cache::StepCache;
+pub use cache::{StepCache, Touch};
 pub use character::{
     Buttons, CharacterInput, CharacterParams, CharacterState, step_character, step_character_with,
 };
 pub use collision::{CollisionWorld, EntityId, RayHit};
 pub use ground::TERRAIN;
+pub use mesh::{Mesh, MeshId, Meshes};
 pub use motion::Motion;
 pub use parry3d::math::{Pose3 as Pose, Rot3 as Rotation, Vec3};
 pub use shape::Shape;

@@ -1,20 +1,23 @@
 //! From a package's scene to solids: the one place that decides what is solid.
 
-use frolic_package::{Components, Scene, Shape as SceneShape, Transform};
+use frolic_package::{Body, BodyKind, Components, Scene, Shape as SceneShape, Transform};
 use frolic_terrain::Terrain;
 use parry3d::math::{Pose3 as Pose, Rot3, Vec3};
 
-use crate::collision::CollisionWorld;
+use crate::collision::{CollisionWorld, EntityId};
+use crate::mesh::Meshes;
 use crate::shape::Shape;
 
-/// The solids of a scene, each under its entity's id.
+/// The solids of a scene without meshes, each under its entity's id.
 pub fn load(scene: &Scene) -> CollisionWorld {
-    let mut world = CollisionWorld::new();
+    load_with(scene, Meshes::default())
+}
+
+/// The solids of a scene, each under its entity's id.
+pub fn load_with(scene: &Scene, meshes: Meshes) -> CollisionWorld {
+    let mut world = CollisionWorld::with_meshes(meshes);
     for (entity, transform) in scene.entities.iter().zip(scene.world_transforms()) {
-        let components = scene.resolved(entity);
-        if let Some(shape) = solid_shape(&components, &transform) {
-            world.insert(entity.id, shape, pose(&transform));
-        }
+        insert(&mut world, entity.id, &scene.resolved(entity), &transform);
     }
     if let Some(settings) = &scene.terrain {
         world.set_terrain(Some(Terrain::new(settings)));
@@ -22,16 +25,51 @@ pub fn load(scene: &Scene) -> CollisionWorld {
     world
 }
 
+/// Makes the solid that components make, if any; returns its shape.
+pub fn insert(
+    world: &mut CollisionWorld,
+    entity: EntityId,
+    components: &Components,
+    transform: &Transform,
+) -> Option<Shape> {
+    let shape = solid_shape_with(components, transform, world.meshes())?;
+    world.insert(entity, shape, pose(transform));
+    let body = components.body.as_ref();
+    let moves = body.is_some_and(|body| body.kind == BodyKind::Dynamic);
+    world.set_pushable(entity, moves);
+    let ignored = body.is_some_and(|body| body.ignores.contains(Body::CHARACTERS));
+    world.set_passable(entity, ignored);
+    Some(shape)
+}
+
+/// The solid that components make, if any: a shape that is neither a trigger
+/// nor a mesh.
+pub fn solid_shape(components: &Components, transform: &Transform) -> Option<Shape> {
+    solid_shape_with(components, transform, &Meshes::default())
+}
+
 /// The solid that components make, if any: a shape that is not a trigger.
 /// NPCs are characters, which pass through each other.
-pub fn solid_shape(components: &Components, transform: &Transform) -> Option<Shape> {
+pub fn solid_shape_with(
+    components: &Components,
+    transform: &Transform,
+    meshes: &Meshes,
+) -> Option<Shape> {
     if components.trigger.is_some() || components.npc.is_some() {
         return None;
     }
-    shape(components.shape.as_ref()?, transform)
+    match components.shape.as_ref()? {
+        SceneShape::Mesh { asset } => {
+            let (id, mesh) = meshes.find(asset)?;
+            let scale = Vec3::from(transform.scale);
+            let reach = mesh.reach(scale);
+            Some(Shape::Mesh { id, scale, reach })
+        }
+        shape => self::shape(shape, transform),
+    }
 }
 
-/// The extent of a trigger, if the components make one.
+/// The extent of a trigger, if the components make one. Meshes have no inside.
 pub fn trigger_shape(components: &Components, transform: &Transform) -> Option<Shape> {
     components.trigger.as_ref()?;
     shape(components.shape.as_ref()?, transform)
@@ -49,7 +87,7 @@ pub fn pose(transform: &Transform) -> Pose {
     Pose::from_parts(Vec3::from(transform.position), rotation)
 }
 
-/// Meshes have no solid yet: their triangles live in assets, not in the scene.
+/// All but meshes, which have their triangles elsewhere.
 fn shape(shape: &SceneShape, transform: &Transform) -> Option<Shape> {
     Some(match shape.scaled(transform.scale) {
         SceneShape::Box { size } => Shape::Box(Vec3::from(size) * 0.5),

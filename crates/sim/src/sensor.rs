@@ -140,6 +140,11 @@ impl Sensors {
         }
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.sensors.is_empty()
+    }
+
     /// Whether this entity is a sensor.
     pub fn contains(&self, entity: EntityId) -> bool {
         self.sensors.contains_key(&entity)

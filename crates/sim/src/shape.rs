@@ -1,5 +1,6 @@
 //! Solid shapes and how they become parry's.
 
+use crate::mesh::MeshId;
 use parry3d::math::{Pose3 as Pose, Vec3};
 use parry3d::query::intersection_test;
 use parry3d::shape::{Capsule, SharedShape};
@@ -27,6 +28,15 @@ pub enum Shape {
     },
     /// A ramp in a box of these half sizes: full height at −z, nothing at +z.
     Wedge(Vec3),
+    /// A surface of triangles, from the world's own list of them.
+    Mesh {
+        /// Which one.
+        id: MeshId,
+        /// A factor for each axis.
+        scale: Vec3,
+        /// Radius of a ball around it.
+        reach: f32,
+    },
 }
 
 /// Below this a solid is a surface, and contacts with it are unreliable.
@@ -46,6 +56,7 @@ impl Shape {
                 half_height,
                 radius,
             } => half_height.abs() + radius.abs(),
+            Shape::Mesh { reach, .. } => reach,
         }
     }
 
@@ -72,11 +83,16 @@ impl Shape {
                 radius: thick(radius),
             },
             Shape::Wedge(half) => Shape::Wedge(fat(half)),
+            Shape::Mesh { id, scale, reach } => Shape::Mesh {
+                id,
+                scale: fat(scale),
+                reach: thick(reach),
+            },
         }
     }
 
-    /// The collision shape.
-    pub(crate) fn to_parry(self) -> SharedShape {
+    /// The collision shape; a ball around it stands for a mesh.
+    pub fn to_parry(self) -> SharedShape {
         match self.thickened() {
             Shape::Box(half) => SharedShape::cuboid(half.x, half.y, half.z),
             Shape::Sphere(radius) => SharedShape::ball(radius),
@@ -100,6 +116,7 @@ impl Shape {
                 SharedShape::convex_hull(&corners)
                     .unwrap_or_else(|| SharedShape::cuboid(h.x, h.y, h.z))
             }
+            Shape::Mesh { reach, .. } => SharedShape::ball(reach),
         }
     }
 }
@@ -118,6 +135,7 @@ impl Shape {
                 half_height,
                 radius,
             } => half_height.abs() + radius.abs(),
+            Shape::Mesh { reach, .. } => reach,
         }
     }
 

@@ -78,24 +78,17 @@ impl<'world> Sweeper<'world> {
             };
             let ray = Ray::new(start, direction);
             let reach = way.length();
-            let hit = solid
-                .shape
-                .cast_ray_and_get_normal(&solid.pose, &ray, reach, true);
-            let Some(hit) = hit else {
+            let Some((met, normal)) = solid.raycast(&ray, reach) else {
                 continue;
             };
-            let share = hit.time_of_impact / reach.max(f32::MIN_POSITIVE);
+            let share = met / reach.max(f32::MIN_POSITIVE);
             let distance = length * share.clamp(0.0, 1.0);
             if first.is_none_or(|known| distance < known.distance) {
                 first = Some(RayHit {
                     entity: solid.entity,
                     distance,
-                    point: start + direction * hit.time_of_impact,
-                    normal: if hit.time_of_impact > 0.0 {
-                        hit.normal
-                    } else {
-                        -direction
-                    },
+                    point: start + direction * met,
+                    normal: if met > 0.0 { normal } else { -direction },
                 });
             }
         }

@@ -26,7 +26,9 @@ mod settings;
 mod terrain;
 
 pub use chunk::Chunk;
-pub use grid::{BlockPos, BlockRange, CHUNK_BLOCKS, CHUNK_SIDE, ChunkPos, Grid};
+pub use grid::{
+    BlockPos, BlockRange, CHUNK_BLOCKS, CHUNK_SIDE, ChunkPos, Grid, first_block, index_in_chunk,
+};
 pub use material::Material;
 pub use op::{Action, Op, OpError, Shape};
 pub use query::{Block, BlockHit};

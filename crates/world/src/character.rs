@@ -24,6 +24,7 @@ impl WorldState {
             entity,
             character: CharacterState::at(feet),
             step_cache: StepCache::default(),
+            touching: Vec::new(),
             inputs: InputQueue::default(),
             input: Default::default(),
             health: HEALTH_MAX,

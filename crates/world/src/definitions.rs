@@ -64,6 +64,11 @@ impl Definitions {
             .cloned()
     }
 
+    /// Whether any of them is like that.
+    pub fn any(&self, is: impl Fn(&Components) -> bool) -> bool {
+        self.components.iter().any(|components| is(components))
+    }
+
     /// Name of a prefab's definition.
     pub fn name(&self, index: u16) -> Option<&str> {
         let index = usize::from(index).checked_sub(1)?;

@@ -113,13 +113,18 @@ impl WorldState {
             ..Transform::default()
         };
         let (components, pose) = (entity.components.clone(), entity.pose());
-        let solid = frolic_sim::scene::solid_shape(&components, &transform);
-        entity.reach = solid.map_or(0.0, |shape| shape.reach());
-        if let Some(shape) = solid {
-            self.solid_changed(id);
-            self.collision.insert(id, shape, pose);
-            self.solid_changed(id);
+        let placed = Transform {
+            position: pose.translation.to_array(),
+            rotation: pose.rotation.to_array(),
+            ..transform
+        };
+        self.solid_changed(id);
+        let solid = frolic_sim::scene::insert(&mut self.collision, id, &components, &placed);
+        self.solid_changed(id);
+        if let Some(entity) = self.alive_mut(id) {
+            entity.reach = solid.map_or(0.0, |shape| shape.reach());
         }
+        self.add_body(id);
         if let Some(shape) = frolic_sim::scene::trigger_shape(&components, &transform) {
             self.triggers.reshape(id, shape, pose);
         }
@@ -160,6 +165,10 @@ impl WorldState {
         if let Some(parent) = parent {
             self.entity_mut(parent)?.children.push(id);
         }
+        // What hangs on a body is a part of it.
+        if self.entity(id)?.components.body.is_none() {
+            self.add_body(id);
+        }
         Ok(())
     }
 
@@ -173,7 +182,8 @@ impl WorldState {
     fn set_motion(&mut self, id: EntityId, offset: Vec3, ticks: u32) {
         let tick = self.tick;
         self.solid_changed(id);
-        let Some(entity) = self.alive_mut(id) else {
+        let falls = self.bodies.is_dynamic(id);
+        let Some(entity) = self.alive_mut(id).filter(|_| !falls) else {
             return;
         };
         entity.velocity = Vec3::ZERO;
@@ -240,6 +250,15 @@ impl Engine for WorldState {
 
     fn gravity(&self) -> f32 {
         self.params.gravity
+    }
+
+    fn set_gravity(&mut self, gravity: f32) -> Result<(), EngineError> {
+        self.change_gravity(gravity);
+        Ok(())
+    }
+
+    fn watch_touches(&mut self, id: EntityId) {
+        WorldState::watch_touches(self, id);
     }
 
     fn spawn(&mut self, request: &SpawnRequest) -> Result<Spawned, EngineError> {
@@ -454,6 +473,11 @@ impl Engine for WorldState {
             return Err(EngineError::Refused(advice));
         }
         let (tick_hz, tick) = (self.tick_hz as f32, self.tick);
+        if self.bodies.is_dynamic(id) {
+            let advice = "physics moves a dynamic body: use SetVelocity or ApplyImpulse, set \
+                          Position to put it elsewhere, or make its Body kinematic";
+            return Err(EngineError::Refused(advice.to_owned()));
+        }
         let entity = self.movable(id)?;
         let offset = Vec3::from(to) - entity.position;
         let ticks = (seconds.max(0.0) * tick_hz).round().min(1e6) as u32;
@@ -484,6 +508,9 @@ impl Engine for WorldState {
         }
         entity.motion = None;
         self.replicate(id);
+        if self.set_body_velocity(id, velocity) {
+            return Ok(());
+        }
         if velocity == Vec3::ZERO {
             self.moving.remove(&id);
             self.solid_changed(id);
@@ -494,6 +521,10 @@ impl Engine for WorldState {
     }
 
     fn apply_impulse(&mut self, id: EntityId, impulse: [f32; 3]) -> Result<(), EngineError> {
+        self.entity(id)?;
+        if self.push_body(id, Vec3::from(impulse)) {
+            return Ok(());
+        }
         let entity = self.entity(id)?;
         let mass = entity
             .components

@@ -188,6 +188,12 @@ impl WorldState {
             jumps: entity.jumps,
             position: entity.position,
         }));
+        let awake = self.bodies.awake().iter();
+        frame.places.extend(awake.map(|body| Place {
+            entity: body.entity,
+            jumps: body.jumps,
+            position: body.position,
+        }));
         frame.places.sort_unstable_by_key(|place| place.entity);
         self.past.frames.push_back(frame);
     }

@@ -34,6 +34,8 @@ pub(crate) struct Player {
     pub character: CharacterState,
     /// What its last steps found; only ever saves time.
     pub step_cache: StepCache,
+    /// What it touched in the last tick.
+    pub touching: Vec<u32>,
     pub inputs: InputQueue,
     /// The input of this tick.
     pub input: CharacterInput,

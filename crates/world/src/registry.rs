@@ -59,6 +59,14 @@ impl Registry {
         self.squares.entry(square).or_default().push(id);
     }
 
+    /// Notes that an entity went from one place to another; most ways end in
+    /// the square they began in.
+    pub fn went(&mut self, id: u32, from: Vec3, to: Vec3) {
+        if square_of(from) != square_of(to) {
+            self.moved(id, to);
+        }
+    }
+
     fn leave(&mut self, square: Square, id: u32) {
         if let Some(ids) = self.squares.get_mut(&square) {
             ids.retain(|other| *other != id);

@@ -9,8 +9,9 @@ use frolic_protocol::entity::SCENE_DEFINITION;
 use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{PlayerInfo, ServerMessage, quantize};
 use frolic_script::{ScriptEvent, ScriptLog};
-use frolic_sim::{CharacterParams, CollisionWorld, Pose, Vec3};
+use frolic_sim::{CharacterParams, CollisionWorld, Meshes, Pose, Vec3};
 
+use crate::bodies::Bodies;
 use crate::definitions::Definitions;
 use crate::entity::Entity;
 use crate::history::History;
@@ -46,6 +47,12 @@ pub(crate) struct WorldState {
     pub entities: BTreeMap<u32, Entity>,
     pub players: BTreeMap<PlayerNumber, Player>,
     pub collision: CollisionWorld,
+    /// What physics moves.
+    pub bodies: Bodies,
+    /// Entities whose touches scripts want to hear of.
+    pub watched: BTreeSet<u32>,
+    /// Touches of one tick; kept for its memory.
+    pub body_touches: Vec<(u32, u32)>,
     pub triggers: Triggers,
     /// Who moved in this tick, for triggers.
     pub ways: Vec<Way>,
@@ -115,7 +122,10 @@ impl WorldState {
             params,
             entities: BTreeMap::new(),
             players: BTreeMap::new(),
-            collision: frolic_sim::scene::load(&package.scene),
+            collision: frolic_sim::scene::load_with(&package.scene, meshes(package)),
+            bodies: Bodies::default(),
+            watched: BTreeSet::new(),
+            body_touches: Vec::new(),
             triggers: Triggers::default(),
             ways: Vec::new(),
             spells: Spells::new(package),
@@ -160,6 +170,7 @@ impl WorldState {
                 parent.children.push(entity.id);
             }
         }
+        state.build_bodies();
         state
     }
 
@@ -183,6 +194,9 @@ impl WorldState {
         self.registry.name(entity.id, &entity.name);
         for tag in &entity.tags {
             self.registry.name(entity.id, tag);
+        }
+        if components.script.is_some() {
+            self.watched.insert(entity.id);
         }
         let (id, news) = (entity.id, !entity.is_of_scene());
         self.entities.insert(id, entity);
@@ -243,12 +257,13 @@ impl WorldState {
         }
         self.spawned += 1;
         let id = self.fresh_id();
-        let entity = Entity::new(id, name, definition, components, &transform);
-        if let Some(shape) = frolic_sim::scene::solid_shape(&entity.components, &transform) {
-            self.collision.insert(id, shape, entity.pose());
-        }
+        let mut entity = Entity::new(id, name, definition, components, &transform);
+        let components = &entity.components;
+        let shape = frolic_sim::scene::insert(&mut self.collision, id, components, &transform);
+        entity.reach = shape.map_or(0.0, |shape| shape.reach());
         self.register(entity, &transform);
         self.solid_changed(id);
+        self.add_body(id);
         Some(id)
     }
 
@@ -308,6 +323,8 @@ impl WorldState {
         self.remove_npc(id);
         self.registry.remove(id);
         self.collision.remove(id);
+        self.bodies.remove(id);
+        self.watched.remove(&id);
         self.moving.remove(&id);
         self.spawn_points.retain(|point| *point != id);
         let mut crossings = self.triggers.remove(id);
@@ -348,6 +365,7 @@ impl WorldState {
         self.solid_changed(id);
         self.registry.moved(id, pose.translation);
         self.collision.move_to(id, pose);
+        self.bodies.note_moved(id);
         self.solid_changed(id);
         self.npc_placed(id, &pose);
         self.triggers.move_to(id, pose);
@@ -450,4 +468,13 @@ impl WorldState {
         self.presence_changes
             .retain(|(tick, info)| info.online || *tick >= forget_before);
     }
+}
+
+/// The meshes of a package, for solids to be made of.
+fn meshes(package: &Package) -> Meshes {
+    let mut meshes = Meshes::default();
+    for (asset, triangles) in &package.meshes {
+        meshes.add(asset, triangles);
+    }
+    meshes
 }

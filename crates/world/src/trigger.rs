@@ -80,6 +80,9 @@ impl Triggers {
     /// moved. Whoever passes right through enters and leaves, each once.
     pub fn cross(&mut self, solids: &CollisionWorld, ways: &[Way]) -> Vec<Crossing> {
         let mut crossings = Vec::new();
+        if self.sensors.is_empty() {
+            return crossings;
+        }
         for way in ways {
             let mover = Mover::capsule(way.radius, way.height, way.from, way.to);
             self.cross_one(way.entity, &mover, &mut crossings);

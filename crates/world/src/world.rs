@@ -368,6 +368,7 @@ impl World {
             state.move_things();
             state.step_characters();
             laps.end(Stage::Characters);
+            state.step_bodies();
             laps.end(Stage::Physics);
             state.step_projectiles();
             laps.end(Stage::Projectiles);
@@ -466,6 +467,11 @@ impl World {
     /// How many players are here.
     pub fn player_count(&self) -> usize {
         self.state.borrow().players.len()
+    }
+
+    /// How many rigid bodies are awake: those that cost something.
+    pub fn awake_bodies(&self) -> usize {
+        self.state.borrow().bodies.awake().len()
     }
 
     /// The current tick.

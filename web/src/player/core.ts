@@ -34,6 +34,8 @@ export interface ClientCore {
   /** Verified bytecode of a client script. */
   script(path: string): Uint8Array | undefined;
   scene_json(): string;
+  /** Corners of a mesh shape's triangles, nine numbers each; after the `scene` event. */
+  mesh(asset: string): Float32Array | undefined;
   /** See frame.ts. */
   frame(nowMs: number): Float32Array;
   /** Shots in flight as of the last frame; see view/shots.ts. */

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 interface DeterminismModule {
   initSync(options: { module: BufferSource }): unknown;
   determinism_digest(seed: number, steps: number): string;
+  mesh_digest(seed: number, steps: number): string;
 }
 
 const modules = import.meta.glob<DeterminismModule>('../wasm/frolic_client_wasm.js');
@@ -18,4 +19,6 @@ test('the wasm simulation gives the native digests', async () => {
   const native = readFileSync('../crates/sim/digests.txt', 'utf8').trim().split('\n');
   expect(native).toHaveLength(3);
   expect(native.map((_, index) => core.determinism_digest(index + 1, 10_000))).toEqual(native);
+  const meshes = readFileSync('../crates/sim/mesh-digest.txt', 'utf8').trim();
+  expect(core.mesh_digest(1, 5_000)).toBe(meshes);
 });

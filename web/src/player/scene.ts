@@ -10,7 +10,7 @@ export type Shape =
   | { type: 'box' | 'wedge'; size: Vec3 }
   | { type: 'sphere'; radius: number }
   | { type: 'capsule' | 'cylinder'; radius: number; height: number }
-  | { type: 'mesh'; asset: string };
+  | { type: 'mesh'; asset: string; scale?: Vec3 };
 
 export type Pattern = 'plain' | 'studs' | 'checker' | 'grass' | 'planks';
 
@@ -159,6 +159,6 @@ export function scaledShape(shape: Shape, scale: Vector3): Shape {
       return { type: 'capsule', radius, height: Math.max(shape.height * y, 2 * radius) };
     }
     case 'mesh':
-      return shape;
+      return { ...shape, scale: [x, y, z] };
   }
 }

@@ -498,7 +498,7 @@ export class PlaySession {
     if (!this.view || !this.link || this.#sceneShown) return;
     const json = this.link.core.scene_json();
     if (!json) return;
-    this.view.setScene(this.#readScene(json));
+    this.view.setScene(this.#readScene(json), (asset) => this.link?.core.mesh(asset));
     this.view.setDefinitions(this.#definitions);
     for (const [id, { looks }] of this.#details) this.view.setLooks(id, looks);
     this.view.setNames(this.#names());

@@ -4,7 +4,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use crate::bench::{
-    compute, crowd, floor, join, npcs, projectiles, script, snapshot, soak, stages, step, terrain,
+    compute, crowd, floor, join, npcs, physics, projectiles, script, snapshot, soak, stages, step,
+    terrain,
 };
 
 /// Measure this machine and this build
@@ -21,6 +22,7 @@ enum Benchmark {
     Join(join::JoinArgs),
     Npcs(npcs::NpcsArgs),
     Projectiles(projectiles::ProjectilesArgs),
+    Physics(physics::PhysicsArgs),
     Script(script::ScriptArgs),
     Snapshot(snapshot::SnapshotArgs),
     Soak(soak::SoakArgs),
@@ -41,6 +43,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Join(args) => join::run(args).await,
         Benchmark::Npcs(args) => npcs::run(args),
         Benchmark::Projectiles(args) => projectiles::run(args),
+        Benchmark::Physics(args) => physics::run(args),
         Benchmark::Script(args) => script::run(args),
         Benchmark::Snapshot(args) => snapshot::run(args),
         Benchmark::Soak(args) => soak::run(args),

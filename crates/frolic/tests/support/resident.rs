@@ -23,6 +23,9 @@ pub fn game(id: &str, more: &str) -> BTreeMap<String, Vec<u8>> {
          [world]\npersistent = true\n[capabilities]\nstore = true\n"
     );
     let scene = json!({ "format": 1,
+        // High above everybody: blocks are counted, not walked on.
+        "terrain": { "size": [128, 32, 128], "origin": [-64, 32, -64],
+            "generator": { "type": "empty" } },
         "prefabs": { "Block": { "components": { "Shape": { "type": "box", "size": [1, 1, 1] } } } },
         "entities": [
             { "id": 1, "name": "Ground", "components": {
@@ -55,6 +58,17 @@ Network.OnClientEvent("Raze", function(player, tag)
 	World.Saved()
 	Network.FireClient(player, "Razed", tag)
 end)
+-- Every tag has a block of its own in the air.
+local function block(tag)
+	local resident, index = tag // 1000000, tag % 1000000
+	local x, z = index % 128, index // 128 % 32 + 32 * ((resident - 1) % 4)
+	return Vector3.new(x - 63.5, 33.5 + index // 4096, z - 63.5)
+end
+Network.OnClientEvent("Fill", function(player, tag)
+	Terrain.Set(block(tag), "brick")
+	World.Saved()
+	Network.FireClient(player, "Filled", tag)
+end)
 Network.OnClientEvent("Save", function(player, tag)
 	Store.Set(`tag {tag}`, tag)
 	Store.Increment("saves")
@@ -70,7 +84,13 @@ task.spawn(function()
 		end
 	end
 end)
-Network.OnClientEvent("Count", function(player)
+Network.OnClientEvent("Count", function(player, filled)
+	local empty = {}
+	for _, tag in filled or {} do
+		if Terrain.Get(block(tag)) ~= "brick" then
+			table.insert(empty, tag)
+		end
+	end
 	local tags, keys, after = {}, 0, nil
 	for _, block in World.Structures() do
 		table.insert(tags, tonumber(string.sub(block.BuiltBy, 5)))
@@ -83,7 +103,7 @@ Network.OnClientEvent("Count", function(player)
 			table.insert(found, tonumber(string.sub(key, 5)))
 		end
 	until not after
-	Network.FireClient(player, "Counted", tags, found, Store.Get("saves") or 0)
+	Network.FireClient(player, "Counted", tags, found, Store.Get("saves") or 0, empty)
 end)
 "#;
 
@@ -228,13 +248,14 @@ impl Resident {
         done.insert(tag as u64);
     }
 
-    /// Builds mostly; takes away what it knows is there; saves about once a
+    /// Builds mostly; fills a block of the ground; takes away what it knows is there; saves about once a
     /// second, because the store has a rate.
     fn next_request(&mut self) -> (&'static str, u64) {
         self.tags += 1;
         let mut ledger = self.ledger.lock().expect("whole");
         let (what, tag) = match self.tags % 20 {
             0 => ("Save", self.number * 1_000_000 + self.tags),
+            3 | 13 => ("Fill", self.number * 1_000_000 + self.tags),
             5 | 10 | 15 => {
                 let razing = ledger.asked("Raze");
                 let standing = ledger.done("Built");

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use frolic_gameserver::{GameServerConfig, WorldSource};
@@ -14,7 +16,7 @@ use frolic_protocol::fleet::{
     WebTransportEndpoint, WorldBoot,
 };
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
-use frolic_protocol::keep::{KeepBatch, KeepReply, Saved};
+use frolic_protocol::keep::{KeepBatch, KeepReply, Saved, SavedPlayer};
 use frolic_protocol::script::ScriptList;
 use frolic_protocol::signature::ManifestSigner;
 use frolic_protocol::ticket::{TicketClaims, TicketKey, sign, world_key};
@@ -24,6 +26,34 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+
+/// What the control plane of the tests keeps of a world.
+#[derive(Default)]
+pub struct Shelf {
+    pub persistent: bool,
+    pub saved: Mutex<Saved>,
+    /// Whether the world is said to run elsewhere.
+    pub replaced: AtomicBool,
+}
+
+impl Shelf {
+    fn keep(&self, batch: KeepBatch) -> Result<Json<KeepReply>, StatusCode> {
+        if self.replaced.load(Relaxed) {
+            return Err(StatusCode::CONFLICT);
+        }
+        let mut saved = self.saved.lock().expect("whole");
+        let newest = saved.world.newest();
+        let fresh = batch.ops.into_iter().filter(|op| op.seq > newest);
+        saved.world.ops.extend(fresh);
+        for player in batch.players {
+            let others = |known: &SavedPlayer| known.player_id != player.player_id;
+            saved.players.retain(others);
+            saved.players.push(player);
+        }
+        let seq = saved.world.newest();
+        Ok(Json(KeepReply { seq }))
+    }
+}
 
 pub struct TestServer {
     pub address: SocketAddr,
@@ -42,6 +72,11 @@ impl TestServer {
 
     /// The same with more files in the game.
     pub async fn start_with(more: &[(&str, &str)]) -> Self {
+        Self::start_on(more, Arc::default()).await
+    }
+
+    /// The same with what an earlier process of this world left.
+    pub async fn start_on(more: &[(&str, &str)], shelf: Arc<Shelf>) -> Self {
         let mut files = sample_files();
         for (path, text) in more {
             files.insert((*path).to_owned(), text.as_bytes().to_vec());
@@ -55,7 +90,7 @@ impl TestServer {
             seed: 1,
             disabled_scripts: Vec::new(),
             epoch: 1,
-            persistent: false,
+            persistent: shelf.persistent,
         };
         let (found, mut webtransport) = mpsc::channel(1);
         let routes = Router::new()
@@ -77,14 +112,14 @@ impl TestServer {
             .route("/internal/worlds/world_test/stopped", post(|| async {}))
             .route(
                 "/internal/worlds/world_test/saved",
-                get(|| async { Json(Saved::default()) }),
+                get({
+                    let shelf = shelf.clone();
+                    async move || Json(shelf.saved.lock().expect("whole").clone())
+                }),
             )
             .route(
                 "/internal/worlds/world_test/keep",
-                post(|Json(batch): Json<KeepBatch>| async move {
-                    let seq = batch.ops.last().map_or(0, |op| op.seq);
-                    Json(KeepReply { seq })
-                }),
+                post(async move |Json(batch): Json<KeepBatch>| shelf.keep(batch)),
             )
             .route(
                 "/internal/worlds/world_test/heartbeat",
@@ -138,6 +173,11 @@ impl TestServer {
             nonce: AtomicU64::new(first_nonce()),
             task,
         }
+    }
+
+    /// Waits until it has ended by itself.
+    pub async fn ended(self) {
+        self.task.await.expect("it ends in order");
     }
 
     pub async fn stop(self) {

@@ -1,6 +1,7 @@
 //! Checks the files of a package against each other and reports every problem at once (PKG-7).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::assets;
 use crate::names::{PathSet, check_path};
@@ -8,7 +9,7 @@ use crate::remotes::{self, Remote};
 use crate::soul;
 use crate::spells::{self, SpellSettings};
 use crate::text::{LineIndex, shown};
-use crate::{Limits, Manifest, Problem, Report, Rule, Scene};
+use crate::{Limits, Manifest, Problem, Report, Rule, Scene, Triangles};
 
 const SERVICES: [&str; 6] = [
     "ReplicatedFirst",
@@ -36,6 +37,7 @@ pub(super) struct Checked {
     pub scene: Scene,
     pub remotes: BTreeMap<String, Remote>,
     pub spells: BTreeMap<String, SpellSettings>,
+    pub meshes: BTreeMap<String, Arc<Triangles>>,
     pub warnings: Report,
 }
 
@@ -46,6 +48,7 @@ pub(super) fn validate(files: &Files, limits: &Limits) -> Result<Checked, Report
     let scene = scene(files, limits, &mut report);
     let remotes = remotes::of_files(files, &mut report);
     let spells = spells::of_files(files, &mut report);
+    let meshes = super::meshes::read(scene.as_ref(), files, &mut report);
     let mut paths = PathSet::default();
     for (path, bytes) in files {
         match check_path(path) {
@@ -78,6 +81,7 @@ pub(super) fn validate(files: &Files, limits: &Limits) -> Result<Checked, Report
             scene,
             remotes,
             spells,
+            meshes,
             warnings: report,
         }),
         _ => Err(report),

@@ -2,7 +2,8 @@
 //! or a position near enough to simulate, and the simulation relies on it.
 
 use super::{
-    Attribute, Body, Components, Light, Material, Npc, PatrolPoint, Shape, Sound, Transform,
+    Attribute, Body, BodyKind, Components, Groups, Joint, Light, Material, Npc, PatrolPoint, Shape,
+    Sound, Transform,
 };
 use crate::Rule;
 use crate::text::shown;
@@ -50,6 +51,14 @@ impl Components {
         }
         if let Some(body) = &self.body {
             found.body(body);
+            let falls = body.kind == BodyKind::Dynamic;
+            if falls && matches!(self.shape, Some(Shape::Mesh { .. })) {
+                found
+                    .say("a mesh cannot be dynamic: give it a simple shape, and the mesh as Model");
+            }
+        }
+        if let Some(joint) = &self.joint {
+            found.joint(joint);
         }
         if let Some(light) = &self.light {
             found.light(light);
@@ -158,6 +167,34 @@ impl Checker {
         self.range("friction", body.friction, 0.0, 10.0);
         self.range("restitution", body.restitution, 0.0, 1.0);
         self.range("mass", body.mass, 0.001, 1_000_000.0);
+        if body.group >= Groups::COUNT {
+            self.say(format!("group must be from 0 to 31, not {}", body.group));
+        }
+    }
+
+    fn joint(&mut self, joint: &Joint) {
+        self.component = "Joint";
+        let anchors = joint
+            .anchor
+            .into_iter()
+            .chain(joint.other_anchor.into_iter().flatten());
+        for value in anchors {
+            self.range("anchor", value, -POSITION_MAX, POSITION_MAX);
+        }
+        let length_sq: f32 = joint.axis.iter().map(|part| part * part).sum();
+        if !(1e-6..=1e6).contains(&length_sq) {
+            self.say("axis is a direction such as [0, 1, 0]");
+        }
+        for value in joint.limits.into_iter().flatten() {
+            self.range("limits", value, -SIZE_MAX, SIZE_MAX);
+        }
+        if joint.limits.is_some_and(|[low, high]| low > high) {
+            self.say("limits are the lowest first, then the highest");
+        }
+        self.range("length", joint.length.unwrap_or(0.0), 0.0, SIZE_MAX);
+        self.range("stiffness", joint.stiffness, 0.0, 1e6);
+        self.range("damping", joint.damping, 0.0, 1e6);
+        self.range("speed", joint.speed.unwrap_or(0.0), -1e4, 1e4);
     }
 
     fn light(&mut self, light: &Light) {

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::physics::{Body, Joint};
+
 /// Everything an entity can have: each component at most once.
 ///
 /// An entity with a [`Shape`] and neither [`Body`] nor [`Trigger`] is solid and never moves by
@@ -30,6 +32,9 @@ pub struct Components {
     /// How physics treats the shape.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Body>,
+    /// Ties the body to another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joint: Option<Joint>,
     /// Makes the shape a sensor: not solid, but it notices who enters and leaves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Trigger>,
@@ -82,6 +87,7 @@ impl Components {
             material: self.material.or_else(|| prefab.material.clone()),
             model: self.model.or_else(|| prefab.model.clone()),
             body: self.body.or(prefab.body),
+            joint: self.joint.or(prefab.joint),
             trigger: self.trigger.or(prefab.trigger),
             light: self.light.or(prefab.light),
             sound: self.sound.or_else(|| prefab.sound.clone()),
@@ -281,44 +287,6 @@ impl<'de> Deserialize<'de> for Color {
 pub struct Model {
     /// Path in the package, such as `assets/tree.glb`.
     pub asset: String,
-}
-
-/// How physics moves the shape.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Body {
-    /// Who moves it.
-    #[serde(rename = "type")]
-    pub kind: BodyKind,
-    /// 0 is ice, 1 is rubber.
-    #[serde(default = "default_friction")]
-    pub friction: f32,
-    /// 0 does not bounce, 1 bounces for ever.
-    #[serde(default)]
-    pub restitution: f32,
-    /// Kilograms; only dynamic bodies use it.
-    #[serde(default = "default_mass")]
-    pub mass: f32,
-}
-
-fn default_friction() -> f32 {
-    0.5
-}
-
-fn default_mass() -> f32 {
-    1.0
-}
-
-/// Who moves a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BodyKind {
-    /// Nobody: it stays.
-    Static,
-    /// Forces and collisions.
-    Dynamic,
-    /// Scripts; characters ride on it.
-    Kinematic,
 }
 
 /// Marks a shape as a sensor.

@@ -26,7 +26,7 @@ pub(super) use attributes::unique_attributes;
 const FILE: &str = "scene.json";
 /// Far more text than any real component has; keeps hostile ones from growing in memory.
 const COMPONENT_BYTES_MAX: usize = 64 << 10;
-const COMPONENTS: &str = "Transform, Shape, Material, Model, Body, Trigger, Light, Sound, \
+const COMPONENTS: &str = "Transform, Shape, Material, Model, Body, Joint, Trigger, Light, Sound, \
     SpawnPoint, Npc, Script, Tag, Attributes or NetworkIdentity";
 /// More members than any object of the format has.
 const MEMBERS_MAX: usize = 64;
@@ -270,6 +270,11 @@ impl<'t> Reader<'t, '_> {
             let message = "Body without Shape: nothing can touch it";
             self.warning(spot("Body").unwrap_or(at), message);
         }
+        let has_body = own.body.is_some() || inherited.is_some_and(|c| c.body.is_some());
+        if own.joint.is_some() && !has_body {
+            let message = "Joint without Body: nothing pulls at it";
+            self.warning(spot("Joint").unwrap_or(at), message);
+        }
         if own.network_identity.is_some() {
             let message = "NetworkIdentity is assigned when a world loads; this value is ignored";
             self.warning(spot("NetworkIdentity").unwrap_or(at), message);
@@ -293,6 +298,7 @@ impl<'t> Reader<'t, '_> {
                 "Material" => c.material = self.decode(value, &key),
                 "Model" => c.model = self.decode(value, &key),
                 "Body" => c.body = self.decode(value, &key),
+                "Joint" => c.joint = self.decode(value, &key),
                 "Trigger" => c.trigger = self.decode(value, &key),
                 "Light" => c.light = self.decode(value, &key),
                 "Sound" => c.sound = self.decode(value, &key),

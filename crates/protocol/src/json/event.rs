@@ -156,6 +156,14 @@ fn body(message: &ServerMessage) -> Option<Json> {
                 }),
             )
         }
+        ServerMessage::Mesh { asset, zstd } => event(
+            "mesh",
+            json!({ "asset": asset, "zstd": BASE64.encode(zstd) }),
+        ),
+        ServerMessage::Character(params) => event(
+            "character",
+            json!({ "gravity": params.gravity, "walkSpeed": params.walk_speed }),
+        ),
     };
     Some(body)
 }

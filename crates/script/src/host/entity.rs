@@ -69,6 +69,14 @@ fn add_properties(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
     table.set(
         "playerOf",
         lua.create_function(move |_, id: EntityId| Ok(this.engine.borrow().player_of_entity(id)))?,
+    )?;
+    let this = Rc::clone(host);
+    table.set(
+        "watchTouches",
+        lua.create_function(move |_, id: EntityId| {
+            this.engine.borrow_mut().watch_touches(id);
+            Ok(())
+        })?,
     )
 }
 

@@ -171,6 +171,10 @@ impl Fingerprint {
         for id in state.spawn_points.iter().chain(&state.moving) {
             self.word(u64::from(*id));
         }
+        state.bodies.fingerprint(self);
+        for id in &state.watched {
+            self.word(u64::from(*id));
+        }
         for (trigger, inside) in state.triggers.occupied() {
             self.word(u64::from(trigger));
             inside.for_each(|id| self.word(u64::from(id)));
@@ -285,6 +289,7 @@ impl Fingerprint {
             entity,
             character,
             step_cache: _, // only saves time
+            touching,
             inputs,
             input,
             health,
@@ -306,6 +311,9 @@ impl Fingerprint {
         let mut digest = Digest::default();
         digest.character(character);
         self.word(digest.value());
+        for id in touching {
+            self.word(u64::from(*id));
+        }
         inputs.fingerprint(self);
         self.input(input);
         self.word(health.to_bits());

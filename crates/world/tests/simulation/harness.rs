@@ -24,6 +24,7 @@ pub struct Run {
     world: World,
     peers: Vec<Peer>,
     scene: Vec<u8>,
+    meshes: Vec<ServerMessage>,
     now_ms: f64,
     next_tick_ms: f64,
     next_frame_ms: f64,
@@ -123,6 +124,7 @@ impl Run {
             world,
             peers: Vec::new(),
             scene: package.scene_json().to_vec(),
+            meshes: package.meshes.iter().map(mesh_message).collect(),
             now_ms: 0.0,
             next_tick_ms: TICK_MS,
             next_frame_ms: 5.0,
@@ -175,8 +177,9 @@ impl Run {
             hash: sha256(&self.scene),
             zstd: zstd::bulk::compress(&self.scene, 1).expect("compresses"),
         };
-        for message in [ServerMessage::Welcome(Box::new(welcome)), scene] {
-            peer.down.reliable(self.now_ms, packet::single(&message));
+        let welcome = ServerMessage::Welcome(Box::new(welcome));
+        for message in [&welcome].into_iter().chain(&self.meshes).chain([&scene]) {
+            peer.down.reliable(self.now_ms, packet::single(message));
         }
         self.peers.push(peer);
         self.peers.len() - 1
@@ -452,6 +455,15 @@ fn note_error(peer: &mut Peer, world: &World, snapshot: &[u8]) {
         peer.errors.push((*predicted - truth.feet).length());
     }
     peer.predicted.retain(|seq, _| *seq >= used);
+}
+
+fn mesh_message(
+    (asset, mesh): (&String, &std::sync::Arc<frolic_package::Triangles>),
+) -> ServerMessage {
+    ServerMessage::Mesh {
+        asset: asset.clone(),
+        zstd: zstd::bulk::compress(&mesh.encode(), 1).expect("compresses"),
+    }
 }
 
 fn sha256(bytes: &[u8]) -> String {

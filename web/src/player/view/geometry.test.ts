@@ -1,7 +1,7 @@
 // Part geometry: closed, turned outwards, the size it says.
 import { Vector3, type BufferGeometry } from 'three';
 import { expect, test } from 'vitest';
-import { shapeGeometry, shapeHalfExtents, softBox, wedge } from './geometry';
+import { shapeGeometry, shapeHalfExtents, softBox, triangles, wedge } from './geometry';
 
 /** Volume by the divergence theorem: right only when the surface is closed and all triangles face outwards. */
 function volume(geometry: BufferGeometry): number {
@@ -46,4 +46,16 @@ test('every shape stays within its half extents', () => {
     const max = geometry.boundingBox!.max.toArray();
     shapeHalfExtents(shape as never).forEach((half, axis) => expect(max[axis]).toBeCloseTo(half, 5));
   }
+});
+
+test('a mesh is drawn as the triangles it is made of, scaled', () => {
+  // A corner of a cube: three outward triangles and the one that closes it.
+  const corners = new Float32Array([0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1]);
+  const mesh = triangles(corners, [2, 3, 4]);
+  expect(volume(mesh)).toBeCloseTo(24 / 6);
+  const normal = mesh.getAttribute('normal');
+  for (let i = 0; i < normal.count; i++) expect(new Vector3().fromBufferAttribute(normal, i).length()).toBeCloseTo(1);
+  const drawn = shapeGeometry({ type: 'mesh', asset: 'assets/a.glb', scale: [1, 1, 1] }, true, () => corners);
+  expect(drawn.getIndex()!.count).toBe(12);
+  expect(shapeGeometry({ type: 'mesh', asset: 'assets/b.glb' }, true).getAttribute('position').count).toBe(24);
 });

@@ -6,8 +6,11 @@ import type { Shape, Vec3 } from '../scene';
 /** How wide the softened edge of a box is, at most. */
 const BEVEL_M = 0.06;
 
-/** Local geometry of a shape; meshes are not loaded yet and show as a unit box. */
-export function shapeGeometry(shape: Shape, round: boolean): BufferGeometry {
+/** The corners of a mesh shape's triangles, nine numbers each, by its asset. */
+export type MeshSource = (asset: string) => Float32Array | undefined;
+
+/** Local geometry of a shape; a mesh that is not known shows as a unit box. */
+export function shapeGeometry(shape: Shape, round: boolean, meshes: MeshSource = () => undefined): BufferGeometry {
   // Big round things need more corners to look round.
   const radius = 'radius' in shape ? shape.radius : 0;
   const segments = 4 * Math.ceil(Math.min(64, (round ? 20 : 12) + radius * (round ? 6 : 3)) / 4);
@@ -22,8 +25,10 @@ export function shapeGeometry(shape: Shape, round: boolean): BufferGeometry {
       return metric(new CapsuleGeometry(shape.radius, Math.max(0, shape.height - 2 * shape.radius), 6, segments));
     case 'cylinder':
       return metric(new CylinderGeometry(shape.radius, shape.radius, shape.height, segments));
-    case 'mesh':
-      return softBox([1, 1, 1]);
+    case 'mesh': {
+      const corners = meshes(shape.asset);
+      return corners ? triangles(corners, shape.scale ?? [1, 1, 1]) : softBox([1, 1, 1]);
+    }
   }
 }
 
@@ -115,6 +120,34 @@ export function wedge(size: Vec3): BufferGeometry {
     pushOutward(index, positions, triangles.map((i) => i + start), centre);
   }
   return build(positions, normals, uvs, index);
+}
+
+/** A surface of triangles, each shaded flat. */
+export function triangles(corners: Float32Array, scale: Vec3): BufferGeometry {
+  const count = Math.floor(corners.length / 9) * 3;
+  const positions = new Float32Array(count * 3);
+  for (let i = 0; i < positions.length; i++) positions[i] = (corners[i] ?? 0) * (scale[i % 3] ?? 1);
+  const normals = new Float32Array(count * 3);
+  const uvs = new Float32Array(count * 2);
+  const [a, b, c] = [new Vector3(), new Vector3(), new Vector3()];
+  for (let first = 0; first < count; first += 3) {
+    a.fromArray(positions, first * 3);
+    b.fromArray(positions, first * 3 + 3);
+    c.fromArray(positions, first * 3 + 6);
+    const normal = b.sub(a).cross(c.sub(a)).normalize();
+    const axis = dominantAxis(normal);
+    for (let i = first; i < first + 3; i++) {
+      normal.toArray(normals, i * 3);
+      const at = i * 3;
+      uvs.set(faceUv([positions[at] ?? 0, positions[at + 1] ?? 0, positions[at + 2] ?? 0], axis), i * 2);
+    }
+  }
+  const geometry = new BufferGeometry();
+  geometry.setAttribute('position', new BufferAttribute(positions, 3));
+  geometry.setAttribute('normal', new BufferAttribute(normals, 3));
+  geometry.setAttribute('uv', new BufferAttribute(uvs, 2));
+  geometry.setIndex(Array.from({ length: count }, (_, i) => i));
+  return geometry;
 }
 
 /** Adds triangles, turned so that they face away from `centre`. */

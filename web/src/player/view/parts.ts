@@ -2,7 +2,7 @@
 // out to move (the server says so, not the scene) is cut out of the merge and gets a mesh of its own.
 import { BufferAttribute, BufferGeometry, Color, Group, Matrix4, Mesh, type QuaternionLike, Vector3, type Vector3Like } from 'three';
 import type { Part } from '../scene';
-import { shapeGeometry } from './geometry';
+import { type MeshSource, shapeGeometry } from './geometry';
 import { DEFAULT_COLOR, type MaterialLibrary } from './materials';
 
 interface MergedRange {
@@ -22,6 +22,7 @@ export class PartsView {
   constructor(
     private readonly materials: MaterialLibrary,
     private readonly round: boolean,
+    private readonly meshes?: MeshSource,
   ) {}
 
   /** Draws the parts of a scene; those with a moving body get their own mesh at once. */
@@ -78,7 +79,7 @@ export class PartsView {
   }
 
   #addMover(part: Part): Mesh {
-    const mesh = this.#mesh(coloured(part, this.round), part);
+    const mesh = this.#mesh(coloured(part, this.round, this.meshes), part);
     mesh.position.copy(part.placement.position);
     mesh.quaternion.copy(part.placement.rotation);
     this.#movers.set(part.id, mesh);
@@ -115,7 +116,7 @@ export class PartsView {
   #merge(batch: Part[]): void {
     const pieces = batch.map((part) => {
       const { position, rotation } = part.placement;
-      return coloured(part, this.round).applyMatrix4(new Matrix4().compose(position, rotation, ONE));
+      return coloured(part, this.round, this.meshes).applyMatrix4(new Matrix4().compose(position, rotation, ONE));
     });
     const first = batch[0];
     if (!first) return;
@@ -133,8 +134,8 @@ export class PartsView {
 }
 
 /** The part's geometry with its colour in every vertex. */
-function coloured(part: Part, round: boolean): BufferGeometry {
-  const geometry = part.shape ? shapeGeometry(part.shape, round) : new BufferGeometry();
+function coloured(part: Part, round: boolean, meshes?: MeshSource): BufferGeometry {
+  const geometry = part.shape ? shapeGeometry(part.shape, round, meshes) : new BufferGeometry();
   const color = new Color(part.components.Material?.color ?? DEFAULT_COLOR);
   const count = geometry.getAttribute('position').count;
   const colors = new Float32Array(count * 3);

@@ -16,6 +16,7 @@ import { MaterialLibrary } from './materials';
 import { NameTag } from './nametag';
 import { NpcsView } from './npcs';
 import { Occluders } from './occluders';
+import type { MeshSource } from './geometry';
 import { PartsView } from './parts';
 import { GroundView } from './ground';
 import { LEVELS, QualityGovernor, startingQuality, type Quality } from './quality';
@@ -50,6 +51,7 @@ export class WorldView {
   ownId = 0;
   #scene = new Scene();
   #data: SceneData = { entities: [] };
+  #meshes: MeshSource | undefined;
   #definitions: ReadonlyMap<number, Components> = new Map();
   #looks = new Map<number, Looks>();
   #names = new Map<number, string>();
@@ -101,8 +103,10 @@ export class WorldView {
     if (quality && quality !== this.quality) this.#setQuality(quality);
   }
 
-  setScene(data: SceneData): void {
+  /** Shows a scene; `meshes` gives what its mesh shapes are made of. */
+  setScene(data: SceneData, meshes?: MeshSource): void {
     this.#data = data;
+    this.#meshes = meshes;
     // After a reconnection everybody may have another entity id.
     for (const id of [...this.#characters.keys()]) this.#remove(id);
     this.ownId = 0;
@@ -356,7 +360,7 @@ export class WorldView {
     const parts = standing.map((part) => styled(part, this.#looks.get(part.id)));
     this.renderer.shadowMap.enabled = level.shadowMapSize > 0;
     this.#materials = new MaterialLibrary(level.physicalMaterials);
-    this.#parts = new PartsView(this.#materials, level.roundShapes);
+    this.#parts = new PartsView(this.#materials, level.roundShapes, this.#meshes);
     this.#parts.addAll(parts);
     this.#lights = new Lights(parts, level.shadowMapSize, level.pointLightsMax);
     this.#crowd = new Crowd(level.roundShapes, level.physicalMaterials);

@@ -53,6 +53,13 @@ impl<'t> Reader<'t, '_> {
                 self.error(Rule::DuplicateId, at, message);
             }
         }
+        for (entity, place) in entities.iter().zip(places) {
+            let with = entity.components.joint.and_then(|joint| joint.with);
+            if let Some(id) = with.filter(|id| !index_of.contains_key(id) || *id == entity.id) {
+                let message = format!("there is no other entity {id} for the Joint");
+                self.error(Rule::UnknownReference, place.entity, message);
+            }
+        }
         // Depth below the root of every entity that is known not to be in a cycle.
         let mut depths: Vec<Option<usize>> = vec![None; entities.len()];
         for start in 0..entities.len() {

@@ -1,0 +1,295 @@
+//! Surfaces of triangles that are solid: both sides of each triangle stop.
+//!
+//! A mesh is made once and shared by all solids that use it; near a character
+//! its triangles become convex pieces like any other solid. Which of a
+//! triangle's edges are seams, where its neighbour goes on flat or rises, is
+//! worked out beforehand: nobody may stumble over those.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use frolic_package::Triangles;
+use parry3d::bounding_volume::{Aabb, BoundingVolume};
+use parry3d::math::{Pose3 as Pose, Vec3};
+use parry3d::partitioning::{Bvh, BvhBuildStrategy};
+use parry3d::query::Ray;
+
+use crate::collision::Solid;
+use crate::convex::{self, Convex, Core, Triangle};
+
+/// Neighbours that are turned against each other by less than this are flat:
+/// the sine of the angle.
+const FLAT: f32 = 0.02;
+/// How much wider the look into the tree is than what is asked for.
+const LOOK_MARGIN_M: f32 = 0.01;
+
+/// Names a mesh of a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeshId(u16);
+
+impl MeshId {
+    /// Its number in the world's list.
+    pub fn number(self) -> u16 {
+        self.0
+    }
+}
+
+/// The meshes that solids of a world can be made of, by asset.
+#[derive(Clone, Debug, Default)]
+pub struct Meshes {
+    ids: BTreeMap<String, MeshId>,
+    meshes: Vec<Arc<Mesh>>,
+}
+
+impl Meshes {
+    /// Adds what is solid of an asset. More than can be named are left out.
+    pub fn add(&mut self, asset: &str, triangles: &Triangles) {
+        if let (Ok(id), false) = (
+            u16::try_from(self.meshes.len()),
+            self.ids.contains_key(asset),
+        ) {
+            self.ids.insert(asset.to_owned(), MeshId(id));
+            self.meshes.push(Arc::new(Mesh::new(triangles)));
+        }
+    }
+
+    /// The mesh of an asset.
+    pub fn find(&self, asset: &str) -> Option<(MeshId, &Arc<Mesh>)> {
+        let id = *self.ids.get(asset)?;
+        Some((id, self.get(id)?))
+    }
+
+    /// The mesh of that name.
+    pub fn get(&self, id: MeshId) -> Option<&Arc<Mesh>> {
+        self.meshes.get(usize::from(id.0))
+    }
+}
+
+/// One surface of triangles.
+#[derive(Clone)]
+pub struct Mesh {
+    corners: Vec<Vec3>,
+    faces: Vec<Face>,
+    tree: Bvh,
+    bounds: Aabb,
+}
+
+impl std::fmt::Debug for Mesh {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a mesh of {} triangles", self.faces.len())
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Face {
+    corners: [u32; 3],
+    /// See [`Triangle::seams`].
+    seams: u8,
+}
+
+impl Mesh {
+    fn new(triangles: &Triangles) -> Self {
+        let corners: Vec<Vec3> = triangles.corners().iter().map(|c| Vec3::from(*c)).collect();
+        let faces = seams(&corners, triangles.triangles());
+        let boxes = faces.iter().map(|face| {
+            let [a, b, c] = face.corners.map(|index| corners[index as usize]);
+            Aabb::new(a.min(b).min(c), a.max(b).max(c))
+        });
+        let boxes: Vec<Aabb> = boxes.collect();
+        let bounds = boxes.iter().copied().reduce(|all, one| all.merged(&one));
+        let tree = Bvh::from_iter(BvhBuildStrategy::Binned, boxes.into_iter().enumerate());
+        Self {
+            corners,
+            faces,
+            tree,
+            bounds: bounds.unwrap_or_else(|| Aabb::new(Vec3::ZERO, Vec3::ZERO)),
+        }
+    }
+
+    /// Where the corners are.
+    pub fn corners(&self) -> &[Vec3] {
+        &self.corners
+    }
+
+    /// Which three corners each triangle has.
+    pub fn triangles(&self) -> impl Iterator<Item = [u32; 3]> {
+        self.faces.iter().map(|face| face.corners)
+    }
+
+    /// Radius of a ball around the origin that holds it all.
+    pub fn reach(&self, scale: Vec3) -> f32 {
+        let far = self.bounds.mins.abs().max(self.bounds.maxs.abs());
+        (far * scale.abs()).length()
+    }
+
+    fn corner(&self, index: u32, scale: Vec3) -> Vec3 {
+        self.corners[index as usize] * scale
+    }
+
+    fn scaled(&self, scale: Vec3) -> Aabb {
+        let (a, b) = (self.bounds.mins * scale, self.bounds.maxs * scale);
+        Aabb::new(a.min(b), a.max(b))
+    }
+
+    /// A box around it where it is.
+    pub(crate) fn bounds(&self, scale: Vec3, pose: &Pose) -> Aabb {
+        self.scaled(scale).transform_by(pose)
+    }
+
+    /// Adds a piece for each triangle that meets `bounds`, in their order.
+    pub(crate) fn pieces(
+        &self,
+        solid: &Solid,
+        scale: Vec3,
+        bounds: &Aabb,
+        found: &mut Vec<u32>,
+        out: &mut Vec<Solid>,
+    ) {
+        let inside = bounds
+            .loosened(LOOK_MARGIN_M)
+            .transform_by(&solid.pose.inverse());
+        let (a, b) = (inside.mins / scale, inside.maxs / scale);
+        let inside = Aabb::new(a.min(b), a.max(b));
+        found.clear();
+        found.extend(self.tree.intersect_aabb(&inside));
+        found.sort_unstable();
+        for &index in found.iter() {
+            let Some(face) = self.faces.get(index as usize) else {
+                continue;
+            };
+            let corners = face.corners.map(|index| self.corner(index, scale));
+            let [a, b, c] = corners.map(|corner| solid.pose.transform_point(corner));
+            let around = Aabb::new(a.min(b).min(c), a.max(b).max(c));
+            if around.intersects(bounds) {
+                let triangle = Triangle {
+                    corners,
+                    seams: face.seams,
+                };
+                out.push(solid.piece(Convex::Triangle(triangle), around));
+            }
+        }
+    }
+
+    /// Whether an upright capsule touches it: a line piece with a radius.
+    pub(crate) fn is_touched(
+        &self,
+        solid: &Solid,
+        scale: Vec3,
+        bounds: &Aabb,
+        low: Vec3,
+        high: Vec3,
+        radius: f32,
+    ) -> bool {
+        let (mut found, mut pieces) = (Vec::new(), Vec::new());
+        self.pieces(solid, scale, bounds, &mut found, &mut pieces);
+        let length = (high - low).length();
+        let core = Core { low, length };
+        pieces.iter().any(|piece| {
+            let gap = convex::gap(&piece.convex, &piece.frame, &core);
+            gap.is_none_or(|gap| gap.distance < radius)
+        })
+    }
+
+    /// The nearest triangle along a ray: how far, and which way it faces
+    /// whoever looks.
+    pub(crate) fn raycast(
+        &self,
+        scale: Vec3,
+        pose: &Pose,
+        ray: &Ray,
+        distance_max: f32,
+    ) -> Option<(f32, Vec3)> {
+        let (distance, front) = self.surface(scale, pose, ray, distance_max)?;
+        let behind = front.dot(ray.dir) > 0.0;
+        Some((distance, if behind { -front } else { front }))
+    }
+
+    /// The nearest triangle along a ray: how far, and which way its front
+    /// faces.
+    pub(crate) fn surface(
+        &self,
+        scale: Vec3,
+        pose: &Pose,
+        ray: &Ray,
+        distance_max: f32,
+    ) -> Option<(f32, Vec3)> {
+        let from = pose.inverse_transform_point(ray.origin) / scale;
+        let way = pose.rotation.inverse() * ray.dir / scale;
+        let inside = Ray::new(from, way);
+        let (index, distance) = self.tree.cast_ray(&inside, distance_max, |index, best| {
+            let face = self.faces.get(index as usize)?;
+            let corners = face.corners.map(|index| self.corners[index as usize]);
+            meets(corners, from, way).filter(|distance| *distance <= best)
+        })?;
+        let face = self.faces.get(index as usize)?;
+        let [a, b, c] = face.corners.map(|index| self.corner(index, scale));
+        let front = pose.rotation * (b - a).cross(c - a).try_normalize()?;
+        Some((distance, front))
+    }
+}
+
+/// How far along a ray a triangle is, from either side.
+fn meets([a, b, c]: [Vec3; 3], from: Vec3, way: Vec3) -> Option<f32> {
+    let (ab, ac) = (b - a, c - a);
+    let p = way.cross(ac);
+    let volume = ab.dot(p);
+    if volume == 0.0 {
+        return None;
+    }
+    let offset = from - a;
+    let u = offset.dot(p) / volume;
+    let q = offset.cross(ab);
+    let v = way.dot(q) / volume;
+    let distance = ac.dot(q) / volume;
+    (u >= 0.0 && v >= 0.0 && u + v <= 1.0 && distance >= 0.0).then_some(distance)
+}
+
+/// Finds the edges at which a neighbour goes on.
+fn seams(corners: &[Vec3], triangles: &[[u32; 3]]) -> Vec<Face> {
+    // Every edge by its corners, in the order of its triangle.
+    let mut edges: BTreeMap<[u32; 2], Vec<usize>> = BTreeMap::new();
+    for (index, [a, b, c]) in triangles.iter().enumerate() {
+        for edge in [[*a, *b], [*b, *c], [*c, *a]] {
+            edges.entry(edge).or_default().push(index);
+        }
+    }
+    let at = |index: u32| corners[index as usize];
+    let normal = |[a, b, c]: [u32; 3]| (at(b) - at(a)).cross(at(c) - at(a)).try_normalize();
+    let only = |edge: [u32; 2]| match edges.get(&edge).map(Vec::as_slice) {
+        Some([one]) => Some(*one),
+        _ => None,
+    };
+    let face = |&triangle: &[u32; 3]| {
+        let mut seams = 0;
+        for edge in 0..3 {
+            let (from, to) = (triangle[edge], triangle[(edge + 1) % 3]);
+            // A neighbour that faces the same way goes along the edge the other way.
+            let neighbour = only([to, from]).filter(|_| only([from, to]).is_some());
+            let Some(neighbour) = neighbour.map(|index| triangles[index]) else {
+                continue;
+            };
+            let (Some(own), Some(other)) = (normal(triangle), normal(neighbour)) else {
+                continue;
+            };
+            let along = at(to) - at(from);
+            let bend = own.cross(other).dot(along);
+            let flat = own.dot(other) > 0.0 && own.cross(other).length() < FLAT;
+            // Where the neighbour rises it is a valley from the front, and a
+            // ridge from behind: at the bottom of a valley nothing stands out.
+            if flat || bend < 0.0 {
+                seams |= 1 << edge;
+            }
+            if flat || bend > 0.0 {
+                seams |= 8 << edge;
+            }
+        }
+        Face {
+            corners: triangle,
+            seams,
+        }
+    };
+    triangles.iter().map(face).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! Telling rapier what there is: the whole scene once, then what comes later.
+
+use frolic_package::{BodyKind, Components, Transform};
+use frolic_sim::{Pose, Shape};
+use rapier3d::prelude::{Collider, RigidBodyBuilder, RigidBodyHandle};
+
+use super::{Kind, Link, shapes};
+use crate::entity::Entity;
+use crate::state::WorldState;
+
+impl Entity {
+    /// Whether physics is to move it: a dynamic body with a shape.
+    pub fn falls(&self) -> bool {
+        is_dynamic(&self.components)
+    }
+}
+
+fn is_dynamic(components: &Components) -> bool {
+    let body = components.body.as_ref();
+    body.is_some_and(|body| body.kind == BodyKind::Dynamic)
+        && components.shape.is_some()
+        && components.trigger.is_none()
+}
+
+impl WorldState {
+    /// Tells rapier of the scene, if something in it falls or may be spawned
+    /// to fall: later that would be a tick that takes long.
+    pub fn build_bodies(&mut self) {
+        let falls = self.entities.values().any(Entity::falls);
+        if falls || self.definitions.any(is_dynamic) {
+            self.build_all_bodies();
+        }
+    }
+
+    fn build_all_bodies(&mut self) {
+        self.bodies.built = true;
+        self.bodies.physics.integration_parameters.dt = self.dt();
+        let all: Vec<u32> = self.entities.keys().copied().collect();
+        // Whoever carries others comes first.
+        for falling in [true, false] {
+            for id in &all {
+                if self
+                    .alive(*id)
+                    .is_some_and(|entity| entity.falls() == falling)
+                {
+                    self.link_body(*id);
+                }
+            }
+        }
+        for id in all {
+            self.join_bodies(id);
+        }
+    }
+
+    /// A solid came into the world, or has another size now.
+    pub fn add_body(&mut self, id: u32) {
+        if self.bodies.built {
+            self.link_body(id);
+            self.join_bodies(id);
+            // Made anew, it has lost what others had tied to it.
+            let tied = self.entities.values().filter(|entity| {
+                let joint = entity.components.joint.as_ref();
+                joint.is_some_and(|joint| joint.with == Some(id))
+            });
+            let tied: Vec<u32> = tied.map(|entity| entity.id).collect();
+            tied.into_iter().for_each(|other| self.join_bodies(other));
+        } else if self.alive(id).is_some_and(Entity::falls) {
+            self.build_all_bodies();
+        }
+    }
+
+    /// What is solid of an entity, and where.
+    pub fn solid_of(&self, entity: &Entity) -> Option<Shape> {
+        let transform = Transform {
+            scale: entity.scale.to_array(),
+            ..Transform::default()
+        };
+        let meshes = self.collision.meshes();
+        frolic_sim::scene::solid_shape_with(&entity.components, &transform, meshes)
+    }
+
+    fn link_body(&mut self, id: u32) {
+        let home = self.bodies.links.get(&id).map(|link| link.home);
+        let speed = self.bodies.of(id).map(|body| *body.vels());
+        self.bodies.remove(id);
+        let Some(entity) = self.alive(id).filter(|entity| entity.player.is_none()) else {
+            return;
+        };
+        let Some(shape) = self.solid_of(entity) else {
+            return;
+        };
+        let (pose, body) = (entity.pose(), entity.components.body);
+        let falls = entity.falls() && !matches!(shape, Shape::Mesh { .. });
+        let carrier = match body {
+            None => self.carrier_of(entity),
+            Some(_) => None,
+        };
+        let bodies = &mut self.bodies;
+        let Some(form) = bodies.shapes.get(shape, self.collision.meshes()) else {
+            return;
+        };
+        let collider = shapes::collider(form, body.as_ref(), id);
+        let collider = match self.watched.contains(&id) {
+            true => collider.active_events(super::contacts::TOUCHES),
+            false => collider,
+        };
+        let physics = &mut bodies.physics;
+        let (handle, collider, kind) = if falls {
+            let made = RigidBodyBuilder::dynamic()
+                .pose(pose)
+                .ccd_enabled(true)
+                .user_data(u128::from(id));
+            let mass = body.map_or(1.0, |body| body.mass);
+            let (handle, collider) = physics.insert(made, collider.mass(mass));
+            if let (Some(speed), Some(body)) = (speed, physics.bodies.get_mut(handle)) {
+                body.set_vels(speed, true);
+            }
+            bodies.dynamic += 1;
+            bodies.fresh.push(id);
+            (Some(handle), collider, Kind::Dynamic)
+        } else if let Some((handle, carrier_pose)) = carrier {
+            let place = carrier_pose.inverse() * pose;
+            let density = physics.density_of(handle);
+            let collider = collider.position(place).density(density).build();
+            let collider = physics.insert_collider(collider, Some(handle));
+            (Some(handle), collider, Kind::Part)
+        } else if body.is_some_and(|body| body.kind == BodyKind::Kinematic) {
+            let made = RigidBodyBuilder::kinematic_position_based().pose(pose);
+            let (handle, collider) = physics.insert(made, collider);
+            (Some(handle), collider, Kind::Solid)
+        } else {
+            let collider: Collider = collider.position(pose).build();
+            (None, physics.insert_collider(collider, None), Kind::Solid)
+        };
+        let link = Link {
+            body: handle,
+            collider,
+            kind,
+            home: home.unwrap_or(pose),
+        };
+        bodies.links.insert(id, link);
+    }
+
+    /// The falling body that an entity hangs on, if any.
+    fn carrier_of(&self, entity: &Entity) -> Option<(RigidBodyHandle, Pose)> {
+        let mut above = entity.parent;
+        while let Some(parent) = above.and_then(|id| self.alive(id)) {
+            let link = self.bodies.links.get(&parent.id);
+            if let Some(link) = link.filter(|link| link.kind == Kind::Dynamic) {
+                return Some((link.body?, parent.pose()));
+            }
+            above = parent.parent;
+        }
+        None
+    }
+}
+
+/// What the parts of a body weigh, so that it is of one material.
+trait Density {
+    fn density_of(&self, body: RigidBodyHandle) -> f32;
+}
+
+impl Density for rapier3d::prelude::PhysicsWorld {
+    fn density_of(&self, body: RigidBodyHandle) -> f32 {
+        let first = self
+            .bodies
+            .get(body)
+            .and_then(|body| body.colliders().first());
+        let first = first.and_then(|collider| self.colliders.get(*collider));
+        first.map_or(1.0, |main| main.mass() / main.volume().max(1e-6))
+    }
+}
+
+impl super::Bodies {
+    /// Gives a solid that so far stayed a body of its own, to be moved.
+    pub(super) fn set_moving(&mut self, entity: u32) -> Option<RigidBodyHandle> {
+        let link = self.links.get_mut(&entity)?;
+        if let Some(body) = link.body {
+            return Some(body);
+        }
+        let pose = *self.physics.colliders.get(link.collider)?.position();
+        let made = RigidBodyBuilder::kinematic_position_based().pose(pose);
+        let body = self.physics.insert_body(made);
+        let mut collider = self.physics.remove_collider(link.collider)?;
+        collider.set_position(Pose::identity());
+        link.collider = self.physics.insert_collider(collider, Some(body));
+        link.body = Some(body);
+        Some(body)
+    }
+}

@@ -1,0 +1,146 @@
+//! Characters among bodies: capsules that bodies bounce off, pushes from who
+//! walks against one, and the weight of who stands on one.
+
+use frolic_package::Body;
+use frolic_sim::{CharacterParams, Vec3};
+use rapier3d::prelude::{
+    Collider, ColliderBuilder, PhysicsWorld, RigidBodyBuilder, RigidBodyHandle,
+};
+
+use super::{Bodies, shapes};
+use crate::state::WorldState;
+
+/// How strongly a character pushes, in newtons: a crate of 60 kg slides on
+/// stone, one of 100 kg does not.
+const PUSH_N: f32 = 1_000.0;
+/// How much of the difference in speed a push takes away in one tick.
+const PUSH_SHARE: f32 = 0.8;
+/// What a character weighs; on light bodies less, or they would sink into
+/// what they lie on.
+const CHARACTER_KG: f32 = 70.0;
+const WEIGHT_SHARE_MAX: f32 = 2.0;
+/// Further than this in a tick is a jump from place to place.
+const JUMP_M: f32 = 4.0;
+
+/// Less than this is not moving: who stands on a body that settles sinks with
+/// it, and must not keep it awake by that.
+const STILL_M: f32 = 0.006;
+
+/// A character as rapier has it.
+pub(super) struct Capsule {
+    body: RigidBodyHandle,
+    /// The tick at which it was last seen.
+    tick: u32,
+    middle: Vec3,
+}
+
+fn capsule(params: &CharacterParams, entity: u32) -> Collider {
+    let half_height = (params.height * 0.5 - params.radius).max(0.01);
+    ColliderBuilder::capsule_y(half_height, params.radius)
+        .friction(0.5)
+        .collision_groups(shapes::groups(Body::CHARACTERS, 0))
+        .user_data(u128::from(entity))
+        .build()
+}
+
+impl Bodies {
+    pub(super) fn remove_capsule(&mut self, entity: u32) {
+        if let Some(capsule) = self.capsules.remove(&entity) {
+            self.physics.remove_body(capsule.body);
+        }
+    }
+
+    fn place_capsule(&mut self, entity: u32, params: &CharacterParams, feet: Vec3, tick: u32) {
+        let middle = feet + Vec3::Y * (params.height * 0.5);
+        let physics: &mut PhysicsWorld = &mut self.physics;
+        let capsule = self.capsules.entry(entity).or_insert_with(|| {
+            let made = RigidBodyBuilder::kinematic_position_based().translation(middle);
+            let (body, _) = physics.insert(made, capsule(params, entity));
+            Capsule { body, tick, middle }
+        });
+        capsule.tick = tick;
+        let way_sq = (capsule.middle - middle).length_squared();
+        if way_sq < STILL_M * STILL_M {
+            return;
+        }
+        let jumps = way_sq > JUMP_M * JUMP_M;
+        capsule.middle = middle;
+        if let Some(body) = physics.bodies.get_mut(capsule.body) {
+            if jumps {
+                body.set_translation(middle, true);
+            }
+            body.set_next_kinematic_translation(middle);
+        }
+    }
+
+    fn forget_capsules(&mut self, tick: u32) {
+        let gone = |capsule: &Capsule| capsule.tick != tick;
+        let gone = self.capsules.iter().filter(|(_, capsule)| gone(capsule));
+        let gone: Vec<u32> = gone.map(|(entity, _)| *entity).collect();
+        gone.into_iter()
+            .for_each(|entity| self.remove_capsule(entity));
+    }
+
+    /// Somebody walks against a body, at this speed along the normal.
+    fn push(&mut self, entity: u32, point: Vec3, normal: Vec3, speed: f32, dt: f32) {
+        let Some(body) = self.dynamic_mut(entity) else {
+            return;
+        };
+        let away = -body.velocity_at_point(point).dot(normal);
+        let impulse = (speed - away) * body.mass() * PUSH_SHARE;
+        let impulse = impulse.min(PUSH_N * dt);
+        if impulse > 1e-4 {
+            body.apply_impulse_at_point(-normal * impulse, point, true);
+        }
+    }
+
+    /// Somebody stands on a body; `lands` when they did not before.
+    fn weigh_down(&mut self, entity: u32, point: Vec3, gravity: f32, lands: bool) {
+        let Some(body) = self.dynamic_mut(entity) else {
+            return;
+        };
+        if lands || !body.is_sleeping() {
+            let mass = CHARACTER_KG.min(body.mass() * WEIGHT_SHARE_MAX);
+            body.add_force_at_point(Vec3::Y * (-gravity * mass), point, lands);
+            self.laden.push(entity);
+        }
+    }
+
+    /// Forces last until they are taken away.
+    fn unload(&mut self) {
+        let laden = std::mem::take(&mut self.laden);
+        for &entity in &laden {
+            if let Some(body) = self.dynamic_mut(entity) {
+                body.reset_forces(false);
+                body.reset_torques(false);
+            }
+        }
+        self.laden = laden;
+        self.laden.clear();
+    }
+}
+
+impl WorldState {
+    /// Brings characters to where they are for bodies, and lets them push.
+    pub(super) fn press_on_bodies(&mut self) {
+        let (tick, dt, params) = (self.tick, self.dt(), self.params);
+        let bodies = &mut self.bodies;
+        bodies.unload();
+        let mut present = 0;
+        for player in self.players.values().filter(|player| player.online) {
+            present += 1;
+            bodies.place_capsule(player.entity, &params, player.character.feet, tick);
+            for touch in player.step_cache.touches() {
+                if touch.stands {
+                    let lands = !player.touching.contains(&touch.entity);
+                    bodies.weigh_down(touch.entity, touch.point, params.gravity, lands);
+                } else if touch.speed > 0.0 {
+                    bodies.push(touch.entity, touch.point, touch.normal, touch.speed, dt);
+                }
+            }
+        }
+        if bodies.capsules.len() > present {
+            bodies.forget_capsules(tick);
+        }
+    }
+}
