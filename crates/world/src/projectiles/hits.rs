@@ -191,7 +191,8 @@ impl WorldState {
             id: shot.id,
             weapon,
             shooter: shot.shooter.filter(|n| self.players.contains_key(n)),
-            entity: met.entity,
+            // The ground is no entity.
+            entity: met.entity.filter(|id| self.alive(*id).is_some()),
             player: met.player,
             position: met.point.to_array(),
             normal: met.normal.to_array(),
