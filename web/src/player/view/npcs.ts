@@ -54,7 +54,7 @@ export class NpcsView {
     const state = npcState(record.mood);
     const sure = state === 'alert' || state === 'chase';
     cone.material.color.copy(sure ? SURE : CALM).lerp(UNSURE, sure ? 0 : Math.min(1, npcSuspicion(record.mood) * 1.6));
-    cone.material.opacity = sure ? 0.42 : 0.3;
+    cone.material.opacity = sure ? 0.6 : 0.5;
     cone.position.set(x, y + CONE_ABOVE_FEET_M, z);
     cone.rotation.y = record.yaw;
     if (shown.cutAgo >= CONE_EVERY_S) {

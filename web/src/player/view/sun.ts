@@ -34,7 +34,7 @@ export class Lights {
     const evening = dusk(this.sunDirection);
     sky.color = atDusk(sky.color, new Color('#9a94d8'), evening);
     sky.groundColor = atDusk(sky.groundColor, new Color('#6a5a80'), evening);
-    sky.intensity *= 1 - 0.35 * evening;
+    sky.intensity *= 1 - 0.15 * evening;
     this.#lampsMax = Math.min(pointLightsMax, this.#lampParts.length);
     this.#moveLamps(new Vector3());
   }
