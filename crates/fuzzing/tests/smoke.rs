@@ -77,6 +77,7 @@ smoke_tests!(
     client_packet,
     json_command,
     manifest,
+    mesh,
     package,
     recording,
     replay,
