@@ -109,7 +109,7 @@ test('an edit reaches another player\'s page within 100 ms', async () => {
     delays.push((await seen) - sent);
     await ada.next((message) => message.feature === 'terrain' && message.action === 'applied');
   }
-  console.log(`edits were seen after ${delays.join(', ')} ms`);
+  console.info(`edits were seen after ${delays.join(', ')} ms`);
   assert.ok(Math.min(...delays) < 100, `the quickest of ${delays.join(', ')} ms`);
   await ada.close();
   await bob.close();

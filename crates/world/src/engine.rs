@@ -1,9 +1,8 @@
 //! What scripts can ask of the world: [`Engine`] over [`WorldState`].
 
-use std::rc::Rc;
+mod changes;
 
-use frolic_package::{Components, Transform};
-use frolic_protocol::details::{DETAILS_BYTES_MAX, SCALE_MAX};
+use frolic_protocol::details::DETAILS_BYTES_MAX;
 use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
@@ -12,226 +11,21 @@ use frolic_script::{
     Origin, PlayerId, PlayerProperty, Property, RaycastHit, RaycastRequest, Recipient, ScriptLog,
     SpawnRequest, SpawnSource, Spawned, TerrainHit, TerrainInfo, WeaponSpec,
 };
-use frolic_sim::{Motion, Pose, Rotation, Vec3};
+use frolic_sim::{Pose, Rotation, Vec3};
 use frolic_terrain::{Material, Op};
 
-use crate::entity::{ALWAYS_RELEVANT, Entity};
+use self::changes::{color, color_of, vector, wrong};
+use crate::entity::ALWAYS_RELEVANT;
 use crate::npcs::NPCS_MAX;
-use crate::player::Player;
 use crate::state::{Outgoing, SPAWNED_MAX, WorldState};
 
 /// Values an entity or a player may carry.
 const ATTRIBUTES_MAX: usize = 64;
 const TAGS_MAX: usize = 32;
-/// Entities that may hang on one, and below each other.
-const CHILDREN_MAX: usize = 1000;
-const FAMILY_DEPTH_MAX: usize = 32;
 /// Lines kept until the game server takes them.
 const LOG_LINES_MAX: usize = 1024;
 /// Requests to the store kept until the game server takes them.
 const STORE_REQUESTS_MAX: usize = 1024;
-
-impl WorldState {
-    fn entity(&self, id: EntityId) -> Result<&Entity, EngineError> {
-        self.alive(id).ok_or(EngineError::NoSuchEntity(id))
-    }
-
-    fn entity_mut(&mut self, id: EntityId) -> Result<&mut Entity, EngineError> {
-        self.alive_mut(id).ok_or(EngineError::NoSuchEntity(id))
-    }
-
-    fn player(&self, id: PlayerId) -> Result<&Player, EngineError> {
-        self.players.get(&id).ok_or(EngineError::NoSuchPlayer(id))
-    }
-
-    fn player_mut(&mut self, id: PlayerId) -> Result<&mut Player, EngineError> {
-        self.players
-            .get_mut(&id)
-            .ok_or(EngineError::NoSuchPlayer(id))
-    }
-
-    /// A thing that may be moved; characters move through their player.
-    fn movable(&mut self, id: EntityId) -> Result<&mut Entity, EngineError> {
-        let entity = self.entity_mut(id)?;
-        if entity.player.is_some() {
-            let advice = "this is a player's character; use player.Teleport".to_owned();
-            return Err(EngineError::Refused(advice));
-        }
-        Ok(entity)
-    }
-
-    fn spawn_components(
-        &mut self,
-        json: &serde_json::Value,
-    ) -> Result<(u16, Rc<Components>), EngineError> {
-        let components: Components = serde_json::from_value(json.clone())
-            .map_err(|cause| EngineError::Refused(format!("wrong components: {cause}")))?;
-        if let Some(problem) = components.check().first() {
-            let message = format!("{}: {}", problem.component, problem.message);
-            return Err(EngineError::Refused(message));
-        }
-        let text = serde_json::to_string(&components)
-            .map_err(|cause| EngineError::Refused(cause.to_string()))?;
-        let (index, new) = self
-            .definitions
-            .of_components(components, &text)
-            .ok_or_else(|| EngineError::Limit("too many different sets of components".into()))?;
-        if new {
-            self.outbox.push(Outgoing {
-                to: None,
-                message: ServerMessage::Definition {
-                    index,
-                    components: text,
-                },
-                reliable: true,
-            });
-        }
-        let components = self
-            .definitions
-            .components(index)
-            .ok_or_else(|| EngineError::Refused("the components were not kept".into()))?;
-        Ok((index, components))
-    }
-
-    fn details_changed(&mut self, id: EntityId) {
-        if let Some(entity) = self.alive_mut(id) {
-            entity.note_details();
-        }
-        self.replicate(id);
-    }
-
-    fn set_scale(&mut self, id: EntityId, scale: Vec3) -> Result<(), EngineError> {
-        if scale.abs().max_element() > SCALE_MAX {
-            let message = format!("Scale is at most {SCALE_MAX} along each axis");
-            return Err(EngineError::Limit(message));
-        }
-        let entity = self.movable(id)?;
-        entity.scale = scale;
-        entity.looks.scale = Some(scale.to_array());
-        let transform = Transform {
-            scale: scale.to_array(),
-            ..Transform::default()
-        };
-        let (components, pose) = (entity.components.clone(), entity.pose());
-        let placed = Transform {
-            position: pose.translation.to_array(),
-            rotation: pose.rotation.to_array(),
-            ..transform
-        };
-        self.solid_changed(id);
-        let solid = frolic_sim::scene::insert(&mut self.collision, id, &components, &placed);
-        self.solid_changed(id);
-        if let Some(entity) = self.alive_mut(id) {
-            entity.reach = solid.map_or(0.0, |shape| shape.reach());
-        }
-        self.add_body(id);
-        if let Some(shape) = frolic_sim::scene::trigger_shape(&components, &transform) {
-            self.triggers.reshape(id, shape, pose);
-        }
-        self.details_changed(id);
-        Ok(())
-    }
-
-    /// Hangs an entity on another one, or on nothing; it stays where it is.
-    fn set_parent(&mut self, id: EntityId, parent: Option<EntityId>) -> Result<(), EngineError> {
-        self.movable(id)?;
-        if let Some(parent) = parent {
-            self.movable(parent)?;
-            let mut depth = self.height(id);
-            let mut above = Some(parent);
-            while let Some(at) = above {
-                if at == id {
-                    let message = "an entity cannot hang on itself or on its own child";
-                    return Err(EngineError::Refused(message.to_owned()));
-                }
-                depth += 1;
-                above = self.alive(at).and_then(|entity| entity.parent);
-            }
-            // Whatever moves an entity walks down to its last child.
-            if depth > FAMILY_DEPTH_MAX {
-                let message = format!("{FAMILY_DEPTH_MAX} entities that hang on each other");
-                return Err(EngineError::Limit(message));
-            }
-            let children = &self.entity(parent)?.children;
-            if children.len() >= CHILDREN_MAX && !children.contains(&id) {
-                let message = format!("{CHILDREN_MAX} children of one entity");
-                return Err(EngineError::Limit(message));
-            }
-        }
-        let before = std::mem::replace(&mut self.entity_mut(id)?.parent, parent);
-        if let Some(before) = before.and_then(|before| self.entities.get_mut(&before)) {
-            before.children.retain(|child| *child != id);
-        }
-        if let Some(parent) = parent {
-            self.entity_mut(parent)?.children.push(id);
-        }
-        // What hangs on a body is a part of it.
-        if self.entity(id)?.components.body.is_none() {
-            self.add_body(id);
-        }
-        Ok(())
-    }
-
-    /// How many entities hang below each other, this one included.
-    fn height(&self, id: EntityId) -> usize {
-        let children = self.alive(id).map(|entity| entity.children.as_slice());
-        let below = children.unwrap_or_default().iter();
-        1 + below.map(|child| self.height(*child)).max().unwrap_or(0)
-    }
-
-    fn set_motion(&mut self, id: EntityId, offset: Vec3, ticks: u32) {
-        let tick = self.tick;
-        self.solid_changed(id);
-        let falls = self.bodies.is_dynamic(id);
-        let Some(entity) = self.alive_mut(id).filter(|_| !falls) else {
-            return;
-        };
-        entity.velocity = Vec3::ZERO;
-        entity.motion = Some(Motion {
-            from: entity.position,
-            to: entity.position + offset,
-            start_tick: tick,
-            end_tick: tick + ticks,
-        });
-        let children = entity.children.clone();
-        self.moving.insert(id);
-        self.replicate(id);
-        for child in children {
-            self.set_motion(child, offset, ticks);
-        }
-    }
-}
-
-fn vector(property: &'static str, value: &Value) -> Result<Vec3, EngineError> {
-    match value {
-        Value::Vector(v) => Ok(Vec3::from(*v)),
-        _ => Err(wrong(property, "Vector3")),
-    }
-}
-
-/// The colour of a thing, as scripts write it.
-fn color_of(entity: &Entity) -> Value {
-    let material = entity.components.material.as_ref();
-    match entity.looks.color {
-        Some([r, g, b]) => Value::String(format!("#{r:02x}{g:02x}{b:02x}")),
-        None => material.map_or(Value::Nil, |m| Value::String(m.color.to_string())),
-    }
-}
-
-fn color(property: &'static str, value: &Value) -> Result<[u8; 3], EngineError> {
-    let wrong = || wrong(property, "colour like \"#ff8800\"");
-    let Value::String(text) = value else {
-        return Err(wrong());
-    };
-    let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6);
-    let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-    let [_, r, g, b] = number.ok_or_else(wrong)?.to_be_bytes();
-    Ok([r, g, b])
-}
-
-fn wrong(property: &'static str, expected: &'static str) -> EngineError {
-    EngineError::WrongType { property, expected }
-}
 
 impl Engine for WorldState {
     fn tick(&self) -> u64 {

@@ -3,6 +3,7 @@
 mod chat;
 mod inbox;
 mod scripts;
+mod showing;
 
 use std::borrow::Cow;
 use std::cell::{Ref, RefCell, RefMut};
@@ -19,8 +20,8 @@ use frolic_script::{
 };
 use frolic_sim::{CharacterParams, CharacterState, Vec3};
 
-use crate::interest::cells::{Cells, Relevance};
-use crate::interest::{ClientView, InterestPolicy, JsonView, Scratch, Sender};
+use crate::interest::cells::Cells;
+use crate::interest::{InterestPolicy, Scratch};
 use crate::life::UNHURT;
 use crate::past::UpdateRule;
 use crate::player::{Player, PlayerNumber};
@@ -578,106 +579,6 @@ impl World {
     /// Shots in flight.
     pub fn projectiles(&self) -> usize {
         self.state.borrow().projectiles.flying.len()
-    }
-
-    /// Updates to each client per second.
-    pub fn snapshot_hz(&self) -> u32 {
-        self.snapshot_hz
-    }
-
-    /// Whether a player's update falls on this tick. Clients take turns: their
-    /// updates are spread over the ticks between two updates of one of them.
-    pub fn update_is_due(&self, player: PlayerNumber) -> bool {
-        let (tick, tick_hz) = (u64::from(self.tick()), u64::from(self.tick_hz()));
-        // Multiples of the golden ratio fill an interval evenly.
-        let share = u64::from(player.wrapping_mul(0x9e37_79b9));
-        let turn = (share * tick_hz) >> 32;
-        let sent_by = |tick: u64| (tick * u64::from(self.snapshot_hz) + turn) / tick_hz;
-        tick > 0 && sent_by(tick) != sent_by(tick - 1)
-    }
-
-    /// Takes in what clients may be told of this tick; once per tick, after
-    /// the step and before snapshots.
-    pub fn look(&mut self) {
-        let mut state = self.state.borrow_mut();
-        let state = &mut *state;
-        if self.cells.tick() == state.tick {
-            return;
-        }
-        let square_m = self.cells.size();
-        for id in state.touched.drain(..) {
-            let Some(entity) = state.entities.get_mut(&id) else {
-                self.cells.remove(id);
-                continue;
-            };
-            entity.touched = false;
-            if entity.player.is_some() {
-                continue;
-            }
-            let relevance = if entity.is_everywhere(square_m) {
-                Relevance::Everywhere
-            } else {
-                Relevance::Near
-            };
-            let mut told = entity.replicated();
-            if let Some(npc) = state.npcs.all.get(&id) {
-                npc.dress(&mut told);
-            }
-            self.cells.update(&told, entity.position, relevance);
-        }
-        for player in state.players.values().filter(|player| player.online) {
-            let character = state.replicated_character(player);
-            let feet = player.character.feet;
-            self.cells.update(&character, feet, Relevance::Near);
-        }
-        self.cells.commit(state.tick);
-    }
-
-    /// Makes a client's next snapshot of what [`World::look`] saw and hands
-    /// its packets to `send`. Under `pressure` (0 to 3) far things are told
-    /// of less often.
-    pub fn snapshot(&mut self, view: &mut ClientView, pressure: u8, send: &mut dyn FnMut(&[u8])) {
-        let state = self.state.borrow();
-        let mut sender = Sender {
-            cells: &mut self.cells,
-            state: &state,
-            policy: self.interest,
-            snapshot_hz: self.snapshot_hz,
-            pressure,
-            scratch: &mut self.scratch,
-        };
-        view.send(&mut sender, send);
-    }
-
-    /// A JSON client's next snapshot of what [`World::look`] saw; none when
-    /// the last ones have used up its budget.
-    pub fn json_snapshot(&self, view: &mut JsonView) -> Option<String> {
-        view.next(self)
-    }
-
-    /// Everything that clients may be told of, as of the last look.
-    pub fn replicated(&self) -> Vec<EntityState> {
-        self.cells.everything()
-    }
-
-    /// What a client with this interest should know from here, in order of
-    /// ids: squares within the radius, and what everybody is told.
-    pub fn visible_from(&self, player: PlayerNumber) -> Vec<EntityState> {
-        let mut view = JsonView::new(player);
-        view.seen(self)
-    }
-
-    pub(crate) fn cells(&self) -> &Cells {
-        &self.cells
-    }
-
-    pub(crate) fn interest(&self) -> &InterestPolicy {
-        &self.interest
-    }
-
-    pub(crate) fn ack_seq(&self, player: PlayerNumber) -> u32 {
-        let state = self.state.borrow();
-        state.players.get(&player).map_or(0, |p| p.inputs.ack_seq())
     }
 
     pub(crate) fn prefab_of(&self, entity: &EntityState) -> Option<String> {

@@ -1,3 +1,4 @@
+// The chat log: bounded, and its lines fit what a server takes.
 import { expect, test } from 'vitest';
 import { ChatLog, fitLine } from './chat.svelte';
 

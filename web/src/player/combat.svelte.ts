@@ -1,4 +1,5 @@
 // What the page knows of weapons and of the own character's health.
+import { SvelteMap } from 'svelte/reactivity';
 import type { CoreEvent } from './events';
 
 export type WeaponInfo = Extract<CoreEvent, { type: 'weapon' }>;
@@ -16,9 +17,9 @@ export class Combat {
   marked = $state(false);
   /** The own character was hurt a moment ago: a count, so that each time shows. */
   hurt = $state(0);
-  readonly weapons = new Map<number, WeaponInfo>();
+  readonly weapons = new SvelteMap<number, WeaponInfo>();
   /** Weapons by player number. */
-  readonly armed = new Map<number, number>();
+  readonly armed = new SvelteMap<number, number>();
   /** Own shots and hits so far, for tests. */
   shots = 0;
   hits = 0;

@@ -1,3 +1,4 @@
+// What is drawn of the ground, and in which order.
 import { expect, test } from 'vitest';
 import type { ChunkPlace } from './messages';
 import { DrawPlan } from './plan';

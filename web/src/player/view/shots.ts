@@ -1,7 +1,7 @@
 // Shots in flight: streaks of light and balls, all of a kind in one draw call; and the weapons in people's hands.
 import {
-  AdditiveBlending, BoxGeometry, Color, CylinderGeometry, DynamicDrawUsage, Group, InstancedMesh, Matrix4, Mesh, MeshBasicMaterial,
-  MeshLambertMaterial, Object3D, type PerspectiveCamera, Quaternion, SphereGeometry, Vector3,
+  AdditiveBlending, type BoxGeometry, Color, CylinderGeometry, DynamicDrawUsage, Group, InstancedMesh, Matrix4, Mesh, MeshBasicMaterial,
+  MeshLambertMaterial, type Object3D, type PerspectiveCamera, Quaternion, SphereGeometry, Vector3,
 } from 'three';
 import { RoundedBoxGeometry } from 'three/examples/jsm/geometries/RoundedBoxGeometry.js';
 import type { WeaponInfo } from '../combat.svelte';
