@@ -456,7 +456,7 @@ fn problems_of_terrain_have_their_places() {
     assert_eq!(problems("{}"), ["5:14 missing-key"]);
     assert_eq!(problems("[]").len(), 2, "no object, and so no size");
     assert_eq!(problems("{\"size\": [1, 2, 3]}"), ["5:23 invalid-value"]);
-    assert_eq!(problems("{\"size\": [32, 32]}"), ["5:31 invalid-value"]);
+    assert_eq!(problems("{\"size\": [32, 32]}"), ["5:30 invalid-value"]);
     assert_eq!(
         problems("{\"size\": [32, 32, 32],\n\"wet\": true}"),
         ["6:1 unknown-key"]
