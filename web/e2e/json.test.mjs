@@ -98,7 +98,7 @@ test('NET-15: ping is answered, nonsense gets an error, and the connection lives
     ['no_terrain', 'terrain', 'op', { op: 'add', center: [0, 0, 0], radius: 2, material: 'sand' }],
     ['no_terrain', 'terrain', 'chunk', { x: 0, y: 0, z: 0 }],
     ['bad_payload', 'terrain', 'chunk', {}],
-    ['no_such_spell', 'spell', 'cast', { spell_id: 'fireball', params: {} }],
+    ['spells_not_allowed', 'spell', 'cast', { spell_id: 'fireball', params: {} }],
   ];
   for (const [code, feature, action, payload] of mistakes) {
     const error = await errorFor(client.send(feature, action, payload));

@@ -48,19 +48,19 @@ impl Triangles {
         let mut known = std::collections::BTreeMap::new();
         let mut welded = Self::default();
         for triangle in triangles {
-            let places = triangle.map(|index| {
-                // A zero and a negative zero are one place.
-                let place = corners[index as usize].map(|part| part + 0.0);
+            // A zero and a negative zero are one place.
+            let places = triangle.map(|index| corners[index as usize].map(|part| part + 0.0));
+            let [a, b, c] = places;
+            if a == b || b == c || c == a {
+                continue;
+            }
+            welded.triangles.push(places.map(|place| {
                 let next = known.len() as u32;
                 *known.entry(place.map(f32::to_bits)).or_insert_with(|| {
                     welded.corners.push(place);
                     next
                 })
-            });
-            let [a, b, c] = places;
-            if a != b && b != c && c != a {
-                welded.triangles.push(places);
-            }
+            }));
         }
         welded
     }

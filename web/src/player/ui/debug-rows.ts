@@ -53,8 +53,8 @@ export function debugRows(stats: CoreStats, page: PageFigures): DebugRow[] {
   world('frames', `${page.fps.toFixed(0)} /s ${page.quality ?? ''}`.trim(), page.fps < 25);
   const server = group('server');
   if (page.server && page.server.stages.length > 0) {
-    server('server tick takes', `${page.server.tickMs.toFixed(2)} ms`, page.server.tickMs > 10);
-    server('longest', `${page.server.worstMs.toFixed(2)} ms`, page.server.worstMs > 16);
+    server('tick takes', `${page.server.tickMs.toFixed(2)} ms`, page.server.tickMs > 10);
+    server('longest tick', `${page.server.worstMs.toFixed(2)} ms`, page.server.worstMs > 16);
     // What takes next to nothing is left out: most games have no NPCs, many no bodies.
     for (const stage of page.server.stages) if (stage.ms >= 0.01) server(stage.name, `${stage.ms.toFixed(2)} ms`, stage.ms > 8);
   }
