@@ -150,6 +150,10 @@ fn groups() -> Vec<Group> {
         Group::new(&["snapshot"], vec![snapshot()], table::snapshot),
         Group::new(&["stages"], vec![stages()], table::stages),
         Group::new(&["soak"], vec![soak()], table::soak),
+        Group::new(&["physics"], vec![physics()], table::physics),
+        Group::new(&["projectiles"], vec![projectiles()], table::projectiles),
+        Group::new(&["npcs"], vec![npcs()], table::npcs),
+        Group::new(&["terrain"], vec![terrain()], table::terrain),
     ]
 }
 
@@ -243,6 +247,22 @@ fn vm() -> Scenario {
 
 fn stages() -> Scenario {
     Scenario::new("stages", "stages of a tick", "stages")
+}
+
+fn physics() -> Scenario {
+    Scenario::new("physics", "rigid bodies beside rapier alone", "physics")
+}
+
+fn projectiles() -> Scenario {
+    Scenario::new("projectiles", "shots in flight beside rays", "projectiles")
+}
+
+fn npcs() -> Scenario {
+    Scenario::new("npcs", "NPCs among players", "npcs")
+}
+
+fn terrain() -> Scenario {
+    Scenario::new("terrain", "ground of 512 x 512 x 128 blocks", "terrain")
 }
 
 /// The debug build, if there is one, has to come to the same.

@@ -132,6 +132,72 @@ pub fn stages(ids: Vec<String>) -> Table {
     }
 }
 
+/// Rigid bodies against the library alone.
+pub fn physics(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "bodies",
+        columns: &[
+            ("bodies", |f| number(f, "bodies", 0)),
+            ("awake", |f| number(f, "awake", 0)),
+            ("rapier alone us", |f| number(f, "bare_mean_us", 0)),
+            ("physics stage us", |f| number(f, "physics_mean_us", 0)),
+            ("x rapier", |f| number(f, "ratio", 2)),
+            ("physics p99 us", |f| number(f, "physics_p99_us", 0)),
+            ("whole step us", |f| number(f, "step_mean_us", 0)),
+        ],
+    }
+}
+
+/// Shots against rays.
+pub fn projectiles(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "shots",
+        columns: &[
+            ("stage p50 us", |f| number(f, "median_us", 0)),
+            ("stage p99 us", |f| number(f, "p99_us", 0)),
+            ("ns per shot", |f| number(f, "ns_per_shot", 0)),
+            ("one ray ns", |f| number(f, "ray_ns", 0)),
+            ("x ray", |f| number(f, "ratio_to_ray", 2)),
+            ("bytes per shot and second", |f| {
+                number(f, "bytes_per_shot_s", 2)
+            }),
+        ],
+    }
+}
+
+/// More and more NPCs.
+pub fn npcs(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "NPCs",
+        columns: &[
+            ("stage p50 ms", |f| number(&f["npcs_ms"], "median", 3)),
+            ("stage p99 ms", |f| number(&f["npcs_ms"], "p99", 3)),
+            ("tick p50 ms", |f| number(&f["tick_ms"], "median", 3)),
+            ("tick p99 ms", |f| number(&f["tick_ms"], "p99", 3)),
+            ("rays per tick", |f| number(f, "rays_mean", 0)),
+            ("most rays", |f| number(f, "rays_max", 0)),
+        ],
+    }
+}
+
+/// What the ground costs.
+pub fn terrain(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "ground",
+        columns: &[
+            ("times", |f| number(f, "count", 0)),
+            ("us each", |f| number(f, "us_each", 1)),
+            ("ms in all", |f| number(f, "ms", 1)),
+            ("came out", |f| number(f, "amount", 0)),
+            ("of", |f| f["unit"].as_str().map(str::to_owned)),
+        ],
+    }
+}
+
 /// Sessions and what they came to.
 pub fn soak(ids: Vec<String>) -> Table {
     Table {

@@ -47,6 +47,7 @@ pub struct NpcsArgs {
 /// What was measured with one number of NPCs. Milliseconds per tick.
 #[derive(Serialize)]
 struct Report {
+    scene: String,
     npcs: u32,
     players: u32,
     npcs_ms: Spread,
@@ -136,6 +137,7 @@ fn measure(npcs: u32, args: &NpcsArgs) -> Result<Report> {
         }
     }
     Ok(Report {
+        scene: format!("{npcs} NPCs, {} players", args.players),
         npcs,
         players: args.players,
         npcs_ms: spread(npcs_ms),

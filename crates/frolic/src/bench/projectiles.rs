@@ -51,6 +51,7 @@ pub struct ProjectilesArgs {
 /// What was measured of one number of shots.
 #[derive(Serialize)]
 struct Report {
+    scene: String,
     in_flight: u32,
     players: u32,
     /// Of the stage "projectiles", in microseconds per tick.
@@ -140,6 +141,7 @@ fn measure(in_flight: u32, args: &ProjectilesArgs) -> Result<Report> {
     let seconds = f64::from(args.ticks) / f64::from(world.tick_hz());
     let told = f64::from(in_flight) * seconds * f64::from(args.players.max(1));
     Ok(Report {
+        scene: format!("{in_flight} in flight, {} players", args.players),
         in_flight,
         players: args.players,
         median_us: at(0.5),

@@ -29,6 +29,7 @@ pub struct TerrainArgs {
 
 #[derive(Serialize)]
 struct Row {
+    #[serde(rename = "scene")]
     what: &'static str,
     /// How many of it were done.
     count: usize,
