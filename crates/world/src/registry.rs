@@ -49,11 +49,11 @@ impl Registry {
     /// Notes where an entity is now.
     pub fn moved(&mut self, id: u32, place: Vec3) {
         let square = square_of(place);
-        let before = self.homes.insert(id, square);
-        if before == Some(square) {
+        // Most steps end in the square they began in.
+        if self.homes.get(&id) == Some(&square) {
             return;
         }
-        if let Some(before) = before {
+        if let Some(before) = self.homes.insert(id, square) {
             self.leave(before, id);
         }
         self.squares.entry(square).or_default().push(id);

@@ -12,7 +12,7 @@ const AREA_M: f32 = 200.0;
 /// Spawn points per side.
 const SPAWNS: u32 = 16;
 const MANIFEST: &str = "[game]\nid = \"stages\"\nname = \"Stages\"\nversion = \"1.0.0\"\n\
-                        max_players = 2000\n[world]\npersistent = true\n";
+                        max_players = 1000\n[world]\npersistent = true\n";
 
 /// What is in a world.
 #[derive(Clone, Copy, Default)]
@@ -122,7 +122,8 @@ impl Case {
         });
         if self.inside.edits > 0 {
             scene["terrain"] = json!({
-                "size": [128, 64, 128], "generator": { "type": "hills", "seed": 7 },
+                "size": [128, 64, 128], "generator": { "type": "hills", "seed": 7, "height": 20, "amplitude": 8,
+                    "scale": 60 },
             });
         }
         let mut files = BTreeMap::from([
@@ -146,8 +147,11 @@ impl Case {
         let half = AREA_M / 2.0;
         if self.inside.edits == 0 {
             let size = [AREA_M, 1.0, AREA_M];
+            // What is to sleep must not bounce.
+            let restitution = u32::from(self.inside.asleep == 0);
             let ground = json!({ "Shape": { "type": "box", "size": size },
-                "Body": { "type": "static", "restitution": 1, "friction": 0 } });
+                "Body": { "type": "static", "restitution": restitution,
+                    "friction": 1 - restitution } });
             add("Ground", [0.0, -0.5, 0.0], ground);
         }
         for (x, z, size) in [
