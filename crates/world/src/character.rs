@@ -34,6 +34,7 @@ impl WorldState {
             team: None,
             stats: Default::default(),
             online: true,
+            interacting: false,
             shown: Default::default(),
             arms: Default::default(),
             dead_until: None,

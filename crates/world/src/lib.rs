@@ -17,6 +17,7 @@ mod engine;
 mod entity;
 mod history;
 mod inputs;
+mod interact;
 mod interest;
 mod life;
 mod nav;

@@ -48,6 +48,8 @@ pub(crate) struct Player {
     pub team: Option<String>,
     pub stats: BTreeMap<String, Value>,
     pub online: bool,
+    /// Whether they hold interact.
+    pub interacting: bool,
     /// What their client shows of the others.
     pub shown: Shown,
     /// What they hold, and when it may fire again.

@@ -223,13 +223,18 @@ impl WorldState {
         if let Some(named) = named {
             return place(named).ok_or(CastRefusal::BadTarget);
         }
-        let player = self.players.get(&number).ok_or(CastRefusal::NoSuchPlayer)?;
-        let eyes = eyes_of(&self.params, player.character.feet);
+        let (eyes, ahead) = self.aim(number).ok_or(CastRefusal::NoSuchPlayer)?;
+        let hit = self.collision.raycast(eyes, ahead, settings.range_m, &[]);
+        Ok(hit.map_or(eyes + ahead * settings.range_m, |hit| hit.point))
+    }
+
+    /// Where a player's eyes are, and where they look to.
+    pub fn aim(&self, number: PlayerNumber) -> Option<(Vec3, Vec3)> {
+        let player = self.players.get(&number)?;
         let (sin, cos) = player.input.yaw.sin_cos();
         let (rise, level) = player.input.pitch.sin_cos();
         let ahead = Vec3::new(-sin * level, rise, -cos * level);
-        let hit = self.collision.raycast(eyes, ahead, settings.range_m, &[]);
-        Ok(hit.map_or(eyes + ahead * settings.range_m, |hit| hit.point))
+        Some((eyes_of(&self.params, player.character.feet), ahead))
     }
 
     /// A spell has run: everybody is told, with what it found.

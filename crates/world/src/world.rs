@@ -368,6 +368,7 @@ impl World {
             let mut state = self.state.borrow_mut();
             state.move_things();
             state.step_characters();
+            state.note_interactions();
             laps.end(Stage::Characters);
             state.step_bodies();
             laps.end(Stage::Physics);

@@ -299,6 +299,7 @@ impl Fingerprint {
             team,
             stats,
             online,
+            interacting,
             shown,
             arms,
             dead_until,
@@ -325,7 +326,7 @@ impl Fingerprint {
         }
         self.text(team.as_deref().unwrap_or("\0"));
         self.values(stats);
-        self.word(u64::from(*online));
+        self.word(u64::from(*online) << 1 | u64::from(*interacting));
         self.word(shown.said.map_or(u64::MAX, Moment::word));
         self.word(u64::from(shown.round_trip_ms));
         let Arms { weapon, ready } = *arms;

@@ -4,6 +4,7 @@
 
 mod feel;
 mod harness;
+mod interacting;
 mod interest;
 mod json_budget;
 mod lasting;

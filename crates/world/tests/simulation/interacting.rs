@@ -1,0 +1,56 @@
+//! Interact at what is in front: once per press, within reach, not for the dead
+//! (SCR-5).
+
+use frolic_protocol::NumberedInput;
+use frolic_sim::{Buttons, CharacterInput};
+use frolic_world::{World, WorldOptions};
+
+use crate::harness::package;
+
+const SCENE: &str = r#"{"format": 1, "prefabs": {}, "entities": [
+    {"id": 1, "name": "Ground", "components": {"Shape": {"type": "box", "size": [100, 1, 100]}}},
+    {"id": 2, "name": "Spawn", "components": {"Transform": {"position": [0, 2, 0]}, "SpawnPoint": {}}},
+    {"id": 3, "name": "Lever", "components": {"Transform": {"position": [0, 1, -3]},
+        "Shape": {"type": "box", "size": [0.3, 0.5, 0.3]}, "Script": {"path": "Workspace/Lever.luau"}}},
+    {"id": 4, "name": "Far", "components": {"Transform": {"position": [0, 1, 9]},
+        "Shape": {"type": "box", "size": [1, 3, 1]}, "Script": {"path": "Workspace/Lever.luau"}}}]}"#;
+
+const LEVER: &str = r#"
+    function OnInteract(player)
+        print(player.Name .. " at " .. entity.Name)
+    end
+"#;
+
+/// What was said while somebody looked there and pressed interact in these ticks.
+fn press(yaw: f32, ticks: &[u32]) -> Vec<String> {
+    let game = package(SCENE, &[("scripts/Workspace/Lever.luau", LEVER)]);
+    let mut world = World::load(&game, WorldOptions::default()).expect("it loads");
+    let ada = world.join("user_1".into(), "Ada".into());
+    let mut said = Vec::new();
+    for seq in 1..=90 {
+        let held = if ticks.contains(&seq) {
+            Buttons::INTERACT
+        } else {
+            Buttons::default()
+        };
+        let input = CharacterInput::new(0.0, 0.0, yaw, 0.0, held);
+        world.receive_inputs(ada, &[NumberedInput { seq, input }]);
+        world.step();
+        said.extend(world.take_logs().into_iter().map(|line| line.message));
+    }
+    said
+}
+
+#[test]
+fn scr_5_whoever_is_in_front_hears_of_it_once_per_press() {
+    assert_eq!(
+        press(0.0, &[60, 61, 62, 70]),
+        ["Ada at Lever", "Ada at Lever"]
+    );
+}
+
+#[test]
+fn what_is_behind_or_far_away_hears_nothing() {
+    assert_eq!(press(std::f32::consts::PI, &[60, 70]), [] as [&str; 0]);
+    assert_eq!(press(0.0, &[]), [] as [&str; 0]);
+}
