@@ -41,6 +41,7 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     start_logging();
+    frolic_platform::tls::use_ring();
     if let Command::Gameserver(args) = &cli.command {
         commands::gameserver::confine(args);
     }

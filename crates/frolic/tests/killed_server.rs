@@ -99,6 +99,7 @@ impl Player {
     /// Plays, joining again when the line breaks, until everybody is back and
     /// seen.
     async fn play(mut self, url: String, game: String) -> Result<Outcome, String> {
+        frolic_platform::tls::use_ring();
         let http = reqwest::Client::new();
         let name = json!({ "username": format!("Player {}", self.number) });
         let login = ask(http.post(format!("{url}/login")).json(&name)).await?;

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// `POST /login`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct LoginRequest {
     /// The name to play under; one is made up without it.
@@ -14,7 +14,7 @@ pub struct LoginRequest {
 }
 
 /// Answer of `POST /login`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct LoginResponse {
     /// Bearer token for everything else; lasts four hours.
@@ -27,7 +27,7 @@ pub struct LoginResponse {
 
 /// `POST /join`: at most one of the three; none opens a new world of the
 /// default game.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct JoinRequest {
     /// Exactly this world.
@@ -45,7 +45,7 @@ pub struct JoinRequest {
 }
 
 /// Answer of `POST /join`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct JoinResponse {
     /// WebSocket address of the world's server.
@@ -70,7 +70,7 @@ pub struct JoinResponse {
 }
 
 /// Ways to reach a world's server.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Transports {
     /// Always there.
@@ -80,7 +80,7 @@ pub struct Transports {
 }
 
 /// A WebSocket endpoint.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WebSocketTransport {
     /// Add `?ticket=…`, or send the ticket in the first message.
@@ -88,7 +88,7 @@ pub struct WebSocketTransport {
 }
 
 /// A WebTransport endpoint.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WebTransportTransport {
     /// `https://…/game`.
@@ -98,7 +98,7 @@ pub struct WebTransportTransport {
 }
 
 /// A game in a listing.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameSummary {
     /// Slug.
@@ -128,7 +128,7 @@ pub struct GameSummary {
 }
 
 /// `GET /api/games`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameList {
     /// This page.
@@ -142,7 +142,7 @@ pub struct GameList {
 }
 
 /// `GET /api/games/{id}`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameDetail {
     /// What listings show.
@@ -155,7 +155,7 @@ pub struct GameDetail {
 }
 
 /// A world in a game's server browser.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct RunningWorld {
     /// Id to join.
@@ -169,7 +169,7 @@ pub struct RunningWorld {
 }
 
 /// One published package.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameVersion {
     /// Version in its manifest.
@@ -181,7 +181,7 @@ pub struct GameVersion {
 }
 
 /// `GET /api/games/{id}/files`: the assets of a revision and where they are.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameFiles {
     /// SHA-256 of the package they belong to.
@@ -191,7 +191,7 @@ pub struct GameFiles {
 }
 
 /// One asset.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct GameFile {
     /// Path in the package, `assets/…`.
@@ -205,7 +205,7 @@ pub struct GameFile {
 }
 
 /// Answer of `POST /api/games`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct PublishResponse {
     /// Slug of the game.
@@ -219,7 +219,7 @@ pub struct PublishResponse {
 }
 
 /// A world as `GET /world/{id}` and `GET /worlds` show it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldInfo {
     /// Id.
@@ -249,7 +249,7 @@ pub struct WorldInfo {
 }
 
 /// `GET /worlds`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct WorldList {
     /// Worlds, the fullest first.
@@ -258,7 +258,7 @@ pub struct WorldList {
 
 /// `GET /api/games/{id}/console?after=N`: what the game's scripts say and
 /// cost, for its creator.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ConsolePage {
     /// The game.
@@ -276,7 +276,7 @@ pub struct ConsolePage {
 }
 
 /// A world in a game's console.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ConsoleWorld {
     /// Id.
@@ -296,7 +296,7 @@ pub struct ConsoleWorld {
 }
 
 /// What one script of a world costs.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ConsoleScript {
     /// Path; `@builtin` is the engine's own part.
@@ -318,7 +318,7 @@ pub struct ConsoleScript {
 }
 
 /// One line of a script.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ConsoleEntry {
     /// Rises with every line of the platform.
@@ -350,7 +350,7 @@ pub struct ConsoleEntry {
 }
 
 /// A game server as `GET /admin/servers` shows it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ServerInfo {
     /// Id for `DELETE /admin/servers/{id}`; the world's id works too.
@@ -382,7 +382,7 @@ pub struct ServerInfo {
 }
 
 /// `GET /admin/servers`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ServerList {
     /// All that run.
@@ -390,7 +390,7 @@ pub struct ServerList {
 }
 
 /// A login as `GET /admin/sessions` shows it: never the token.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SessionInfo {
     /// Who.
@@ -404,7 +404,7 @@ pub struct SessionInfo {
 }
 
 /// `GET /admin/sessions`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct SessionList {
     /// The newest 500.
@@ -414,7 +414,7 @@ pub struct SessionList {
 }
 
 /// Answer of `POST /admin/cleanup`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct CleanupReport {
     /// Expired sessions removed.
@@ -426,7 +426,7 @@ pub struct CleanupReport {
 }
 
 /// `GET /health`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct Health {
     /// `ok`, or `stopping` during shutdown.
@@ -440,7 +440,7 @@ pub struct Health {
 }
 
 /// Every error.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ErrorBody {
     /// What went wrong.
@@ -448,7 +448,7 @@ pub struct ErrorBody {
 }
 
 /// Inside [`ErrorBody`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ErrorInfo {
     /// For programs; stable.

@@ -26,8 +26,62 @@ pub struct Session {
     pub user_id: String,
     /// Name to show.
     pub username: String,
+    /// What they may do.
+    pub role: Role,
     /// As given by the client; echoed by `/join`, never stored.
     pub token: String,
+}
+
+impl Session {
+    /// Lets only `least` and those above it pass.
+    ///
+    /// # Errors
+    /// 403 that names the role.
+    pub fn require(&self, least: Role) -> Result<(), ApiError> {
+        if self.role >= least {
+            Ok(())
+        } else {
+            Err(ApiError::forbidden(format!(
+                "this needs the role '{}'",
+                least.name()
+            )))
+        }
+    }
+}
+
+/// What a person may do; each role may do what those before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Plays.
+    Player,
+    /// Has published a game, or has an account to do so.
+    Creator,
+    /// Judges reports, chooses what is featured.
+    Moderator,
+    /// Everything, as the holder of ADMIN_TOKEN.
+    Admin,
+}
+
+impl Role {
+    /// As the database and the interface write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Player => "player",
+            Role::Creator => "creator",
+            Role::Moderator => "moderator",
+            Role::Admin => "admin",
+        }
+    }
+
+    /// From [`Role::name`]; anything else is a player, who may do least.
+    pub fn from_name(name: &str) -> Self {
+        match name {
+            "creator" => Role::Creator,
+            "moderator" => Role::Moderator,
+            "admin" => Role::Admin,
+            _ => Role::Player,
+        }
+    }
 }
 
 /// `POST /login`.
@@ -111,7 +165,7 @@ impl FromRequestParts<Platform> for Session {
 
 async fn find_session(db: &AnyPool, token: &str, now_ms: i64) -> Result<Session, ApiError> {
     let row = sqlx::query(
-        "SELECT u.user_id, u.username, s.expires_at FROM sessions s
+        "SELECT u.user_id, u.username, u.role, s.expires_at FROM sessions s
          JOIN users u ON u.user_id = s.user_id WHERE s.token_sha256 = $1",
     )
     .bind(ids::sha256_hex(token.as_bytes()))
@@ -129,6 +183,7 @@ async fn find_session(db: &AnyPool, token: &str, now_ms: i64) -> Result<Session,
     Ok(Session {
         user_id: row.try_get("user_id")?,
         username: row.try_get("username")?,
+        role: Role::from_name(row.try_get("role")?),
         token: token.to_owned(),
     })
 }

@@ -29,6 +29,7 @@ mod keep;
 mod limits;
 mod metrics;
 mod names;
+mod openapi;
 mod platform;
 mod profiles;
 mod publish;
@@ -40,6 +41,7 @@ mod server;
 mod settings;
 pub mod signing;
 mod site;
+pub mod tls;
 mod trace;
 mod worlds;
 

@@ -106,6 +106,7 @@ impl Platform {
     /// # Errors
     /// [`OpenError`].
     pub async fn open(settings: Settings, parts: Parts) -> Result<Self, OpenError> {
+        crate::tls::use_ring();
         let data_dir = &settings.data_dir;
         let blob_dir = settings
             .blob_dir

@@ -6,11 +6,13 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{delete, get, post};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::limits::{finish, limit_rate, limit_time};
 use crate::{
-    Platform, admin, auth, console, gamedata, games, health, internal, join, keep, publish, rooms,
-    scripts, site, worlds,
+    Platform, admin, auth, console, gamedata, games, health, internal, join, keep, openapi,
+    publish, rooms, scripts, site, worlds,
 };
 
 /// A slow line may take this long for a large package.
@@ -24,7 +26,7 @@ const REPORT_BODY_BYTES_MAX: usize = 4 * frolic_protocol::store::BATCH_BYTES_MAX
 pub fn router(platform: Platform) -> Router {
     let limits = platform.settings().limits.clone();
     let rated = from_fn_with_state(platform.clone(), limit_rate);
-    let ordinary = Router::new()
+    let ordinary = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .route("/login", post(auth::login).layer(rated.clone()))
         .route("/join", post(join::join).layer(rated.clone()))
         .route("/worlds", get(worlds::list))
@@ -53,20 +55,18 @@ pub fn router(platform: Platform) -> Router {
         .route("/metrics", get(health::metrics))
         .layer(DefaultBodyLimit::max(limits.body_bytes_max))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
-    let reports = Router::new()
+    let reports = OpenApiRouter::new()
         .route("/internal/worlds/{id}/store", post(gamedata::handle))
         .route("/internal/worlds/{id}/console", post(console::report))
         .layer(DefaultBodyLimit::max(REPORT_BODY_BYTES_MAX))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
-    let uploads = Router::new()
+    let uploads = OpenApiRouter::new()
         .route("/api/games", post(publish::upload).layer(rated))
         .route("/internal/worlds/{id}/scripts", post(scripts::publish))
         .route("/internal/worlds/{id}/keep", post(keep::keep))
         .layer(DefaultBodyLimit::max(limits.package_bytes_max))
         .layer(from_fn_with_state(UPLOAD_TIMEOUT, limit_time));
-    ordinary
-        .merge(uploads)
-        .merge(reports)
+    openapi::publish(ordinary.merge(uploads).merge(reports))
         .fallback(site::serve)
         .layer(from_fn_with_state(platform.clone(), finish))
         .layer(from_fn(crate::trace::trace))

@@ -38,6 +38,7 @@ impl Platform {
         let data = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&data);
         std::fs::create_dir_all(&data).expect("the scratch folder is ours");
+        frolic_platform::tls::use_ring();
         let (process, lines) = serve(&data, "0");
         let mut platform = Self {
             process,

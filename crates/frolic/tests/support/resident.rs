@@ -149,6 +149,7 @@ pub struct Resident {
 impl Resident {
     /// Lives until it is over.
     pub async fn live(mut self) {
+        frolic_platform::tls::use_ring();
         let http = reqwest::Client::new();
         while !*self.over.borrow() {
             if let Some(joined) = self.join(&http).await {
