@@ -20,7 +20,7 @@ mod scripts;
 mod shapes;
 mod step;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use frolic_sim::{Pose, Vec3};
 use rapier3d::prelude::{ColliderHandle, RigidBody, RigidBodyHandle};
@@ -30,6 +30,7 @@ use characters::Capsule;
 use contacts::Contacts;
 use ground::GroundTiles;
 use physics::Physics;
+use rustc_hash::FxHashMap;
 use shapes::ShapeCache;
 
 /// All rigid bodies of a world.
@@ -37,7 +38,7 @@ use shapes::ShapeCache;
 pub(crate) struct Bodies {
     physics: Physics,
     /// By entity; only ever asked, never walked through.
-    links: HashMap<u32, Link>,
+    links: FxHashMap<u32, Link>,
     /// Whether rapier knows what is solid.
     built: bool,
     /// How many there are that fall.
