@@ -526,6 +526,12 @@ impl Host {
         self.settings.keeper.finish(&mut self.world, players);
         let began = Instant::now();
         for (_, mut session) in std::mem::take(&mut self.sessions) {
+            // Their places are kept: who joins again goes on where they were,
+            // on the next server (REL-4).
+            session.tell(&ServerMessage::Error {
+                code: "restarting".to_owned(),
+                message: reason.clone(),
+            });
             session.kick(KickCause::Stopped, &reason);
             session.flush(began, &self.metrics);
             if let Line::Socket(line) = session.line {

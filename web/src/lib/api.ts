@@ -1,5 +1,5 @@
 // Calls to the control plane. Every failure becomes an ApiError whose message can be shown to a person.
-import type { ConsolePage, ErrorBody, GameDetail, GameList, JoinRequest, JoinResponse, LoginResponse } from '../generated/rest';
+import type { ConsolePage, ErrorBody, GameDetail, GameList, LoginResponse } from '../generated/rest';
 import { forgetSession, loadSession, saveSession, type Session } from './session';
 
 export type GameSort = 'popular' | 'new' | 'featured';
@@ -69,26 +69,6 @@ export async function session(): Promise<Session> {
   const fresh = { token: answer.session_token, clientId: answer.client_id, username: answer.username };
   saveSession(fresh);
   return fresh;
-}
-
-/** Asks for a place in a world; logs in again once when the kept session has run out. */
-export async function join(wish: JoinRequest): Promise<JoinResponse> {
-  try {
-    return await joinOnce(wish);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 401) throw error;
-    forgetSession();
-    return joinOnce(wish);
-  }
-}
-
-async function joinOnce(wish: JoinRequest): Promise<JoinResponse> {
-  const { token } = await session();
-  return request<JoinResponse>('/join', {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${token}` },
-    body: JSON.stringify(wish),
-  });
 }
 
 /** Whose name a call is made in: the kept session if there is one, one that must be there, or a guest made on the spot. */

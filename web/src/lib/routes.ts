@@ -6,6 +6,7 @@ export type Route =
   | { page: 'play'; gameId: string; query: URLSearchParams }
   | { page: 'console'; gameId: string }
   | { page: 'docs-api' }
+  | { page: 'worlds' }
   | { page: 'dev-scene'; query: URLSearchParams }
   | { page: 'dev-kit' }
   | { page: 'missing'; path: string };
@@ -23,6 +24,7 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
   if (parts.length === 2 && second !== undefined) {
     if (first === 'games') return { page: 'game', gameId: second };
     if (first === 'play') return { page: 'play', gameId: second, query: new URLSearchParams(search) };
+    if (first === 'my' && second === 'worlds') return { page: 'worlds' };
     if (first === 'docs' && second === 'api') return { page: 'docs-api' };
     if (dev && first === 'dev' && second === 'kit') return { page: 'dev-kit' };
     if (dev && first === 'dev' && second === 'scene') return { page: 'dev-scene', query: new URLSearchParams(search) };
@@ -35,6 +37,9 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
 
 /** The creator's live console of a game. */
 export const consolePath = (gameId: string): string => `/create/${encodeURIComponent(gameId)}/console`;
+
+/** The visitor's own worlds; `/worlds` itself is the interface for programs. */
+export const WORLDS_PATH = '/my/worlds';
 
 export const gamePath = (gameId: string): string => `/games/${encodeURIComponent(gameId)}`;
 

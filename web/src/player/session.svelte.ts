@@ -69,6 +69,10 @@ export class PlaySession {
   serverFigures: TickFigures | null = null;
   #resumeToken: string | undefined;
   #lastError: string | null = null;
+  /** The server has said that it stops and that our place is kept. */
+  #restarting = false;
+  /** Ends a join that waits when the visitor leaves. */
+  readonly #leaving = new AbortController();
   /** Metres along a chunk of the ground. */
   #chunkM = 32;
   #sceneShown = false;
@@ -250,6 +254,7 @@ export class PlaySession {
   /** Leaves for good. */
   dispose(): void {
     this.#disposed = true;
+    this.#leaving.abort();
     forgetPlace();
     this.link?.leave();
     this.scripts?.dispose();
@@ -265,7 +270,8 @@ export class PlaySession {
     if (place) {
       try {
         this.#resumeToken = place.resumeToken;
-        return await this.#open({ world_id: place.worldId });
+        // By its code: a private world takes nobody by its id.
+        return await this.#open({ room_code: place.roomCode });
       } catch (error) {
         console.info('the place of before is gone:', error instanceof Error ? error.message : error);
         this.#resumeToken = undefined;
@@ -280,9 +286,11 @@ export class PlaySession {
     keepPlace({ gameId: this.options.gameId, worldId: link.join.world_id, roomCode: link.join.room_code, resumeToken: this.#resumeToken });
   }
 
-  async #open(wish: JoinRequest): Promise<WorldLink> {
+  async #open(wish: JoinRequest, patienceMs?: number): Promise<WorldLink> {
+    const leaving = this.#leaving.signal;
     const link = await WorldLink.open({
       wish,
+      signal: patienceMs === undefined ? leaving : AbortSignal.any([leaving, AbortSignal.timeout(patienceMs)]),
       force: this.options.transport,
       resumeToken: this.#resumeToken,
       previous: this.link?.core,
@@ -341,6 +349,7 @@ export class PlaySession {
         this.#playerNumber = event.playerNumber;
         this.#giveUpAt = null;
         this.#attempts = 0;
+        this.#restarting = false;
         this.progress.done('connect');
         break;
       case 'scene':
@@ -422,12 +431,14 @@ export class PlaySession {
         break;
       case 'error':
         if (event.code.includes('spell')) this.scripts?.castRefused(event.message);
+        if (event.code === 'restarting') this.#restarting = true;
         if (event.code === 'chat_too_fast' || event.code === 'bad_chat') this.chat.add('', event.message);
         console.warn(`server: ${event.message} (${event.code})`);
         this.#lastError = event.message;
         break;
       case 'kick':
-        this.#end(kicked(event.reason));
+        // The connection closes next; then we come back, to the next server.
+        if (!this.#restarting || !this.#resumeToken) this.#end(kicked(event.reason));
         break;
     }
   }
@@ -559,7 +570,7 @@ export class PlaySession {
   }
 
   async #tryAgain(): Promise<void> {
-    const world = this.link?.join.world_id;
+    const room = this.link?.join.room_code;
     // Set anew by `wake`: time in the browser's drawer does not count.
     const timeLeft = () => performance.now() < (this.#giveUpAt ??= performance.now() + RECONNECT_FOR_MS);
     while (timeLeft()) {
@@ -567,7 +578,7 @@ export class PlaySession {
       await new Promise((resolve) => setTimeout(resolve, pause));
       if (this.#disposed) return;
       try {
-        await this.#open(world ? { world_id: world } : this.options.wish);
+        await this.#open(room ? { room_code: room } : this.options.wish, RECONNECT_FOR_MS);
         return;
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) return this.#end(endingOf(error));
