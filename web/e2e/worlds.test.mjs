@@ -17,7 +17,7 @@ const DUEL = {
     prefabs: {},
     entities: [
       { id: 1, name: 'Spawn', components: { Transform: { position: [0, 1, 0] }, SpawnPoint: {} } },
-      { id: 2, name: 'Floor', components: { Transform: { position: [0, -0.5, 0] }, Shape: { kind: 'box', size: [20, 1, 20] } } },
+      { id: 2, name: 'Floor', components: { Transform: { position: [0, -0.5, 0] }, Shape: { type: 'box', size: [20, 1, 20] } } },
     ],
   }),
 };

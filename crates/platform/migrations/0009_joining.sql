@@ -29,3 +29,12 @@ CREATE TABLE IF NOT EXISTS world_saves (
     data          TEXT   NOT NULL
 );
 CREATE INDEX IF NOT EXISTS world_saves_by_world ON world_saves (world_id, created_at);
+
+-- Who came by whose invitation, both ways: matchmaking brings them together.
+CREATE TABLE IF NOT EXISTS companions (
+    user_id       TEXT   NOT NULL REFERENCES users (user_id) ON DELETE CASCADE,
+    companion_id  TEXT   NOT NULL REFERENCES users (user_id) ON DELETE CASCADE,
+    met_at        BIGINT NOT NULL,
+    PRIMARY KEY (user_id, companion_id)
+);
+CREATE INDEX IF NOT EXISTS player_checkpoints_by_player ON player_checkpoints (player_id);

@@ -2,6 +2,7 @@
 //! place in a running world and a ticket for it. `place.rs` chooses the world,
 //! `entering.rs` waits for it, `waits.rs` are the joins that somebody asks after.
 
+mod companions;
 mod entering;
 mod place;
 mod prefer;
@@ -81,9 +82,10 @@ async fn join(
         let begun = platform.waits().begin(&platform, &session, target)?;
         return answer(&platform, session, &headers, &begun, wait, 0).await;
     }
-    let patience = match preference.asked_to_wait {
-        true => Patience::Until(wait),
-        false => Patience::None,
+    let patience = if preference.asked_to_wait {
+        Patience::Until(wait)
+    } else {
+        Patience::None
     };
     let started = Instant::now();
     let seeker = Seeker::new(&platform, &session, target, patience);

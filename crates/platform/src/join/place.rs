@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::companions;
 use crate::Platform;
 use crate::api::JoinRequest;
 use crate::auth::{Role, Session};
@@ -131,8 +132,12 @@ async fn open_game(
     game_id: &str,
 ) -> Result<GameRow, PlaceError> {
     let game = games::find(platform.db(), game_id).await?;
-    let game = game.filter(|game| game.open_to(&session.user_id) || session.role >= Role::Admin);
+    let game = game.filter(|game| may_play(game, session));
     Ok(game.ok_or_else(games::unknown_game)?)
+}
+
+fn may_play(game: &GameRow, session: &Session) -> bool {
+    game.open_to(&session.user_id) || session.role >= Role::Admin
 }
 
 async fn enter(
@@ -142,12 +147,10 @@ async fn enter(
 ) -> Result<Step, PlaceError> {
     let spec = &world.spec;
     // A game that is private again takes its worlds along.
-    open_game(platform, session, &spec.game_id)
-        .await
-        .map_err(|error| match error {
-            PlaceError::Refused(_) => worlds::unknown_world().into(),
-            other => other,
-        })?;
+    let game = games::find(platform.db(), &spec.game_id).await?;
+    if !game.is_some_and(|game| may_play(&game, session)) {
+        return Err(worlds::unknown_world().into());
+    }
     // Keeps the row from being swept while its server starts.
     worlds::touch(platform.db(), &spec.world_id, platform.clock().now_ms()).await?;
     Ok(platform.fleet().try_enter(spec, &session.user_id)?)
@@ -161,7 +164,8 @@ async fn place_in_game(
     session: &Session,
     game: &GameRow,
 ) -> Result<Arc<Server>, PlaceError> {
-    let preferred = Vec::new();
+    let db = platform.db();
+    let preferred = companions::worlds_of(db, &session.user_id, &game.game_id).await?;
     let find = || {
         platform.fleet().reserve_in_game(
             &game.game_id,
