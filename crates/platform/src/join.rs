@@ -17,7 +17,7 @@ use crate::error::ApiError;
 use crate::extract::OptionalJson;
 use crate::fleet::{Placement, Server, WorldSpec};
 use crate::games::{self, GameRow};
-use crate::{address, ids, keep, profiles, worlds};
+use crate::{address, ids, keep, moderation, profiles, social, worlds};
 
 /// What a client asked for.
 enum Target {
@@ -39,13 +39,35 @@ pub async fn join(
     OptionalJson(request): OptionalJson<JoinRequest>,
 ) -> Result<Json<JoinResponse>, ApiError> {
     let started = Instant::now();
+    let (db, now) = (platform.db(), platform.clock().now_ms());
+    moderation::refuse_suspended(db, &session.user_id, now).await?;
+    let (request, beside) = follow_invitation(&platform, &session, request).await?;
     let result = place(&platform, &session, request).await;
     platform
         .metrics()
         .join_finished(started.elapsed(), result.is_ok());
     let placement = result?;
     games::count_play(platform.db(), &placement.spec.game_id).await?;
-    Ok(Json(admit(&platform, session, &headers, placement).await?))
+    let joined = admit(&platform, session, &headers, placement, beside).await?;
+    Ok(Json(joined))
+}
+
+/// An invitation becomes the world it leads to, and the friend to appear beside.
+async fn follow_invitation(
+    platform: &Platform,
+    session: &Session,
+    mut request: JoinRequest,
+) -> Result<(JoinRequest, Option<String>), ApiError> {
+    let Some(code) = request.invite.take() else {
+        return Ok((request, None));
+    };
+    if request.world_id.is_some() || request.game_id.is_some() || request.room_code.is_some() {
+        return Err(too_many_targets());
+    }
+    let now = platform.clock().now_ms();
+    let invitation = social::resolve(platform.db(), &code, &session.user_id, now).await?;
+    request.world_id = Some(invitation.world_id);
+    Ok((request, Some(invitation.inviter_id)))
 }
 
 async fn place(
@@ -70,6 +92,7 @@ async fn place(
                 .await?
                 .filter(|game| game.open_to(player_id))
                 .ok_or_else(games::unknown_game)?;
+            moderation::refuse_taken_down(platform.db(), &game.game_id).await?;
             place_in_game(platform, &game, player_id).await?
         }
         Target::NewWorld => {
@@ -85,6 +108,7 @@ async fn enter_world(
     spec: &WorldSpec,
     player_id: &str,
 ) -> Result<Placement, ApiError> {
+    moderation::refuse_taken_down(platform.db(), &spec.game_id).await?;
     // Keeps the row from being swept while its server starts.
     worlds::touch(platform.db(), &spec.world_id, platform.clock().now_ms()).await?;
     Ok(platform.fleet().join(spec, player_id).await?)
@@ -176,6 +200,7 @@ async fn admit(
     session: Session,
     headers: &HeaderMap,
     placement: Placement,
+    beside: Option<String>,
 ) -> Result<JoinResponse, ApiError> {
     let spec = placement.spec;
     let (db, now) = (platform.db(), platform.clock().now_ms());
@@ -193,6 +218,7 @@ async fn admit(
         expires_at: platform.clock().now_s() + TICKET_LIFETIME_S,
         character: Some(character),
         left: left.map(PlayerState::for_ticket),
+        beside,
     };
     let key = ticket::world_key(&platform.settings().secret_key, &spec.world_id);
     let reach = address::reach(headers, platform.fleet().host(), platform.port());
@@ -217,10 +243,14 @@ impl Target {
             (Some(id), None, None) => Ok(Target::World(id)),
             (None, Some(id), None) => Ok(Target::Game(id)),
             (None, None, Some(code)) => Ok(Target::Room(code)),
-            _ => Err(ApiError::bad_request(
-                "too_many_targets",
-                "give only one of world_id, game_id and room_code",
-            )),
+            _ => Err(too_many_targets()),
         }
     }
+}
+
+fn too_many_targets() -> ApiError {
+    ApiError::bad_request(
+        "too_many_targets",
+        "give only one of world_id, game_id, room_code and invite",
+    )
 }

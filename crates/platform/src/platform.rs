@@ -22,6 +22,7 @@ use crate::gamedata::turns::Turns;
 use crate::keep::Committer;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
+use crate::moderation::Expulsions;
 use crate::publish::{self, PublishError};
 use crate::settings::Settings;
 use crate::signing;
@@ -52,6 +53,7 @@ struct Inner {
     store_turns: Turns,
     committer: Committer,
     rates: RateLimiter,
+    expulsions: Expulsions,
     port: u16,
     house_id: String,
     default_game: Mutex<Option<String>>,
@@ -148,6 +150,7 @@ impl Platform {
         fleet.adopt_survivors().await?;
         Ok(Self(Arc::new(Inner {
             rates: RateLimiter::new(&settings.limits),
+            expulsions: Expulsions::default(),
             sockets: Arc::new(Semaphore::new(settings.limits.proxied_sockets_max)),
             upload_turns: Arc::new(Semaphore::new(UPLOADS_AT_ONCE)),
             default_game: Mutex::new(settings.default_game.clone()),
@@ -262,6 +265,10 @@ impl Platform {
 
     pub(crate) fn rates(&self) -> &RateLimiter {
         &self.0.rates
+    }
+
+    pub(crate) fn expulsions(&self) -> &Expulsions {
+        &self.0.expulsions
     }
 
     pub(crate) fn port(&self) -> u16 {

@@ -126,6 +126,7 @@ impl TestServer {
                 post(|| async {
                     Json(HeartbeatReply {
                         action: FleetAction::Continue,
+                        expelled: Vec::new(),
                     })
                 }),
             );
@@ -233,6 +234,7 @@ impl TestServer {
             expires_at: now.as_secs().saturating_add_signed(lasts_s),
             character: None,
             left: None,
+            beside: None,
         }
     }
 
