@@ -21,7 +21,7 @@ export class ChatLog {
   writing = $state(false);
   #count = 0;
 
-  add(from: string, text: string, playerId = '', at = performance.now()): void {
+  add(from: string, text: string, at = performance.now(), playerId = ''): void {
     this.lines = [...this.lines, { id: this.#count++, from, text, playerId, at }].slice(-LINES_MAX);
   }
 

@@ -405,7 +405,7 @@ export class PlaySession {
         this.scripts?.cast(event.cast);
         break;
       case 'chat':
-        this.chat.add(event.from, event.text, event.playerId);
+        this.chat.add(event.from, event.text, performance.now(), event.playerId);
         break;
       case 'weapon':
         this.combat.define(event, this.#playerNumber);
@@ -424,7 +424,7 @@ export class PlaySession {
         break;
       case 'error':
         if (event.code.includes('spell')) this.scripts?.castRefused(event.message);
-        if (event.code === 'chat_too_fast' || event.code === 'bad_chat') this.chat.add('', event.message, '');
+        if (event.code === 'chat_too_fast' || event.code === 'bad_chat') this.chat.add('', event.message);
         console.warn(`server: ${event.message} (${event.code})`);
         this.#lastError = event.message;
         break;
