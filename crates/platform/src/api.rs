@@ -1,15 +1,20 @@
 //! What the REST interface takes and gives, as types. The tests write them as
 //! TypeScript (`rest.ts`), so the site cannot drift from the server.
 
+mod joining;
 mod moderation;
 mod profiles;
 mod social;
+mod worlds;
 
 pub use moderation::*;
 pub use profiles::*;
 pub use social::*;
 
 use serde::{Deserialize, Serialize};
+
+pub use joining::*;
+pub use worlds::*;
 
 /// `POST /login`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -228,44 +233,6 @@ pub struct PublishResponse {
     pub revision: String,
     /// False when this very package was there already.
     pub new_revision: bool,
-}
-
-/// A world as `GET /world/{id}` and `GET /worlds` show it.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct WorldInfo {
-    /// Id.
-    pub world_id: String,
-    /// Code to share.
-    pub room_code: String,
-    /// Name of the world.
-    pub name: String,
-    /// What its owner says about it.
-    pub description: String,
-    /// The game it is an instance of.
-    pub game_id: String,
-    /// Package it runs.
-    pub revision: String,
-    /// Whether it is kept when nobody is in it.
-    pub persistent: bool,
-    /// Whether a game server runs it now.
-    pub running: bool,
-    /// Players in it.
-    pub player_count: u32,
-    /// Players that fit.
-    pub max_players: u32,
-    /// RFC 3339.
-    pub created_at: String,
-    /// RFC 3339.
-    pub updated_at: String,
-}
-
-/// `GET /worlds`.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct WorldList {
-    /// Worlds, the fullest first.
-    pub worlds: Vec<WorldInfo>,
 }
 
 /// `GET /api/games/{id}/console?after=N`: what the game's scripts say and

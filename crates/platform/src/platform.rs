@@ -19,6 +19,7 @@ use crate::db::{self, OpenDatabaseError};
 use crate::error::ApiError;
 use crate::fleet::{Fleet, Launcher};
 use crate::gamedata::turns::Turns;
+use crate::join::Waits;
 use crate::keep::Committer;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
@@ -52,6 +53,7 @@ struct Inner {
     consoles: Consoles,
     store_turns: Turns,
     committer: Committer,
+    waits: Waits,
     rates: RateLimiter,
     expulsions: Expulsions,
     port: u16,
@@ -160,6 +162,7 @@ impl Platform {
             consoles: Consoles::default(),
             store_turns: Turns::default(),
             committer: Committer::start(db.clone()),
+            waits: Waits::default(),
             clock: parts.clock,
             settings,
             db,
@@ -261,6 +264,10 @@ impl Platform {
 
     pub(crate) fn committer(&self) -> &Committer {
         &self.0.committer
+    }
+
+    pub(crate) fn waits(&self) -> &Waits {
+        &self.0.waits
     }
 
     pub(crate) fn rates(&self) -> &RateLimiter {

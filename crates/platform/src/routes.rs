@@ -28,9 +28,9 @@ pub fn router(platform: Platform) -> Router {
     let rated = from_fn_with_state(platform.clone(), limit_rate);
     let ordinary = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .route("/login", post(auth::login).layer(rated.clone()))
-        .route("/join", post(join::join).layer(rated.clone()))
-        .route("/worlds", get(worlds::list))
-        .route("/world/{id}", get(worlds::show))
+        .merge(join::rated_routes().layer(rated.clone()))
+        .merge(join::routes())
+        .merge(worlds::rest::routes())
         .route("/api/games", get(games::list))
         .route("/api/games/{id}", get(games::show))
         .route("/api/games/{id}/files", get(games::files))
@@ -73,7 +73,9 @@ pub fn router(platform: Platform) -> Router {
         .route("/internal/worlds/{id}/keep", post(keep::keep))
         .layer(DefaultBodyLimit::max(limits.package_bytes_max))
         .layer(from_fn_with_state(UPLOAD_TIMEOUT, limit_time));
-    openapi::publish(ordinary.merge(uploads).merge(reports))
+    let saves =
+        worlds::saves::routes().layer(from_fn_with_state(limits.request_timeout, limit_time));
+    openapi::publish(ordinary.merge(uploads).merge(reports).merge(saves))
         .fallback(site::serve)
         .layer(from_fn_with_state(platform.clone(), finish))
         .layer(from_fn(crate::trace::trace))

@@ -5,7 +5,7 @@
 mod blocks;
 mod invites;
 
-pub use invites::{Invitation, resolve, sweep};
+pub use invites::{Invitation, resolve, sweep, unknown_invite};
 
 use utoipa_axum::router::OpenApiRouter;
 

@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use crate::Platform;
 use crate::api::{ErrorBody, Invite, InviteInfo, NewInvite};
-use crate::auth::Session;
+use crate::auth::{Role, Session};
 use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
@@ -47,8 +47,13 @@ async fn create(
     ApiJson(new): ApiJson<NewInvite>,
 ) -> Result<(StatusCode, Json<Invite>), ApiError> {
     let db = platform.db();
-    worlds::find(db, &new.world_id)
-        .await?
+    let world = worlds::find(db, &new.world_id).await?;
+    // To a world that is not for everybody its owner alone invites.
+    world
+        .filter(|world| {
+            let open = !world.spec.private || world.is_owned_by(&session.user_id);
+            open || session.role >= Role::Admin
+        })
         .ok_or_else(worlds::unknown_world)?;
     let now = platform.clock().now_ms();
     let expires_at = now.saturating_add(LIFETIME_MS);
@@ -157,7 +162,8 @@ pub async fn sweep(db: &AnyPool, now_ms: i64) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-fn unknown_invite() -> ApiError {
+/// 404 for an invitation.
+pub fn unknown_invite() -> ApiError {
     ApiError::not_found(
         "invite_not_found",
         "this invitation is over; ask your friend for a new link",
