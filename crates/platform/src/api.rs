@@ -2,7 +2,14 @@
 //! TypeScript (`rest.ts`), so the site cannot drift from the server.
 
 mod joining;
+mod moderation;
+mod profiles;
+mod social;
 mod worlds;
+
+pub use moderation::*;
+pub use profiles::*;
+pub use social::*;
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +38,7 @@ pub struct LoginResponse {
     pub username: String,
 }
 
-/// `POST /join`: at most one of the three; none opens a new world of the
+/// `POST /join`: at most one of the four; none opens a new world of the
 /// default game.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
@@ -48,6 +55,10 @@ pub struct JoinRequest {
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub room_code: Option<String>,
+    /// The world that a friend invited to, beside that friend.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional))]
+    pub invite: Option<String>,
 }
 
 /// Answer of `POST /join`.

@@ -98,6 +98,8 @@ pub struct Placement {
     pub spec: WorldSpec,
     /// Where to connect.
     pub endpoints: Endpoints,
+    /// Beside whom to appear, by lasting id.
+    pub beside: Option<String>,
 }
 
 /// Handle to the fleet. Cheap to clone.
@@ -547,6 +549,7 @@ async fn settle(
         Ok(endpoints) => Ok(endpoints.map(|endpoints| Placement {
             spec: server.spec.clone(),
             endpoints,
+            beside: None,
         })),
         Err(error) => {
             server.release(player_id);

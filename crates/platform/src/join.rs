@@ -26,7 +26,7 @@ use crate::auth::Session;
 use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery, OptionalJson};
 use crate::fleet::Placement;
-use crate::{address, games, ids, keep, profiles};
+use crate::{address, games, ids, keep, moderation, profiles};
 
 use self::entering::{Patience, Seeker};
 use self::place::Target;
@@ -75,7 +75,10 @@ async fn join(
     headers: HeaderMap,
     OptionalJson(request): OptionalJson<JoinRequest>,
 ) -> Result<Response, ApiError> {
+    let (db, now) = (platform.db(), platform.clock().now_ms());
+    moderation::refuse_suspended(db, &session.user_id, now).await?;
     let target = Target::of(request)?;
+    let target = place::follow(&platform, &session, target).await?;
     let preference = Preference::of(&headers);
     let wait = preference.wait.min(Duration::from_secs(WAIT_S_MAX));
     if preference.respond_async {
@@ -199,9 +202,12 @@ async fn admit(
     headers: &HeaderMap,
     placement: Placement,
 ) -> Result<JoinResponse, ApiError> {
-    let spec = placement.spec;
+    let (spec, beside) = (placement.spec, placement.beside);
     let (db, now) = (platform.db(), platform.clock().now_ms());
     games::count_play(db, &spec.game_id).await?;
+    if let Some(host) = &beside {
+        companions::met(db, host, &session.user_id, now).await?;
+    }
     let character = profiles::active(db, &session.user_id, &session.username, now).await?;
     let left = if spec.persistent {
         keep::last_place(db, &spec.world_id, &session.user_id).await?
@@ -216,6 +222,7 @@ async fn admit(
         expires_at: platform.clock().now_s() + TICKET_LIFETIME_S,
         character: Some(character),
         left: left.map(PlayerState::for_ticket),
+        beside,
     };
     let key = ticket::world_key(&platform.settings().secret_key, &spec.world_id);
     let reach = address::reach(headers, platform.fleet().host(), platform.port());

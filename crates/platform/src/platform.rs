@@ -23,6 +23,7 @@ use crate::join::Waits;
 use crate::keep::Committer;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
+use crate::moderation::Expulsions;
 use crate::publish::{self, PublishError};
 use crate::settings::Settings;
 use crate::signing;
@@ -54,6 +55,7 @@ struct Inner {
     committer: Committer,
     waits: Waits,
     rates: RateLimiter,
+    expulsions: Expulsions,
     port: u16,
     house_id: String,
     default_game: Mutex<Option<String>>,
@@ -150,6 +152,7 @@ impl Platform {
         fleet.adopt_survivors().await?;
         Ok(Self(Arc::new(Inner {
             rates: RateLimiter::new(&settings.limits),
+            expulsions: Expulsions::default(),
             sockets: Arc::new(Semaphore::new(settings.limits.proxied_sockets_max)),
             upload_turns: Arc::new(Semaphore::new(UPLOADS_AT_ONCE)),
             default_game: Mutex::new(settings.default_game.clone()),
@@ -269,6 +272,10 @@ impl Platform {
 
     pub(crate) fn rates(&self) -> &RateLimiter {
         &self.0.rates
+    }
+
+    pub(crate) fn expulsions(&self) -> &Expulsions {
+        &self.0.expulsions
     }
 
     pub(crate) fn port(&self) -> u16 {

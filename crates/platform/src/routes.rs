@@ -11,8 +11,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::limits::{finish, limit_rate, limit_time};
 use crate::{
-    Platform, admin, auth, console, gamedata, games, health, internal, join, keep, openapi,
-    publish, rooms, scripts, site, worlds,
+    Platform, admin, auth, console, gamedata, games, health, internal, join, keep, moderation,
+    openapi, profiles, publish, rooms, scripts, site, social, worlds,
 };
 
 /// A slow line may take this long for a large package.
@@ -38,6 +38,13 @@ pub fn router(platform: Platform) -> Router {
         .route("/api/games/{id}/thumbnail", get(games::thumbnail))
         .route("/cdn/{sha256}", get(games::cdn))
         .route("/api/rooms/{code}/ws", get(rooms::proxy))
+        .merge(profiles::routes())
+        .merge(social::routes())
+        .merge(moderation::routes())
+        .route(
+            "/internal/worlds/{id}/blocks",
+            post(social::blocks_for_world),
+        )
         .route("/internal/worlds/{id}", get(internal::boot))
         .route("/internal/worlds/{id}/package", get(internal::package))
         .route("/internal/worlds/{id}/saved", get(keep::saved))

@@ -71,8 +71,8 @@ export async function session(): Promise<Session> {
   return fresh;
 }
 
-/** Whose name a call is made in: the kept session if there is one, one that must be there, or a guest made on the spot. */
-export type CallAs = 'anyone' | 'me' | 'guest';
+/** Whose name a call is made in: nobody's, the kept session's if there is one, one that must be there, or a guest made on the spot. */
+export type CallAs = 'nobody' | 'anyone' | 'me' | 'guest';
 
 export interface CallOptions {
   /** Sent as JSON; a Blob or buffer as it is. */
@@ -103,7 +103,7 @@ export async function callFull<T>(method: string, path: string, options: CallOpt
 
 async function callOnce<T>(method: string, path: string, { body, query, headers, signal, as = 'anyone' }: CallOptions): Promise<{ value: T; etag: string | null }> {
   const all = new Headers(headers);
-  const kept = as === 'guest' ? await session() : loadSession();
+  const kept = as === 'guest' ? await session() : as === 'nobody' ? null : loadSession();
   if (kept) all.set('Authorization', `Bearer ${kept.token}`);
   else if (as === 'me') throw new ApiError(401, 'no_session', 'You are not signed in here. Sign in and try again.');
   const raw = body instanceof Blob || body instanceof ArrayBuffer;

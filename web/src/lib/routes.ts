@@ -5,6 +5,10 @@ export type Route =
   | { page: 'game'; gameId: string }
   | { page: 'play'; gameId: string; query: URLSearchParams }
   | { page: 'console'; gameId: string }
+  | { page: 'characters' }
+  | { page: 'notices' }
+  | { page: 'moderation' }
+  | { page: 'invite'; code: string }
   | { page: 'docs-api' }
   | { page: 'worlds' }
   | { page: 'dev-scene'; query: URLSearchParams }
@@ -21,7 +25,11 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
   }
   const [first, second] = parts;
   if (parts.length === 0) return { page: 'home' };
+  if (parts.length === 1) {
+    if (first === 'characters' || first === 'notices' || first === 'moderation') return { page: first };
+  }
   if (parts.length === 2 && second !== undefined) {
+    if (first === 'i') return { page: 'invite', code: second };
     if (first === 'games') return { page: 'game', gameId: second };
     if (first === 'play') return { page: 'play', gameId: second, query: new URLSearchParams(search) };
     if (first === 'my' && second === 'worlds') return { page: 'worlds' };
@@ -48,3 +56,6 @@ export function playPath(gameId: string, worldId?: string): string {
   const path = `/play/${encodeURIComponent(gameId)}`;
   return worldId ? `${path}?world=${encodeURIComponent(worldId)}` : path;
 }
+
+/** Into the world that a friend invited to, beside them. */
+export const invitePlayPath = (gameId: string, code: string): string => `${playPath(gameId)}?invite=${encodeURIComponent(code)}`;

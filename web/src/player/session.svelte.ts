@@ -22,6 +22,7 @@ import { ScriptCache } from './scriptcache';
 import { ClientScripts } from './scripts';
 import { SoundBoard } from './sound';
 import { ChatLog } from './chat.svelte';
+import { People } from './people.svelte';
 import { Combat } from './combat.svelte';
 import { TerrainFeed } from './terrain/feed';
 import { KnownTerrain } from './terrain/known';
@@ -59,6 +60,7 @@ export class PlaySession {
   readonly actions = new ActionButtons();
   readonly combat = new Combat();
   readonly chat = new ChatLog();
+  readonly people = new People();
   readonly assets: GameAssets;
   view: WorldView | null = null;
   link: WorldLink | null = null;
@@ -113,6 +115,7 @@ export class PlaySession {
       this.view.setCombat(this.combat, (entity) => this.#weaponOf(entity));
       this.view.occludes = (origin, direction, max) => this.terrain.raycast(origin, direction, max)?.distance ?? max;
       this.#showScene();
+      void this.people.load();
     } catch (error) {
       this.#end(endingOf(error));
     }
@@ -412,7 +415,7 @@ export class PlaySession {
         this.scripts?.cast(event.cast);
         break;
       case 'chat':
-        this.chat.add(event.from, event.text);
+        this.chat.add(event.from, event.text, performance.now(), event.playerId);
         break;
       case 'weapon':
         this.combat.define(event, this.#playerNumber);
@@ -445,6 +448,12 @@ export class PlaySession {
 
   say(text: string): void {
     this.link?.core.chat(text);
+  }
+
+  /** Blocks somebody with the account, and in this world at once. */
+  async block(playerId: string, on: boolean): Promise<void> {
+    await this.people.block(playerId, on);
+    this.link?.core.hide(playerId, on);
   }
 
   #weaponOf(entity: number): number | undefined {
@@ -515,7 +524,7 @@ export class PlaySession {
     this.view.setScene(this.#readScene(json), (asset) => this.link?.core.mesh(asset));
     this.view.setDefinitions(this.#definitions);
     for (const [id, { looks }] of this.#details) this.view.setLooks(id, looks);
-    this.view.setNames(this.#names());
+    this.view.setPlayers(this.players);
     this.#sceneShown = true;
     this.progress.done('scene');
   }
@@ -532,7 +541,7 @@ export class PlaySession {
     const before = this.players;
     const others = this.players.filter((known) => !changed.some((player) => player.id === known.id));
     this.players = [...others, ...changed.filter((player) => player.online)].sort((a, b) => a.number - b.number);
-    this.view?.setNames(this.#names());
+    this.view?.setPlayers(this.players);
     for (const player of changed) {
       if (!player.online) this.#keepGone(player);
       if (player.online !== before.some((known) => known.number === player.number)) this.scripts?.player(player.online, player.number);
@@ -544,10 +553,6 @@ export class PlaySession {
     this.gonePlayers.set(player.number, player);
     const [oldest] = this.gonePlayers.keys();
     if (this.gonePlayers.size > GONE_PLAYERS_MAX && oldest !== undefined) this.gonePlayers.delete(oldest);
-  }
-
-  #names(): [number, string][] {
-    return this.players.map((player) => [player.entityId, player.name]);
   }
 
   #onClosed(reason: string): void {

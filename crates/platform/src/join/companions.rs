@@ -28,7 +28,8 @@ pub async fn met(db: &AnyPool, host: &str, guest: &str, now_ms: i64) -> Result<(
     Ok(())
 }
 
-/// Worlds of a game in which companions of this person are.
+/// Worlds of a game in which companions of this person are, but for those
+/// with whom one of the two wants nothing to do.
 ///
 /// # Errors
 /// When the database refuses.
@@ -41,7 +42,10 @@ pub async fn worlds_of(
         "SELECT p.world_id FROM companions c
          JOIN player_checkpoints p ON p.player_id = c.companion_id AND p.online = 1
          JOIN worlds w ON w.world_id = p.world_id
-         WHERE c.user_id = $1 AND w.game_id = $2 ORDER BY c.met_at DESC, p.world_id LIMIT $3",
+         WHERE c.user_id = $1 AND w.game_id = $2 AND NOT EXISTS
+           (SELECT 1 FROM blocks b WHERE (b.user_id = c.user_id AND b.blocked_id = c.companion_id)
+              OR (b.user_id = c.companion_id AND b.blocked_id = c.user_id))
+         ORDER BY c.met_at DESC, p.world_id LIMIT $3",
     )
     .bind(user_id)
     .bind(game_id)

@@ -136,6 +136,7 @@ impl<'a> Seeker<'a> {
                     return Ok(Some(Placement {
                         spec: server.spec.clone(),
                         endpoints,
+                        beside: self.target.beside(),
                     }));
                 }
                 Phase::Ended(End::Failed(why)) => return self.start_failed(why).map(|()| None),

@@ -11,6 +11,8 @@ use crate::auth::{Role, Session};
 use crate::error::ApiError;
 use crate::fleet::{FleetError, Server, Step, WorldSpec};
 use crate::games::{self, GameRow};
+use crate::moderation;
+use crate::social::{self, Invitation};
 use crate::worlds::{self, Wish, WorldRow};
 
 /// What a client asked for.
@@ -24,6 +26,10 @@ pub enum Target {
     Game(String),
     /// A world of one's own, of the default game.
     NewWorld,
+    /// Where this code of a friend's leads.
+    Invite(String),
+    /// The world that a friend invited to, beside that friend.
+    Friend(Invitation),
 }
 
 /// Why there is no place.
@@ -68,17 +74,51 @@ impl Target {
     /// # Errors
     /// 400 for more than one.
     pub fn of(request: JoinRequest) -> Result<Self, ApiError> {
-        match (request.world_id, request.game_id, request.room_code) {
-            (None, None, None) => Ok(Target::NewWorld),
-            (Some(id), None, None) => Ok(Target::World(id)),
-            (None, Some(id), None) => Ok(Target::Game(id)),
-            (None, None, Some(code)) => Ok(Target::Room(code)),
+        let JoinRequest {
+            world_id,
+            game_id,
+            room_code,
+            invite,
+            ..
+        } = request;
+        match (world_id, game_id, room_code, invite) {
+            (None, None, None, None) => Ok(Target::NewWorld),
+            (Some(id), None, None, None) => Ok(Target::World(id)),
+            (None, Some(id), None, None) => Ok(Target::Game(id)),
+            (None, None, Some(code), None) => Ok(Target::Room(code)),
+            (None, None, None, Some(code)) => Ok(Target::Invite(code)),
             _ => Err(ApiError::bad_request(
                 "too_many_targets",
-                "give only one of world_id, game_id and room_code",
+                "give only one of world_id, game_id, room_code and invite",
             )),
         }
     }
+
+    /// Beside whom a player of this join appears.
+    pub fn beside(&self) -> Option<String> {
+        match self {
+            Target::Friend(invitation) => Some(invitation.inviter_id.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// A code of an invitation becomes what it leads to; everything else is that
+/// already.
+///
+/// # Errors
+/// 404 for a code that leads nowhere.
+pub async fn follow(
+    platform: &Platform,
+    session: &Session,
+    target: Target,
+) -> Result<Target, ApiError> {
+    let Target::Invite(code) = target else {
+        return Ok(target);
+    };
+    let now = platform.clock().now_ms();
+    let invitation = social::resolve(platform.db(), &code, &session.user_id, now).await?;
+    Ok(Target::Friend(invitation))
 }
 
 /// Looks for a place, and opens a world where none has one. Waits for nothing
@@ -109,6 +149,13 @@ pub async fn find(
             let world = world.ok_or_else(worlds::unknown_room)?;
             enter(platform, session, &world).await
         }
+        // Who has it, has been let in by somebody who could.
+        Target::Friend(invitation) => {
+            let world = worlds::find(platform.db(), &invitation.world_id).await?;
+            let world = world.ok_or_else(worlds::unknown_world)?;
+            enter(platform, session, &world).await
+        }
+        Target::Invite(_) => Err(social::unknown_invite().into()),
         Target::Game(id) => {
             let game = open_game(platform, session, id).await?;
             place_in_game(platform, session, &game)
@@ -133,7 +180,9 @@ async fn open_game(
 ) -> Result<GameRow, PlaceError> {
     let game = games::find(platform.db(), game_id).await?;
     let game = game.filter(|game| may_play(game, session));
-    Ok(game.ok_or_else(games::unknown_game)?)
+    let game = game.ok_or_else(games::unknown_game)?;
+    moderation::refuse_taken_down(platform.db(), &game.game_id).await?;
+    Ok(game)
 }
 
 fn may_play(game: &GameRow, session: &Session) -> bool {
@@ -151,6 +200,7 @@ async fn enter(
     if !game.is_some_and(|game| may_play(&game, session)) {
         return Err(worlds::unknown_world().into());
     }
+    moderation::refuse_taken_down(platform.db(), &spec.game_id).await?;
     // Keeps the row from being swept while its server starts.
     worlds::touch(platform.db(), &spec.world_id, platform.clock().now_ms()).await?;
     Ok(platform.fleet().try_enter(spec, &session.user_id)?)
