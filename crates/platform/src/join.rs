@@ -26,7 +26,8 @@ use crate::auth::Session;
 use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery, OptionalJson};
 use crate::fleet::Placement;
-use crate::{address, games, ids, keep, moderation, profiles};
+use crate::store::recorder;
+use crate::{address, ids, keep, moderation, profiles};
 
 use self::entering::{Patience, Seeker};
 use self::place::Target;
@@ -204,7 +205,7 @@ async fn admit(
 ) -> Result<JoinResponse, ApiError> {
     let (spec, beside) = (placement.spec, placement.beside);
     let (db, now) = (platform.db(), platform.clock().now_ms());
-    games::count_play(db, &spec.game_id).await?;
+    recorder::played(platform, &spec.game_id, &session.user_id);
     if let Some(host) = &beside {
         companions::met(db, host, &session.user_id, now).await?;
     }

@@ -14,7 +14,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
 use crate::Platform;
-use crate::api::WorldInfo;
+use crate::api::{Channel, WorldInfo};
 use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
@@ -100,8 +100,8 @@ pub async fn create(
         let inserted = sqlx::query(
             "INSERT INTO worlds (world_id, room_code, name, description, game_id, revision, seed,
                max_players, idle_stop_s, persistent, created_by, owner_id, kept, private,
-               player_count, created_at, updated_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, $15, $15)
+               player_count, created_at, updated_at, channel)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, $15, $15, $16)
              ON CONFLICT (room_code) DO NOTHING",
         )
         .bind(&world_id)
@@ -119,6 +119,7 @@ pub async fn create(
         .bind(i64::from(wish.kept))
         .bind(i64::from(wish.private))
         .bind(now_ms)
+        .bind(game.channel.name())
         .execute(db)
         .await?;
         if inserted.rows_affected() == 1 {
@@ -227,17 +228,23 @@ pub async fn set_revision(db: &AnyPool, world_id: &str, revision: &str) -> Resul
     Ok(())
 }
 
-/// Worlds of a game that are kept and open to all, the one that was last played in first.
+/// Worlds of a channel of a game that are kept and open to all, the one that was
+/// last played in first.
 ///
 /// # Errors
 /// When the database refuses.
-pub async fn kept_of_game(db: &AnyPool, game_id: &str) -> Result<Vec<WorldRow>, sqlx::Error> {
+pub async fn kept_of_game(
+    db: &AnyPool,
+    game_id: &str,
+    channel: Channel,
+) -> Result<Vec<WorldRow>, sqlx::Error> {
     let query = format!(
         "SELECT {COLUMNS} FROM worlds WHERE game_id = $1 AND persistent = 1 AND private = 0
-         ORDER BY updated_at DESC, world_id LIMIT $2"
+           AND channel = $2 ORDER BY updated_at DESC, world_id LIMIT $3"
     );
     let rows = sqlx::query(sqlx::AssertSqlSafe(query))
         .bind(game_id)
+        .bind(channel.name())
         .bind(LIST_MAX)
         .fetch_all(db)
         .await?;

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use super::companions;
 use crate::Platform;
-use crate::api::JoinRequest;
+use crate::api::{Channel, JoinRequest};
 use crate::auth::{Role, Session};
 use crate::error::ApiError;
 use crate::fleet::{FleetError, Server, Step, WorldSpec};
 use crate::games::{self, GameRow};
 use crate::moderation;
 use crate::social::{self, Invitation};
+use crate::store::{access, channels};
 use crate::worlds::{self, Wish, WorldRow};
 
 /// What a client asked for.
@@ -22,8 +23,8 @@ pub enum Target {
     World(String),
     /// The world behind this code.
     Room(String),
-    /// The best world of this game.
-    Game(String),
+    /// The best world of this game, in this channel.
+    Game(String, Option<Channel>),
     /// A world of one's own, of the default game.
     NewWorld,
     /// Where this code of a friend's leads.
@@ -79,12 +80,12 @@ impl Target {
             game_id,
             room_code,
             invite,
-            ..
+            channel,
         } = request;
         match (world_id, game_id, room_code, invite) {
             (None, None, None, None) => Ok(Target::NewWorld),
             (Some(id), None, None, None) => Ok(Target::World(id)),
-            (None, Some(id), None, None) => Ok(Target::Game(id)),
+            (None, Some(id), None, None) => Ok(Target::Game(id, channel)),
             (None, None, Some(code), None) => Ok(Target::Room(code)),
             (None, None, None, Some(code)) => Ok(Target::Invite(code)),
             _ => Err(ApiError::bad_request(
@@ -156,8 +157,9 @@ pub async fn find(
             enter(platform, session, &world).await
         }
         Target::Invite(_) => Err(social::unknown_invite().into()),
-        Target::Game(id) => {
+        Target::Game(id, channel) => {
             let game = open_game(platform, session, id).await?;
+            let game = channels::for_player(platform.db(), game, session, *channel).await?;
             place_in_game(platform, session, &game)
                 .await
                 .map(Step::Held)
@@ -179,14 +181,10 @@ async fn open_game(
     game_id: &str,
 ) -> Result<GameRow, PlaceError> {
     let game = games::find(platform.db(), game_id).await?;
-    let game = game.filter(|game| may_play(game, session));
+    let game = game.filter(|game| access::may_see(game, session));
     let game = game.ok_or_else(games::unknown_game)?;
     moderation::refuse_taken_down(platform.db(), &game.game_id).await?;
     Ok(game)
-}
-
-fn may_play(game: &GameRow, session: &Session) -> bool {
-    game.open_to(&session.user_id) || session.role >= Role::Admin
 }
 
 async fn enter(
@@ -195,12 +193,8 @@ async fn enter(
     world: &WorldRow,
 ) -> Result<Step, PlaceError> {
     let spec = &world.spec;
-    // A game that is private again takes its worlds along.
-    let game = games::find(platform.db(), &spec.game_id).await?;
-    if !game.is_some_and(|game| may_play(&game, session)) {
-        return Err(worlds::unknown_world().into());
-    }
-    moderation::refuse_taken_down(platform.db(), &spec.game_id).await?;
+    // Who may not see a game does not get into it by the code of a room.
+    open_game(platform, session, &spec.game_id).await?;
     // Keeps the row from being swept while its server starts.
     worlds::touch(platform.db(), &spec.world_id, platform.clock().now_ms()).await?;
     Ok(platform.fleet().try_enter(spec, &session.user_id)?)
@@ -250,9 +244,17 @@ async fn wake_kept_world(
         return Ok(None);
     }
     let db = platform.db();
-    let kept = worlds::kept_of_game(db, &game.game_id).await?;
+    let kept = worlds::kept_of_game(db, &game.game_id, game.channel).await?;
     let asleep = |world: &WorldRow| platform.fleet().server(&world.spec.world_id).is_none();
-    let Some(world) = kept.into_iter().find(asleep) else {
+    // While a version is rolled out, who does not have it yet does not bring a
+    // world back to the older one.
+    let ahead = |world: &WorldRow| {
+        let next = game.rollout.as_ref();
+        next.is_some_and(|next| next.revision == world.spec.revision)
+            && world.spec.revision != game.revision
+    };
+    let wanted = |world: &WorldRow| asleep(world) && !ahead(world);
+    let Some(world) = kept.into_iter().find(wanted) else {
         return Ok(None);
     };
     let mut spec: WorldSpec = world.spec;

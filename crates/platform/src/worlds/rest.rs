@@ -19,6 +19,7 @@ use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
 use crate::games::{self, GameRow};
+use crate::store::{access, channels};
 
 /// Worlds that one person may have made.
 const OWNED_MAX: i64 = 50;
@@ -159,8 +160,9 @@ pub async fn create_owned(
     let game_id = wish.game_id.or_else(|| platform.default_game());
     let game = games::find(db, &game_id.unwrap_or_default())
         .await?
-        .filter(|game| game.open_to(&owner.user_id))
+        .filter(|game| access::may_see(game, owner))
         .ok_or_else(games::unknown_game)?;
+    let game = channels::for_player(db, game, owner, None).await?;
     let owned: i64 =
         sqlx::query("SELECT COUNT(*) AS owned FROM worlds WHERE owner_id = $1 AND kept = 1")
             .bind(&owner.user_id)
