@@ -125,11 +125,13 @@ pub async fn heartbeat(
     let players_before = server.players();
     let action = server.heartbeat(&beat);
     if beat.players != players_before {
+        platform.catalogue().players_changed();
         let now = platform.clock().now_ms();
         let world_id = &server.spec.world_id;
         worlds::set_player_count(platform.db(), world_id, beat.players, Some(now)).await?;
     }
-    Ok(Json(HeartbeatReply { action }))
+    let expelled = platform.expulsions().recent(tokio::time::Instant::now());
+    Ok(Json(HeartbeatReply { action, expelled }))
 }
 
 /// `POST /internal/worlds/{id}/stopped`.
