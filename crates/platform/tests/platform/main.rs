@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "all of this is test code, helpers too")]
 
 mod console;
+mod figures;
 mod fleet;
 mod gamedata;
 mod hostile;
 mod join;
 mod lasting;
 mod login;
+mod publishing;
 mod rooms;
 mod scripts;
 mod store;
