@@ -684,7 +684,7 @@ width: number,
 height: number,  };
 
 /**
- * `PUT /api/games/{id}/screenshots`: the order to show them in.
+ * `PUT /api/games/{id}/screenshots/order`: the order to show them in.
  */
 export type ScreenshotOrder = { 
 /**

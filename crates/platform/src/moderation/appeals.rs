@@ -158,10 +158,21 @@ async fn decide(
     }
     // A suspension that is over can still have been wrong; one that was taken
     // back meanwhile is not taken back twice.
-    let counts = matches!(found.notice.state, NoticeState::Active | NoticeState::Expired);
+    let counts = matches!(
+        found.notice.state,
+        NoticeState::Active | NoticeState::Expired
+    );
     if decision.grant && counts {
         let log = ("grant", answer.as_str());
-        actions::take_back(&mut transaction, &notice_id, "overturned", &moderator, log, now).await?;
+        actions::take_back(
+            &mut transaction,
+            &notice_id,
+            "overturned",
+            &moderator,
+            log,
+            now,
+        )
+        .await?;
     } else {
         let entry = Entry {
             actor: (&moderator.id, &moderator.name),

@@ -142,7 +142,11 @@ async fn create(
             "many reports of yours wait to be read already; report again when some are decided",
         )
     })?;
-    let status = if made > 0 { StatusCode::CREATED } else { StatusCode::OK };
+    let status = if made > 0 {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
     Ok((status, Json(own_report(&row)?)))
 }
 
@@ -212,7 +216,11 @@ async fn queue(
         .fetch_one(platform.db())
         .await?
         .try_get("total")?;
-    let order = if status == ReportStatus::Open { "ASC" } else { "DESC" };
+    let order = if status == ReportStatus::Open {
+        "ASC"
+    } else {
+        "DESC"
+    };
     let select = format!(
         "{SELECT} WHERE r.status = $1 ORDER BY r.created_at {order}, r.report_id LIMIT $2 OFFSET $3"
     );
@@ -254,8 +262,9 @@ pub async fn find(db: &AnyPool, id: &str) -> Result<Report, ApiError> {
         .bind(id)
         .fetch_optional(db)
         .await?;
-    let row = row
-        .ok_or_else(|| ApiError::not_found("report_not_found", "there is no report with this id"))?;
+    let row = row.ok_or_else(|| {
+        ApiError::not_found("report_not_found", "there is no report with this id")
+    })?;
     Ok(report(&row)?)
 }
 

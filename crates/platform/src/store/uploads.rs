@@ -158,12 +158,7 @@ pub async fn start(
 }
 
 /// Adds the upload unless there are too many.
-async fn insert(
-    db: &AnyPool,
-    upload: &Upload,
-    user_id: &str,
-    now: i64,
-) -> Result<(), ApiError> {
+async fn insert(db: &AnyPool, upload: &Upload, user_id: &str, now: i64) -> Result<(), ApiError> {
     let mut transaction = db.begin().await?;
     sqlx::query(
         "INSERT INTO uploads (upload_id, user_id, size_bytes, received_bytes, sha256, channel, notes,
@@ -358,12 +353,14 @@ pub async fn finish(
         notes: upload.notes,
     };
     let archive = Bytes::from(archive);
-    let published =
-        publish::publish_package(&platform, archive, &session.user_id, wishes).await;
+    let published = publish::publish_package(&platform, archive, &session.user_id, wishes).await;
     // A package that was refused will not get better; one that the database
     // did not take may be finished again.
     use publish::PublishError::{Channel, Invalid, NotYours};
-    if matches!(published, Ok(_) | Err(Invalid(_) | NotYours { .. } | Channel(_))) {
+    if matches!(
+        published,
+        Ok(_) | Err(Invalid(_) | NotYours { .. } | Channel(_))
+    ) {
         remove(&platform, &upload_id).await?;
     }
     let published = published?;
@@ -418,11 +415,7 @@ pub async fn sweep(platform: &Platform, now_ms: i64) -> Result<(), sqlx::Error> 
     Ok(())
 }
 
-async fn find(
-    platform: &Platform,
-    upload_id: &str,
-    session: &Session,
-) -> Result<Upload, ApiError> {
+async fn find(platform: &Platform, upload_id: &str, session: &Session) -> Result<Upload, ApiError> {
     let row = sqlx::query(
         "SELECT size_bytes, received_bytes, sha256, channel, notes, expires_at FROM uploads
          WHERE upload_id = $1 AND user_id = $2 AND expires_at > $3",
