@@ -255,5 +255,8 @@ fn appeal_of(row: &AnyRow, appeal_id: String) -> Result<Appeal, sqlx::Error> {
 
 /// 404 for a notice, also for somebody else's.
 pub fn unknown_notice() -> ApiError {
-    ApiError::not_found("notice_not_found", "there is no notice with this id for you")
+    ApiError::not_found(
+        "notice_not_found",
+        "there is no notice with this id for you",
+    )
 }
