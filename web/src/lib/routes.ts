@@ -9,10 +9,15 @@ export type Route =
   | { page: 'notices' }
   | { page: 'moderation' }
   | { page: 'invite'; code: string }
+  | { page: AccountPage; query: URLSearchParams }
   | { page: 'docs-api' }
   | { page: 'dev-scene'; query: URLSearchParams }
   | { page: 'dev-kit' }
   | { page: 'missing'; path: string };
+
+/** Pages about people, at addresses of one part. */
+export type AccountPage = 'sign-in' | 'register' | 'account' | 'admin';
+const ACCOUNT_PAGES: readonly AccountPage[] = ['sign-in', 'register', 'account', 'admin'];
 
 /** Reads a location; `dev` also opens the pages that exist only in development builds. */
 export function parseRoute(pathname: string, search = '', dev = false): Route {
@@ -27,6 +32,8 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
   if (parts.length === 1) {
     if (first === 'characters' || first === 'notices' || first === 'moderation') return { page: first };
   }
+  const accountPage = parts.length === 1 ? ACCOUNT_PAGES.find((page) => page === first) : undefined;
+  if (accountPage) return { page: accountPage, query: new URLSearchParams(search) };
   if (parts.length === 2 && second !== undefined) {
     if (first === 'i') return { page: 'invite', code: second };
     if (first === 'games') return { page: 'game', gameId: second };
@@ -54,3 +61,19 @@ export function playPath(gameId: string, worldId?: string): string {
 
 /** Into the world that a friend invited to, beside them. */
 export const invitePlayPath = (gameId: string, code: string): string => `${playPath(gameId)}?invite=${encodeURIComponent(code)}`;
+
+/** Signing in, and back to where somebody was. */
+export const signInPath = (next = '/'): string => withNext('/sign-in', next);
+export const registerPath = (next = '/'): string => withNext('/register', next);
+
+/** A path of this site, or nothing: a link from elsewhere must not lead people away after they signed in. */
+export function sitePath(text: string | null): string | null {
+  if (!text?.startsWith('/')) return null;
+  const url = new URL(text, 'http://site.invalid');
+  return url.origin === 'http://site.invalid' ? url.pathname + url.search : null;
+}
+
+function withNext(path: string, next: string): string {
+  const own = ['/', '/sign-in', '/register'].includes(next.split('?')[0] ?? '');
+  return own ? path : `${path}?next=${encodeURIComponent(next)}`;
+}
