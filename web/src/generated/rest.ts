@@ -404,7 +404,7 @@ game_id?: string,
 /**
  * The world behind this code.
  */
-room_code?: string, };
+room_code?: string, invite?: string, };
 
 /**
  * Answer of `POST /join`.
@@ -605,6 +605,83 @@ export type WorldList = {
  */
 worlds: Array<WorldInfo>, };
 
+export type HatName = "none" | "cap" | "beanie" | "top_hat" | "crown" | "party" | "straw" | "horns";
+
+export type FaceName = "smile" | "grin" | "wink" | "cool" | "surprised" | "sleepy" | "fierce";
+
+export type CharacterLooks = { skin?: string, hair?: string, shirt?: string, trousers?: string, accent?: string, hat: HatName, face: FaceName, };
+
+export type Character = { character_id: string, name: string, looks: CharacterLooks, active: boolean, version: number, created_at: string, updated_at: string, };
+
+export type CharacterList = { characters: Array<Character>, limit: number, };
+
+export type NewCharacter = { name: string, looks: CharacterLooks, };
+
+export type EditCharacter = { name: string, looks: CharacterLooks, version: number, };
+
+export type PublicProfile = { user_id: string, username: string, looks: CharacterLooks, joined_at: string, };
+
+export type Block = { user_id: string, username: string, blocked_at: string, };
+
+export type BlockList = { blocks: Array<Block>, total: number, page: number, per_page: number, };
+
+export type NewInvite = { world_id: string, };
+
+export type Invite = { code: string, path: string, expires_at: string, };
+
+export type InviteInfo = { code: string, inviter: string, looks: CharacterLooks, game_id: string, game_name: string, thumbnail_url: string | null, running: boolean, players: number, max_players: number, expires_at: string, };
+
+export type Rule = { id: string, title: string, text: string, advice: string, };
+
+export type RuleList = { rules: Array<Rule>, };
+
+export type TargetKind = "game" | "user" | "spell" | "chat";
+
+export type EvidenceLine = { from: string, text: string, };
+
+export type Evidence = { world_id?: string, lines: Array<EvidenceLine>, };
+
+export type NewReport = { target_kind: TargetKind, target_id: string, rule: string, details: string, evidence: Evidence, };
+
+export type ReportStatus = "open" | "acted" | "dismissed";
+
+export type OwnReport = { report_id: string, target_kind: TargetKind, target_name: string, rule: string, status: ReportStatus, created_at: string, };
+
+export type OwnReportList = { reports: Array<OwnReport>, total: number, page: number, per_page: number, };
+
+export type Report = { report_id: string, target_kind: TargetKind, target_id: string, target_name: string, subject_id: string, subject_name: string, rule: Rule, details: string, evidence: Evidence, reporter_id: string, reporter_name: string, status: ReportStatus, open_on_target: number, notices_before: number, created_at: string, };
+
+export type ReportList = { reports: Array<Report>, total: number, page: number, per_page: number, };
+
+export type Verdict = "dismiss" | "warn" | "takedown" | "suspend";
+
+export type Decision = { verdict: Verdict, rule?: string, reason: string, advice: string, days?: number, all_on_target: boolean, };
+
+export type Decided = { notice_id: string | null, reports: number, };
+
+export type NoticeState = "active" | "expired" | "lifted" | "overturned";
+
+export type AppealState = "open" | "granted" | "refused";
+
+export type Appeal = { appeal_id: string, text: string, state: AppealState, answer: string, created_at: string, decided_at: string | null, };
+
+export type Notice = { notice_id: string, verdict: Verdict, target_kind: TargetKind, target_id: string, target_name: string, rule: Rule, reason: string, evidence: Evidence, advice: string, state: NoticeState, until: string | null, seen: boolean, appeal: Appeal | null, created_at: string, };
+
+export type NoticeList = { notices: Array<Notice>, total: number, unseen: number, page: number, per_page: number, };
+
+export type NewAppeal = { text: string, };
+
+export type AppealCase = { notice: Notice, subject_id: string, subject_name: string, moderator_id: string, moderator_name: string, };
+
+export type AppealList = { appeals: Array<AppealCase>, total: number, page: number, per_page: number, };
+
+export type AppealDecision = { grant: boolean, answer: string, };
+
+export type LiftNotice = { reason: string, };
+
+export type AuditEntry = { entry_id: string, at: string, actor_name: string, action: string, target_kind: TargetKind, target_id: string, target_name: string, rule: string, summary: string, };
+
+export type AuditLog = { entries: Array<AuditEntry>, total: number, page: number, per_page: number, };
 export type LoginRequest = { username?: string };
 export type LoginResponse = { session_token: string, client_id: string, username: string, kind: string, role: string, expires_at: string };
 export type RegisterRequest = { username: string, password: string };

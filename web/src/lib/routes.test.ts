@@ -10,6 +10,10 @@ test('each path leads to its page', () => {
   expect(play.page === 'play' && play.query.get('world')).toBe('world_1');
   expect(parseRoute(consolePath('obby'))).toEqual({ page: 'console', gameId: 'obby' });
   expect(parseRoute('/create/obby').page).toBe('missing');
+  expect(parseRoute('/characters')).toEqual({ page: 'characters' });
+  expect(parseRoute('/notices')).toEqual({ page: 'notices' });
+  expect(parseRoute('/moderation')).toEqual({ page: 'moderation' });
+  expect(parseRoute('/i/ABC234')).toEqual({ page: 'invite', code: 'ABC234' });
   expect(parseRoute('/docs/api')).toEqual({ page: 'docs-api' });
   expect(parseRoute('/games')).toEqual({ page: 'missing', path: '/games' });
 });

@@ -5,7 +5,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use sqlx::Row;
-use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -31,7 +30,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
 }
 
 /// Which appeals to show.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct AppealQuery {
     /// Only those that stand so; `open` when left out.

@@ -6,7 +6,6 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
-use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -184,7 +183,7 @@ async fn mine(
 }
 
 /// Which reports to show.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct QueueQuery {
     /// Only those that stand so; `open` when left out.
