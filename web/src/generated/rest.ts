@@ -209,57 +209,49 @@ export type GameDetail = {
  */
 servers: Array<RunningWorld>, 
 /**
- * Published packages, newest first.
+ * Versions that everybody could play, newest first; the newest 50.
  */
 versions: Array<GameVersion>, 
 /**
- * Slug.
+ * Id of its creator.
  */
-id: string, 
+creator_id: string, 
 /**
- * Title.
+ * Who can find and play it now.
  */
-name: string, 
+visibility: GameVisibility, 
 /**
- * What it is, in plain text.
+ * Whether moderators chose it.
  */
-description: string, 
+featured: boolean, 
 /**
- * Name of its creator.
+ * Whether everybody may download the package.
  */
-creator: string, 
+downloads: boolean, 
 /**
- * Picture, when the game has one.
+ * Version to be had with `channel: "beta"`, when it is another one.
  */
-thumbnail_url: string | null, 
+beta_version: string | null, 
 /**
- * Players in its worlds now.
+ * Pictures, in the creator's order.
  */
-players_now: number, 
+screenshots: Array<Screenshot>, 
 /**
- * Joins so far.
+ * Whether who asks likes it.
  */
-plays: number, 
+liked: boolean, 
 /**
- * Likes so far.
+ * Whether who asks is its creator.
  */
-likes: number, 
+mine: boolean, 
 /**
- * Words to find it by.
+ * RFC 3339.
  */
-tags: Array<string>, 
+created_at: string, 
 /**
- * What its scripts may use, as `game.toml` declares it: `store`, `chat`…
+ * When a version or its page last changed, RFC 3339.
  */
-capabilities: Array<string>, 
-/**
- * Version of the newest package.
- */
-version: string, 
-/**
- * Players that fit into one world.
- */
-max_players: number, };
+updated_at: string,  } & GameSummary;
 
 /**
  * One asset.
@@ -270,7 +262,8 @@ export type GameFile = {
  */
 path: string, 
 /**
- * `/cdn/{sha256}`: never changes, cache for ever.
+ * `/cdn/{sha256}`: never changes, cache for ever. Of a private game it
+ * has a grant at its end that lasts a while.
  */
 url: string, 
 /**
@@ -280,7 +273,7 @@ media_type: string,
 /**
  * Size in bytes.
  */
-size_bytes: number, };
+size_bytes: number,  };
 
 /**
  * `GET /api/games/{id}/files`: the assets of a revision and where they are.
@@ -293,7 +286,7 @@ revision: string,
 /**
  * Everything below `assets/`.
  */
-files: Array<GameFile>, };
+files: Array<GameFile>,  };
 
 /**
  * `GET /api/games`.
@@ -314,7 +307,7 @@ page: number,
 /**
  * Games on a full page.
  */
-page_size: number, };
+page_size: number,  };
 
 /**
  * A game in a listing.
@@ -361,13 +354,13 @@ tags: Array<string>,
  */
 capabilities: Array<string>, 
 /**
- * Version of the newest package.
+ * Version that everybody gets.
  */
 version: string, 
 /**
  * Players that fit into one world.
  */
-max_players: number, };
+max_players: number,  };
 
 /**
  * One published package.
@@ -384,7 +377,11 @@ revision: string,
 /**
  * RFC 3339.
  */
-published_at: string, };
+published_at: string, 
+/**
+ * What its creator says is new; may be empty.
+ */
+notes: string,  };
 
 /**
  * `GET /health`.
@@ -494,7 +491,7 @@ client_id: string,
 username: string, };
 
 /**
- * Answer of `POST /api/games`.
+ * Answer of `POST /api/games` and `POST /api/uploads/{id}/finish`.
  */
 export type PublishResponse = { 
 /**
@@ -512,7 +509,19 @@ revision: string,
 /**
  * False when this very package was there already.
  */
-new_revision: boolean, };
+new_revision: boolean, 
+/**
+ * The channel that has it now.
+ */
+channel: Channel, 
+/**
+ * Who can find and play the game now.
+ */
+visibility: GameVisibility, 
+/**
+ * What is allowed but probably not meant.
+ */
+report: PackageReport,  };
 
 /**
  * A world in a game's server browser.
@@ -731,3 +740,772 @@ export type WorldList = {
  * Worlds, the fullest first.
  */
 worlds: Array<WorldInfo>, };
+
+/**
+ * Which version of a game somebody gets.
+ */
+export type Channel = "dev" | "beta" | "stable";
+
+/**
+ * Who can find and play a game.
+ */
+export type GameVisibility = "public" | "unlisted" | "private";
+
+/**
+ * `GET /api/tags`.
+ */
+export type TagList = { 
+/**
+ * The most used first, at most 100.
+ */
+tags: Array<TagCount>,  };
+
+/**
+ * A tag of the store.
+ */
+export type TagCount = { 
+/**
+ * The word.
+ */
+tag: string, 
+/**
+ * Public games that have it.
+ */
+games: number,  };
+
+/**
+ * A picture of a game.
+ */
+export type Screenshot = { 
+/**
+ * Id, to remove and to order it.
+ */
+id: string, 
+/**
+ * Where it is.
+ */
+url: string, 
+/**
+ * In pixels.
+ */
+width: number, 
+/**
+ * In pixels.
+ */
+height: number,  };
+
+/**
+ * `PUT /api/games/{id}/screenshots`: the order to show them in.
+ */
+export type ScreenshotOrder = { 
+/**
+ * All ids, each once.
+ */
+ids: Array<string>,  };
+
+/**
+ * The screenshots of a game.
+ */
+export type ScreenshotList = { 
+/**
+ * In the order in which they are shown; at most 8.
+ */
+screenshots: Array<Screenshot>,  };
+
+/**
+ * `PUT` and `DELETE /api/games/{id}/like`.
+ */
+export type LikeState = { 
+/**
+ * Whether you like it now.
+ */
+liked: boolean, 
+/**
+ * Likes of everybody.
+ */
+likes: number,  };
+
+/**
+ * `PUT /api/games/{id}/featured`.
+ */
+export type FeatureRequest = { 
+/**
+ * Whether the store's front page shows it.
+ */
+featured: boolean,  };
+
+/**
+ * `GET /api/ranking`: how Popular is ordered.
+ */
+export type RankingFormula = { 
+/**
+ * The whole of it, in one line.
+ */
+formula: string, 
+/**
+ * Its parts.
+ */
+parts: Array<RankingPart>,  };
+
+/**
+ * One part of the formula of Popular.
+ */
+export type RankingPart = { 
+/**
+ * For programs: `players`, `plays` or `likes`.
+ */
+name: string, 
+/**
+ * For people.
+ */
+label: string, 
+/**
+ * Points for each doubling.
+ */
+weight: number, 
+/**
+ * After so many days one counts half; `null` when only now counts.
+ */
+half_life_days: number | null, 
+/**
+ * What is counted, and how.
+ */
+meaning: string,  };
+
+/**
+ * `GET /api/games/{id}/ranking`: why a game is where it is.
+ */
+export type RankingBreakdown = { 
+/**
+ * The game.
+ */
+game_id: string, 
+/**
+ * Sum of the points.
+ */
+score: number, 
+/**
+ * Place in Popular, from 1; `null` for a game that is not listed.
+ */
+rank: number | null, 
+/**
+ * Games in Popular.
+ */
+of: number, 
+/**
+ * Where the points come from.
+ */
+parts: Array<RankingShare>,  };
+
+/**
+ * What one part of the formula gives to a game.
+ */
+export type RankingShare = { 
+/**
+ * As in [`RankingPart`].
+ */
+name: string, 
+/**
+ * As in [`RankingPart`].
+ */
+label: string, 
+/**
+ * What was counted, after decay.
+ */
+value: number, 
+/**
+ * As in [`RankingPart`].
+ */
+weight: number, 
+/**
+ * `weight × log2(1 + value)`.
+ */
+points: number,  };
+
+/**
+ * `POST /api/games/validate`: a package looked at and not kept.
+ */
+export type ValidationReport = { 
+/**
+ * Whether it would be taken.
+ */
+ok: boolean, 
+/**
+ * What it is, when it would be taken.
+ */
+package: ValidPackage | null, 
+/**
+ * Everything that is wrong or odd.
+ */
+report: PackageReport,  };
+
+/**
+ * What a valid package says of itself.
+ */
+export type ValidPackage = { 
+/**
+ * Slug of the game.
+ */
+game_id: string, 
+/**
+ * Title.
+ */
+name: string, 
+/**
+ * Version.
+ */
+version: string, 
+/**
+ * SHA-256 of the package.
+ */
+revision: string, 
+/**
+ * Files in it.
+ */
+files: number, 
+/**
+ * Size of the archive.
+ */
+size_bytes: number, 
+/**
+ * What its scripts may use.
+ */
+capabilities: Array<string>,  };
+
+/**
+ * Problems of a package (PKG-7); also the `details` of a refused upload.
+ */
+export type PackageReport = { 
+/**
+ * In the order of files and lines; at most 100.
+ */
+problems: Array<PackageProblem>, 
+/**
+ * How many more there were.
+ */
+omitted: number,  };
+
+/**
+ * One thing that is wrong or odd in a package.
+ */
+export type PackageProblem = { 
+/**
+ * `error`: refused for it. `warning`: probably not meant.
+ */
+severity: string, 
+/**
+ * Stable name of the rule.
+ */
+rule: string, 
+/**
+ * Path in the package; empty for the archive as a whole.
+ */
+file: string, 
+/**
+ * Line, from 1, when known.
+ */
+line: number | null, 
+/**
+ * Column, from 1, when known.
+ */
+column: number | null, 
+/**
+ * What is wrong and what to do.
+ */
+message: string,  };
+
+/**
+ * `POST /api/uploads`: begins an upload that can be taken up again.
+ */
+export type StartUpload = { 
+/**
+ * Size of the whole package.
+ */
+size_bytes: number, 
+/**
+ * SHA-256 of the whole package in hex; checked at the end when given.
+ */
+sha256?: string, 
+/**
+ * The channel to put it on; `stable` without it.
+ */
+channel?: Channel, 
+/**
+ * What is new, for players.
+ */
+notes?: string,  };
+
+/**
+ * An upload on its way.
+ */
+export type UploadState = { 
+/**
+ * Id for the other calls.
+ */
+upload_id: string, 
+/**
+ * Size of the whole package.
+ */
+size_bytes: number, 
+/**
+ * Bytes that are kept: the offset of the next part.
+ */
+received_bytes: number, 
+/**
+ * Largest part.
+ */
+part_bytes_max: number, 
+/**
+ * The channel it will be put on.
+ */
+channel: Channel, 
+/**
+ * When it is given up, RFC 3339.
+ */
+expires_at: string,  };
+
+/**
+ * `GET /api/creator/games`: your own games, the last changed first.
+ */
+export type CreatorGameList = { 
+/**
+ * This page.
+ */
+games: Array<CreatorGame>, 
+/**
+ * Games on all pages.
+ */
+total: number, 
+/**
+ * Page number, from 1.
+ */
+page: number, 
+/**
+ * Games on a full page.
+ */
+page_size: number,  };
+
+/**
+ * A game as its creator sees it.
+ */
+export type CreatorGame = { 
+/**
+ * Who shall find and play it while it is published.
+ */
+visibility: GameVisibility, 
+/**
+ * Whether anybody but its creator can play it.
+ */
+published: boolean, 
+/**
+ * Whether moderators took it down; then only its creator sees it.
+ */
+taken_down: boolean, 
+/**
+ * Whether moderators chose it.
+ */
+featured: boolean, 
+/**
+ * Whether everybody may download the package.
+ */
+downloads: boolean, 
+/**
+ * Counts the changes; goes along with each edit, so that two people (or
+ * two tabs) do not overwrite each other.
+ */
+edition: number, 
+/**
+ * What was changed here and is not taken from `game.toml` any more:
+ * `name`, `description`, `tags`, `visibility`, `thumbnail`.
+ */
+edited: Array<string>, 
+/**
+ * Pictures, in order.
+ */
+screenshots: Array<Screenshot>, 
+/**
+ * Those that have a version.
+ */
+channels: Array<ChannelInfo>, 
+/**
+ * RFC 3339.
+ */
+created_at: string, 
+/**
+ * RFC 3339.
+ */
+updated_at: string,  } & GameSummary;
+
+/**
+ * `PATCH /api/games/{id}`: what is left out stays.
+ */
+export type EditGame = { 
+/**
+ * The edition that was looked at; 409 when it is not the newest.
+ */
+edition: number, 
+/**
+ * Title, 1 to 60 characters.
+ */
+name?: string, 
+/**
+ * Plain text, up to 2,000 characters.
+ */
+description?: string, 
+/**
+ * Up to 10, each of at most 24 lower-case letters, digits and dashes.
+ */
+tags?: Array<string>, 
+/**
+ * Who shall find and play it.
+ */
+visibility?: GameVisibility, 
+/**
+ * Whether everybody may download the package.
+ */
+downloads?: boolean,  };
+
+/**
+ * What a channel gives.
+ */
+export type ChannelInfo = { 
+/**
+ * Which.
+ */
+channel: Channel, 
+/**
+ * SHA-256 of the package.
+ */
+revision: string, 
+/**
+ * Version in its manifest.
+ */
+version: string, 
+/**
+ * The package that is being rolled out, when one is.
+ */
+next_revision: string | null, 
+/**
+ * Version in its manifest.
+ */
+next_version: string | null, 
+/**
+ * Share of players who get it, in percent; 100 when nothing is rolled out.
+ */
+rollout_pct: number, 
+/**
+ * Version that a rollback would give; `null` when there is none.
+ */
+rollback_version: string | null, 
+/**
+ * RFC 3339.
+ */
+changed_at: string,  };
+
+/**
+ * `GET /api/creator/games/{id}/channels`.
+ */
+export type GameChannels = { 
+/**
+ * The game.
+ */
+game_id: string, 
+/**
+ * See [`CreatorGame::edition`].
+ */
+edition: number, 
+/**
+ * Those that have a version.
+ */
+channels: Array<ChannelInfo>, 
+/**
+ * What happened, newest first; the newest 50.
+ */
+releases: Array<Release>,  };
+
+/**
+ * A change of a channel.
+ */
+export type Release = { 
+/**
+ * RFC 3339.
+ */
+at: string, 
+/**
+ * Name of who did it.
+ */
+by: string, 
+/**
+ * Where.
+ */
+channel: Channel, 
+/**
+ * `release`, `rollout` or `rollback`.
+ */
+action: string, 
+/**
+ * SHA-256 of the package.
+ */
+revision: string, 
+/**
+ * Version in its manifest.
+ */
+version: string, 
+/**
+ * Share of players who got it, in percent.
+ */
+rollout_pct: number,  };
+
+/**
+ * `PUT /api/games/{id}/channels/{channel}`.
+ */
+export type SetChannel = { 
+/**
+ * The edition that was looked at; 409 when it is not the newest.
+ */
+edition: number, 
+/**
+ * The package to give.
+ */
+revision: string, 
+/**
+ * To this share of players only, in percent, 1 to 100; all without it.
+ */
+rollout_pct?: number,  };
+
+/**
+ * `POST …/rollback`, `…/publish` and `…/unpublish`.
+ */
+export type AtEdition = { 
+/**
+ * The edition that was looked at; 409 when it is not the newest.
+ */
+edition: number,  };
+
+/**
+ * `GET /api/creator/games/{id}/versions`.
+ */
+export type VersionList = { 
+/**
+ * This page, newest first.
+ */
+versions: Array<VersionInfo>, 
+/**
+ * Versions on all pages.
+ */
+total: number, 
+/**
+ * Page number, from 1.
+ */
+page: number, 
+/**
+ * Versions on a full page.
+ */
+page_size: number,  };
+
+/**
+ * A version as its creator sees it.
+ */
+export type VersionInfo = { 
+/**
+ * Version in its manifest.
+ */
+version: string, 
+/**
+ * SHA-256 of the package.
+ */
+revision: string, 
+/**
+ * Size of the package.
+ */
+size_bytes: number, 
+/**
+ * Name of who uploaded it.
+ */
+published_by: string, 
+/**
+ * RFC 3339.
+ */
+published_at: string, 
+/**
+ * What is new.
+ */
+notes: string, 
+/**
+ * Channels that give it, also those that roll it out.
+ */
+channels: Array<Channel>, 
+/**
+ * Worlds that run it now.
+ */
+worlds: number, 
+/**
+ * Players in them.
+ */
+players: number,  };
+
+/**
+ * `GET /api/creator/games/{id}/dashboard?days=28`.
+ */
+export type GameDashboard = { 
+/**
+ * The game.
+ */
+game_id: string, 
+/**
+ * Its title.
+ */
+name: string, 
+/**
+ * Since it is there, and now.
+ */
+totals: DashboardTotals, 
+/**
+ * One per day (UTC), oldest first, today last; days without plays too.
+ */
+days: Array<DashboardDay>, 
+/**
+ * Who came back, of those who first played in these days.
+ */
+retention: Retention, 
+/**
+ * Seconds between two points of `concurrent`.
+ */
+sample_s: number, 
+/**
+ * The most players at once in each span, oldest first, without gaps.
+ */
+concurrent: Array<PlayerSample>, 
+/**
+ * Errors of scripts, the last seen first; at most 100.
+ */
+errors: Array<ScriptErrorInfo>,  };
+
+/**
+ * Sums of a game.
+ */
+export type DashboardTotals = { 
+/**
+ * Joins so far.
+ */
+plays: number, 
+/**
+ * Likes now.
+ */
+likes: number, 
+/**
+ * Players now.
+ */
+players_now: number, 
+/**
+ * Worlds that run now.
+ */
+worlds_now: number,  };
+
+/**
+ * A day of a game.
+ */
+export type DashboardDay = { 
+/**
+ * `2026-11-16`, in UTC.
+ */
+day: string, 
+/**
+ * Joins.
+ */
+plays: number, 
+/**
+ * Different people.
+ */
+players: number, 
+/**
+ * Of them, those who never played it before.
+ */
+new_players: number, 
+/**
+ * Of the new ones, those who played again the day after.
+ */
+back_after_1: number, 
+/**
+ * Of the new ones, those who played again 7 days after.
+ */
+back_after_7: number, 
+/**
+ * The most players at once.
+ */
+peak_players: number, 
+/**
+ * Errors that scripts raised.
+ */
+script_errors: number,  };
+
+/**
+ * Who came back. A share is `null` while nobody could have.
+ */
+export type Retention = { 
+/**
+ * New players whose next day is over or has begun.
+ */
+d1_of: number, 
+/**
+ * Of them, those who came back the day after, in percent.
+ */
+d1_pct: number | null, 
+/**
+ * New players whose seventh day is over or has begun.
+ */
+d7_of: number, 
+/**
+ * Of them, those who came back on the seventh day after, in percent.
+ */
+d7_pct: number | null,  };
+
+/**
+ * Players at once.
+ */
+export type PlayerSample = { 
+/**
+ * Start of the span, RFC 3339.
+ */
+at: string, 
+/**
+ * The most players at once in it.
+ */
+players: number,  };
+
+/**
+ * An error of a script, counted.
+ */
+export type ScriptErrorInfo = { 
+/**
+ * Path of the script.
+ */
+script: string, 
+/**
+ * Line in it, when known.
+ */
+line: number | null, 
+/**
+ * The text.
+ */
+message: string, 
+/**
+ * Version of the package that ran.
+ */
+version: string, 
+/**
+ * SHA-256 of that package.
+ */
+revision: string, 
+/**
+ * How often.
+ */
+count: number, 
+/**
+ * RFC 3339.
+ */
+first_at: string, 
+/**
+ * RFC 3339.
+ */
+last_at: string,  };

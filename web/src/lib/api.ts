@@ -18,14 +18,23 @@ export class ApiError extends Error {
   }
 }
 
-export function listGames(sort: GameSort, q = '', signal?: AbortSignal): Promise<GameList> {
-  const query = new URLSearchParams({ sort });
-  if (q) query.set('q', q);
-  return request<GameList>(`/api/games?${query}`, { signal });
+/** A page of the store. */
+export interface GameWish {
+  sort?: GameSort;
+  q?: string;
+  tag?: string;
+  creator?: string;
+  page?: number;
+  per_page?: number;
 }
 
+export function listGames(wish: GameWish, signal?: AbortSignal): Promise<GameList> {
+  return call<GameList>('GET', '/api/games', { query: { ...wish }, as: 'nobody', signal });
+}
+
+/** A game's page; its creator, and who likes it, see more. */
 export function getGame(id: string, signal?: AbortSignal): Promise<GameDetail> {
-  return request<GameDetail>(`/api/games/${encodeURIComponent(id)}`, { signal });
+  return call<GameDetail>('GET', `/api/games/${encodeURIComponent(id)}`, { signal });
 }
 
 /** What a game's scripts say and cost, after a line; for its creator, or for an operator whose token is kept. */
@@ -91,8 +100,8 @@ async function joinOnce(wish: JoinRequest): Promise<JoinResponse> {
   });
 }
 
-/** Whose name a call is made in: the kept session if there is one, one that must be there, or a guest made on the spot. */
-export type CallAs = 'anyone' | 'me' | 'guest';
+/** Whose name a call is made in: nobody's, the kept session's if there is one, one that must be there, or a guest made on the spot. */
+export type CallAs = 'nobody' | 'anyone' | 'me' | 'guest';
 
 export interface CallOptions {
   /** Sent as JSON; a Blob or buffer as it is. */
@@ -123,7 +132,7 @@ export async function callFull<T>(method: string, path: string, options: CallOpt
 
 async function callOnce<T>(method: string, path: string, { body, query, headers, signal, as = 'anyone' }: CallOptions): Promise<{ value: T; etag: string | null }> {
   const all = new Headers(headers);
-  const kept = as === 'guest' ? await session() : loadSession();
+  const kept = as === 'guest' ? await session() : as === 'nobody' ? null : loadSession();
   if (kept) all.set('Authorization', `Bearer ${kept.token}`);
   else if (as === 'me') throw new ApiError(401, 'no_session', 'You are not signed in here. Sign in and try again.');
   const raw = body instanceof Blob || body instanceof ArrayBuffer;

@@ -4,11 +4,19 @@ export type Route =
   | { page: 'home' }
   | { page: 'game'; gameId: string }
   | { page: 'play'; gameId: string; query: URLSearchParams }
+  | { page: 'search'; query: URLSearchParams }
+  | { page: 'create' }
+  | { page: 'upload'; query: URLSearchParams }
+  | { page: 'manage'; gameId: string; view: ManageView }
   | { page: 'console'; gameId: string }
   | { page: 'docs-api' }
   | { page: 'dev-scene'; query: URLSearchParams }
   | { page: 'dev-kit' }
   | { page: 'missing'; path: string };
+
+/** What a creator looks at: plots, versions and channels, the page of the game, errors of scripts. */
+export type ManageView = 'overview' | 'versions' | 'edit' | 'errors';
+const MANAGE_VIEWS: readonly ManageView[] = ['versions', 'edit', 'errors'];
 
 /** Reads a location; `dev` also opens the pages that exist only in development builds. */
 export function parseRoute(pathname: string, search = '', dev = false): Route {
@@ -20,21 +28,42 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
   }
   const [first, second] = parts;
   if (parts.length === 0) return { page: 'home' };
+  if (parts.length === 1) {
+    if (first === 'search') return { page: 'search', query: new URLSearchParams(search) };
+    if (first === 'create') return { page: 'create' };
+    if (first === 'upload') return { page: 'upload', query: new URLSearchParams(search) };
+  }
   if (parts.length === 2 && second !== undefined) {
     if (first === 'games') return { page: 'game', gameId: second };
     if (first === 'play') return { page: 'play', gameId: second, query: new URLSearchParams(search) };
+    if (first === 'create') return { page: 'manage', gameId: second, view: 'overview' };
     if (first === 'docs' && second === 'api') return { page: 'docs-api' };
     if (dev && first === 'dev' && second === 'kit') return { page: 'dev-kit' };
     if (dev && first === 'dev' && second === 'scene') return { page: 'dev-scene', query: new URLSearchParams(search) };
   }
-  if (parts.length === 3 && first === 'create' && second !== undefined && parts[2] === 'console') {
-    return { page: 'console', gameId: second };
+  if (parts.length === 3 && first === 'create' && second !== undefined) {
+    if (parts[2] === 'console') return { page: 'console', gameId: second };
+    const view = MANAGE_VIEWS.find((known) => known === parts[2]);
+    if (view) return { page: 'manage', gameId: second, view };
   }
   return { page: 'missing', path: pathname };
 }
 
 /** The creator's live console of a game. */
 export const consolePath = (gameId: string): string => `/create/${encodeURIComponent(gameId)}/console`;
+
+/** What a creator sees of one of their games. */
+export const managePath = (gameId: string, view: ManageView = 'overview'): string =>
+  `/create/${encodeURIComponent(gameId)}${view === 'overview' ? '' : `/${view}`}`;
+
+/** Games by words, tag, creator or order; what is left out does not stand in the address. */
+export function searchPath(wish: { q?: string; tag?: string; creator?: string; sort?: string; page?: number }): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(wish)) {
+    if (value !== undefined && value !== '' && !(name === 'page' && value === 1)) query.set(name, String(value));
+  }
+  return query.size > 0 ? `/search?${query}` : '/search';
+}
 
 export const gamePath = (gameId: string): string => `/games/${encodeURIComponent(gameId)}`;
 
@@ -43,3 +72,6 @@ export function playPath(gameId: string, worldId?: string): string {
   const path = `/play/${encodeURIComponent(gameId)}`;
   return worldId ? `${path}?world=${encodeURIComponent(worldId)}` : path;
 }
+
+/** Play of a version that is not everybody's yet. */
+export const channelPlayPath = (gameId: string, channel: 'beta' | 'dev'): string => `${playPath(gameId)}?channel=${channel}`;
