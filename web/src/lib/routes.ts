@@ -9,6 +9,7 @@ export type Route =
   | { page: 'upload'; query: URLSearchParams }
   | { page: 'manage'; gameId: string; view: ManageView }
   | { page: 'console'; gameId: string }
+  | { page: AccountPage; query: URLSearchParams }
   | { page: 'docs-api' }
   | { page: 'dev-scene'; query: URLSearchParams }
   | { page: 'dev-kit' }
@@ -17,6 +18,9 @@ export type Route =
 /** What a creator looks at: plots, versions and channels, the page of the game, errors of scripts. */
 export type ManageView = 'overview' | 'versions' | 'edit' | 'errors';
 const MANAGE_VIEWS: readonly ManageView[] = ['versions', 'edit', 'errors'];
+/** Pages about people, at addresses of one part. */
+export type AccountPage = 'sign-in' | 'register' | 'account' | 'admin';
+const ACCOUNT_PAGES: readonly AccountPage[] = ['sign-in', 'register', 'account', 'admin'];
 
 /** Reads a location; `dev` also opens the pages that exist only in development builds. */
 export function parseRoute(pathname: string, search = '', dev = false): Route {
@@ -33,6 +37,8 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
     if (first === 'create') return { page: 'create' };
     if (first === 'upload') return { page: 'upload', query: new URLSearchParams(search) };
   }
+  const accountPage = parts.length === 1 ? ACCOUNT_PAGES.find((page) => page === first) : undefined;
+  if (accountPage) return { page: accountPage, query: new URLSearchParams(search) };
   if (parts.length === 2 && second !== undefined) {
     if (first === 'games') return { page: 'game', gameId: second };
     if (first === 'play') return { page: 'play', gameId: second, query: new URLSearchParams(search) };
@@ -75,3 +81,18 @@ export function playPath(gameId: string, worldId?: string): string {
 
 /** Play of a version that is not everybody's yet. */
 export const channelPlayPath = (gameId: string, channel: 'beta' | 'dev'): string => `${playPath(gameId)}?channel=${channel}`;
+/** Signing in, and back to where somebody was. */
+export const signInPath = (next = '/'): string => withNext('/sign-in', next);
+export const registerPath = (next = '/'): string => withNext('/register', next);
+
+/** A path of this site, or nothing: a link from elsewhere must not lead people away after they signed in. */
+export function sitePath(text: string | null): string | null {
+  if (!text?.startsWith('/')) return null;
+  const url = new URL(text, 'http://site.invalid');
+  return url.origin === 'http://site.invalid' ? url.pathname + url.search : null;
+}
+
+function withNext(path: string, next: string): string {
+  const own = ['/', '/sign-in', '/register'].includes(next.split('?')[0] ?? '');
+  return own ? path : `${path}?next=${encodeURIComponent(next)}`;
+}
