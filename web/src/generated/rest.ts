@@ -1509,3 +1509,40 @@ first_at: string,
  * RFC 3339.
  */
 last_at: string,  };
+
+export type RegisterRequest = { username: string, password: string };
+
+export type PasswordLoginRequest = { username: string, password: string };
+
+export type IdentityLoginRequest = { token: string };
+
+export type Account = { client_id: string, username: string, kind: string, role: string, has_password: boolean, identity_issuer: string | null, means: string, created_at: string, expires_at: string | null };
+
+export type RenameRequest = { username: string };
+
+export type ChangePasswordRequest = { current_password?: string, new_password: string };
+
+export type DeleteAccountRequest = { username: string, password?: string };
+
+export type OwnSession = { session_id: string, device: string, created_at: string, expires_at: string, current: boolean };
+
+export type OwnSessionList = { sessions: Array<OwnSession>, total: number, page: number, per_page: number };
+
+export type CreateKeyRequest = { name: string };
+
+export type CreatedKey = { api_key: string, key: ApiKey };
+
+export type ApiKey = { key_id: string, name: string, hint: string, created_at: string, last_used_at: string | null };
+
+export type ApiKeyList = { keys: Array<ApiKey>, total: number };
+
+export type UserInfo = { client_id: string, username: string, kind: string, role: string, games: number, created_at: string, last_seen_at: string };
+
+export type UserList = { users: Array<UserInfo>, total: number, page: number, per_page: number };
+
+export type GiveRoleRequest = { role: RoleName, was?: RoleName };
+
+export type NewPassword = { password: string };
+
+export type RoleName = "player" | "creator" | "moderator" | "admin";
+
