@@ -6,7 +6,7 @@ use sqlx::Row;
 
 use crate::Platform;
 use crate::api::CleanupReport;
-use crate::worlds;
+use crate::{store, worlds};
 
 /// How often the platform sweeps by itself.
 const INTERVAL: Duration = Duration::from_secs(15 * 60);
@@ -52,6 +52,7 @@ pub async fn sweep(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
     .await?
     .rows_affected();
     sweep_places(platform, now).await?;
+    store::sweep(platform, now).await?;
     Ok(CleanupReport {
         sessions: u32::try_from(sessions).unwrap_or(u32::MAX),
         guests: u32::try_from(guests).unwrap_or(u32::MAX),

@@ -125,6 +125,7 @@ pub async fn heartbeat(
     let players_before = server.players();
     let action = server.heartbeat(&beat);
     if beat.players != players_before {
+        platform.catalogue().players_changed();
         let now = platform.clock().now_ms();
         let world_id = &server.spec.world_id;
         worlds::set_player_count(platform.db(), world_id, beat.players, Some(now)).await?;

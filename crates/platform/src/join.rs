@@ -17,6 +17,7 @@ use crate::error::ApiError;
 use crate::extract::OptionalJson;
 use crate::fleet::{Placement, Server, WorldSpec};
 use crate::games::{self, GameRow};
+use crate::store::{access, channels, recorder};
 use crate::{address, ids, keep, profiles, worlds};
 
 /// What a client asked for.
@@ -44,7 +45,7 @@ pub async fn join(
         .metrics()
         .join_finished(started.elapsed(), result.is_ok());
     let placement = result?;
-    games::count_play(platform.db(), &placement.spec.game_id).await?;
+    recorder::played(&platform, &placement.spec.game_id, &session.user_id);
     Ok(Json(admit(&platform, session, &headers, placement).await?))
 }
 
@@ -54,22 +55,24 @@ async fn place(
     request: JoinRequest,
 ) -> Result<Placement, ApiError> {
     let player_id = &session.user_id;
+    let channel = request.channel;
     let server = match Target::of(request)? {
         Target::World(id) => {
             let world = worlds::find(platform.db(), &id).await?;
             let world = world.ok_or_else(worlds::unknown_world)?;
-            return enter_world(platform, &world.spec, player_id).await;
+            return enter_world(platform, &world.spec, session).await;
         }
         Target::Room(code) => {
             let world = worlds::find_by_room_code(platform.db(), &code).await?;
             let world = world.ok_or_else(worlds::unknown_room)?;
-            return enter_world(platform, &world.spec, player_id).await;
+            return enter_world(platform, &world.spec, session).await;
         }
         Target::Game(id) => {
             let game = games::find(platform.db(), &id)
                 .await?
-                .filter(|game| game.open_to(player_id))
+                .filter(|game| access::may_see(game, session))
                 .ok_or_else(games::unknown_game)?;
+            let game = channels::for_player(platform.db(), game, session, channel).await?;
             place_in_game(platform, &game, player_id).await?
         }
         Target::NewWorld => {
@@ -83,11 +86,16 @@ async fn place(
 async fn enter_world(
     platform: &Platform,
     spec: &WorldSpec,
-    player_id: &str,
+    session: &Session,
 ) -> Result<Placement, ApiError> {
+    // Who may not see a game does not get into it by the code of a room.
+    games::find(platform.db(), &spec.game_id)
+        .await?
+        .filter(|game| access::may_see(game, session))
+        .ok_or_else(games::unknown_game)?;
     // Keeps the row from being swept while its server starts.
     worlds::touch(platform.db(), &spec.world_id, platform.clock().now_ms()).await?;
-    Ok(platform.fleet().join(spec, player_id).await?)
+    Ok(platform.fleet().join(spec, &session.user_id).await?)
 }
 
 /// A place in the fullest running world with room, else in a new one. One
@@ -128,9 +136,17 @@ async fn wake_kept_world(
         return Ok(None);
     }
     let db = platform.db();
-    let kept = worlds::kept_of_game(db, &game.game_id).await?;
+    let kept = worlds::kept_of_game(db, &game.game_id, game.channel).await?;
     let asleep = |world: &worlds::WorldRow| platform.fleet().server(&world.spec.world_id).is_none();
-    let Some(world) = kept.into_iter().find(asleep) else {
+    // While a version is rolled out, who does not have it yet does not bring a
+    // world back to the older one.
+    let ahead = |world: &worlds::WorldRow| {
+        let next = game.rollout.as_ref();
+        next.is_some_and(|next| next.revision == world.spec.revision)
+            && world.spec.revision != game.revision
+    };
+    let wanted = |world: &worlds::WorldRow| asleep(world) && !ahead(world);
+    let Some(world) = kept.into_iter().find(wanted) else {
         return Ok(None);
     };
     let mut spec = world.spec;

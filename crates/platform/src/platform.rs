@@ -25,10 +25,13 @@ use crate::gamedata::turns::Turns;
 use crate::keep::Committer;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
-use crate::publish::{self, PublishError};
+use crate::publish::{self, PublishError, Wishes};
 use crate::settings::Settings;
 use crate::signing;
 use crate::site::{Site, SiteFiles};
+use crate::store::catalogue::Catalogue;
+use crate::store::recorder::Recorder;
+use crate::store::{self, Uploads};
 use crate::worlds;
 
 /// Who the sample games are by.
@@ -53,6 +56,9 @@ struct Inner {
     metrics: Metrics,
     consoles: Consoles,
     store_turns: Turns,
+    catalogue: Catalogue,
+    recorder: Recorder,
+    uploads: Uploads,
     committer: Committer,
     rates: RateLimiter,
     attempts: Attempts,
@@ -169,6 +175,9 @@ impl Platform {
             metrics: Metrics::default(),
             consoles: Consoles::default(),
             store_turns: Turns::default(),
+            catalogue: Catalogue::default(),
+            recorder: Recorder::default(),
+            uploads: Uploads::default(),
             committer: Committer::start(db.clone()),
             clock: parts.clock,
             settings,
@@ -188,7 +197,7 @@ impl Platform {
     /// # Errors
     /// [`PublishError`].
     pub async fn publish_sample(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
-        let published = publish::publish_package(self, archive, &self.0.house_id).await?;
+        let published = publish::publish_package(self, archive, &self.0.house_id, Wishes::default()).await?;
         let mut default_game = self
             .0
             .default_game
@@ -210,10 +219,14 @@ impl Platform {
     /// As [`Platform::publish_sample`].
     pub async fn publish_draft(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
         let published = self.publish_sample(archive).await?;
-        sqlx::query("UPDATE games SET visibility = 'unlisted' WHERE game_id = $1 AND visibility = 'private'")
-            .bind(&published.game_id)
-            .execute(self.db())
-            .await?;
+        sqlx::query(
+            "UPDATE games SET visibility = 'unlisted', chosen_visibility = 'unlisted'
+             WHERE game_id = $1 AND visibility = 'private'",
+        )
+        .bind(&published.game_id)
+        .execute(self.db())
+        .await?;
+        store::game_changed(self, &published.game_id).await?;
         Ok(published)
     }
 
@@ -267,6 +280,24 @@ impl Platform {
 
     pub(crate) fn store_turns(&self) -> &Turns {
         &self.0.store_turns
+    }
+
+    pub(crate) fn catalogue(&self) -> &Catalogue {
+        &self.0.catalogue
+    }
+
+    pub(crate) fn recorder(&self) -> &Recorder {
+        &self.0.recorder
+    }
+
+    pub(crate) fn uploads(&self) -> &Uploads {
+        &self.0.uploads
+    }
+
+    /// Notes how many play each game at this moment, for the dashboards of
+    /// creators; a platform that serves does so every minute by itself.
+    pub fn sample_players(&self) {
+        store::recorder::sample(self);
     }
 
     pub(crate) fn committer(&self) -> &Committer {

@@ -11,8 +11,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::limits::{finish, limit_rate, limit_time};
 use crate::{
-    Platform, accounts, admin, console, gamedata, games, health, internal, join, keep, openapi,
-    publish, rooms, scripts, site, worlds,
+    Platform, accounts, admin, console, gamedata, health, internal, join, keep, openapi, rooms,
+    scripts, site, store, worlds,
 };
 
 /// A slow line may take this long for a large package.
@@ -30,12 +30,8 @@ pub fn router(platform: Platform) -> Router {
         .route("/join", post(join::join).layer(rated.clone()))
         .route("/worlds", get(worlds::list))
         .route("/world/{id}", get(worlds::show))
-        .route("/api/games", get(games::list))
-        .route("/api/games/{id}", get(games::show))
-        .route("/api/games/{id}/files", get(games::files))
+        .merge(store::routes())
         .route("/api/games/{id}/console", get(console::page))
-        .route("/api/games/{id}/thumbnail", get(games::thumbnail))
-        .route("/cdn/{sha256}", get(games::cdn))
         .route("/api/rooms/{code}/ws", get(rooms::proxy))
         .route("/internal/worlds/{id}", get(internal::boot))
         .route("/internal/worlds/{id}/package", get(internal::package))
@@ -57,13 +53,17 @@ pub fn router(platform: Platform) -> Router {
         .route("/internal/worlds/{id}/console", post(console::report))
         .layer(DefaultBodyLimit::max(REPORT_BODY_BYTES_MAX))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
+    let pictures = store::picture_routes()
+        .layer(rated.clone())
+        .layer(DefaultBodyLimit::max(store::PICTURE_BYTES_MAX))
+        .layer(from_fn_with_state(limits.request_timeout, limit_time));
     let uploads = OpenApiRouter::new()
-        .route("/api/games", post(publish::upload).layer(rated))
+        .merge(store::upload_routes().layer(rated))
         .route("/internal/worlds/{id}/scripts", post(scripts::publish))
         .route("/internal/worlds/{id}/keep", post(keep::keep))
         .layer(DefaultBodyLimit::max(limits.package_bytes_max))
         .layer(from_fn_with_state(UPLOAD_TIMEOUT, limit_time));
-    openapi::publish(ordinary.merge(uploads).merge(reports))
+    openapi::publish(ordinary.merge(uploads).merge(pictures).merge(reports))
         .fallback(site::serve)
         .layer(from_fn_with_state(platform.clone(), finish))
         .layer(from_fn(crate::trace::trace))

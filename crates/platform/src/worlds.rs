@@ -9,7 +9,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
 use crate::Platform;
-use crate::api::{WorldInfo, WorldList};
+use crate::api::{Channel, WorldInfo, WorldList};
 use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
@@ -56,8 +56,9 @@ pub async fn create(
         let room_code = ids::new_room_code();
         let inserted = sqlx::query(
             "INSERT INTO worlds (world_id, room_code, name, description, game_id, revision, seed,
-               max_players, idle_stop_s, persistent, created_by, player_count, created_at, updated_at)
-             VALUES ($1, $2, $3, '', $4, $5, $6, $7, $8, $9, $10, 0, $11, $11)
+               max_players, idle_stop_s, persistent, created_by, player_count, created_at, updated_at,
+               channel)
+             VALUES ($1, $2, $3, '', $4, $5, $6, $7, $8, $9, $10, 0, $11, $11, $12)
              ON CONFLICT (room_code) DO NOTHING",
         )
         .bind(&world_id)
@@ -71,6 +72,7 @@ pub async fn create(
         .bind(i64::from(game.persistent))
         .bind(created_by)
         .bind(now_ms)
+        .bind(game.channel.name())
         .execute(db)
         .await?;
         if inserted.rows_affected() == 1 {
@@ -158,17 +160,23 @@ pub async fn set_revision(db: &AnyPool, world_id: &str, revision: &str) -> Resul
     Ok(())
 }
 
-/// Worlds of a game that are kept, the one that was last played in first.
+/// Worlds of a channel of a game that are kept, the one that was last played in
+/// first.
 ///
 /// # Errors
 /// When the database refuses.
-pub async fn kept_of_game(db: &AnyPool, game_id: &str) -> Result<Vec<WorldRow>, sqlx::Error> {
+pub async fn kept_of_game(
+    db: &AnyPool,
+    game_id: &str,
+    channel: Channel,
+) -> Result<Vec<WorldRow>, sqlx::Error> {
     let query = format!(
-        "SELECT {COLUMNS} FROM worlds WHERE game_id = $1 AND persistent = 1
-         ORDER BY updated_at DESC, world_id LIMIT $2"
+        "SELECT {COLUMNS} FROM worlds WHERE game_id = $1 AND persistent = 1 AND channel = $2
+         ORDER BY updated_at DESC, world_id LIMIT $3"
     );
     let rows = sqlx::query(sqlx::AssertSqlSafe(query))
         .bind(game_id)
+        .bind(channel.name())
         .bind(LIST_MAX)
         .fetch_all(db)
         .await?;

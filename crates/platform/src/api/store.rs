@@ -156,7 +156,7 @@ pub struct Screenshot {
     pub height: u32,
 }
 
-/// `PUT /api/games/{id}/screenshots`: the order to show them in.
+/// `PUT /api/games/{id}/screenshots/order`: the order to show them in.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct ScreenshotOrder {
