@@ -179,7 +179,7 @@ test('the operator makes the first admin, who then runs the platform without the
   await operator.goto(`${server.url}/admin`);
   await field(operator, 'ADMIN_TOKEN').fill('a guess');
   await operator.getByRole('button', { name: 'Open' }).click();
-  await operator.getByText('this session is not known').waitFor();
+  await operator.getByText('this is neither ADMIN_TOKEN').waitFor();
   await look(operator, 'admin-closed');
   await field(operator, 'ADMIN_TOKEN').fill(ADMIN_TOKEN);
   await operator.getByRole('button', { name: 'Open' }).click();

@@ -69,7 +69,15 @@ impl FromRequestParts<Platform> for Admin {
         if expected.is_some_and(|token| ids::matches_secret(given, &ids::secret_digest(token))) {
             return Ok(Admin { user_id: None });
         }
-        let session = authenticate(platform, given).await?;
+        let session = authenticate(platform, given).await.map_err(|error| {
+            if !error.is("invalid_token") {
+                return error;
+            }
+            ApiError::unauthorized(
+                "invalid_token",
+                "this is neither ADMIN_TOKEN nor the token of an admin who is logged in",
+            )
+        })?;
         session.require(Role::Admin)?;
         Ok(Admin {
             user_id: Some(session.user_id),

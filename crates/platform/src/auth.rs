@@ -200,6 +200,7 @@ pub async fn login(
     OptionalJson(request): OptionalJson<LoginRequest>,
 ) -> Result<Json<LoginResponse>, ApiError> {
     let wanted = request.username.as_deref().and_then(names::clean);
+    let wanted = wanted.filter(|name| !names::is_reserved(name));
     let wanted = wanted.unwrap_or_else(|| names::made_up(ids::random_bytes()));
     let mut transaction = platform.db().begin().await?;
     let now = platform.clock().now_ms();

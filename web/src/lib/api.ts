@@ -179,7 +179,7 @@ async function reach(path: string, init: RequestInit): Promise<Response> {
 }
 
 async function answer<T>(response: Response): Promise<T> {
-  if (response.status === 204) return undefined as T;
+  if (response.status === 204 || response.headers.get('content-length') === '0') return undefined as T;
   try {
     return (await response.json()) as T;
   } catch {

@@ -18,17 +18,6 @@ use crate::{ids, names};
 
 /// Shorter names of accounts are too easily mistaken for one another.
 const NAME_CHARS_MIN: usize = 3;
-/// Names that would pass for the platform's own people.
-const RESERVED: [&str; 8] = [
-    "admin",
-    "administrator",
-    "frolic",
-    "mod",
-    "moderator",
-    "operator",
-    "support",
-    "system",
-];
 
 /// Makes an account. With a guest's token that guest becomes the account:
 /// same id, so that games, worlds and characters stay theirs.
@@ -227,7 +216,7 @@ pub(super) fn account_name(typed: &str) -> Result<String, ApiError> {
             ),
         )
     })?;
-    if RESERVED.contains(&names::key(&name).as_str()) {
+    if names::is_reserved(&name) {
         return Err(name_taken());
     }
     Ok(name)
