@@ -18,14 +18,23 @@ export class ApiError extends Error {
   }
 }
 
-export function listGames(sort: GameSort, q = '', signal?: AbortSignal): Promise<GameList> {
-  const query = new URLSearchParams({ sort });
-  if (q) query.set('q', q);
-  return request<GameList>(`/api/games?${query}`, { signal });
+/** A page of the store. */
+export interface GameWish {
+  sort?: GameSort;
+  q?: string;
+  tag?: string;
+  creator?: string;
+  page?: number;
+  per_page?: number;
 }
 
+export function listGames(wish: GameWish, signal?: AbortSignal): Promise<GameList> {
+  return call<GameList>('GET', '/api/games', { query: { ...wish }, as: 'nobody', signal });
+}
+
+/** A game's page; its creator, and who likes it, see more. */
 export function getGame(id: string, signal?: AbortSignal): Promise<GameDetail> {
-  return request<GameDetail>(`/api/games/${encodeURIComponent(id)}`, { signal });
+  return call<GameDetail>('GET', `/api/games/${encodeURIComponent(id)}`, { signal });
 }
 
 /** What a game's scripts say and cost, after a line; for its creator, or for an operator whose token is kept. */
