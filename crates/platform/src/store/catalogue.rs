@@ -233,6 +233,11 @@ impl Catalogue {
         Ok(())
     }
 
+    /// Reads everything again before the next listing: many games changed.
+    pub fn forget(&self) {
+        *self.inner() = Inner::default();
+    }
+
     /// Counts a play.
     pub fn played(&self, game_id: &str, at_ms: i64) {
         self.count(game_id, |entry| {

@@ -36,6 +36,8 @@ const OPEN_PER_USER_MAX: i64 = 4;
 const OPEN_MAX: i64 = 200;
 /// An upload is given up after this.
 const KEEP_MS: i64 = 24 * 60 * 60 * 1000;
+/// Files that one sweep looks at.
+const FILES_SWEPT_MAX: usize = 10_000;
 
 /// The uploads that are written to at this moment.
 #[derive(Default)]
@@ -410,6 +412,33 @@ pub async fn sweep(platform: &Platform, now_ms: i64) -> Result<(), sqlx::Error> 
         };
         if let Err(error) = remove(platform, &upload_id).await {
             tracing::warn!(%error, upload_id, "could not remove an upload");
+        }
+    }
+    sweep_files(platform).await
+}
+
+/// Removes the bytes of uploads that went with their owner.
+async fn sweep_files(platform: &Platform) -> Result<(), sqlx::Error> {
+    let folder = platform.settings().data_dir.join("uploads");
+    let Ok(mut files) = fs::read_dir(folder).await else {
+        return Ok(()); // nobody ever sent a part
+    };
+    for _ in 0..FILES_SWEPT_MAX {
+        let Ok(Some(entry)) = files.next_entry().await else {
+            break;
+        };
+        let name = entry.file_name();
+        let Some(upload_id) = name.to_str().and_then(|name| name.strip_suffix(".part")) else {
+            continue;
+        };
+        let row = sqlx::query("SELECT upload_id FROM uploads WHERE upload_id = $1")
+            .bind(upload_id)
+            .fetch_optional(platform.db())
+            .await?;
+        if row.is_none()
+            && let Err(error) = fs::remove_file(entry.path()).await
+        {
+            tracing::warn!(%error, upload_id, "could not remove the bytes of an upload");
         }
     }
     Ok(())

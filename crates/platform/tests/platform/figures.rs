@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::support::{TestPlatform, error_of, game_files};
+use crate::support::{ADMIN_TOKEN, TestPlatform, error_of, game_files};
 use frolic_platform::api::{
     GameDashboard, GameList, LoginResponse, RankingBreakdown, RankingFormula, TagList,
 };
@@ -350,4 +350,48 @@ async fn plat_10_errors_of_scripts_are_counted_by_place() {
         (2, Some(7), "scripts/main.luau")
     );
     assert!(shown.errors.iter().all(|error| error.message.len() <= 300));
+}
+
+#[tokio::test]
+async fn plat_9_moderators_choose_what_is_featured() {
+    let platform = TestPlatform::start().await;
+    for id in ["alpha", "beta"] {
+        platform.publish_sample(&game_files(id, 8)).await;
+    }
+    let judge = platform.register("Judge").await;
+    let path = format!("/admin/users/{}/role", judge.client_id);
+    let request = platform
+        .request(Method::POST, &path)
+        .bearer_auth(ADMIN_TOKEN);
+    let given = request
+        .json(&json!({ "role": "moderator" }))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(given.status(), StatusCode::OK);
+    let feature = async |token: &str, id: &str, featured: bool| {
+        let request = platform.request(Method::PUT, &format!("/api/games/{id}/featured"));
+        let request = request.json(&json!({ "featured": featured }));
+        request.bearer_auth(token).send().await.unwrap()
+    };
+    for id in ["alpha", "beta"] {
+        let answer = feature(&judge.session_token, id, true).await;
+        assert_eq!(answer.status(), StatusCode::NO_CONTENT);
+        platform.clock.advance_ms(1_000);
+    }
+    let featured = async || {
+        let list: GameList = platform.get_json("/api/games?sort=featured").await;
+        list.games
+            .into_iter()
+            .map(|game| game.id)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(featured().await, ["beta", "alpha"], "the last chosen first");
+    feature(&judge.session_token, "beta", false).await;
+    assert_eq!(featured().await, ["alpha"]);
+    let eve = platform.login("Eve").await;
+    let refused = feature(&eve.session_token, "beta", true).await;
+    assert_eq!(error_of(refused).await, (403, "forbidden".to_owned()));
+    let unknown = feature(&judge.session_token, "none", true).await;
+    assert_eq!(error_of(unknown).await, (404, "game_not_found".to_owned()));
 }
