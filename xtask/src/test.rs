@@ -16,7 +16,7 @@ use self::counts::Counts;
 use crate::progress::{Finished, Progress, Step};
 use crate::tools::python;
 use crate::workspace::Workspace;
-use crate::{assemble, browser, codegen, luau, tidy, tools, wasm, web};
+use crate::{assemble, browser, codegen, luau, postgres, tidy, tools, wasm, web};
 
 /// What the example client in Python imports. Pinned to the last version that
 /// runs on every Python the build takes.
@@ -73,6 +73,7 @@ impl Suite<'_> {
             },
         );
         self.rust_tests();
+        self.postgres_tests();
         // After the Rust tests: these built the compiler of test scripts.
         self.web_tests();
         self.build_tests();
@@ -183,6 +184,27 @@ impl Suite<'_> {
         self.check("generated types", |step| {
             let folder = exported.context("the Rust tests did not run")?;
             codegen::check_exported(self.workspace, step, &folder)
+        });
+    }
+
+    /// The control plane's tests once more, on a private Postgres that they
+    /// start themselves.
+    fn postgres_tests(&self) {
+        let programs = match self.progress.step("Postgres", postgres::ensure) {
+            Ok(programs) => programs,
+            Err(error) => {
+                self.part("Postgres tests", Err(error));
+                return;
+            }
+        };
+        self.tests("Postgres tests", |step| {
+            // The same features as before, or half of it is compiled again.
+            let wanted = ["--workspace", "--exclude=xtask", "--test=platform"];
+            let mut cargo = self.cargo_test(&wanted);
+            cargo.env("FROLIC_TEST_DATABASE", "postgres");
+            cargo.env("FROLIC_POSTGRES_BIN", programs);
+            let finished = step.run_unchecked(&mut cargo)?;
+            Ok((counts::libtest(&finished.output), finished))
         });
     }
 

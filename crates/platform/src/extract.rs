@@ -68,6 +68,9 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
+        if has_zero(parts.uri.path()) {
+            return Err(ApiError::bad_request("invalid_path", NO_ZERO));
+        }
         Path::from_request_parts(parts, state)
             .await
             .map(|Path(path)| Self(path))
@@ -86,11 +89,21 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
+        if parts.uri.query().is_some_and(has_zero) {
+            return Err(ApiError::bad_request("invalid_query", NO_ZERO));
+        }
         Query::from_request_parts(parts, state)
             .await
             .map(|Query(query)| Self(query))
             .map_err(|rejection| ApiError::bad_request("invalid_query", rejection.body_text()))
     }
+}
+
+/// Postgres keeps no text with a zero character, so nothing has one.
+const NO_ZERO: &str = "the address has a zero character (%00); leave it out";
+
+fn has_zero(encoded: &str) -> bool {
+    encoded.contains("%00")
 }
 
 async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, ApiError> {

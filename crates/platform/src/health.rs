@@ -35,7 +35,7 @@ pub async fn ready(State(platform): State<Platform>) -> Result<Json<Health>, Api
         .await
         .map_err(|error| {
             tracing::error!(%error, "the database does not answer");
-            ApiError::unavailable("database_unavailable", "the database does not answer", 5)
+            ApiError::database_unavailable()
         })?;
     Ok(Json(report(&platform)))
 }

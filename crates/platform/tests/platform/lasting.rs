@@ -17,7 +17,7 @@ use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
 use sqlx::{AnyPool, Row};
 
-use crate::support::{TestPlatform, game_files, picture};
+use crate::support::{TestPlatform, database, game_files, picture};
 
 /// A game whose worlds are kept.
 fn kept_game(id: &str) -> BTreeMap<String, Vec<u8>> {
@@ -289,10 +289,7 @@ async fn a_kept_world_is_woken_instead_of_a_new_one_made() {
 
 async fn database(platform: &TestPlatform) -> AnyPool {
     sqlx::any::install_default_drivers();
-    let path = platform.data_dir.join("frolic.db");
-    AnyPool::connect(&format!("sqlite://{}", path.display()))
-        .await
-        .unwrap()
+    AnyPool::connect(&platform.database_url).await.unwrap()
 }
 
 #[tokio::test]
@@ -349,8 +346,7 @@ async fn users_from_before_characters_get_the_default_one() {
         std::fs::copy(all.join(name), old.join(name)).unwrap();
     }
     sqlx::any::install_default_drivers();
-    let url = format!("sqlite://{}?mode=rwc", data_dir.join("frolic.db").display());
-    let db = AnyPool::connect(&url).await.unwrap();
+    let db = AnyPool::connect(&database::url(&data_dir)).await.unwrap();
     let migrator = sqlx::migrate::Migrator::new(old).await.unwrap();
     migrator.run(&db).await.unwrap();
     sqlx::query("INSERT INTO users VALUES ('client_old', 'Old', 'old', 'account', 'player', 5, 5)")
