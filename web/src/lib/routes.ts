@@ -7,6 +7,7 @@ export type Route =
   | { page: 'console'; gameId: string }
   | { page: 'docs-api' }
   | { page: 'dev-scene'; query: URLSearchParams }
+  | { page: 'dev-kit' }
   | { page: 'missing'; path: string };
 
 /** Reads a location; `dev` also opens the pages that exist only in development builds. */
@@ -23,6 +24,7 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
     if (first === 'games') return { page: 'game', gameId: second };
     if (first === 'play') return { page: 'play', gameId: second, query: new URLSearchParams(search) };
     if (first === 'docs' && second === 'api') return { page: 'docs-api' };
+    if (dev && first === 'dev' && second === 'kit') return { page: 'dev-kit' };
     if (dev && first === 'dev' && second === 'scene') return { page: 'dev-scene', query: new URLSearchParams(search) };
   }
   if (parts.length === 3 && first === 'create' && second !== undefined && parts[2] === 'console') {
