@@ -22,6 +22,11 @@ use crate::{assemble, browser, codegen, luau, postgres, tidy, tools, wasm, web};
 /// runs on every Python the build takes.
 const WEBSOCKETS_PACKAGE: &str = "websockets==13.1";
 
+/// A server that speaks S3.
+const S3_PACKAGE: &str = "moto[s3,server]==5.2.5";
+/// A client that tries everything in an OpenAPI document.
+const SCHEMATHESIS_PACKAGE: &str = "schemathesis==4.32.5";
+
 /// Where property tests read the seed of their cases.
 const PROPERTY_SEED: &str = "PROPTEST_RNG_SEED";
 
@@ -188,10 +193,22 @@ impl Suite<'_> {
     }
 
     /// The control plane's tests once more, on a private Postgres that they
-    /// start themselves.
+    /// start themselves, and with those that need programs of other people: an
+    /// S3 server, and a client that compares the server with its document.
     fn postgres_tests(&self) {
-        let programs = match self.progress.step("Postgres", postgres::ensure) {
-            Ok(programs) => programs,
+        let ready = self.progress.step("Postgres", postgres::ensure);
+        let ready = ready.and_then(|programs| {
+            let pythons = self.progress.step("S3 server, schemathesis", |step| {
+                let s3 = python::install(self.workspace, step, S3_PACKAGE)?;
+                let client = python::install(self.workspace, step, SCHEMATHESIS_PACKAGE)?;
+                let mut variables = s3.variables_for("FROLIC_S3_PYTHON");
+                variables.extend(client.variables_for("FROLIC_SCHEMATHESIS_PYTHON"));
+                Ok(variables)
+            })?;
+            Ok((programs, pythons))
+        });
+        let (programs, pythons) = match ready {
+            Ok(ready) => ready,
             Err(error) => {
                 self.part("Postgres tests", Err(error));
                 return;
@@ -203,6 +220,11 @@ impl Suite<'_> {
             let mut cargo = self.cargo_test(&wanted);
             cargo.env("FROLIC_TEST_DATABASE", "postgres");
             cargo.env("FROLIC_POSTGRES_BIN", programs);
+            cargo.envs(pythons);
+            if self.filter.is_none() {
+                cargo.arg("--");
+            }
+            cargo.arg("--include-ignored");
             let finished = step.run_unchecked(&mut cargo)?;
             Ok((counts::libtest(&finished.output), finished))
         });

@@ -11,6 +11,7 @@ test('each path leads to its page', () => {
   expect(parseRoute(consolePath('obby'))).toEqual({ page: 'console', gameId: 'obby' });
   expect(parseRoute('/create/obby').page).toBe('missing');
   expect(parseRoute('/docs/api')).toEqual({ page: 'docs-api' });
+  expect(parseRoute('/docs/rest')).toEqual({ page: 'docs-rest' });
   expect(parseRoute('/games')).toEqual({ page: 'missing', path: '/games' });
 });
 

@@ -6,6 +6,7 @@ export type Route =
   | { page: 'play'; gameId: string; query: URLSearchParams }
   | { page: 'console'; gameId: string }
   | { page: 'docs-api' }
+  | { page: 'docs-rest' }
   | { page: 'dev-scene'; query: URLSearchParams }
   | { page: 'dev-kit' }
   | { page: 'missing'; path: string };
@@ -24,6 +25,7 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
     if (first === 'games') return { page: 'game', gameId: second };
     if (first === 'play') return { page: 'play', gameId: second, query: new URLSearchParams(search) };
     if (first === 'docs' && second === 'api') return { page: 'docs-api' };
+    if (first === 'docs' && second === 'rest') return { page: 'docs-rest' };
     if (dev && first === 'dev' && second === 'kit') return { page: 'dev-kit' };
     if (dev && first === 'dev' && second === 'scene') return { page: 'dev-scene', query: new URLSearchParams(search) };
   }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path;
 use object_store::{
-    BackoffConfig, ClientOptions, Error, ObjectStore, ObjectStoreExt as _, PutPayload, RetryConfig,
+    BackoffConfig, ClientOptions, Error, ObjectStoreExt as _, PutPayload, RetryConfig,
 };
 
 use super::S3Place;

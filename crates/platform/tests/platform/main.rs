@@ -2,13 +2,17 @@
 //! database, one binary so that it is linked once.
 #![allow(clippy::unwrap_used, reason = "all of this is test code, helpers too")]
 
+mod conformance;
 mod console;
+mod files;
 mod fleet;
 mod gamedata;
 mod hostile;
+mod hostile_http;
 mod join;
 mod lasting;
 mod login;
+mod lost;
 mod rooms;
 mod scripts;
 mod store;

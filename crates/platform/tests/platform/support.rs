@@ -4,6 +4,7 @@
 pub mod database;
 pub mod gameserver;
 pub mod postgres;
+pub mod programs;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -71,8 +71,9 @@ pub fn run(url: &str, statement: &str) -> Result<(), sqlx::Error> {
     let (url, statement) = (url.to_owned(), statement.to_owned());
     let worker = std::thread::spawn(move || {
         sqlx::any::install_default_drivers();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all();
-        runtime.build().unwrap().block_on(async move {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        runtime.block_on(async move {
             let mut connection = AnyConnection::connect(&url).await?;
             let statement = sqlx::raw_sql(sqlx::AssertSqlSafe(statement));
             connection.execute(statement).await?;
