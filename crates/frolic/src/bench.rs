@@ -19,3 +19,4 @@ pub mod stages;
 pub mod step;
 mod step_scenes;
 pub mod terrain;
+mod tools;

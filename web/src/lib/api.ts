@@ -1,6 +1,6 @@
 // Calls to the control plane. Every failure becomes an ApiError whose message can be shown to a person.
 import type { ConsolePage, ErrorBody, GameDetail, GameList, JoinRequest, JoinResponse, LoginResponse } from '../generated/rest';
-import { forgetSession, loadSession, saveSession, type Session } from './session';
+import { forgetSession, loadSession, saveSession, sessionOf, type Session } from './session';
 
 export type GameSort = 'popular' | 'new' | 'featured';
 
@@ -53,7 +53,15 @@ export function rememberOperatorToken(token: string): void {
   sessionStorage.setItem(OPERATOR_KEY, token);
 }
 
-function operatorToken(): string | null {
+export function forgetOperatorToken(): void {
+  try {
+    sessionStorage.removeItem(OPERATOR_KEY);
+  } catch {
+    // Nothing was kept.
+  }
+}
+
+export function operatorToken(): string | null {
   try {
     return sessionStorage.getItem(OPERATOR_KEY);
   } catch {
@@ -66,18 +74,26 @@ export async function session(): Promise<Session> {
   const kept = loadSession();
   if (kept) return kept;
   const answer = await request<LoginResponse>('/login', { method: 'POST', body: '{}' });
-  const fresh = { token: answer.session_token, clientId: answer.client_id, username: answer.username };
+  const fresh = sessionOf(answer);
   saveSession(fresh);
   return fresh;
 }
 
 /** Asks for a place in a world; logs in again once when the kept session has run out. */
 export async function join(wish: JoinRequest): Promise<JoinResponse> {
+  const used = loadSession();
   try {
     return await joinOnce(wish);
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 401) throw error;
+    const kept = loadSession();
+    // Another tab has signed in meanwhile: that session is a good one.
+    if (used && kept && kept.token !== used.token) return joinOnce(wish);
     forgetSession();
+    // Nobody with an account becomes a guest without being told.
+    if (kept?.kind === 'account') {
+      throw new ApiError(401, 'session_over', `${kept.username}, your session has ended. Sign in again, or try again to play as a guest.`);
+    }
     return joinOnce(wish);
   }
 }
@@ -124,8 +140,8 @@ export async function callFull<T>(method: string, path: string, options: CallOpt
 async function callOnce<T>(method: string, path: string, { body, query, headers, signal, as = 'anyone' }: CallOptions): Promise<{ value: T; etag: string | null }> {
   const all = new Headers(headers);
   const kept = as === 'guest' ? await session() : loadSession();
-  if (kept) all.set('Authorization', `Bearer ${kept.token}`);
-  else if (as === 'me') throw new ApiError(401, 'no_session', 'You are not signed in here. Sign in and try again.');
+  if (kept && !all.has('Authorization')) all.set('Authorization', `Bearer ${kept.token}`);
+  else if (as === 'me' && !kept) throw new ApiError(401, 'no_session', 'You are not signed in here. Sign in and try again.');
   const raw = body instanceof Blob || body instanceof ArrayBuffer;
   if (body !== undefined && !raw) all.set('Content-Type', 'application/json');
   const search = new URLSearchParams();
@@ -154,7 +170,7 @@ async function reach(path: string, init: RequestInit): Promise<Response> {
 }
 
 async function answer<T>(response: Response): Promise<T> {
-  if (response.status === 204) return undefined as T;
+  if (response.status === 204 || response.headers.get('content-length') === '0') return undefined as T;
   try {
     return (await response.json()) as T;
   } catch {

@@ -2,6 +2,8 @@
 //! database, one binary so that it is linked once.
 #![allow(clippy::unwrap_used, reason = "all of this is test code, helpers too")]
 
+mod accounts;
+mod admin;
 mod conformance;
 mod console;
 mod files;
@@ -9,7 +11,9 @@ mod fleet;
 mod gamedata;
 mod hostile;
 mod hostile_http;
+mod identity;
 mod join;
+mod keys;
 mod lasting;
 mod login;
 mod lost;

@@ -3,6 +3,7 @@
 
 pub mod database;
 pub mod gameserver;
+pub mod issuer;
 pub mod postgres;
 pub mod programs;
 
