@@ -24,7 +24,7 @@ use frolic_protocol::ops::{LoggedOp, WorldOp};
 use sqlx::{AnyConnection, AnyPool, Row};
 
 use crate::Platform;
-use crate::db::to_u32;
+use crate::db::{begin_reading, to_u32};
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::internal::Caller;
@@ -364,7 +364,7 @@ impl Log<'_> {
 async fn read_world(db: &AnyPool, world_id: &str) -> Result<SavedWorld, sqlx::Error> {
     // One transaction: a batch in between would tear checkpoint and operations
     // apart.
-    let mut transaction = db.begin().await?;
+    let mut transaction = begin_reading(db).await?;
     let world = read_world_in(&mut transaction, world_id).await?;
     transaction.commit().await?;
     Ok(world)

@@ -49,8 +49,9 @@ pub mod tls;
 mod trace;
 mod worlds;
 
+pub use blobs::{BlobPlace, BlobUrlError, S3Place};
 pub use clock::Clock;
-pub use db::OpenDatabaseError;
+pub use db::{Kind as DatabaseKind, OpenDatabaseError};
 pub use platform::{OpenError, Parts, Platform};
 pub use server::{BindError, bind};
 pub use settings::{FleetSettings, IdentitySettings, LimitSettings, Settings};

@@ -15,7 +15,7 @@ use crate::accounts::identity::Identity;
 use crate::accounts::passwords::Hasher;
 use crate::address;
 use crate::api::PublishResponse;
-use crate::blobs::BlobStore;
+use crate::blobs::{BlobPlace, BlobStore};
 use crate::clock::Clock;
 use crate::console::Consoles;
 use crate::db::{self, OpenDatabaseError};
@@ -99,6 +99,14 @@ pub enum OpenError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// The blobs cannot be used.
+    #[error("could not use {place} for blobs: {source}")]
+    Blobs {
+        /// Folder or bucket.
+        place: String,
+        /// What the system or the server says.
+        source: std::io::Error,
+    },
     /// The database cannot be used.
     #[error(transparent)]
     Database(#[from] OpenDatabaseError),
@@ -119,6 +127,15 @@ impl OpenError {
     }
 }
 
+async fn open_blobs(place: BlobPlace) -> Result<BlobStore, OpenError> {
+    let name = place.to_string();
+    let opened = BlobStore::open(place).await;
+    opened.map_err(|source| OpenError::Blobs {
+        place: name,
+        source,
+    })
+}
+
 impl Platform {
     /// Opens data and database, bringing the schema up to date.
     ///
@@ -127,20 +144,15 @@ impl Platform {
     pub async fn open(settings: Settings, parts: Parts) -> Result<Self, OpenError> {
         crate::tls::use_ring();
         let data_dir = &settings.data_dir;
-        let blob_dir = settings
-            .blob_dir
+        let place = settings
+            .blobs
             .clone()
-            .unwrap_or_else(|| data_dir.join("blobs"));
+            .unwrap_or_else(|| BlobPlace::Folder(data_dir.join("blobs")));
         tokio::fs::create_dir_all(data_dir)
             .await
             .map_err(|source| OpenError::folder(data_dir, source))?;
-        let blobs = BlobStore::open(blob_dir.clone())
-            .await
-            .map_err(|source| OpenError::folder(&blob_dir, source))?;
-        let script_dir = blob_dir.join("scripts");
-        let script_blobs = BlobStore::open(script_dir.clone())
-            .await
-            .map_err(|source| OpenError::folder(&script_dir, source))?;
+        let blobs = open_blobs(place.clone()).await?;
+        let script_blobs = open_blobs(place.join("scripts")).await?;
         let signer =
             signing::open(data_dir).map_err(|source| OpenError::folder(data_dir, source))?;
         let url = settings

@@ -16,6 +16,7 @@ export type Route =
   | { page: 'invite'; code: string }
   | { page: 'docs-api' }
   | { page: 'worlds' }
+  | { page: 'docs-rest' }
   | { page: 'dev-scene'; query: URLSearchParams }
   | { page: 'dev-kit' }
   | { page: 'missing'; path: string };
@@ -54,6 +55,7 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
     if (first === 'my' && second === 'worlds') return { page: 'worlds' };
     if (first === 'create') return { page: 'manage', gameId: second, view: 'overview' };
     if (first === 'docs' && second === 'api') return { page: 'docs-api' };
+    if (first === 'docs' && second === 'rest') return { page: 'docs-rest' };
     if (dev && first === 'dev' && second === 'kit') return { page: 'dev-kit' };
     if (dev && first === 'dev' && second === 'scene') return { page: 'dev-scene', query: new URLSearchParams(search) };
   }

@@ -4,11 +4,14 @@
 
 mod accounts;
 mod admin;
+mod conformance;
 mod console;
 mod figures;
+mod files;
 mod fleet;
 mod gamedata;
 mod hostile;
+mod hostile_http;
 mod identity;
 mod join;
 mod joining_hostile;
@@ -18,6 +21,7 @@ mod login;
 mod moderation;
 mod profiles;
 mod publishing;
+mod lost;
 mod rooms;
 mod scripts;
 mod social;
