@@ -9,6 +9,7 @@ mod commands;
 mod config;
 mod folder;
 mod open_files;
+mod spells;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

@@ -4,6 +4,7 @@ mod handshake;
 mod keeping;
 mod logs;
 mod message;
+mod outside;
 mod reload;
 mod terrain;
 
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use frolic_protocol::ServerMessage;
+use frolic_protocol::outside::OutsideNews;
 use frolic_protocol::packet;
 use frolic_world::{PlayerNumber, World};
 use tokio::sync::mpsc;
@@ -85,6 +87,9 @@ pub struct HostSettings {
     pub returning: Returning,
     /// What scripts say and cost.
     pub console: Arc<Console>,
+    /// Takes what happens to those who follow from outside; none where there is
+    /// no platform.
+    pub news: Option<mpsc::Sender<OutsideNews>>,
 }
 
 /// A world and everybody connected to it.
@@ -213,6 +218,7 @@ impl Host {
         self.settings.store.pass_on(&mut self.world);
         self.keep();
         self.deliver_outbox();
+        self.tell_outside();
         self.write_logs(began);
         self.send_snapshots(began);
         self.send_chunks();
@@ -255,6 +261,9 @@ impl Host {
                 Ok(Inbound::Reload { request, answer }) => {
                     // Whoever asked may be gone; the world has changed all the same.
                     let _ = answer.send(self.reload(&request));
+                }
+                Ok(Inbound::Outside { request, answer }) => {
+                    let _ = answer.send(self.outside(request));
                 }
                 Ok(Inbound::Signed { hash, signature }) => self.signed(&hash, signature),
                 Ok(Inbound::Store(answers)) => {

@@ -1,6 +1,10 @@
 //! What the REST interface takes and gives, as types. The tests write them as
 //! TypeScript (`rest.ts`), so the site cannot drift from the server.
 
+mod spells;
+
+pub use spells::*;
+
 use serde::{Deserialize, Serialize};
 
 /// `POST /login`.

@@ -10,6 +10,7 @@ mod adopt;
 pub mod launcher;
 pub mod server;
 mod supervise;
+pub mod wake;
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};

@@ -41,8 +41,11 @@ mod server;
 mod settings;
 pub mod signing;
 mod site;
+mod socketio;
+pub mod spells;
 pub mod tls;
 mod trace;
+mod visits;
 mod worlds;
 
 pub use clock::Clock;

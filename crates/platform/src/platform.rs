@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use frolic_protocol::signature::ManifestSigner;
 use sqlx::AnyPool;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::address;
 use crate::api::PublishResponse;
@@ -26,6 +26,8 @@ use crate::publish::{self, PublishError};
 use crate::settings::Settings;
 use crate::signing;
 use crate::site::{Site, SiteFiles};
+use crate::socketio::Sockets;
+use crate::spells::SpellCompiler;
 use crate::worlds;
 
 /// Who the sample games are by.
@@ -58,12 +60,17 @@ struct Inner {
     game_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     upload_turns: Arc<Semaphore>,
     sockets: Arc<Semaphore>,
+    socketio: Sockets,
+    spell_compiler: Arc<dyn SpellCompiler>,
+    spell_jobs: Notify,
 }
 
 /// What a platform is given by whoever runs it.
 pub struct Parts {
     /// Starts game servers.
     pub launcher: Box<dyn Launcher>,
+    /// Compiles the spells that players make, and has them written.
+    pub spell_compiler: Arc<dyn SpellCompiler>,
     /// The site's files.
     pub site: Box<dyn SiteFiles>,
     /// The time of day.
@@ -154,6 +161,9 @@ impl Platform {
             game_turns: Mutex::default(),
             site: Site::new(parts.site),
             metrics: Metrics::default(),
+            socketio: Sockets::default(),
+            spell_compiler: parts.spell_compiler,
+            spell_jobs: Notify::new(),
             consoles: Consoles::default(),
             store_turns: Turns::default(),
             committer: Committer::start(db.clone()),
@@ -262,6 +272,20 @@ impl Platform {
 
     pub(crate) fn rates(&self) -> &RateLimiter {
         &self.0.rates
+    }
+
+    /// What is told to Socket.IO clients.
+    pub(crate) fn sockets(&self) -> &Sockets {
+        &self.0.socketio
+    }
+
+    pub(crate) fn spell_compiler(&self) -> &Arc<dyn SpellCompiler> {
+        &self.0.spell_compiler
+    }
+
+    /// Wakes whoever builds spells.
+    pub(crate) fn spell_jobs(&self) -> &Notify {
+        &self.0.spell_jobs
     }
 
     pub(crate) fn port(&self) -> u16 {

@@ -225,6 +225,15 @@ pub async fn delete_untouched(
 /// # Errors
 /// When the database refuses.
 pub async fn list(State(platform): State<Platform>) -> Result<Json<WorldList>, ApiError> {
+    let worlds = public(&platform).await?;
+    Ok(Json(WorldList { worlds }))
+}
+
+/// What [`list`] shows.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn public(platform: &Platform) -> Result<Vec<WorldInfo>, sqlx::Error> {
     let query = format!(
         "SELECT {COLUMNS} FROM worlds WHERE game_id IN
            (SELECT game_id FROM games WHERE visibility = 'public')
@@ -234,11 +243,10 @@ pub async fn list(State(platform): State<Platform>) -> Result<Json<WorldList>, A
         .bind(LIST_MAX)
         .fetch_all(platform.db())
         .await?;
-    let worlds = rows
-        .iter()
-        .map(|row| Ok(WorldRow::read(row)?.info(&platform)))
-        .collect::<Result<_, sqlx::Error>>()?;
-    Ok(Json(WorldList { worlds }))
+    let infos = rows.iter();
+    infos
+        .map(|row| Ok(WorldRow::read(row)?.info(platform)))
+        .collect()
 }
 
 /// `GET /world/{id}`.
@@ -293,7 +301,8 @@ impl WorldRow {
         })
     }
 
-    fn info(self, platform: &Platform) -> WorldInfo {
+    /// What everybody may know of it.
+    pub fn info(self, platform: &Platform) -> WorldInfo {
         let server = platform.fleet().server(&self.spec.world_id);
         let player_count = server.as_ref().map_or(self.player_count, |s| s.players());
         WorldInfo {

@@ -17,6 +17,7 @@ use crate::entity::Entity;
 use crate::history::History;
 use crate::npcs::Npcs;
 use crate::past::{Past, UpdateRule};
+use crate::outside::Visitors;
 use crate::player::{Player, PlayerNumber};
 use crate::projectiles::Projectiles;
 use crate::registry::{self, Registry};
@@ -58,6 +59,7 @@ pub(crate) struct WorldState {
     pub ways: Vec<Way>,
     /// What can be cast here, and casts that scripts still work on.
     pub spells: Spells,
+    pub visitors: Visitors,
     /// Lasting operations on their way to storage.
     pub history: History,
     /// What was built and lasts.
@@ -129,6 +131,7 @@ impl WorldState {
             triggers: Triggers::default(),
             ways: Vec::new(),
             spells: Spells::new(package),
+            visitors: Visitors::default(),
             history: History::default(),
             structures: Structures::default(),
             projectiles: Projectiles::default(),

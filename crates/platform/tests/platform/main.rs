@@ -11,5 +11,7 @@ mod lasting;
 mod login;
 mod rooms;
 mod scripts;
+mod socketio;
+mod spells;
 mod store;
 mod support;
