@@ -185,7 +185,7 @@ async fn a_build_that_fails_for_now_is_tried_again_and_can_be_cancelled() {
             break;
         }
         // The second try waits for its time, which only we bring about.
-        test.clock.advance(Duration::from_secs(5));
+        test.clock.advance_ms(5_000);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert!(tried >= 2);
@@ -223,7 +223,7 @@ async fn a_build_survives_the_platform() {
     let job: JobInfo = ok(send(&test, Method::GET, &path, &ada, None).await).await;
     assert_eq!((job.status, job.attempts), (JobStatus::Queued, 1));
     for _ in 0..600 {
-        test.clock.advance(Duration::from_secs(60));
+        test.clock.advance_ms(10_000);
         let job: JobInfo = ok(send(&test, Method::GET, &path, &ada, None).await).await;
         if job.status == JobStatus::Failed {
             assert_eq!(job.attempts, 4);
