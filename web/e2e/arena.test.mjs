@@ -2,10 +2,8 @@
 // other until they are out, both see it, and they talk about it. What is where
 // stands in games/arena/README.md.
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
-import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launchBrowser } from './browser.mjs';
+import { launchBrowser, picture } from './browser.mjs';
 import { readMap } from './arena-map.mjs';
 import { Player } from './player.mjs';
 import { startServer } from './server.mjs';
@@ -23,14 +21,6 @@ after(async () => {
   await browser?.close();
   await server?.stop();
 });
-
-/** A picture for whoever wants to look: only where a folder for them is named. */
-async function picture(player, name) {
-  const folder = process.env.SCREENSHOTS;
-  if (!folder) return;
-  await mkdir(folder, { recursive: true });
-  await player.page.screenshot({ path: path.join(folder, `arena-${name}.png`) });
-}
 
 /** Turns towards somebody all the time, as whoever aims does. Gives a function that stops it. */
 async function aimAt(player, target) {
@@ -67,7 +57,7 @@ test('one shoots the other: health falls, the hit is seen, and a knock-out count
   const ids = { a: await ada.read('entityId'), b: await ben.read('entityId') };
   await ada.until(() => window.__frolic.combat().weapon === 'Blaster');
   await ada.until((id) => window.__frolic.entities().some((entity) => entity.id === id), ids.b);
-  await picture(ada, 'start');
+  await picture(ada.page, 'arena-start');
 
   const [x, , z] = await ada.position();
   await approach(ben, [x, z]);
@@ -75,12 +65,12 @@ test('one shoots the other: health falls, the hit is seen, and a knock-out count
   // The mouse may not be locked in a headless page: fire as a gamepad would.
   await ada.page.evaluate(() => window.__frolic.fire(true));
   await ada.until(() => window.__frolic.combat().shots > 1 && window.__frolic.combat().drawn > 0);
-  await picture(ada, 'shooting');
+  await picture(ada.page, 'arena-shooting');
   await ben.until(() => window.__frolic.combat().health < 100);
-  await picture(ben, 'hurt');
+  await picture(ben.page, 'arena-hurt');
   await ada.until(() => window.__frolic.combat().hits > 0);
   await ben.until(() => window.__frolic.combat().alive === false, undefined, 60_000);
-  await picture(ben, 'out');
+  await picture(ben.page, 'arena-out');
   await ada.page.evaluate(() => window.__frolic.fire(false));
   await stop();
 
@@ -97,7 +87,7 @@ test('one shoots the other: health falls, the hit is seen, and a knock-out count
   await ada.page.keyboard.press('Enter');
   const heard = () => window.__frolic.chat().filter((line) => line.text === 'good game' && line.from !== '').length;
   await Promise.all([ada, ben].map((player) => player.until(heard)));
-  await picture(ada, 'chat');
+  await picture(ada.page, 'arena-chat');
   assert.equal(await ben.page.evaluate(heard), 1);
   assert.deepEqual(ada.page.complaints, []);
   assert.deepEqual(ben.page.complaints, []);
@@ -107,7 +97,7 @@ test('one shoots the other: health falls, the hit is seen, and a knock-out count
 test('on a phone a button fires, and everything fits the screen', { timeout: 120_000 }, async () => {
   const player = await Player.enter(browser, server, { game: GAME, viewport: PHONE, touch: true });
   await player.until(() => window.__frolic.combat().weapon === 'Blaster');
-  await picture(player, 'phone');
+  await picture(player.page, 'arena-phone');
   const boxes = {};
   for (const name of ['fire', 'jump', 'stick', 'health']) {
     const box = await player.page.locator(`[data-${name}]`).boundingBox();
@@ -121,7 +111,7 @@ test('on a phone a button fires, and everything fits the screen', { timeout: 120
   const [x, y] = [boxes.fire.x + boxes.fire.width / 2, boxes.fire.y + boxes.fire.height / 2];
   await session.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [{ x, y }] });
   await player.until(() => window.__frolic.combat().shots > 2);
-  await picture(player, 'phone-firing');
+  await picture(player.page, 'arena-phone-firing');
   const before = await player.page.evaluate(() => window.__frolic.view().yaw);
   await session.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: [{ x: x - 60, y }] });
   await player.until((yaw) => Math.abs(window.__frolic.view().yaw - yaw) > 0.1, before);

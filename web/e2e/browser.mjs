@@ -1,6 +1,8 @@
 // A real Chromium for a test file, and pages that play: what a test needs to
 // say "she walks forward until he sees it". Software rendering is slow, so
 // everything waits for a state of the game, never for a number of frames.
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
 import { chromium } from 'playwright-core';
 
 const ARGS = [
@@ -39,4 +41,12 @@ export async function openPage(browser, { viewport = SMALL, touch = false, prepa
     if (message.type() === 'error') page.complaints.push(message.text());
   });
   return page;
+}
+
+/** A picture for whoever wants to look: only where SCREENSHOTS names a folder. */
+export async function picture(page, name) {
+  const folder = process.env.SCREENSHOTS;
+  if (!folder) return;
+  await mkdir(folder, { recursive: true });
+  await page.screenshot({ path: path.join(folder, `${name}.png`) });
 }

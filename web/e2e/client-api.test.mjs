@@ -1,10 +1,9 @@
 // The client libraries (SCR-10) in a game of its own, on a desktop and on a phone: widgets, keys, actions, camera,
-// effects, who is here. With SHOTS=folder it also leaves pictures there.
+// effects, who is here. With SCREENSHOTS=folder it also leaves pictures there.
 import assert from 'node:assert/strict';
 import { deflateSync } from 'node:zlib';
-import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launchBrowser, openPage } from './browser.mjs';
+import { launchBrowser, openPage, picture } from './browser.mjs';
 import { Player } from './player.mjs';
 import { publish } from './publish.mjs';
 import { startServer } from './server.mjs';
@@ -82,7 +81,6 @@ after(async () => {
   await server?.stop();
 });
 
-const shot = (page, name) => process.env.SHOTS && page.screenshot({ path: path.join(process.env.SHOTS, `${name}.png`) });
 async function shows(player, pattern) {
   const shown = (source) => window.__frolic.hudTexts().some((text) => new RegExp(source).test(text));
   await player.until(shown, pattern.source).catch(async (error) => {
@@ -100,7 +98,7 @@ test('a desktop: widgets, keys, camera, effects, and what a client knows', async
   await shows(player, /^3 <b>Wizard/);
   await page.getByRole('button', { name: 'Start' }).click();
   await shows(player, /^started$/);
-  await shot(page, 'widgets-desktop');
+  await picture(page, 'widgets-desktop');
   await page.keyboard.down('KeyQ');
   await shows(player, /^dash true$/);
   await page.keyboard.up('KeyQ');
@@ -108,10 +106,10 @@ test('a desktop: widgets, keys, camera, effects, and what a client knows', async
   await shows(player, /Red 1 of 1/);
   await page.keyboard.press('KeyF');
   await shows(player, /^Fixed 12$/);
-  await shot(page, 'camera-fixed');
+  await picture(page, 'camera-fixed');
   await page.keyboard.down('KeyP');
   await page.locator('aside', { hasText: 'Coins 1' }).waitFor();
-  await shot(page, 'player-list');
+  await picture(page, 'player-list');
   const info = await page.evaluate(() => window.__frolic.players()[0]);
   assert.ok(info.stats.some((stat) => stat.name === 'Aims' && stat.number > 0), 'unreliable events came');
   assert.deepEqual(page.complaints, []);
@@ -125,7 +123,7 @@ test('a phone: the same widgets, and a button for the action', async () => {
   await page.locator('[data-action="Dash"]').tap();
   await shows(player, /^dash false$/);
   await shows(player, /Red 1 of/);
-  await shot(page, 'widgets-phone');
+  await picture(page, 'widgets-phone');
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   assert.ok(wide <= 390, `nothing sticks out: ${wide}`);
   assert.deepEqual(page.complaints, []);
@@ -137,11 +135,11 @@ test('the reference is there, searchable, on a desktop and on a phone', async ()
     const page = await openPage(browser, { viewport, touch });
     await page.goto(`${server.url}/docs/api`);
     await page.getByRole('heading', { name: 'World', exact: true }).waitFor();
-    await shot(page, `reference-${name}`);
+    await picture(page, `reference-${name}`);
     await page.getByPlaceholder(/Search/).fill('raycast');
     await page.locator('[id="World.Raycast"]').waitFor();
     assert.equal(await page.locator('[id="World.Spawn"]').count(), 0);
-    await shot(page, `reference-search-${name}`);
+    await picture(page, `reference-search-${name}`);
     await page.getByRole('button', { name: 'Client' }).click();
     await page.getByPlaceholder(/Search/).fill('');
     await page.locator('[id="UI.Label"]').waitFor();

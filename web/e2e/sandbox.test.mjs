@@ -2,15 +2,13 @@
 // client changes and reads the same ground. What is where stands in games/sandbox/README.md.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launchBrowser } from './browser.mjs';
+import { launchBrowser, picture } from './browser.mjs';
 import { JsonClient } from './json-client.mjs';
 import { Player } from './player.mjs';
 import { startServer } from './server.mjs';
 
 const GAME = 'sandbox';
 const PHONE = { width: 390, height: 700 };
-/** Pictures for whoever wants to look at them. */
-const PICTURES = process.env.E2E_PICTURES;
 
 let server;
 let browser;
@@ -24,7 +22,6 @@ after(async () => {
 });
 
 const drawn = (player, count = 20) => player.until((wanted) => window.__frolic.ground.chunks >= wanted, count);
-const picture = (player, name) => PICTURES && player.page.screenshot({ path: `${PICTURES}/${name}.png` });
 
 /** Out of the protected middle, to the open meadow in the south. */
 async function toTheMeadow(player, x = 0.5) {
@@ -39,7 +36,7 @@ test('what one digs and builds, the other sees', async () => {
   const ada = await Player.enter(browser, server, { game: GAME });
   const bob = await Player.enter(browser, server, { game: GAME, world: await ada.read('worldId') });
   await Promise.all([drawn(ada), drawn(bob)]);
-  await picture(bob, 'sandbox-spawn');
+  await picture(bob.page, 'sandbox-spawn');
   await toTheMeadow(ada);
   await lookDown(ada);
   const { width, height } = ada.page.viewportSize();
@@ -50,7 +47,7 @@ test('what one digs and builds, the other sees', async () => {
   await ada.page.mouse.down();
   await bob.until((start) => window.__look() !== start, before);
   await ada.page.mouse.up();
-  await picture(ada, 'sandbox-dig');
+  await picture(ada.page, 'sandbox-dig');
   const hole = await settled(bob);
   await ada.page.mouse.down({ button: 'right' });
   await bob.until((start) => window.__look() !== start, hole);
@@ -135,7 +132,7 @@ test('a phone has the tools as buttons, and the bar fits', async () => {
   await session.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: points });
   await player.until((at) => window.__frolic.ground.drawnAt > at, before);
   await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
-  await picture(player, 'sandbox-phone');
+  await picture(player.page, 'sandbox-phone');
   assert.deepEqual(player.page.complaints, []);
   await player.close();
 });

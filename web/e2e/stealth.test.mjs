@@ -2,10 +2,8 @@
 // walks into its sight, the mark above its head says so, and being caught
 // brings back to the gate. What is where stands in games/stealth/README.md.
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
-import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launchBrowser } from './browser.mjs';
+import { launchBrowser, picture } from './browser.mjs';
 import { Player } from './player.mjs';
 import { startServer } from './server.mjs';
 
@@ -26,14 +24,6 @@ after(async () => {
   await server?.stop();
 });
 
-/** Keeps a picture where SCREENSHOTS says, for whoever wants to look. */
-async function picture(player, name) {
-  const folder = process.env.SCREENSHOTS;
-  if (!folder) return;
-  await mkdir(folder, { recursive: true });
-  await player.page.screenshot({ path: path.join(folder, `${name}.png`) });
-}
-
 const shows = (player, text) => player.until((wanted) => window.__frolic.hudTexts().includes(wanted), text);
 const guards = (player) => player.page.evaluate(() => window.__frolic.entities().filter((entity) => entity.kind === 'npc'));
 
@@ -49,7 +39,7 @@ test('guards walk their rounds, notice the player, and whoever is caught starts 
       return then && Math.hypot(entity.position[0] - then.position[0], entity.position[2] - then.position[2]) > 1;
     });
   await player.until(walked, before);
-  await picture(player, 'stealth-gate');
+  await picture(player.page, 'stealth-gate');
 
   // A page that draws in software may miss what lasts a second: note every mark that was up.
   await player.page.evaluate(() => {
@@ -58,9 +48,9 @@ test('guards walk their rounds, notice the player, and whoever is caught starts 
   });
   // Straight up the path, into the light of the guard at the fountain.
   await player.walkingTowards([0, 13.5], () => player.until(() => window.marksSeen.length > 0, undefined, ROUND_MS));
-  await picture(player, 'stealth-noticed');
+  await picture(player.page, 'stealth-noticed');
   await player.until(() => window.marksSeen.includes('!'), undefined, ROUND_MS);
-  await picture(player, 'stealth-chased');
+  await picture(player.page, 'stealth-chased');
   const caught = () => window.__frolic.players()[0]?.stats.find((stat) => stat.name === 'Attempts')?.number >= 2;
   await player.until(caught, undefined, ROUND_MS);
   await player.until(() => window.__frolic.position()[2] > 22);
@@ -74,7 +64,7 @@ test('a bush hides, and the level fits a phone', async () => {
   await shows(player, 'Take the gem from the museum');
   // The bush left of the path, before the first hedge.
   await player.walkingTowards([-4.2, 20.5], () => shows(player, 'Hidden'));
-  await picture(player, 'stealth-phone');
+  await picture(player.page, 'stealth-phone');
   const overflow = await player.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   assert.ok(overflow <= 0, `the page is ${overflow} px too wide`);
   await player.walkingTowards([-4.2, 26], () => player.until(() => !window.__frolic.hudTexts().includes('Hidden')));

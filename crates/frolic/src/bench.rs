@@ -18,3 +18,4 @@ pub mod stages;
 pub mod step;
 mod step_scenes;
 pub mod terrain;
+mod tools;

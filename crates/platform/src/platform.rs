@@ -10,6 +10,9 @@ use frolic_protocol::signature::ManifestSigner;
 use sqlx::AnyPool;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
+use crate::accounts::Attempts;
+use crate::accounts::identity::Identity;
+use crate::accounts::passwords::Hasher;
 use crate::address;
 use crate::api::PublishResponse;
 use crate::blobs::BlobStore;
@@ -54,6 +57,9 @@ struct Inner {
     store_turns: Turns,
     committer: Committer,
     rates: RateLimiter,
+    attempts: Attempts,
+    passwords: Hasher,
+    identity: Option<Identity>,
     port: u16,
     house_id: String,
     default_game: Mutex<Option<String>>,
@@ -93,6 +99,9 @@ pub enum OpenError {
     /// The database cannot be used.
     #[error(transparent)]
     Database(#[from] OpenDatabaseError),
+    /// The keys of the issuer of identities cannot be asked for.
+    #[error("no HTTPS client for the keys of the identity issuer: {0}")]
+    Identity(#[from] reqwest::Error),
     /// The database refused a first query.
     #[error("the database refused a query: {0}")]
     Query(#[from] sqlx::Error),
@@ -153,8 +162,12 @@ impl Platform {
             db.clone(),
         );
         fleet.adopt_survivors().await?;
+        let identity = settings.identity.clone().map(Identity::new).transpose()?;
         Ok(Self(Arc::new(Inner {
             rates: RateLimiter::new(&settings.limits),
+            attempts: Attempts::new(&settings.limits),
+            passwords: Hasher::default(),
+            identity,
             sockets: Arc::new(Semaphore::new(settings.limits.proxied_sockets_max)),
             upload_turns: Arc::new(Semaphore::new(UPLOADS_AT_ONCE)),
             default_game: Mutex::new(settings.default_game.clone()),
@@ -286,6 +299,18 @@ impl Platform {
     /// Wakes whoever builds spells.
     pub(crate) fn spell_jobs(&self) -> &Notify {
         &self.0.spell_jobs
+    }
+
+    pub(crate) fn attempts(&self) -> &Attempts {
+        &self.0.attempts
+    }
+
+    pub(crate) fn passwords(&self) -> &Hasher {
+        &self.0.passwords
+    }
+
+    pub(crate) fn identity(&self) -> Option<&Identity> {
+        self.0.identity.as_ref()
     }
 
     pub(crate) fn port(&self) -> u16 {

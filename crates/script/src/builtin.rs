@@ -56,6 +56,8 @@ const CLIENT: Files = files![
     "client/frame.luau",
     "client/entity.luau",
     "client/terrain.luau",
+    "client/npc.luau",
+    "client/projectile.luau",
     "client/world.luau",
     "client/players.luau",
     "client/network.luau",

@@ -3,7 +3,6 @@
 //! Answers never depend on the order in which shapes were added: the browser
 //! learns of them in another order than the server.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +12,7 @@ use parry3d::math::{Pose3 as Pose, Vec3};
 use parry3d::partitioning::Bvh;
 use parry3d::query::Ray;
 use parry3d::shape::SharedShape;
+use rustc_hash::FxHashMap;
 
 use crate::changes::{Change, Changes};
 use crate::convex::{Convex, Frame};
@@ -33,7 +33,7 @@ pub struct CollisionWorld {
     id: u64,
     solids: Vec<Option<Solid>>,
     free: Vec<u32>,
-    slots: HashMap<EntityId, u32>,
+    slots: FxHashMap<EntityId, u32>,
     tree: Bvh,
     /// Solids whose pose changed this tick; the others' previous pose is their pose.
     moved: Vec<u32>,
@@ -93,7 +93,7 @@ impl Default for CollisionWorld {
             id: WORLDS.fetch_add(1, Ordering::Relaxed),
             solids: Vec::new(),
             free: Vec::new(),
-            slots: HashMap::new(),
+            slots: FxHashMap::default(),
             tree: Bvh::new(),
             moved: Vec::new(),
             meshes: Meshes::default(),
@@ -227,9 +227,8 @@ impl CollisionWorld {
     /// Moves a solid after characters have stepped; whatever stands on it
     /// moves along in the next tick.
     pub fn move_late(&mut self, entity: EntityId, pose: Pose) {
-        self.update(entity, pose, |solid| solid.pose);
-        let slot = self.slots.get(&entity);
-        let solid = slot.and_then(|slot| self.solids[*slot as usize].as_mut());
+        let slot = self.update(entity, pose, |solid| solid.pose);
+        let solid = slot.and_then(|slot| self.solids[slot as usize].as_mut());
         if let Some(solid) = solid {
             solid.late = solid.listed;
         }
@@ -245,16 +244,18 @@ impl CollisionWorld {
         self.update(entity, pose, |_| pose);
     }
 
-    fn update(&mut self, entity: EntityId, pose: Pose, previous: impl Fn(&Solid) -> Pose) {
-        let Some(&slot) = self.slots.get(&entity) else {
-            return;
-        };
-        let Some(solid) = self.solids[slot as usize].as_mut() else {
-            return;
-        };
+    /// Returns the slot of the entity, if it is solid.
+    fn update(
+        &mut self,
+        entity: EntityId,
+        pose: Pose,
+        previous: impl Fn(&Solid) -> Pose,
+    ) -> Option<u32> {
+        let slot = *self.slots.get(&entity)?;
+        let solid = self.solids[slot as usize].as_mut()?;
         let previous_pose = previous(solid);
         if same(&solid.pose, &pose) && same(&solid.previous_pose, &previous_pose) {
-            return;
+            return Some(slot);
         }
         self.changed += 1;
         solid.changed = self.changed;
@@ -270,7 +271,7 @@ impl CollisionWorld {
         if solid.tree_bounds.contains(&solid.bounds) {
             let way = before.merged(&solid.bounds);
             self.changes.note(&way, Change::Pose);
-            return;
+            return Some(slot);
         }
         // Out and in again: setting the box of a leaf in place would only
         // ever let the boxes above it grow.
@@ -279,6 +280,7 @@ impl CollisionWorld {
         self.changes.note(&solid.tree_bounds, Change::Members);
         self.tree.remove(slot);
         self.tree.insert(solid.tree_bounds, slot);
+        Some(slot)
     }
 
     /// Whether this entity is solid.

@@ -58,23 +58,31 @@ impl Digest {
     }
 }
 
-/// Walks, runs and jumps a character at random through a scene of every kind
-/// of shape, moving platforms included, and returns the digest of all states.
-pub fn random_walk(seed: u64, steps: u32) -> u64 {
-    let mut random = Random::new(seed);
-    let mut world = playground(&mut random);
-    let params = CharacterParams::default();
-    let mut state = CharacterState::at(Vec3::new(0.0, 3.0, 0.0));
-    let mut cache = StepCache::default();
-    let mut input = CharacterInput::default();
-    let mut digest = Digest::default();
-    for tick in 0..steps {
-        world.begin_tick();
-        for id in PLATFORMS {
-            world.move_to(id, Pose::from_translation(platform(id, tick)));
+/// A character who walks, runs and jumps at random, and the digest of all its
+/// states.
+struct Wanderer {
+    random: Random,
+    state: CharacterState,
+    cache: StepCache,
+    input: CharacterInput,
+    digest: Digest,
+}
+
+impl Wanderer {
+    fn new(random: Random, feet: Vec3) -> Self {
+        Self {
+            random,
+            state: CharacterState::at(feet),
+            cache: StepCache::default(),
+            input: CharacterInput::default(),
+            digest: Digest::default(),
         }
-        if tick % 20 == 0 {
-            input = CharacterInput::new(
+    }
+
+    fn step(&mut self, world: &CollisionWorld, tick: u32) {
+        let random = &mut self.random;
+        if tick.is_multiple_of(20) {
+            self.input = CharacterInput::new(
                 random.range(-1.0, 1.0),
                 random.range(-0.5, 1.5),
                 random.range(-3.0, 3.0),
@@ -82,13 +90,37 @@ pub fn random_walk(seed: u64, steps: u32) -> u64 {
                 Buttons(random.below(4) as u8),
             );
         }
-        step_character_with(&mut cache, &world, &params, &mut state, &input, 1.0 / 60.0);
-        if state.feet.y < -20.0 {
-            state = CharacterState::at(Vec3::new(random.range(-15.0, 15.0), 4.0, 0.0));
-        }
-        digest.character(&state);
+        let params = CharacterParams::default();
+        let (cache, state) = (&mut self.cache, &mut self.state);
+        step_character_with(cache, world, &params, state, &self.input, 1.0 / 60.0);
     }
-    digest.value()
+
+    /// Ends a tick: whoever is `lost`, or fell, starts again somewhere within
+    /// `reach` at this height.
+    fn end(&mut self, lost: bool, reach: f32, [y, z]: [f32; 2]) {
+        if self.state.feet.y < -20.0 || lost {
+            let x = self.random.range(-reach, reach);
+            self.state = CharacterState::at(Vec3::new(x, y, z));
+        }
+        self.digest.character(&self.state);
+    }
+}
+
+/// Wanders through a scene of every kind of shape, moving platforms included,
+/// and returns the digest of all states.
+pub fn random_walk(seed: u64, steps: u32) -> u64 {
+    let mut random = Random::new(seed);
+    let mut world = playground(&mut random);
+    let mut wanderer = Wanderer::new(random, Vec3::new(0.0, 3.0, 0.0));
+    for tick in 0..steps {
+        world.begin_tick();
+        for id in PLATFORMS {
+            world.move_to(id, Pose::from_translation(platform(id, tick)));
+        }
+        wanderer.step(&world, tick);
+        wanderer.end(false, 15.0, [4.0, 0.0]);
+    }
+    wanderer.digest.value()
 }
 
 /// The same over hills of triangles, with a mesh that moves and boxes that
@@ -96,39 +128,21 @@ pub fn random_walk(seed: u64, steps: u32) -> u64 {
 pub fn mesh_walk(seed: u64, steps: u32) -> u64 {
     let mut random = Random::new(seed);
     let mut world = hills(&mut random);
-    let params = CharacterParams::default();
-    let mut state = CharacterState::at(Vec3::new(0.0, 4.0, 0.0));
-    let mut cache = StepCache::default();
-    let mut input = CharacterInput::default();
-    let mut digest = Digest::default();
+    let mut wanderer = Wanderer::new(random, Vec3::new(0.0, 4.0, 0.0));
+    let raft = PLATFORMS[0];
     for tick in 0..steps {
         world.begin_tick();
-        world.move_to(
-            PLATFORMS[0],
-            Pose::from_translation(platform(PLATFORMS[0], tick)),
-        );
-        if tick % 20 == 0 {
-            input = CharacterInput::new(
-                random.range(-1.0, 1.0),
-                random.range(-0.5, 1.5),
-                random.range(-3.0, 3.0),
-                0.0,
-                Buttons(random.below(4) as u8),
-            );
-        }
-        step_character_with(&mut cache, &world, &params, &mut state, &input, 1.0 / 60.0);
-        for touch in cache.touches() {
-            digest.word(touch.entity);
-            digest.vector(touch.normal);
+        world.move_to(raft, Pose::from_translation(platform(raft, tick)));
+        wanderer.step(&world, tick);
+        for touch in wanderer.cache.touches() {
+            wanderer.digest.word(touch.entity);
+            wanderer.digest.vector(touch.normal);
         }
         let drift = Vec3::new((tick % 300) as f32 * 0.01 - 1.5, 1.0, 2.0);
         world.move_late(2, Pose::from_translation(drift));
-        if state.feet.y < -20.0 {
-            state = CharacterState::at(Vec3::new(random.range(-9.0, 9.0), 4.0, 0.0));
-        }
-        digest.character(&state);
+        wanderer.end(false, 9.0, [4.0, 0.0]);
     }
-    digest.value()
+    wanderer.digest.value()
 }
 
 fn hills(random: &mut Random) -> CollisionWorld {
@@ -174,41 +188,24 @@ fn hills(random: &mut Random) -> CollisionWorld {
 
 /// The same on hills of blocks that change under the feet.
 pub fn random_walk_on_blocks(seed: u64, steps: u32) -> u64 {
-    let mut random = Random::new(seed);
     let mut world = CollisionWorld::new();
     world.set_terrain(Some(Terrain::new(&block_hills(seed as u32))));
-    let params = CharacterParams::default();
-    let mut state = CharacterState::at(Vec3::new(0.5, 60.0, 0.5));
-    let mut cache = StepCache::default();
-    let mut input = CharacterInput::default();
-    let mut digest = Digest::default();
+    let mut wanderer = Wanderer::new(Random::new(seed), Vec3::new(0.5, 60.0, 0.5));
     for tick in 0..steps {
         world.begin_tick();
         if tick % 15 == 0 {
-            let op = random_op(&mut random, state.feet);
+            let op = random_op(&mut wanderer.random, wanderer.state.feet);
             let changed = world.change_terrain(&op, |terrain| terrain.apply(&op).len());
-            digest.word(changed.unwrap_or(0) as u32);
+            wanderer.digest.word(changed.unwrap_or(0) as u32);
         }
-        if tick % 20 == 0 {
-            input = CharacterInput::new(
-                random.range(-1.0, 1.0),
-                random.range(-0.5, 1.5),
-                random.range(-3.0, 3.0),
-                0.0,
-                Buttons(random.below(4) as u8),
-            );
-        }
-        step_character_with(&mut cache, &world, &params, &mut state, &input, 1.0 / 60.0);
-        let aside = state.feet.x.abs().max(state.feet.z.abs());
-        if state.feet.y < -20.0 || aside > 60.0 {
-            state = CharacterState::at(Vec3::new(random.range(-50.0, 50.0), 60.0, 0.5));
-        }
-        digest.character(&state);
+        wanderer.step(&world, tick);
+        let feet = wanderer.state.feet;
+        wanderer.end(feet.x.abs().max(feet.z.abs()) > 60.0, 50.0, [60.0, 0.5]);
     }
     if let Some(terrain) = world.terrain() {
-        digest.word(terrain.fingerprint() as u32);
+        wanderer.digest.word(terrain.fingerprint() as u32);
     }
-    digest.value()
+    wanderer.digest.value()
 }
 
 fn block_hills(seed: u32) -> Settings {

@@ -7,34 +7,38 @@
 //! through the collision world, where each body's pose is kept.
 //!
 //! A world in which nothing falls pays nothing: rapier is told of the scene
-//! when the first dynamic body comes. A body that sleeps is not looked at.
+//! when the first dynamic body comes. A body that sleeps is not looked at, and while
+//! all sleep rapier is not asked ([`physics`]).
 
 mod build;
 mod characters;
 mod contacts;
 mod ground;
 mod joints;
+mod physics;
 mod scripts;
 mod shapes;
 mod step;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use frolic_sim::{Pose, Vec3};
-use rapier3d::prelude::{ColliderHandle, PhysicsWorld, RigidBody, RigidBodyHandle};
+use rapier3d::prelude::{ColliderHandle, RigidBody, RigidBodyHandle};
 
 use crate::replay::Fingerprint;
 use characters::Capsule;
 use contacts::Contacts;
 use ground::GroundTiles;
+use physics::Physics;
+use rustc_hash::FxHashMap;
 use shapes::ShapeCache;
 
 /// All rigid bodies of a world.
 #[derive(Default)]
 pub(crate) struct Bodies {
-    physics: PhysicsWorld,
+    physics: Physics,
     /// By entity; only ever asked, never walked through.
-    links: HashMap<u32, Link>,
+    links: FxHashMap<u32, Link>,
     /// Whether rapier knows what is solid.
     built: bool,
     /// How many there are that fall.

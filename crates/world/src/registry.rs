@@ -3,10 +3,11 @@
 //! of is cut into squares of its own (`interest/cells.rs`), because those
 //! remember what was there.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use frolic_package::Components;
 use frolic_sim::Vec3;
+use rustc_hash::FxHashMap;
 
 /// Side of a square of the map.
 const SQUARE_M: f32 = 16.0;
@@ -23,8 +24,8 @@ type Square = (i32, i32);
 pub(crate) struct Registry {
     by_word: BTreeMap<String, BTreeSet<u32>>,
     by_type: BTreeMap<&'static str, BTreeSet<u32>>,
-    squares: HashMap<Square, Vec<u32>>,
-    homes: HashMap<u32, Square>,
+    squares: FxHashMap<Square, Vec<u32>>,
+    homes: FxHashMap<u32, Square>,
 }
 
 impl Registry {

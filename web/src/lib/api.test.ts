@@ -1,7 +1,7 @@
 // The API client: guest login, one new login after a 401, and errors that can be shown.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError, join, listGames } from './api';
-import { forgetSession } from './session';
+import { forgetSession, loadSession, saveSession } from './session';
 
 type Handler = (path: string, init: RequestInit) => Response;
 
@@ -42,4 +42,12 @@ test('an unreachable server and a foreign error page are readable errors', async
   const error = await listGames('new').catch((e: unknown) => e);
   expect(error).toBeInstanceOf(ApiError);
   expect((error as ApiError).message).toContain('502');
+});
+
+test('somebody whose session has ended is told, and not made a guest behind their back', async () => {
+  const calls = serve(() => json({ error: { code: 'session_expired', message: 'over' } }, 401));
+  saveSession({ token: 't', clientId: 'c', username: 'Ada', kind: 'account', role: 'creator' });
+  await expect(join({ game_id: 'obby' })).rejects.toMatchObject({ status: 401, code: 'session_over' });
+  expect(calls).toEqual(['/join']);
+  expect(loadSession()).toBe(null);
 });

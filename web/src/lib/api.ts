@@ -1,6 +1,6 @@
 // Calls to the control plane. Every failure becomes an ApiError whose message can be shown to a person.
 import type { ConsolePage, ErrorBody, GameDetail, GameList, JoinRequest, JoinResponse, LoginResponse } from '../generated/rest';
-import { forgetSession, loadSession, saveSession, type Session } from './session';
+import { forgetSession, loadSession, saveSession, sessionOf, type Session } from './session';
 
 export type GameSort = 'popular' | 'new' | 'featured';
 
@@ -10,6 +10,8 @@ export class ApiError extends Error {
     readonly status: number,
     readonly code: string,
     message: string,
+    /** What programs may want to know, such as the findings of a validation. */
+    readonly details?: unknown,
   ) {
     super(message);
     this.name = 'ApiError';
@@ -51,7 +53,15 @@ export function rememberOperatorToken(token: string): void {
   sessionStorage.setItem(OPERATOR_KEY, token);
 }
 
-function operatorToken(): string | null {
+export function forgetOperatorToken(): void {
+  try {
+    sessionStorage.removeItem(OPERATOR_KEY);
+  } catch {
+    // Nothing was kept.
+  }
+}
+
+export function operatorToken(): string | null {
   try {
     return sessionStorage.getItem(OPERATOR_KEY);
   } catch {
@@ -64,18 +74,26 @@ export async function session(): Promise<Session> {
   const kept = loadSession();
   if (kept) return kept;
   const answer = await request<LoginResponse>('/login', { method: 'POST', body: '{}' });
-  const fresh = { token: answer.session_token, clientId: answer.client_id, username: answer.username };
+  const fresh = sessionOf(answer);
   saveSession(fresh);
   return fresh;
 }
 
 /** Asks for a place in a world; logs in again once when the kept session has run out. */
 export async function join(wish: JoinRequest): Promise<JoinResponse> {
+  const used = loadSession();
   try {
     return await joinOnce(wish);
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 401) throw error;
+    const kept = loadSession();
+    // Another tab has signed in meanwhile: that session is a good one.
+    if (used && kept && kept.token !== used.token) return joinOnce(wish);
     forgetSession();
+    // Nobody with an account becomes a guest without being told.
+    if (kept?.kind === 'account') {
+      throw new ApiError(401, 'session_over', `${kept.username}, your session has ended. Sign in again, or try again to play as a guest.`);
+    }
     return joinOnce(wish);
   }
 }
@@ -89,17 +107,70 @@ async function joinOnce(wish: JoinRequest): Promise<JoinResponse> {
   });
 }
 
+/** Whose name a call is made in: the kept session if there is one, one that must be there, or a guest made on the spot. */
+export type CallAs = 'anyone' | 'me' | 'guest';
+
+export interface CallOptions {
+  /** Sent as JSON; a Blob or buffer as it is. */
+  body?: unknown;
+  query?: Record<string, string | number | undefined>;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+  as?: CallAs;
+}
+
+/** A call to the REST interface: `call<GameList>('GET', '/api/games')`. Answers without a body give `undefined`. */
+export async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
+  return (await callFull<T>(method, path, options)).value;
+}
+
+/** As `call`, with the ETag of the answer: send it back as If-Match to change exactly what was read. */
+export async function callFull<T>(method: string, path: string, options: CallOptions = {}): Promise<{ value: T; etag: string | null }> {
+  const { as = 'anyone' } = options;
+  try {
+    return await callOnce<T>(method, path, options);
+  } catch (error) {
+    // A guest whose session ran out becomes a new guest; everybody else is asked to sign in.
+    if (as !== 'guest' || !(error instanceof ApiError) || error.status !== 401) throw error;
+    forgetSession();
+    return callOnce<T>(method, path, options);
+  }
+}
+
+async function callOnce<T>(method: string, path: string, { body, query, headers, signal, as = 'anyone' }: CallOptions): Promise<{ value: T; etag: string | null }> {
+  const all = new Headers(headers);
+  const kept = as === 'guest' ? await session() : loadSession();
+  if (kept && !all.has('Authorization')) all.set('Authorization', `Bearer ${kept.token}`);
+  else if (as === 'me' && !kept) throw new ApiError(401, 'no_session', 'You are not signed in here. Sign in and try again.');
+  const raw = body instanceof Blob || body instanceof ArrayBuffer;
+  if (body !== undefined && !raw) all.set('Content-Type', 'application/json');
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined && value !== '') search.set(name, String(value));
+  const url = search.size > 0 ? `${path}?${search}` : path;
+  const response = await reach(url, { method, headers: all, signal, body: body === undefined ? undefined : raw ? body : JSON.stringify(body) });
+  return { value: await answer<T>(response), etag: response.headers.get('ETag') };
+}
+
 async function request<T>(path: string, init: RequestInit = {}): Promise<T> {
   const headers = new Headers(init.headers);
   if (init.body) headers.set('Content-Type', 'application/json');
+  return answer<T>(await reach(path, { ...init, headers }));
+}
+
+async function reach(path: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(path, { ...init, headers });
+    response = await fetch(path, init);
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
     throw new ApiError(0, 'unreachable', 'Frolic did not answer. Check your connection and try again.');
   }
   if (!response.ok) throw await apiError(response);
+  return response;
+}
+
+async function answer<T>(response: Response): Promise<T> {
+  if (response.status === 204 || response.headers.get('content-length') === '0') return undefined as T;
   try {
     return (await response.json()) as T;
   } catch {
@@ -107,10 +178,10 @@ async function request<T>(path: string, init: RequestInit = {}): Promise<T> {
   }
 }
 
-async function apiError(response: Response): Promise<ApiError> {
+export async function apiError(response: Response): Promise<ApiError> {
   try {
     const body = (await response.json()) as Partial<ErrorBody>;
-    if (body.error?.message) return new ApiError(response.status, body.error.code, body.error.message);
+    if (body.error?.message) return new ApiError(response.status, body.error.code, body.error.message, body.error.details);
   } catch {
     // Not our JSON form: a proxy answered. The status says the rest.
   }

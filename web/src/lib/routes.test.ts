@@ -1,6 +1,6 @@
 // Paths to pages and back.
 import { expect, test } from 'vitest';
-import { consolePath, gamePath, parseRoute, playPath } from './routes';
+import { consolePath, gamePath, parseRoute, playPath, registerPath, signInPath, sitePath } from './routes';
 
 test('each path leads to its page', () => {
   expect(parseRoute('/')).toEqual({ page: 'home' });
@@ -26,4 +26,18 @@ test('dev pages exist only in dev builds', () => {
 test('built paths parse back to the same game', () => {
   expect(parseRoute(gamePath('a b/c'))).toEqual({ page: 'game', gameId: 'a b/c' });
   expect(playPath('obby', 'world_1')).toBe('/play/obby?world=world_1');
+});
+
+test('pages about people have addresses, and signing in leads back', () => {
+  for (const page of ['sign-in', 'register', 'account', 'admin'] as const) expect(parseRoute(`/${page}`).page).toBe(page);
+  const path = signInPath('/games/obby?a=1');
+  const route = parseRoute('/sign-in', path.slice(path.indexOf('?')));
+  expect(route.page === 'sign-in' && sitePath(route.query.get('next'))).toBe('/games/obby?a=1');
+  expect(signInPath('/')).toBe('/sign-in');
+  expect(registerPath('/sign-in?next=%2Faccount')).toBe('/register');
+});
+
+test('nobody is led to another site after signing in', () => {
+  for (const next of ['https://evil.test/', '//evil.test/x', '/\\evil.test', 'javascript:alert(1)', '', null]) expect(sitePath(next)).toBe(null);
+  expect(sitePath('/account?x=1#y')).toBe('/account?x=1');
 });

@@ -2,6 +2,7 @@
 import type { PlayerInfo, WireValue } from './events';
 import { FRAME_STRIDE, FrameRecord } from './frame';
 import type { EntityProperty, Found, PlayerProperty, Triple, WorldHost } from './luau/host';
+import { npcState, npcSuspicion } from './npc';
 import { prefabNames } from './prefabs';
 import { type Components, type Part, resolveParts, type SceneData, type SceneEntity } from './scene';
 
@@ -115,6 +116,17 @@ export class KnownWorld implements WorldHost {
   stat(number: number, name: string): WireValue {
     const stat = this.#player(number)?.stats.find((known) => known.name === name);
     return stat ? (stat.number ?? stat.text) : null;
+  }
+
+  npcs(): number[] {
+    this.#refresh();
+    return [...this.#offsets.keys()].filter((id) => this.#moving(id)?.mood).sort((a, b) => a - b);
+  }
+
+  npc(id: number): { state: string; suspicion: number } | null {
+    const mood = this.#moving(id)?.mood ?? 0;
+    const state = npcState(mood);
+    return state && { state, suspicion: npcSuspicion(mood) };
   }
 
   #player(number: number): PlayerInfo | undefined {

@@ -31,6 +31,7 @@ function setUp({ cached = [] as string[], onCdn = [] as string[], load }: { cach
     castRefused: (reason) => calls.push(`refused ${reason}`),
     playerEvent: () => undefined,
     terrainEvent: () => undefined,
+    happened: (kind) => calls.push(`happened ${kind}`),
     tick: () => undefined,
     memoryBytes: 0,
     lastTickMs: 0,

@@ -31,11 +31,15 @@ export interface Runtime {
   cast(cast: Cast): void;
   castRefused(reason: string): void;
   terrainEvent(min: [number, number, number], max: [number, number, number]): void;
+  happened(kind: Happening, values: WireValue[]): void;
   tick(dtSeconds: number): void;
   readonly memoryBytes: number;
   readonly lastTickMs: number;
   dispose(): void;
 }
+
+/** What scripts may hear of the world; `engine.happened` in crates/script/builtin/client. */
+export type Happening = 'npc' | 'shot' | 'impact';
 
 /** What came of a `Network.InvokeServer`. */
 export type InvokeOutcome = { ok: true; values: WireValue[] } | { ok: false; error: string };
@@ -233,6 +237,10 @@ export class ClientScripts {
 
   terrain(min: [number, number, number], max: [number, number, number]): void {
     if (this.#started) this.#guard(() => this.#runtime?.terrainEvent(min, max));
+  }
+
+  happened(kind: Happening, values: WireValue[]): void {
+    if (this.#started) this.#guard(() => this.#runtime?.happened(kind, values));
   }
 
   tick(dtSeconds: number): void {

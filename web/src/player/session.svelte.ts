@@ -391,6 +391,7 @@ export class PlaySession {
         // What it means is up to the game; a start when it means oneself is not.
         if (event.target === this.#ownEntity && event.state === 'suspicious') this.sound.play('noticed');
         if (event.target === this.#ownEntity && event.state === 'alert') this.sound.play('alarm');
+        this.scripts?.happened('npc', [event.entity, event.state, event.before]);
         break;
       case 'invokeResult':
         this.scripts?.result(event.id, event);
@@ -447,8 +448,9 @@ export class PlaySession {
     if (alive && !event.alive) this.sound.play('out');
   }
 
-  #onShot({ weapon, own, position, velocity }: CoreEvent & { type: 'shot' }): void {
+  #onShot({ weapon, own, shooter, position, velocity }: CoreEvent & { type: 'shot' }): void {
     const info = this.combat.weapons.get(weapon);
+    this.scripts?.happened('shot', [info?.name ?? '', entityOrNil(shooter), { $v: position }, { $v: velocity }]);
     if (own) {
       this.combat.shots += 1;
       this.view?.held.kick();
@@ -459,6 +461,7 @@ export class PlaySession {
 
   #onImpact({ weapon, own, target, point, normal }: CoreEvent & { type: 'impact' }): void {
     const info = this.combat.weapons.get(weapon);
+    this.scripts?.happened('impact', [info?.name ?? '', own, entityOrNil(target), { $v: point }, { $v: normal }]);
     const somebody = this.players.some((player) => player.entityId === target);
     if (info && info.look !== 'nothing') this.view?.impact(point, normal, somebody, info);
     this.sound.play('impact', this.#loudness(point));
@@ -584,3 +587,5 @@ export class PlaySession {
     if (document.pointerLockElement) document.exitPointerLock();
   }
 }
+
+const entityOrNil = (id: number): WireValue => (id > 0 ? { $e: id } : null);

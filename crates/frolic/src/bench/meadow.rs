@@ -1,10 +1,9 @@
 //! A flat world of a given size, with people spread all over it.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Result, anyhow};
-use frolic_package::{Limits, Package};
 use serde_json::json;
+
+use super::tools;
 
 /// Spawn points per side: a crowd starts spread out, not in a heap.
 const SPAWNS_PER_SIDE: u32 = 20;
@@ -23,20 +22,10 @@ pub fn pack(area_m: f32) -> Result<Vec<u8>> {
     for index in 0..SPAWNS_PER_SIDE * SPAWNS_PER_SIDE {
         let (column, row) = (index % SPAWNS_PER_SIDE, index / SPAWNS_PER_SIDE);
         let place = |n: u32| (n as f32 + 0.5) * pitch - area_m / 2.0;
-        entities.push(json!({
-            "id": index + 2, "name": format!("Spawn{index}"),
-            "components": {
-                "Transform": { "position": [place(column), 0.1, place(row)] },
-                "SpawnPoint": {},
-            },
-        }));
+        let at = [place(column), 0.1, place(row)];
+        entities.push(tools::spawn_point(index as usize + 2, at));
     }
-    let scene = json!({ "format": 1, "prefabs": {}, "entities": entities });
-    let manifest = "[game]\nid = \"meadow\"\nname = \"Meadow\"\nversion = \"1.0.0\"\n";
-    let files = BTreeMap::from([
-        ("game.toml".to_owned(), manifest.as_bytes().to_vec()),
-        ("scene.json".to_owned(), serde_json::to_vec(&scene)?),
-    ]);
-    Package::from_files(files.clone(), &Limits::default()).map_err(|report| anyhow!("{report}"))?;
+    let files = tools::files("meadow", &tools::scene(entities), &[])?;
+    tools::package(files.clone())?;
     frolic_package::pack(&files).map_err(|error| anyhow!("{error}"))
 }

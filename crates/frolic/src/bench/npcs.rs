@@ -4,13 +4,9 @@
 //! players walk about between them, so that all of it happens all the time:
 //! looks, chases, searches, ways around things.
 
-use std::collections::BTreeMap;
-use std::sync::OnceLock;
-use std::time::Instant;
-
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
-use frolic_package::{Limits, Package};
+use frolic_package::Package;
 use frolic_protocol::NumberedInput;
 use frolic_protocol::npc::NpcState;
 use frolic_sim::Vec3;
@@ -18,7 +14,8 @@ use frolic_world::{PlayerNumber, Stage, World, WorldOptions};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::bots::Behaviour;
+use super::tools::{self, mean, solid, stopwatch};
+use crate::bots::{Behaviour, quantile};
 
 const TICK_HZ: f64 = 60.0;
 /// Until everybody has landed and set out.
@@ -104,7 +101,7 @@ pub fn run(args: NpcsArgs) -> Result<()> {
 
 fn measure(npcs: u32, args: &NpcsArgs) -> Result<Report> {
     let options = WorldOptions {
-        stopwatch: Some(now_us),
+        stopwatch: Some(stopwatch),
         ..WorldOptions::default()
     };
     let game = field(npcs)?;
@@ -123,9 +120,9 @@ fn measure(npcs: u32, args: &NpcsArgs) -> Result<Report> {
             let input = behaviour.input(f64::from(tick) / TICK_HZ, feet);
             world.receive_inputs(*number, &[NumberedInput { seq: tick, input }]);
         }
-        let began = now_us();
+        let began = stopwatch();
         let report = world.step();
-        let took = now_us() - began;
+        let took = stopwatch() - began;
         world.take_outbox();
         if tick > WARM_UP_TICKS {
             npcs_ms.push(f64::from(report.times.of(Stage::Npcs)) / 1000.0);
@@ -140,29 +137,20 @@ fn measure(npcs: u32, args: &NpcsArgs) -> Result<Report> {
         scene: format!("{npcs} NPCs, {} players", args.players),
         npcs,
         players: args.players,
-        npcs_ms: spread(npcs_ms),
-        tick_ms: spread(tick_ms),
+        npcs_ms: spread(&npcs_ms),
+        tick_ms: spread(&tick_ms),
         rays_mean: rays as f64 / f64::from(args.ticks),
         rays_max,
         excited_mean: excited as f64 / f64::from(args.ticks),
     })
 }
 
-/// Microseconds since the first call.
-fn now_us() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    let start = START.get_or_init(Instant::now);
-    u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX)
-}
-
-fn spread(mut values: Vec<f64>) -> Spread {
-    values.sort_by(f64::total_cmp);
-    let at = |share: f64| values[((values.len() - 1) as f64 * share) as usize];
+fn spread(values: &[f64]) -> Spread {
     Spread {
-        mean: values.iter().sum::<f64>() / values.len() as f64,
-        median: at(0.5),
-        p99: at(0.99),
-        max: at(1.0),
+        mean: mean(values),
+        median: quantile(values, 0.5),
+        p99: quantile(values, 0.99),
+        max: quantile(values, 1.0),
     }
 }
 
@@ -171,18 +159,11 @@ fn field(npcs: u32) -> Result<Package> {
     let side = (npcs as f32).sqrt().ceil();
     let half = side * POST_M / 2.0;
     let size = half * 2.0 + 30.0;
-    let thing = |id: usize, name: &str, at: [f32; 3], size: [f32; 3]| {
-        json!({"id": id, "name": name, "components": {
-            "Transform": {"position": at}, "Shape": {"type": "box", "size": size}}})
-    };
-    let mut entities = vec![thing(1, "Ground", [0.0, -0.5, 0.0], [size, 1.0, size])];
+    let mut entities = vec![solid(1, "Ground", [0.0, -0.5, 0.0], [size, 1.0, size])];
     for index in 0..64 {
         let place = |n: u32| (n as f32 + 0.5) / 8.0 * half * 2.0 - half;
-        entities.push(
-            json!({"id": entities.len() + 1, "name": "Spawn", "components": {
-            "Transform": {"position": [place(index % 8) + 1.5, 0.1, place(index / 8) + 1.5]},
-            "SpawnPoint": {}}}),
-        );
+        let at = [place(index % 8) + 1.5, 0.1, place(index / 8) + 1.5];
+        entities.push(tools::spawn_point(entities.len() + 1, at));
     }
     let pillars = (half * 2.0 / PILLAR_M) as u32 + 1;
     for index in 0..pillars * pillars {
@@ -194,7 +175,7 @@ fn field(npcs: u32) -> Result<Package> {
         } else {
             [1.2, 3.0, 1.2]
         };
-        entities.push(thing(entities.len() + 1, "Pillar", at, size));
+        entities.push(solid(entities.len() + 1, "Pillar", at, size));
     }
     for index in 0..npcs {
         let (column, row) = (index % side as u32, index / side as u32);
@@ -207,13 +188,7 @@ fn field(npcs: u32) -> Result<Package> {
             "Npc": {"patrol": [[x, 0.0, z], [x + far, 0.0, z], [x, 0.0, z - far]]}}}),
         );
     }
-    let scene = json!({ "format": 1, "prefabs": {}, "entities": entities });
-    let manifest = "[game]\nid = \"field\"\nname = \"Field\"\nversion = \"1.0.0\"\n";
-    let files = BTreeMap::from([
-        ("game.toml".to_owned(), manifest.as_bytes().to_vec()),
-        ("scene.json".to_owned(), serde_json::to_vec(&scene)?),
-    ]);
-    Package::from_files(files, &Limits::default()).map_err(|report| anyhow!("{report}"))
+    tools::package(tools::files("field", &tools::scene(entities), &[])?)
 }
 
 #[cfg(test)]

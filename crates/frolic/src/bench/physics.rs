@@ -4,19 +4,20 @@
 //! The two take turns, round by round, so that whatever else the machine does meets both. A tick
 //! of the world is measured twice: its physics stage, and all of it.
 
-use std::collections::BTreeMap;
-use std::sync::OnceLock;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
-use frolic_package::{Limits, Package};
+use frolic_package::Package;
 use frolic_world::{Stage, World, WorldOptions};
 use rapier3d::prelude::{
     CoefficientCombineRule, ColliderBuilder, PhysicsWorld, RigidBodyBuilder, Vector,
 };
 use serde::Serialize;
 use serde_json::json;
+
+use super::tools::{self, mean, stopwatch};
+use crate::bots::quantile;
 
 const TICK_HZ: u32 = 60;
 /// Ticks in which everything is still awake after it was dropped.
@@ -138,19 +139,6 @@ struct Times {
     awake: Vec<f64>,
 }
 
-impl Times {
-    fn mean(values: &[f64]) -> f64 {
-        values.iter().sum::<f64>() / values.len().max(1) as f64
-    }
-
-    fn p99(&self) -> f64 {
-        let mut sorted = self.us.clone();
-        sorted.sort_by(f64::total_cmp);
-        let at = (sorted.len().saturating_sub(1) as f64 * 0.99).round() as usize;
-        sorted.get(at).copied().unwrap_or(0.0)
-    }
-}
-
 fn measure(scene: &Drop, rounds: u32) -> Result<Report> {
     let package = package(scene)?;
     let gravity = package.manifest.simulation.gravity;
@@ -166,27 +154,21 @@ fn measure(scene: &Drop, rounds: u32) -> Result<Report> {
             ours()?;
         }
     }
-    let (bare_mean, physics_mean) = (Times::mean(&bare.us), Times::mean(&stage.us));
+    let (bare_mean, physics_mean) = (mean(&bare.us), mean(&stage.us));
     Ok(Report {
         scene: scene.name,
         bodies: scene.places.len(),
-        awake: Times::mean(&step.awake),
-        bare_awake: Times::mean(&bare.awake),
+        awake: mean(&step.awake),
+        bare_awake: mean(&bare.awake),
         ticks: step.us.len(),
         bare_mean_us: bare_mean,
-        bare_p99_us: bare.p99(),
+        bare_p99_us: quantile(&bare.us, 0.99),
         physics_mean_us: physics_mean,
-        physics_p99_us: stage.p99(),
-        step_mean_us: Times::mean(&step.us),
-        step_p99_us: step.p99(),
+        physics_p99_us: quantile(&stage.us, 0.99),
+        step_mean_us: mean(&step.us),
+        step_p99_us: quantile(&step.us, 0.99),
         ratio: physics_mean / bare_mean.max(1e-9),
     })
-}
-
-/// Microseconds since the first call.
-fn stopwatch() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_micros() as u64
 }
 
 fn run_ours(scene: &Drop, package: &Package, stage: &mut Times, step: &mut Times) -> Result<()> {
@@ -256,13 +238,8 @@ fn run_bare(scene: &Drop, gravity: f32, times: &mut Times) -> Result<()> {
 }
 
 fn package(scene: &Drop) -> Result<Package> {
-    let mut entities = vec![json!({
-        "id": 1, "name": "Ground",
-        "components": {
-            "Transform": { "position": [0.0, -0.5, 0.0] },
-            "Shape": { "type": "box", "size": [400.0, 1.0, 400.0] },
-        },
-    })];
+    let ground = tools::solid(1, "Ground", [0.0, -0.5, 0.0], [400.0, 1.0, 400.0]);
+    let mut entities = vec![ground];
     for (index, place) in scene.places.iter().enumerate() {
         entities.push(json!({
             "id": index + 2, "name": "Box",
@@ -273,13 +250,7 @@ fn package(scene: &Drop) -> Result<Package> {
             },
         }));
     }
-    let scene = json!({ "format": 1, "prefabs": {}, "entities": entities });
-    let manifest = "[game]\nid = \"heap\"\nname = \"Heap\"\nversion = \"1.0.0\"\n";
-    let files = BTreeMap::from([
-        ("game.toml".to_owned(), manifest.as_bytes().to_vec()),
-        ("scene.json".to_owned(), serde_json::to_vec(&scene)?),
-    ]);
-    Package::from_files(files, &Limits::default()).map_err(|report| anyhow!("{report}"))
+    tools::package(tools::files("heap", &tools::scene(entities), &[])?)
 }
 
 #[cfg(test)]

@@ -1,24 +1,24 @@
 //! `frolic bench projectiles`: what shots in flight cost per tick, for several
 //! numbers of them, against casting as many rays through the same solids.
 
-use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::sync::OnceLock;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
-use frolic_package::{Limits, Package};
+use frolic_package::Package;
 use frolic_protocol::{Args as Values, Value};
 use frolic_sim::random::Random;
 use frolic_sim::{CollisionWorld, Vec3};
 use frolic_world::{Stage, World, WorldOptions};
 use serde::Serialize;
-use serde_json::json;
+
+use super::tools::{self, solid, stopwatch};
+use crate::bots::quantile;
 
 const WARM_UP_TICKS: u32 = 60;
 const AREA_M: f32 = 120.0;
-const PILLARS: u32 = 200;
+const PILLARS: usize = 200;
 
 const SCRIPT: &str = r#"
 Projectile.Define("Ball", { Speed = 60, Radius = 0.05, LifeSeconds = 30, Ricochets = 16, Bounce = 1, Damage = 0 })
@@ -104,7 +104,7 @@ pub fn run(args: ProjectilesArgs) -> Result<()> {
 fn measure(in_flight: u32, args: &ProjectilesArgs) -> Result<Report> {
     let package = package()?;
     let options = WorldOptions {
-        stopwatch: Some(micros),
+        stopwatch: Some(stopwatch),
         ..WorldOptions::default()
     };
     let mut world = World::load(&package, options).map_err(|error| anyhow!("{error}"))?;
@@ -134,8 +134,7 @@ fn measure(in_flight: u32, args: &ProjectilesArgs) -> Result<Report> {
             bytes += frolic_protocol::packet::single(&outgoing.message).len();
         }
     }
-    times.sort_unstable_by(f64::total_cmp);
-    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+    let at = |share: f64| quantile(&times, share);
     let ns_per_shot = at(0.5) * 1000.0 / f64::from(in_flight);
     let ray_ns = ray_ns(&package);
     let seconds = f64::from(args.ticks) / f64::from(world.tick_hz());
@@ -184,7 +183,7 @@ fn package() -> Result<Package> {
     ];
     let half = AREA_M / 2.0;
     for (index, side) in [-half, half].into_iter().enumerate() {
-        let id = 3 + 2 * index as u32;
+        let id = 3 + 2 * index;
         entities.push(solid(id, "Wall", [side, 5.0, 0.0], [1.0, 12.0, AREA_M]));
         entities.push(solid(id + 1, "Wall", [0.0, 5.0, side], [AREA_M, 12.0, 1.0]));
     }
@@ -194,36 +193,7 @@ fn package() -> Result<Package> {
         let at = [place(), 2.0, place()];
         entities.push(solid(10 + index, "Pillar", at, [1.0, 4.0, 1.0]));
     }
-    entities.push(json!({
-        "id": 1000, "name": "Spawn",
-        "components": { "Transform": { "position": [0.0, 0.1, 0.0] }, "SpawnPoint": {} },
-    }));
-    let scene = json!({ "format": 1, "prefabs": {}, "entities": entities });
-    let manifest = "[game]\nid = \"range\"\nname = \"Range\"\nversion = \"1.0.0\"\n";
-    let files = BTreeMap::from([
-        ("game.toml".to_owned(), manifest.as_bytes().to_vec()),
-        ("scene.json".to_owned(), serde_json::to_vec(&scene)?),
-        (
-            "scripts/ServerScriptService/Shots.luau".to_owned(),
-            SCRIPT.as_bytes().to_vec(),
-        ),
-    ]);
-    Package::from_files(files, &Limits::default()).map_err(|report| anyhow!("{report}"))
-}
-
-fn solid(id: u32, name: &str, position: [f32; 3], size: [f32; 3]) -> serde_json::Value {
-    json!({
-        "id": id, "name": name,
-        "components": {
-            "Transform": { "position": position },
-            "Shape": { "type": "box", "size": size },
-        },
-    })
-}
-
-/// Microseconds since the first call.
-fn micros() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    let start = START.get_or_init(Instant::now);
-    u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX)
+    entities.push(tools::spawn_point(1000, [0.0, 0.1, 0.0]));
+    let scripts = [("scripts/ServerScriptService/Shots.luau", SCRIPT)];
+    tools::package(tools::files("range", &tools::scene(entities), &scripts)?)
 }

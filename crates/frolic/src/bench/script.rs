@@ -4,16 +4,16 @@
 //! Rounds of both alternate and the best of each counts: whatever else the
 //! machine does makes a round slower, never faster.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
-use frolic_package::{Limits, Package};
 use frolic_protocol::{Args as EventArgs, Value};
 use frolic_world::{PlayerNumber, World, WorldOptions};
 use mlua::{Function, Lua, UserData, UserDataFields, Vector};
 use serde::Serialize;
+
+use super::tools;
 
 /// Instances of a script with an `OnTick`.
 const TICKERS: u32 = 10_000;
@@ -195,14 +195,7 @@ impl Here {
     }
 
     fn load(scene: serde_json::Value, path: &str, script: &str) -> Result<Self> {
-        let manifest = "[game]\nid = \"bench\"\nname = \"Bench\"\nversion = \"1.0.0\"\n";
-        let files = BTreeMap::from([
-            ("game.toml".to_owned(), manifest.as_bytes().to_vec()),
-            ("scene.json".to_owned(), serde_json::to_vec(&scene)?),
-            (path.to_owned(), script.as_bytes().to_vec()),
-        ]);
-        let package = Package::from_files(files, &Limits::default())
-            .map_err(|report| anyhow!("the game of this benchmark is not valid:\n{report}"))?;
+        let package = tools::package(tools::files("bench", &scene, &[(path, script)])?)?;
         let mut options = WorldOptions::default();
         // Debug builds take longer than a slice.
         options.scripts.slice = Duration::from_secs(60);

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use frolic_package::{Limits, Package};
+use frolic_package::Package;
 use frolic_sim::digest::Digest;
 use frolic_world::{World, WorldOptions};
 use serde::Serialize;
@@ -51,9 +51,7 @@ pub fn run(args: SoakArgs) -> Result<()> {
     let mut reports = Vec::new();
     for (name, files) in crate::assets::sample_games() {
         if name.contains(&args.game) {
-            let package = Package::from_files(files, &Limits::default())
-                .map_err(|report| anyhow!("{report}"))?;
-            reports.push(soak(name, &package, &args)?);
+            reports.push(soak(name, &super::tools::package(files)?, &args)?);
         }
     }
     if let Some(other) = &args.against {

@@ -1,11 +1,11 @@
 //! The worlds of `frolic bench stages`: a meadow with more and more of one
 //! thing, and one with some of everything.
 
-use std::collections::BTreeMap;
-
-use anyhow::{Result, anyhow};
-use frolic_package::{Limits, Package};
+use anyhow::Result;
+use frolic_package::Package;
 use serde_json::{Value as Json, json};
+
+use super::tools;
 
 /// Side of the meadow.
 const AREA_M: f32 = 200.0;
@@ -126,15 +126,11 @@ impl Case {
                     "scale": 60 },
             });
         }
-        let mut files = BTreeMap::from([
-            ("game.toml".to_owned(), MANIFEST.as_bytes().to_vec()),
-            ("scene.json".to_owned(), serde_json::to_vec(&scene)?),
-        ]);
-        files.insert(
-            "scripts/ServerScriptService/Main.luau".to_owned(),
-            self.script().into_bytes(),
-        );
-        Package::from_files(files, &Limits::default()).map_err(|report| anyhow!("{report}"))
+        let script = self.script();
+        let scripts = [("scripts/ServerScriptService/Main.luau", script.as_str())];
+        let mut files = tools::files("stages", &scene, &scripts)?;
+        files.insert("game.toml".to_owned(), MANIFEST.as_bytes().to_vec());
+        tools::package(files)
     }
 
     fn entities(&self) -> Vec<Json> {

@@ -4,7 +4,6 @@
 //! The world is stepped by hand in this process, without sockets: only the
 //! simulation is measured.
 
-use std::sync::OnceLock;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
@@ -15,7 +14,8 @@ use frolic_world::{PlayerNumber, Stage, World, WorldOptions};
 use serde::Serialize;
 
 use super::stage_scenes::{self, Case};
-use crate::bots::Behaviour;
+use super::tools::stopwatch;
+use crate::bots::{Behaviour, quantile};
 
 /// Until everybody has landed, what can sleep sleeps, and the machine's caches
 /// are warm.
@@ -80,11 +80,6 @@ pub fn run(args: StagesArgs) -> Result<()> {
         );
     }
     Ok(())
-}
-
-fn stopwatch() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_micros() as u64
 }
 
 /// Players of a world who walk about.
@@ -155,20 +150,11 @@ fn measure(case: &Case, ticks: u32) -> Result<CaseReport> {
         scene: case.name.clone(),
         players: case.players,
         things: case.things,
-        tick_ms_p50: quantile(&mut steps, 0.5),
-        tick_ms_p99: quantile(&mut steps, 0.99),
+        tick_ms_p50: quantile(&steps, 0.5),
+        tick_ms_p99: quantile(&steps, 0.99),
         stage_ms: Stage::ALL
             .into_iter()
-            .map(|stage| (stage.name(), quantile(&mut stages[stage as usize], 0.5)))
+            .map(|stage| (stage.name(), quantile(&stages[stage as usize], 0.5)))
             .collect(),
     })
-}
-
-fn quantile(values: &mut [f64], share: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let last = values.len().saturating_sub(1);
-    values
-        .get((last as f64 * share).round() as usize)
-        .copied()
-        .unwrap_or(0.0)
 }

@@ -13,7 +13,7 @@ use frolic_sim::{CharacterInput, CharacterParams, CharacterState, StepCache, ste
 use serde::Serialize;
 
 use super::step_scenes::{self, StepScene};
-use crate::bots::Behaviour;
+use crate::bots::{Behaviour, quantile};
 
 const TICK_HZ: u32 = 60;
 /// Until everybody has landed and the caches of the machine are warm.
@@ -183,11 +183,11 @@ impl Crowd {
         let players = self.walkers.len() as f64;
         let mean = ticks_ns.iter().sum::<f64>() / ticks_ns.len() as f64 / players;
         Cost {
-            step_median_ns: (quantile(&mut steps_ns, 0.5) - self.clock_ns).max(0.0),
-            step_p99_ns: (quantile(&mut steps_ns, 0.99) - self.clock_ns).max(0.0),
+            step_median_ns: (quantile(&steps_ns, 0.5) - self.clock_ns).max(0.0),
+            step_p99_ns: (quantile(&steps_ns, 0.99) - self.clock_ns).max(0.0),
             step_mean_ns: mean,
-            tick_median_ms: quantile(&mut ticks_ns, 0.5) / 1e6,
-            tick_p99_ms: quantile(&mut ticks_ns, 0.99) / 1e6,
+            tick_median_ms: quantile(&ticks_ns, 0.5) / 1e6,
+            tick_p99_ms: quantile(&ticks_ns, 0.99) / 1e6,
         }
     }
 
@@ -243,16 +243,10 @@ impl Walker {
 
 /// What it costs to read the clock twice.
 fn clock_ns() -> f64 {
-    let mut reads: Vec<f64> = (0..10_001)
+    let reads: Vec<f64> = (0..10_001)
         .map(|_| Instant::now().elapsed().as_nanos() as f64)
         .collect();
-    quantile(&mut reads, 0.5)
-}
-
-/// The value that the given share of `values` stays below.
-fn quantile(values: &mut [f64], share: f64) -> f64 {
-    let index = ((values.len() - 1) as f64 * share) as usize;
-    *values.select_nth_unstable_by(index, f64::total_cmp).1
+    quantile(&reads, 0.5)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use frolic_package::{Limits, Package, Scene};
 use frolic_sim::random::Random;
 use frolic_sim::{CollisionWorld, Pose, Shape, Vec3};
 
-use super::meadow;
+use super::{meadow, tools};
 use crate::assets;
 
 const MEADOW_M: f32 = 400.0;
@@ -36,9 +36,7 @@ pub struct Mover {
 pub fn all() -> Result<Vec<StepScene>> {
     let mut scenes = Vec::new();
     for (name, files) in assets::sample_games() {
-        let package =
-            Package::from_files(files, &Limits::default()).map_err(|report| anyhow!("{report}"))?;
-        scenes.push(of_package(name, &package));
+        scenes.push(of_package(name, &tools::package(files)?));
     }
     let package = Package::read(&meadow::pack(MEADOW_M)?, &Limits::default())
         .map_err(|report| anyhow!("{report}"))?;

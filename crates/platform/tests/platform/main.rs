@@ -2,11 +2,15 @@
 //! database, one binary so that it is linked once.
 #![allow(clippy::unwrap_used, reason = "all of this is test code, helpers too")]
 
+mod accounts;
+mod admin;
 mod console;
 mod fleet;
 mod gamedata;
 mod hostile;
+mod identity;
 mod join;
+mod keys;
 mod lasting;
 mod login;
 mod rooms;

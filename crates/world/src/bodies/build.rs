@@ -104,7 +104,7 @@ impl WorldState {
             true => collider.active_events(super::contacts::TOUCHES),
             false => collider,
         };
-        let physics = &mut bodies.physics;
+        let physics = &mut *bodies.physics;
         let (handle, collider, kind) = if falls {
             let made = RigidBodyBuilder::dynamic()
                 .pose(pose)

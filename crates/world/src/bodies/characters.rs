@@ -3,9 +3,7 @@
 
 use frolic_package::Body;
 use frolic_sim::{CharacterParams, Vec3};
-use rapier3d::prelude::{
-    Collider, ColliderBuilder, PhysicsWorld, RigidBodyBuilder, RigidBodyHandle,
-};
+use rapier3d::prelude::{Collider, ColliderBuilder, RigidBody, RigidBodyBuilder, RigidBodyHandle};
 
 use super::{Bodies, shapes};
 use crate::state::WorldState;
@@ -52,7 +50,7 @@ impl Bodies {
 
     fn place_capsule(&mut self, entity: u32, params: &CharacterParams, feet: Vec3, tick: u32) {
         let middle = feet + Vec3::Y * (params.height * 0.5);
-        let physics: &mut PhysicsWorld = &mut self.physics;
+        let physics = &mut self.physics;
         let capsule = self.capsules.entry(entity).or_insert_with(|| {
             let made = RigidBodyBuilder::kinematic_position_based().translation(middle);
             let (body, _) = physics.insert(made, capsule(params, entity));
@@ -96,10 +94,11 @@ impl Bodies {
 
     /// Somebody stands on a body; `lands` when they did not before.
     fn weigh_down(&mut self, entity: u32, point: Vec3, gravity: f32, lands: bool) {
-        let Some(body) = self.dynamic_mut(entity) else {
+        // Looked at before it is touched: who stands on what sleeps stirs nothing.
+        if !lands && self.of(entity).is_some_and(RigidBody::is_sleeping) {
             return;
-        };
-        if lands || !body.is_sleeping() {
+        }
+        if let Some(body) = self.dynamic_mut(entity) {
             let mass = CHARACTER_KG.min(body.mass() * WEIGHT_SHARE_MAX);
             body.add_force_at_point(Vec3::Y * (-gravity * mass), point, lands);
             self.laden.push(entity);

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use frolic_sim::Vec3;
 use frolic_terrain::{CHUNK_SIDE, ChunkPos, Terrain, first_block, index_in_chunk};
-use rapier3d::prelude::{ColliderHandle, IVector, PhysicsWorld, SharedShape};
+use rapier3d::prelude::{ColliderHandle, IVector, SharedShape};
 
+use super::physics::Physics;
 use super::shapes;
 use crate::state::WorldState;
 
@@ -33,7 +34,7 @@ struct Tile {
 
 impl GroundTiles {
     /// Makes sure that a chunk is there, as it is now.
-    fn need(&mut self, at: ChunkPos, terrain: &Terrain, physics: &mut PhysicsWorld, tick: u32) {
+    fn need(&mut self, at: ChunkPos, terrain: &Terrain, physics: &mut Physics, tick: u32) {
         let version = terrain.version(at);
         if let Some(tile) = self.0.get_mut(&at) {
             tile.tick = tick;
@@ -57,13 +58,13 @@ impl GroundTiles {
     }
 
     /// Takes a chunk away; what lies on it wakes up.
-    fn drop(&mut self, at: ChunkPos, physics: &mut PhysicsWorld) {
+    fn drop(&mut self, at: ChunkPos, physics: &mut Physics) {
         if let Some(collider) = self.0.remove(&at).and_then(|tile| tile.collider) {
             physics.remove_collider(collider);
         }
     }
 
-    fn forget_old(&mut self, physics: &mut PhysicsWorld, tick: u32) {
+    fn forget_old(&mut self, physics: &mut Physics, tick: u32) {
         if self.0.len() <= KEPT_MAX {
             return;
         }

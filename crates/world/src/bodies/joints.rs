@@ -43,7 +43,7 @@ impl WorldState {
         let (other, other_pose) = match other {
             Some((with, pose)) => (bodies.set_moving(with), pose),
             None => {
-                let physics = &mut bodies.physics;
+                let physics = &mut *bodies.physics;
                 let fixed = || physics.insert_body(RigidBodyBuilder::fixed());
                 (
                     Some(*bodies.ground.get_or_insert_with(fixed)),

@@ -69,9 +69,10 @@ impl super::Bodies {
                     }
                 }
                 Kind::Part => {
-                    let parent = link.body.and_then(|body| self.physics.bodies.get(body));
+                    let physics = &mut *self.physics;
+                    let parent = link.body.and_then(|body| physics.bodies.get(body));
                     let place = parent.map(|parent| parent.position().inverse() * pose);
-                    let collider = self.physics.colliders.get_mut(link.collider);
+                    let collider = physics.colliders.get_mut(link.collider);
                     if let (Some(place), Some(collider)) = (place, collider) {
                         collider.set_position_wrt_parent(place);
                     }

@@ -19,12 +19,13 @@ impl WorldState {
             self.ground_bodies();
             self.press_on_bodies();
             let bodies = &mut self.bodies;
-            bodies.physics.gravity = Vec3::Y * -self.params.gravity;
-            bodies.physics.step_with_events(&(), &bodies.contacts);
-            self.take_poses();
-            self.move_families();
-            self.return_fallen();
-            self.tell_body_touches();
+            let gravity = Vec3::Y * -self.params.gravity;
+            if bodies.physics.step(gravity, &bodies.contacts) {
+                self.take_poses();
+                self.move_families();
+                self.return_fallen();
+                self.tell_body_touches();
+            }
         }
         self.bodies.fresh.clear();
         // Pushes look at what was touched before, so this comes last.

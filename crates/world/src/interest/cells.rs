@@ -1,11 +1,12 @@
 //! The world in squares, each with its last versions.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use frolic_protocol::EntityState;
 use frolic_protocol::snapshot::{self, CellKey, CellSource, CellVersion};
 use frolic_sim::Vec3;
+use rustc_hash::FxHashMap;
 
 use crate::state::WorldState;
 
@@ -36,9 +37,9 @@ pub(crate) struct Cells {
     /// Tick of each cell's newest version, apart from the cells: the one
     /// thing that every client asks of every cell it sees.
     newest: Vec<u32>,
-    by_key: HashMap<CellKey, u32>,
+    by_key: FxHashMap<CellKey, u32>,
     free: Vec<u32>,
-    homes: HashMap<u32, Home>,
+    homes: FxHashMap<u32, Home>,
     changed: Vec<u32>,
     /// Rises with every cell that comes into being.
     births: u32,
@@ -87,9 +88,9 @@ impl Cells {
             tick: 0,
             cells: Vec::new(),
             newest: Vec::new(),
-            by_key: HashMap::new(),
+            by_key: FxHashMap::default(),
             free: Vec::new(),
-            homes: HashMap::new(),
+            homes: FxHashMap::default(),
             changed: Vec::new(),
             births: 0,
             newborn: VecDeque::with_capacity(NEWBORN_MAX),

@@ -1,7 +1,8 @@
 //! A*: the cheapest way over the grid, a bit at a time.
 
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
 
 use super::grid::{Cell, Grid, Ground, TileKey, middle, on_the_map, tile_of};
 use super::links::{self, Link, STRAIGHT};
@@ -39,7 +40,7 @@ pub struct Search {
     goal: Option<Cell>,
     /// By cost to the goal, at least; then by cell, so that ties are no chance.
     open: BinaryHeap<Reverse<(u32, u32, Cell)>>,
-    known: HashMap<Cell, Known>,
+    known: FxHashMap<Cell, Known>,
     tiles: BTreeMap<TileKey, u32>,
     /// The cell nearest to the goal so far.
     nearest: Option<(u32, Cell)>,
@@ -54,7 +55,7 @@ impl Search {
             started: false,
             goal: None,
             open: BinaryHeap::new(),
-            known: HashMap::new(),
+            known: FxHashMap::default(),
             tiles: BTreeMap::new(),
             nearest: None,
             looked_at: 0,

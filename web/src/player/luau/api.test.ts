@@ -103,6 +103,14 @@ function happen(host: TestHost, runtime: ScriptRuntime, name: string, args: Wire
     case 'Test.Terrain':
       runtime.terrainEvent([1, 2, 3], [4, 5, 6]);
       return [];
+    case 'Test.Npc':
+      runtime.happened('npc', [args[0]!, 'chase', 'alert']);
+      return [];
+    case 'Test.Shot':
+      runtime.happened('shot', ['Blaster', { $e: 10 }, { $v: [1, 2, 3] }, { $v: [0, 0, -90] }]);
+      runtime.happened('impact', ['Blaster', true, { $e: 10 }, { $v: [1, 2, -3] }, { $v: [0, 0, 1] }]);
+      runtime.happened('impact', ['Blaster', false, null, { $v: [4, 5, 6] }, { $v: [0, 1, 0] }]);
+      return [];
     case 'Test.Actions':
       return [[...host.actions]];
     case 'Test.Screen':

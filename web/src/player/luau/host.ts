@@ -97,6 +97,10 @@ export interface WorldHost {
   localPlayer(): number;
   player(number: number, property: PlayerProperty): Found;
   stat(number: number, name: string): WireValue;
+  /** NPCs in view, in the order of their ids. */
+  npcs(): number[];
+  /** What an NPC in view is about, and how sure it is from 0 to 1. */
+  npc(id: number): { state: string; suspicion: number } | null;
 }
 
 /** In the order of crates/script/builtin/client/entity.luau. */
@@ -295,6 +299,14 @@ function worldFunctions(natives: Natives): Record<string, HostFunction> {
     playerProperty: (vm) => {
       const [number, property] = [vm.number(1), PLAYER_PROPERTIES[vm.number(2)]];
       return give(vm, property && world.player(number, property), () => `player ${number} is not in this world (any more)`);
+    },
+    npcs: (vm) => give(vm, world.npcs(), () => ''),
+    npc: (vm) => {
+      const npc = world.npc(vm.number(1));
+      if (!npc) return 0;
+      vm.pushString(npc.state);
+      vm.pushNumber(npc.suspicion);
+      return 2;
     },
     playerStat: (vm) => (pushValue(vm, world.stat(vm.number(1), text(vm, 2)), natives.entities), 1),
   };

@@ -1,7 +1,7 @@
 // Runs the game's client scripts: the engine's own Luau first, then what the server sends, each in its own globals, all
 // under one memory cap and a time slice per handler.
 import type { Cast, WireValue } from '../events';
-import type { NewCode } from '../scripts';
+import type { Happening, NewCode } from '../scripts';
 import type { InputEvent } from '../input/input';
 import { type ClientHost, nativeFunctions, type Natives, SPELLS } from './host';
 import { type Entities, pushValue } from './values';
@@ -18,7 +18,7 @@ const BUILTIN = '@builtin/';
 /** Modules run when a script requires them. */
 const MODULES = 'ReplicatedStorage/';
 
-const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'reload', 'arrived', 'event', 'result', 'ui', 'input', 'player', 'cast', 'cast_refused', 'terrain'] as const;
+const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'reload', 'arrived', 'event', 'result', 'ui', 'input', 'player', 'cast', 'cast_refused', 'terrain', 'happened'] as const;
 type EntryName = (typeof ENTRIES)[number];
 
 export class ScriptRuntime {
@@ -178,6 +178,15 @@ export class ScriptRuntime {
       vm.pushVector(...min);
       vm.pushVector(...max);
       return 2;
+    });
+  }
+
+  /** Something was seen in the world: a shot, an NPC that changed its mind. */
+  happened(kind: Happening, values: WireValue[]): void {
+    this.#enter('happened', (vm) => {
+      vm.pushString(kind);
+      for (const value of values) pushValue(vm, value, this.#entities);
+      return values.length + 1;
     });
   }
 

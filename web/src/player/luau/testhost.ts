@@ -1,5 +1,5 @@
 // A host for tests of client scripts: a small world, everything that scripts did in plain sight. The same world as
-// crates/script/tests/support/mod.rs: ground (1), a kill brick (2), the character (10) of player 7.
+// crates/script/tests/support/mod.rs: ground (1), a kill brick (2), an NPC (5), the character (10) of player 7.
 import type { WireValue } from '../events';
 import type { ClientHost, Found, Triple } from './host';
 
@@ -23,6 +23,7 @@ export class TestHost implements ClientHost {
   entities = new Map<number, TestEntity>([
     [1, { name: 'Ground', tags: [], attributes: {} }],
     [2, { name: 'KillBrick', tags: ['deadly'], attributes: { Team: 'red' } }],
+    [5, { name: 'Guard', tags: [], attributes: {} }],
     [10, { name: 'Ada', tags: [], attributes: {} }],
   ]);
 
@@ -142,6 +143,8 @@ export class TestHost implements ClientHost {
       if (number !== 7) return undefined;
       return { name: 'Ada', userId: 'user-7', character: { $e: 10 }, team: null }[property] as Found;
     },
+    npcs: () => [5],
+    npc: (id: number) => (id === 5 ? { state: 'idle', suspicion: 0.25 } : null),
     stat: (number: number, name: string) => (number === 7 && name === 'Coins' ? 3 : null),
   };
 }
