@@ -6,6 +6,7 @@ export type Route =
   | { page: 'play'; gameId: string; query: URLSearchParams }
   | { page: 'console'; gameId: string }
   | { page: AccountPage; query: URLSearchParams }
+  | { page: 'workshop'; spellId: string | null }
   | { page: 'docs-api' }
   | { page: 'dev-scene'; query: URLSearchParams }
   | { page: 'dev-kit' }
@@ -27,6 +28,7 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
   if (parts.length === 0) return { page: 'home' };
   const accountPage = parts.length === 1 ? ACCOUNT_PAGES.find((page) => page === first) : undefined;
   if (accountPage) return { page: accountPage, query: new URLSearchParams(search) };
+  if (first === 'workshop' && parts.length <= 2) return { page: 'workshop', spellId: second ?? null };
   if (parts.length === 2 && second !== undefined) {
     if (first === 'games') return { page: 'game', gameId: second };
     if (first === 'play') return { page: 'play', gameId: second, query: new URLSearchParams(search) };
@@ -42,6 +44,9 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
 
 /** The creator's live console of a game. */
 export const consolePath = (gameId: string): string => `/create/${encodeURIComponent(gameId)}/console`;
+
+/** The spell workshop, at one spell or at none. */
+export const workshopPath = (spellId?: string): string => (spellId ? `/workshop/${encodeURIComponent(spellId)}` : '/workshop');
 
 export const gamePath = (gameId: string): string => `/games/${encodeURIComponent(gameId)}`;
 
