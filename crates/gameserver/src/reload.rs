@@ -52,7 +52,10 @@ async fn reload(State(door): State<Door>, request: Request) -> Response {
 
 async fn outside(State(door): State<Door>, request: Request) -> Response {
     match door.read(request, OUTSIDE_BYTES_MAX).await {
-        Ok(request) => door.ask(|answer| Inbound::Outside { request, answer }).await,
+        Ok(request) => {
+            door.ask(|answer| Inbound::Outside { request, answer })
+                .await
+        }
         Err(refusal) => refusal,
     }
 }

@@ -125,7 +125,11 @@ pub fn refused(code: &str, message: String) -> ApiError {
         "busy",
     ];
     let code = known.into_iter().find(|known| *known == code);
-    ApiError::new(StatusCode::CONFLICT, code.unwrap_or("world_refused"), message)
+    ApiError::new(
+        StatusCode::CONFLICT,
+        code.unwrap_or("world_refused"),
+        message,
+    )
 }
 
 /// `POST /internal/worlds/{id}/news`.

@@ -65,7 +65,10 @@ fn defines_on_cast(code: &str) -> bool {
         let Some(at) = line.find("on_cast") else {
             return false;
         };
-        let (before, after) = (line[..at].trim_end(), line[at + "on_cast".len()..].trim_start());
+        let (before, after) = (
+            line[..at].trim_end(),
+            line[at + "on_cast".len()..].trim_start(),
+        );
         let is_function = before.ends_with("function") && after.starts_with('(');
         let is_value = after.starts_with('=') && !after.starts_with("==");
         let is_local = before.starts_with("local");
@@ -111,7 +114,12 @@ pub fn write_spell(
                 }
             },
         };
-        tracing::info!(spell_id, round, complaint, "the model's answer was not used");
+        tracing::info!(
+            spell_id,
+            round,
+            complaint,
+            "the model's answer was not used"
+        );
         turns.push(turn(Speaker::Assistant, crate::compile::shortened(answer)));
         turns.push(turn(Speaker::User, complaint));
     }
@@ -132,7 +140,12 @@ mod tests {
         assert_eq!(check_spell("fire", "on_cast = function(ctx) end"), Ok(()));
         let broken = check_spell("fire", "function on_cast(ctx)\n\tif then\nend").unwrap_err();
         assert!(broken.starts_with("spell.luau:2:"), "{broken}");
-        for none in ["print(1)", "-- function on_cast(ctx) end", "local function on_cast() end", ""] {
+        for none in [
+            "print(1)",
+            "-- function on_cast(ctx) end",
+            "local function on_cast() end",
+            "",
+        ] {
             let error = check_spell("fire", none).unwrap_err();
             assert!(error.contains("on_cast"), "{none}: {error}");
         }

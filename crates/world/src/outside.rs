@@ -116,7 +116,10 @@ impl WorldState {
             return Err(LearnRefusal::OfTheGame(id.to_owned()));
         }
         let numbers = [spell.cooldown_s, spell.cost, spell.range_m];
-        if numbers.iter().any(|number| !(0.0..=3600.0).contains(number)) {
+        if numbers
+            .iter()
+            .any(|number| !(0.0..=3600.0).contains(number))
+        {
             return Err(LearnRefusal::BadSettings(id.to_owned()));
         }
         Ok(())
@@ -221,7 +224,10 @@ impl World {
         self.borrow_state().may_learn(spell)?;
         let mut changes = Changes::new();
         changes.insert(script_path(&spell.name), Some(spell.code.clone()));
-        let forgotten = self.borrow_state().spells.to_forget(&spell.name, LEARNED_MAX);
+        let forgotten = self
+            .borrow_state()
+            .spells
+            .to_forget(&spell.name, LEARNED_MAX);
         if let Some(name) = &forgotten {
             changes.insert(script_path(name), None);
         }
@@ -320,7 +326,11 @@ impl World {
 }
 
 /// What those outside are told of a cast.
-pub(crate) fn news_of(by: String, revision_id: String, message: &ServerMessage) -> Option<CastNews> {
+pub(crate) fn news_of(
+    by: String,
+    revision_id: String,
+    message: &ServerMessage,
+) -> Option<CastNews> {
     let ServerMessage::Cast(cast) = message else {
         return None;
     };

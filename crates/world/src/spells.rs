@@ -254,9 +254,9 @@ impl WorldState {
         let known = self.spells.known.get(spell).ok_or_else(unknown)?;
         let code = self.script_hashes.get(&script_path(spell));
         let code = code.ok_or_else(unknown)?;
-        if revision.is_some_and(|wanted| {
-            wanted != code && known.revision.as_deref() != Some(wanted)
-        }) {
+        if revision
+            .is_some_and(|wanted| wanted != code && known.revision.as_deref() != Some(wanted))
+        {
             return Err(unknown());
         }
         if self.spells.open.len() >= OPEN_MAX {

@@ -43,10 +43,7 @@ impl Host {
         }
     }
 
-    fn learn(
-        &mut self,
-        spells: &[frolic_protocol::outside::LearnSpell],
-    ) -> Result<(), Refusal> {
+    fn learn(&mut self, spells: &[frolic_protocol::outside::LearnSpell]) -> Result<(), Refusal> {
         let mut changed = false;
         let mut refused = None;
         for spell in spells.iter().take(LEARNED_MAX) {

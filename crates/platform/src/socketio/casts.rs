@@ -51,7 +51,9 @@ pub async fn change_ground(platform: &Platform, visitor: &Visitor, data: &Value)
         op,
     };
     ask(platform, visitor, &world_id, &request).await?;
-    Ok(Reply::Told(json!({ "accepted": true, "world_id": world_id })))
+    Ok(Reply::Told(
+        json!({ "accepted": true, "world_id": world_id }),
+    ))
 }
 
 /// `clear_world`: undoes everything; for whoever made the world, and admins.
@@ -67,7 +69,9 @@ pub async fn clear(platform: &Platform, visitor: &Visitor) -> Answer {
         by: visitor.actor.user_id.clone(),
     };
     ask(platform, visitor, &world_id, &request).await?;
-    Ok(Reply::Told(json!({ "accepted": true, "world_id": world_id })))
+    Ok(Reply::Told(
+        json!({ "accepted": true, "world_id": world_id }),
+    ))
 }
 
 async fn ask(

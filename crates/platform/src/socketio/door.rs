@@ -149,12 +149,7 @@ async fn work(platform: Platform, visitor: Arc<Visitor>) {
     }
 }
 
-async fn handle(
-    platform: &Platform,
-    socket: &SocketRef,
-    visitor: &Visitor,
-    said: &Said,
-) -> Answer {
+async fn handle(platform: &Platform, socket: &SocketRef, visitor: &Visitor, said: &Said) -> Answer {
     let data = &said.data;
     match said.event.as_str() {
         "world.list" => worlds::list(platform, visitor, data).await,
@@ -234,9 +229,8 @@ fn answer(socket: &SocketRef, said: Said, outcome: Answer) {
 
 /// A field of what a client said, as text.
 pub fn text(data: &Value, name: &'static str) -> Result<String, ApiError> {
-    optional(data, name)?.ok_or_else(|| {
-        ApiError::bad_request("missing_field", format!("give {name}, as text"))
-    })
+    optional(data, name)?
+        .ok_or_else(|| ApiError::bad_request("missing_field", format!("give {name}, as text")))
 }
 
 /// The same, where it may be left out.
@@ -255,6 +249,9 @@ pub fn optional(data: &Value, name: &'static str) -> Result<Option<String>, ApiE
 pub fn parsed<T: serde::de::DeserializeOwned>(data: &Value) -> Result<T, ApiError> {
     let object = if data.is_null() { &json!({}) } else { data };
     T::deserialize(object).map_err(|error| {
-        ApiError::bad_request("invalid_field", format!("this is not what the event takes: {error}"))
+        ApiError::bad_request(
+            "invalid_field",
+            format!("this is not what the event takes: {error}"),
+        )
     })
 }

@@ -26,13 +26,17 @@ const DESCRIPTION_CHARS_MAX: usize = 500;
 /// `world.list`.
 pub async fn list(platform: &Platform, _visitor: &Visitor, _data: &Value) -> Answer {
     let worlds = worlds::public(platform).await?;
-    Ok(Reply::Event("world.list_result", json!({ "worlds": worlds })))
+    Ok(Reply::Event(
+        "world.list_result",
+        json!({ "worlds": worlds }),
+    ))
 }
 
 /// `world.create`.
 pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
     let db = platform.db();
-    let clean = |typed: Option<String>, most| crate::spells::clean_line(&typed.unwrap_or_default(), most);
+    let clean =
+        |typed: Option<String>, most| crate::spells::clean_line(&typed.unwrap_or_default(), most);
     let name = clean(optional(data, "name")?, NAME_CHARS_MAX);
     let description = clean(optional(data, "description")?, DESCRIPTION_CHARS_MAX);
     let game = game_of(platform, visitor, optional(data, "game_id")?).await?;
@@ -199,7 +203,7 @@ pub async fn ping(platform: &Platform, visitor: &Visitor) -> Answer {
 
 /// The world they are in.
 pub fn here(visitor: &Visitor) -> Result<String, ApiError> {
-    visitor.world().ok_or_else(|| {
-        ApiError::bad_request("no_world", "join a world first, with world.join")
-    })
+    visitor
+        .world()
+        .ok_or_else(|| ApiError::bad_request("no_world", "join a world first, with world.join"))
 }

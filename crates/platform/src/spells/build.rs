@@ -11,8 +11,8 @@ use super::jobs::Job;
 use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, line};
 use super::{SpellCompiler, WriteError, drafts};
 use crate::Platform;
-use crate::api::{BuildOptions, BuildRequest, RevisionInfo, SpellFile, SpellManifest};
 use crate::api::Channel;
+use crate::api::{BuildOptions, BuildRequest, RevisionInfo, SpellFile, SpellManifest};
 use crate::clock::rfc3339;
 use crate::error::ApiError;
 use crate::ids;
@@ -124,9 +124,8 @@ async fn write(
     let (compiler, spell_id) = (compiler.clone(), spell_id.to_owned());
     let prompt = prompt.to_owned();
     // A model takes its time, and its client blocks.
-    let written = tokio::task::spawn_blocking(move || {
-        compiler.write(&spell_id, &prompt, code.as_deref())
-    });
+    let written =
+        tokio::task::spawn_blocking(move || compiler.write(&spell_id, &prompt, code.as_deref()));
     match written.await {
         Ok(Ok(code)) => Ok(code),
         Ok(Err(WriteError::Later(why))) => Err(BuildError::Later(why)),
@@ -154,7 +153,11 @@ fn settings_of(
     SpellSettings {
         name: text(options.name, NAME_CHARS_MAX, name),
         description: text(options.description, DESCRIPTION_CHARS_MAX, description),
-        cooldown_s: number(options.cooldown_s, before.map(|m| m.cooldown_s), plain.cooldown_s),
+        cooldown_s: number(
+            options.cooldown_s,
+            before.map(|m| m.cooldown_s),
+            plain.cooldown_s,
+        ),
         cost: number(options.cost, before.map(|m| m.cost), plain.cost),
         range_m: number(options.range_m, before.map(|m| m.range_m), plain.range_m),
     }
@@ -164,7 +167,10 @@ fn settings_of(
 pub fn assemble(prepared: Prepared) -> Assembled {
     let mut files = BTreeMap::from([
         (ENTRY.to_owned(), prepared.code.clone().into_bytes()),
-        (SETTINGS.to_owned(), prepared.settings.to_toml().into_bytes()),
+        (
+            SETTINGS.to_owned(),
+            prepared.settings.to_toml().into_bytes(),
+        ),
     ]);
     if let Some(prompt) = &prepared.prompt {
         files.insert(PROMPT.to_owned(), prompt.clone().into_bytes());
@@ -187,7 +193,9 @@ pub async fn validate(
     let checked = tokio::task::spawn_blocking(move || compiler.check(&spell_id, &code));
     match checked.await {
         Ok(checked) => checked.map_err(BuildError::Refused),
-        Err(_) => Err(BuildError::Refused("the compiler gave up on this code".to_owned())),
+        Err(_) => Err(BuildError::Refused(
+            "the compiler gave up on this code".to_owned(),
+        )),
     }
 }
 

@@ -44,7 +44,9 @@ pub async fn cast(
     let request = OutsideRequest::Cast {
         by: actor.user_id.clone(),
         spell: name,
-        revision: revision.as_ref().map(|(revision, _)| revision.revision_id.clone()),
+        revision: revision
+            .as_ref()
+            .map(|(revision, _)| revision.revision_id.clone()),
         params: wanted.params.clone(),
     };
     let mut taught = false;

@@ -13,12 +13,8 @@ pub trait SpellCompiler: Send + Sync {
     ///
     /// # Errors
     /// [`WriteError`].
-    fn write(
-        &self,
-        spell_id: &str,
-        prompt: &str,
-        code: Option<&str>,
-    ) -> Result<String, WriteError>;
+    fn write(&self, spell_id: &str, prompt: &str, code: Option<&str>)
+    -> Result<String, WriteError>;
 }
 
 /// Why no code was written.

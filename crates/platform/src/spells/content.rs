@@ -103,7 +103,12 @@ pub async fn file(
     path: &str,
 ) -> Result<(SpellFile, Bytes), ApiError> {
     let missing = || {
-        let paths: Vec<&str> = revision.manifest.files.iter().map(|f| f.path.as_str()).collect();
+        let paths: Vec<&str> = revision
+            .manifest
+            .files
+            .iter()
+            .map(|f| f.path.as_str())
+            .collect();
         ApiError::not_found(
             "file_not_found",
             format!("this revision has only {}", paths.join(", ")),

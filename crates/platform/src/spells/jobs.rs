@@ -7,9 +7,7 @@ use sqlx::{AnyPool, Row};
 
 use super::{Actor, content::ENTRY, drafts, unknown_revision};
 use crate::Platform;
-use crate::api::{
-    BuildRequest, BuildStarted, CreateSpellRequest, JobInfo, JobStatus,
-};
+use crate::api::{BuildRequest, BuildStarted, CreateSpellRequest, JobInfo, JobStatus};
 use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
@@ -84,8 +82,9 @@ pub async fn start(
     check_room(db, actor).await?;
     let job_id = ids::new_id("job");
     let now = platform.clock().now_ms();
-    let text = serde_json::to_string(&request)
-        .map_err(|_| ApiError::bad_request("invalid_options", "options has a number that is none"))?;
+    let text = serde_json::to_string(&request).map_err(|_| {
+        ApiError::bad_request("invalid_options", "options has a number that is none")
+    })?;
     sqlx::query(
         "INSERT INTO jobs (job_id, draft_id, status, stage, progress_pct, logs, error_message,
            result_revision_id, request, created_by, attempts, run_after, lease_owner, lease_until,
@@ -117,7 +116,8 @@ pub fn draft_changed(newest: Option<&str>) -> ApiError {
 }
 
 fn check(request: &BuildRequest) -> Result<(), ApiError> {
-    let filled = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
+    let filled =
+        |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
     if !filled(&request.code) && !filled(&request.prompt) {
         return Err(ApiError::bad_request(
             "nothing_to_build",
@@ -182,9 +182,8 @@ async fn check_room(db: &AnyPool, actor: &Actor) -> Result<(), ApiError> {
 /// 404.
 pub async fn show(db: &AnyPool, actor: &Actor, job_id: &str) -> Result<Job, ApiError> {
     let job = find(db, job_id).await?;
-    job.filter(|job| actor.owns(&job.created_by)).ok_or_else(|| {
-        ApiError::not_found("job_not_found", "you have no such build (any more)")
-    })
+    job.filter(|job| actor.owns(&job.created_by))
+        .ok_or_else(|| ApiError::not_found("job_not_found", "you have no such build (any more)"))
 }
 
 /// The newest builds of a spell.

@@ -66,9 +66,13 @@ pub async fn publish(
     if channel == Channel::Draft {
         // Nobody else may know of it.
         let maker = &published.spell.created_by;
-        platform.sockets().tell_user(maker, "spell.active_update", &published);
+        platform
+            .sockets()
+            .tell_user(maker, "spell.active_update", &published);
     } else {
-        platform.sockets().tell_all("spell.active_update", &published);
+        platform
+            .sockets()
+            .tell_all("spell.active_update", &published);
     }
     teach::tell_running(platform, &revision, channel);
     Ok(published)

@@ -127,7 +127,10 @@ pub async fn learned(
     for row in rows {
         let name: String = row.try_get("name")?;
         let (channel, active) = match name.rsplit_once('@') {
-            None => (Channel::Stable, row.try_get::<String, _>("active_stable_rev")?),
+            None => (
+                Channel::Stable,
+                row.try_get::<String, _>("active_stable_rev")?,
+            ),
             Some((_, "beta")) => (Channel::Beta, row.try_get("active_beta_rev")?),
             // A draft is learned again when its maker casts it.
             Some(_) => continue,

@@ -133,7 +133,12 @@ impl<'a> Work<'a> {
                 self.say(message.clone());
                 let verdict = Verdict::Again(now + wait, "");
                 self.end(verdict, now).await;
-                self.tell("prepare", 0, &message, serde_json::json!({ "status": "queued" }));
+                self.tell(
+                    "prepare",
+                    0,
+                    &message,
+                    serde_json::json!({ "status": "queued" }),
+                );
                 return;
             }
             Err(BuildError::Later(why) | BuildError::Refused(why)) => {
@@ -142,7 +147,11 @@ impl<'a> Work<'a> {
             }
         };
         let failed = matches!(verdict, Verdict::Failed(_));
-        let verdict = if failed { Verdict::Failed(&message) } else { Verdict::Cancelled };
+        let verdict = if failed {
+            Verdict::Failed(&message)
+        } else {
+            Verdict::Cancelled
+        };
         self.end(verdict, now).await;
         let status = if failed { "failed" } else { "cancelled" };
         let extras = serde_json::json!({ "status": status, "error": message });
@@ -175,20 +184,22 @@ impl<'a> Work<'a> {
         compiler: &Arc<dyn super::SpellCompiler>,
     ) -> Result<build::Prepared, BuildError> {
         let mut said = Vec::new();
-        let mut say = |line| said.push(line);
-        let (platform, job, owner) = (self.platform, self.job.clone(), self.owner);
-        let preparing = build::prepare(platform, compiler, &job, &mut say);
-        let mut preparing = std::pin::pin!(preparing);
-        let third = Duration::from_millis(LEASE_MS.unsigned_abs() / 3);
-        let mut renew = interval(third.min(Duration::from_secs(2)));
-        let prepared = loop {
-            tokio::select! {
-                prepared = preparing.as_mut() => break prepared,
-                _ = renew.tick() => {
-                    let note = Note { stage: "prepare", progress_pct: 5, logs: &self.logs };
-                    let now = platform.clock().now_ms();
-                    if !jobs::note(platform.db(), owner, &job.info.job_id, &note, now).await? {
-                        return Err(BuildError::Lost);
+        let prepared = {
+            let mut say = |line| said.push(line);
+            let (platform, job, owner) = (self.platform, &self.job, self.owner);
+            let preparing = build::prepare(platform, compiler, job, &mut say);
+            let mut preparing = std::pin::pin!(preparing);
+            let third = Duration::from_millis(LEASE_MS.unsigned_abs() / 3);
+            let mut renew = interval(third.min(Duration::from_secs(2)));
+            loop {
+                tokio::select! {
+                    prepared = preparing.as_mut() => break prepared,
+                    _ = renew.tick() => {
+                        let note = Note { stage: "prepare", progress_pct: 5, logs: &self.logs };
+                        let now = platform.clock().now_ms();
+                        if !jobs::note(platform.db(), owner, &job.info.job_id, &note, now).await? {
+                            return Err(BuildError::Lost);
+                        }
                     }
                 }
             }
@@ -214,7 +225,12 @@ impl<'a> Work<'a> {
             "validate" => "compiling",
             _ => "storing the revision",
         };
-        self.tell(stage, pct, message, serde_json::json!({ "status": "running" }));
+        self.tell(
+            stage,
+            pct,
+            message,
+            serde_json::json!({ "status": "running" }),
+        );
         Ok(())
     }
 
@@ -230,7 +246,8 @@ impl<'a> Work<'a> {
     fn say(&mut self, line: String) {
         if self.logs.len() < LINES_MAX {
             let one_line = line.replace(['\n', '\r'], " ");
-            self.logs.push(one_line.chars().take(LINE_CHARS_MAX).collect());
+            self.logs
+                .push(one_line.chars().take(LINE_CHARS_MAX).collect());
         }
     }
 
@@ -262,6 +279,8 @@ impl<'a> Work<'a> {
             version: revision.version,
             channel: "draft",
         };
-        self.platform.sockets().tell_all("spell.revision_ready", &ready);
+        self.platform
+            .sockets()
+            .tell_all("spell.revision_ready", &ready);
     }
 }

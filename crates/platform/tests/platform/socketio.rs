@@ -28,7 +28,10 @@ impl Client {
     }
 
     async fn open(test: &TestPlatform, auth: Option<Value>) -> Self {
-        let url = format!("ws://127.0.0.1:{}/socket.io/?EIO=4&transport=websocket", test.port);
+        let url = format!(
+            "ws://127.0.0.1:{}/socket.io/?EIO=4&transport=websocket",
+            test.port
+        );
         let (socket, _) = connect_async(url).await.unwrap();
         let mut client = Self {
             socket,
@@ -101,26 +104,53 @@ async fn worlds_are_rooms_and_spells_are_for_all() {
     assert_eq!(ada.id, login.client_id);
     let mut bob = Client::connect(&test, None).await;
 
-    let made = ada.ask("world.create", json!({ "name": "Ada's \u{202e}place" }), "world.created").await;
+    let made = ada
+        .ask(
+            "world.create",
+            json!({ "name": "Ada's \u{202e}place" }),
+            "world.created",
+        )
+        .await;
     let world_id = made["world_id"].as_str().unwrap().to_owned();
     assert_eq!(made["world"]["name"], "Ada's place");
     bob.wait("world.list_updated").await;
-    let listed = bob.ask("world.list", Value::Null, "world.list_result").await;
+    let listed = bob
+        .ask("world.list", Value::Null, "world.list_result")
+        .await;
     assert_eq!(listed["worlds"].as_array().unwrap().len(), 1);
-    let joined = ada.ask("world.join", json!({ "world_id": world_id }), "world.joined").await;
+    let joined = ada
+        .ask(
+            "world.join",
+            json!({ "world_id": world_id }),
+            "world.joined",
+        )
+        .await;
     assert_eq!(joined["clients"], 1);
     ada.wait("sync_complete").await;
-    let info = bob.ask("world.get", json!({ "world_id": world_id }), "world.info").await;
+    let info = bob
+        .ask("world.get", json!({ "world_id": world_id }), "world.info")
+        .await;
     assert_eq!(info["clients"], 1);
     let pong = ada.ask("ping", json!({}), "pong").await;
-    assert_eq!((&pong["clients"], &pong["world_id"]), (&json!(1), &json!(world_id)));
+    assert_eq!(
+        (&pong["clients"], &pong["world_id"]),
+        (&json!(1), &json!(world_id))
+    );
 
     // A build: progress to whoever asked, the result to all.
-    let draft = ada.ask("spell.create_draft", json!({ "spell_id": "fire" }), "spell.draft_created").await;
+    let draft = ada
+        .ask(
+            "spell.create_draft",
+            json!({ "spell_id": "fire" }),
+            "spell.draft_created",
+        )
+        .await;
     assert_eq!(draft["created"], true);
     let code = "function on_cast(ctx) end";
     let build = json!({ "spell_id": "fire", "code": code });
-    let started = ada.ask("spell.start_build", build, "spell.build_started").await;
+    let started = ada
+        .ask("spell.start_build", build, "spell.build_started")
+        .await;
     let mut stages = Vec::new();
     loop {
         let progress = ada.wait("job.progress").await;
@@ -130,22 +160,52 @@ async fn worlds_are_rooms_and_spells_are_for_all() {
             break;
         }
     }
-    assert_eq!(stages, ["prepare", "assemble_package", "validate", "finalize", "done"]);
+    assert_eq!(
+        stages,
+        [
+            "prepare",
+            "assemble_package",
+            "validate",
+            "finalize",
+            "done"
+        ]
+    );
     let ready = bob.wait("spell.revision_ready").await;
     let revision = ready["revision_id"].as_str().unwrap().to_owned();
     assert!(!bob.kept.iter().any(|(name, _)| name == "job.progress"));
     let publish = json!({ "spell_id": "fire", "revision_id": revision, "channel": "beta" });
     ada.emit("spell.publish", publish).await;
     let update = bob.wait("spell.active_update").await;
-    assert_eq!((&update["channel"], &update["spell_id"]), (&json!("beta"), &json!("fire")));
+    assert_eq!(
+        (&update["channel"], &update["spell_id"]),
+        (&json!("beta"), &json!("fire"))
+    );
 
-    let revisions = bob.ask("spell.get_revisions", json!({ "spell_id": "fire" }), "spell.revisions_result").await;
+    let revisions = bob
+        .ask(
+            "spell.get_revisions",
+            json!({ "spell_id": "fire" }),
+            "spell.revisions_result",
+        )
+        .await;
     assert_eq!(revisions["total"], 1);
     let spells = bob.ask("spell.list", json!({}), "spell.list_result").await;
     assert_eq!(spells["spells"][0]["spell_id"], "fire");
-    let manifest = bob.ask("content.get_manifest", json!({ "spell_id": "fire" }), "content.manifest").await;
+    let manifest = bob
+        .ask(
+            "content.get_manifest",
+            json!({ "spell_id": "fire" }),
+            "content.manifest",
+        )
+        .await;
     assert_eq!(manifest["manifest"]["entry"], "spell.luau");
-    let files = bob.ask("content.list_files", json!({ "spell_id": "fire" }), "content.files_list").await;
+    let files = bob
+        .ask(
+            "content.list_files",
+            json!({ "spell_id": "fire" }),
+            "content.files_list",
+        )
+        .await;
     assert_eq!(files["files"].as_array().unwrap().len(), 2);
     let wanted = json!({ "spell_id": "fire", "path": "spell.luau" });
     let file = bob.ask("content.get_file", wanted, "content.file").await;
@@ -153,8 +213,17 @@ async fn worlds_are_rooms_and_spells_are_for_all() {
 
     let left = ada.ask("world.leave", json!({}), "world.left").await;
     assert_eq!(left["left_world_id"], json!(world_id));
-    let rejected = ada.ask("spell.cast_request", json!({ "spell_id": "fire" }), "spell.cast_rejected").await;
-    assert_eq!((&rejected["spell_id"], &rejected["code"]), (&json!("fire"), &json!("no_world")));
+    let rejected = ada
+        .ask(
+            "spell.cast_request",
+            json!({ "spell_id": "fire" }),
+            "spell.cast_rejected",
+        )
+        .await;
+    assert_eq!(
+        (&rejected["spell_id"], &rejected["code"]),
+        (&json!("fire"), &json!("no_world"))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -165,19 +234,46 @@ async fn bad_input_gets_an_error_and_the_connection_lives() {
         ("no.such.event", json!({}), "unknown_event"),
         ("world.join", json!({}), "missing_field"),
         ("world.join", json!({ "world_id": 7 }), "invalid_field"),
-        ("world.join", json!({ "world_id": "world_none" }), "world_not_found"),
+        (
+            "world.join",
+            json!({ "world_id": "world_none" }),
+            "world_not_found",
+        ),
         ("world.join", json!("text"), "missing_field"),
-        ("world.create", json!({ "game_id": "none" }), "game_not_found"),
+        (
+            "world.create",
+            json!({ "game_id": "none" }),
+            "game_not_found",
+        ),
         ("request_spell", json!({ "type": "add" }), "no_world"),
         ("clear_world", json!(null), "no_world"),
-        ("spell.create_draft", json!({ "spell_id": "../x" }), "invalid_spell_id"),
-        ("spell.start_build", json!({ "spell_id": "x" }), "nothing_to_build"),
-        ("spell.publish", json!({ "spell_id": "x", "revision_id": "y" }), "spell_not_found"),
-        ("content.get_file", json!({ "spell_id": "x", "path": "../../etc" }), "spell_not_found"),
+        (
+            "spell.create_draft",
+            json!({ "spell_id": "../x" }),
+            "invalid_spell_id",
+        ),
+        (
+            "spell.start_build",
+            json!({ "spell_id": "x" }),
+            "nothing_to_build",
+        ),
+        (
+            "spell.publish",
+            json!({ "spell_id": "x", "revision_id": "y" }),
+            "spell_not_found",
+        ),
+        (
+            "content.get_file",
+            json!({ "spell_id": "x", "path": "../../etc" }),
+            "spell_not_found",
+        ),
         ("job.get", json!({ "job_id": "job_none" }), "job_not_found"),
     ] {
         let error = bob.ask(event, data, "error").await;
-        assert_eq!((&error["code"], &error["event"]), (&json!(code), &json!(event)));
+        assert_eq!(
+            (&error["code"], &error["event"]),
+            (&json!(code), &json!(event))
+        );
     }
     // Too fast is told, not punished.
     for _ in 0..150 {
@@ -193,7 +289,10 @@ async fn bad_input_gets_an_error_and_the_connection_lives() {
     // A token that is none is refused at the door.
     let mut eve = Client::open(&test, Some(json!({ "token": "none" }))).await;
     let refused = eve.text().await;
-    assert!(refused.starts_with("44") && refused.contains("log in"), "{refused}");
+    assert!(
+        refused.starts_with("44") && refused.contains("log in"),
+        "{refused}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

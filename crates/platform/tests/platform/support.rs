@@ -232,7 +232,10 @@ impl SpellCompiler for TestWorkshop {
                 _system: &str,
                 _turns: &[frolic_soul::Turn],
             ) -> Result<String, frolic_soul::ModelError> {
-                Ok(format!("```luau\n-- {}\nfunction on_cast(ctx) end\n```", self.0))
+                Ok(format!(
+                    "```luau\n-- {}\nfunction on_cast(ctx) end\n```",
+                    self.0
+                ))
             }
         }
         if prompt.contains("busy") {
