@@ -18,6 +18,7 @@ use crate::Platform;
 use crate::auth::{Role, Session};
 use crate::error::ApiError;
 use crate::ids;
+use crate::limits::client_address;
 use crate::spells::Actor;
 
 /// What came of a message: the event that answers it, and with what.
@@ -194,7 +195,8 @@ fn spend(platform: &Platform, socket: &SocketRef) -> Result<(), ApiError> {
     let Some(ConnectInfo(peer)) = extensions.get::<ConnectInfo<SocketAddr>>() else {
         return Ok(());
     };
-    let taken = platform.rates().take(peer.ip(), Instant::now());
+    let address = client_address(peer.ip(), &socket.req_parts().headers);
+    let taken = platform.rates().take(address, Instant::now());
     taken.map_err(|wait| ApiError::rate_limited(wait.as_secs() + 1))
 }
 

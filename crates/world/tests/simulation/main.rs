@@ -11,6 +11,7 @@ mod lasting;
 mod link;
 mod meshes;
 mod npcs;
+mod outside;
 mod physics;
 mod reloading;
 mod replaying;
