@@ -17,6 +17,7 @@ use crate::auth::Role;
 use crate::clock::rfc3339;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath};
+use crate::store::channels::refresh_visibility;
 use crate::{ids, texts};
 
 const TEXT_CHARS_MAX: usize = 1000;
@@ -83,6 +84,7 @@ async fn decide(
     };
     audit::write(&mut transaction, now, entry).await?;
     transaction.commit().await?;
+    platform.catalogue().forget();
     plan.follow_up(&platform);
     let notice = (plan.verdict != Verdict::Dismiss).then_some(plan.notice_id);
     Ok(Json(Decided {
@@ -300,11 +302,23 @@ async fn take_down(connection: &mut AnyConnection, game_id: &str) -> Result<Stri
             "this game is taken down already; dismiss the report, or warn its creator",
         ));
     }
-    sqlx::query("UPDATE games SET visibility = 'private' WHERE game_id = $1")
-        .bind(game_id)
-        .execute(connection)
-        .await?;
+    set_taken_down(connection, game_id, true).await?;
     Ok(row.try_get("visibility")?)
+}
+
+/// The store works out who sees the game then: its creator cannot change that,
+/// and what they chose meanwhile counts afterwards.
+async fn set_taken_down(
+    connection: &mut AnyConnection,
+    game_id: &str,
+    taken_down: bool,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE games SET taken_down = $1 WHERE game_id = $2")
+        .bind(i64::from(taken_down))
+        .bind(game_id)
+        .execute(&mut *connection)
+        .await?;
+    refresh_visibility(connection, game_id).await
 }
 
 /// Take a notice back
@@ -338,6 +352,7 @@ async fn lift(
     )
     .await?;
     transaction.commit().await?;
+    platform.catalogue().forget();
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -377,12 +392,8 @@ pub async fn take_back(
     }
     let target_id: String = row.try_get("target_id")?;
     let visibility: Option<String> = row.try_get("visibility")?;
-    if let Some(visibility) = visibility {
-        sqlx::query("UPDATE games SET visibility = $1 WHERE game_id = $2")
-            .bind(visibility)
-            .bind(&target_id)
-            .execute(&mut *connection)
-            .await?;
+    if visibility.is_some() {
+        set_taken_down(connection, &target_id, false).await?;
     }
     let entry = Entry {
         actor: (&moderator.id, &moderator.name),

@@ -185,6 +185,7 @@ async fn decide(
         audit::write(&mut transaction, now, entry).await?;
     }
     transaction.commit().await?;
+    platform.catalogue().forget();
     let found = notices::find(db, &notice_id, now)
         .await?
         .ok_or_else(unknown_appeal)?;
