@@ -197,7 +197,8 @@ impl Platform {
     /// # Errors
     /// [`PublishError`].
     pub async fn publish_sample(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
-        let published = publish::publish_package(self, archive, &self.0.house_id, Wishes::default()).await?;
+        let published =
+            publish::publish_package(self, archive, &self.0.house_id, Wishes::default()).await?;
         let mut default_game = self
             .0
             .default_game

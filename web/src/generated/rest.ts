@@ -404,11 +404,7 @@ game_id?: string,
 /**
  * The world behind this code.
  */
-room_code?: string, 
-/**
- * Which version of the game, with `game_id`: `stable` without it.
- */
-channel?: Channel, };
+room_code?: string, };
 
 /**
  * Answer of `POST /join`.
@@ -451,6 +447,8 @@ script_key: string,
  * All the ways to connect.
  */
 transports: Transports, };
+
+
 
 /**
  * Answer of `POST /api/games` and `POST /api/uploads/{id}/finish`.
@@ -505,6 +503,10 @@ players: number,
  * Players that fit.
  */
 max_players: number, };
+
+
+
+
 
 /**
  * Ways to reach a world's server.
@@ -604,53 +606,29 @@ export type WorldList = {
 worlds: Array<WorldInfo>, };
 
 export type LoginRequest = { username?: string };
-
 export type LoginResponse = { session_token: string, client_id: string, username: string, kind: string, role: string, expires_at: string };
-
 export type RegisterRequest = { username: string, password: string };
-
 export type PasswordLoginRequest = { username: string, password: string };
-
 export type IdentityLoginRequest = { token: string };
-
 export type Account = { client_id: string, username: string, kind: string, role: string, has_password: boolean, identity_issuer: string | null, means: string, created_at: string, expires_at: string | null };
-
 export type RenameRequest = { username: string };
-
 export type ChangePasswordRequest = { current_password?: string, new_password: string };
-
 export type DeleteAccountRequest = { username: string, password?: string };
-
 export type OwnSession = { session_id: string, device: string, created_at: string, expires_at: string, current: boolean };
-
 export type OwnSessionList = { sessions: Array<OwnSession>, total: number, page: number, per_page: number };
-
 export type CreateKeyRequest = { name: string };
-
 export type CreatedKey = { api_key: string, key: ApiKey };
-
 export type ApiKey = { key_id: string, name: string, hint: string, created_at: string, last_used_at: string | null };
-
 export type ApiKeyList = { keys: Array<ApiKey>, total: number };
-
 export type ServerInfo = { server_id: string, world_id: string, game_id: string, room_code: string, state: string, pid: number | null, players: number, reserved: number, max_players: number, tick: number, tick_ms_p99: number, crashes: number, uptime_s: number };
-
 export type ServerList = { servers: Array<ServerInfo>, total: number, page: number, per_page: number };
-
 export type SessionInfo = { session_id: string, client_id: string, username: string, kind: string, device: string, created_at: string, expires_at: string };
-
 export type SessionList = { sessions: Array<SessionInfo>, total: number, page: number, per_page: number };
-
 export type UserInfo = { client_id: string, username: string, kind: string, role: string, games: number, created_at: string, last_seen_at: string };
-
 export type UserList = { users: Array<UserInfo>, total: number, page: number, per_page: number };
-
 export type GiveRoleRequest = { role: RoleName, was?: RoleName };
-
 export type NewPassword = { password: string };
-
 export type CleanupReport = { sessions: number, guests: number, worlds: number };
-
 export type RoleName = "player" | "creator" | "moderator" | "admin";
 
 /**
@@ -707,7 +685,7 @@ width: number,
 height: number,  };
 
 /**
- * `PUT /api/games/{id}/screenshots`: the order to show them in.
+ * `PUT /api/games/{id}/screenshots/order`: the order to show them in.
  */
 export type ScreenshotOrder = { 
 /**

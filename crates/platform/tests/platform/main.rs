@@ -5,6 +5,7 @@
 mod accounts;
 mod admin;
 mod console;
+mod figures;
 mod fleet;
 mod gamedata;
 mod hostile;
@@ -13,6 +14,7 @@ mod join;
 mod keys;
 mod lasting;
 mod login;
+mod publishing;
 mod rooms;
 mod scripts;
 mod store;
