@@ -404,7 +404,11 @@ game_id?: string,
 /**
  * The world behind this code.
  */
-room_code?: string, };
+room_code?: string, 
+/**
+ * Which version of the game, with `game_id`: `stable` without it.
+ */
+channel?: Channel, };
 
 /**
  * Answer of `POST /join`.
