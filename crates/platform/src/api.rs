@@ -4,16 +4,26 @@
 mod accounts;
 mod admin;
 mod dashboard;
+mod joining;
+mod moderation;
+mod profiles;
+mod social;
 mod store;
+mod worlds;
+
+use serde::{Deserialize, Serialize};
 
 pub use accounts::*;
 pub use admin::*;
 pub use dashboard::*;
+pub use joining::*;
+pub use moderation::*;
+pub use profiles::*;
+pub use social::*;
 pub use store::*;
+pub use worlds::*;
 
-use serde::{Deserialize, Serialize};
-
-/// `POST /join`: at most one of the three; none opens a new world of the
+/// `POST /join`: at most one of the four; none opens a new world of the
 /// default game.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
@@ -30,6 +40,10 @@ pub struct JoinRequest {
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub room_code: Option<String>,
+    /// The world that a friend invited to, beside that friend.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional))]
+    pub invite: Option<String>,
     /// Which version of the game, with `game_id`: `stable` without it.
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
@@ -101,44 +115,6 @@ pub struct RunningWorld {
     pub players: u32,
     /// Players that fit.
     pub max_players: u32,
-}
-
-/// A world as `GET /world/{id}` and `GET /worlds` show it.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct WorldInfo {
-    /// Id.
-    pub world_id: String,
-    /// Code to share.
-    pub room_code: String,
-    /// Name of the world.
-    pub name: String,
-    /// What its owner says about it.
-    pub description: String,
-    /// The game it is an instance of.
-    pub game_id: String,
-    /// Package it runs.
-    pub revision: String,
-    /// Whether it is kept when nobody is in it.
-    pub persistent: bool,
-    /// Whether a game server runs it now.
-    pub running: bool,
-    /// Players in it.
-    pub player_count: u32,
-    /// Players that fit.
-    pub max_players: u32,
-    /// RFC 3339.
-    pub created_at: String,
-    /// RFC 3339.
-    pub updated_at: String,
-}
-
-/// `GET /worlds`.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct WorldList {
-    /// Worlds, the fullest first.
-    pub worlds: Vec<WorldInfo>,
 }
 
 /// `GET /api/games/{id}/console?after=N`: what the game's scripts say and

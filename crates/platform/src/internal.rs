@@ -130,7 +130,8 @@ pub async fn heartbeat(
         let world_id = &server.spec.world_id;
         worlds::set_player_count(platform.db(), world_id, beat.players, Some(now)).await?;
     }
-    Ok(Json(HeartbeatReply { action }))
+    let expelled = platform.expulsions().recent(tokio::time::Instant::now());
+    Ok(Json(HeartbeatReply { action, expelled }))
 }
 
 /// `POST /internal/worlds/{id}/stopped`.

@@ -22,9 +22,11 @@ use crate::db::{self, OpenDatabaseError};
 use crate::error::ApiError;
 use crate::fleet::{Fleet, Launcher};
 use crate::gamedata::turns::Turns;
+use crate::join::Waits;
 use crate::keep::Committer;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
+use crate::moderation::Expulsions;
 use crate::publish::{self, PublishError, Wishes};
 use crate::settings::Settings;
 use crate::signing;
@@ -60,10 +62,12 @@ struct Inner {
     recorder: Recorder,
     uploads: Uploads,
     committer: Committer,
+    waits: Waits,
     rates: RateLimiter,
     attempts: Attempts,
     passwords: Hasher,
     identity: Option<Identity>,
+    expulsions: Expulsions,
     port: u16,
     house_id: String,
     default_game: Mutex<Option<String>>,
@@ -167,6 +171,7 @@ impl Platform {
             attempts: Attempts::new(&settings.limits),
             passwords: Hasher::default(),
             identity,
+            expulsions: Expulsions::default(),
             sockets: Arc::new(Semaphore::new(settings.limits.proxied_sockets_max)),
             upload_turns: Arc::new(Semaphore::new(UPLOADS_AT_ONCE)),
             default_game: Mutex::new(settings.default_game.clone()),
@@ -179,6 +184,7 @@ impl Platform {
             recorder: Recorder::default(),
             uploads: Uploads::default(),
             committer: Committer::start(db.clone()),
+            waits: Waits::default(),
             clock: parts.clock,
             settings,
             db,
@@ -305,6 +311,10 @@ impl Platform {
         &self.0.committer
     }
 
+    pub(crate) fn waits(&self) -> &Waits {
+        &self.0.waits
+    }
+
     pub(crate) fn rates(&self) -> &RateLimiter {
         &self.0.rates
     }
@@ -319,6 +329,10 @@ impl Platform {
 
     pub(crate) fn identity(&self) -> Option<&Identity> {
         self.0.identity.as_ref()
+    }
+
+    pub(crate) fn expulsions(&self) -> &Expulsions {
+        &self.0.expulsions
     }
 
     pub(crate) fn port(&self) -> u16 {

@@ -11,8 +11,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::limits::{finish, limit_rate, limit_time};
 use crate::{
-    Platform, accounts, admin, console, gamedata, health, internal, join, keep, openapi, rooms,
-    scripts, site, store, worlds,
+    Platform, accounts, admin, console, gamedata, health, internal, join, keep, moderation,
+    openapi, profiles, rooms, scripts, site, social, store, worlds,
 };
 
 /// A slow line may take this long for a large package.
@@ -27,12 +27,19 @@ pub fn router(platform: Platform) -> Router {
     let limits = platform.settings().limits.clone();
     let rated = from_fn_with_state(platform.clone(), limit_rate);
     let ordinary = OpenApiRouter::with_openapi(openapi::Document::openapi())
-        .route("/join", post(join::join).layer(rated.clone()))
-        .route("/worlds", get(worlds::list))
-        .route("/world/{id}", get(worlds::show))
+        .merge(join::rated_routes().layer(rated.clone()))
+        .merge(join::routes())
+        .merge(worlds::rest::routes())
         .merge(store::routes())
         .route("/api/games/{id}/console", get(console::page))
         .route("/api/rooms/{code}/ws", get(rooms::proxy))
+        .merge(profiles::routes())
+        .merge(social::routes())
+        .merge(moderation::routes())
+        .route(
+            "/internal/worlds/{id}/blocks",
+            post(social::blocks_for_world),
+        )
         .route("/internal/worlds/{id}", get(internal::boot))
         .route("/internal/worlds/{id}/package", get(internal::package))
         .route("/internal/worlds/{id}/saved", get(keep::saved))
@@ -63,7 +70,10 @@ pub fn router(platform: Platform) -> Router {
         .route("/internal/worlds/{id}/keep", post(keep::keep))
         .layer(DefaultBodyLimit::max(limits.package_bytes_max))
         .layer(from_fn_with_state(UPLOAD_TIMEOUT, limit_time));
-    openapi::publish(ordinary.merge(uploads).merge(pictures).merge(reports))
+    let saves =
+        worlds::saves::routes().layer(from_fn_with_state(limits.request_timeout, limit_time));
+    let others = uploads.merge(pictures).merge(reports).merge(saves);
+    openapi::publish(ordinary.merge(others))
         .fallback(site::serve)
         .layer(from_fn_with_state(platform.clone(), finish))
         .layer(from_fn(crate::trace::trace))

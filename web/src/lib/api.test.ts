@@ -1,6 +1,7 @@
 // The API client: guest login, one new login after a 401, and errors that can be shown.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { ApiError, join, listGames } from './api';
+import { ApiError, listGames } from './api';
+import { join } from './joining';
 import { forgetSession, loadSession, saveSession } from './session';
 
 type Handler = (path: string, init: RequestInit) => Response;

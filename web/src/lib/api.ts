@@ -1,5 +1,5 @@
 // Calls to the control plane. Every failure becomes an ApiError whose message can be shown to a person.
-import type { ConsolePage, ErrorBody, GameDetail, GameList, JoinRequest, JoinResponse, LoginResponse } from '../generated/rest';
+import type { ConsolePage, ErrorBody, GameDetail, GameList, LoginResponse } from '../generated/rest';
 import { forgetSession, loadSession, saveSession, sessionOf, type Session } from './session';
 
 export type GameSort = 'popular' | 'new' | 'featured';
@@ -88,34 +88,6 @@ export async function session(): Promise<Session> {
   return fresh;
 }
 
-/** Asks for a place in a world; logs in again once when the kept session has run out. */
-export async function join(wish: JoinRequest): Promise<JoinResponse> {
-  const used = loadSession();
-  try {
-    return await joinOnce(wish);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 401) throw error;
-    const kept = loadSession();
-    // Another tab has signed in meanwhile: that session is a good one.
-    if (used && kept && kept.token !== used.token) return joinOnce(wish);
-    forgetSession();
-    // Nobody with an account becomes a guest without being told.
-    if (kept?.kind === 'account') {
-      throw new ApiError(401, 'session_over', `${kept.username}, your session has ended. Sign in again, or try again to play as a guest.`);
-    }
-    return joinOnce(wish);
-  }
-}
-
-async function joinOnce(wish: JoinRequest): Promise<JoinResponse> {
-  const { token } = await session();
-  return request<JoinResponse>('/join', {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${token}` },
-    body: JSON.stringify(wish),
-  });
-}
-
 /** Whose name a call is made in: nobody's, the kept session's if there is one, one that must be there, or a guest made on the spot. */
 export type CallAs = 'nobody' | 'anyone' | 'me' | 'guest';
 
@@ -136,12 +108,20 @@ export async function call<T>(method: string, path: string, options: CallOptions
 /** As `call`, with the ETag of the answer: send it back as If-Match to change exactly what was read. */
 export async function callFull<T>(method: string, path: string, options: CallOptions = {}): Promise<{ value: T; etag: string | null }> {
   const { as = 'anyone' } = options;
+  const used = loadSession();
   try {
     return await callOnce<T>(method, path, options);
   } catch (error) {
     // A guest whose session ran out becomes a new guest; everybody else is asked to sign in.
     if (as !== 'guest' || !(error instanceof ApiError) || error.status !== 401) throw error;
+    const kept = loadSession();
+    // Another tab has signed in meanwhile: that session is a good one.
+    if (used && kept && kept.token !== used.token) return callOnce<T>(method, path, options);
     forgetSession();
+    // Nobody with an account becomes a guest without being told.
+    if (kept?.kind === 'account') {
+      throw new ApiError(401, 'session_over', `${kept.username}, your session has ended. Sign in again, or try again to play as a guest.`);
+    }
     return callOnce<T>(method, path, options);
   }
 }

@@ -9,6 +9,10 @@ test('each path leads to its page', () => {
   const play = parseRoute('/play/obby', '?world=world_1');
   expect(play.page === 'play' && play.query.get('world')).toBe('world_1');
   expect(parseRoute(consolePath('obby'))).toEqual({ page: 'console', gameId: 'obby' });
+  expect(parseRoute('/characters')).toEqual({ page: 'characters' });
+  expect(parseRoute('/notices')).toEqual({ page: 'notices' });
+  expect(parseRoute('/moderation')).toEqual({ page: 'moderation' });
+  expect(parseRoute('/i/ABC234')).toEqual({ page: 'invite', code: 'ABC234' });
   expect(parseRoute(managePath('obby'))).toEqual({ page: 'manage', gameId: 'obby', view: 'overview' });
   expect(parseRoute(managePath('obby', 'edit'))).toEqual({ page: 'manage', gameId: 'obby', view: 'edit' });
   expect(parseRoute('/create/obby/nonsense').page).toBe('missing');

@@ -10,7 +10,12 @@ export type Route =
   | { page: 'manage'; gameId: string; view: ManageView }
   | { page: 'console'; gameId: string }
   | { page: AccountPage; query: URLSearchParams }
+  | { page: 'characters' }
+  | { page: 'notices' }
+  | { page: 'moderation' }
+  | { page: 'invite'; code: string }
   | { page: 'docs-api' }
+  | { page: 'worlds' }
   | { page: 'dev-scene'; query: URLSearchParams }
   | { page: 'dev-kit' }
   | { page: 'missing'; path: string };
@@ -39,9 +44,14 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
   }
   const accountPage = parts.length === 1 ? ACCOUNT_PAGES.find((page) => page === first) : undefined;
   if (accountPage) return { page: accountPage, query: new URLSearchParams(search) };
+  if (parts.length === 1) {
+    if (first === 'characters' || first === 'notices' || first === 'moderation') return { page: first };
+  }
   if (parts.length === 2 && second !== undefined) {
+    if (first === 'i') return { page: 'invite', code: second };
     if (first === 'games') return { page: 'game', gameId: second };
     if (first === 'play') return { page: 'play', gameId: second, query: new URLSearchParams(search) };
+    if (first === 'my' && second === 'worlds') return { page: 'worlds' };
     if (first === 'create') return { page: 'manage', gameId: second, view: 'overview' };
     if (first === 'docs' && second === 'api') return { page: 'docs-api' };
     if (dev && first === 'dev' && second === 'kit') return { page: 'dev-kit' };
@@ -57,6 +67,9 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
 
 /** The creator's live console of a game. */
 export const consolePath = (gameId: string): string => `/create/${encodeURIComponent(gameId)}/console`;
+
+/** The visitor's own worlds; `/worlds` itself is the interface for programs. */
+export const WORLDS_PATH = '/my/worlds';
 
 /** What a creator sees of one of their games. */
 export const managePath = (gameId: string, view: ManageView = 'overview'): string =>
@@ -96,3 +109,5 @@ function withNext(path: string, next: string): string {
   const own = ['/', '/sign-in', '/register'].includes(next.split('?')[0] ?? '');
   return own ? path : `${path}?next=${encodeURIComponent(next)}`;
 }
+/** Into the world that a friend invited to, beside them. */
+export const invitePlayPath = (gameId: string, code: string): string => `${playPath(gameId)}?invite=${encodeURIComponent(code)}`;
