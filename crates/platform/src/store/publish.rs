@@ -22,7 +22,7 @@ use crate::api::{
 use crate::auth::Session;
 use crate::error::ApiError;
 use crate::extract::{ApiBytes, ApiQuery};
-use crate::names;
+use crate::{moderation, names};
 
 /// Why a package was not published.
 #[derive(Debug, thiserror::Error)]
@@ -101,6 +101,8 @@ pub async fn upload(
     ApiQuery(query): ApiQuery<UploadQuery>,
     ApiBytes(archive): ApiBytes,
 ) -> Result<(StatusCode, Json<PublishResponse>), ApiError> {
+    let now = platform.clock().now_ms();
+    moderation::refuse_suspended(platform.db(), &session.user_id, now).await?;
     let wishes = Wishes {
         channel: query.channel.unwrap_or_default(),
         notes: notes(query.notes.as_deref())?,
