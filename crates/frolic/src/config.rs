@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use frolic_platform::signing::write_private;
-use frolic_platform::{Settings, ids};
+use frolic_platform::{IdentitySettings, Settings, ids};
 use serde::Deserialize;
 
 const CONFIG_FILE: &str = "frolic.toml";
@@ -43,6 +43,16 @@ pub struct Layer {
     /// Opens /admin [env: ADMIN_TOKEN] [default: closed]
     #[arg(long)]
     pub admin_token: Option<String>,
+    /// Where an issuer of identities publishes its keys (JWKS), to log in with its JWTs
+    /// [env: IDENTITY_JWKS_URL] [default: passwords only]
+    #[arg(long)]
+    pub identity_jwks_url: Option<String>,
+    /// What its JWTs have as issuer [env: IDENTITY_ISSUER]
+    #[arg(long)]
+    pub identity_issuer: Option<String>,
+    /// What its JWTs must have as audience [env: IDENTITY_AUDIENCE] [default: any]
+    #[arg(long)]
+    pub identity_audience: Option<String>,
     /// Game that a join without any id opens [env: DEFAULT_GAME] [default: the first sample]
     #[arg(long)]
     pub default_game: Option<String>,
@@ -82,6 +92,9 @@ impl Layer {
             blob_url: get("BLOB_URL"),
             secret_key: get("SECRET_KEY"),
             admin_token: get("ADMIN_TOKEN"),
+            identity_jwks_url: get("IDENTITY_JWKS_URL"),
+            identity_issuer: get("IDENTITY_ISSUER"),
+            identity_audience: get("IDENTITY_AUDIENCE"),
             default_game: get("DEFAULT_GAME"),
             record_dir: get("RECORD_DIR").map(PathBuf::from),
             soul_api_key: get("SOUL_API_KEY"),
@@ -109,6 +122,9 @@ impl Layer {
             blob_url: self.blob_url.or(below.blob_url),
             secret_key: self.secret_key.or(below.secret_key),
             admin_token: self.admin_token.or(below.admin_token),
+            identity_jwks_url: self.identity_jwks_url.or(below.identity_jwks_url),
+            identity_issuer: self.identity_issuer.or(below.identity_issuer),
+            identity_audience: self.identity_audience.or(below.identity_audience),
             default_game: self.default_game.or(below.default_game),
             record_dir: self.record_dir.or(below.record_dir),
             soul_api_key: self.soul_api_key.or(below.soul_api_key),
@@ -153,7 +169,13 @@ impl Layer {
             }
             None => kept_secret(&data_dir)?,
         };
+        let identity = identity(
+            self.identity_jwks_url,
+            self.identity_issuer,
+            self.identity_audience,
+        )?;
         let mut settings = Settings::new(data_dir, secret_key);
+        settings.identity = identity;
         settings.host = host;
         settings.port = self.port.unwrap_or(5000);
         settings.database_url = self.database_url.map(checked_database_url).transpose()?;
@@ -193,6 +215,27 @@ fn parse_host(host: &str) -> anyhow::Result<IpAddr> {
             "HOST must be an address of this machine such as 127.0.0.1, or 0.0.0.0 for all of them, not '{host}'"
         )
     })
+}
+
+/// An issuer needs its name and its keys: the name alone anybody can write.
+fn identity(
+    jwks_url: Option<String>,
+    issuer: Option<String>,
+    audience: Option<String>,
+) -> anyhow::Result<Option<IdentitySettings>> {
+    match (jwks_url, issuer) {
+        (None, None) if audience.is_none() => Ok(None),
+        (Some(jwks_url), Some(issuer)) => {
+            ensure!(
+                jwks_url.starts_with("https://") || jwks_url.starts_with("http://"),
+                "IDENTITY_JWKS_URL must be an address such as https://issuer.example/.well-known/jwks.json, not '{jwks_url}'"
+            );
+            let mut settings = IdentitySettings::new(jwks_url, issuer);
+            settings.audience = audience;
+            Ok(Some(settings))
+        }
+        _ => bail!("set both IDENTITY_JWKS_URL and IDENTITY_ISSUER, or none of them"),
+    }
 }
 
 fn checked_database_url(url: String) -> anyhow::Result<String> {
@@ -287,6 +330,15 @@ mod tests {
             },
             Layer {
                 blob_url: Some("s3://bucket".to_owned()),
+                ..Layer::default()
+            },
+            Layer {
+                identity_issuer: Some("https://issuer.test/".to_owned()),
+                ..Layer::default()
+            },
+            Layer {
+                identity_issuer: Some("https://issuer.test/".to_owned()),
+                identity_jwks_url: Some("jwks.json".to_owned()),
                 ..Layer::default()
             },
         ] {

@@ -7,6 +7,7 @@ mod bench;
 mod bots;
 mod commands;
 mod config;
+mod credentials;
 mod folder;
 mod open_files;
 
@@ -31,7 +32,9 @@ enum Command {
     Check(commands::check::CheckArgs),
     Dev(commands::dev::DevArgs),
     Gameserver(commands::gameserver::GameserverArgs),
+    Login(commands::login::LoginArgs),
     Pack(commands::pack::PackArgs),
+    Publish(commands::publish::PublishArgs),
     Replay(commands::replay::ReplayArgs),
     Serve(commands::serve::ServeArgs),
     Soul(commands::soul::SoulArgs),
@@ -68,7 +71,9 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Check(args) => commands::check::run(args),
         Command::Dev(args) => commands::dev::run(args).await,
         Command::Gameserver(args) => commands::gameserver::run(args).await,
+        Command::Login(args) => commands::login::run(args).await,
         Command::Pack(args) => commands::pack::run(args),
+        Command::Publish(args) => commands::publish::run(args).await,
         Command::Replay(args) => commands::replay::run(args),
         Command::Serve(args) => commands::serve::run(args).await,
         Command::Soul(args) => commands::soul::run(&args),

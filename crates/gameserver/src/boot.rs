@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use frolic_protocol::console::ConsoleReport;
 use frolic_protocol::fleet::{
-    AskBlocks, Heartbeat, HeartbeatReply, PlayerBlocks, PublishScripts, PublishedScripts, ServerReady, ServerStopped,
-    WorldBoot,
+    AskBlocks, Heartbeat, HeartbeatReply, PlayerBlocks, PublishScripts, PublishedScripts,
+    ServerReady, ServerStopped, WorldBoot,
 };
 use frolic_protocol::keep::{KeepBatch, KeepReply, Saved};
 use frolic_protocol::store::{StoreAnswers, StoreBatch};

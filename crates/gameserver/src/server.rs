@@ -159,9 +159,11 @@ pub async fn run(
         kill_after,
         press: control_plane.as_ref().map(|_| press),
         console: console.clone(),
-        blocks: control_plane.as_ref().map_or_else(BlockDoor::default, |control_plane| {
-            BlockDoor::platform(control_plane.clone(), inbox.clone())
-        }),
+        blocks: control_plane
+            .as_ref()
+            .map_or_else(BlockDoor::default, |control_plane| {
+                BlockDoor::platform(control_plane.clone(), inbox.clone())
+            }),
         ..Settings::new(&config, players_max, control_plane.is_some(), store, keeper)
     };
     std::thread::Builder::new()

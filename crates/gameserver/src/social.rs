@@ -33,7 +33,10 @@ impl BlockDoor {
         if let Some(ask) = &self.0
             && ask.try_send(player_id.to_owned()).is_err()
         {
-            tracing::warn!(player_id, "too many lists of blocked players are waited for");
+            tracing::warn!(
+                player_id,
+                "too many lists of blocked players are waited for"
+            );
         }
     }
 }

@@ -1,4 +1,7 @@
-//! `/admin/*`: what an operator sees and does, with ADMIN_TOKEN.
+//! `/admin/*`: what an operator sees and does, with ADMIN_TOKEN or as a user
+//! with the role admin.
+
+pub mod users;
 
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
@@ -6,22 +9,45 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::Deserialize;
 use sqlx::Row;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::Platform;
-use crate::api::{CleanupReport, ServerList, SessionInfo, SessionList};
-use crate::auth::bearer;
+use crate::accounts::paging::PageQuery;
+use crate::accounts::sessions::unknown_session;
+use crate::api::{CleanupReport, ErrorBody, ServerList, SessionInfo, SessionList};
+use crate::auth::{Role, authenticate, bearer};
 use crate::cleanup;
 use crate::clock::rfc3339;
-use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery};
 use crate::ids;
 
-/// Sessions that are shown at once.
-const SESSIONS_SHOWN: i64 = 500;
+/// Everything under `/admin`.
+pub fn routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new()
+        .routes(routes!(servers))
+        .routes(routes!(stop_server))
+        .routes(routes!(sessions))
+        .routes(routes!(end_session))
+        .routes(routes!(clean_up))
+        .routes(routes!(users::list))
+        .routes(routes!(users::give_role))
+        .routes(routes!(users::reset_password))
+}
 
-/// Proof that the caller holds ADMIN_TOKEN.
-pub struct Admin;
+/// Proof that the caller holds ADMIN_TOKEN or has the role admin.
+pub struct Admin {
+    /// Id of the user; `None` for the holder of ADMIN_TOKEN.
+    pub user_id: Option<String>,
+}
+
+impl Admin {
+    /// For logs: who did it.
+    pub fn name(&self) -> &str {
+        self.user_id.as_deref().unwrap_or("ADMIN_TOKEN")
+    }
+}
 
 impl FromRequestParts<Platform> for Admin {
     type Rejection = ApiError;
@@ -30,46 +56,87 @@ impl FromRequestParts<Platform> for Admin {
         parts: &mut Parts,
         platform: &Platform,
     ) -> Result<Self, Self::Rejection> {
-        let Some(expected) = &platform.settings().admin_token else {
-            return Err(ApiError::forbidden(
-                "administration is off; start the platform with ADMIN_TOKEN set",
-            ));
+        let expected = platform.settings().admin_token.as_deref();
+        let given = match (bearer(&parts.headers), expected) {
+            (Ok(given), _) => given,
+            (Err(error), Some(_)) => return Err(error),
+            (Err(_), None) => {
+                return Err(ApiError::forbidden(
+                    "log in as an admin; where there is none yet, start the platform with ADMIN_TOKEN set",
+                ));
+            }
         };
-        let given = bearer(&parts.headers)?;
-        if ids::matches_secret(given, &ids::secret_digest(expected)) {
-            Ok(Admin)
-        } else {
-            Err(ApiError::forbidden("this token is not the admin token"))
+        if expected.is_some_and(|token| ids::matches_secret(given, &ids::secret_digest(token))) {
+            return Ok(Admin { user_id: None });
         }
+        let session = authenticate(platform, given).await.map_err(|error| {
+            if !error.is("invalid_token") {
+                return error;
+            }
+            ApiError::unauthorized(
+                "invalid_token",
+                "this is neither ADMIN_TOKEN nor the token of an admin who is logged in",
+            )
+        })?;
+        session.require(Role::Admin)?;
+        Ok(Admin {
+            user_id: Some(session.user_id),
+        })
     }
 }
 
-/// `GET /admin/servers`.
-pub async fn servers(State(platform): State<Platform>, _: Admin) -> Json<ServerList> {
-    let servers = platform
-        .fleet()
-        .all()
-        .iter()
-        .map(|server| server.info())
-        .collect();
-    Json(ServerList { servers })
+/// Game servers that run.
+#[utoipa::path(
+    get, path = "/admin/servers", tag = "admin", security(("bearer" = [])),
+    params(PageQuery),
+    responses(
+        (status = 200, body = ServerList),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody, description = "Not an admin"),
+    )
+)]
+pub async fn servers(
+    State(platform): State<Platform>,
+    _: Admin,
+    ApiQuery(page): ApiQuery<PageQuery>,
+) -> Json<ServerList> {
+    let mut all = platform.fleet().all();
+    all.sort_by(|a, b| a.spec.world_id.cmp(&b.spec.world_id));
+    let total = u32::try_from(all.len()).unwrap_or(u32::MAX);
+    let servers = page.of(all).iter().map(|server| server.info()).collect();
+    Json(ServerList {
+        servers,
+        total,
+        page: page.page(),
+        per_page: page.per_page(),
+    })
 }
 
 /// Query of `DELETE /admin/servers/{id}`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct StopQuery {
     /// Let players finish instead of telling them to go.
     #[serde(default)]
     drain: bool,
 }
 
-/// `DELETE /admin/servers/{id}?drain=true`: 202, it takes a moment.
-///
-/// # Errors
-/// 404 when no such server runs.
+/// Stops a game server; it takes a moment.
+#[utoipa::path(
+    delete, path = "/admin/servers/{id}", tag = "admin", security(("bearer" = [])),
+    params(("id" = String, Path, description = "Id of the server or of its world"), StopQuery),
+    responses(
+        (status = 202, description = "It is being stopped"),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody, description = "Not an admin"),
+        (status = 404, body = ErrorBody, description = "No such server runs"),
+    )
+)]
 pub async fn stop_server(
     State(platform): State<Platform>,
-    _: Admin,
+    admin: Admin,
     ApiPath(id): ApiPath<String>,
     ApiQuery(query): ApiQuery<StopQuery>,
 ) -> Result<StatusCode, ApiError> {
@@ -79,6 +146,12 @@ pub async fn stop_server(
         platform.fleet().stop(&id)
     };
     if found {
+        tracing::info!(
+            by = admin.name(),
+            server = id,
+            drain = query.drain,
+            "server stopped"
+        );
         Ok(StatusCode::ACCEPTED)
     } else {
         Err(ApiError::not_found(
@@ -88,13 +161,21 @@ pub async fn stop_server(
     }
 }
 
-/// `GET /admin/sessions`.
-///
-/// # Errors
-/// When the database refuses.
+/// Logins that are valid now, newest first.
+#[utoipa::path(
+    get, path = "/admin/sessions", tag = "admin", security(("bearer" = [])),
+    params(PageQuery),
+    responses(
+        (status = 200, body = SessionList),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody, description = "Not an admin"),
+    )
+)]
 pub async fn sessions(
     State(platform): State<Platform>,
     _: Admin,
+    ApiQuery(page): ApiQuery<PageQuery>,
 ) -> Result<Json<SessionList>, ApiError> {
     let now = platform.clock().now_ms();
     let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM sessions WHERE expires_at > $1")
@@ -103,20 +184,24 @@ pub async fn sessions(
         .await?
         .try_get("total")?;
     let rows = sqlx::query(
-        "SELECT u.user_id, u.username, s.created_at, s.expires_at FROM sessions s
-         JOIN users u ON u.user_id = s.user_id WHERE s.expires_at > $1
-         ORDER BY s.created_at DESC, u.user_id LIMIT $2",
+        "SELECT s.token_sha256, u.user_id, u.username, u.kind, s.device, s.created_at, s.expires_at
+         FROM sessions s JOIN users u ON u.user_id = s.user_id WHERE s.expires_at > $1
+         ORDER BY s.created_at DESC, s.token_sha256 LIMIT $2 OFFSET $3",
     )
     .bind(now)
-    .bind(SESSIONS_SHOWN)
+    .bind(page.limit())
+    .bind(page.offset())
     .fetch_all(platform.db())
     .await?;
     let sessions = rows
         .iter()
         .map(|row| {
             Ok(SessionInfo {
+                session_id: row.try_get("token_sha256")?,
                 client_id: row.try_get("user_id")?,
                 username: row.try_get("username")?,
+                kind: row.try_get("kind")?,
+                device: row.try_get("device")?,
                 created_at: rfc3339(row.try_get("created_at")?),
                 expires_at: rfc3339(row.try_get("expires_at")?),
             })
@@ -124,14 +209,48 @@ pub async fn sessions(
         .collect::<Result<_, sqlx::Error>>()?;
     Ok(Json(SessionList {
         sessions,
-        total: to_u32(total),
+        total: PageQuery::total(total),
+        page: page.page(),
+        per_page: page.per_page(),
     }))
 }
 
-/// `POST /admin/cleanup`.
-///
-/// # Errors
-/// When the database refuses.
+/// Ends a login.
+#[utoipa::path(
+    delete, path = "/admin/sessions/{session_id}", tag = "admin", security(("bearer" = [])),
+    params(("session_id" = String, Path)),
+    responses(
+        (status = 204),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody, description = "Not an admin"),
+        (status = 404, body = ErrorBody, description = "No such session"),
+    )
+)]
+pub async fn end_session(
+    State(platform): State<Platform>,
+    admin: Admin,
+    ApiPath(session_id): ApiPath<String>,
+) -> Result<StatusCode, ApiError> {
+    let ended = sqlx::query("DELETE FROM sessions WHERE token_sha256 = $1")
+        .bind(&session_id)
+        .execute(platform.db())
+        .await?;
+    if ended.rows_affected() == 0 {
+        return Err(unknown_session());
+    }
+    tracing::info!(by = admin.name(), "a session was ended");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Sweeps out now what has had its time: sessions, guests, sleeping worlds.
+#[utoipa::path(
+    post, path = "/admin/cleanup", tag = "admin", security(("bearer" = [])),
+    responses(
+        (status = 200, body = CleanupReport),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody, description = "Not an admin"),
+    )
+)]
 pub async fn clean_up(
     State(platform): State<Platform>,
     _: Admin,

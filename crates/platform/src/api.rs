@@ -1,6 +1,8 @@
 //! What the REST interface takes and gives, as types. The tests write them as
 //! TypeScript (`rest.ts`), so the site cannot drift from the server.
 
+mod accounts;
+mod admin;
 mod dashboard;
 mod joining;
 mod moderation;
@@ -11,6 +13,8 @@ mod worlds;
 
 use serde::{Deserialize, Serialize};
 
+pub use accounts::*;
+pub use admin::*;
 pub use dashboard::*;
 pub use joining::*;
 pub use moderation::*;
@@ -18,28 +22,6 @@ pub use profiles::*;
 pub use social::*;
 pub use store::*;
 pub use worlds::*;
-
-/// `POST /login`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct LoginRequest {
-    /// The name to play under; one is made up without it.
-    #[serde(default)]
-    #[cfg_attr(test, ts(optional))]
-    pub username: Option<String>,
-}
-
-/// Answer of `POST /login`.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct LoginResponse {
-    /// Bearer token for everything else; lasts four hours.
-    pub session_token: String,
-    /// Who you are to worlds and other players.
-    pub client_id: String,
-    /// The name as others see it, made unique.
-    pub username: String,
-}
 
 /// `POST /join`: at most one of the four; none opens a new world of the
 /// default game.
@@ -226,82 +208,6 @@ pub struct ConsoleEntry {
     pub revision: String,
     /// SHA-256 of the script's bytecode; empty when it has none.
     pub hash: String,
-}
-
-/// A game server as `GET /admin/servers` shows it.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct ServerInfo {
-    /// Id for `DELETE /admin/servers/{id}`; the world's id works too.
-    pub server_id: String,
-    /// The world it runs.
-    pub world_id: String,
-    /// The game.
-    pub game_id: String,
-    /// The room code.
-    pub room_code: String,
-    /// `starting`, `ready`, `stopping` or `backing_off`.
-    pub state: String,
-    /// Process id once it is ready.
-    pub pid: Option<u32>,
-    /// Players connected at the last heartbeat.
-    pub players: u32,
-    /// Places held for players on their way.
-    pub reserved: u32,
-    /// Players that fit.
-    pub max_players: u32,
-    /// Tick at the last heartbeat.
-    pub tick: u32,
-    /// 99th percentile of tick time at the last heartbeat.
-    pub tick_ms_p99: f32,
-    /// Crashes since it was first started.
-    pub crashes: u32,
-    /// Seconds since the process was launched.
-    pub uptime_s: u32,
-}
-
-/// `GET /admin/servers`.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct ServerList {
-    /// All that run.
-    pub servers: Vec<ServerInfo>,
-}
-
-/// A login as `GET /admin/sessions` shows it: never the token.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct SessionInfo {
-    /// Who.
-    pub client_id: String,
-    /// Name.
-    pub username: String,
-    /// RFC 3339.
-    pub created_at: String,
-    /// RFC 3339.
-    pub expires_at: String,
-}
-
-/// `GET /admin/sessions`.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct SessionList {
-    /// The newest 500.
-    pub sessions: Vec<SessionInfo>,
-    /// All that are valid now.
-    pub total: u32,
-}
-
-/// Answer of `POST /admin/cleanup`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct CleanupReport {
-    /// Expired sessions removed.
-    pub sessions: u32,
-    /// Guests removed whose sessions are gone and who made nothing.
-    pub guests: u32,
-    /// Worlds removed that were not persistent and slept too long.
-    pub worlds: u32,
 }
 
 /// `GET /health`.

@@ -1,23 +1,23 @@
-//! Guests and sessions (PLAT-1, PLAT-3): a name, a bearer token that is kept
-//! only as a hash, four hours.
+//! Who is asking (PLAT-1, PLAT-3): a bearer token, which is a session, an API
+//! key or a JWT of a trusted issuer; guests, roles, and four hours.
 
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
+use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
-use sqlx::{AnyPool, Row};
+use sqlx::Row;
+use sqlx::any::AnyRow;
 
 use crate::Platform;
-use crate::api::{LoginRequest, LoginResponse};
+use crate::accounts::{identity, keys, sessions};
+use crate::api::{ErrorBody, LoginRequest, LoginResponse};
 use crate::error::ApiError;
 use crate::extract::OptionalJson;
 use crate::{ids, names};
 
-/// Longest bearer token that is worth hashing.
-const TOKEN_BYTES_MAX: usize = 512;
-/// Plain numbers that are tried before a random one.
-const NUMBERED_NAMES_MAX: u32 = 8;
+/// Longest bearer token that is worth looking at: JWTs carry claims.
+const TOKEN_BYTES_MAX: usize = 8 * 1024;
 
 /// A person with a valid token.
 #[derive(Clone, Debug)]
@@ -26,10 +26,65 @@ pub struct Session {
     pub user_id: String,
     /// Name to show.
     pub username: String,
+    /// Whether they have an account.
+    pub kind: Kind,
     /// What they may do.
     pub role: Role,
+    /// How they proved who they are.
+    pub means: Means,
+    /// Unix milliseconds at which the token ends; `None` for an API key.
+    pub expires_at: Option<i64>,
     /// As given by the client; echoed by `/join`, never stored.
     pub token: String,
+}
+
+/// What a user is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Somebody with a name for a few hours.
+    Guest,
+    /// Somebody who can come back.
+    Account,
+}
+
+impl Kind {
+    /// As the interface writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Guest => "guest",
+            Kind::Account => "account",
+        }
+    }
+
+    /// From the database; whoever is no guest has an account.
+    pub fn from_name(name: &str) -> Self {
+        match name {
+            "guest" => Kind::Guest,
+            _ => Kind::Account,
+        }
+    }
+}
+
+/// Kinds of bearer tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// A login.
+    Session,
+    /// A key for programs, which may not change the account itself.
+    ApiKey,
+    /// A JWT of a trusted issuer.
+    Identity,
+}
+
+impl Means {
+    /// As the interface writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Means::Session => "session",
+            Means::ApiKey => "api_key",
+            Means::Identity => "identity",
+        }
+    }
 }
 
 impl Session {
@@ -46,6 +101,51 @@ impl Session {
                 least.name()
             )))
         }
+    }
+
+    /// Lets only people with an account pass, not guests.
+    ///
+    /// # Errors
+    /// 403 that says what to do.
+    pub fn require_account(&self) -> Result<(), ApiError> {
+        match self.kind {
+            Kind::Account => Ok(()),
+            Kind::Guest => Err(ApiError::forbidden(
+                "this needs an account; register with this session and keep what you made",
+            )),
+        }
+    }
+
+    /// Lets everybody pass but programs with an API key: who finds a key must
+    /// not get the account.
+    ///
+    /// # Errors
+    /// 403 that says what to do.
+    pub fn require_person(&self) -> Result<(), ApiError> {
+        match self.means {
+            Means::ApiKey => Err(ApiError::forbidden(
+                "an API key cannot change the account it belongs to; log in instead",
+            )),
+            Means::Session | Means::Identity => Ok(()),
+        }
+    }
+
+    /// From a row with `user_id`, `username`, `kind` and `role`.
+    pub(crate) fn from_row(
+        row: &AnyRow,
+        means: Means,
+        expires_at: Option<i64>,
+        token: &str,
+    ) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            user_id: row.try_get("user_id")?,
+            username: row.try_get("username")?,
+            kind: Kind::from_name(row.try_get("kind")?),
+            role: Role::from_name(row.try_get("role")?),
+            means,
+            expires_at,
+            token: token.to_owned(),
+        })
     }
 }
 
@@ -84,71 +184,32 @@ impl Role {
     }
 }
 
-/// `POST /login`.
+/// Logs a guest in, without any password.
+#[utoipa::path(
+    post, path = "/login", tag = "accounts",
+    request_body(content = LoginRequest, description = "May be left out"),
+    responses(
+        (status = 200, body = LoginResponse),
+        (status = 400, body = ErrorBody),
+        (status = 429, body = ErrorBody, description = "Too many logins from this address"),
+    )
+)]
 pub async fn login(
     State(platform): State<Platform>,
+    headers: HeaderMap,
     OptionalJson(request): OptionalJson<LoginRequest>,
-) -> Result<(StatusCode, Json<LoginResponse>), ApiError> {
+) -> Result<Json<LoginResponse>, ApiError> {
     let wanted = request.username.as_deref().and_then(names::clean);
+    let wanted = wanted.filter(|name| !names::is_reserved(name));
     let wanted = wanted.unwrap_or_else(|| names::made_up(ids::random_bytes()));
-    let user = create_guest(&platform, &wanted).await?;
-    platform.metrics().logins.add(1);
-    Ok((StatusCode::OK, Json(user)))
-}
-
-async fn create_guest(platform: &Platform, wanted: &str) -> Result<LoginResponse, ApiError> {
-    let now = platform.clock().now_ms();
-    let lifetime_ms =
-        i64::try_from(platform.settings().session_lifetime.as_millis()).unwrap_or(i64::MAX / 2);
-    let user_id = ids::new_id("user");
-    let token = ids::new_token();
     let mut transaction = platform.db().begin().await?;
-    let mut username = wanted.to_owned();
-    let mut attempt = 1;
-    loop {
-        // The unique key decides, not a look beforehand: two logins at the
-        // same moment cannot both get the name.
-        let inserted = sqlx::query(
-            "INSERT INTO users (user_id, username, username_key, kind, role, created_at, last_seen_at)
-             VALUES ($1, $2, $3, 'guest', 'player', $4, $4) ON CONFLICT (username_key) DO NOTHING",
-        )
-        .bind(&user_id)
-        .bind(&username)
-        .bind(names::key(&username))
-        .bind(now)
-        .execute(&mut *transaction)
-        .await?;
-        if inserted.rows_affected() == 1 {
-            break;
-        }
-        attempt += 1;
-        username = names::numbered(wanted, name_number(attempt));
-    }
-    sqlx::query(
-        "INSERT INTO sessions (token_sha256, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4)",
-    )
-    .bind(ids::sha256_hex(token.as_bytes()))
-    .bind(&user_id)
-    .bind(now)
-    .bind(now.saturating_add(lifetime_ms))
-    .execute(&mut *transaction)
-    .await?;
+    let now = platform.clock().now_ms();
+    let user = sessions::create_user(&mut transaction, &wanted, Kind::Guest, now).await?;
+    let device = sessions::device(&headers);
+    let response = sessions::open(&platform, &mut transaction, &user, &device).await?;
     transaction.commit().await?;
-    Ok(LoginResponse {
-        session_token: token,
-        client_id: user_id,
-        username,
-    })
-}
-
-/// Small numbers read best; past them random ones, so that the hundredth "Bot"
-/// does not need a hundred tries.
-fn name_number(attempt: u32) -> u32 {
-    if attempt <= NUMBERED_NAMES_MAX {
-        attempt
-    } else {
-        u32::from_le_bytes(ids::random_bytes()) % 900_000 + 100_000
-    }
+    platform.metrics().logins.add(1);
+    Ok(Json(response))
 }
 
 impl FromRequestParts<Platform> for Session {
@@ -158,34 +219,68 @@ impl FromRequestParts<Platform> for Session {
         parts: &mut Parts,
         platform: &Platform,
     ) -> Result<Self, Self::Rejection> {
-        let token = bearer(&parts.headers)?;
-        find_session(platform.db(), token, platform.clock().now_ms()).await
+        authenticate(platform, bearer(&parts.headers)?).await
     }
 }
 
-async fn find_session(db: &AnyPool, token: &str, now_ms: i64) -> Result<Session, ApiError> {
+/// Whoever is asking, where a call works without saying so too. A token that
+/// is given must be good.
+pub struct MaybeSession(pub Option<Session>);
+
+impl FromRequestParts<Platform> for MaybeSession {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        platform: &Platform,
+    ) -> Result<Self, Self::Rejection> {
+        if !parts.headers.contains_key(AUTHORIZATION) {
+            return Ok(Self(None));
+        }
+        Session::from_request_parts(parts, platform)
+            .await
+            .map(|session| Self(Some(session)))
+    }
+}
+
+/// Who holds this token: for every way in that has no request of its own.
+///
+/// # Errors
+/// 401 when nobody does, or not any more.
+pub async fn authenticate(platform: &Platform, token: &str) -> Result<Session, ApiError> {
+    if keys::looks_like_one(token) {
+        return keys::find(platform, token).await;
+    }
+    if platform.identity().is_some() && identity::looks_like_one(token) {
+        return identity::session(platform, token).await;
+    }
+    find_session(platform, token).await
+}
+
+async fn find_session(platform: &Platform, token: &str) -> Result<Session, ApiError> {
     let row = sqlx::query(
-        "SELECT u.user_id, u.username, u.role, s.expires_at FROM sessions s
+        "SELECT u.user_id, u.username, u.kind, u.role, s.expires_at FROM sessions s
          JOIN users u ON u.user_id = s.user_id WHERE s.token_sha256 = $1",
     )
     .bind(ids::sha256_hex(token.as_bytes()))
-    .fetch_optional(db)
+    .fetch_optional(platform.db())
     .await?
     .ok_or_else(|| {
         ApiError::unauthorized("invalid_token", "this session is not known; log in again")
     })?;
-    if row.try_get::<i64, _>("expires_at")? <= now_ms {
+    let expires_at: i64 = row.try_get("expires_at")?;
+    if expires_at <= platform.clock().now_ms() {
         return Err(ApiError::unauthorized(
             "session_expired",
             "this session has expired; log in again",
         ));
     }
-    Ok(Session {
-        user_id: row.try_get("user_id")?,
-        username: row.try_get("username")?,
-        role: Role::from_name(row.try_get("role")?),
-        token: token.to_owned(),
-    })
+    Ok(Session::from_row(
+        &row,
+        Means::Session,
+        Some(expires_at),
+        token,
+    )?)
 }
 
 /// The token of an `Authorization: Bearer …` header.

@@ -83,10 +83,12 @@ async fn sweep_places(platform: &Platform, now: i64) -> Result<(), sqlx::Error> 
 async fn sweep_worlds(platform: &Platform, now: i64) -> Result<u32, sqlx::Error> {
     let keep_ms = i64::try_from(platform.settings().world_keep.as_millis()).unwrap_or(i64::MAX);
     let before = now.saturating_sub(keep_ms);
-    let rows = sqlx::query("SELECT world_id FROM worlds WHERE persistent = 0 AND kept = 0 AND updated_at < $1")
-        .bind(before)
-        .fetch_all(platform.db())
-        .await?;
+    let rows = sqlx::query(
+        "SELECT world_id FROM worlds WHERE persistent = 0 AND kept = 0 AND updated_at < $1",
+    )
+    .bind(before)
+    .fetch_all(platform.db())
+    .await?;
     let mut swept = 0;
     for row in rows {
         let world_id: String = row.try_get("world_id")?;

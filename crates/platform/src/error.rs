@@ -75,6 +75,11 @@ impl ApiError {
         }
     }
 
+    /// Whether it is the error with this code.
+    pub fn is(&self, code: &str) -> bool {
+        self.code == code
+    }
+
     /// Adds something a program can use.
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);

@@ -7,8 +7,11 @@
 //! next one is safe inside, whatever other servers do.
 
 mod entries;
+mod forget;
 mod rankings;
 pub mod turns;
+
+pub use forget::forget_player;
 
 use std::collections::HashMap;
 

@@ -7,6 +7,7 @@
 //! and a ticket.
 #![forbid(unsafe_code)]
 
+mod accounts;
 pub mod address;
 mod admin;
 pub mod api;
@@ -52,7 +53,7 @@ pub use clock::Clock;
 pub use db::OpenDatabaseError;
 pub use platform::{OpenError, Parts, Platform};
 pub use server::{BindError, bind};
-pub use settings::{FleetSettings, LimitSettings, Settings};
+pub use settings::{FleetSettings, IdentitySettings, LimitSettings, Settings};
 pub use site::SiteFiles;
 pub use store::publish::PublishError;
 use store::{games, publish};

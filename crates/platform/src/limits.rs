@@ -2,11 +2,13 @@
 //! keep a browser safe from what others uploaded.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -111,6 +113,20 @@ fn client_address(peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         forwarded().unwrap_or(peer)
     } else {
         peer
+    }
+}
+
+/// The address of whoever asks; `None` only where there is no socket.
+pub struct ClientAddress(pub Option<IpAddr>);
+
+impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        Ok(Self(peer.map(|ConnectInfo(peer)| {
+            client_address(peer.ip(), &parts.headers)
+        })))
     }
 }
 

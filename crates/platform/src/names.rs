@@ -15,6 +15,16 @@ const ANIMALS: [&str; 24] = [
     "Raven", "Tapir", "Walrus", "Wombat",
 ];
 
+const RESERVED: [&str; 7] = [
+    "admin",
+    "administrator",
+    "mod",
+    "moderator",
+    "operator",
+    "support",
+    "system",
+];
+
 /// Keeps letters and digits of any script, single spaces, `_`, `-` and `.`,
 /// starting with a letter or digit; `None` when nothing is left. Everything
 /// else is dropped: control and direction marks, invisible characters, markup.
@@ -59,6 +69,12 @@ pub fn numbered(name: &str, number: u32) -> String {
     let room = NAME_CHARS_MAX - suffix.len().min(NAME_CHARS_MAX - 1);
     let stem: String = name.chars().take(room).collect();
     format!("{}{suffix}", stem.trim_end())
+}
+
+/// Whether a name would pass for the platform's own people. The house's own
+/// name is taken by its account.
+pub fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&key(name).as_str())
 }
 
 /// Names that read alike share a key, and only one player may hold it.

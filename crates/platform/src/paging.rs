@@ -1,7 +1,6 @@
 //! Pages of lists: which one is asked for, within bounds.
 
 use serde::Deserialize;
-use utoipa::IntoParams;
 
 use crate::error::ApiError;
 
@@ -13,7 +12,7 @@ const PER_PAGE_MAX: u32 = 100;
 const PAGE_MAX: u32 = 100_000;
 
 /// `?page=&per_page=`.
-#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct PageQuery {
     /// From 1.

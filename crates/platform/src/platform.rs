@@ -10,6 +10,9 @@ use frolic_protocol::signature::ManifestSigner;
 use sqlx::AnyPool;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::accounts::Attempts;
+use crate::accounts::identity::Identity;
+use crate::accounts::passwords::Hasher;
 use crate::address;
 use crate::api::PublishResponse;
 use crate::blobs::BlobStore;
@@ -61,6 +64,9 @@ struct Inner {
     committer: Committer,
     waits: Waits,
     rates: RateLimiter,
+    attempts: Attempts,
+    passwords: Hasher,
+    identity: Option<Identity>,
     expulsions: Expulsions,
     port: u16,
     house_id: String,
@@ -96,6 +102,9 @@ pub enum OpenError {
     /// The database cannot be used.
     #[error(transparent)]
     Database(#[from] OpenDatabaseError),
+    /// The keys of the issuer of identities cannot be asked for.
+    #[error("no HTTPS client for the keys of the identity issuer: {0}")]
+    Identity(#[from] reqwest::Error),
     /// The database refused a first query.
     #[error("the database refused a query: {0}")]
     Query(#[from] sqlx::Error),
@@ -156,8 +165,12 @@ impl Platform {
             db.clone(),
         );
         fleet.adopt_survivors().await?;
+        let identity = settings.identity.clone().map(Identity::new).transpose()?;
         Ok(Self(Arc::new(Inner {
             rates: RateLimiter::new(&settings.limits),
+            attempts: Attempts::new(&settings.limits),
+            passwords: Hasher::default(),
+            identity,
             expulsions: Expulsions::default(),
             sockets: Arc::new(Semaphore::new(settings.limits.proxied_sockets_max)),
             upload_turns: Arc::new(Semaphore::new(UPLOADS_AT_ONCE)),
@@ -190,7 +203,8 @@ impl Platform {
     /// # Errors
     /// [`PublishError`].
     pub async fn publish_sample(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
-        let published = publish::publish_package(self, archive, &self.0.house_id, Wishes::default()).await?;
+        let published =
+            publish::publish_package(self, archive, &self.0.house_id, Wishes::default()).await?;
         let mut default_game = self
             .0
             .default_game
@@ -303,6 +317,18 @@ impl Platform {
 
     pub(crate) fn rates(&self) -> &RateLimiter {
         &self.0.rates
+    }
+
+    pub(crate) fn attempts(&self) -> &Attempts {
+        &self.0.attempts
+    }
+
+    pub(crate) fn passwords(&self) -> &Hasher {
+        &self.0.passwords
+    }
+
+    pub(crate) fn identity(&self) -> Option<&Identity> {
+        self.0.identity.as_ref()
     }
 
     pub(crate) fn expulsions(&self) -> &Expulsions {

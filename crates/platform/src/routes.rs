@@ -5,14 +5,14 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{delete, get, post};
+use axum::routing::{get, post};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::limits::{finish, limit_rate, limit_time};
 use crate::{
-    Platform, admin, auth, console, gamedata, health, internal, join, keep, moderation, openapi,
-    profiles, rooms, scripts, site, social, store, worlds,
+    Platform, accounts, admin, console, gamedata, health, internal, join, keep, moderation,
+    openapi, profiles, rooms, scripts, site, social, store, worlds,
 };
 
 /// A slow line may take this long for a large package.
@@ -27,7 +27,6 @@ pub fn router(platform: Platform) -> Router {
     let limits = platform.settings().limits.clone();
     let rated = from_fn_with_state(platform.clone(), limit_rate);
     let ordinary = OpenApiRouter::with_openapi(openapi::Document::openapi())
-        .route("/login", post(auth::login).layer(rated.clone()))
         .merge(join::rated_routes().layer(rated.clone()))
         .merge(join::routes())
         .merge(worlds::rest::routes())
@@ -47,15 +46,13 @@ pub fn router(platform: Platform) -> Router {
         .route("/internal/worlds/{id}/ready", post(internal::ready))
         .route("/internal/worlds/{id}/heartbeat", post(internal::heartbeat))
         .route("/internal/worlds/{id}/stopped", post(internal::stopped))
-        .route("/admin/servers", get(admin::servers))
-        .route("/admin/servers/{id}", delete(admin::stop_server))
-        .route("/admin/sessions", get(admin::sessions))
-        .route("/admin/cleanup", post(admin::clean_up))
         .route("/health", get(health::health))
         .route("/healthz", get(health::health))
         .route("/api/health", get(health::health))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(health::metrics))
+        .merge(accounts::routes(&platform))
+        .merge(admin::routes())
         .layer(DefaultBodyLimit::max(limits.body_bytes_max))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
     let reports = OpenApiRouter::new()

@@ -21,6 +21,8 @@ pub struct Settings {
     pub secret_key: Vec<u8>,
     /// Opens `/admin`; without it those endpoints are closed.
     pub admin_token: Option<String>,
+    /// An issuer of identities beside our own passwords (PLAT-3).
+    pub identity: Option<IdentitySettings>,
     /// The game that a join without any id opens.
     pub default_game: Option<String>,
     /// How long a login lasts (PLAT-1).
@@ -33,6 +35,33 @@ pub struct Settings {
     pub limits: LimitSettings,
     /// Bounds on what games may keep.
     pub store: StoreSettings,
+}
+
+/// Whose JWTs are believed.
+#[derive(Clone, Debug)]
+pub struct IdentitySettings {
+    /// Where the issuer publishes its keys.
+    pub jwks_url: String,
+    /// What its tokens must have as `iss`.
+    pub issuer: String,
+    /// What its tokens must have as `aud`; without it, tokens that the issuer
+    /// made for other sites are believed too.
+    pub audience: Option<String>,
+    /// Time between two fetches of the keys, however many tokens name one
+    /// that is not known.
+    pub keys_retry_after: Duration,
+}
+
+impl IdentitySettings {
+    /// An issuer and its keys, for every audience.
+    pub fn new(jwks_url: String, issuer: String) -> Self {
+        Self {
+            jwks_url,
+            issuer,
+            audience: None,
+            keys_retry_after: Duration::from_secs(10),
+        }
+    }
 }
 
 /// How much the scripts of one game may keep (SCR-9).
@@ -93,6 +122,11 @@ pub struct LimitSettings {
     pub rate_burst: u32,
     /// Logins and joins one address gets back per second.
     pub rate_per_s: f64,
+    /// Wrong passwords in a row before an account makes one wait; four times
+    /// as many from one address.
+    pub password_tries_burst: u32,
+    /// Tries that come back per second.
+    pub password_tries_per_s: f64,
 }
 
 impl Settings {
@@ -106,6 +140,7 @@ impl Settings {
             blob_dir: None,
             secret_key,
             admin_token: None,
+            identity: None,
             default_game: None,
             session_lifetime: Duration::from_secs(4 * 60 * 60),
             world_keep: Duration::from_secs(60 * 60),
@@ -156,6 +191,8 @@ impl Default for LimitSettings {
             proxied_idle_max: Duration::from_secs(90),
             rate_burst: 60,
             rate_per_s: 2.0,
+            password_tries_burst: 10,
+            password_tries_per_s: 1.0 / 30.0,
         }
     }
 }

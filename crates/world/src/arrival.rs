@@ -38,9 +38,7 @@ impl World {
     /// Puts a player beside another one. False when there is no place: then
     /// they stay where they are.
     pub fn put_beside(&mut self, player: PlayerNumber, friend: PlayerNumber) -> bool {
-        if player == friend
-            || self.entity_of(player).is_none()
-            || self.entity_of(friend).is_none()
+        if player == friend || self.entity_of(player).is_none() || self.entity_of(friend).is_none()
         {
             return false;
         }
@@ -94,7 +92,6 @@ impl WorldState {
         let ground = self.collision.raycast(from, -Vec3::Y, down, &[])?.point;
         let up = ground + Vec3::Y * 0.1;
         let headroom = self.collision.raycast(up, Vec3::Y, height, &[]);
-        (headroom.is_none() && ground.y > self.kill_height)
-            .then_some(ground + Vec3::Y * 0.05)
+        (headroom.is_none() && ground.y > self.kill_height).then_some(ground + Vec3::Y * 0.05)
     }
 }

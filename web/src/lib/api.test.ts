@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError, listGames } from './api';
 import { join } from './joining';
-import { forgetSession } from './session';
+import { forgetSession, loadSession, saveSession } from './session';
 
 type Handler = (path: string, init: RequestInit) => Response;
 
@@ -33,14 +33,22 @@ test('join logs in as a guest first and again once after a 401', async () => {
 
 test('a refusal carries the words of the server', async () => {
   serve(() => json({ error: { code: 'bad_sort', message: 'Unknown sort.' } }, 400));
-  await expect(listGames('popular')).rejects.toMatchObject({ status: 400, code: 'bad_sort', message: 'Unknown sort.' });
+  await expect(listGames({ sort: 'popular' })).rejects.toMatchObject({ status: 400, code: 'bad_sort', message: 'Unknown sort.' });
 });
 
 test('an unreachable server and a foreign error page are readable errors', async () => {
   vi.stubGlobal('fetch', () => Promise.reject(new TypeError('fetch failed')));
-  await expect(listGames('new')).rejects.toMatchObject({ status: 0, code: 'unreachable' });
+  await expect(listGames({ sort: 'new' })).rejects.toMatchObject({ status: 0, code: 'unreachable' });
   serve(() => new Response('<html>bad gateway</html>', { status: 502 }));
-  const error = await listGames('new').catch((e: unknown) => e);
+  const error = await listGames({ sort: 'new' }).catch((e: unknown) => e);
   expect(error).toBeInstanceOf(ApiError);
   expect((error as ApiError).message).toContain('502');
+});
+
+test('somebody whose session has ended is told, and not made a guest behind their back', async () => {
+  const calls = serve(() => json({ error: { code: 'session_expired', message: 'over' } }, 401));
+  saveSession({ token: 't', clientId: 'c', username: 'Ada', kind: 'account', role: 'creator' });
+  await expect(join({ game_id: 'obby' })).rejects.toMatchObject({ status: 401, code: 'session_over' });
+  expect(calls).toEqual(['/join']);
+  expect(loadSession()).toBe(null);
 });

@@ -1,6 +1,6 @@
 // Calls to the control plane. Every failure becomes an ApiError whose message can be shown to a person.
 import type { ConsolePage, ErrorBody, GameDetail, GameList, LoginResponse } from '../generated/rest';
-import { forgetSession, loadSession, saveSession, type Session } from './session';
+import { forgetSession, loadSession, saveSession, sessionOf, type Session } from './session';
 
 export type GameSort = 'popular' | 'new' | 'featured';
 
@@ -18,14 +18,23 @@ export class ApiError extends Error {
   }
 }
 
-export function listGames(sort: GameSort, q = '', signal?: AbortSignal): Promise<GameList> {
-  const query = new URLSearchParams({ sort });
-  if (q) query.set('q', q);
-  return request<GameList>(`/api/games?${query}`, { signal });
+/** A page of the store. */
+export interface GameWish {
+  sort?: GameSort;
+  q?: string;
+  tag?: string;
+  creator?: string;
+  page?: number;
+  per_page?: number;
 }
 
+export function listGames(wish: GameWish, signal?: AbortSignal): Promise<GameList> {
+  return call<GameList>('GET', '/api/games', { query: { ...wish }, as: 'nobody', signal });
+}
+
+/** A game's page; its creator, and who likes it, see more. */
 export function getGame(id: string, signal?: AbortSignal): Promise<GameDetail> {
-  return request<GameDetail>(`/api/games/${encodeURIComponent(id)}`, { signal });
+  return call<GameDetail>('GET', `/api/games/${encodeURIComponent(id)}`, { signal });
 }
 
 /** What a game's scripts say and cost, after a line; for its creator, or for an operator whose token is kept. */
@@ -53,7 +62,15 @@ export function rememberOperatorToken(token: string): void {
   sessionStorage.setItem(OPERATOR_KEY, token);
 }
 
-function operatorToken(): string | null {
+export function forgetOperatorToken(): void {
+  try {
+    sessionStorage.removeItem(OPERATOR_KEY);
+  } catch {
+    // Nothing was kept.
+  }
+}
+
+export function operatorToken(): string | null {
   try {
     return sessionStorage.getItem(OPERATOR_KEY);
   } catch {
@@ -66,7 +83,7 @@ export async function session(): Promise<Session> {
   const kept = loadSession();
   if (kept) return kept;
   const answer = await request<LoginResponse>('/login', { method: 'POST', body: '{}' });
-  const fresh = { token: answer.session_token, clientId: answer.client_id, username: answer.username };
+  const fresh = sessionOf(answer);
   saveSession(fresh);
   return fresh;
 }
@@ -91,12 +108,20 @@ export async function call<T>(method: string, path: string, options: CallOptions
 /** As `call`, with the ETag of the answer: send it back as If-Match to change exactly what was read. */
 export async function callFull<T>(method: string, path: string, options: CallOptions = {}): Promise<{ value: T; etag: string | null }> {
   const { as = 'anyone' } = options;
+  const used = loadSession();
   try {
     return await callOnce<T>(method, path, options);
   } catch (error) {
     // A guest whose session ran out becomes a new guest; everybody else is asked to sign in.
     if (as !== 'guest' || !(error instanceof ApiError) || error.status !== 401) throw error;
+    const kept = loadSession();
+    // Another tab has signed in meanwhile: that session is a good one.
+    if (used && kept && kept.token !== used.token) return callOnce<T>(method, path, options);
     forgetSession();
+    // Nobody with an account becomes a guest without being told.
+    if (kept?.kind === 'account') {
+      throw new ApiError(401, 'session_over', `${kept.username}, your session has ended. Sign in again, or try again to play as a guest.`);
+    }
     return callOnce<T>(method, path, options);
   }
 }
@@ -104,8 +129,8 @@ export async function callFull<T>(method: string, path: string, options: CallOpt
 async function callOnce<T>(method: string, path: string, { body, query, headers, signal, as = 'anyone' }: CallOptions): Promise<{ value: T; etag: string | null }> {
   const all = new Headers(headers);
   const kept = as === 'guest' ? await session() : as === 'nobody' ? null : loadSession();
-  if (kept) all.set('Authorization', `Bearer ${kept.token}`);
-  else if (as === 'me') throw new ApiError(401, 'no_session', 'You are not signed in here. Sign in and try again.');
+  if (kept && !all.has('Authorization')) all.set('Authorization', `Bearer ${kept.token}`);
+  else if (as === 'me' && !kept) throw new ApiError(401, 'no_session', 'You are not signed in here. Sign in and try again.');
   const raw = body instanceof Blob || body instanceof ArrayBuffer;
   if (body !== undefined && !raw) all.set('Content-Type', 'application/json');
   const search = new URLSearchParams();
@@ -134,7 +159,7 @@ async function reach(path: string, init: RequestInit): Promise<Response> {
 }
 
 async function answer<T>(response: Response): Promise<T> {
-  if (response.status === 204) return undefined as T;
+  if (response.status === 204 || response.headers.get('content-length') === '0') return undefined as T;
   try {
     return (await response.json()) as T;
   } catch {

@@ -1,21 +1,33 @@
-// The visitor's guest session, kept in the browser between visits.
+// The visitor's session, kept in the browser between visits: a guest's, or an account's.
+import type { LoginResponse } from '../generated/rest';
 
 export interface Session {
   token: string;
   clientId: string;
   username: string;
+  /** Sessions that were kept before there were accounts have no kind: guests. */
+  kind?: 'guest' | 'account';
+  role?: string;
 }
 
 const KEY = 'frolic.session';
 let inMemory: Session | null = null; // when storage is blocked, the session lasts as long as the page
+let blocked = false;
+let changed: (session: Session | null) => void = () => undefined;
+
+/** The one listener of changes: `account.svelte.ts`. */
+export function onSessionChange(listener: (session: Session | null) => void): void {
+  changed = listener;
+}
 
 export function loadSession(): Session | null {
-  if (inMemory) return inMemory;
+  if (blocked) return inMemory;
   try {
+    // Always from storage: another tab may have signed in or out since.
     const value: unknown = JSON.parse(localStorage.getItem(KEY) ?? 'null');
     return isSession(value) ? value : null;
   } catch {
-    return null;
+    return inMemory;
   }
 }
 
@@ -23,9 +35,11 @@ export function saveSession(session: Session): void {
   inMemory = session;
   try {
     localStorage.setItem(KEY, JSON.stringify(session));
+    blocked = false;
   } catch {
-    // inMemory still has it.
+    blocked = true; // inMemory still has it
   }
+  changed(session);
 }
 
 export function forgetSession(): void {
@@ -35,7 +49,22 @@ export function forgetSession(): void {
   } catch {
     // Nothing was kept.
   }
+  changed(null);
 }
+
+/** What is kept of a login. */
+export function sessionOf(answer: LoginResponse): Session {
+  return {
+    token: answer.session_token,
+    clientId: answer.client_id,
+    username: answer.username,
+    kind: answer.kind === 'account' ? 'account' : 'guest',
+    role: answer.role,
+  };
+}
+
+/** Whether a change of storage is about the session. */
+export const isSessionKey = (key: string | null): boolean => key === null || key === KEY;
 
 function isSession(value: unknown): value is Session {
   if (typeof value !== 'object' || value === null) return false;

@@ -95,7 +95,7 @@ export class PlaySession {
   #scriptCache = new ScriptCache();
 
   constructor(private readonly options: SessionOptions) {
-    this.assets = new GameAssets(options.gameId);
+    this.assets = new GameAssets(options.gameId, undefined, () => this.link?.join.world_id ?? null);
     this.input.listener = (event) => this.scripts?.input(event);
   }
 

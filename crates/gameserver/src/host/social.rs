@@ -93,7 +93,9 @@ pub(super) fn deaf_to(seats: &Seats, speaker: &str) -> BTreeSet<PlayerNumber> {
         return BTreeSet::new();
     }
     let number = seats.of_player(speaker);
-    let blocked = number.and_then(|number| seats.get(number)).map(|seat| &seat.blocked);
+    let blocked = number
+        .and_then(|number| seats.get(number))
+        .map(|seat| &seat.blocked);
     seats
         .iter()
         .filter(|(_, seat)| {

@@ -20,16 +20,26 @@ async fn plat_19_looks_of_the_ticket_are_seen_by_others() {
             looks: r##"{"shirt":"#112233","hat":"crown","face":17}"##.into(),
         });
     });
-    let _ada = Stranger::join_with(&server, &ticket).await.expect("comes in");
+    let _ada = Stranger::join_with(&server, &ticket)
+        .await
+        .expect("comes in");
     loop {
         let snapshot = bob.next_of("snapshot").await;
         let tick = snapshot["tick"].clone();
         bob.command("session", "ack", json!({ "tick": tick })).await;
-        let players = snapshot["features"]["presence"]["players"].as_array().cloned();
-        let ada = players.unwrap_or_default().into_iter().find(|one| one["name"] == "Ada");
+        let players = snapshot["features"]["presence"]["players"]
+            .as_array()
+            .cloned();
+        let ada = players
+            .unwrap_or_default()
+            .into_iter()
+            .find(|one| one["name"] == "Ada");
         if let Some(ada) = ada {
             let looks = &ada["looks"];
-            assert_eq!((&looks["shirt"], &looks["hat"], &looks["face"]), (&json!("#112233"), &json!("crown"), &json!("smile")));
+            assert_eq!(
+                (&looks["shirt"], &looks["hat"], &looks["face"]),
+                (&json!("#112233"), &json!("crown"), &json!("smile"))
+            );
             break;
         }
     }
@@ -53,12 +63,21 @@ async fn heard_until(player: &mut Stranger, last: &str) -> Vec<String> {
 async fn plat_18_chat_is_kept_between_those_who_blocked_each_other() {
     let shelf = Arc::new(Shelf::default());
     // Ada has blocked Eve before she came.
-    shelf.blocks.lock().expect("whole").insert("client_Ada".into(), vec!["client_Eve".into()]);
+    shelf
+        .blocks
+        .lock()
+        .expect("whole")
+        .insert("client_Ada".into(), vec!["client_Eve".into()]);
     let server = TestServer::start_on(&[], shelf.clone()).await;
     let mut eve = Stranger::join(&server, "Eve").await;
     let mut bob = Stranger::join(&server, "Bob").await;
     let mut ada = Stranger::join(&server, "Ada").await;
-    shelf.asked_blocks.acquire_many(3).await.expect("asked").forget();
+    shelf
+        .asked_blocks
+        .acquire_many(3)
+        .await
+        .expect("asked")
+        .forget();
     // The answer is in the inbox before this line of chat is.
     let say = |text: &str| json!({ "text": text });
     eve.command("chat", "say", say("from Eve")).await;
@@ -90,7 +109,8 @@ async fn plat_18_an_invited_friend_arrives_beside() {
     let ada_id = ada.welcome["entityId"].as_u64().expect("an entity");
     for seq in 1..=90 {
         let input = json!({ "seq": seq, "up": true, "yaw": 0.0 });
-        ada.command("movement", "input_batch", json!({ "inputs": [input] })).await;
+        ada.command("movement", "input_batch", json!({ "inputs": [input] }))
+            .await;
     }
     // Until the last input is used.
     loop {
@@ -102,7 +122,9 @@ async fn plat_18_an_invited_friend_arrives_beside() {
         }
     }
     let ticket = server.ticket_with("Bob", |claims| claims.beside = Some("client_Ada".into()));
-    let mut bob = Stranger::join_with(&server, &ticket).await.expect("comes in");
+    let mut bob = Stranger::join_with(&server, &ticket)
+        .await
+        .expect("comes in");
     let bob_id = bob.welcome["entityId"].as_u64().expect("an entity");
     let full = bob.next_of("snapshot").await;
     let [ax, _, az] = crate::full_position(&full, ada_id).expect("Ada is seen");
@@ -117,7 +139,10 @@ async fn bey_14_whoever_is_suspended_is_shown_out_and_does_not_resume() {
     let shelf = Arc::new(Shelf::default());
     let server = TestServer::start_on(&[], shelf.clone()).await;
     let mut eve = Stranger::join(&server, "Eve").await;
-    let token = eve.welcome["resumeToken"].as_str().expect("a token").to_owned();
+    let token = eve.welcome["resumeToken"]
+        .as_str()
+        .expect("a token")
+        .to_owned();
     shelf.expelled.lock().expect("whole").push(Expelled {
         player_id: "client_Eve".into(),
         reason: "You were suspended: Spam.".into(),
@@ -130,6 +155,11 @@ async fn bey_14_whoever_is_suspended_is_shown_out_and_does_not_resume() {
     assert_eq!(reason, "You were suspended: Spam.");
     let back = Stranger::resume(&server, &token).await;
     assert!(back.is_err(), "a token of before opens nothing");
-    assert!(server.metric("frolic_kicks_total{cause=\"expelled\"}").await >= 1.0);
+    assert!(
+        server
+            .metric("frolic_kicks_total{cause=\"expelled\"}")
+            .await
+            >= 1.0
+    );
     server.stop().await;
 }

@@ -3,9 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// On a character's head.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum HatName {
@@ -29,9 +27,7 @@ pub enum HatName {
 }
 
 /// What a character's face says.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "snake_case")]
 pub enum FaceName {

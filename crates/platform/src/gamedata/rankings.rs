@@ -158,5 +158,10 @@ impl Game<'_> {
 }
 
 fn size(at: &RankKey) -> i64 {
-    i64::try_from(at.ranking.len() + at.key.len() + 64).unwrap_or(i64::MAX / 4)
+    i64::try_from(size_of_place(&at.ranking, &at.key)).unwrap_or(i64::MAX / 4)
+}
+
+/// Bytes that a place in a ranking counts for.
+pub(super) fn size_of_place(ranking: &str, key: &str) -> usize {
+    ranking.len() + key.len() + 64
 }

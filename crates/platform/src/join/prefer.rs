@@ -58,6 +58,9 @@ mod tests {
         assert_eq!(of(&["respond-async"]), (true, false, 0));
         assert_eq!(of(&["Respond-Async, wait=10"]), (true, true, 10));
         assert_eq!(of(&["wait = \"7\"; x=1", "respond-async"]), (true, true, 7));
-        assert_eq!(of(&["wait=-1, wait=x, , =, return=minimal"]), (false, false, 0));
+        assert_eq!(
+            of(&["wait=-1, wait=x, , =, return=minimal"]),
+            (false, false, 0)
+        );
     }
 }

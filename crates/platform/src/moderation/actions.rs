@@ -170,7 +170,8 @@ impl<'a> Plan<'a> {
             Verdict::Dismiss => ("dismissed", None),
             _ => ("acted", Some(self.notice_id.as_str())),
         };
-        let close = "UPDATE reports SET status = $1, notice_id = $2, decided_by = $3, decided_at = $4
+        let close =
+            "UPDATE reports SET status = $1, notice_id = $2, decided_by = $3, decided_at = $4
              WHERE status = 'open' AND ";
         let one = format!("{close} report_id = $5");
         let mut closed = sqlx::query(sqlx::AssertSqlSafe(one))
@@ -205,11 +206,7 @@ impl<'a> Plan<'a> {
         Ok(closed)
     }
 
-    async fn write_notice(
-        &self,
-        connection: &mut AnyConnection,
-        now: i64,
-    ) -> Result<(), ApiError> {
+    async fn write_notice(&self, connection: &mut AnyConnection, now: i64) -> Result<(), ApiError> {
         let visibility = match self.verdict {
             Verdict::Takedown => Some(take_down(connection, &self.report.target_id).await?),
             _ => None,
@@ -268,11 +265,7 @@ impl<'a> Plan<'a> {
 }
 
 /// Nobody judges themselves, or whoever may do as much as they do.
-async fn may_judge(
-    db: &AnyPool,
-    moderator: &Moderator,
-    subject_id: &str,
-) -> Result<(), ApiError> {
+async fn may_judge(db: &AnyPool, moderator: &Moderator, subject_id: &str) -> Result<(), ApiError> {
     let row = sqlx::query("SELECT role FROM users WHERE user_id = $1")
         .bind(subject_id)
         .fetch_optional(db)
@@ -328,11 +321,22 @@ async fn lift(
 ) -> Result<StatusCode, ApiError> {
     let reason = texts::clean(&request.reason, TEXT_CHARS_MAX);
     if reason.is_empty() {
-        return Err(ApiError::bad_request("reason_missing", "say why, for the log"));
+        return Err(ApiError::bad_request(
+            "reason_missing",
+            "say why, for the log",
+        ));
     }
     let mut transaction = platform.db().begin().await?;
     let now = platform.clock().now_ms();
-    take_back(&mut transaction, &id, "lifted", &moderator, ("lift", &reason), now).await?;
+    take_back(
+        &mut transaction,
+        &id,
+        "lifted",
+        &moderator,
+        ("lift", &reason),
+        now,
+    )
+    .await?;
     transaction.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -5,7 +5,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use sqlx::Row;
-use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -31,7 +30,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
 }
 
 /// Which appeals to show.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct AppealQuery {
     /// Only those that stand so; `open` when left out.
@@ -158,10 +157,21 @@ async fn decide(
     }
     // A suspension that is over can still have been wrong; one that was taken
     // back meanwhile is not taken back twice.
-    let counts = matches!(found.notice.state, NoticeState::Active | NoticeState::Expired);
+    let counts = matches!(
+        found.notice.state,
+        NoticeState::Active | NoticeState::Expired
+    );
     if decision.grant && counts {
         let log = ("grant", answer.as_str());
-        actions::take_back(&mut transaction, &notice_id, "overturned", &moderator, log, now).await?;
+        actions::take_back(
+            &mut transaction,
+            &notice_id,
+            "overturned",
+            &moderator,
+            log,
+            now,
+        )
+        .await?;
     } else {
         let entry = Entry {
             actor: (&moderator.id, &moderator.name),

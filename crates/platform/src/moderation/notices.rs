@@ -212,7 +212,7 @@ pub fn found(row: &AnyRow, now_ms: i64) -> Result<Found, sqlx::Error> {
 
 fn notice(row: &AnyRow, now_ms: i64) -> Result<Notice, sqlx::Error> {
     let until: Option<i64> = row.try_get("until_at")?;
-    let state = match row.try_get("state")? {
+    let state = match row.try_get::<&str, _>("state")? {
         "lifted" => NoticeState::Lifted,
         "overturned" => NoticeState::Overturned,
         _ if until.is_some_and(|until| until <= now_ms) => NoticeState::Expired,
@@ -242,7 +242,7 @@ fn appeal_of(row: &AnyRow, appeal_id: String) -> Result<Appeal, sqlx::Error> {
     Ok(Appeal {
         appeal_id,
         text: row.try_get("appeal_text")?,
-        state: match row.try_get("appeal_state")? {
+        state: match row.try_get::<&str, _>("appeal_state")? {
             "granted" => AppealState::Granted,
             "refused" => AppealState::Refused,
             _ => AppealState::Open,
@@ -255,5 +255,8 @@ fn appeal_of(row: &AnyRow, appeal_id: String) -> Result<Appeal, sqlx::Error> {
 
 /// 404 for a notice, also for somebody else's.
 pub fn unknown_notice() -> ApiError {
-    ApiError::not_found("notice_not_found", "there is no notice with this id for you")
+    ApiError::not_found(
+        "notice_not_found",
+        "there is no notice with this id for you",
+    )
 }

@@ -6,7 +6,6 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
-use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -142,7 +141,11 @@ async fn create(
             "many reports of yours wait to be read already; report again when some are decided",
         )
     })?;
-    let status = if made > 0 { StatusCode::CREATED } else { StatusCode::OK };
+    let status = if made > 0 {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
     Ok((status, Json(own_report(&row)?)))
 }
 
@@ -180,7 +183,7 @@ async fn mine(
 }
 
 /// Which reports to show.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct QueueQuery {
     /// Only those that stand so; `open` when left out.
@@ -212,7 +215,11 @@ async fn queue(
         .fetch_one(platform.db())
         .await?
         .try_get("total")?;
-    let order = if status == ReportStatus::Open { "ASC" } else { "DESC" };
+    let order = if status == ReportStatus::Open {
+        "ASC"
+    } else {
+        "DESC"
+    };
     let select = format!(
         "{SELECT} WHERE r.status = $1 ORDER BY r.created_at {order}, r.report_id LIMIT $2 OFFSET $3"
     );
@@ -254,8 +261,9 @@ pub async fn find(db: &AnyPool, id: &str) -> Result<Report, ApiError> {
         .bind(id)
         .fetch_optional(db)
         .await?;
-    let row = row
-        .ok_or_else(|| ApiError::not_found("report_not_found", "there is no report with this id"))?;
+    let row = row.ok_or_else(|| {
+        ApiError::not_found("report_not_found", "there is no report with this id")
+    })?;
     Ok(report(&row)?)
 }
 

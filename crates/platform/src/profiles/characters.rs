@@ -24,7 +24,8 @@ use crate::{ids, names};
 /// Characters that one user may have.
 const CHARACTERS_MAX: u32 = 12;
 
-const SELECT: &str = "SELECT c.character_id, c.name, c.looks, c.version, c.created_at, c.updated_at,
+const SELECT: &str =
+    "SELECT c.character_id, c.name, c.looks, c.version, c.created_at, c.updated_at,
         CASE WHEN a.character_id IS NULL THEN 0 ELSE 1 END AS active
     FROM characters c LEFT JOIN active_characters a
         ON a.user_id = c.user_id AND a.character_id = c.character_id
@@ -275,7 +276,11 @@ fn stored_looks(looks: &CharacterLooks) -> Result<String, ApiError> {
         ..
     } = looks;
     let colors = [skin, hair, shirt, trousers, accent];
-    if colors.into_iter().flatten().any(|color| Rgb::parse(color).is_none()) {
+    if colors
+        .into_iter()
+        .flatten()
+        .any(|color| Rgb::parse(color).is_none())
+    {
         return Err(ApiError::bad_request(
             "invalid_color",
             "a colour reads #rrggbb, such as #ff5d5d",

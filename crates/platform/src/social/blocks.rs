@@ -94,6 +94,7 @@ async fn block(
     let blocked = sqlx::query(
         "INSERT INTO blocks (user_id, blocked_id, created_at)
          SELECT $1, $2, $3 WHERE (SELECT COUNT(*) FROM blocks WHERE user_id = $1) < $4
+           OR EXISTS (SELECT 1 FROM blocks WHERE user_id = $1 AND blocked_id = $2)
          ON CONFLICT (user_id, blocked_id) DO UPDATE SET created_at = blocks.created_at",
     )
     .bind(&session.user_id)

@@ -283,7 +283,8 @@ pub async fn download(
         .fetch_one(db)
         .await?;
     let allowed = row.try_get::<i64, _>("downloads")? != 0;
-    let other = query.revision.is_some_and(|wanted| wanted != game.revision);
+    let wanted = query.revision.as_ref();
+    let other = wanted.is_some_and(|wanted| *wanted != game.revision);
     if !theirs && (other || !allowed) {
         return Err(ApiError::forbidden(
             "the creator of this game does not offer its package",
@@ -292,13 +293,15 @@ pub async fn download(
     let revision = match query.revision {
         Some(revision) => {
             let version = super::versions::find(db, &game_id, &revision).await?;
-            version.ok_or_else(super::versions::unknown_version)?.revision
+            version
+                .ok_or_else(super::versions::unknown_version)?
+                .revision
         }
         None => game.revision,
     };
     let archive = platform.blobs().get(&revision).await?;
-    let archive = archive
-        .ok_or_else(|| ApiError::not_found("package_not_found", "this package is gone"))?;
+    let archive =
+        archive.ok_or_else(|| ApiError::not_found("package_not_found", "this package is gone"))?;
     let name = format!("attachment; filename=\"{game_id}.game\"");
     let name = HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("attachment"));
     let mut response = Response::new(Body::from(archive));

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
+use super::Tagged;
 use super::assets::Grants;
 use super::games::{SUMMARY_COLUMNS, summary};
 use super::ranking::{self, Counted};
-use super::Tagged;
 use crate::Platform;
 use crate::api::{GameSummary, TagCount};
 use crate::error::ApiError;
@@ -233,6 +233,11 @@ impl Catalogue {
         Ok(())
     }
 
+    /// Reads everything again before the next listing: many games changed.
+    pub fn forget(&self) {
+        *self.inner() = Inner::default();
+    }
+
     /// Counts a play.
     pub fn played(&self, game_id: &str, at_ms: i64) {
         self.count(game_id, |entry| {
@@ -266,6 +271,8 @@ impl Catalogue {
         let mut inner = self.inner();
         if let Some(view) = &inner.view {
             let age = view.made_at.elapsed();
+            let passed = platform.clock().now_ms().abs_diff(view.now_ms);
+            let age = age.max(Duration::from_millis(passed));
             let few = inner.games.len() <= FEW_GAMES;
             let too_old = age >= VIEW_LIFE || (inner.stale && (few || age >= MANY_GAMES_PAUSE));
             if !too_old {
@@ -292,21 +299,25 @@ impl Inner {
             let sum = players.entry(server.spec.game_id.clone()).or_default();
             *sum = sum.saturating_add(server.players());
         }
-        let mut games: Vec<Placed> = self.games.values().map(|entry| {
-            let id = &entry.card.summary.id;
-            let counted = Counted {
-                players: players.get(id).copied().unwrap_or(0),
-                play_heat: entry.play_heat,
-                like_heat: entry.like_heat,
-            };
-            Placed {
-                card: entry.card.clone(),
-                plays: entry.plays,
-                likes: entry.likes,
-                counted,
-                score: counted.score(now_ms),
-            }
-        }).collect();
+        let mut games: Vec<Placed> = self
+            .games
+            .values()
+            .map(|entry| {
+                let id = &entry.card.summary.id;
+                let counted = Counted {
+                    players: players.get(id).copied().unwrap_or(0),
+                    play_heat: entry.play_heat,
+                    like_heat: entry.like_heat,
+                };
+                Placed {
+                    card: entry.card.clone(),
+                    plays: entry.plays,
+                    likes: entry.likes,
+                    counted,
+                    score: counted.score(now_ms),
+                }
+            })
+            .collect();
         games.sort_by(|a, b| {
             let score = b.score.total_cmp(&a.score);
             score

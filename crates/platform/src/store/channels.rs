@@ -156,7 +156,15 @@ pub async fn set(
         100 => Change::Release(&request.revision),
         pct => Change::RollOut(&request.revision, pct),
     };
-    changed(&platform, &session, &game_id, channel, request.edition, change).await
+    changed(
+        &platform,
+        &session,
+        &game_id,
+        channel,
+        request.edition,
+        change,
+    )
+    .await
 }
 
 /// Goes back: ends a roll-out, or gives the version before to everybody.
@@ -187,7 +195,15 @@ pub async fn roll_back(
     ApiJson(request): ApiJson<AtEdition>,
 ) -> Result<Json<GameChannels>, ApiError> {
     let edition = request.edition;
-    changed(&platform, &session, &game_id, channel, edition, Change::RollBack).await
+    changed(
+        &platform,
+        &session,
+        &game_id,
+        channel,
+        edition,
+        Change::RollBack,
+    )
+    .await
 }
 
 async fn changed(
@@ -205,7 +221,15 @@ async fn changed(
     if !bump_edition(&mut transaction, game_id, Some(edition), now).await? {
         return Err(edited_meanwhile(game.edition));
     }
-    apply(&mut transaction, game_id, channel, change, &session.user_id, now).await?;
+    apply(
+        &mut transaction,
+        game_id,
+        channel,
+        change,
+        &session.user_id,
+        now,
+    )
+    .await?;
     transaction.commit().await?;
     game_changed(platform, game_id).await?;
     let game = access::owned(db, game_id, session).await?;

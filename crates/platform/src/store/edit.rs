@@ -39,9 +39,13 @@ pub async fn edit(
     ApiJson(request): ApiJson<EditGame>,
 ) -> Result<Json<CreatorGame>, ApiError> {
     let changes = Changes::of(&request)?;
-    change(&platform, &session, &game_id, request.edition, async |connection| {
-        changes.write(connection, &game_id).await
-    })
+    change(
+        &platform,
+        &session,
+        &game_id,
+        request.edition,
+        async |connection| changes.write(connection, &game_id).await,
+    )
     .await
 }
 
@@ -120,9 +124,13 @@ pub async fn unpublish(
     ApiPath(game_id): ApiPath<String>,
     ApiJson(request): ApiJson<AtEdition>,
 ) -> Result<Json<CreatorGame>, ApiError> {
-    change(&platform, &session, &game_id, request.edition, async |connection| {
-        set_published(connection, &game_id, false).await
-    })
+    change(
+        &platform,
+        &session,
+        &game_id,
+        request.edition,
+        async |connection| set_published(connection, &game_id, false).await,
+    )
     .await
 }
 
@@ -161,7 +169,12 @@ pub async fn feature(
         return Err(games::unknown_game());
     }
     game_changed(&platform, &game_id).await?;
-    tracing::info!(game_id, featured = request.featured, by = session.user_id, "featured");
+    tracing::info!(
+        game_id,
+        featured = request.featured,
+        by = session.user_id,
+        "featured"
+    );
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -214,14 +227,16 @@ impl Changes {
         if let Some(name) = &request.name {
             let name = text::line(name, text::NAME_CHARS_MAX);
             let max = text::NAME_CHARS_MAX;
-            let name = name.ok_or_else(|| invalid(format!("name must have 1 to {max} characters")))?;
+            let name =
+                name.ok_or_else(|| invalid(format!("name must have 1 to {max} characters")))?;
             texts.push(("name", name));
         }
         if let Some(description) = &request.description {
             let max = text::DESCRIPTION_CHARS_MAX;
             let description = text::paragraphs(description, max);
-            let description = description
-                .ok_or_else(|| invalid(format!("description must have at most {max} characters")))?;
+            let description = description.ok_or_else(|| {
+                invalid(format!("description must have at most {max} characters"))
+            })?;
             texts.push(("description", description));
         }
         if let Some(tags) = &request.tags {

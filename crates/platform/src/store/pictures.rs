@@ -17,9 +17,7 @@ use super::edit::mark_edited;
 use super::games::GameRow;
 use super::{access, creator, game_changed};
 use crate::Platform;
-use crate::api::{
-    CreatorGame, ErrorBody, Screenshot, ScreenshotList, ScreenshotOrder,
-};
+use crate::api::{CreatorGame, ErrorBody, Screenshot, ScreenshotList, ScreenshotOrder};
 use crate::auth::Session;
 use crate::db::to_u32;
 use crate::error::ApiError;

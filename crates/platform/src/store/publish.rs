@@ -169,7 +169,10 @@ pub fn notes(typed: Option<&str>) -> Result<String, ApiError> {
     text::paragraphs(typed.unwrap_or(""), text::NOTES_CHARS_MAX).ok_or_else(|| {
         ApiError::bad_request(
             "invalid_field",
-            format!("notes must have at most {} characters", text::NOTES_CHARS_MAX),
+            format!(
+                "notes must have at most {} characters",
+                text::NOTES_CHARS_MAX
+            ),
         )
     })
 }
@@ -194,16 +197,24 @@ pub async fn publish_package(
             });
         }
         let given = channels::given(platform.db(), game_id, wishes.channel).await?;
-        if given.is_some_and(|(revision, rollout)| {
-            revision == package.revision && rollout.is_none()
-        }) {
+        if given
+            .is_some_and(|(revision, rollout)| revision == package.revision && rollout.is_none())
+        {
             return Ok(response(&package, wishes.channel, game.visibility, false));
         }
     }
     // Blobs first: a row never names a blob that is not there.
     platform.blobs().put(&archive).await?;
     let assets = keep_assets(platform, &package).await?;
-    store(platform, &package, archive.len(), &assets, creator_id, &wishes).await?;
+    store(
+        platform,
+        &package,
+        archive.len(),
+        &assets,
+        creator_id,
+        &wishes,
+    )
+    .await?;
     super::game_changed(platform, game_id).await?;
     tracing::info!(
         game = game_id,
@@ -342,7 +353,15 @@ async fn store(
         .await?;
     }
     let change = Change::Release(&package.revision);
-    channels::apply(&mut transaction, game_id, wishes.channel, change, creator_id, now).await?;
+    channels::apply(
+        &mut transaction,
+        game_id,
+        wishes.channel,
+        change,
+        creator_id,
+        now,
+    )
+    .await?;
     if wishes.channel == Channel::Stable {
         sqlx::query(
             "UPDATE games SET chosen_visibility =

@@ -57,7 +57,10 @@ impl Counted {
     /// Points at this moment.
     pub fn score(&self, now_ms: i64) -> f64 {
         let shares = self.values(now_ms);
-        shares.iter().map(|(value, weight)| points(*value, *weight)).sum()
+        shares
+            .iter()
+            .map(|(value, weight)| points(*value, *weight))
+            .sum()
     }
 
     /// Players, plays and likes after decay, each with its weight.

@@ -182,12 +182,13 @@ impl Pending {
         older.plays.truncate(PLAYS_MAX);
         self.plays = older.plays;
         for (place, count) in older.errors {
+            let full = self.errors.len() >= ERRORS_MAX;
             match self.errors.get_mut(&place) {
                 Some(newer) => {
                     newer.times = newer.times.saturating_add(count.times);
                     newer.first_ms = count.first_ms;
                 }
-                None if self.errors.len() < ERRORS_MAX => {
+                None if !full => {
                     self.errors.insert(place, count);
                 }
                 None => {}

@@ -96,10 +96,7 @@ mod tests {
 
     #[test]
     fn descriptions_keep_their_lines() {
-        assert_eq!(
-            paragraphs(" a\r\nb\u{0}\n ", 10).as_deref(),
-            Some("a\nb")
-        );
+        assert_eq!(paragraphs(" a\r\nb\u{0}\n ", 10).as_deref(), Some("a\nb"));
         assert_eq!(paragraphs("", 10).as_deref(), Some(""));
         assert_eq!(paragraphs("12345678901", 10), None);
     }

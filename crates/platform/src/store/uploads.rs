@@ -36,6 +36,8 @@ const OPEN_PER_USER_MAX: i64 = 4;
 const OPEN_MAX: i64 = 200;
 /// An upload is given up after this.
 const KEEP_MS: i64 = 24 * 60 * 60 * 1000;
+/// Files that one sweep looks at.
+const FILES_SWEPT_MAX: usize = 10_000;
 
 /// The uploads that are written to at this moment.
 #[derive(Default)]
@@ -158,12 +160,7 @@ pub async fn start(
 }
 
 /// Adds the upload unless there are too many.
-async fn insert(
-    db: &AnyPool,
-    upload: &Upload,
-    user_id: &str,
-    now: i64,
-) -> Result<(), ApiError> {
+async fn insert(db: &AnyPool, upload: &Upload, user_id: &str, now: i64) -> Result<(), ApiError> {
     let mut transaction = db.begin().await?;
     sqlx::query(
         "INSERT INTO uploads (upload_id, user_id, size_bytes, received_bytes, sha256, channel, notes,
@@ -358,12 +355,14 @@ pub async fn finish(
         notes: upload.notes,
     };
     let archive = Bytes::from(archive);
-    let published =
-        publish::publish_package(&platform, archive, &session.user_id, wishes).await;
+    let published = publish::publish_package(&platform, archive, &session.user_id, wishes).await;
     // A package that was refused will not get better; one that the database
     // did not take may be finished again.
     use publish::PublishError::{Channel, Invalid, NotYours};
-    if matches!(published, Ok(_) | Err(Invalid(_) | NotYours { .. } | Channel(_))) {
+    if matches!(
+        published,
+        Ok(_) | Err(Invalid(_) | NotYours { .. } | Channel(_))
+    ) {
         remove(&platform, &upload_id).await?;
     }
     let published = published?;
@@ -415,14 +414,37 @@ pub async fn sweep(platform: &Platform, now_ms: i64) -> Result<(), sqlx::Error> 
             tracing::warn!(%error, upload_id, "could not remove an upload");
         }
     }
+    sweep_files(platform).await
+}
+
+/// Removes the bytes of uploads that went with their owner.
+async fn sweep_files(platform: &Platform) -> Result<(), sqlx::Error> {
+    let folder = platform.settings().data_dir.join("uploads");
+    let Ok(mut files) = fs::read_dir(folder).await else {
+        return Ok(()); // nobody ever sent a part
+    };
+    for _ in 0..FILES_SWEPT_MAX {
+        let Ok(Some(entry)) = files.next_entry().await else {
+            break;
+        };
+        let name = entry.file_name();
+        let Some(upload_id) = name.to_str().and_then(|name| name.strip_suffix(".part")) else {
+            continue;
+        };
+        let row = sqlx::query("SELECT upload_id FROM uploads WHERE upload_id = $1")
+            .bind(upload_id)
+            .fetch_optional(platform.db())
+            .await?;
+        if row.is_none()
+            && let Err(error) = fs::remove_file(entry.path()).await
+        {
+            tracing::warn!(%error, upload_id, "could not remove the bytes of an upload");
+        }
+    }
     Ok(())
 }
 
-async fn find(
-    platform: &Platform,
-    upload_id: &str,
-    session: &Session,
-) -> Result<Upload, ApiError> {
+async fn find(platform: &Platform, upload_id: &str, session: &Session) -> Result<Upload, ApiError> {
     let row = sqlx::query(
         "SELECT size_bytes, received_bytes, sha256, channel, notes, expires_at FROM uploads
          WHERE upload_id = $1 AND user_id = $2 AND expires_at > $3",

@@ -45,7 +45,14 @@ async fn a_session_that_has_ended_joins_nothing_and_asks_after_nothing() {
 async fn odd_ids_find_nothing() {
     let platform = TestPlatform::start().await;
     let token = platform.login("Ada").await.session_token;
-    for id in ["%2e%2e%2fetc", "x%00y", "' OR 1=1 --", "%F0%9F%A6%80", "a/b", &"9".repeat(4000)] {
+    for id in [
+        "%2e%2e%2fetc",
+        "x%00y",
+        "' OR 1=1 --",
+        "%F0%9F%A6%80",
+        "a/b",
+        &"9".repeat(4000),
+    ] {
         for (method, path) in [
             (Method::GET, format!("/world/{id}")),
             (Method::DELETE, format!("/world/{id}")),
@@ -55,15 +62,23 @@ async fn odd_ids_find_nothing() {
             let request = platform.request(method, &path).bearer_auth(&token);
             let status = request.send().await.unwrap().status();
             assert!(
-                [StatusCode::NOT_FOUND, StatusCode::OK, StatusCode::METHOD_NOT_ALLOWED, StatusCode::BAD_REQUEST]
-                    .contains(&status),
+                [
+                    StatusCode::NOT_FOUND,
+                    StatusCode::OK,
+                    StatusCode::METHOD_NOT_ALLOWED,
+                    StatusCode::BAD_REQUEST
+                ]
+                .contains(&status),
                 "{path}: {status}"
             );
             assert!(!status.is_server_error());
         }
     }
     let prefer = platform.request(Method::POST, "/join").bearer_auth(&token);
-    let prefer = prefer.header("prefer", "wait=99999999999999999999, ;;=,respond-async=\"no");
+    let prefer = prefer.header(
+        "prefer",
+        "wait=99999999999999999999, ;;=,respond-async=\"no",
+    );
     let status = prefer.json(&json!({})).send().await.unwrap().status();
     assert!(status.is_success(), "{status}");
 }
@@ -77,8 +92,14 @@ async fn slow_bodies_hold_no_place() {
     platform.publish_sample(&game_files("duel", 1)).await;
     let ada = platform.login("Ada").await;
     let joined = platform.join(json!({ "game_id": "duel" })).await;
-    for path in ["/join".to_owned(), "/worlds".to_owned(), format!("/world/{}", joined.world_id)] {
-        let mut stream = TcpStream::connect(("127.0.0.1", platform.port)).await.unwrap();
+    for path in [
+        "/join".to_owned(),
+        "/worlds".to_owned(),
+        format!("/world/{}", joined.world_id),
+    ] {
+        let mut stream = TcpStream::connect(("127.0.0.1", platform.port))
+            .await
+            .unwrap();
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: 5000\r\n\r\n{{",
             ada.session_token
@@ -107,7 +128,10 @@ fn silent_connections() -> usize {
         Ok(()) => most,
         Err(_) => limit.current.unwrap_or(1024),
     };
-    usize::try_from(open / 2).unwrap().saturating_sub(400).min(10_000)
+    usize::try_from(open / 2)
+        .unwrap()
+        .saturating_sub(400)
+        .min(10_000)
 }
 
 #[tokio::test]
@@ -119,18 +143,27 @@ async fn rel_1_connections_that_say_nothing_keep_nobody_out() {
     let count = silent_connections();
     let mut silent = Vec::with_capacity(count);
     for _ in 0..count {
-        silent.push(TcpStream::connect(("127.0.0.1", platform.port)).await.unwrap());
+        silent.push(
+            TcpStream::connect(("127.0.0.1", platform.port))
+                .await
+                .unwrap(),
+        );
     }
     let began = Instant::now();
     platform.join(json!({ "game_id": "sample" })).await;
     let took = began.elapsed();
-    assert!(took < Duration::from_secs(2), "{took:?} beside {count} silent ones");
+    assert!(
+        took < Duration::from_secs(2),
+        "{took:?} beside {count} silent ones"
+    );
     // The server ends them by itself.
     let ended = async {
         for mut stream in silent {
             let _ = stream.read_to_end(&mut Vec::new()).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), ended).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(30), ended)
+        .await
+        .unwrap();
     platform.join(json!({ "game_id": "sample" })).await;
 }

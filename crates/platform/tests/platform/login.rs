@@ -16,6 +16,9 @@ async fn plat_1_a_guest_gets_a_name_a_token_and_an_id() {
     assert!(ada.client_id.starts_with("user_"));
     assert!(ada.session_token.len() >= 32);
 
+    // Nobody plays as the platform's own people.
+    assert!(!platform.login("Moderator").await.username.contains("Mod"));
+
     // No body at all, an empty object, null: a name is made up.
     for body in ["", "{}", r#"{"username":null}"#, r#"{"username":"🦀"}"#] {
         let request = platform.request(Method::POST, "/login").body(body);

@@ -2,16 +2,22 @@
 //! database, one binary so that it is linked once.
 #![allow(clippy::unwrap_used, reason = "all of this is test code, helpers too")]
 
+mod accounts;
+mod admin;
 mod console;
+mod figures;
 mod fleet;
 mod gamedata;
 mod hostile;
+mod identity;
 mod join;
 mod joining_hostile;
+mod keys;
 mod lasting;
 mod login;
 mod moderation;
 mod profiles;
+mod publishing;
 mod rooms;
 mod scripts;
 mod social;

@@ -82,7 +82,14 @@ async fn plat_19_the_active_character_travels_to_the_world() {
     let gone = send(&platform, &ada, Method::DELETE, &path, json!({})).await;
     assert_eq!(gone.status(), StatusCode::NO_CONTENT);
     assert_eq!(ticket_looks(&platform, &ada).await.0, "default");
-    let last = send(&platform, &ada, Method::DELETE, "/api/characters/default", json!({})).await;
+    let last = send(
+        &platform,
+        &ada,
+        Method::DELETE,
+        "/api/characters/default",
+        json!({}),
+    )
+    .await;
     assert_eq!(error_of(last).await, (409, "last_character".to_owned()));
 }
 
@@ -112,11 +119,24 @@ async fn plat_19_nonsense_and_other_peoples_characters_are_refused() {
     list(&platform, &ada).await;
     for (body, code) in [
         (json!({ "name": "\u{202e}<>" }), "invalid_name"),
-        (json!({ "name": "A", "looks": { "shirt": "red" } }), "invalid_color"),
-        (json!({ "name": "A", "looks": { "hat": "anvil" } }), "invalid_field"),
+        (
+            json!({ "name": "A", "looks": { "shirt": "red" } }),
+            "invalid_color",
+        ),
+        (
+            json!({ "name": "A", "looks": { "hat": "anvil" } }),
+            "invalid_field",
+        ),
         (json!({ "name": 5 }), "invalid_field"),
     ] {
-        let answer = send(&platform, &ada, Method::POST, "/api/characters", body.clone()).await;
+        let answer = send(
+            &platform,
+            &ada,
+            Method::POST,
+            "/api/characters",
+            body.clone(),
+        )
+        .await;
         assert_eq!(error_of(answer).await, (400, code.to_owned()), "{body}");
     }
     let body = json!({ "name": "Ada's" });

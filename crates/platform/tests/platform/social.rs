@@ -44,9 +44,23 @@ async fn plat_18_blocks_last_and_worlds_hear_of_them() {
     let own = format!("/api/blocks/{}", ada.client_id);
     let answer = send(&platform, &ada, Method::PUT, &own, json!({})).await;
     assert_eq!(error_of(answer).await.0, 400);
-    let nobody = send(&platform, &ada, Method::PUT, "/api/blocks/user_none", json!({})).await;
+    let nobody = send(
+        &platform,
+        &ada,
+        Method::PUT,
+        "/api/blocks/user_none",
+        json!({}),
+    )
+    .await;
     assert_eq!(error_of(nobody).await, (404, "user_not_found".to_owned()));
-    let page = send(&platform, &ada, Method::GET, "/api/blocks?page=0", json!({})).await;
+    let page = send(
+        &platform,
+        &ada,
+        Method::GET,
+        "/api/blocks?page=0",
+        json!({}),
+    )
+    .await;
     assert_eq!(error_of(page).await, (400, "invalid_page".to_owned()));
 
     // Only the process that runs the world may ask.
@@ -54,10 +68,17 @@ async fn plat_18_blocks_last_and_worlds_hear_of_them() {
     let launch = platform.stage.launches.borrow()[0].clone();
     let path_of_world = format!("/internal/worlds/{}/blocks", launch.world_id);
     let ask = |token: String| {
-        let request = platform.request(Method::POST, &path_of_world).bearer_auth(token);
+        let request = platform
+            .request(Method::POST, &path_of_world)
+            .bearer_auth(token);
         request.json(&json!({ "player_id": ada.client_id })).send()
     };
-    let blocks: PlayerBlocks = ask(launch.world_token.clone()).await.unwrap().json().await.unwrap();
+    let blocks: PlayerBlocks = ask(launch.world_token.clone())
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
     assert_eq!(blocks.player_ids, [eve.client_id.clone()]);
     let stranger = ask(ada.session_token.clone()).await.unwrap();
     assert_eq!(stranger.status(), StatusCode::UNAUTHORIZED);
@@ -72,7 +93,9 @@ async fn plat_18_blocks_last_and_worlds_hear_of_them() {
 async fn plat_18_an_invitation_leads_beside_whoever_sent_it() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
-    let answer = platform.try_join(&ada.session_token, json!({ "game_id": "sample" })).await;
+    let answer = platform
+        .try_join(&ada.session_token, json!({ "game_id": "sample" }))
+        .await;
     let joined: JoinResponse = answer.json().await.unwrap();
     let body = json!({ "world_id": joined.world_id });
     let answer = send(&platform, &ada, Method::POST, "/api/invites", body.clone()).await;
@@ -85,19 +108,28 @@ async fn plat_18_an_invitation_leads_beside_whoever_sent_it() {
     let shown: InviteInfo = platform
         .get_json(&format!("/api/invites/{}", invite.code.to_lowercase()))
         .await;
-    assert_eq!((shown.inviter.as_str(), shown.game_id.as_str()), ("Ada", "sample"));
+    assert_eq!(
+        (shown.inviter.as_str(), shown.game_id.as_str()),
+        ("Ada", "sample")
+    );
     assert!(shown.running);
 
     let friend = platform.join(json!({ "invite": invite.code })).await;
     assert_eq!(friend.world_id, joined.world_id);
-    assert_eq!(claims_of(&friend).beside.as_deref(), Some(ada.client_id.as_str()));
+    assert_eq!(
+        claims_of(&friend).beside.as_deref(),
+        Some(ada.client_id.as_str())
+    );
     let other = platform.join(json!({ "world_id": joined.world_id })).await;
     assert_eq!(claims_of(&other).beside, None);
 
     let bob = platform.login("Bob").await;
     for (body, expected) in [
         (json!({ "invite": "NOPE" }), (404, "invite_not_found")),
-        (json!({ "invite": invite.code, "game_id": "sample" }), (400, "too_many_targets")),
+        (
+            json!({ "invite": invite.code, "game_id": "sample" }),
+            (400, "too_many_targets"),
+        ),
     ] {
         let (status, code) = error_of(platform.try_join(&bob.session_token, body).await).await;
         assert_eq!((status, code.as_str()), expected);

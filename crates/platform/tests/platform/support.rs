@@ -2,6 +2,7 @@
 //! the requests that tests make of it.
 
 pub mod gameserver;
+pub mod issuer;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -92,10 +92,7 @@ async fn bey_12_a_cold_start_is_told_and_waited_for() {
     // It is nobody else's to ask after.
     let bob = platform.login("Bob").await;
     let answer = news(&platform, &bob, &begun).await;
-    assert_eq!(
-        error_of(answer).await,
-        (404, "join_not_found".to_owned())
-    );
+    assert_eq!(error_of(answer).await, (404, "join_not_found".to_owned()));
     let (answer, ()) = tokio::join!(news(&platform, &ada, &begun), async {
         platform.stage.go.send_replace(true);
     });
@@ -103,10 +100,7 @@ async fn bey_12_a_cold_start_is_told_and_waited_for() {
     assert_eq!(joined.client_id, ada.client_id);
     // It was told; there is nothing more to ask.
     let answer = news(&platform, &ada, &begun).await;
-    assert_eq!(
-        error_of(answer).await,
-        (404, "join_not_found".to_owned())
-    );
+    assert_eq!(error_of(answer).await, (404, "join_not_found".to_owned()));
 
     // A world that runs has nothing to wait for: one request is enough.
     let body = json!({ "world_id": joined.world_id });
@@ -131,9 +125,15 @@ async fn bey_12_a_full_world_has_a_queue_in_order() {
     );
     let third_begun = begin(&platform, &third, body.clone()).await;
     assert_eq!(third_begun.stage, JoinStage::Queued);
-    assert_eq!((third_begun.position, third_begun.waiting), (Some(1), Some(1)));
+    assert_eq!(
+        (third_begun.position, third_begun.waiting),
+        (Some(1), Some(1))
+    );
     let fourth_begun = begin(&platform, &fourth, body.clone()).await;
-    assert_eq!((fourth_begun.position, fourth_begun.waiting), (Some(2), Some(2)));
+    assert_eq!(
+        (fourth_begun.position, fourth_begun.waiting),
+        (Some(2), Some(2))
+    );
 
     // One leaves: the first in line gets the place, and the second is told.
     platform.stage.players.store(1, Ordering::SeqCst);
@@ -141,7 +141,10 @@ async fn bey_12_a_full_world_has_a_queue_in_order() {
     assert_eq!(joined.world_id, first.world_id);
     let moved = waiting(news(&platform, &fourth, &fourth_begun).await).await;
     assert_eq!((moved.stage, moved.position), (JoinStage::Queued, Some(1)));
-    assert!(moved.expected_s.is_some(), "somebody left, so it can be said");
+    assert!(
+        moved.expected_s.is_some(),
+        "somebody left, so it can be said"
+    );
 
     // Whoever does not wait does not get past those who do.
     let late = platform.login("Late").await;

@@ -75,12 +75,21 @@ async fn plat_5_people_make_name_and_list_worlds() {
     let all = list(&platform, "", "").await;
     assert_eq!((all.total, all.page, all.worlds.len()), (2, 1, 2));
     let page = list(&platform, "", "per_page=1&page=2").await;
-    assert_eq!((page.total, page.page, page.per_page, page.worlds.len()), (2, 2, 1, 1));
+    assert_eq!(
+        (page.total, page.page, page.per_page, page.worlds.len()),
+        (2, 2, 1, 1)
+    );
     let of_game = list(&platform, "", "game_id=other").await;
     assert_eq!(of_game.worlds[0].world_id, castle.world_id);
-    assert_eq!(list(&platform, &ada.session_token, "mine=true").await.total, 2);
+    assert_eq!(
+        list(&platform, &ada.session_token, "mine=true").await.total,
+        2
+    );
     let bob = platform.login("Bob").await;
-    assert_eq!(list(&platform, &bob.session_token, "mine=true").await.total, 0);
+    assert_eq!(
+        list(&platform, &bob.session_token, "mine=true").await.total,
+        0
+    );
 
     // They stay when others are swept.
     platform.clock.advance_ms(3 * 60 * 60 * 1000);
@@ -91,8 +100,16 @@ async fn plat_5_people_make_name_and_list_worlds() {
     for (token, body, expected) in [
         ("", json!({}), (401, "missing_token")),
         ("nonsense", json!({}), (401, "invalid_token")),
-        (&ada.session_token, json!({ "game_id": "none" }), (404, "game_not_found")),
-        (&ada.session_token, json!({ "name": 5 }), (400, "invalid_field")),
+        (
+            &ada.session_token,
+            json!({ "game_id": "none" }),
+            (404, "game_not_found"),
+        ),
+        (
+            &ada.session_token,
+            json!({ "name": 5 }),
+            (400, "invalid_field"),
+        ),
     ] {
         let answer = send(&platform, token, Method::POST, &path, Some(body)).await;
         let (status, code) = error_of(answer).await;
@@ -114,7 +131,13 @@ async fn nobody_has_worlds_without_end() {
     let token = &ada.session_token;
     let answer = send(&platform, token, Method::POST, "/worlds", Some(json!({}))).await;
     assert_eq!(error_of(answer).await, (409, "too_many_worlds".to_owned()));
-    assert_eq!(list(&platform, token, "mine=true&per_page=1000").await.worlds.len(), 50);
+    assert_eq!(
+        list(&platform, token, "mine=true&per_page=1000")
+            .await
+            .worlds
+            .len(),
+        50
+    );
 }
 
 #[tokio::test]
@@ -146,7 +169,14 @@ async fn a_private_world_takes_those_with_its_code() {
     assert_ne!(matched.world_id, secret.world_id);
     // Open again, also for whoever looks for a world right now.
     let change = json!({ "version": 1, "private": false });
-    let answer = send(&platform, &ada.session_token, Method::PATCH, &path, Some(change)).await;
+    let answer = send(
+        &platform,
+        &ada.session_token,
+        Method::PATCH,
+        &path,
+        Some(change),
+    )
+    .await;
     let open: WorldInfo = read(answer, StatusCode::OK).await;
     assert_eq!((open.private, open.version), (false, 2));
     assert_eq!(list(&platform, "", "").await.total, 2);
@@ -175,17 +205,36 @@ async fn changes_never_overwrite_each_other() {
     assert_eq!(body["error"]["details"]["version"], 2);
     for (token, body, expected) in [
         (&ada, json!({ "name": "x" }), (400, "invalid_field")),
-        (&ada, json!({ "version": 2, "name": "\u{200b}" }), (400, "invalid_name")),
-        (&bob.session_token, json!({ "version": 2, "name": "x" }), (403, "forbidden")),
-        (&String::new(), json!({ "version": 2, "name": "x" }), (401, "missing_token")),
+        (
+            &ada,
+            json!({ "version": 2, "name": "\u{200b}" }),
+            (400, "invalid_name"),
+        ),
+        (
+            &bob.session_token,
+            json!({ "version": 2, "name": "x" }),
+            (403, "forbidden"),
+        ),
+        (
+            &String::new(),
+            json!({ "version": 2, "name": "x" }),
+            (401, "missing_token"),
+        ),
     ] {
         let (status, code) = error_of(change(token.clone(), body).await).await;
         assert_eq!((status, code.as_str()), expected);
     }
     // An operator may.
-    let answer = change(ADMIN_TOKEN.to_owned(), json!({ "version": 2, "name": "Nice" })).await;
+    let answer = change(
+        ADMIN_TOKEN.to_owned(),
+        json!({ "version": 2, "name": "Nice" }),
+    )
+    .await;
     let now: WorldInfo = read(answer, StatusCode::OK).await;
-    assert_eq!((now.name.as_str(), now.description.as_str()), ("Nice", "told"));
+    assert_eq!(
+        (now.name.as_str(), now.description.as_str()),
+        ("Nice", "told")
+    );
 }
 
 #[tokio::test]
@@ -214,17 +263,40 @@ async fn plat_5_only_owners_and_admins_delete() {
 
     // A world that a join without any id opened is theirs who asked; one that
     // matchmaking opened is nobody's.
-    let own: Value = platform.try_join(token, json!({})).await.json().await.unwrap();
+    let own: Value = platform
+        .try_join(token, json!({}))
+        .await
+        .json()
+        .await
+        .unwrap();
     let matched = platform.join(json!({ "game_id": "sample" })).await;
-    assert_eq!(own["world_id"], json!(matched.world_id), "the fullest with room");
+    assert_eq!(
+        own["world_id"],
+        json!(matched.world_id),
+        "the fullest with room"
+    );
     let path = format!("/world/{}", matched.world_id);
-    let answer = send(&platform, &matched.session_token, Method::DELETE, &path, None).await;
+    let answer = send(
+        &platform,
+        &matched.session_token,
+        Method::DELETE,
+        &path,
+        None,
+    )
+    .await;
     assert_eq!(error_of(answer).await.0, 403);
     let answer = send(&platform, ADMIN_TOKEN, Method::DELETE, &path, None).await;
     assert_eq!(answer.status(), StatusCode::NO_CONTENT);
     let matched = platform.join(json!({ "game_id": "sample" })).await;
     let path = format!("/world/{}", matched.world_id);
-    let answer = send(&platform, &matched.session_token, Method::DELETE, &path, None).await;
+    let answer = send(
+        &platform,
+        &matched.session_token,
+        Method::DELETE,
+        &path,
+        None,
+    )
+    .await;
     assert_eq!(error_of(answer).await.0, 403);
 }
 
@@ -316,11 +388,22 @@ async fn plat_5_a_world_is_saved_and_set_back() {
             Process::newest(platform).await
         }
     };
-    let post = |body: Value| send(&platform, &ada.session_token, Method::POST, &path, Some(body));
+    let post = |body: Value| {
+        send(
+            &platform,
+            &ada.session_token,
+            Method::POST,
+            &path,
+            Some(body),
+        )
+    };
     let first = enter().await;
     assert_eq!(first.build(1..=3).await, 3);
     let save: WorldSave = read(post(json!({ "label": "Three" })).await, StatusCode::CREATED).await;
-    assert_eq!((save.label.as_str(), save.newest_op, save.automatic), ("Three", 3, false));
+    assert_eq!(
+        (save.label.as_str(), save.newest_op, save.automatic),
+        ("Three", 3, false)
+    );
     assert_eq!(first.build(4..=5).await, 5);
 
     // Back: the process ends, the next one starts from the save; what was there
@@ -346,7 +429,14 @@ async fn plat_5_a_world_is_saved_and_set_back() {
 
     // The whole state, out and in again.
     let state_path = format!("{path}/state");
-    let answer = send(&platform, &ada.session_token, Method::GET, &state_path, None).await;
+    let answer = send(
+        &platform,
+        &ada.session_token,
+        Method::GET,
+        &state_path,
+        None,
+    )
+    .await;
     let state: WorldState = read(answer, StatusCode::OK).await;
     assert_eq!(state.ops.len(), 5);
     let mut fewer = state.clone();
@@ -356,7 +446,14 @@ async fn plat_5_a_world_is_saved_and_set_back() {
     assert_eq!(structures(&enter().await.saved().await), [1, 2, 3, 4]);
 
     let saves_path = format!("{path}/saves");
-    let answer = send(&platform, &ada.session_token, Method::GET, &saves_path, None).await;
+    let answer = send(
+        &platform,
+        &ada.session_token,
+        Method::GET,
+        &saves_path,
+        None,
+    )
+    .await;
     let saves: WorldSaveList = read(answer, StatusCode::OK).await;
     assert_eq!((saves.total, saves.saves.len()), (4, 4));
     let mut torn = serde_json::to_value(&state).unwrap();
@@ -364,7 +461,10 @@ async fn plat_5_a_world_is_saved_and_set_back() {
     for (body, expected) in [
         (json!({ "restore": "save_none" }), (404, "save_not_found")),
         (json!({ "state": torn }), (400, "invalid_state")),
-        (json!({ "state": state, "restore": save.save_id }), (400, "too_many_targets")),
+        (
+            json!({ "state": state, "restore": save.save_id }),
+            (400, "too_many_targets"),
+        ),
         (json!({ "state": [] }), (400, "invalid_field")),
     ] {
         let (status, code) = error_of(post(body).await).await;
@@ -376,13 +476,35 @@ async fn plat_5_a_world_is_saved_and_set_back() {
         (Method::GET, saves_path.clone()),
         (Method::DELETE, format!("{saves_path}/{}", save.save_id)),
     ] {
-        let answer = send(&platform, &bob.session_token, method, &path, Some(json!({}))).await;
-        assert_eq!(error_of(answer).await, (403, "forbidden".to_owned()), "{path}");
+        let answer = send(
+            &platform,
+            &bob.session_token,
+            method,
+            &path,
+            Some(json!({})),
+        )
+        .await;
+        assert_eq!(
+            error_of(answer).await,
+            (403, "forbidden".to_owned()),
+            "{path}"
+        );
     }
     let save_path = format!("{saves_path}/{}", save.save_id);
-    let delete = || send(&platform, &ada.session_token, Method::DELETE, &save_path, None);
+    let delete = || {
+        send(
+            &platform,
+            &ada.session_token,
+            Method::DELETE,
+            &save_path,
+            None,
+        )
+    };
     assert_eq!(delete().await.status(), StatusCode::NO_CONTENT);
-    assert_eq!(error_of(delete().await).await, (404, "save_not_found".to_owned()));
+    assert_eq!(
+        error_of(delete().await).await,
+        (404, "save_not_found".to_owned())
+    );
 }
 
 #[tokio::test]
@@ -391,12 +513,23 @@ async fn saves_have_an_end() {
     let ada = platform.login("Ada").await;
     let world = make(&platform, &ada, json!({})).await;
     let path = format!("/world/{}", world.world_id);
-    let post = |body: Value| send(&platform, &ada.session_token, Method::POST, &path, Some(body));
+    let post = |body: Value| {
+        send(
+            &platform,
+            &ada.session_token,
+            Method::POST,
+            &path,
+            Some(body),
+        )
+    };
     for number in 1..=20 {
         let save: WorldSave = read(post(json!({})).await, StatusCode::CREATED).await;
         assert_eq!(save.label, format!("Save {number}"));
     }
-    assert_eq!(error_of(post(json!({})).await).await, (409, "too_many_saves".to_owned()));
+    assert_eq!(
+        error_of(post(json!({})).await).await,
+        (409, "too_many_saves".to_owned())
+    );
     // Going back is always possible, and what the platform saves then does not pile up.
     for _ in 0..5 {
         let answer = post(json!({ "state": WorldState::default() })).await;
@@ -404,7 +537,14 @@ async fn saves_have_an_end() {
         platform.clock.advance_ms(1000);
     }
     let saves_path = format!("{path}/saves?per_page=100");
-    let answer = send(&platform, &ada.session_token, Method::GET, &saves_path, None).await;
+    let answer = send(
+        &platform,
+        &ada.session_token,
+        Method::GET,
+        &saves_path,
+        None,
+    )
+    .await;
     let saves: WorldSaveList = read(answer, StatusCode::OK).await;
     assert_eq!(saves.total, 23);
 }

@@ -102,7 +102,10 @@ fn plat_19_everybody_is_told_how_somebody_looks_and_a_recording_repeats_it() {
     let ServerMessage::Presence(players) = &only.message else {
         panic!("{:?}", only.message);
     };
-    assert_eq!((players[0].name.as_str(), players[0].looks.hat), ("Ada", Hat::Crown));
+    assert_eq!(
+        (players[0].name.as_str(), players[0].looks.hat),
+        ("Ada", Hat::Crown)
+    );
     assert_eq!(world.players()[0].looks, looks);
     world.put_beside(bob, ada);
     (0..120).for_each(|_| drop(world.step()));

@@ -78,7 +78,10 @@ async fn count_plays(
     game_id: &str,
     plays: &[&Play],
 ) -> Result<bool, sqlx::Error> {
-    let heat: f64 = plays.iter().map(|play| ranking::play_heat(play.at_ms)).sum();
+    let heat: f64 = plays
+        .iter()
+        .map(|play| ranking::play_heat(play.at_ms))
+        .sum();
     let counted = sqlx::query(
         "UPDATE games SET plays = plays + $1, play_heat = play_heat + $2 WHERE game_id = $3",
     )
@@ -122,11 +125,13 @@ async fn count_player(
     .execute(&mut *connection)
     .await?;
     if first_today.rows_affected() == 0 {
-        sqlx::query("UPDATE game_players SET plays = plays + 1 WHERE game_id = $1 AND user_id = $2")
-            .bind(&play.game_id)
-            .bind(&play.user_id)
-            .execute(connection)
-            .await?;
+        sqlx::query(
+            "UPDATE game_players SET plays = plays + 1 WHERE game_id = $1 AND user_id = $2",
+        )
+        .bind(&play.game_id)
+        .bind(&play.user_id)
+        .execute(connection)
+        .await?;
         return Ok(());
     }
     news.players += 1;

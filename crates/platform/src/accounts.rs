@@ -1,0 +1,43 @@
+//! Accounts (PLAT-2, PLAT-3): registering, passwords, sessions, keys for
+//! programs, and identities of other issuers. Tokens travel as bearer tokens
+//! only, never as cookies, so no other site can make a browser send one.
+
+mod attempts;
+mod delete;
+pub mod identity;
+pub mod keys;
+mod me;
+pub mod paging;
+pub mod passwords;
+mod register;
+pub mod sessions;
+
+use axum::middleware::from_fn_with_state;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::limits::limit_rate;
+use crate::{Platform, auth};
+
+pub use attempts::Attempts;
+
+/// Everything about the account of whoever asks.
+pub fn routes(platform: &Platform) -> OpenApiRouter<Platform> {
+    // What makes users, tries passwords or hashes them is rated.
+    let rated = OpenApiRouter::new()
+        .routes(routes!(auth::login))
+        .routes(routes!(register::register))
+        .routes(routes!(register::login))
+        .routes(routes!(identity::login))
+        .routes(routes!(me::change_password))
+        .routes(routes!(delete::delete))
+        .layer(from_fn_with_state(platform.clone(), limit_rate));
+    OpenApiRouter::new()
+        .routes(routes!(register::logout))
+        .routes(routes!(me::show, me::rename))
+        .routes(routes!(sessions::list, sessions::end_others))
+        .routes(routes!(sessions::end))
+        .routes(routes!(keys::list, keys::create))
+        .routes(routes!(keys::revoke))
+        .merge(rated)
+}

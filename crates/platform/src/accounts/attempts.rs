@@ -1,0 +1,138 @@
+//! How often passwords are tried: per account name, so that many addresses
+//! cannot share the work, and per address, so that one cannot try many names.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::error::ApiError;
+use crate::limits::RateLimiter;
+use crate::settings::LimitSettings;
+
+/// Names that are remembered at once.
+const NAMES_MAX: usize = 50_000;
+/// An address may try this much more than a name: households share one.
+const ADDRESS_FACTOR: u32 = 4;
+
+/// Tries of passwords that are left.
+pub struct Attempts {
+    burst: f64,
+    per_s: f64,
+    names: Mutex<HashMap<String, Tries>>,
+    addresses: RateLimiter,
+}
+
+struct Tries {
+    left: f64,
+    at: Instant,
+}
+
+impl Attempts {
+    /// Limits of `settings`.
+    pub fn new(settings: &LimitSettings) -> Self {
+        let burst = settings.password_tries_burst.max(1);
+        let per_s = settings.password_tries_per_s.max(0.000_1);
+        Self {
+            burst: f64::from(burst),
+            per_s,
+            names: Mutex::default(),
+            addresses: RateLimiter::new(&LimitSettings {
+                rate_burst: burst.saturating_mul(ADDRESS_FACTOR),
+                rate_per_s: per_s * f64::from(ADDRESS_FACTOR),
+                ..settings.clone()
+            }),
+        }
+    }
+
+    /// Takes one try at the password of the account with this key, from this
+    /// address. Taken before the password is looked at, so that tries at the
+    /// same moment count too.
+    ///
+    /// # Errors
+    /// 429 with the seconds to wait.
+    pub fn take(
+        &self,
+        name_key: &str,
+        address: Option<IpAddr>,
+        now: Instant,
+    ) -> Result<(), ApiError> {
+        if let Some(address) = address {
+            self.addresses
+                .take(address, now)
+                .map_err(|wait| ApiError::rate_limited(wait.as_secs() + 1))?;
+        }
+        self.take_for_name(name_key, now)
+            .map_err(|wait| ApiError::rate_limited(wait.as_secs() + 1))
+    }
+
+    /// The password was right: the account's tries are all there again.
+    pub fn forgive(&self, name_key: &str) {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.remove(name_key);
+    }
+
+    fn take_for_name(&self, name_key: &str, now: Instant) -> Result<(), Duration> {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if names.len() >= NAMES_MAX {
+            let refill_s = self.burst / self.per_s;
+            names.retain(|_, tries| now.duration_since(tries.at).as_secs_f64() < refill_s);
+            if names.len() >= NAMES_MAX {
+                names.clear();
+            }
+        }
+        let tries = names.entry(name_key.to_owned()).or_insert(Tries {
+            left: self.burst,
+            at: now,
+        });
+        let refill = now.duration_since(tries.at).as_secs_f64() * self.per_s;
+        tries.left = (tries.left + refill).min(self.burst);
+        tries.at = now;
+        if tries.left >= 1.0 {
+            tries.left -= 1.0;
+            Ok(())
+        } else {
+            Err(Duration::from_secs_f64((1.0 - tries.left) / self.per_s))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempts() -> Attempts {
+        Attempts::new(&LimitSettings {
+            password_tries_burst: 3,
+            password_tries_per_s: 0.1,
+            ..LimitSettings::default()
+        })
+    }
+
+    #[test]
+    fn many_addresses_cannot_share_the_guessing_of_one_password() {
+        let (attempts, now) = (attempts(), Instant::now());
+        let from = |last| Some(IpAddr::from([203, 0, 113, last]));
+        for last in 0..3 {
+            assert!(attempts.take("ada", from(last), now).is_ok());
+        }
+        assert!(attempts.take("ada", from(9), now).is_err());
+        assert!(attempts.take("bob", from(9), now).is_ok());
+        let later = now + Duration::from_secs(10);
+        assert!(attempts.take("ada", from(9), later).is_ok());
+        attempts.forgive("ada");
+        assert!(attempts.take("ada", from(9), later).is_ok());
+    }
+
+    #[test]
+    fn one_address_cannot_try_many_names() {
+        let (attempts, now) = (attempts(), Instant::now());
+        let address = Some(IpAddr::from([203, 0, 113, 1]));
+        let tried = (0..100)
+            .filter(|i| attempts.take(&format!("name{i}"), address, now).is_ok())
+            .count();
+        assert_eq!(tried, 12);
+    }
+}

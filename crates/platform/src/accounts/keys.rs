@@ -1,0 +1,219 @@
+//! API keys: bearer tokens for the command line and other programs. They do
+//! what their owner may do as a creator, last until revoked, and are kept as
+//! hashes.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use crate::Platform;
+use crate::api::{ApiKey, ApiKeyList, CreateKeyRequest, CreatedKey, ErrorBody};
+use crate::auth::{Means, Role, Session};
+use crate::clock::rfc3339;
+use crate::db::to_u32;
+use crate::error::ApiError;
+use crate::extract::{ApiJson, ApiPath};
+use crate::ids;
+
+/// Tells a key from a session, and lets programs that look for lost secrets
+/// find one.
+const PREFIX: &str = "frolic_key_";
+/// Keys of one account.
+const KEYS_MAX: i64 = 20;
+const NAME_CHARS_MAX: usize = 40;
+const HINT_CHARS: usize = 4;
+/// When a key was used last is written this often at most: a program may make
+/// a thousand calls a minute.
+const USE_WRITTEN_EVERY_MS: i64 = 60_000;
+
+/// Whether this could be a key.
+pub fn looks_like_one(token: &str) -> bool {
+    token.starts_with(PREFIX)
+}
+
+/// Who a key belongs to. It never carries the rights of moderators and
+/// administrators: those are for people who log in.
+///
+/// # Errors
+/// 401 when it is not known.
+pub async fn find(platform: &Platform, token: &str) -> Result<Session, ApiError> {
+    let row = sqlx::query(
+        "SELECT u.user_id, u.username, u.kind, u.role, k.key_id, k.last_used_at FROM api_keys k
+         JOIN users u ON u.user_id = k.user_id WHERE k.token_sha256 = $1",
+    )
+    .bind(ids::sha256_hex(token.as_bytes()))
+    .fetch_optional(platform.db())
+    .await?
+    .ok_or_else(|| {
+        ApiError::unauthorized(
+            "invalid_token",
+            "this API key is not known or was revoked; make a new one in your account",
+        )
+    })?;
+    let now = platform.clock().now_ms();
+    let written: i64 = row.try_get("last_used_at")?;
+    if now.saturating_sub(written) >= USE_WRITTEN_EVERY_MS {
+        sqlx::query(
+            "UPDATE api_keys SET last_used_at = $1 WHERE key_id = $2 AND last_used_at < $3",
+        )
+        .bind(now)
+        .bind(row.try_get::<String, _>("key_id")?)
+        .bind(now)
+        .execute(platform.db())
+        .await?;
+    }
+    let mut session = Session::from_row(&row, Means::ApiKey, None, token)?;
+    session.role = session.role.min(Role::Creator);
+    Ok(session)
+}
+
+/// Your keys.
+#[utoipa::path(
+    get, path = "/api/me/keys", tag = "accounts", security(("bearer" = [])),
+    responses((status = 200, body = ApiKeyList), (status = 401, body = ErrorBody))
+)]
+pub async fn list(
+    State(platform): State<Platform>,
+    session: Session,
+) -> Result<Json<ApiKeyList>, ApiError> {
+    let rows = sqlx::query(
+        "SELECT key_id, name, hint, created_at, last_used_at FROM api_keys WHERE user_id = $1
+         ORDER BY created_at DESC, key_id LIMIT $2",
+    )
+    .bind(&session.user_id)
+    .bind(KEYS_MAX)
+    .fetch_all(platform.db())
+    .await?;
+    let keys = rows.iter().map(key).collect::<Result<Vec<_>, _>>()?;
+    Ok(Json(ApiKeyList {
+        total: to_u32(i64::try_from(keys.len()).unwrap_or(0)),
+        keys,
+    }))
+}
+
+/// Makes a key. The answer is the only place where it is shown.
+#[utoipa::path(
+    post, path = "/api/me/keys", tag = "accounts", security(("bearer" = [])),
+    request_body = CreateKeyRequest,
+    responses(
+        (status = 201, body = CreatedKey),
+        (status = 400, body = ErrorBody, description = "A name that will not do"),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody, description = "A guest, or an API key"),
+        (status = 409, body = ErrorBody, description = "You have as many as an account may have"),
+    )
+)]
+pub async fn create(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiJson(request): ApiJson<CreateKeyRequest>,
+) -> Result<(StatusCode, Json<CreatedKey>), ApiError> {
+    session.require_person()?;
+    session.require_account()?;
+    let name = key_name(&request.name)?;
+    let api_key = format!("{PREFIX}{}", ids::new_token());
+    let key_id = ids::new_id("key");
+    let hint = &api_key[api_key.len() - HINT_CHARS..];
+    let now = platform.clock().now_ms();
+    let mut transaction = platform.db().begin().await?;
+    // Whoever makes two at once waits here, so that the count is right.
+    sqlx::query("UPDATE users SET last_seen_at = $1 WHERE user_id = $2")
+        .bind(now)
+        .bind(&session.user_id)
+        .execute(&mut *transaction)
+        .await?;
+    let count: i64 = sqlx::query("SELECT COUNT(*) AS total FROM api_keys WHERE user_id = $1")
+        .bind(&session.user_id)
+        .fetch_one(&mut *transaction)
+        .await?
+        .try_get("total")?;
+    if count >= KEYS_MAX {
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "too_many_keys",
+            format!("an account has {KEYS_MAX} API keys at most; revoke one that is not used"),
+        ));
+    }
+    sqlx::query(
+        "INSERT INTO api_keys (key_id, user_id, name, token_sha256, hint, created_at, last_used_at)
+         VALUES ($1, $2, $3, $4, $5, $6, 0)",
+    )
+    .bind(&key_id)
+    .bind(&session.user_id)
+    .bind(&name)
+    .bind(ids::sha256_hex(api_key.as_bytes()))
+    .bind(hint)
+    .bind(now)
+    .execute(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    let key = ApiKey {
+        key_id,
+        name,
+        hint: hint.to_owned(),
+        created_at: rfc3339(now),
+        last_used_at: None,
+    };
+    Ok((StatusCode::CREATED, Json(CreatedKey { api_key, key })))
+}
+
+/// Revokes a key.
+#[utoipa::path(
+    delete, path = "/api/me/keys/{key_id}", tag = "accounts", security(("bearer" = [])),
+    params(("key_id" = String, Path)),
+    responses(
+        (status = 204),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody, description = "With an API key"),
+        (status = 404, body = ErrorBody, description = "You have no such key"),
+    )
+)]
+pub async fn revoke(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath(key_id): ApiPath<String>,
+) -> Result<StatusCode, ApiError> {
+    session.require_person()?;
+    let revoked = sqlx::query("DELETE FROM api_keys WHERE key_id = $1 AND user_id = $2")
+        .bind(&key_id)
+        .bind(&session.user_id)
+        .execute(platform.db())
+        .await?;
+    if revoked.rows_affected() == 0 {
+        return Err(ApiError::not_found(
+            "key_not_found",
+            "you have no such API key; it may be revoked already",
+        ));
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn key(row: &AnyRow) -> Result<ApiKey, sqlx::Error> {
+    let last_used_at: i64 = row.try_get("last_used_at")?;
+    Ok(ApiKey {
+        key_id: row.try_get("key_id")?,
+        name: row.try_get("name")?,
+        hint: row.try_get("hint")?,
+        created_at: rfc3339(row.try_get("created_at")?),
+        last_used_at: (last_used_at > 0).then(|| rfc3339(last_used_at)),
+    })
+}
+
+/// Any printable text of bounded length.
+fn key_name(typed: &str) -> Result<String, ApiError> {
+    let name: String = typed
+        .chars()
+        .filter(|c| c.is_alphanumeric() || c.is_ascii_punctuation() || *c == ' ')
+        .take(NAME_CHARS_MAX + 1)
+        .collect();
+    let name = name.trim();
+    if name.is_empty() || name.chars().count() > NAME_CHARS_MAX {
+        return Err(ApiError::bad_request(
+            "invalid_name",
+            format!("say in 1 to {NAME_CHARS_MAX} characters what the key is for"),
+        ));
+    }
+    Ok(name.to_owned())
+}

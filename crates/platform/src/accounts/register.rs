@@ -1,0 +1,247 @@
+//! Registering, logging in with a password, logging out.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use sqlx::{AnyConnection, Row};
+use tokio::time::Instant;
+
+use super::passwords;
+use super::sessions::{self, User};
+use crate::Platform;
+use crate::api::{ErrorBody, LoginResponse, PasswordLoginRequest, RegisterRequest};
+use crate::auth::{Kind, MaybeSession, Means, Role, Session};
+use crate::error::ApiError;
+use crate::extract::ApiJson;
+use crate::limits::ClientAddress;
+use crate::{ids, names};
+
+/// Shorter names of accounts are too easily mistaken for one another.
+const NAME_CHARS_MIN: usize = 3;
+
+/// Makes an account. With a guest's token that guest becomes the account:
+/// same id, so that games, worlds and characters stay theirs.
+#[utoipa::path(
+    post, path = "/api/register", tag = "accounts", security((), ("bearer" = [])),
+    request_body = RegisterRequest,
+    responses(
+        (status = 201, body = LoginResponse),
+        (status = 400, body = ErrorBody, description = "A name or password that will not do"),
+        (status = 401, body = ErrorBody, description = "A token that is not valid"),
+        (status = 409, body = ErrorBody, description = "The name is taken, or you have an account"),
+        (status = 429, body = ErrorBody),
+        (status = 503, body = ErrorBody, description = "Too many at once"),
+    )
+)]
+pub async fn register(
+    State(platform): State<Platform>,
+    MaybeSession(session): MaybeSession,
+    headers: HeaderMap,
+    ApiJson(request): ApiJson<RegisterRequest>,
+) -> Result<(StatusCode, Json<LoginResponse>), ApiError> {
+    if session
+        .as_ref()
+        .is_some_and(|session| session.kind == Kind::Account)
+    {
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "already_registered",
+            "you are logged in to an account already; log out first to make another",
+        ));
+    }
+    let username = account_name(&request.username)?;
+    passwords::check(&request.password, &username)?;
+    let hash = platform.passwords().hash(request.password).await?;
+    let now = platform.clock().now_ms();
+    let mut transaction = platform.db().begin().await?;
+    let user = match &session {
+        Some(guest) => promote_guest(&mut transaction, &guest.user_id, &username).await?,
+        None => sessions::insert_user(&mut transaction, &username, Kind::Account, now)
+            .await?
+            .ok_or_else(name_taken)?,
+    };
+    sqlx::query("INSERT INTO passwords (user_id, hash, changed_at) VALUES ($1, $2, $3)")
+        .bind(&user.user_id)
+        .bind(hash)
+        .bind(now)
+        .execute(&mut *transaction)
+        .await?;
+    // What opened the guest's session must not open the account.
+    sessions::end_all(&mut transaction, &user.user_id, None).await?;
+    let device = sessions::device(&headers);
+    let response = sessions::open(&platform, &mut transaction, &user, &device).await?;
+    transaction.commit().await?;
+    platform.metrics().logins.add(1);
+    tracing::info!(user_id = user.user_id, "registered");
+    Ok((StatusCode::CREATED, Json(response)))
+}
+
+/// Turns a guest into an account of this name.
+///
+/// # Errors
+/// 409 when the name is taken, or the guest is none any more.
+pub(super) async fn promote_guest(
+    connection: &mut AnyConnection,
+    user_id: &str,
+    username: &str,
+) -> Result<User, ApiError> {
+    let promoted = sqlx::query(
+        "UPDATE users SET username = $1, username_key = $2, kind = 'account', role = $3
+         WHERE user_id = $4 AND kind = 'guest'",
+    )
+    .bind(username)
+    .bind(names::key(username))
+    .bind(sessions::first_role(Kind::Account).name())
+    .bind(user_id)
+    .execute(connection)
+    .await
+    .map_err(taken_or_failed)?;
+    if promoted.rows_affected() == 0 {
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "already_registered",
+            "this guest has become an account meanwhile; log in to it",
+        ));
+    }
+    Ok(User {
+        user_id: user_id.to_owned(),
+        username: username.to_owned(),
+        kind: Kind::Account,
+        role: sessions::first_role(Kind::Account),
+    })
+}
+
+/// Logs in to an account.
+#[utoipa::path(
+    post, path = "/api/login", tag = "accounts",
+    request_body = PasswordLoginRequest,
+    responses(
+        (status = 200, body = LoginResponse),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody, description = "Wrong name or password"),
+        (status = 429, body = ErrorBody, description = "Too many tries at this account or from this address"),
+        (status = 503, body = ErrorBody, description = "Too many at once"),
+    )
+)]
+pub async fn login(
+    State(platform): State<Platform>,
+    ClientAddress(address): ClientAddress,
+    headers: HeaderMap,
+    ApiJson(request): ApiJson<PasswordLoginRequest>,
+) -> Result<Json<LoginResponse>, ApiError> {
+    let name = names::clean(&request.username).unwrap_or_default();
+    let key = names::key(&name);
+    platform.attempts().take(&key, address, Instant::now())?;
+    if !passwords::is_plausible(&request.password) {
+        return Err(wrong_credentials());
+    }
+    let row = sqlx::query(
+        "SELECT u.user_id, u.username, u.role, p.hash FROM users u
+         JOIN passwords p ON p.user_id = u.user_id WHERE u.username_key = $1 AND u.kind = 'account'",
+    )
+    .bind(&key)
+    .fetch_optional(platform.db())
+    .await?;
+    let hash: Option<String> = row.as_ref().map(|row| row.try_get("hash")).transpose()?;
+    let matched = platform.passwords().matches(request.password, hash.clone());
+    let (true, Some(row), Some(hash)) = (matched.await?, row, hash) else {
+        return Err(wrong_credentials());
+    };
+    platform.attempts().forgive(&key);
+    let user = User {
+        user_id: row.try_get("user_id")?,
+        username: row.try_get("username")?,
+        kind: Kind::Account,
+        role: Role::from_name(row.try_get("role")?),
+    };
+    let mut transaction = platform.db().begin().await?;
+    // The password may have been changed while it was being checked: a login
+    // with the old one must not outlive the change.
+    let unchanged =
+        sqlx::query("UPDATE passwords SET hash = hash WHERE user_id = $1 AND hash = $2")
+            .bind(&user.user_id)
+            .bind(hash)
+            .execute(&mut *transaction)
+            .await?;
+    if unchanged.rows_affected() == 0 {
+        return Err(wrong_credentials());
+    }
+    let device = sessions::device(&headers);
+    let response = sessions::open(&platform, &mut transaction, &user, &device).await?;
+    transaction.commit().await?;
+    platform.metrics().logins.add(1);
+    Ok(Json(response))
+}
+
+/// Ends the session that asks.
+#[utoipa::path(
+    post, path = "/logout", tag = "accounts", security(("bearer" = [])),
+    responses(
+        (status = 204),
+        (status = 400, body = ErrorBody, description = "The token is no session"),
+        (status = 401, body = ErrorBody),
+    )
+)]
+pub async fn logout(
+    State(platform): State<Platform>,
+    session: Session,
+) -> Result<StatusCode, ApiError> {
+    if session.means != Means::Session {
+        return Err(ApiError::bad_request(
+            "no_session",
+            "only a session can be logged out; revoke an API key in the account instead",
+        ));
+    }
+    sqlx::query("DELETE FROM sessions WHERE token_sha256 = $1")
+        .bind(ids::sha256_hex(session.token.as_bytes()))
+        .execute(platform.db())
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The name of an account as it was typed, if it will do.
+///
+/// # Errors
+/// 400 that says what is wrong with it.
+pub(super) fn account_name(typed: &str) -> Result<String, ApiError> {
+    let typed = typed.trim();
+    let name = names::clean(typed).filter(|name| name == typed);
+    let fits = |name: &String| name.chars().count() >= NAME_CHARS_MIN;
+    let name = name.filter(fits).ok_or_else(|| {
+        ApiError::bad_request(
+            "invalid_username",
+            format!(
+                "use a name of {NAME_CHARS_MIN} to {} letters and digits; single spaces, '_', '-' and '.' may stand between them",
+                names::NAME_CHARS_MAX
+            ),
+        )
+    })?;
+    if names::is_reserved(&name) {
+        return Err(name_taken());
+    }
+    Ok(name)
+}
+
+/// 409 for a name.
+pub(super) fn name_taken() -> ApiError {
+    ApiError::new(
+        StatusCode::CONFLICT,
+        "name_taken",
+        "somebody has this name already; choose another",
+    )
+}
+
+/// The unique key of names decides who was first.
+pub(super) fn taken_or_failed(error: sqlx::Error) -> ApiError {
+    match &error {
+        sqlx::Error::Database(refused) if refused.is_unique_violation() => name_taken(),
+        _ => error.into(),
+    }
+}
+
+fn wrong_credentials() -> ApiError {
+    ApiError::unauthorized(
+        "wrong_credentials",
+        "the name or the password is wrong; check both and try again",
+    )
+}

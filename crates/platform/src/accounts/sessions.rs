@@ -1,0 +1,364 @@
+//! Users and their sessions: made, listed, ended.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::USER_AGENT;
+use axum::http::{HeaderMap, StatusCode};
+use sqlx::{AnyConnection, Row};
+
+use super::paging::PageQuery;
+use crate::Platform;
+use crate::api::{ErrorBody, LoginResponse, OwnSession, OwnSessionList};
+use crate::auth::{Kind, Role, Session};
+use crate::clock::rfc3339;
+use crate::error::ApiError;
+use crate::extract::{ApiPath, ApiQuery};
+use crate::{ids, names};
+
+/// Plain numbers that are tried before a random one.
+const NUMBERED_NAMES_MAX: u32 = 8;
+/// Sessions of one user; the oldest ends when one more is opened.
+const SESSIONS_MAX: i64 = 50;
+
+/// A user to open a session for.
+pub struct User {
+    /// Id.
+    pub user_id: String,
+    /// Name.
+    pub username: String,
+    /// Guest or account.
+    pub kind: Kind,
+    /// What they may do.
+    pub role: Role,
+}
+
+/// Makes a user whose name is `wanted` or close to it.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn create_user(
+    connection: &mut AnyConnection,
+    wanted: &str,
+    kind: Kind,
+    now_ms: i64,
+) -> Result<User, sqlx::Error> {
+    let mut username = wanted.to_owned();
+    let mut attempt = 1;
+    loop {
+        if let Some(user) = insert_user(connection, &username, kind, now_ms).await? {
+            return Ok(user);
+        }
+        attempt += 1;
+        username = names::numbered(wanted, name_number(attempt));
+    }
+}
+
+/// Makes a user with exactly this name; `None` when somebody has it.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn insert_user(
+    connection: &mut AnyConnection,
+    username: &str,
+    kind: Kind,
+    now_ms: i64,
+) -> Result<Option<User>, sqlx::Error> {
+    let role = first_role(kind);
+    let user = User {
+        user_id: ids::new_id("user"),
+        username: username.to_owned(),
+        kind,
+        role,
+    };
+    // The unique key decides, not a look beforehand: two at the same moment
+    // cannot both get the name.
+    let inserted = sqlx::query(
+        "INSERT INTO users (user_id, username, username_key, kind, role, created_at, last_seen_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT (username_key) DO NOTHING",
+    )
+    .bind(&user.user_id)
+    .bind(username)
+    .bind(names::key(username))
+    .bind(kind.name())
+    .bind(role.name())
+    .bind(now_ms)
+    .execute(connection)
+    .await?;
+    Ok((inserted.rows_affected() == 1).then_some(user))
+}
+
+/// The role that somebody starts with: who has an account may publish.
+pub fn first_role(kind: Kind) -> Role {
+    match kind {
+        Kind::Guest => Role::Player,
+        Kind::Account => Role::Creator,
+    }
+}
+
+/// Small numbers read best; past them random ones, so that the hundredth "Bot"
+/// does not need a hundred tries.
+fn name_number(attempt: u32) -> u32 {
+    if attempt <= NUMBERED_NAMES_MAX {
+        attempt
+    } else {
+        u32::from_le_bytes(ids::random_bytes()) % 900_000 + 100_000
+    }
+}
+
+/// Opens a session. The token is in the answer and nowhere else.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn open(
+    platform: &Platform,
+    connection: &mut AnyConnection,
+    user: &User,
+    device: &str,
+) -> Result<LoginResponse, sqlx::Error> {
+    let now = platform.clock().now_ms();
+    let lifetime = platform.settings().session_lifetime.as_millis();
+    let expires_at = now.saturating_add(i64::try_from(lifetime).unwrap_or(i64::MAX / 2));
+    let token = ids::new_token();
+    sqlx::query("UPDATE users SET last_seen_at = $1 WHERE user_id = $2")
+        .bind(now)
+        .bind(&user.user_id)
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query(
+        "INSERT INTO sessions (token_sha256, user_id, created_at, expires_at, device)
+         VALUES ($1, $2, $3, $4, $5)",
+    )
+    .bind(ids::sha256_hex(token.as_bytes()))
+    .bind(&user.user_id)
+    .bind(now)
+    .bind(expires_at)
+    .bind(device)
+    .execute(&mut *connection)
+    .await?;
+    if user.kind == Kind::Account {
+        end_oldest(connection, &user.user_id).await?;
+    }
+    Ok(LoginResponse {
+        session_token: token,
+        client_id: user.user_id.clone(),
+        username: user.username.clone(),
+        kind: user.kind.name().to_owned(),
+        role: user.role.name().to_owned(),
+        expires_at: rfc3339(expires_at),
+    })
+}
+
+async fn end_oldest(connection: &mut AnyConnection, user_id: &str) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "DELETE FROM sessions WHERE user_id = $1 AND token_sha256 NOT IN
+           (SELECT token_sha256 FROM sessions WHERE user_id = $2
+            ORDER BY created_at DESC, token_sha256 LIMIT $3)",
+    )
+    .bind(user_id)
+    .bind(user_id)
+    .bind(SESSIONS_MAX)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Ends all sessions of a user but the one with `kept` as its token.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn end_all(
+    connection: &mut AnyConnection,
+    user_id: &str,
+    kept: Option<&str>,
+) -> Result<u64, sqlx::Error> {
+    let kept = kept.map(|token| ids::sha256_hex(token.as_bytes()));
+    let ended = sqlx::query("DELETE FROM sessions WHERE user_id = $1 AND token_sha256 <> $2")
+        .bind(user_id)
+        .bind(kept.unwrap_or_default())
+        .execute(connection)
+        .await?;
+    Ok(ended.rows_affected())
+}
+
+/// Your logins that are valid now.
+#[utoipa::path(
+    get, path = "/api/me/sessions", tag = "accounts", security(("bearer" = [])),
+    params(PageQuery),
+    responses(
+        (status = 200, body = OwnSessionList),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+    )
+)]
+pub async fn list(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiQuery(page): ApiQuery<PageQuery>,
+) -> Result<Json<OwnSessionList>, ApiError> {
+    let now = platform.clock().now_ms();
+    let total: i64 = sqlx::query(
+        "SELECT COUNT(*) AS total FROM sessions WHERE user_id = $1 AND expires_at > $2",
+    )
+    .bind(&session.user_id)
+    .bind(now)
+    .fetch_one(platform.db())
+    .await?
+    .try_get("total")?;
+    let rows = sqlx::query(
+        "SELECT token_sha256, device, created_at, expires_at FROM sessions
+         WHERE user_id = $1 AND expires_at > $2
+         ORDER BY created_at DESC, token_sha256 LIMIT $3 OFFSET $4",
+    )
+    .bind(&session.user_id)
+    .bind(now)
+    .bind(page.limit())
+    .bind(page.offset())
+    .fetch_all(platform.db())
+    .await?;
+    let current = ids::sha256_hex(session.token.as_bytes());
+    let sessions = rows
+        .iter()
+        .map(|row| {
+            let session_id: String = row.try_get("token_sha256")?;
+            Ok(OwnSession {
+                current: session_id == current,
+                session_id,
+                device: row.try_get("device")?,
+                created_at: rfc3339(row.try_get("created_at")?),
+                expires_at: rfc3339(row.try_get("expires_at")?),
+            })
+        })
+        .collect::<Result<_, sqlx::Error>>()?;
+    Ok(Json(OwnSessionList {
+        sessions,
+        total: PageQuery::total(total),
+        page: page.page(),
+        per_page: page.per_page(),
+    }))
+}
+
+/// Ends one of your logins.
+#[utoipa::path(
+    delete, path = "/api/me/sessions/{session_id}", tag = "accounts", security(("bearer" = [])),
+    params(("session_id" = String, Path)),
+    responses(
+        (status = 204),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody, description = "With an API key"),
+        (status = 404, body = ErrorBody, description = "You have no such session"),
+    )
+)]
+pub async fn end(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath(session_id): ApiPath<String>,
+) -> Result<StatusCode, ApiError> {
+    session.require_person()?;
+    let ended = sqlx::query("DELETE FROM sessions WHERE token_sha256 = $1 AND user_id = $2")
+        .bind(&session_id)
+        .bind(&session.user_id)
+        .execute(platform.db())
+        .await?;
+    if ended.rows_affected() == 0 {
+        return Err(unknown_session());
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Ends all your logins but this one.
+#[utoipa::path(
+    delete, path = "/api/me/sessions", tag = "accounts", security(("bearer" = [])),
+    responses(
+        (status = 204),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody, description = "With an API key"),
+    )
+)]
+pub async fn end_others(
+    State(platform): State<Platform>,
+    session: Session,
+) -> Result<StatusCode, ApiError> {
+    session.require_person()?;
+    let mut connection = platform.db().acquire().await?;
+    end_all(&mut connection, &session.user_id, Some(&session.token)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// 404 for a session.
+pub fn unknown_session() -> ApiError {
+    ApiError::not_found(
+        "session_not_found",
+        "there is no such session; it may have ended",
+    )
+}
+
+/// What a session is opened with, in a few words: a person recognises
+/// "Firefox on Linux". Empty when the client does not say.
+pub fn device(headers: &HeaderMap) -> String {
+    let agent = headers
+        .get(USER_AGENT)
+        .and_then(|value| value.to_str().ok());
+    let Some(agent) = agent else {
+        return String::new();
+    };
+    let first_of = |names: &[(&str, &'static str)]| {
+        let found = names.iter().find(|(mark, _)| agent.contains(mark));
+        found.map(|(_, name)| *name)
+    };
+    // Browsers name those they imitate too: the most particular mark first.
+    let browser = first_of(&[
+        ("Firefox/", "Firefox"),
+        ("Edg/", "Edge"),
+        ("OPR/", "Opera"),
+        ("Chrome/", "Chrome"),
+        ("Safari/", "Safari"),
+    ]);
+    let system = first_of(&[
+        ("iPhone", "iPhone"),
+        ("iPad", "iPad"),
+        ("Android", "Android"),
+        ("Windows", "Windows"),
+        ("Mac OS X", "macOS"),
+        ("CrOS", "ChromeOS"),
+        ("Linux", "Linux"),
+    ]);
+    match (browser, system) {
+        (Some(browser), Some(system)) => format!("{browser} on {system}"),
+        (Some(browser), None) => browser.to_owned(),
+        (None, _) => {
+            let product = agent.split(['/', ' ']).next().unwrap_or_default();
+            names::clean(product).unwrap_or_default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_named_for_people() {
+        for (agent, name) in [
+            (
+                "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
+                "Firefox on Linux",
+            ),
+            (
+                "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Safari/604.1",
+                "Safari on iPhone",
+            ),
+            (
+                "Mozilla/5.0 (Windows NT 10.0) Chrome/130.0 Safari/537.36 Edg/130.0",
+                "Edge on Windows",
+            ),
+            ("curl/8.9.1", "curl"),
+            ("<script>alert(1)</script>", "script"),
+            ("", ""),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(USER_AGENT, agent.parse().unwrap());
+            assert_eq!(device(&headers), name, "{agent}");
+        }
+        assert_eq!(device(&HeaderMap::new()), "");
+    }
+}

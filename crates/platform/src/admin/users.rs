@@ -1,0 +1,289 @@
+//! Users as an operator sees them, who gets which role, and a new password
+//! for who forgot theirs. Only admins give roles; the first admin gets theirs
+//! from whoever holds ADMIN_TOKEN.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, Row};
+
+use super::Admin;
+use crate::Platform;
+use crate::accounts::paging::PageQuery;
+use crate::accounts::sessions;
+use crate::api::{ErrorBody, GiveRoleRequest, NewPassword, RoleName, UserInfo, UserList};
+use crate::auth::Role;
+use crate::clock::rfc3339;
+use crate::db::to_u32;
+use crate::error::ApiError;
+use crate::extract::{ApiJson, ApiPath, ApiQuery};
+use crate::ids;
+
+const QUERY_CHARS_MAX: usize = 64;
+const SELECT: &str = "SELECT u.user_id, u.username, u.kind, u.role, u.created_at, u.last_seen_at,
+       (SELECT COUNT(*) FROM games g WHERE g.creator_id = u.user_id) AS games FROM users u";
+
+impl From<RoleName> for Role {
+    fn from(name: RoleName) -> Self {
+        match name {
+            RoleName::Player => Role::Player,
+            RoleName::Creator => Role::Creator,
+            RoleName::Moderator => Role::Moderator,
+            RoleName::Admin => Role::Admin,
+        }
+    }
+}
+
+/// Query of `GET /admin/users`.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct UsersQuery {
+    /// Part of a name, or a whole id.
+    #[serde(default)]
+    q: Option<String>,
+    /// Only users with this role.
+    #[serde(default)]
+    #[param(inline)]
+    role: Option<RoleName>,
+    /// Also guests and deleted accounts.
+    #[serde(default)]
+    guests: bool,
+    /// Page number, from 1.
+    #[param(minimum = 1, maximum = 10000)]
+    page: Option<u32>,
+    /// Entries on a page.
+    #[param(minimum = 1, maximum = 100)]
+    per_page: Option<u32>,
+}
+
+/// Users, newest first.
+#[utoipa::path(
+    get, path = "/admin/users", tag = "admin", security(("bearer" = [])),
+    params(UsersQuery),
+    responses(
+        (status = 200, body = UserList),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody, description = "Not an admin"),
+    )
+)]
+pub async fn list(
+    State(platform): State<Platform>,
+    _: Admin,
+    ApiQuery(query): ApiQuery<UsersQuery>,
+) -> Result<Json<UserList>, ApiError> {
+    let page = PageQuery::new(query.page, query.per_page);
+    let typed = query.q.unwrap_or_default();
+    let role = query.role.map(|role| Role::from(role).name());
+    let kinds = if query.guests {
+        "'account', 'house', 'guest', 'deleted'"
+    } else {
+        "'account', 'house'"
+    };
+    let filter = format!(
+        "u.kind IN ({kinds}) AND (u.username_key LIKE $1 ESCAPE '!' OR u.user_id = $2)
+         AND ($3 = '' OR u.role = $3)"
+    );
+    let count = format!("SELECT COUNT(*) AS total FROM users u WHERE {filter}");
+    let total: i64 = sqlx::query(sqlx::AssertSqlSafe(count))
+        .bind(like_pattern(&typed))
+        .bind(typed.trim())
+        .bind(role.unwrap_or_default())
+        .fetch_one(platform.db())
+        .await?
+        .try_get("total")?;
+    let select =
+        format!("{SELECT} WHERE {filter} ORDER BY u.created_at DESC, u.user_id LIMIT $4 OFFSET $5");
+    let rows = sqlx::query(sqlx::AssertSqlSafe(select))
+        .bind(like_pattern(&typed))
+        .bind(typed.trim())
+        .bind(role.unwrap_or_default())
+        .bind(page.limit())
+        .bind(page.offset())
+        .fetch_all(platform.db())
+        .await?;
+    Ok(Json(UserList {
+        users: rows.iter().map(user_info).collect::<Result<_, _>>()?,
+        total: PageQuery::total(total),
+        page: page.page(),
+        per_page: page.per_page(),
+    }))
+}
+
+/// Gives an account another role. Its sessions have it at once.
+#[utoipa::path(
+    post, path = "/admin/users/{user_id}/role", tag = "admin", security(("bearer" = [])),
+    params(("user_id" = String, Path)),
+    request_body = GiveRoleRequest,
+    responses(
+        (status = 200, body = UserInfo),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody, description = "Not an admin"),
+        (status = 404, body = ErrorBody, description = "No such account"),
+        (status = 409, body = ErrorBody, description = "The role is another by now, or nobody would be admin"),
+    )
+)]
+pub async fn give_role(
+    State(platform): State<Platform>,
+    admin: Admin,
+    ApiPath(user_id): ApiPath<String>,
+    ApiJson(request): ApiJson<GiveRoleRequest>,
+) -> Result<Json<UserInfo>, ApiError> {
+    let role = Role::from(request.role);
+    let was = request.was.map(|was| Role::from(was).name());
+    let mut transaction = platform.db().begin().await?;
+    if role < Role::Admin {
+        lock_admins(&mut transaction).await?;
+    }
+    let given = sqlx::query(
+        "UPDATE users SET role = $1 WHERE user_id = $2 AND kind = 'account' AND ($3 = '' OR role = $3)",
+    )
+    .bind(role.name())
+    .bind(&user_id)
+    .bind(was.unwrap_or_default())
+    .execute(&mut *transaction)
+    .await?;
+    let row = sqlx::query(sqlx::AssertSqlSafe(format!(
+        "{SELECT} WHERE u.user_id = $1"
+    )))
+    .bind(&user_id)
+    .fetch_optional(&mut *transaction)
+    .await?;
+    let user = row.as_ref().map(user_info).transpose()?;
+    let user = user
+        .filter(|user| user.kind == "account")
+        .ok_or_else(unknown_account)?;
+    if given.rows_affected() == 0 {
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "role_changed",
+            format!("the role is '{}' by now; look again", user.role),
+        ));
+    }
+    if role < Role::Admin {
+        refuse_last_admin(&platform, &mut transaction).await?;
+    }
+    transaction.commit().await?;
+    tracing::info!(by = admin.name(), user_id, role = role.name(), "role given");
+    Ok(Json(user))
+}
+
+/// Makes up a new password for an account and ends its sessions. There is no
+/// e-mail to send: whoever runs the platform hands it over.
+#[utoipa::path(
+    post, path = "/admin/users/{user_id}/password", tag = "admin", security(("bearer" = [])),
+    params(("user_id" = String, Path)),
+    responses(
+        (status = 200, body = NewPassword),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody, description = "Not an admin"),
+        (status = 404, body = ErrorBody, description = "No such account"),
+        (status = 503, body = ErrorBody, description = "Too many at once"),
+    )
+)]
+pub async fn reset_password(
+    State(platform): State<Platform>,
+    admin: Admin,
+    ApiPath(user_id): ApiPath<String>,
+) -> Result<Json<NewPassword>, ApiError> {
+    let password = ids::new_id("frolic");
+    let hash = platform.passwords().hash(password.clone()).await?;
+    let now = platform.clock().now_ms();
+    let mut transaction = platform.db().begin().await?;
+    let found = sqlx::query("UPDATE users SET kind = kind WHERE user_id = $1 AND kind = 'account'")
+        .bind(&user_id)
+        .execute(&mut *transaction)
+        .await?;
+    if found.rows_affected() == 0 {
+        return Err(unknown_account());
+    }
+    sqlx::query(
+        "INSERT INTO passwords (user_id, hash, changed_at) VALUES ($1, $2, $3)
+         ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at",
+    )
+    .bind(&user_id)
+    .bind(hash)
+    .bind(now)
+    .execute(&mut *transaction)
+    .await?;
+    sessions::end_all(&mut transaction, &user_id, None).await?;
+    transaction.commit().await?;
+    tracing::info!(by = admin.name(), user_id, "password reset");
+    Ok(Json(NewPassword { password }))
+}
+
+/// Begins a transaction that may take an admin away: two of them go one after
+/// the other, else each would count on the other's admin.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn lock_admins(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE users SET role = role WHERE role = 'admin'")
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Keeps a platform from locking everybody out: without ADMIN_TOKEN there
+/// must be an admin. Called inside the transaction that took one away.
+///
+/// # Errors
+/// 409 when none is left.
+pub async fn refuse_last_admin(
+    platform: &Platform,
+    connection: &mut AnyConnection,
+) -> Result<(), ApiError> {
+    if platform.settings().admin_token.is_some() {
+        return Ok(());
+    }
+    let admins: i64 = sqlx::query(
+        "SELECT COUNT(*) AS total FROM users WHERE role = 'admin' AND kind = 'account'",
+    )
+    .fetch_one(connection)
+    .await?
+    .try_get("total")?;
+    if admins == 0 {
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "last_admin",
+            "nobody could administer this platform any more; make somebody else admin first",
+        ));
+    }
+    Ok(())
+}
+
+fn user_info(row: &AnyRow) -> Result<UserInfo, sqlx::Error> {
+    Ok(UserInfo {
+        client_id: row.try_get("user_id")?,
+        username: row.try_get("username")?,
+        kind: row.try_get("kind")?,
+        role: row.try_get("role")?,
+        games: to_u32(row.try_get("games")?),
+        created_at: rfc3339(row.try_get("created_at")?),
+        last_seen_at: rfc3339(row.try_get("last_seen_at")?),
+    })
+}
+
+fn unknown_account() -> ApiError {
+    ApiError::not_found(
+        "user_not_found",
+        "there is no such account; guests have to register first",
+    )
+}
+
+/// A pattern that finds `typed` anywhere in a name's key.
+fn like_pattern(typed: &str) -> String {
+    let mut pattern = String::from("%");
+    let typed = typed.trim().chars().take(QUERY_CHARS_MAX);
+    for c in typed.flat_map(char::to_lowercase) {
+        if matches!(c, '%' | '_' | '!') {
+            pattern.push('!');
+        }
+        pattern.push(c);
+    }
+    pattern.push('%');
+    pattern
+}

@@ -1,0 +1,92 @@
+//! Forgets a player who deleted their account: their keys and their places in
+//! rankings, in all games, with the room that this gives back.
+
+use sqlx::{AnyConnection, Row};
+
+use super::lock;
+use crate::Platform;
+
+/// Rows that are removed in one transaction: a game's store is locked meanwhile.
+const ROWS_AT_ONCE: i64 = 500;
+
+/// Removes everything that games keep about a player.
+///
+/// # Errors
+/// When the database refuses; what is gone by then stays gone.
+pub async fn forget_player(platform: &Platform, player_id: &str) -> Result<(), sqlx::Error> {
+    let rows = sqlx::query(
+        "SELECT game_id FROM store_entries WHERE player = $1
+         UNION SELECT game_id FROM store_ranks WHERE key = $2",
+    )
+    .bind(player_id)
+    .bind(player_id)
+    .fetch_all(platform.db())
+    .await?;
+    for row in rows {
+        let game_id: String = row.try_get("game_id")?;
+        loop {
+            let mut transaction = platform.db().begin().await?;
+            lock(&mut transaction, &game_id).await?;
+            let removed = forget_some(&mut transaction, &game_id, player_id).await?;
+            transaction.commit().await?;
+            if removed == 0 {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn forget_some(
+    connection: &mut AnyConnection,
+    game_id: &str,
+    player_id: &str,
+) -> Result<i64, sqlx::Error> {
+    let entries = sqlx::query(
+        "SELECT key, value FROM store_entries WHERE game_id = $1 AND player = $2 LIMIT $3",
+    )
+    .bind(game_id)
+    .bind(player_id)
+    .bind(ROWS_AT_ONCE)
+    .fetch_all(&mut *connection)
+    .await?;
+    let ranks =
+        sqlx::query("SELECT ranking FROM store_ranks WHERE game_id = $1 AND key = $2 LIMIT $3")
+            .bind(game_id)
+            .bind(player_id)
+            .bind(ROWS_AT_ONCE)
+            .fetch_all(&mut *connection)
+            .await?;
+    // Sizes are in bytes, which SQL's lengths are not in both databases.
+    let mut bytes = 0;
+    for row in &entries {
+        let (key, value): (String, String) = (row.try_get("key")?, row.try_get("value")?);
+        bytes += key.len() + player_id.len() + value.len();
+        sqlx::query("DELETE FROM store_entries WHERE game_id = $1 AND player = $2 AND key = $3")
+            .bind(game_id)
+            .bind(player_id)
+            .bind(key)
+            .execute(&mut *connection)
+            .await?;
+    }
+    for row in &ranks {
+        let ranking: String = row.try_get("ranking")?;
+        bytes += super::rankings::size_of_place(&ranking, player_id);
+        sqlx::query("DELETE FROM store_ranks WHERE game_id = $1 AND ranking = $2 AND key = $3")
+            .bind(game_id)
+            .bind(ranking)
+            .bind(player_id)
+            .execute(&mut *connection)
+            .await?;
+    }
+    let removed = i64::try_from(entries.len() + ranks.len()).unwrap_or(i64::MAX);
+    sqlx::query(
+        "UPDATE store_usage SET entries = entries - $1, size_bytes = size_bytes - $2 WHERE game_id = $3",
+    )
+    .bind(removed)
+    .bind(i64::try_from(bytes).unwrap_or(0))
+    .bind(game_id)
+    .execute(connection)
+    .await?;
+    Ok(removed)
+}

@@ -1,0 +1,168 @@
+//! An issuer of identities on a free port: real keys, real signatures, real
+//! HTTP. The keys in `keys/` were made for these tests and open nothing else.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use frolic_platform::IdentitySettings;
+use jsonwebtoken::jwk::{Jwk, JwkSet};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use super::START_MS;
+
+pub const ISSUER: &str = "https://issuer.test/";
+pub const AUDIENCE: &str = "frolic-tests";
+
+/// A key pair of the issuer.
+#[derive(Clone)]
+pub struct SigningKey {
+    id: &'static str,
+    algorithm: Algorithm,
+    pair: EncodingKey,
+}
+
+impl SigningKey {
+    pub fn rsa() -> Self {
+        let pem = include_bytes!("keys/rsa.pem");
+        Self {
+            id: "rsa-1",
+            algorithm: Algorithm::RS256,
+            pair: EncodingKey::from_rsa_pem(pem).unwrap(),
+        }
+    }
+
+    /// What the issuer changes to when it rotates its keys.
+    pub fn next_rsa() -> Self {
+        let pem = include_bytes!("keys/rsa2.pem");
+        Self {
+            id: "rsa-2",
+            algorithm: Algorithm::RS256,
+            pair: EncodingKey::from_rsa_pem(pem).unwrap(),
+        }
+    }
+
+    pub fn ec() -> Self {
+        let pem = include_bytes!("keys/ec.pem");
+        Self {
+            id: "ec-1",
+            algorithm: Algorithm::ES256,
+            pair: EncodingKey::from_ec_pem(pem).unwrap(),
+        }
+    }
+
+    /// Another key under the id of this one: what a forger has.
+    pub fn named_as(mut self, other: &SigningKey) -> Self {
+        self.id = other.id;
+        self
+    }
+
+    pub fn public(&self) -> Jwk {
+        let mut jwk = Jwk::from_encoding_key(&self.pair, self.algorithm).unwrap();
+        jwk.common.key_id = Some(self.id.to_owned());
+        jwk
+    }
+
+    /// Signs `claims` over good ones.
+    pub fn sign(&self, claims: Value) -> String {
+        let now_s = START_MS / 1000;
+        let mut all = json!({
+            "iss": ISSUER, "aud": AUDIENCE, "sub": "user-1", "exp": now_s + 600, "iat": now_s,
+        });
+        for (name, value) in claims.as_object().unwrap() {
+            if value.is_null() {
+                all.as_object_mut().unwrap().remove(name);
+            } else {
+                all[name] = value.clone();
+            }
+        }
+        let mut header = Header::new(self.algorithm);
+        header.kid = Some(self.id.to_owned());
+        encode(&header, &all, &self.pair).unwrap()
+    }
+}
+
+/// The running issuer.
+pub struct Issuer {
+    url: String,
+    answer: Arc<Mutex<Answer>>,
+    fetches: Arc<AtomicUsize>,
+    served: JoinHandle<()>,
+}
+
+#[derive(Clone)]
+enum Answer {
+    Keys(JwkSet),
+    Down,
+    Endless,
+}
+
+impl Issuer {
+    pub async fn start(keys: &[&SigningKey]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/jwks.json", listener.local_addr().unwrap());
+        let answer = Arc::new(Mutex::new(Answer::Keys(JwkSet { keys: vec![] })));
+        let fetches = Arc::new(AtomicUsize::new(0));
+        let route = get({
+            let (answer, fetches) = (answer.clone(), fetches.clone());
+            move || {
+                fetches.fetch_add(1, Ordering::SeqCst);
+                let answer = answer.lock().unwrap().clone();
+                async move { respond(answer) }
+            }
+        });
+        let app = Router::new().route("/jwks.json", route);
+        let served = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        let issuer = Self {
+            url,
+            answer,
+            fetches,
+            served,
+        };
+        issuer.publish(keys);
+        issuer
+    }
+
+    pub fn settings(&self) -> IdentitySettings {
+        let mut settings = IdentitySettings::new(self.url.clone(), ISSUER.to_owned());
+        settings.audience = Some(AUDIENCE.to_owned());
+        settings
+    }
+
+    pub fn publish(&self, keys: &[&SigningKey]) {
+        let keys = keys.iter().map(|key| key.public()).collect();
+        *self.answer.lock().unwrap() = Answer::Keys(JwkSet { keys });
+    }
+
+    pub fn go_down(&self) {
+        *self.answer.lock().unwrap() = Answer::Down;
+    }
+
+    pub fn answer_without_end(&self) {
+        *self.answer.lock().unwrap() = Answer::Endless;
+    }
+
+    pub fn fetches(&self) -> usize {
+        self.fetches.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Issuer {
+    fn drop(&mut self) {
+        self.served.abort();
+    }
+}
+
+fn respond(answer: Answer) -> Response {
+    match answer {
+        Answer::Keys(keys) => Json(keys).into_response(),
+        Answer::Down => StatusCode::BAD_GATEWAY.into_response(),
+        Answer::Endless => vec![b' '; 3_000_000].into_response(),
+    }
+}

@@ -1,0 +1,66 @@
+// The calls about one's own account.
+import type { Account, ApiKeyList, CreatedKey, LoginResponse, OwnSessionList } from '../../generated/rest';
+import { ApiError, call } from '../../lib/api';
+import { forgetSession, loadSession, saveSession, sessionOf } from '../../lib/session';
+
+/** Makes an account; whoever is a guest here becomes it and keeps what they made. */
+export async function register(username: string, password: string): Promise<void> {
+  const body = { username, password };
+  const kept = loadSession();
+  if (kept?.kind === 'account') forgetSession();
+  try {
+    saveSession(sessionOf(await call<LoginResponse>('POST', '/api/register', { body })));
+  } catch (error) {
+    // The guest's session has run out: there is nothing left to keep.
+    if (!(error instanceof ApiError) || error.status !== 401 || !loadSession()) throw error;
+    forgetSession();
+    saveSession(sessionOf(await call<LoginResponse>('POST', '/api/register', { body })));
+  }
+}
+
+export async function signIn(username: string, password: string): Promise<void> {
+  saveSession(sessionOf(await call<LoginResponse>('POST', '/api/login', { body: { username, password } })));
+}
+
+/** Who the kept session belongs to; what is kept follows (a role may have been given since). */
+export async function me(signal?: AbortSignal): Promise<Account> {
+  const account = await call<Account>('GET', '/api/me', { as: 'me', signal });
+  remember(account);
+  return account;
+}
+
+export async function rename(username: string): Promise<Account> {
+  const account = await call<Account>('PATCH', '/api/me', { as: 'me', body: { username } });
+  remember(account);
+  return account;
+}
+
+export const changePassword = (current: string | undefined, next: string): Promise<void> =>
+  call('PUT', '/api/me/password', { as: 'me', body: { current_password: current, new_password: next } });
+
+export async function deleteAccount(username: string, password: string | undefined): Promise<void> {
+  await call('POST', '/api/me/delete', { as: 'me', body: { username, password } });
+  forgetSession();
+}
+
+export const listSessions = (page: number, signal?: AbortSignal): Promise<OwnSessionList> =>
+  call('GET', '/api/me/sessions', { as: 'me', query: { page, per_page: 10 }, signal });
+
+export const endSession = (id: string): Promise<void> => call('DELETE', `/api/me/sessions/${encodeURIComponent(id)}`, { as: 'me' });
+
+export const endOtherSessions = (): Promise<void> => call('DELETE', '/api/me/sessions', { as: 'me' });
+
+export const listKeys = (signal?: AbortSignal): Promise<ApiKeyList> => call('GET', '/api/me/keys', { as: 'me', signal });
+
+export const createKey = (name: string): Promise<CreatedKey> => call('POST', '/api/me/keys', { as: 'me', body: { name } });
+
+export const revokeKey = (id: string): Promise<void> => call('DELETE', `/api/me/keys/${encodeURIComponent(id)}`, { as: 'me' });
+
+function remember(account: Account): void {
+  const kept = loadSession();
+  if (!kept || kept.clientId !== account.client_id) return;
+  const kind = account.kind === 'account' ? 'account' : 'guest';
+  if (kept.username !== account.username || kept.kind !== kind || kept.role !== account.role) {
+    saveSession({ ...kept, username: account.username, kind, role: account.role });
+  }
+}
