@@ -356,13 +356,18 @@ async fn plat_4_a_join_leads_to_friends_first() {
     let wish = json!({ "game_id": "sample" });
     let stranger = platform.join(wish.clone()).await;
     assert_eq!(stranger.world_id, full.world_id, "the fullest");
-    let bobs: JoinResponse = placed(platform.try_join(&bob.session_token, wish.clone()).await).await;
+    let bobs: JoinResponse =
+        placed(platform.try_join(&bob.session_token, wish.clone()).await).await;
     assert_eq!(bobs.world_id, quiet.world_id, "where Ada is");
 
     // Who wants nothing to do with somebody is not brought to them.
     let path = format!("/api/blocks/{}", ada.client_id);
     let request = platform.request(Method::PUT, &path);
-    let answer = request.bearer_auth(&bob.session_token).send().await.unwrap();
+    let answer = request
+        .bearer_auth(&bob.session_token)
+        .send()
+        .await
+        .unwrap();
     assert!(answer.status().is_success(), "{}", answer.status());
     let bobs: JoinResponse = placed(platform.try_join(&bob.session_token, wish).await).await;
     assert_eq!(bobs.world_id, full.world_id);
