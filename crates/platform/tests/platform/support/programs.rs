@@ -40,6 +40,7 @@ impl S3Server {
 
     /// On a port, which it may have had before: what was in it is gone.
     pub async fn start_on(port: u16) -> Self {
+        frolic_platform::tls::use_ring();
         let mut moto = python(S3_PYTHON);
         moto.args(["-m", "moto.server", "-H", "127.0.0.1", "-p"]);
         moto.arg(port.to_string());
