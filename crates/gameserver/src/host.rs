@@ -5,13 +5,14 @@ mod keeping;
 mod logs;
 mod message;
 mod reload;
+mod social;
 mod terrain;
 
 pub(crate) use handshake::unix_ms;
 use handshake::{Introduction, unix_s};
 pub(crate) use keeping::Returning;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -34,6 +35,7 @@ use crate::recording::{self, Recording};
 use crate::scripts::{Press, ScriptShelf};
 use crate::seats::{Place, Seat, Seats};
 use crate::session::Session;
+use crate::social::BlockDoor;
 use crate::store::StoreDoor;
 use crate::transport::Slot;
 use crate::transport::socket::Reading;
@@ -85,6 +87,8 @@ pub struct HostSettings {
     pub returning: Returning,
     /// What scripts say and cost.
     pub console: Arc<Console>,
+    /// Where to ask whom players have blocked.
+    pub blocks: BlockDoor,
 }
 
 /// A world and everybody connected to it.
@@ -105,6 +109,8 @@ pub struct Host {
     metrics: Arc<Metrics>,
     started: Instant,
     draining: bool,
+    /// Who came by invitation since the last tick, and whose.
+    arrivals: Vec<(PlayerNumber, String)>,
     empty_since_tick: u32,
     /// How hard it is to keep up, 0 to 3: snapshots are thinned by it.
     pressure: u8,
@@ -153,6 +159,7 @@ impl Host {
             metrics,
             started: Instant::now(),
             draining: false,
+            arrivals: Vec::new(),
             empty_since_tick: 0,
             pressure: 0,
             last_second: LastSecond::default(),
@@ -206,6 +213,7 @@ impl Host {
             self.world.set_wall_clock(unix_ms());
         }
         let step = self.world.step();
+        self.place_arrivals();
         let report = step.scripts;
         self.judge_scripts(report.last_tick_us);
         recording::keep(&mut self.settings.recording, &mut self.world);
@@ -263,6 +271,8 @@ impl Host {
                     }
                 }
                 Ok(Inbound::Kept { seq }) => self.world.ops_kept(seq),
+                Ok(Inbound::Blocks { player_id, blocked }) => self.note_blocks(&player_id, blocked),
+                Ok(Inbound::Expel { player_id, reason }) => self.expel(&player_id, &reason),
                 Ok(Inbound::Drain) => self.draining = true,
                 Ok(Inbound::Stop { reason }) => return Some(reason),
                 Err(_) => break,
@@ -420,6 +430,10 @@ impl Host {
         let message = Arc::new(message);
         // Encoded once for everybody who speaks binary.
         let packet = packet::single(&*message);
+        let deaf = match &*message {
+            ServerMessage::Chat { player_id, .. } => social::deaf_to(&self.seats, player_id),
+            _ => BTreeSet::new(),
+        };
         let sessions = &mut self.sessions;
         let mut tell = |seat: &mut Seat| {
             let session = seat.link().and_then(|link| sessions.get_mut(&link));
@@ -444,9 +458,12 @@ impl Host {
             }
         };
         match to {
+            Some(number) if deaf.contains(&number) => None,
             Some(number) => self.seats.get_mut(number).map(tell),
             None => {
-                self.seats.iter_mut().for_each(|(_, seat)| tell(seat));
+                let seats = self.seats.iter_mut();
+                let hearing = seats.filter(|(number, _)| !deaf.contains(number));
+                hearing.for_each(|(_, seat)| tell(seat));
                 None
             }
         };
@@ -526,6 +543,12 @@ impl Host {
         self.settings.keeper.finish(&mut self.world, players);
         let began = Instant::now();
         for (_, mut session) in std::mem::take(&mut self.sessions) {
+            // Their places are kept: who joins again goes on where they were,
+            // on the next server (REL-4).
+            session.tell(&ServerMessage::Error {
+                code: "restarting".to_owned(),
+                message: reason.clone(),
+            });
             session.kick(KickCause::Stopped, &reason);
             session.flush(began, &self.metrics);
             if let Line::Socket(line) = session.line {

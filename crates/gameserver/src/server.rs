@@ -11,7 +11,7 @@ use axum::routing::get;
 use axum::serve::ListenerExt;
 use axum::{Json, Router};
 use frolic_package::{Limits, Package};
-use frolic_protocol::fleet::{FleetAction, Heartbeat, ServerReady};
+use frolic_protocol::fleet::{Expelled, FleetAction, Heartbeat, ServerReady};
 use frolic_protocol::keep::Saved;
 use frolic_protocol::ticket::TicketKey;
 use frolic_script::VmLimits;
@@ -34,6 +34,7 @@ use crate::metrics::Metrics;
 use crate::recording;
 use crate::reload;
 use crate::scripts::Press;
+use crate::social::BlockDoor;
 use crate::store::StoreDoor;
 use crate::transport::sockets::Sockets;
 use crate::transport::{Transports, websocket, webtransport};
@@ -158,6 +159,11 @@ pub async fn run(
         kill_after,
         press: control_plane.as_ref().map(|_| press),
         console: console.clone(),
+        blocks: control_plane
+            .as_ref()
+            .map_or_else(BlockDoor::default, |control_plane| {
+                BlockDoor::platform(control_plane.clone(), inbox.clone())
+            }),
         ..Settings::new(&config, players_max, control_plane.is_some(), store, keeper)
     };
     std::thread::Builder::new()
@@ -345,6 +351,7 @@ struct Settings {
     store: StoreDoor,
     keeper: KeepDoor,
     console: Arc<Console>,
+    blocks: BlockDoor,
 }
 
 impl Settings {
@@ -368,6 +375,7 @@ impl Settings {
             store,
             keeper,
             console: Arc::default(),
+            blocks: BlockDoor::default(),
         }
     }
 }
@@ -434,6 +442,7 @@ fn load(
         keeper,
         returning: Returning::new(plan.saved.players),
         console: settings.console,
+        blocks: settings.blocks,
     };
     let sockets = Sockets::new().map_err(GameServerError::Sockets)?;
     Ok(Host::new(world, host, inbox, sockets, metrics))
@@ -525,6 +534,9 @@ async fn heartbeats(
             Ok(reply) => {
                 missed = 0;
                 errors_told = errors;
+                for Expelled { player_id, reason } in reply.expelled {
+                    let _ = inbox.send(Inbound::Expel { player_id, reason }).await;
+                }
                 match reply.action {
                     FleetAction::Continue => continue,
                     FleetAction::Drain => Inbound::Drain,

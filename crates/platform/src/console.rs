@@ -302,6 +302,8 @@ pub async fn report(
     ApiJson(report): ApiJson<ConsoleReport>,
 ) -> StatusCode {
     let now = platform.clock().now_ms();
+    let game_id = &server.spec.game_id;
+    platform.recorder().said(game_id, &report.lines, now);
     platform.consoles().take(&server, report, now);
     StatusCode::NO_CONTENT
 }

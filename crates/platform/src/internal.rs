@@ -125,6 +125,7 @@ pub async fn heartbeat(
     let players_before = server.players();
     let action = server.heartbeat(&beat);
     if beat.players != players_before {
+        platform.catalogue().players_changed();
         let now = platform.clock().now_ms();
         let world_id = &server.spec.world_id;
         let db = platform.db();
@@ -134,7 +135,8 @@ pub async fn heartbeat(
             tracing::warn!(world_id, %error, "the number of players was not noted");
         }
     }
-    Ok(Json(HeartbeatReply { action }))
+    let expelled = platform.expulsions().recent(tokio::time::Instant::now());
+    Ok(Json(HeartbeatReply { action, expelled }))
 }
 
 /// `POST /internal/worlds/{id}/stopped`.

@@ -22,13 +22,18 @@ use crate::db::{self, OpenDatabaseError};
 use crate::error::ApiError;
 use crate::fleet::{Fleet, Launcher};
 use crate::gamedata::turns::Turns;
+use crate::join::Waits;
 use crate::keep::Committer;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
-use crate::publish::{self, PublishError};
+use crate::moderation::Expulsions;
+use crate::publish::{self, PublishError, Wishes};
 use crate::settings::Settings;
 use crate::signing;
 use crate::site::{Site, SiteFiles};
+use crate::store::catalogue::Catalogue;
+use crate::store::recorder::Recorder;
+use crate::store::{self, Uploads};
 use crate::worlds;
 
 /// Who the sample games are by.
@@ -53,11 +58,16 @@ struct Inner {
     metrics: Metrics,
     consoles: Consoles,
     store_turns: Turns,
+    catalogue: Catalogue,
+    recorder: Recorder,
+    uploads: Uploads,
     committer: Committer,
+    waits: Waits,
     rates: RateLimiter,
     attempts: Attempts,
     passwords: Hasher,
     identity: Option<Identity>,
+    expulsions: Expulsions,
     port: u16,
     house_id: String,
     default_game: Mutex<Option<String>>,
@@ -173,6 +183,7 @@ impl Platform {
             attempts: Attempts::new(&settings.limits),
             passwords: Hasher::default(),
             identity,
+            expulsions: Expulsions::default(),
             sockets: Arc::new(Semaphore::new(settings.limits.proxied_sockets_max)),
             upload_turns: Arc::new(Semaphore::new(UPLOADS_AT_ONCE)),
             default_game: Mutex::new(settings.default_game.clone()),
@@ -181,7 +192,11 @@ impl Platform {
             metrics: Metrics::default(),
             consoles: Consoles::default(),
             store_turns: Turns::default(),
+            catalogue: Catalogue::default(),
+            recorder: Recorder::default(),
+            uploads: Uploads::default(),
             committer: Committer::start(db.clone()),
+            waits: Waits::default(),
             clock: parts.clock,
             settings,
             db,
@@ -200,7 +215,8 @@ impl Platform {
     /// # Errors
     /// [`PublishError`].
     pub async fn publish_sample(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
-        let published = publish::publish_package(self, archive, &self.0.house_id).await?;
+        let published =
+            publish::publish_package(self, archive, &self.0.house_id, Wishes::default()).await?;
         let mut default_game = self
             .0
             .default_game
@@ -222,10 +238,14 @@ impl Platform {
     /// As [`Platform::publish_sample`].
     pub async fn publish_draft(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
         let published = self.publish_sample(archive).await?;
-        sqlx::query("UPDATE games SET visibility = 'unlisted' WHERE game_id = $1 AND visibility = 'private'")
-            .bind(&published.game_id)
-            .execute(self.db())
-            .await?;
+        sqlx::query(
+            "UPDATE games SET visibility = 'unlisted', chosen_visibility = 'unlisted'
+             WHERE game_id = $1 AND visibility = 'private'",
+        )
+        .bind(&published.game_id)
+        .execute(self.db())
+        .await?;
+        store::game_changed(self, &published.game_id).await?;
         Ok(published)
     }
 
@@ -281,8 +301,30 @@ impl Platform {
         &self.0.store_turns
     }
 
+    pub(crate) fn catalogue(&self) -> &Catalogue {
+        &self.0.catalogue
+    }
+
+    pub(crate) fn recorder(&self) -> &Recorder {
+        &self.0.recorder
+    }
+
+    pub(crate) fn uploads(&self) -> &Uploads {
+        &self.0.uploads
+    }
+
+    /// Notes how many play each game at this moment, for the dashboards of
+    /// creators; a platform that serves does so every minute by itself.
+    pub fn sample_players(&self) {
+        store::recorder::sample(self);
+    }
+
     pub(crate) fn committer(&self) -> &Committer {
         &self.0.committer
+    }
+
+    pub(crate) fn waits(&self) -> &Waits {
+        &self.0.waits
     }
 
     pub(crate) fn rates(&self) -> &RateLimiter {
@@ -299,6 +341,10 @@ impl Platform {
 
     pub(crate) fn identity(&self) -> Option<&Identity> {
         self.0.identity.as_ref()
+    }
+
+    pub(crate) fn expulsions(&self) -> &Expulsions {
+        &self.0.expulsions
     }
 
     pub(crate) fn port(&self) -> u16 {

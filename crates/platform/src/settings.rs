@@ -96,6 +96,9 @@ pub struct FleetSettings {
     pub reservation: Duration,
     /// Game servers that run at once.
     pub servers_max: usize,
+    /// How long a world is empty before it gives its process to one that is
+    /// wanted, when all are in use.
+    pub spare_after: Duration,
 }
 
 /// Bounds on requests (SEC-4).
@@ -162,6 +165,8 @@ impl Default for FleetSettings {
             crashes_max: 6,
             reservation: Duration::from_secs(frolic_protocol::ticket::TICKET_LIFETIME_S),
             servers_max: 200,
+            // Whoever left may be on the way back.
+            spare_after: Duration::from_secs(5),
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use frolic_protocol::avatar::AvatarLooks;
 use frolic_protocol::keep::{PlayerState, SavedWorld};
 use frolic_protocol::terrain::TerrainOp;
 use frolic_protocol::{Args, NumberedInput};
@@ -218,6 +219,20 @@ pub enum Record<'a> {
         player: PlayerNumber,
         /// What for.
         op: Cow<'a, TerrainOp>,
+    },
+    /// A player's character looks like this from here on.
+    Dress {
+        /// Who.
+        player: PlayerNumber,
+        /// How.
+        looks: AvatarLooks,
+    },
+    /// A player was put beside another, who had invited them.
+    Beside {
+        /// Who.
+        player: PlayerNumber,
+        /// Beside whom.
+        friend: PlayerNumber,
     },
 }
 
