@@ -1367,20 +1367,6 @@ was?: RoleName, };
 export type HatName = "none" | "cap" | "beanie" | "top_hat" | "crown" | "party" | "straw" | "horns";
 
 /**
- * `POST /admin/users/{id}/role`.
- */
-export type GiveRoleRequest = { 
-/**
- * The new role.
- */
-role: RoleName, 
-/**
- * The role that is being replaced; when it is another by now, nothing
- * changes.
- */
-was?: RoleName, };
-
-/**
  * `GET /health`.
  */
 export type Health = { 
@@ -2455,34 +2441,6 @@ export type RuleList = {
  * All of them.
  */
 rules: Array<Rule>, };
-
-/**
- * `POST /api/register`. With a guest's token that guest becomes the account
- * and keeps everything they made.
- */
-export type RegisterRequest = { 
-/**
- * 3 to 20 letters and digits of any script, single spaces, `_`, `-`, `.`.
- */
-username: string, 
-/**
- * At least 8 characters.
- */
-password: string, };
-
-/**
- * `PATCH /api/me`.
- */
-export type RenameRequest = { 
-/**
- * The new name, under the rules of `POST /api/register`.
- */
-username: string, };
-
-/**
- * Roles; each may do what those before it may.
- */
-export type RoleName = "player" | "creator" | "moderator" | "admin";
 
 /**
  * A world in a game's server browser.
