@@ -6,10 +6,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use frolic_protocol::console::ConsoleReport;
 use frolic_protocol::fleet::{
-    Heartbeat, HeartbeatReply, PublishScripts, PublishedScripts, ServerReady, ServerStopped,
-    WorldBoot,
+    AskBlocks, Heartbeat, HeartbeatReply, PlayerBlocks, PublishScripts, PublishedScripts,
+    ServerReady, ServerStopped, WorldBoot,
 };
 use frolic_protocol::keep::{KeepBatch, KeepReply, Saved};
+use frolic_protocol::outside::{LearnSpell, OutsideNews};
 use frolic_protocol::store::{StoreAnswers, StoreBatch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -111,6 +112,14 @@ impl ControlPlane {
         self.json(request, "a heartbeat").await
     }
 
+    /// Whom a player has blocked.
+    pub async fn blocks(&self, player_id: &str) -> Result<PlayerBlocks, BootError> {
+        let url = format!("{}/blocks", self.base);
+        let player_id = player_id.to_owned();
+        let request = self.client.post(url).json(&AskBlocks { player_id });
+        self.json(request, "the blocked players").await
+    }
+
     /// Has a list of client scripts signed, and hands over what of its
     /// content the control plane does not have. Gives the signature.
     pub async fn publish_scripts(&self, press: &Press) -> Result<String, BootError> {
@@ -170,6 +179,17 @@ impl ControlPlane {
         let request = self.client.get(format!("{}/saved", self.base));
         let request = request.timeout(LARGE_TIMEOUT);
         self.json(request, "what lasts of the world").await
+    }
+
+    /// What earlier processes of this world have learned.
+    pub async fn spells(&self) -> Result<Vec<LearnSpell>, BootError> {
+        let request = self.client.get(format!("{}/spells", self.base));
+        self.json(request, "spells").await
+    }
+
+    /// Says what happened, for those who follow from outside.
+    pub async fn news(&self, news: &OutsideNews) -> Result<(), BootError> {
+        self.post("news", news).await.map(|_| ())
     }
 
     /// Has what lasts stored.

@@ -1,5 +1,6 @@
 //! A link: one connection as the world's thread sees it, whatever carries it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -7,6 +8,7 @@ use bytes::Bytes;
 use frolic_protocol::ClientMessage;
 use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
 use frolic_protocol::json;
+use frolic_protocol::outside::{OutsideReply, OutsideRequest};
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, PacketError, StreamReader};
 use frolic_protocol::store::StoreAnswer;
 use tokio::sync::{mpsc, oneshot};
@@ -86,6 +88,13 @@ pub enum Inbound {
         /// What came of it.
         answer: oneshot::Sender<ReloadReply>,
     },
+    /// Somebody outside wants something of the world.
+    Outside {
+        /// What.
+        request: OutsideRequest,
+        /// What came of it.
+        answer: oneshot::Sender<OutsideReply>,
+    },
     /// The platform has signed a list of scripts.
     Signed {
         /// Hash of the list.
@@ -99,6 +108,20 @@ pub enum Inbound {
     Kept {
         /// Its number.
         seq: u64,
+    },
+    /// The platform says whom a player has blocked.
+    Blocks {
+        /// Whose list it is, by lasting id.
+        player_id: String,
+        /// Lasting ids.
+        blocked: BTreeSet<String>,
+    },
+    /// Somebody may not be here any more.
+    Expel {
+        /// Lasting id.
+        player_id: String,
+        /// What to tell them.
+        reason: String,
     },
     /// Take nobody in any more, and stop when the last one has left.
     Drain,

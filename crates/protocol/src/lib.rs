@@ -11,6 +11,7 @@
 //! never a panic, and never allocate more than they justify.
 #![forbid(unsafe_code)]
 
+pub mod avatar;
 pub mod bits;
 pub mod console;
 pub mod details;
@@ -22,6 +23,7 @@ pub mod keep;
 pub mod message;
 pub mod npc;
 pub mod ops;
+pub mod outside;
 pub mod packet;
 pub mod projectile;
 pub mod quantize;

@@ -10,6 +10,7 @@
 //! same states; a test can run an hour in a second.
 #![forbid(unsafe_code)]
 
+mod arrival;
 mod bodies;
 mod character;
 mod definitions;
@@ -22,6 +23,7 @@ mod interest;
 mod life;
 mod nav;
 mod npcs;
+mod outside;
 pub mod past;
 mod player;
 mod projectiles;
@@ -42,6 +44,7 @@ mod world;
 pub use inputs::InputQueue;
 pub use interest::{ClientView, Delivery, InterestPolicy, JsonView};
 pub use npcs::NpcReport;
+pub use outside::LearnRefusal;
 pub use player::PlayerNumber;
 pub use reload::{Changes, Reloaded};
 pub use saved::{Marks, marks_of};

@@ -80,6 +80,270 @@ keys: Array<ApiKey>,
 total: number, };
 
 /**
+ * An appeal against a notice.
+ */
+export type Appeal = { 
+/**
+ * Id.
+ */
+appeal_id: string, 
+/**
+ * What the person concerned says.
+ */
+text: string, 
+/**
+ * Where it stands.
+ */
+state: AppealState, 
+/**
+ * What moderators answered.
+ */
+answer: string, 
+/**
+ * RFC 3339.
+ */
+created_at: string, 
+/**
+ * RFC 3339.
+ */
+decided_at: string | null, };
+
+/**
+ * An appeal as moderators see it.
+ */
+export type AppealCase = { 
+/**
+ * What it is about, with the appeal in it.
+ */
+notice: Notice, 
+/**
+ * Who appeals.
+ */
+subject_id: string, 
+/**
+ * Their name.
+ */
+subject_name: string, 
+/**
+ * Who decided, and should not decide again.
+ */
+moderator_id: string, 
+/**
+ * Their name.
+ */
+moderator_name: string, };
+
+/**
+ * `POST /api/moderation/appeals/{id}/decide`.
+ */
+export type AppealDecision = { 
+/**
+ * Whether the notice is overturned.
+ */
+grant: boolean, 
+/**
+ * What to tell the person concerned.
+ */
+answer: string, };
+
+/**
+ * `GET /api/moderation/appeals`.
+ */
+export type AppealList = { 
+/**
+ * This page: open ones oldest first, decided ones newest first.
+ */
+appeals: Array<AppealCase>, 
+/**
+ * On all pages.
+ */
+total: number, 
+/**
+ * Page number, from 1.
+ */
+page: number, 
+/**
+ * On a full page.
+ */
+per_page: number, };
+
+/**
+ * Where an appeal stands.
+ */
+export type AppealState = "open" | "granted" | "refused";
+
+/**
+ * `POST …/rollback`, `…/publish` and `…/unpublish`.
+ */
+export type AtEdition = { 
+/**
+ * The edition that was looked at; 409 when it is not the newest.
+ */
+edition: number, };
+
+/**
+ * One line of the log of what moderators did.
+ */
+export type AuditEntry = { 
+/**
+ * Id.
+ */
+entry_id: string, 
+/**
+ * RFC 3339.
+ */
+at: string, 
+/**
+ * Who.
+ */
+actor_name: string, 
+/**
+ * What: `report`, `dismiss`, `warn`, `takedown`, `suspend`, `lift`,
+ * `appeal`, `grant` or `refuse`.
+ */
+action: string, 
+/**
+ * To what.
+ */
+target_kind: TargetKind, 
+/**
+ * Which one.
+ */
+target_id: string, 
+/**
+ * Its name.
+ */
+target_name: string, 
+/**
+ * Title of the rule.
+ */
+rule: string, 
+/**
+ * Why, in words.
+ */
+summary: string, };
+
+/**
+ * `GET /api/moderation/log`.
+ */
+export type AuditLog = { 
+/**
+ * This page, the newest first.
+ */
+entries: Array<AuditEntry>, 
+/**
+ * On all pages.
+ */
+total: number, 
+/**
+ * Page number, from 1.
+ */
+page: number, 
+/**
+ * On a full page.
+ */
+per_page: number, };
+
+/**
+ * Somebody you have blocked.
+ */
+export type Block = { 
+/**
+ * Their id.
+ */
+user_id: string, 
+/**
+ * Their name.
+ */
+username: string, 
+/**
+ * RFC 3339.
+ */
+blocked_at: string, };
+
+/**
+ * `GET /api/blocks`.
+ */
+export type BlockList = { 
+/**
+ * This page, the newest first.
+ */
+blocks: Array<Block>, 
+/**
+ * On all pages.
+ */
+total: number, 
+/**
+ * Page number, from 1.
+ */
+page: number, 
+/**
+ * On a full page.
+ */
+per_page: number, };
+
+/**
+ * What a cast takes, and what the spell is called.
+ */
+export type BuildOptions = { 
+/**
+ * Name to show.
+ */
+name?: string, 
+/**
+ * What it does.
+ */
+description?: string, 
+/**
+ * Seconds until the same player can cast it again.
+ */
+cooldown_s?: number, 
+/**
+ * Of 100 mana.
+ */
+cost?: number, 
+/**
+ * How far away its target may be, in metres.
+ */
+range_m?: number, };
+
+/**
+ * `POST /api/spells/{id}/build`: from code, or from a description in plain
+ * language. A prompt with code has the code changed.
+ */
+export type BuildRequest = { 
+/**
+ * What the spell is to do, in plain language.
+ */
+prompt?: string, 
+/**
+ * Luau with a function `on_cast(ctx)`.
+ */
+code?: string, 
+/**
+ * What a cast takes.
+ */
+options?: BuildOptions, 
+/**
+ * The draft that this was made from. When another one is active by now,
+ * the build is refused instead of hiding it.
+ */
+parent_revision_id?: string, };
+
+/**
+ * Answer of `POST /api/spells/{id}/build`.
+ */
+export type BuildStarted = { 
+/**
+ * To ask `/api/jobs/{id}` about.
+ */
+job_id: string, 
+/**
+ * The spell.
+ */
+spell_id: string, };
+
+/**
  * `PUT /api/me/password`: ends all other sessions.
  */
 export type ChangePasswordRequest = { 
@@ -91,6 +355,128 @@ current_password?: string,
  * At least 8 characters.
  */
 new_password: string, };
+
+/**
+ * Which version of a game somebody gets.
+ */
+export type Channel = "dev" | "beta" | "stable";
+
+/**
+ * What a channel gives.
+ */
+export type ChannelInfo = { 
+/**
+ * Which.
+ */
+channel: Channel, 
+/**
+ * SHA-256 of the package.
+ */
+revision: string, 
+/**
+ * Version in its manifest.
+ */
+version: string, 
+/**
+ * The package that is being rolled out, when one is.
+ */
+next_revision: string | null, 
+/**
+ * Version in its manifest.
+ */
+next_version: string | null, 
+/**
+ * Share of players who get it, in percent; 100 when nothing is rolled out.
+ */
+rollout_pct: number, 
+/**
+ * Version that a rollback would give; `null` when there is none.
+ */
+rollback_version: string | null, 
+/**
+ * RFC 3339.
+ */
+changed_at: string, };
+
+/**
+ * A character of yours.
+ */
+export type Character = { 
+/**
+ * Its id among yours.
+ */
+character_id: string, 
+/**
+ * Its name, for you alone.
+ */
+name: string, 
+/**
+ * How it looks.
+ */
+looks: CharacterLooks, 
+/**
+ * Whether you play as this one.
+ */
+active: boolean, 
+/**
+ * Rises with every edit.
+ */
+version: number, 
+/**
+ * RFC 3339.
+ */
+created_at: string, 
+/**
+ * RFC 3339.
+ */
+updated_at: string, };
+
+/**
+ * `GET /api/characters`: all of yours; there are never more than `limit`.
+ */
+export type CharacterList = { 
+/**
+ * The oldest first.
+ */
+characters: Array<Character>, 
+/**
+ * How many you may have.
+ */
+limit: number, };
+
+/**
+ * How a character looks. Colours read `#rrggbb`; one that is left out is
+ * picked by the world.
+ */
+export type CharacterLooks = { 
+/**
+ * Head and arms.
+ */
+skin?: string, 
+/**
+ * Hair.
+ */
+hair?: string, 
+/**
+ * Upper half.
+ */
+shirt?: string, 
+/**
+ * Lower half.
+ */
+trousers?: string, 
+/**
+ * The hat.
+ */
+accent?: string, 
+/**
+ * On its head.
+ */
+hat: HatName, 
+/**
+ * Its face.
+ */
+face: FaceName, };
 
 /**
  * Answer of `POST /admin/cleanup`.
@@ -276,6 +662,23 @@ export type CreateKeyRequest = {
 name: string, };
 
 /**
+ * `POST /api/spells`.
+ */
+export type CreateSpellRequest = { 
+/**
+ * Wanted id; one is made up without it.
+ */
+spell_id?: string, 
+/**
+ * Name to show; the id without it.
+ */
+display_name?: string, 
+/**
+ * What it does.
+ */
+description?: string, };
+
+/**
  * Answer of `POST /api/me/keys`: the only time the key is shown.
  */
 export type CreatedKey = { 
@@ -289,56 +692,55 @@ api_key: string,
 key: ApiKey, };
 
 /**
- * `POST /api/me/delete`.
+ * A game as its creator sees it.
  */
-export type DeleteAccountRequest = { 
+export type CreatorGame = { 
 /**
- * Your own name, as a sign that you mean it.
+ * Who shall find and play it while it is published.
  */
-username: string, 
+visibility: GameVisibility, 
 /**
- * The password, where there is one.
+ * Whether anybody but its creator can play it.
  */
-password?: string, };
-
+published: boolean, 
 /**
- * Every error.
+ * Whether moderators took it down; then only its creator sees it.
  */
-export type ErrorBody = { 
+taken_down: boolean, 
 /**
- * What went wrong.
+ * Whether moderators chose it.
  */
-error: ErrorInfo, };
-
+featured: boolean, 
 /**
- * Inside [`ErrorBody`].
+ * Whether everybody may download the package.
  */
-export type ErrorInfo = { 
+downloads: boolean, 
 /**
- * For programs; stable.
+ * Counts the changes; goes along with each edit, so that two people (or
+ * two tabs) do not overwrite each other.
  */
-code: string, 
+edition: number, 
 /**
- * For people; says what to do.
+ * What was changed here and is not taken from `game.toml` any more:
+ * `name`, `description`, `tags`, `visibility`, `thumbnail`.
  */
-message: string, 
+edited: Array<string>, 
 /**
- * More for programs, when there is more.
+ * Pictures, in order.
  */
-details?: unknown, };
-
+screenshots: Array<Screenshot>, 
 /**
- * `GET /api/games/{id}`.
+ * Those that have a version.
  */
-export type GameDetail = { 
+channels: Array<ChannelInfo>, 
 /**
- * Worlds that run now.
+ * RFC 3339.
  */
-servers: Array<RunningWorld>, 
+created_at: string, 
 /**
- * Published packages, newest first.
+ * RFC 3339.
  */
-versions: Array<GameVersion>, 
+updated_at: string, 
 /**
  * Slug.
  */
@@ -380,7 +782,429 @@ tags: Array<string>,
  */
 capabilities: Array<string>, 
 /**
- * Version of the newest package.
+ * Version that everybody gets.
+ */
+version: string, 
+/**
+ * Players that fit into one world.
+ */
+max_players: number, };
+
+/**
+ * `GET /api/creator/games`: your own games, the last changed first.
+ */
+export type CreatorGameList = { 
+/**
+ * This page.
+ */
+games: Array<CreatorGame>, 
+/**
+ * Games on all pages.
+ */
+total: number, 
+/**
+ * Page number, from 1.
+ */
+page: number, 
+/**
+ * Games on a full page.
+ */
+page_size: number, };
+
+/**
+ * A day of a game.
+ */
+export type DashboardDay = { 
+/**
+ * `2026-11-16`, in UTC.
+ */
+day: string, 
+/**
+ * Joins.
+ */
+plays: number, 
+/**
+ * Different people.
+ */
+players: number, 
+/**
+ * Of them, those who never played it before.
+ */
+new_players: number, 
+/**
+ * Of the new ones, those who played again the day after.
+ */
+back_after_1: number, 
+/**
+ * Of the new ones, those who played again 7 days after.
+ */
+back_after_7: number, 
+/**
+ * The most players at once.
+ */
+peak_players: number, 
+/**
+ * Errors that scripts raised.
+ */
+script_errors: number, };
+
+/**
+ * Sums of a game.
+ */
+export type DashboardTotals = { 
+/**
+ * Joins so far.
+ */
+plays: number, 
+/**
+ * Likes now.
+ */
+likes: number, 
+/**
+ * Players now.
+ */
+players_now: number, 
+/**
+ * Worlds that run now.
+ */
+worlds_now: number, };
+
+/**
+ * Answer of a decision.
+ */
+export type Decided = { 
+/**
+ * The notice that the person concerned got; none when dismissed.
+ */
+notice_id: string | null, 
+/**
+ * Reports that are decided by it.
+ */
+reports: number, };
+
+/**
+ * `POST /api/moderation/reports/{id}/decide`.
+ */
+export type Decision = { 
+/**
+ * What to do.
+ */
+verdict: Verdict, 
+/**
+ * The rule that was broken, when it is another than the reported one.
+ */
+rule?: string, 
+/**
+ * Why: the person concerned reads it. Not needed to dismiss.
+ */
+reason: string, 
+/**
+ * What they should do now; the rule's own advice when empty.
+ */
+advice: string, 
+/**
+ * Of a suspension: how long.
+ */
+days?: number, 
+/**
+ * Decides all open reports about this target.
+ */
+all_on_target: boolean, };
+
+/**
+ * `POST /api/me/delete`.
+ */
+export type DeleteAccountRequest = { 
+/**
+ * Your own name, as a sign that you mean it.
+ */
+username: string, 
+/**
+ * The password, where there is one.
+ */
+password?: string, };
+
+/**
+ * Answer of `POST /api/spells`.
+ */
+export type DraftCreated = { 
+/**
+ * Its id.
+ */
+spell_id: string, 
+/**
+ * False when it was yours already.
+ */
+created: boolean, 
+/**
+ * All of it.
+ */
+spell: SpellInfo, };
+
+/**
+ * `PUT /api/characters/{id}`.
+ */
+export type EditCharacter = { 
+/**
+ * Letters and digits, at most 20.
+ */
+name: string, 
+/**
+ * How it looks from now on.
+ */
+looks: CharacterLooks, 
+/**
+ * The version that was edited; another one in between is not overwritten.
+ */
+version: number, };
+
+/**
+ * `PATCH /api/games/{id}`: what is left out stays.
+ */
+export type EditGame = { 
+/**
+ * The edition that was looked at; 409 when it is not the newest.
+ */
+edition: number, 
+/**
+ * Title, 1 to 60 characters.
+ */
+name?: string, 
+/**
+ * Plain text, up to 2,000 characters.
+ */
+description?: string, 
+/**
+ * Up to 10, each of at most 24 lower-case letters, digits and dashes.
+ */
+tags?: Array<string>, 
+/**
+ * Who shall find and play it.
+ */
+visibility?: GameVisibility, 
+/**
+ * Whether everybody may download the package.
+ */
+downloads?: boolean, };
+
+/**
+ * Every error.
+ */
+export type ErrorBody = { 
+/**
+ * What went wrong.
+ */
+error: ErrorInfo, };
+
+/**
+ * Inside [`ErrorBody`].
+ */
+export type ErrorInfo = { 
+/**
+ * For programs; stable.
+ */
+code: string, 
+/**
+ * For people; says what to do.
+ */
+message: string, 
+/**
+ * More for programs, when there is more.
+ */
+details?: unknown, };
+
+/**
+ * What a report rests on.
+ */
+export type Evidence = { 
+/**
+ * The world where it happened.
+ */
+world_id?: string, 
+/**
+ * Lines of chat, at most 20.
+ */
+lines: Array<EvidenceLine>, };
+
+/**
+ * A line of chat, as the reporter's client showed it.
+ */
+export type EvidenceLine = { 
+/**
+ * Who said it.
+ */
+from: string, 
+/**
+ * What.
+ */
+text: string, };
+
+/**
+ * What a character's face says.
+ */
+export type FaceName = "smile" | "grin" | "wink" | "cool" | "surprised" | "sleepy" | "fierce";
+
+/**
+ * `PUT /api/games/{id}/featured`.
+ */
+export type FeatureRequest = { 
+/**
+ * Whether the store's front page shows it.
+ */
+featured: boolean, };
+
+/**
+ * `GET /api/creator/games/{id}/channels`.
+ */
+export type GameChannels = { 
+/**
+ * The game.
+ */
+game_id: string, 
+/**
+ * See [`CreatorGame::edition`].
+ */
+edition: number, 
+/**
+ * Those that have a version.
+ */
+channels: Array<ChannelInfo>, 
+/**
+ * What happened, newest first; the newest 50.
+ */
+releases: Array<Release>, };
+
+/**
+ * `GET /api/creator/games/{id}/dashboard?days=28`.
+ */
+export type GameDashboard = { 
+/**
+ * The game.
+ */
+game_id: string, 
+/**
+ * Its title.
+ */
+name: string, 
+/**
+ * Since it is there, and now.
+ */
+totals: DashboardTotals, 
+/**
+ * One per day (UTC), oldest first, today last; days without plays too.
+ */
+days: Array<DashboardDay>, 
+/**
+ * Who came back, of those who first played in these days.
+ */
+retention: Retention, 
+/**
+ * Seconds between two points of `concurrent`.
+ */
+sample_s: number, 
+/**
+ * The most players at once in each span, oldest first, without gaps.
+ */
+concurrent: Array<PlayerSample>, 
+/**
+ * Errors of scripts, the last seen first; at most 100.
+ */
+errors: Array<ScriptErrorInfo>, };
+
+/**
+ * `GET /api/games/{id}`.
+ */
+export type GameDetail = { 
+/**
+ * Worlds that run now.
+ */
+servers: Array<RunningWorld>, 
+/**
+ * Versions that everybody could play, newest first; the newest 50.
+ */
+versions: Array<GameVersion>, 
+/**
+ * Id of its creator.
+ */
+creator_id: string, 
+/**
+ * Who can find and play it now.
+ */
+visibility: GameVisibility, 
+/**
+ * Whether moderators chose it.
+ */
+featured: boolean, 
+/**
+ * Whether everybody may download the package.
+ */
+downloads: boolean, 
+/**
+ * Version to be had with `channel: "beta"`, when it is another one.
+ */
+beta_version: string | null, 
+/**
+ * Pictures, in the creator's order.
+ */
+screenshots: Array<Screenshot>, 
+/**
+ * Whether who asks likes it.
+ */
+liked: boolean, 
+/**
+ * Whether who asks is its creator.
+ */
+mine: boolean, 
+/**
+ * RFC 3339.
+ */
+created_at: string, 
+/**
+ * When a version or its page last changed, RFC 3339.
+ */
+updated_at: string, 
+/**
+ * Slug.
+ */
+id: string, 
+/**
+ * Title.
+ */
+name: string, 
+/**
+ * What it is, in plain text.
+ */
+description: string, 
+/**
+ * Name of its creator.
+ */
+creator: string, 
+/**
+ * Picture, when the game has one.
+ */
+thumbnail_url: string | null, 
+/**
+ * Players in its worlds now.
+ */
+players_now: number, 
+/**
+ * Joins so far.
+ */
+plays: number, 
+/**
+ * Likes so far.
+ */
+likes: number, 
+/**
+ * Words to find it by.
+ */
+tags: Array<string>, 
+/**
+ * What its scripts may use, as `game.toml` declares it: `store`, `chat`…
+ */
+capabilities: Array<string>, 
+/**
+ * Version that everybody gets.
  */
 version: string, 
 /**
@@ -397,7 +1221,8 @@ export type GameFile = {
  */
 path: string, 
 /**
- * `/cdn/{sha256}`: never changes, cache for ever.
+ * `/cdn/{sha256}`: never changes, cache for ever. Of a private game it
+ * has a grant at its end that lasts a while.
  */
 url: string, 
 /**
@@ -488,7 +1313,7 @@ tags: Array<string>,
  */
 capabilities: Array<string>, 
 /**
- * Version of the newest package.
+ * Version that everybody gets.
  */
 version: string, 
 /**
@@ -511,7 +1336,16 @@ revision: string,
 /**
  * RFC 3339.
  */
-published_at: string, };
+published_at: string, 
+/**
+ * What its creator says is new; may be empty.
+ */
+notes: string, };
+
+/**
+ * Who can find and play a game.
+ */
+export type GameVisibility = "public" | "unlisted" | "private";
 
 /**
  * `POST /admin/users/{id}/role`.
@@ -526,6 +1360,11 @@ role: RoleName,
  * changes.
  */
 was?: RoleName, };
+
+/**
+ * On a character's head.
+ */
+export type HatName = "none" | "cap" | "beanie" | "top_hat" | "crown" | "party" | "straw" | "horns";
 
 /**
  * `GET /health`.
@@ -558,7 +1397,161 @@ export type IdentityLoginRequest = {
 token: string, };
 
 /**
- * `POST /join`: at most one of the three; none opens a new world of the
+ * Answer of `POST /api/invites`.
+ */
+export type Invite = { 
+/**
+ * For `POST /join`.
+ */
+code: string, 
+/**
+ * What to put behind the site's address.
+ */
+path: string, 
+/**
+ * RFC 3339.
+ */
+expires_at: string, };
+
+/**
+ * `GET /api/invites/{code}`: what a friend sees before they come.
+ */
+export type InviteInfo = { 
+/**
+ * The code.
+ */
+code: string, 
+/**
+ * Who invites.
+ */
+inviter: string, 
+/**
+ * How they look.
+ */
+looks: CharacterLooks, 
+/**
+ * The game.
+ */
+game_id: string, 
+/**
+ * Its title.
+ */
+game_name: string, 
+/**
+ * Its picture, when it has one.
+ */
+thumbnail_url: string | null, 
+/**
+ * Whether the world runs now; else it is started.
+ */
+running: boolean, 
+/**
+ * Players in it.
+ */
+players: number, 
+/**
+ * Players that fit.
+ */
+max_players: number, 
+/**
+ * RFC 3339.
+ */
+expires_at: string, };
+
+/**
+ * `GET /api/jobs/{id}`.
+ */
+export type JobInfo = { 
+/**
+ * Its id.
+ */
+job_id: string, 
+/**
+ * What is built.
+ */
+spell_id: string, 
+/**
+ * Where it is.
+ */
+status: JobStatus, 
+/**
+ * prepare, assemble_package, validate, finalize or done.
+ */
+stage: string, 
+/**
+ * 0 to 100.
+ */
+progress_pct: number, 
+/**
+ * What was said on the way.
+ */
+logs: Array<string>, 
+/**
+ * Why it failed.
+ */
+error_message: string | null, 
+/**
+ * What came of it.
+ */
+result_revision_id: string | null, 
+/**
+ * How often it was begun.
+ */
+attempts: number, 
+/**
+ * When it was asked for.
+ */
+created_at: string, 
+/**
+ * When it last moved.
+ */
+updated_at: string, };
+
+/**
+ * Where a build is.
+ */
+export type JobStatus = "queued" | "running" | "done" | "failed" | "cancelled";
+
+/**
+ * Answer of `POST /join` with `Prefer: respond-async`, and of
+ * `GET /join/{id}`, while there is no place yet.
+ */
+export type JoinProgress = { 
+/**
+ * For `GET /join/{id}`.
+ */
+join_id: string, 
+/**
+ * Why it waits.
+ */
+stage: JoinStage, 
+/**
+ * The same for people.
+ */
+message: string, 
+/**
+ * Place in the queue, from 1, where there is a queue.
+ */
+position: number | null, 
+/**
+ * People in that queue.
+ */
+waiting: number | null, 
+/**
+ * Seconds that it may still take, where that can be said.
+ */
+expected_s: number | null, 
+/**
+ * Seconds since the join was asked for.
+ */
+waited_s: number, 
+/**
+ * Counts what was said; `GET /join/{id}?after=` answers when there is more.
+ */
+step: number, };
+
+/**
+ * `POST /join`: at most one of the four; none opens a new world of the
  * default game.
  */
 export type JoinRequest = { 
@@ -573,7 +1566,15 @@ game_id?: string,
 /**
  * The world behind this code.
  */
-room_code?: string, };
+room_code?: string, 
+/**
+ * The world that a friend invited to, beside that friend.
+ */
+invite?: string, 
+/**
+ * Which version of the game, with `game_id`: `stable` without it.
+ */
+channel?: Channel, };
 
 /**
  * Answer of `POST /join`.
@@ -618,6 +1619,33 @@ script_key: string,
 transports: Transports, };
 
 /**
+ * Why a join waits.
+ */
+export type JoinStage = "looking" | "starting" | "restarting" | "closing" | "queued" | "machine_full";
+
+/**
+ * `POST /api/moderation/notices/{id}/lift`.
+ */
+export type LiftNotice = { 
+/**
+ * Why, for the log.
+ */
+reason: string, };
+
+/**
+ * `PUT` and `DELETE /api/games/{id}/like`.
+ */
+export type LikeState = { 
+/**
+ * Whether you like it now.
+ */
+liked: boolean, 
+/**
+ * Likes of everybody.
+ */
+likes: number, };
+
+/**
  * `POST /login`.
  */
 export type LoginRequest = { 
@@ -657,6 +1685,37 @@ role: string,
 expires_at: string, };
 
 /**
+ * `POST /api/notices/{id}/appeal`.
+ */
+export type NewAppeal = { 
+/**
+ * Why the decision is wrong.
+ */
+text: string, };
+
+/**
+ * `POST /api/characters`.
+ */
+export type NewCharacter = { 
+/**
+ * Letters and digits, at most 20.
+ */
+name: string, 
+/**
+ * How it looks.
+ */
+looks: CharacterLooks, };
+
+/**
+ * `POST /api/invites`.
+ */
+export type NewInvite = { 
+/**
+ * The world you are in.
+ */
+world_id: string, };
+
+/**
  * Answer of `POST /admin/users/{id}/password`: shown once, to hand over.
  */
 export type NewPassword = { 
@@ -664,6 +1723,194 @@ export type NewPassword = {
  * A password made up for the account.
  */
 password: string, };
+
+/**
+ * `POST /api/reports`.
+ */
+export type NewReport = { 
+/**
+ * What is reported.
+ */
+target_kind: TargetKind, 
+/**
+ * Which one.
+ */
+target_id: string, 
+/**
+ * Id of the rule that it breaks.
+ */
+rule: string, 
+/**
+ * What happened, in words.
+ */
+details: string, 
+/**
+ * What it rests on.
+ */
+evidence: Evidence, };
+
+/**
+ * `POST /worlds`.
+ */
+export type NewWorld = { 
+/**
+ * Up to 60 characters; made up without it.
+ */
+name?: string, 
+/**
+ * Up to 500 characters.
+ */
+description?: string, 
+/**
+ * The game; the platform's default game without it.
+ */
+game_id?: string, 
+/**
+ * Whether only those with the room code may come.
+ */
+private?: boolean, };
+
+/**
+ * What moderators did, as the person concerned reads it: which rule, which
+ * evidence, what to do.
+ */
+export type Notice = { 
+/**
+ * Id.
+ */
+notice_id: string, 
+/**
+ * What was done: never `dismiss`.
+ */
+verdict: Verdict, 
+/**
+ * To what.
+ */
+target_kind: TargetKind, 
+/**
+ * Which one.
+ */
+target_id: string, 
+/**
+ * Its name.
+ */
+target_name: string, 
+/**
+ * The rule that was broken.
+ */
+rule: Rule, 
+/**
+ * Why moderators think so.
+ */
+reason: string, 
+/**
+ * What it rests on.
+ */
+evidence: Evidence, 
+/**
+ * What to do now.
+ */
+advice: string, 
+/**
+ * Whether it still counts.
+ */
+state: NoticeState, 
+/**
+ * When a suspension ends, RFC 3339.
+ */
+until: string | null, 
+/**
+ * Whether the person concerned has opened it.
+ */
+seen: boolean, 
+/**
+ * The appeal, once there is one.
+ */
+appeal: Appeal | null, 
+/**
+ * RFC 3339.
+ */
+created_at: string, };
+
+/**
+ * `GET /api/notices`: yours.
+ */
+export type NoticeList = { 
+/**
+ * This page, the newest first.
+ */
+notices: Array<Notice>, 
+/**
+ * On all pages.
+ */
+total: number, 
+/**
+ * Those that were not opened.
+ */
+unseen: number, 
+/**
+ * Page number, from 1.
+ */
+page: number, 
+/**
+ * On a full page.
+ */
+per_page: number, };
+
+/**
+ * Whether a notice still counts.
+ */
+export type NoticeState = "active" | "expired" | "lifted" | "overturned";
+
+/**
+ * A report of yours.
+ */
+export type OwnReport = { 
+/**
+ * Id.
+ */
+report_id: string, 
+/**
+ * What was reported.
+ */
+target_kind: TargetKind, 
+/**
+ * Its name at that time.
+ */
+target_name: string, 
+/**
+ * Title of the rule.
+ */
+rule: string, 
+/**
+ * Where it stands.
+ */
+status: ReportStatus, 
+/**
+ * RFC 3339.
+ */
+created_at: string, };
+
+/**
+ * `GET /api/reports`: what you have reported.
+ */
+export type OwnReportList = { 
+/**
+ * This page, the newest first.
+ */
+reports: Array<OwnReport>, 
+/**
+ * On all pages.
+ */
+total: number, 
+/**
+ * Page number, from 1.
+ */
+page: number, 
+/**
+ * On a full page.
+ */
+per_page: number, };
 
 /**
  * One of your own logins.
@@ -712,6 +1959,48 @@ page: number,
 per_page: number, };
 
 /**
+ * One thing that is wrong or odd in a package.
+ */
+export type PackageProblem = { 
+/**
+ * `error`: refused for it. `warning`: probably not meant.
+ */
+severity: string, 
+/**
+ * Stable name of the rule.
+ */
+rule: string, 
+/**
+ * Path in the package; empty for the archive as a whole.
+ */
+file: string, 
+/**
+ * Line, from 1, when known.
+ */
+line: number | null, 
+/**
+ * Column, from 1, when known.
+ */
+column: number | null, 
+/**
+ * What is wrong and what to do.
+ */
+message: string, };
+
+/**
+ * Problems of a package (PKG-7); also the `details` of a refused upload.
+ */
+export type PackageReport = { 
+/**
+ * In the order of files and lines; at most 100.
+ */
+problems: Array<PackageProblem>, 
+/**
+ * How many more there were.
+ */
+omitted: number, };
+
+/**
  * `POST /api/login`.
  */
 export type PasswordLoginRequest = { 
@@ -725,7 +2014,41 @@ username: string,
 password: string, };
 
 /**
- * Answer of `POST /api/games`.
+ * Players at once.
+ */
+export type PlayerSample = { 
+/**
+ * Start of the span, RFC 3339.
+ */
+at: string, 
+/**
+ * The most players at once in it.
+ */
+players: number, };
+
+/**
+ * `GET /api/users/{id}`: what everybody may know of somebody.
+ */
+export type PublicProfile = { 
+/**
+ * Their id.
+ */
+user_id: string, 
+/**
+ * Their name.
+ */
+username: string, 
+/**
+ * How their active character looks.
+ */
+looks: CharacterLooks, 
+/**
+ * RFC 3339.
+ */
+joined_at: string, };
+
+/**
+ * Answer of `POST /api/games` and `POST /api/uploads/{id}/finish`.
  */
 export type PublishResponse = { 
 /**
@@ -743,7 +2066,120 @@ revision: string,
 /**
  * False when this very package was there already.
  */
-new_revision: boolean, };
+new_revision: boolean, 
+/**
+ * The channel that has it now.
+ */
+channel: Channel, 
+/**
+ * Who can find and play the game now.
+ */
+visibility: GameVisibility, 
+/**
+ * What is allowed but probably not meant.
+ */
+report: PackageReport, };
+
+/**
+ * `POST /api/spells/{id}/publish`.
+ */
+export type PublishSpellRequest = { 
+/**
+ * A revision of this spell.
+ */
+revision_id: string, 
+/**
+ * Where it becomes the active one.
+ */
+channel: SpellChannel, };
+
+/**
+ * `GET /api/games/{id}/ranking`: why a game is where it is.
+ */
+export type RankingBreakdown = { 
+/**
+ * The game.
+ */
+game_id: string, 
+/**
+ * Sum of the points.
+ */
+score: number, 
+/**
+ * Place in Popular, from 1; `null` for a game that is not listed.
+ */
+rank: number | null, 
+/**
+ * Games in Popular.
+ */
+of: number, 
+/**
+ * Where the points come from.
+ */
+parts: Array<RankingShare>, };
+
+/**
+ * `GET /api/ranking`: how Popular is ordered.
+ */
+export type RankingFormula = { 
+/**
+ * The whole of it, in one line.
+ */
+formula: string, 
+/**
+ * Its parts.
+ */
+parts: Array<RankingPart>, };
+
+/**
+ * One part of the formula of Popular.
+ */
+export type RankingPart = { 
+/**
+ * For programs: `players`, `plays` or `likes`.
+ */
+name: string, 
+/**
+ * For people.
+ */
+label: string, 
+/**
+ * Points for each doubling.
+ */
+weight: number, 
+/**
+ * After so many days one counts half; `null` when only now counts.
+ */
+half_life_days: number | null, 
+/**
+ * What is counted, and how.
+ */
+meaning: string, };
+
+/**
+ * What one part of the formula gives to a game.
+ */
+export type RankingShare = { 
+/**
+ * As in [`RankingPart`].
+ */
+name: string, 
+/**
+ * As in [`RankingPart`].
+ */
+label: string, 
+/**
+ * What was counted, after decay.
+ */
+value: number, 
+/**
+ * As in [`RankingPart`].
+ */
+weight: number, 
+/**
+ * `weight × log2(1 + value)`.
+ */
+points: number, };
 
 /**
  * `POST /api/register`. With a guest's token that guest becomes the account
@@ -760,6 +2196,39 @@ username: string,
 password: string, };
 
 /**
+ * A change of a channel.
+ */
+export type Release = { 
+/**
+ * RFC 3339.
+ */
+at: string, 
+/**
+ * Name of who did it.
+ */
+by: string, 
+/**
+ * Where.
+ */
+channel: Channel, 
+/**
+ * `release`, `rollout` or `rollback`.
+ */
+action: string, 
+/**
+ * SHA-256 of the package.
+ */
+revision: string, 
+/**
+ * Version in its manifest.
+ */
+version: string, 
+/**
+ * Share of players who got it, in percent.
+ */
+rollout_pct: number, };
+
+/**
  * `PATCH /api/me`.
  */
 export type RenameRequest = { 
@@ -769,9 +2238,209 @@ export type RenameRequest = {
 username: string, };
 
 /**
+ * A report as moderators see it.
+ */
+export type Report = { 
+/**
+ * Id.
+ */
+report_id: string, 
+/**
+ * What is reported.
+ */
+target_kind: TargetKind, 
+/**
+ * Which one.
+ */
+target_id: string, 
+/**
+ * Its name.
+ */
+target_name: string, 
+/**
+ * Whose it is.
+ */
+subject_id: string, 
+/**
+ * Their name.
+ */
+subject_name: string, 
+/**
+ * The rule that it is said to break.
+ */
+rule: Rule, 
+/**
+ * What the reporter says.
+ */
+details: string, 
+/**
+ * What the reporter's client showed; not proven.
+ */
+evidence: Evidence, 
+/**
+ * Who reported it.
+ */
+reporter_id: string, 
+/**
+ * Their name.
+ */
+reporter_name: string, 
+/**
+ * Where it stands.
+ */
+status: ReportStatus, 
+/**
+ * Open reports about the same target, this one included.
+ */
+open_on_target: number, 
+/**
+ * Notices that the person concerned has had before.
+ */
+notices_before: number, 
+/**
+ * RFC 3339.
+ */
+created_at: string, };
+
+/**
+ * `GET /api/moderation/reports`.
+ */
+export type ReportList = { 
+/**
+ * This page: open ones oldest first, decided ones newest first.
+ */
+reports: Array<Report>, 
+/**
+ * On all pages.
+ */
+total: number, 
+/**
+ * Page number, from 1.
+ */
+page: number, 
+/**
+ * On a full page.
+ */
+per_page: number, };
+
+/**
+ * Where a report stands.
+ */
+export type ReportStatus = "open" | "acted" | "dismissed";
+
+/**
+ * Who came back. A share is `null` while nobody could have.
+ */
+export type Retention = { 
+/**
+ * New players whose next day is over or has begun.
+ */
+d1_of: number, 
+/**
+ * Of them, those who came back the day after, in percent.
+ */
+d1_pct: number | null, 
+/**
+ * New players whose seventh day is over or has begun.
+ */
+d7_of: number, 
+/**
+ * Of them, those who came back on the seventh day after, in percent.
+ */
+d7_pct: number | null, };
+
+/**
+ * A revision in a list.
+ */
+export type RevisionInfo = { 
+/**
+ * Its id.
+ */
+revision_id: string, 
+/**
+ * The spell.
+ */
+spell_id: string, 
+/**
+ * What it was made from.
+ */
+parent_revision_id: string | null, 
+/**
+ * The highest channel it was published to.
+ */
+channel: SpellChannel, 
+/**
+ * Counts the revisions of the spell, from 1.
+ */
+version: number, 
+/**
+ * When it was built.
+ */
+created_at: string, 
+/**
+ * What it is.
+ */
+manifest: SpellManifest, };
+
+/**
+ * `GET /api/spells/{id}/revisions`.
+ */
+export type RevisionList = { 
+/**
+ * The spell.
+ */
+spell_id: string, 
+/**
+ * The newest first; others' drafts are not among them.
+ */
+revisions: Array<RevisionInfo>, 
+/**
+ * How many there are on all pages.
+ */
+total: number, 
+/**
+ * This page, from 1.
+ */
+page: number, 
+/**
+ * Revisions on a full page.
+ */
+per_page: number, };
+
+/**
  * Roles; each may do what those before it may.
  */
 export type RoleName = "player" | "creator" | "moderator" | "admin";
+
+/**
+ * A rule of the platform.
+ */
+export type Rule = { 
+/**
+ * For programs; stable.
+ */
+id: string, 
+/**
+ * In a few words.
+ */
+title: string, 
+/**
+ * What it asks of people.
+ */
+text: string, 
+/**
+ * What somebody who broke it can do now.
+ */
+advice: string, };
+
+/**
+ * `GET /api/rules`.
+ */
+export type RuleList = { 
+/**
+ * All of them.
+ */
+rules: Array<Rule>, };
 
 /**
  * A world in a game's server browser.
@@ -793,6 +2462,82 @@ players: number,
  * Players that fit.
  */
 max_players: number, };
+
+/**
+ * A picture of a game.
+ */
+export type Screenshot = { 
+/**
+ * Id, to remove and to order it.
+ */
+id: string, 
+/**
+ * Where it is.
+ */
+url: string, 
+/**
+ * In pixels.
+ */
+width: number, 
+/**
+ * In pixels.
+ */
+height: number, };
+
+/**
+ * The screenshots of a game.
+ */
+export type ScreenshotList = { 
+/**
+ * In the order in which they are shown; at most 8.
+ */
+screenshots: Array<Screenshot>, };
+
+/**
+ * `PUT /api/games/{id}/screenshots/order`: the order to show them in.
+ */
+export type ScreenshotOrder = { 
+/**
+ * All ids, each once.
+ */
+ids: Array<string>, };
+
+/**
+ * An error of a script, counted.
+ */
+export type ScriptErrorInfo = { 
+/**
+ * Path of the script.
+ */
+script: string, 
+/**
+ * Line in it, when known.
+ */
+line: number | null, 
+/**
+ * The text.
+ */
+message: string, 
+/**
+ * Version of the package that ran.
+ */
+version: string, 
+/**
+ * SHA-256 of that package.
+ */
+revision: string, 
+/**
+ * How often.
+ */
+count: number, 
+/**
+ * RFC 3339.
+ */
+first_at: string, 
+/**
+ * RFC 3339.
+ */
+last_at: string, };
 
 /**
  * A game server as `GET /admin/servers` shows it.
@@ -927,6 +2672,287 @@ page: number,
 per_page: number, };
 
 /**
+ * `PUT /api/games/{id}/channels/{channel}`.
+ */
+export type SetChannel = { 
+/**
+ * The edition that was looked at; 409 when it is not the newest.
+ */
+edition: number, 
+/**
+ * The package to give.
+ */
+revision: string, 
+/**
+ * To this share of players only, in percent, 1 to 100; all without it.
+ */
+rollout_pct?: number, };
+
+/**
+ * Where a revision is active.
+ */
+export type SpellChannel = "draft" | "beta" | "stable";
+
+/**
+ * One file of a revision.
+ */
+export type SpellFile = { 
+/**
+ * Such as `spell.luau`.
+ */
+path: string, 
+/**
+ * Of its content, in hex.
+ */
+sha256: string, 
+/**
+ * What it is.
+ */
+media_type: string, 
+/**
+ * Its size.
+ */
+size_bytes: number, };
+
+/**
+ * A spell.
+ */
+export type SpellInfo = { 
+/**
+ * Small letters, digits, `_` and `-`.
+ */
+spell_id: string, 
+/**
+ * Name to show.
+ */
+display_name: string, 
+/**
+ * What it does.
+ */
+description: string, 
+/**
+ * Who made it.
+ */
+created_by: string, 
+/**
+ * Newest build.
+ */
+active_draft_rev: string | null, 
+/**
+ * What `beta` names.
+ */
+active_beta_rev: string | null, 
+/**
+ * What everybody casts.
+ */
+active_stable_rev: string | null, 
+/**
+ * Version of the newest revision; 0 before the first build.
+ */
+version: number, 
+/**
+ * When it was begun.
+ */
+created_at: string, 
+/**
+ * When it was last built or published.
+ */
+updated_at: string, };
+
+/**
+ * `GET /api/spells`.
+ */
+export type SpellList = { 
+/**
+ * The one that changed last first.
+ */
+spells: Array<SpellInfo>, 
+/**
+ * How many there are on all pages.
+ */
+total: number, 
+/**
+ * This page, from 1.
+ */
+page: number, 
+/**
+ * Spells on a full page.
+ */
+per_page: number, };
+
+/**
+ * What a revision is.
+ */
+export type SpellManifest = { 
+/**
+ * The spell.
+ */
+spell_id: string, 
+/**
+ * This revision.
+ */
+revision_id: string, 
+/**
+ * What it was made from.
+ */
+parent_revision_id: string | null, 
+/**
+ * Counts the revisions of the spell, from 1.
+ */
+version: number, 
+/**
+ * Name to show.
+ */
+name: string, 
+/**
+ * What it does.
+ */
+description: string, 
+/**
+ * The file that defines `on_cast(ctx)`.
+ */
+entry: string, 
+/**
+ * Of that file: what worlds call the revision.
+ */
+code_sha256: string, 
+/**
+ * Seconds until the same player can cast it again.
+ */
+cooldown_s: number, 
+/**
+ * Of 100 mana.
+ */
+cost: number, 
+/**
+ * How far away its target may be, in metres.
+ */
+range_m: number, 
+/**
+ * All files.
+ */
+files: Array<SpellFile>, 
+/**
+ * `code` or `prompt`.
+ */
+made_from: string, 
+/**
+ * Who made it.
+ */
+created_by: string, 
+/**
+ * When.
+ */
+created_at: string, };
+
+/**
+ * Answer of `POST /api/spells/{id}/publish`, and `spell.active_update`.
+ */
+export type SpellPublished = { 
+/**
+ * The spell.
+ */
+spell_id: string, 
+/**
+ * What is active now.
+ */
+revision_id: string, 
+/**
+ * Where.
+ */
+channel: SpellChannel, 
+/**
+ * The spell with its channels.
+ */
+spell: SpellInfo, 
+/**
+ * What the revision is.
+ */
+manifest: SpellManifest, };
+
+/**
+ * `POST /api/uploads`: begins an upload that can be taken up again.
+ */
+export type StartUpload = { 
+/**
+ * Size of the whole package.
+ */
+size_bytes: number, 
+/**
+ * SHA-256 of the whole package in hex; checked at the end when given.
+ */
+sha256?: string, 
+/**
+ * The channel to put it on; `stable` without it.
+ */
+channel?: Channel, 
+/**
+ * What is new, for players.
+ */
+notes?: string, };
+
+/**
+ * One operation of a world.
+ */
+export type StateOp = { 
+/**
+ * Its number in the world's history.
+ */
+op_id: number, 
+/**
+ * Who asked for it; `null` for a script.
+ */
+player_id: string | null, 
+/**
+ * What it does.
+ */
+op_data: unknown, };
+
+/**
+ * One part of a world's checkpoint.
+ */
+export type StateSection = { 
+/**
+ * Name.
+ */
+name: string, 
+/**
+ * Version of its form.
+ */
+version: number, 
+/**
+ * Content in base64.
+ */
+data: string, };
+
+/**
+ * A tag of the store.
+ */
+export type TagCount = { 
+/**
+ * The word.
+ */
+tag: string, 
+/**
+ * Public games that have it.
+ */
+games: number, };
+
+/**
+ * `GET /api/tags`.
+ */
+export type TagList = { 
+/**
+ * The most used first, at most 100.
+ */
+tags: Array<TagCount>, };
+
+/**
+ * What can be reported.
+ */
+export type TargetKind = "game" | "user" | "spell" | "chat";
+
+/**
  * Ways to reach a world's server.
  */
 export type Transports = { 
@@ -938,6 +2964,35 @@ websocket: WebSocketTransport,
  * `null` where the server cannot be reached over UDP.
  */
 webtransport: WebTransportTransport | null, };
+
+/**
+ * An upload on its way.
+ */
+export type UploadState = { 
+/**
+ * Id for the other calls.
+ */
+upload_id: string, 
+/**
+ * Size of the whole package.
+ */
+size_bytes: number, 
+/**
+ * Bytes that are kept: the offset of the next part.
+ */
+received_bytes: number, 
+/**
+ * Largest part.
+ */
+part_bytes_max: number, 
+/**
+ * The channel it will be put on.
+ */
+channel: Channel, 
+/**
+ * When it is given up, RFC 3339.
+ */
+expires_at: string, };
 
 /**
  * A person as `GET /admin/users` shows them.
@@ -994,6 +3049,123 @@ page: number,
 per_page: number, };
 
 /**
+ * What a valid package says of itself.
+ */
+export type ValidPackage = { 
+/**
+ * Slug of the game.
+ */
+game_id: string, 
+/**
+ * Title.
+ */
+name: string, 
+/**
+ * Version.
+ */
+version: string, 
+/**
+ * SHA-256 of the package.
+ */
+revision: string, 
+/**
+ * Files in it.
+ */
+files: number, 
+/**
+ * Size of the archive.
+ */
+size_bytes: number, 
+/**
+ * What its scripts may use.
+ */
+capabilities: Array<string>, };
+
+/**
+ * `POST /api/games/validate`: a package looked at and not kept.
+ */
+export type ValidationReport = { 
+/**
+ * Whether it would be taken.
+ */
+ok: boolean, 
+/**
+ * What it is, when it would be taken.
+ */
+package: ValidPackage | null, 
+/**
+ * Everything that is wrong or odd.
+ */
+report: PackageReport, };
+
+/**
+ * What moderators can do.
+ */
+export type Verdict = "dismiss" | "warn" | "takedown" | "suspend";
+
+/**
+ * A version as its creator sees it.
+ */
+export type VersionInfo = { 
+/**
+ * Version in its manifest.
+ */
+version: string, 
+/**
+ * SHA-256 of the package.
+ */
+revision: string, 
+/**
+ * Size of the package.
+ */
+size_bytes: number, 
+/**
+ * Name of who uploaded it.
+ */
+published_by: string, 
+/**
+ * RFC 3339.
+ */
+published_at: string, 
+/**
+ * What is new.
+ */
+notes: string, 
+/**
+ * Channels that give it, also those that roll it out.
+ */
+channels: Array<Channel>, 
+/**
+ * Worlds that run it now.
+ */
+worlds: number, 
+/**
+ * Players in them.
+ */
+players: number, };
+
+/**
+ * `GET /api/creator/games/{id}/versions`.
+ */
+export type VersionList = { 
+/**
+ * This page, newest first.
+ */
+versions: Array<VersionInfo>, 
+/**
+ * Versions on all pages.
+ */
+total: number, 
+/**
+ * Page number, from 1.
+ */
+page: number, 
+/**
+ * Versions on a full page.
+ */
+page_size: number, };
+
+/**
  * A WebSocket endpoint.
  */
 export type WebSocketTransport = { 
@@ -1014,6 +3186,28 @@ url: string,
  * SHA-256 of its certificate in hex, to pin.
  */
 cert_sha256: string, };
+
+/**
+ * `PATCH /world/{id}`.
+ */
+export type WorldChange = { 
+/**
+ * The version that was looked at: a change that came between is not
+ * overwritten.
+ */
+version: number, 
+/**
+ * As in `POST /worlds`; unchanged without it.
+ */
+name?: string, 
+/**
+ * The same.
+ */
+description?: string, 
+/**
+ * The same.
+ */
+private?: boolean, };
 
 /**
  * A world as `GET /world/{id}` and `GET /worlds` show it.
@@ -1044,7 +3238,19 @@ game_id: string,
  */
 revision: string, 
 /**
- * Whether it is kept when nobody is in it.
+ * Who opened it.
+ */
+created_by: string, 
+/**
+ * Who may change and delete it; `null` for one that the platform opened.
+ */
+owner_id: string | null, 
+/**
+ * Whether only those with the room code may come.
+ */
+private: boolean, 
+/**
+ * Whether what is built in it outlives its server.
  */
 persistent: boolean, 
 /**
@@ -1060,6 +3266,10 @@ player_count: number,
  */
 max_players: number, 
 /**
+ * Counts changes of name, description and privacy; a change names it.
+ */
+version: number, 
+/**
  * RFC 3339.
  */
 created_at: string, 
@@ -1073,6 +3283,111 @@ updated_at: string, };
  */
 export type WorldList = { 
 /**
- * Worlds, the fullest first.
+ * This page: the fullest first; one's own, the newest first.
  */
-worlds: Array<WorldInfo>, };
+worlds: Array<WorldInfo>, 
+/**
+ * Worlds on all pages.
+ */
+total: number, 
+/**
+ * Page number, from 1.
+ */
+page: number, 
+/**
+ * Worlds on a full page.
+ */
+per_page: number, };
+
+/**
+ * A save of a world.
+ */
+export type WorldSave = { 
+/**
+ * Id.
+ */
+save_id: string, 
+/**
+ * The world.
+ */
+world_id: string, 
+/**
+ * What it is called.
+ */
+label: string, 
+/**
+ * Whether the platform made it before something took its place.
+ */
+automatic: boolean, 
+/**
+ * Who made it.
+ */
+created_by: string, 
+/**
+ * RFC 3339.
+ */
+created_at: string, 
+/**
+ * The newest operation in it.
+ */
+newest_op: number, 
+/**
+ * Its size as it is stored.
+ */
+size_bytes: number, };
+
+/**
+ * `GET /world/{id}/saves`.
+ */
+export type WorldSaveList = { 
+/**
+ * This page, the newest first.
+ */
+saves: Array<WorldSave>, 
+/**
+ * Saves on all pages.
+ */
+total: number, 
+/**
+ * Page number, from 1.
+ */
+page: number, 
+/**
+ * Saves on a full page.
+ */
+per_page: number, };
+
+/**
+ * `POST /world/{id}`: saves what lasts of the world now, or goes back to
+ * something; then what was there before is saved first.
+ */
+export type WorldSaveRequest = { 
+/**
+ * What to call the save; up to 60 characters.
+ */
+label?: string, 
+/**
+ * Id of a save of this world to go back to.
+ */
+restore?: string, 
+/**
+ * What `GET /world/{id}/state` gave, to go back to.
+ */
+state?: WorldState, };
+
+/**
+ * `GET /world/{id}/state`: everything that lasts of a world.
+ */
+export type WorldState = { 
+/**
+ * The last operation that the sections stand for.
+ */
+checkpoint_op: number, 
+/**
+ * Parts of the checkpoint.
+ */
+sections: Array<StateSection>, 
+/**
+ * Operations since, in order.
+ */
+ops: Array<StateOp>, };

@@ -2,6 +2,7 @@
 //! delays, repeats and reorders, and nothing that depends on the wall clock.
 //! Every run is decided by its seed, so a failure repeats exactly.
 
+mod arriving;
 mod feel;
 mod harness;
 mod interacting;
@@ -11,6 +12,7 @@ mod lasting;
 mod link;
 mod meshes;
 mod npcs;
+mod outside;
 mod physics;
 mod reloading;
 mod replaying;
