@@ -360,10 +360,10 @@ pub async fn finish(
     let published = publish::publish_package(&platform, archive, &session.user_id, wishes).await;
     // A package that was refused will not get better; one that the database
     // did not take may be finished again.
-    use publish::PublishError::{Channel, Invalid, NotYours};
+    use publish::PublishError::{Channel, Invalid, NotYours, Reserved};
     if matches!(
         published,
-        Ok(_) | Err(Invalid(_) | NotYours { .. } | Channel(_))
+        Ok(_) | Err(Invalid(_) | NotYours { .. } | Reserved { .. } | Channel(_))
     ) {
         remove(&platform, &upload_id).await?;
     }
