@@ -59,7 +59,13 @@ pub(crate) fn to_json(event: &ClientEvent) -> Json {
         ClientEvent::Terrain { min, max, .. } => {
             json!({ "type": "terrain", "min": min, "max": max })
         }
-        ClientEvent::Chat { from, text } => json!({ "type": "chat", "from": from, "text": text }),
+        ClientEvent::Chat {
+            from,
+            text,
+            player_id,
+        } => {
+            json!({ "type": "chat", "from": from, "text": text, "playerId": player_id })
+        }
         ClientEvent::Weapon(weapon) => json!({
             "type": "weapon",
             "index": weapon.index,

@@ -225,6 +225,11 @@ impl ClientCore {
         self.client.send(&ClientMessage::Chat { text });
     }
 
+    /// Hides the chat with another player of this world, or shows it again.
+    pub fn hide(&mut self, player_id: String, hidden: bool) {
+        self.client.send(&ClientMessage::Hide { player_id, hidden });
+    }
+
     /// A polite goodbye; send what `take_reliable` then gives.
     pub fn leave(&mut self) {
         self.client.send(&ClientMessage::Leave);

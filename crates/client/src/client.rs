@@ -260,7 +260,15 @@ impl Client {
             ServerMessage::InvokeResult { id, result } => {
                 self.tell(ClientEvent::InvokeResult { id, result });
             }
-            ServerMessage::Chat { from, text } => self.tell(ClientEvent::Chat { from, text }),
+            ServerMessage::Chat {
+                from,
+                text,
+                player_id,
+            } => self.tell(ClientEvent::Chat {
+                from,
+                text,
+                player_id,
+            }),
             ServerMessage::ScriptManifest(manifest) => self.announced(manifest),
             ServerMessage::ScriptChunk(chunk) => self.script_chunk(chunk),
             ServerMessage::ExecuteScript { path, run_context } => {

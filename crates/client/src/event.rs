@@ -89,10 +89,12 @@ pub enum ClientEvent {
     },
     /// Somebody said something.
     Chat {
-        /// Who.
+        /// Who; empty for the game itself.
         from: String,
         /// What.
         text: String,
+        /// Their lasting id; empty for the game itself.
+        player_id: String,
     },
     /// An NPC nearby has changed its mind.
     Npc(NpcEvent),

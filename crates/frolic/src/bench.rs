@@ -5,6 +5,7 @@ pub mod crowd;
 pub mod floor;
 mod game;
 pub mod join;
+pub mod listings;
 mod meadow;
 pub mod npcs;
 pub mod physics;

@@ -119,6 +119,7 @@ pub fn ticket(bytes: &[u8]) {
         expires_at: 2_000,
         character: None,
         left: None,
+        beside: None,
     };
     let signed = ticket::sign(&key, &claims);
     let read = ticket::verify(&key, &signed, "world_1", 1_000);

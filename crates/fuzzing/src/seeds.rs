@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use frolic_package::{Limits, Package, pack};
+use frolic_protocol::avatar::AvatarLooks;
 use frolic_protocol::message::{PlayerStat, Resumption};
 use frolic_protocol::npc::{NpcEvent, NpcState};
 use frolic_protocol::projectile::{Launch, ProjectileHit, ShotLook, Vitals, Weapon};
@@ -246,6 +247,10 @@ pub fn client_packets() -> Vec<Vec<u8>> {
             from: 0,
         },
         ClientMessage::Chat { text: "hi".into() },
+        ClientMessage::Hide {
+            player_id: "client_2".into(),
+            hidden: true,
+        },
         ClientMessage::Leave,
     ];
     let mut together = vec![5];
@@ -309,6 +314,7 @@ pub fn server_packets() -> Vec<Vec<u8>> {
             text: "3".into(),
             number: Some(3.0),
         }],
+        looks: AvatarLooks::from_json(r##"{"shirt":"#ff5d5d","hat":"crown","face":"wink"}"##),
     };
     let long = packet::single(&ServerMessage::Kick {
         reason: "x".repeat(3_000),
@@ -413,6 +419,7 @@ pub fn tickets() -> Vec<Vec<u8>> {
         expires_at: 1_060,
         character: None,
         left: Some(Default::default()),
+        beside: Some("client_2".into()),
     };
     vec![
         ticket::sign(&[7; 32], &claims).into_bytes(),

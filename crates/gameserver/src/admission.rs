@@ -21,6 +21,8 @@ pub struct Identity {
     /// Where they were when they last left this world, as far as their ticket
     /// knows.
     pub left: Option<PlayerState>,
+    /// Beside whom they want to appear.
+    pub beside: Option<String>,
 }
 
 /// What a resume token says, once its signature was checked.
@@ -89,6 +91,7 @@ impl Admission {
             name: claims.name,
             character: claims.character,
             left: claims.left,
+            beside: claims.beside,
         })
     }
 
@@ -113,6 +116,7 @@ impl Admission {
             expires_at: now_unix_s + TOKEN_LIFETIME_S,
             character: identity.character.clone(),
             left: None,
+            beside: None,
         };
         ticket::sign(key, &claims)
     }
@@ -128,6 +132,7 @@ impl Admission {
                 name: claims.name,
                 character: claims.character,
                 left: None,
+                beside: None,
             },
             nonce: claims.nonce,
             admits,
@@ -167,8 +172,7 @@ mod tests {
             name: "Ada".into(),
             nonce: "n1".into(),
             expires_at: 100,
-            character: None,
-            left: None,
+            ..TicketClaims::default()
         }
     }
 
@@ -198,7 +202,7 @@ mod tests {
                 id: "default".into(),
                 looks: "{}".into(),
             }),
-            left: None,
+            ..Identity::default()
         };
         let token = before.token(&ada, "session", 1000);
         let mut after = Admission::new("world_a".into(), Some(key));

@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use frolic_protocol::console::ConsoleReport;
 use frolic_protocol::fleet::{
-    Heartbeat, HeartbeatReply, PublishScripts, PublishedScripts, ServerReady, ServerStopped,
-    WorldBoot,
+    AskBlocks, Heartbeat, HeartbeatReply, PlayerBlocks, PublishScripts, PublishedScripts,
+    ServerReady, ServerStopped, WorldBoot,
 };
 use frolic_protocol::keep::{KeepBatch, KeepReply, Saved};
 use frolic_protocol::outside::{LearnSpell, OutsideNews};
@@ -110,6 +110,14 @@ impl ControlPlane {
         let url = format!("{}/heartbeat", self.base);
         let request = self.client.post(url).json(heartbeat);
         self.json(request, "a heartbeat").await
+    }
+
+    /// Whom a player has blocked.
+    pub async fn blocks(&self, player_id: &str) -> Result<PlayerBlocks, BootError> {
+        let url = format!("{}/blocks", self.base);
+        let player_id = player_id.to_owned();
+        let request = self.client.post(url).json(&AskBlocks { player_id });
+        self.json(request, "the blocked players").await
     }
 
     /// Has a list of client scripts signed, and hands over what of its

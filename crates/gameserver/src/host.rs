@@ -6,13 +6,14 @@ mod logs;
 mod message;
 mod outside;
 mod reload;
+mod social;
 mod terrain;
 
 pub(crate) use handshake::unix_ms;
 use handshake::{Introduction, unix_s};
 pub(crate) use keeping::Returning;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -36,6 +37,7 @@ use crate::recording::{self, Recording};
 use crate::scripts::{Press, ScriptShelf};
 use crate::seats::{Place, Seat, Seats};
 use crate::session::Session;
+use crate::social::BlockDoor;
 use crate::store::StoreDoor;
 use crate::transport::Slot;
 use crate::transport::socket::Reading;
@@ -87,6 +89,8 @@ pub struct HostSettings {
     pub returning: Returning,
     /// What scripts say and cost.
     pub console: Arc<Console>,
+    /// Where to ask whom players have blocked.
+    pub blocks: BlockDoor,
     /// Takes what happens to those who follow from outside; none where there is
     /// no platform.
     pub news: Option<mpsc::Sender<OutsideNews>>,
@@ -110,6 +114,8 @@ pub struct Host {
     metrics: Arc<Metrics>,
     started: Instant,
     draining: bool,
+    /// Who came by invitation since the last tick, and whose.
+    arrivals: Vec<(PlayerNumber, String)>,
     empty_since_tick: u32,
     /// How hard it is to keep up, 0 to 3: snapshots are thinned by it.
     pressure: u8,
@@ -158,6 +164,7 @@ impl Host {
             metrics,
             started: Instant::now(),
             draining: false,
+            arrivals: Vec::new(),
             empty_since_tick: 0,
             pressure: 0,
             last_second: LastSecond::default(),
@@ -211,6 +218,7 @@ impl Host {
             self.world.set_wall_clock(unix_ms());
         }
         let step = self.world.step();
+        self.place_arrivals();
         let report = step.scripts;
         self.judge_scripts(report.last_tick_us);
         recording::keep(&mut self.settings.recording, &mut self.world);
@@ -272,6 +280,8 @@ impl Host {
                     }
                 }
                 Ok(Inbound::Kept { seq }) => self.world.ops_kept(seq),
+                Ok(Inbound::Blocks { player_id, blocked }) => self.note_blocks(&player_id, blocked),
+                Ok(Inbound::Expel { player_id, reason }) => self.expel(&player_id, &reason),
                 Ok(Inbound::Drain) => self.draining = true,
                 Ok(Inbound::Stop { reason }) => return Some(reason),
                 Err(_) => break,
@@ -429,6 +439,10 @@ impl Host {
         let message = Arc::new(message);
         // Encoded once for everybody who speaks binary.
         let packet = packet::single(&*message);
+        let deaf = match &*message {
+            ServerMessage::Chat { player_id, .. } => social::deaf_to(&self.seats, player_id),
+            _ => BTreeSet::new(),
+        };
         let sessions = &mut self.sessions;
         let mut tell = |seat: &mut Seat| {
             let session = seat.link().and_then(|link| sessions.get_mut(&link));
@@ -453,9 +467,12 @@ impl Host {
             }
         };
         match to {
+            Some(number) if deaf.contains(&number) => None,
             Some(number) => self.seats.get_mut(number).map(tell),
             None => {
-                self.seats.iter_mut().for_each(|(_, seat)| tell(seat));
+                let seats = self.seats.iter_mut();
+                let hearing = seats.filter(|(number, _)| !deaf.contains(number));
+                hearing.for_each(|(_, seat)| tell(seat));
                 None
             }
         };
@@ -535,6 +552,12 @@ impl Host {
         self.settings.keeper.finish(&mut self.world, players);
         let began = Instant::now();
         for (_, mut session) in std::mem::take(&mut self.sessions) {
+            // Their places are kept: who joins again goes on where they were,
+            // on the next server (REL-4).
+            session.tell(&ServerMessage::Error {
+                code: "restarting".to_owned(),
+                message: reason.clone(),
+            });
             session.kick(KickCause::Stopped, &reason);
             session.flush(began, &self.metrics);
             if let Line::Socket(line) = session.line {

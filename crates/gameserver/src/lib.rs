@@ -33,6 +33,7 @@ mod scripts;
 mod seats;
 mod server;
 mod session;
+mod social;
 mod store;
 mod transport;
 

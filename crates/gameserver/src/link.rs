@@ -1,5 +1,6 @@
 //! A link: one connection as the world's thread sees it, whatever carries it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -107,6 +108,20 @@ pub enum Inbound {
     Kept {
         /// Its number.
         seq: u64,
+    },
+    /// The platform says whom a player has blocked.
+    Blocks {
+        /// Whose list it is, by lasting id.
+        player_id: String,
+        /// Lasting ids.
+        blocked: BTreeSet<String>,
+    },
+    /// Somebody may not be here any more.
+    Expel {
+        /// Lasting id.
+        player_id: String,
+        /// What to tell them.
+        reason: String,
     },
     /// Take nobody in any more, and stop when the last one has left.
     Drain,

@@ -29,10 +29,12 @@ pub enum KickCause {
     Left,
     /// The world stops.
     Stopped,
+    /// Moderators have suspended its player.
+    Expelled,
 }
 
 /// Every cause with its name for `/metrics`.
-const KICK_CAUSES: [(KickCause, &str); 7] = [
+const KICK_CAUSES: [(KickCause, &str); 8] = [
     (KickCause::Flood, "flood"),
     (KickCause::SlowReader, "slow_reader"),
     (KickCause::Unreadable, "unreadable"),
@@ -40,6 +42,7 @@ const KICK_CAUSES: [(KickCause, &str); 7] = [
     (KickCause::Replaced, "replaced"),
     (KickCause::Left, "left"),
     (KickCause::Stopped, "stopped"),
+    (KickCause::Expelled, "expelled"),
 ];
 
 /// Times of one tick's stages, in microseconds.

@@ -1,6 +1,6 @@
 //! Seats: a player's place in the world, with or without a connection (NET-9).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use frolic_protocol::resume::SentLog;
@@ -36,6 +36,8 @@ pub struct Seat {
     pub received_before: u32,
     /// How many had been handled when the player was last kept.
     pub kept_received: u32,
+    /// Lasting ids of those whose chat is kept from them, and theirs from those.
+    pub blocked: BTreeSet<String>,
     held: VecDeque<Held>,
     taken: u32,
 }
@@ -77,6 +79,7 @@ impl Seat {
             received: 0,
             received_before: 0,
             kept_received: 0,
+            blocked: BTreeSet::new(),
             held: VecDeque::new(),
             taken: 0,
         }

@@ -11,7 +11,7 @@ use axum::routing::get;
 use axum::serve::ListenerExt;
 use axum::{Json, Router};
 use frolic_package::{Limits, Package};
-use frolic_protocol::fleet::{FleetAction, Heartbeat, ServerReady};
+use frolic_protocol::fleet::{Expelled, FleetAction, Heartbeat, ServerReady};
 use frolic_protocol::keep::Saved;
 use frolic_protocol::outside::{OutsideNews, OutsideReply, OutsideRequest};
 use frolic_protocol::ticket::TicketKey;
@@ -35,6 +35,7 @@ use crate::metrics::Metrics;
 use crate::recording;
 use crate::reload;
 use crate::scripts::Press;
+use crate::social::BlockDoor;
 use crate::store::StoreDoor;
 use crate::transport::sockets::Sockets;
 use crate::transport::{Transports, websocket, webtransport};
@@ -163,6 +164,11 @@ pub async fn run(
         press: control_plane.as_ref().map(|_| press),
         news: control_plane.as_ref().map(|_| news),
         console: console.clone(),
+        blocks: control_plane
+            .as_ref()
+            .map_or_else(BlockDoor::default, |control_plane| {
+                BlockDoor::platform(control_plane.clone(), inbox.clone())
+            }),
         ..Settings::new(&config, players_max, control_plane.is_some(), store, keeper)
     };
     std::thread::Builder::new()
@@ -348,7 +354,7 @@ async fn learn_again(control_plane: &ControlPlane, inbox: &mpsc::Sender<Inbound>
             return;
         }
     };
-    let (answer, learned) = tokio::sync::oneshot::channel();
+    let (answer, learned) = oneshot::channel();
     let request = OutsideRequest::Learn { spells };
     let _ = inbox.send(Inbound::Outside { request, answer }).await;
     if let Ok(OutsideReply::Refused { message, .. }) = learned.await {
@@ -381,6 +387,7 @@ struct Settings {
     store: StoreDoor,
     keeper: KeepDoor,
     console: Arc<Console>,
+    blocks: BlockDoor,
 }
 
 impl Settings {
@@ -405,6 +412,7 @@ impl Settings {
             store,
             keeper,
             console: Arc::default(),
+            blocks: BlockDoor::default(),
         }
     }
 }
@@ -471,6 +479,7 @@ fn load(
         keeper,
         returning: Returning::new(plan.saved.players),
         console: settings.console,
+        blocks: settings.blocks,
         news: settings.news,
     };
     let sockets = Sockets::new().map_err(GameServerError::Sockets)?;
@@ -563,6 +572,9 @@ async fn heartbeats(
             Ok(reply) => {
                 missed = 0;
                 errors_told = errors;
+                for Expelled { player_id, reason } in reply.expelled {
+                    let _ = inbox.send(Inbound::Expel { player_id, reason }).await;
+                }
                 match reply.action {
                     FleetAction::Continue => continue,
                     FleetAction::Drain => Inbound::Drain,

@@ -3,15 +3,29 @@
 
 mod accounts;
 mod admin;
+mod dashboard;
+mod joining;
+mod moderation;
+mod profiles;
+mod social;
 mod spells;
-
-pub use accounts::*;
-pub use admin::*;
-pub use spells::*;
+mod store;
+mod worlds;
 
 use serde::{Deserialize, Serialize};
 
-/// `POST /join`: at most one of the three; none opens a new world of the
+pub use accounts::*;
+pub use admin::*;
+pub use dashboard::*;
+pub use joining::*;
+pub use moderation::*;
+pub use profiles::*;
+pub use social::*;
+pub use spells::*;
+pub use store::*;
+pub use worlds::*;
+
+/// `POST /join`: at most one of the four; none opens a new world of the
 /// default game.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
@@ -28,6 +42,14 @@ pub struct JoinRequest {
     #[serde(default)]
     #[cfg_attr(test, ts(optional))]
     pub room_code: Option<String>,
+    /// The world that a friend invited to, beside that friend.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional))]
+    pub invite: Option<String>,
+    /// Which version of the game, with `game_id`: `stable` without it.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional))]
+    pub channel: Option<Channel>,
 }
 
 /// Answer of `POST /join`.
@@ -83,63 +105,6 @@ pub struct WebTransportTransport {
     pub cert_sha256: String,
 }
 
-/// A game in a listing.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct GameSummary {
-    /// Slug.
-    pub id: String,
-    /// Title.
-    pub name: String,
-    /// What it is, in plain text.
-    pub description: String,
-    /// Name of its creator.
-    pub creator: String,
-    /// Picture, when the game has one.
-    pub thumbnail_url: Option<String>,
-    /// Players in its worlds now.
-    pub players_now: u32,
-    /// Joins so far.
-    pub plays: u32,
-    /// Likes so far.
-    pub likes: u32,
-    /// Words to find it by.
-    pub tags: Vec<String>,
-    /// What its scripts may use, as `game.toml` declares it: `store`, `chat`…
-    pub capabilities: Vec<String>,
-    /// Version of the newest package.
-    pub version: String,
-    /// Players that fit into one world.
-    pub max_players: u32,
-}
-
-/// `GET /api/games`.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct GameList {
-    /// This page.
-    pub games: Vec<GameSummary>,
-    /// Games on all pages.
-    pub total: u32,
-    /// Page number, from 1.
-    pub page: u32,
-    /// Games on a full page.
-    pub page_size: u32,
-}
-
-/// `GET /api/games/{id}`.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct GameDetail {
-    /// What listings show.
-    #[serde(flatten)]
-    pub summary: GameSummary,
-    /// Worlds that run now.
-    pub servers: Vec<RunningWorld>,
-    /// Published packages, newest first.
-    pub versions: Vec<GameVersion>,
-}
-
 /// A world in a game's server browser.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
@@ -152,94 +117,6 @@ pub struct RunningWorld {
     pub players: u32,
     /// Players that fit.
     pub max_players: u32,
-}
-
-/// One published package.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct GameVersion {
-    /// Version in its manifest.
-    pub version: String,
-    /// SHA-256 of the package.
-    pub revision: String,
-    /// RFC 3339.
-    pub published_at: String,
-}
-
-/// `GET /api/games/{id}/files`: the assets of a revision and where they are.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct GameFiles {
-    /// SHA-256 of the package they belong to.
-    pub revision: String,
-    /// Everything below `assets/`.
-    pub files: Vec<GameFile>,
-}
-
-/// One asset.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct GameFile {
-    /// Path in the package, `assets/…`.
-    pub path: String,
-    /// `/cdn/{sha256}`: never changes, cache for ever.
-    pub url: String,
-    /// Media type.
-    pub media_type: String,
-    /// Size in bytes.
-    pub size_bytes: u32,
-}
-
-/// Answer of `POST /api/games`.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct PublishResponse {
-    /// Slug of the game.
-    pub game_id: String,
-    /// Version in the manifest.
-    pub version: String,
-    /// SHA-256 of the package.
-    pub revision: String,
-    /// False when this very package was there already.
-    pub new_revision: bool,
-}
-
-/// A world as `GET /world/{id}` and `GET /worlds` show it.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct WorldInfo {
-    /// Id.
-    pub world_id: String,
-    /// Code to share.
-    pub room_code: String,
-    /// Name of the world.
-    pub name: String,
-    /// What its owner says about it.
-    pub description: String,
-    /// The game it is an instance of.
-    pub game_id: String,
-    /// Package it runs.
-    pub revision: String,
-    /// Whether it is kept when nobody is in it.
-    pub persistent: bool,
-    /// Whether a game server runs it now.
-    pub running: bool,
-    /// Players in it.
-    pub player_count: u32,
-    /// Players that fit.
-    pub max_players: u32,
-    /// RFC 3339.
-    pub created_at: String,
-    /// RFC 3339.
-    pub updated_at: String,
-}
-
-/// `GET /worlds`.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
-pub struct WorldList {
-    /// Worlds, the fullest first.
-    pub worlds: Vec<WorldInfo>,
 }
 
 /// `GET /api/games/{id}/console?after=N`: what the game's scripts say and

@@ -6,7 +6,7 @@ use sqlx::Row;
 
 use crate::Platform;
 use crate::api::CleanupReport;
-use crate::worlds;
+use crate::{social, store, worlds};
 
 /// How often the platform sweeps by itself.
 const INTERVAL: Duration = Duration::from_secs(15 * 60);
@@ -46,12 +46,14 @@ pub async fn sweep(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
         "DELETE FROM users WHERE kind = 'guest'
            AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.user_id = users.user_id)
            AND NOT EXISTS (SELECT 1 FROM games g WHERE g.creator_id = users.user_id)
-           AND NOT EXISTS (SELECT 1 FROM worlds w WHERE w.created_by = users.user_id AND w.persistent = 1)",
+           AND NOT EXISTS (SELECT 1 FROM worlds w WHERE w.created_by = users.user_id AND (w.persistent = 1 OR w.kept = 1))",
     )
     .execute(db)
     .await?
     .rows_affected();
     sweep_places(platform, now).await?;
+    social::sweep(db, now).await?;
+    store::sweep(platform, now).await?;
     Ok(CleanupReport {
         sessions: u32::try_from(sessions).unwrap_or(u32::MAX),
         guests: u32::try_from(guests).unwrap_or(u32::MAX),
@@ -81,10 +83,12 @@ async fn sweep_places(platform: &Platform, now: i64) -> Result<(), sqlx::Error> 
 async fn sweep_worlds(platform: &Platform, now: i64) -> Result<u32, sqlx::Error> {
     let keep_ms = i64::try_from(platform.settings().world_keep.as_millis()).unwrap_or(i64::MAX);
     let before = now.saturating_sub(keep_ms);
-    let rows = sqlx::query("SELECT world_id FROM worlds WHERE persistent = 0 AND updated_at < $1")
-        .bind(before)
-        .fetch_all(platform.db())
-        .await?;
+    let rows = sqlx::query(
+        "SELECT world_id FROM worlds WHERE persistent = 0 AND kept = 0 AND updated_at < $1",
+    )
+    .bind(before)
+    .fetch_all(platform.db())
+    .await?;
     let mut swept = 0;
     for row in rows {
         let world_id: String = row.try_get("world_id")?;

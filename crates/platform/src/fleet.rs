@@ -8,6 +8,7 @@
 
 mod adopt;
 pub mod launcher;
+mod queue;
 pub mod server;
 mod supervise;
 pub mod wake;
@@ -24,10 +25,13 @@ use tokio::time::{Instant, timeout_at};
 use crate::settings::FleetSettings;
 use crate::worlds;
 pub use launcher::{GameServer, LaunchRequest, Launcher, ProcessLauncher, ServerExit};
+pub use queue::Turn;
 pub use server::{End, Endpoints, Phase, Reservation, Server, WorldSpec};
 
 /// Failures that are remembered at once.
 const FAILURES_MAX: usize = 4096;
+/// What a start takes before the first one was measured.
+const START_MS_FIRST_GUESS: u64 = 1000;
 
 /// Why a world cannot be entered now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,6 +79,19 @@ pub struct ReloadTarget {
     pub token: String,
 }
 
+/// What came of a first look for a place.
+#[derive(Clone)]
+pub enum Step {
+    /// A place is held; its server may still be starting.
+    Held(Arc<Server>),
+    /// There is no place now.
+    Full(Arc<Server>),
+    /// Its players finish, and nobody new is let in.
+    Draining(Arc<Server>),
+    /// It is on its way out; the next one can start when it is gone.
+    Leaving(Arc<Server>),
+}
+
 /// A place in a world whose server is ready.
 #[derive(Clone, Debug)]
 pub struct Placement {
@@ -82,6 +99,8 @@ pub struct Placement {
     pub spec: WorldSpec,
     /// Where to connect.
     pub endpoints: Endpoints,
+    /// Beside whom to appear, by lasting id.
+    pub beside: Option<String>,
 }
 
 /// Handle to the fleet. Cheap to clone.
@@ -99,6 +118,8 @@ struct Inner {
     failures: Mutex<HashMap<String, Failure>>,
     stopping: AtomicBool,
     starts: AtomicU64,
+    /// What a start takes, lately.
+    start_ms: AtomicU64,
     crashes: AtomicU64,
     script_errors_of_the_gone: AtomicU64,
 }
@@ -144,6 +165,7 @@ impl Fleet {
             failures: Mutex::default(),
             stopping: AtomicBool::new(false),
             starts: AtomicU64::new(0),
+            start_ms: AtomicU64::new(START_MS_FIRST_GUESS),
             crashes: AtomicU64::new(0),
             script_errors_of_the_gone: AtomicU64::new(0),
         }))
@@ -204,23 +226,86 @@ impl Fleet {
         Ok(server)
     }
 
-    /// Holds a place in the fullest running world of `game_id` that has room.
-    /// The caller goes on with [`Fleet::join_held`].
+    /// Looks for a place in `spec`'s world without waiting for anything;
+    /// starts its server when none runs.
+    ///
+    /// # Errors
+    /// [`FleetError`] when it may not start now.
+    pub fn try_enter(&self, spec: &WorldSpec, player_id: &str) -> Result<Step, FleetError> {
+        let server = self.server_or_start(spec)?;
+        Ok(
+            match server.reserve(player_id, self.0.settings.reservation) {
+                Reservation::Held => Step::Held(server),
+                Reservation::Full => Step::Full(server),
+                Reservation::Draining => Step::Draining(server),
+                Reservation::Leaving => Step::Leaving(server),
+            },
+        )
+    }
+
+    /// Keeps a place for the next while.
+    pub fn hold(&self, server: &Server, player_id: &str) -> Reservation {
+        server.reserve(player_id, self.0.settings.reservation)
+    }
+
+    /// Whether another game server may be started.
+    pub fn has_room(&self) -> bool {
+        self.servers().len() < self.0.settings.servers_max
+    }
+
+    /// Stops the world that is empty longest, so that one that is wanted can
+    /// start; false when there is none.
+    pub fn make_room(&self) -> bool {
+        let empty = self.all().into_iter().filter_map(|server| {
+            let since = server.empty_for()?;
+            let idle = matches!(server.phase(), Phase::Ready(_));
+            (idle && since >= self.0.settings.spare_after).then_some((since, server))
+        });
+        let longest = empty.max_by_key(|(since, _)| *since);
+        if let Some((_, server)) = &longest {
+            tracing::info!(world = server.spec.world_id, "an empty world makes room");
+            server.stop_if_empty();
+        }
+        longest.is_some()
+    }
+
+    /// What a start takes, lately.
+    pub fn usual_start(&self) -> Duration {
+        Duration::from_millis(self.0.start_ms.load(Ordering::Relaxed))
+    }
+
+    /// Takes a start that was measured into account.
+    fn note_start(&self, took: Duration) {
+        let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let before = self.0.start_ms.load(Ordering::Relaxed);
+        // Two at once lose one measurement, which nobody misses.
+        let next = (before.saturating_mul(3).saturating_add(took)) / 4;
+        self.0.start_ms.store(next.max(1), Ordering::Relaxed);
+    }
+
+    /// Holds a place in a running world of `game_id` that has room: one of
+    /// `preferred` where there is one, else the fullest. The caller goes on
+    /// with [`Fleet::join_held`].
     pub fn reserve_in_game(
         &self,
         game_id: &str,
         revision: &str,
         player_id: &str,
+        preferred: &[String],
     ) -> Option<Arc<Server>> {
         let mut candidates: Vec<_> = self
             .all()
             .into_iter()
             .filter(|server| server.spec.game_id == game_id && server.revision() == revision)
+            .filter(|server| !server.is_private())
             .filter(|server| matches!(server.phase(), Phase::Ready(_) | Phase::Starting))
-            .map(|server| (server.occupied(), server))
+            .map(|server| {
+                let liked = preferred.contains(&server.spec.world_id);
+                ((liked, server.occupied()), server)
+            })
             .collect();
         // Stable: entries come in the order of their ids.
-        candidates.sort_by_key(|(occupied, _)| std::cmp::Reverse(*occupied));
+        candidates.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
         candidates
             .into_iter()
             .map(|(_, server)| server)
@@ -465,6 +550,7 @@ async fn settle(
         Ok(endpoints) => Ok(endpoints.map(|endpoints| Placement {
             spec: server.spec.clone(),
             endpoints,
+            beside: None,
         })),
         Err(error) => {
             server.release(player_id);

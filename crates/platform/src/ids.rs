@@ -6,6 +6,7 @@ use subtle::ConstantTimeEq;
 /// Characters of a room code: no 0/O, 1/I/L, U/V to mix up when read aloud.
 const ROOM_ALPHABET: &[u8] = b"23456789ABCDEFGHJKMNPQRSTWXYZ";
 const ROOM_CODE_CHARS: usize = 6;
+const INVITE_CODE_CHARS: usize = 12;
 const ID_ALPHABET: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 /// 16 characters of 36 are 82 bits: never the same twice, not guessable.
 const ID_CHARS: usize = 16;
@@ -26,6 +27,12 @@ pub fn new_id(prefix: &str) -> String {
 /// A new room code such as `K7QX4M`.
 pub fn new_room_code() -> String {
     random_text(ROOM_ALPHABET, ROOM_CODE_CHARS)
+}
+
+/// A new code of an invitation: as easy to read as a room code, and too long
+/// to guess.
+pub fn new_invite_code() -> String {
+    random_text(ROOM_ALPHABET, INVITE_CODE_CHARS)
 }
 
 /// Brings a typed room code to the form it is stored in; `None` when no room

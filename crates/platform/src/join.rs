@@ -1,184 +1,214 @@
-//! Joining (PLAT-4): from an id, a game, a room code or nothing to a place in
-//! a running world and a ticket for it.
+//! Joining (PLAT-4, BEY-12): from an id, a game, a room code or nothing to a
+//! place in a running world and a ticket for it. `place.rs` chooses the world,
+//! `entering.rs` waits for it, `waits.rs` are the joins that somebody asks after.
 
-use std::sync::Arc;
-use std::time::Instant;
+mod companions;
+mod entering;
+mod place;
+mod prefer;
+mod waits;
+
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use frolic_protocol::keep::PlayerState;
 use frolic_protocol::ticket::{self, TICKET_LIFETIME_S, TicketClaims};
+use serde::Deserialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::Platform;
-use crate::api::{JoinRequest, JoinResponse};
+use crate::api::{ErrorBody, JoinProgress, JoinRequest, JoinResponse};
 use crate::auth::Session;
 use crate::error::ApiError;
-use crate::extract::OptionalJson;
-use crate::fleet::{Placement, Server, WorldSpec};
-use crate::games::{self, GameRow};
-use crate::{address, ids, keep, profiles, worlds};
+use crate::extract::{ApiPath, ApiQuery, OptionalJson};
+use crate::fleet::Placement;
+use crate::store::recorder;
+use crate::{address, ids, keep, moderation, profiles};
 
-/// What a client asked for.
-enum Target {
-    World(String),
-    Room(String),
-    Game(String),
-    NewWorld,
+use self::entering::{Patience, Seeker};
+use self::place::Target;
+use self::prefer::Preference;
+pub use self::waits::Waits;
+
+/// Longest that one request waits for news.
+const WAIT_S_MAX: u64 = 20;
+/// How long `GET /join/{id}` waits when it is not said.
+const WAIT_S: u64 = 10;
+
+/// Joins, which every address may make so often (`limits.rs`).
+pub fn rated_routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new().routes(routes!(join))
 }
 
-/// `POST /join`.
-///
-/// # Errors
-/// 400 for more than one target, 404 for an unknown one, 409 for a full
-/// world, 503 with `Retry-After` when its server cannot run now.
-pub async fn join(
+/// Asking after a join that waits.
+pub fn routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new().routes(routes!(progress, give_up))
+}
+
+/// A place in a world. Waits through the start of its server. A world that is
+/// full is refused with 409, unless the header `Prefer` says otherwise:
+/// `wait=20` waits so many seconds for a place, and `respond-async` answers at
+/// once with 202 and what the join waits for; ask `GET /join/{id}` then.
+#[utoipa::path(
+    post, path = "/join", tag = "joining", request_body = JoinRequest,
+    params(("prefer" = Option<String>, Header, description = "`respond-async` and `wait=seconds`, RFC 7240")),
+    responses(
+        (status = 200, description = "a place and a ticket for it", body = JoinResponse),
+        (status = 202, description = "it waits; only with respond-async", body = JoinProgress),
+        (status = 400, description = "the body means nothing", body = ErrorBody),
+        (status = 401, description = "no session", body = ErrorBody),
+        (status = 403, description = "this world is not for you", body = ErrorBody),
+        (status = 404, description = "no such world, game or room", body = ErrorBody),
+        (status = 409, description = "the world is full or closes", body = ErrorBody),
+        (status = 413, description = "the body is too large", body = ErrorBody),
+        (status = 429, description = "too many joins from here", body = ErrorBody),
+        (status = 503, description = "its server cannot run now", body = ErrorBody),
+    ),
+    security(("bearer" = []))
+)]
+async fn join(
     State(platform): State<Platform>,
     session: Session,
     headers: HeaderMap,
     OptionalJson(request): OptionalJson<JoinRequest>,
-) -> Result<Json<JoinResponse>, ApiError> {
+) -> Result<Response, ApiError> {
+    let (db, now) = (platform.db(), platform.clock().now_ms());
+    moderation::refuse_suspended(db, &session.user_id, now).await?;
+    let target = Target::of(request)?;
+    let target = place::follow(&platform, &session, target).await?;
+    let preference = Preference::of(&headers);
+    let wait = preference.wait.min(Duration::from_secs(WAIT_S_MAX));
+    if preference.respond_async {
+        let begun = platform.waits().begin(&platform, &session, target)?;
+        return answer(&platform, session, &headers, &begun, wait, 0).await;
+    }
+    let patience = if preference.asked_to_wait {
+        Patience::Until(wait)
+    } else {
+        Patience::None
+    };
     let started = Instant::now();
-    let result = place(&platform, &session, request).await;
+    let seeker = Seeker::new(&platform, &session, target, patience);
+    let result = seeker.enter(|_| {}).await;
     platform
         .metrics()
         .join_finished(started.elapsed(), result.is_ok());
-    let placement = result?;
-    games::count_play(platform.db(), &placement.spec.game_id).await?;
-    Ok(Json(admit(&platform, session, &headers, placement).await?))
+    let joined = admit(&platform, session, &headers, result?).await?;
+    Ok(Json(joined).into_response())
 }
 
-async fn place(
-    platform: &Platform,
-    session: &Session,
-    request: JoinRequest,
-) -> Result<Placement, ApiError> {
-    let player_id = &session.user_id;
-    let server = match Target::of(request)? {
-        Target::World(id) => {
-            let world = worlds::find(platform.db(), &id).await?;
-            let world = world.ok_or_else(worlds::unknown_world)?;
-            return enter_world(platform, &world.spec, player_id).await;
-        }
-        Target::Room(code) => {
-            let world = worlds::find_by_room_code(platform.db(), &code).await?;
-            let world = world.ok_or_else(worlds::unknown_room)?;
-            return enter_world(platform, &world.spec, player_id).await;
-        }
-        Target::Game(id) => {
-            let game = games::find(platform.db(), &id)
-                .await?
-                .filter(|game| game.open_to(player_id))
-                .ok_or_else(games::unknown_game)?;
-            place_in_game(platform, &game, player_id).await?
-        }
-        Target::NewWorld => {
-            let game = default_game(platform).await?;
-            open_new_world(platform, &game, player_id).await?
-        }
-    };
-    Ok(platform.fleet().join_held(&server, player_id).await?)
+/// Query of `GET /join/{id}`.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ProgressQuery {
+    /// The last `step` that was heard; the answer waits for the next one.
+    #[serde(default)]
+    after: u32,
+    /// Seconds to wait for news, up to 20; 10 when it is not said.
+    #[serde(default)]
+    wait_s: Option<u64>,
 }
 
-async fn enter_world(
-    platform: &Platform,
-    spec: &WorldSpec,
-    player_id: &str,
-) -> Result<Placement, ApiError> {
-    // Keeps the row from being swept while its server starts.
-    worlds::touch(platform.db(), &spec.world_id, platform.clock().now_ms()).await?;
-    Ok(platform.fleet().join(spec, player_id).await?)
+/// How far a join is that was answered with 202. Waits for news. Whoever does
+/// not ask for 20 seconds has given up.
+#[utoipa::path(
+    get, path = "/join/{id}", tag = "joining",
+    params(("id" = String, Path, description = "id of the join"), ProgressQuery),
+    responses(
+        (status = 200, description = "a place and a ticket for it", body = JoinResponse),
+        (status = 202, description = "it still waits", body = JoinProgress),
+        (status = 400, description = "the query means nothing", body = ErrorBody),
+        (status = 401, description = "no session", body = ErrorBody),
+        (status = 403, description = "this world is not for you", body = ErrorBody),
+        (status = 404, description = "no such join (any more), or what it was for is gone", body = ErrorBody),
+        (status = 409, description = "the world's queue is full", body = ErrorBody),
+        (status = 503, description = "the world's server cannot run", body = ErrorBody),
+    ),
+    security(("bearer" = []))
+)]
+async fn progress(
+    State(platform): State<Platform>,
+    session: Session,
+    headers: HeaderMap,
+    ApiPath(join_id): ApiPath<String>,
+    ApiQuery(query): ApiQuery<ProgressQuery>,
+) -> Result<Response, ApiError> {
+    let wait = platform.waits().find(&join_id, &session.user_id)?;
+    let patience = Duration::from_secs(query.wait_s.unwrap_or(WAIT_S).min(WAIT_S_MAX));
+    answer(&platform, session, &headers, &wait, patience, query.after).await
 }
 
-/// A place in the fullest running world with room, else in a new one. One
-/// join at a time per game decides, so that a crowd arriving at once fills
-/// one world and does not open one each.
-async fn place_in_game(
-    platform: &Platform,
-    game: &GameRow,
-    player_id: &str,
-) -> Result<Arc<Server>, ApiError> {
-    let find = || {
-        platform
-            .fleet()
-            .reserve_in_game(&game.game_id, &game.revision, player_id)
-    };
-    if let Some(server) = find() {
-        return Ok(server);
-    }
-    let turn = platform.game_turn(&game.game_id);
-    let _turn = turn.lock().await;
-    match find() {
-        Some(server) => Ok(server),
-        None => match wake_kept_world(platform, game, player_id).await? {
-            Some(server) => Ok(server),
-            None => open_new_world(platform, game, player_id).await,
-        },
-    }
+/// Gives a join up; its place goes to the next one.
+#[utoipa::path(
+    delete, path = "/join/{id}", tag = "joining",
+    params(("id" = String, Path, description = "id of the join")),
+    responses(
+        (status = 204, description = "it is given up"),
+        (status = 400, description = "the path means nothing", body = ErrorBody),
+        (status = 401, description = "no session", body = ErrorBody),
+        (status = 404, description = "no such join (any more)", body = ErrorBody),
+    ),
+    security(("bearer" = []))
+)]
+async fn give_up(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath(join_id): ApiPath<String>,
+) -> Result<StatusCode, ApiError> {
+    let wait = platform.waits().find(&join_id, &session.user_id)?;
+    wait.give_up();
+    Ok(StatusCode::NO_CONTENT)
 }
 
-/// A world of a persistent game that sleeps, brought to the game's newest
-/// version: what players built is where they left it.
-async fn wake_kept_world(
+/// What came of a join that waits, once there is news after `seen` or
+/// `patience` is over.
+async fn answer(
     platform: &Platform,
-    game: &GameRow,
-    player_id: &str,
-) -> Result<Option<Arc<Server>>, ApiError> {
-    if !game.persistent {
-        return Ok(None);
-    }
-    let db = platform.db();
-    let kept = worlds::kept_of_game(db, &game.game_id).await?;
-    let asleep = |world: &worlds::WorldRow| platform.fleet().server(&world.spec.world_id).is_none();
-    let Some(world) = kept.into_iter().find(asleep) else {
-        return Ok(None);
-    };
-    let mut spec = world.spec;
-    if spec.revision != game.revision {
-        worlds::set_revision(db, &spec.world_id, &game.revision).await?;
-        spec.revision.clone_from(&game.revision);
-    }
-    worlds::touch(db, &spec.world_id, platform.clock().now_ms()).await?;
-    Ok(Some(platform.fleet().open(&spec, player_id)?))
-}
-
-async fn open_new_world(
-    platform: &Platform,
-    game: &GameRow,
-    player_id: &str,
-) -> Result<Arc<Server>, ApiError> {
-    let db = platform.db();
-    let spec = worlds::create(db, game, player_id, platform.clock().now_ms()).await?;
-    match platform.fleet().open(&spec, player_id) {
-        Ok(server) => Ok(server),
-        Err(error) => {
-            worlds::delete(db, &spec.world_id).await?;
-            Err(error.into())
+    session: Session,
+    headers: &HeaderMap,
+    wait: &waits::Wait,
+    patience: Duration,
+    seen: u32,
+) -> Result<Response, ApiError> {
+    match wait.news(patience, seen).await {
+        waits::News::Waiting(progress) => {
+            let place = format!("/join/{}", progress.join_id);
+            let mut response = (StatusCode::ACCEPTED, Json(progress)).into_response();
+            let headers = response.headers_mut();
+            if let Ok(place) = HeaderValue::from_str(&place) {
+                headers.insert(header::LOCATION, place);
+            }
+            headers.insert(
+                HeaderName::from_static("preference-applied"),
+                HeaderValue::from_static("respond-async"),
+            );
+            Ok(response)
         }
+        waits::News::Placed(placement) => {
+            let joined = admit(platform, session, headers, *placement).await?;
+            Ok(Json(joined).into_response())
+        }
+        waits::News::Failed(error) => Err(error),
     }
 }
 
-async fn default_game(platform: &Platform) -> Result<GameRow, ApiError> {
-    let game = match platform.default_game() {
-        Some(id) => games::find(platform.db(), &id).await?,
-        None => None,
-    };
-    game.ok_or_else(|| {
-        ApiError::not_found(
-            "no_default_game",
-            "this platform has no default game; join with a game_id from /api/games",
-        )
-    })
-}
-
+/// Counts the play and signs a ticket.
 async fn admit(
     platform: &Platform,
     session: Session,
     headers: &HeaderMap,
     placement: Placement,
 ) -> Result<JoinResponse, ApiError> {
-    let spec = placement.spec;
+    let (spec, beside) = (placement.spec, placement.beside);
     let (db, now) = (platform.db(), platform.clock().now_ms());
+    recorder::played(platform, &spec.game_id, &session.user_id);
+    if let Some(host) = &beside {
+        companions::met(db, host, &session.user_id, now).await?;
+    }
     let character = profiles::active(db, &session.user_id, &session.username, now).await?;
     let left = if spec.persistent {
         keep::last_place(db, &spec.world_id, &session.user_id).await?
@@ -193,6 +223,7 @@ async fn admit(
         expires_at: platform.clock().now_s() + TICKET_LIFETIME_S,
         character: Some(character),
         left: left.map(PlayerState::for_ticket),
+        beside,
     };
     let key = ticket::world_key(&platform.settings().secret_key, &spec.world_id);
     let reach = address::reach(headers, platform.fleet().host(), platform.port());
@@ -208,19 +239,4 @@ async fn admit(
         script_key: hex::encode(platform.signer().public_key()),
         transports,
     })
-}
-
-impl Target {
-    fn of(request: JoinRequest) -> Result<Self, ApiError> {
-        match (request.world_id, request.game_id, request.room_code) {
-            (None, None, None) => Ok(Target::NewWorld),
-            (Some(id), None, None) => Ok(Target::World(id)),
-            (None, Some(id), None) => Ok(Target::Game(id)),
-            (None, None, Some(code)) => Ok(Target::Room(code)),
-            _ => Err(ApiError::bad_request(
-                "too_many_targets",
-                "give only one of world_id, game_id and room_code",
-            )),
-        }
-    }
 }

@@ -24,7 +24,7 @@ use frolic_protocol::ops::{LoggedOp, WorldOp};
 use sqlx::{AnyConnection, AnyPool, Row};
 
 use crate::Platform;
-use crate::db::to_u32;
+use crate::db::{begin_reading, to_u32};
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::internal::Caller;
@@ -107,6 +107,25 @@ pub async fn last_place(
     let text: String = row.try_get("state")?;
     // One that cannot be read is no reason to keep anybody out.
     Ok(serde_json::from_str(&text).ok())
+}
+
+/// Takes `world` in place of everything that lasts of a world, inside a
+/// transaction that began with a write to its row of `world_runs`.
+///
+/// # Errors
+/// When it is too large, or the database refuses.
+pub async fn replace_world(
+    connection: &mut AnyConnection,
+    world_id: &str,
+    world: &SavedWorld,
+    now_ms: i64,
+) -> Result<(), ApiError> {
+    let mut log = Log {
+        connection,
+        world_id,
+        now_ms,
+    };
+    log.replace(world).await
 }
 
 fn refused(message: impl Into<String>) -> ApiError {
@@ -284,6 +303,28 @@ impl Log<'_> {
         Ok(())
     }
 
+    /// Takes `world` in place of everything that lasts of this one.
+    async fn replace(&mut self, world: &SavedWorld) -> Result<(), ApiError> {
+        for table in ["world_sections", "world_ops"] {
+            let delete = format!("DELETE FROM {table} WHERE world_id = $1");
+            sqlx::query(sqlx::AssertSqlSafe(delete))
+                .bind(self.world_id)
+                .execute(&mut *self.connection)
+                .await?;
+        }
+        self.compact(&world.checkpoint).await?;
+        for op in &world.ops {
+            self.add(op).await?;
+        }
+        sqlx::query("UPDATE world_runs SET op_seq = $1, checkpoint_seq = $2 WHERE world_id = $3")
+            .bind(world.newest().cast_signed())
+            .bind(world.checkpoint.seq.cast_signed())
+            .bind(self.world_id)
+            .execute(&mut *self.connection)
+            .await?;
+        Ok(())
+    }
+
     /// Takes a checkpoint in place of the operations it stands for.
     async fn compact(&mut self, checkpoint: &Checkpoint) -> Result<(), ApiError> {
         for (name, section) in &checkpoint.sections {
@@ -329,15 +370,28 @@ impl Log<'_> {
 async fn read_world(db: &AnyPool, world_id: &str) -> Result<SavedWorld, sqlx::Error> {
     // One transaction: a batch in between would tear checkpoint and operations
     // apart.
-    let mut transaction = db.begin().await?;
+    let mut transaction = begin_reading(db).await?;
+    let world = read_world_in(&mut transaction, world_id).await?;
+    transaction.commit().await?;
+    Ok(world)
+}
+
+/// What lasts of a world, inside a transaction.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn read_world_in(
+    connection: &mut AnyConnection,
+    world_id: &str,
+) -> Result<SavedWorld, sqlx::Error> {
     let row = sqlx::query("SELECT checkpoint_seq FROM world_runs WHERE world_id = $1")
         .bind(world_id)
-        .fetch_optional(&mut *transaction)
+        .fetch_optional(&mut *connection)
         .await?;
     let seq: i64 = row.map_or(Ok(0), |row| row.try_get("checkpoint_seq"))?;
     let rows = sqlx::query("SELECT name, version, data FROM world_sections WHERE world_id = $1")
         .bind(world_id)
-        .fetch_all(&mut *transaction)
+        .fetch_all(&mut *connection)
         .await?;
     let mut sections = BTreeMap::new();
     for row in rows {
@@ -358,9 +412,8 @@ async fn read_world(db: &AnyPool, world_id: &str) -> Result<SavedWorld, sqlx::Er
     )
     .bind(world_id)
     .bind(seq)
-    .fetch_all(&mut *transaction)
+    .fetch_all(&mut *connection)
     .await?;
-    transaction.commit().await?;
     let mut ops = Vec::new();
     for row in rows {
         let seq = row.try_get::<i64, _>("op_id")?.cast_unsigned();

@@ -15,22 +15,27 @@ use crate::accounts::identity::Identity;
 use crate::accounts::passwords::Hasher;
 use crate::address;
 use crate::api::PublishResponse;
-use crate::blobs::BlobStore;
+use crate::blobs::{BlobPlace, BlobStore};
 use crate::clock::Clock;
 use crate::console::Consoles;
 use crate::db::{self, OpenDatabaseError};
 use crate::error::ApiError;
 use crate::fleet::{Fleet, Launcher};
 use crate::gamedata::turns::Turns;
+use crate::join::Waits;
 use crate::keep::Committer;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
-use crate::publish::{self, PublishError};
+use crate::moderation::Expulsions;
+use crate::publish::{self, PublishError, Wishes};
 use crate::settings::Settings;
 use crate::signing;
 use crate::site::{Site, SiteFiles};
 use crate::socketio::Sockets;
 use crate::spells::SpellCompiler;
+use crate::store::catalogue::Catalogue;
+use crate::store::recorder::Recorder;
+use crate::store::{self, Uploads};
 use crate::worlds;
 
 /// Who the sample games are by.
@@ -55,11 +60,16 @@ struct Inner {
     metrics: Metrics,
     consoles: Consoles,
     store_turns: Turns,
+    catalogue: Catalogue,
+    recorder: Recorder,
+    uploads: Uploads,
     committer: Committer,
+    waits: Waits,
     rates: RateLimiter,
     attempts: Attempts,
     passwords: Hasher,
     identity: Option<Identity>,
+    expulsions: Expulsions,
     port: u16,
     house_id: String,
     default_game: Mutex<Option<String>>,
@@ -96,6 +106,14 @@ pub enum OpenError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// The blobs cannot be used.
+    #[error("could not use {place} for blobs: {source}")]
+    Blobs {
+        /// Folder or bucket.
+        place: String,
+        /// What the system or the server says.
+        source: std::io::Error,
+    },
     /// The database cannot be used.
     #[error(transparent)]
     Database(#[from] OpenDatabaseError),
@@ -116,6 +134,15 @@ impl OpenError {
     }
 }
 
+async fn open_blobs(place: BlobPlace) -> Result<BlobStore, OpenError> {
+    let name = place.to_string();
+    let opened = BlobStore::open(place).await;
+    opened.map_err(|source| OpenError::Blobs {
+        place: name,
+        source,
+    })
+}
+
 impl Platform {
     /// Opens data and database, bringing the schema up to date.
     ///
@@ -124,20 +151,15 @@ impl Platform {
     pub async fn open(settings: Settings, parts: Parts) -> Result<Self, OpenError> {
         crate::tls::use_ring();
         let data_dir = &settings.data_dir;
-        let blob_dir = settings
-            .blob_dir
+        let place = settings
+            .blobs
             .clone()
-            .unwrap_or_else(|| data_dir.join("blobs"));
+            .unwrap_or_else(|| BlobPlace::Folder(data_dir.join("blobs")));
         tokio::fs::create_dir_all(data_dir)
             .await
             .map_err(|source| OpenError::folder(data_dir, source))?;
-        let blobs = BlobStore::open(blob_dir.clone())
-            .await
-            .map_err(|source| OpenError::folder(&blob_dir, source))?;
-        let script_dir = blob_dir.join("scripts");
-        let script_blobs = BlobStore::open(script_dir.clone())
-            .await
-            .map_err(|source| OpenError::folder(&script_dir, source))?;
+        let blobs = open_blobs(place.clone()).await?;
+        let script_blobs = open_blobs(place.join("scripts")).await?;
         let signer =
             signing::open(data_dir).map_err(|source| OpenError::folder(data_dir, source))?;
         let url = settings
@@ -168,6 +190,7 @@ impl Platform {
             attempts: Attempts::new(&settings.limits),
             passwords: Hasher::default(),
             identity,
+            expulsions: Expulsions::default(),
             sockets: Arc::new(Semaphore::new(settings.limits.proxied_sockets_max)),
             upload_turns: Arc::new(Semaphore::new(UPLOADS_AT_ONCE)),
             default_game: Mutex::new(settings.default_game.clone()),
@@ -179,7 +202,11 @@ impl Platform {
             spell_jobs: Notify::new(),
             consoles: Consoles::default(),
             store_turns: Turns::default(),
+            catalogue: Catalogue::default(),
+            recorder: Recorder::default(),
+            uploads: Uploads::default(),
             committer: Committer::start(db.clone()),
+            waits: Waits::default(),
             clock: parts.clock,
             settings,
             db,
@@ -198,7 +225,8 @@ impl Platform {
     /// # Errors
     /// [`PublishError`].
     pub async fn publish_sample(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
-        let published = publish::publish_package(self, archive, &self.0.house_id).await?;
+        let published =
+            publish::publish_package(self, archive, &self.0.house_id, Wishes::default()).await?;
         let mut default_game = self
             .0
             .default_game
@@ -220,10 +248,14 @@ impl Platform {
     /// As [`Platform::publish_sample`].
     pub async fn publish_draft(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
         let published = self.publish_sample(archive).await?;
-        sqlx::query("UPDATE games SET visibility = 'unlisted' WHERE game_id = $1 AND visibility = 'private'")
-            .bind(&published.game_id)
-            .execute(self.db())
-            .await?;
+        sqlx::query(
+            "UPDATE games SET visibility = 'unlisted', chosen_visibility = 'unlisted'
+             WHERE game_id = $1 AND visibility = 'private'",
+        )
+        .bind(&published.game_id)
+        .execute(self.db())
+        .await?;
+        store::game_changed(self, &published.game_id).await?;
         Ok(published)
     }
 
@@ -279,8 +311,30 @@ impl Platform {
         &self.0.store_turns
     }
 
+    pub(crate) fn catalogue(&self) -> &Catalogue {
+        &self.0.catalogue
+    }
+
+    pub(crate) fn recorder(&self) -> &Recorder {
+        &self.0.recorder
+    }
+
+    pub(crate) fn uploads(&self) -> &Uploads {
+        &self.0.uploads
+    }
+
+    /// Notes how many play each game at this moment, for the dashboards of
+    /// creators; a platform that serves does so every minute by itself.
+    pub fn sample_players(&self) {
+        store::recorder::sample(self);
+    }
+
     pub(crate) fn committer(&self) -> &Committer {
         &self.0.committer
+    }
+
+    pub(crate) fn waits(&self) -> &Waits {
+        &self.0.waits
     }
 
     pub(crate) fn rates(&self) -> &RateLimiter {
@@ -311,6 +365,10 @@ impl Platform {
 
     pub(crate) fn identity(&self) -> Option<&Identity> {
         self.0.identity.as_ref()
+    }
+
+    pub(crate) fn expulsions(&self) -> &Expulsions {
+        &self.0.expulsions
     }
 
     pub(crate) fn port(&self) -> u16 {

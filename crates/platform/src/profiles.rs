@@ -1,6 +1,10 @@
 //! Characters of users (DUR-1, DUR-4): several each, one of them active. A
 //! selection that is missing or makes no sense is repaired when it is needed.
 
+mod characters;
+
+pub use characters::{routes, shown_looks, unknown_user};
+
 use frolic_protocol::ticket::{CharacterProfile, LOOKS_BYTES_MAX};
 use sqlx::{AnyConnection, AnyPool, Row};
 

@@ -11,8 +11,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::limits::{finish, limit_rate, limit_time};
 use crate::{
-    Platform, accounts, admin, console, gamedata, games, health, internal, join, keep, openapi,
-    publish, rooms, scripts, site, socketio, spells, visits, worlds,
+    Platform, accounts, admin, console, gamedata, health, internal, join, keep, moderation,
+    openapi, profiles, rooms, scripts, site, social, socketio, spells, store, visits, worlds,
 };
 
 /// A slow line may take this long for a large package.
@@ -27,16 +27,17 @@ pub fn router(platform: Platform) -> Router {
     let limits = platform.settings().limits.clone();
     let rated = from_fn_with_state(platform.clone(), limit_rate);
     let ordinary = OpenApiRouter::with_openapi(openapi::Document::openapi())
-        .route("/join", post(join::join).layer(rated.clone()))
-        .route("/worlds", get(worlds::list))
-        .route("/world/{id}", get(worlds::show))
-        .route("/api/games", get(games::list))
-        .route("/api/games/{id}", get(games::show))
-        .route("/api/games/{id}/files", get(games::files))
-        .route("/api/games/{id}/console", get(console::page))
-        .route("/api/games/{id}/thumbnail", get(games::thumbnail))
-        .route("/cdn/{sha256}", get(games::cdn))
-        .route("/api/rooms/{code}/ws", get(rooms::proxy))
+        .merge(join::rated_routes().layer(rated.clone()))
+        .merge(join::routes())
+        .merge(worlds::rest::routes())
+        .merge(store::routes())
+        .merge(profiles::routes())
+        .merge(social::routes())
+        .merge(moderation::routes())
+        .route(
+            "/internal/worlds/{id}/blocks",
+            post(social::blocks_for_world),
+        )
         .route("/internal/worlds/{id}", get(internal::boot))
         .route("/internal/worlds/{id}/package", get(internal::package))
         .route("/internal/worlds/{id}/saved", get(keep::saved))
@@ -44,14 +45,12 @@ pub fn router(platform: Platform) -> Router {
         .route("/internal/worlds/{id}/ready", post(internal::ready))
         .route("/internal/worlds/{id}/heartbeat", post(internal::heartbeat))
         .route("/internal/worlds/{id}/stopped", post(internal::stopped))
-        .route("/health", get(health::health))
-        .route("/healthz", get(health::health))
-        .route("/api/health", get(health::health))
-        .route("/readyz", get(health::ready))
-        .route("/metrics", get(health::metrics))
         .merge(spells::routes())
         .merge(accounts::routes(&platform))
         .merge(admin::routes())
+        .merge(console::routes())
+        .merge(health::routes())
+        .merge(rooms::routes())
         .layer(DefaultBodyLimit::max(limits.body_bytes_max))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
     let reports = OpenApiRouter::new()
@@ -60,13 +59,20 @@ pub fn router(platform: Platform) -> Router {
         .route("/internal/worlds/{id}/news", post(visits::news))
         .layer(DefaultBodyLimit::max(REPORT_BODY_BYTES_MAX))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
+    let pictures = store::picture_routes()
+        .layer(rated.clone())
+        .layer(DefaultBodyLimit::max(store::PICTURE_BYTES_MAX))
+        .layer(from_fn_with_state(limits.request_timeout, limit_time));
     let uploads = OpenApiRouter::new()
-        .route("/api/games", post(publish::upload).layer(rated))
+        .merge(store::upload_routes().layer(rated))
         .route("/internal/worlds/{id}/scripts", post(scripts::publish))
         .route("/internal/worlds/{id}/keep", post(keep::keep))
         .layer(DefaultBodyLimit::max(limits.package_bytes_max))
         .layer(from_fn_with_state(UPLOAD_TIMEOUT, limit_time));
-    openapi::publish(ordinary.merge(uploads).merge(reports))
+    let saves =
+        worlds::saves::routes().layer(from_fn_with_state(limits.request_timeout, limit_time));
+    let others = uploads.merge(pictures).merge(reports).merge(saves);
+    openapi::publish(ordinary.merge(others))
         .fallback(site::serve)
         .layer(from_fn_with_state(platform.clone(), finish))
         .layer(from_fn(crate::trace::trace))

@@ -20,6 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tower::ServiceExt as _;
 
+use crate::store::recorder;
 use crate::{Platform, cleanup, routes};
 
 /// How long open requests get to finish once the fleet is down.
@@ -70,6 +71,7 @@ impl Platform {
         let (stop, stopped) = watch::channel(false);
         let accepting = tokio::spawn(accept(self.clone(), listener, stopped));
         let sweeping = tokio::spawn(cleanup::sweep_forever(self.clone()));
+        let recording = tokio::spawn(recorder::record_forever(self.clone()));
         let building = tokio::spawn(crate::spells::worker::run(self.clone()));
         shutdown.await;
         sweeping.abort();
@@ -79,6 +81,10 @@ impl Platform {
         stop.send_replace(true);
         if let Err(error) = accepting.await {
             tracing::error!(%error, "the listener failed");
+        }
+        recording.abort();
+        if let Err(error) = self.recorder().flush(self.db()).await {
+            tracing::warn!(%error, "the last plays and errors of games were not written");
         }
         self.db().close().await;
     }

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::blobs::BlobPlace;
+
 /// Settings of a control plane. Start from [`Settings::new`].
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -15,8 +17,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Where the tables are; SQLite in `data_dir` when absent.
     pub database_url: Option<String>,
-    /// Folder of the blobs; inside `data_dir` when absent.
-    pub blob_dir: Option<PathBuf>,
+    /// Where the blobs are; a folder inside `data_dir` when absent.
+    pub blobs: Option<BlobPlace>,
     /// Signs tickets. Never a known default: the caller makes one.
     pub secret_key: Vec<u8>,
     /// Opens `/admin`; without it those endpoints are closed.
@@ -94,6 +96,9 @@ pub struct FleetSettings {
     pub reservation: Duration,
     /// Game servers that run at once.
     pub servers_max: usize,
+    /// How long a world is empty before it gives its process to one that is
+    /// wanted, when all are in use.
+    pub spare_after: Duration,
 }
 
 /// Bounds on requests (SEC-4).
@@ -136,7 +141,7 @@ impl Settings {
             port: 5000,
             data_dir,
             database_url: None,
-            blob_dir: None,
+            blobs: None,
             secret_key,
             admin_token: None,
             identity: None,
@@ -162,6 +167,8 @@ impl Default for FleetSettings {
             crashes_max: 6,
             reservation: Duration::from_secs(frolic_protocol::ticket::TICKET_LIFETIME_S),
             servers_max: 200,
+            // Whoever left may be on the way back.
+            spare_after: Duration::from_secs(5),
         }
     }
 }

@@ -33,24 +33,28 @@ pub async fn world(
     world_id: &str,
 ) -> Result<WorldSpec, ApiError> {
     let row = worlds::find(platform.db(), world_id).await?;
-    let spec = row.ok_or_else(worlds::unknown_world)?.spec;
+    let row = row.ok_or_else(worlds::unknown_world)?;
+    if row.spec.private && !row.is_owned_by(&actor.user_id) {
+        return Err(worlds::unknown_world());
+    }
+    let spec = row.spec;
     let game = games::find(platform.db(), &spec.game_id).await?;
     game.filter(|game| game.open_to(&actor.user_id))
         .ok_or_else(worlds::unknown_world)?;
     Ok(spec)
 }
 
-/// Who made a world.
+/// Whose world it is; empty for one that was opened for whoever comes.
 ///
 /// # Errors
 /// 404.
 pub async fn owner_of(db: &AnyPool, world_id: &str) -> Result<String, ApiError> {
-    let row = sqlx::query("SELECT created_by FROM worlds WHERE world_id = $1")
+    let row = sqlx::query("SELECT owner_id FROM worlds WHERE world_id = $1")
         .bind(world_id)
         .fetch_optional(db)
         .await?;
     let row = row.ok_or_else(worlds::unknown_world)?;
-    Ok(row.try_get("created_by")?)
+    Ok(row.try_get("owner_id")?)
 }
 
 /// Asks the process of a world.

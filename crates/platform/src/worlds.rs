@@ -1,30 +1,36 @@
-//! Worlds as rows: made, found, listed. Whether one runs is the fleet's
-//! knowledge.
+//! Worlds as rows: made, found, changed. Whether one runs is the fleet's
+//! knowledge; `rest.rs` is what people see and do (PLAT-5), `saves.rs` what lasts
+//! of a world and how to go back to it.
+
+mod asker;
+pub mod rest;
+pub mod saves;
+mod state;
+mod text;
 
 use std::time::Duration;
 
-use axum::Json;
-use axum::extract::State;
 use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
 use crate::Platform;
-use crate::api::{WorldInfo, WorldList};
+use crate::api::{Channel, WorldInfo};
 use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
-use crate::extract::ApiPath;
 use crate::fleet::WorldSpec;
 use crate::games::GameRow;
 use crate::ids;
 
-/// Worlds that `GET /worlds` shows.
+pub use asker::Asker;
+
+/// Worlds that are looked at where nobody asks for pages.
 const LIST_MAX: i64 = 200;
 /// Six characters of 29 collide once in half a billion worlds; three tries
 /// never all do.
 const ROOM_CODE_TRIES: usize = 3;
 const COLUMNS: &str = "world_id, room_code, name, description, game_id, revision, seed, max_players, \
-     idle_stop_s, persistent, player_count, created_at, updated_at";
+     idle_stop_s, persistent, player_count, created_at, updated_at, created_by, owner_id, private, version";
 
 /// A row of `worlds`.
 #[derive(Clone, Debug)]
@@ -33,21 +39,58 @@ pub struct WorldRow {
     pub spec: WorldSpec,
     /// Seed of everything random in it.
     pub seed: u64,
-    name: String,
-    description: String,
+    /// What it is called.
+    pub name: String,
+    /// What its owner says about it.
+    pub description: String,
+    /// Counts changes of name, description and privacy.
+    pub version: u32,
+    owner_id: String,
+    created_by: String,
     player_count: u32,
     created_at: i64,
     updated_at: i64,
 }
 
-/// Makes a world of the newest version of `game`.
+/// What a new world is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish<'a> {
+    /// What to call it.
+    pub name: &'a str,
+    /// What to say about it.
+    pub description: &'a str,
+    /// Who asked.
+    pub created_by: &'a str,
+    /// Whether it is theirs, and not just opened for them.
+    pub owned: bool,
+    /// Whether it stays until somebody deletes it.
+    pub kept: bool,
+    /// Whether only those with its room code may come.
+    pub private: bool,
+}
+
+impl<'a> Wish<'a> {
+    /// A world for whoever comes.
+    pub fn open_to_all(game: &'a GameRow, created_by: &'a str) -> Self {
+        Self {
+            name: &game.name,
+            description: "",
+            created_by,
+            owned: false,
+            kept: false,
+            private: false,
+        }
+    }
+}
+
+/// Makes a world of this version of `game`.
 ///
 /// # Errors
 /// When the database refuses.
 pub async fn create(
     db: &AnyPool,
     game: &GameRow,
-    created_by: &str,
+    wish: Wish<'_>,
     now_ms: i64,
 ) -> Result<WorldSpec, sqlx::Error> {
     let world_id = ids::new_id("world");
@@ -56,21 +99,27 @@ pub async fn create(
         let room_code = ids::new_room_code();
         let inserted = sqlx::query(
             "INSERT INTO worlds (world_id, room_code, name, description, game_id, revision, seed,
-               max_players, idle_stop_s, persistent, created_by, player_count, created_at, updated_at)
-             VALUES ($1, $2, $3, '', $4, $5, $6, $7, $8, $9, $10, 0, $11, $11)
+               max_players, idle_stop_s, persistent, created_by, owner_id, kept, private,
+               player_count, created_at, updated_at, channel)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, $15, $15, $16)
              ON CONFLICT (room_code) DO NOTHING",
         )
         .bind(&world_id)
         .bind(&room_code)
-        .bind(&game.name)
+        .bind(wish.name)
+        .bind(wish.description)
         .bind(&game.game_id)
         .bind(&game.revision)
         .bind(seed)
         .bind(i64::from(game.max_players))
         .bind(i64::from(game.idle_stop_s))
         .bind(i64::from(game.persistent))
-        .bind(created_by)
+        .bind(wish.created_by)
+        .bind(if wish.owned { wish.created_by } else { "" })
+        .bind(i64::from(wish.kept))
+        .bind(i64::from(wish.private))
         .bind(now_ms)
+        .bind(game.channel.name())
         .execute(db)
         .await?;
         if inserted.rows_affected() == 1 {
@@ -82,6 +131,7 @@ pub async fn create(
                 max_players: game.max_players,
                 idle_stop: Duration::from_secs(u64::from(game.idle_stop_s)),
                 persistent: game.persistent,
+                private: wish.private,
             });
         }
     }
@@ -124,6 +174,26 @@ async fn find_by(
         .transpose()
 }
 
+/// The fullest worlds that everybody may see.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn public(platform: &Platform) -> Result<Vec<WorldInfo>, sqlx::Error> {
+    let query = format!(
+        "SELECT {COLUMNS} FROM worlds WHERE private = 0 AND game_id IN
+           (SELECT game_id FROM games WHERE visibility = 'public')
+         ORDER BY player_count DESC, updated_at DESC, world_id LIMIT $1"
+    );
+    let rows = sqlx::query(sqlx::AssertSqlSafe(query))
+        .bind(LIST_MAX)
+        .fetch_all(platform.db())
+        .await?;
+    let infos = rows.iter();
+    infos
+        .map(|row| Ok(WorldRow::read(row)?.info(platform)))
+        .collect()
+}
+
 /// Notes how many players are in a world, for listings.
 ///
 /// # Errors
@@ -158,17 +228,23 @@ pub async fn set_revision(db: &AnyPool, world_id: &str, revision: &str) -> Resul
     Ok(())
 }
 
-/// Worlds of a game that are kept, the one that was last played in first.
+/// Worlds of a channel of a game that are kept and open to all, the one that was
+/// last played in first.
 ///
 /// # Errors
 /// When the database refuses.
-pub async fn kept_of_game(db: &AnyPool, game_id: &str) -> Result<Vec<WorldRow>, sqlx::Error> {
+pub async fn kept_of_game(
+    db: &AnyPool,
+    game_id: &str,
+    channel: Channel,
+) -> Result<Vec<WorldRow>, sqlx::Error> {
     let query = format!(
-        "SELECT {COLUMNS} FROM worlds WHERE game_id = $1 AND persistent = 1
-         ORDER BY updated_at DESC, world_id LIMIT $2"
+        "SELECT {COLUMNS} FROM worlds WHERE game_id = $1 AND persistent = 1 AND private = 0
+           AND channel = $2 ORDER BY updated_at DESC, world_id LIMIT $3"
     );
     let rows = sqlx::query(sqlx::AssertSqlSafe(query))
         .bind(game_id)
+        .bind(channel.name())
         .bind(LIST_MAX)
         .fetch_all(db)
         .await?;
@@ -220,49 +296,6 @@ pub async fn delete_untouched(
     Ok(u32::try_from(deleted.rows_affected()).unwrap_or(u32::MAX))
 }
 
-/// `GET /worlds`: the fullest first. Instances of private games stay private.
-///
-/// # Errors
-/// When the database refuses.
-pub async fn list(State(platform): State<Platform>) -> Result<Json<WorldList>, ApiError> {
-    let worlds = public(&platform).await?;
-    Ok(Json(WorldList { worlds }))
-}
-
-/// What [`list`] shows.
-///
-/// # Errors
-/// When the database refuses.
-pub async fn public(platform: &Platform) -> Result<Vec<WorldInfo>, sqlx::Error> {
-    let query = format!(
-        "SELECT {COLUMNS} FROM worlds WHERE game_id IN
-           (SELECT game_id FROM games WHERE visibility = 'public')
-         ORDER BY player_count DESC, updated_at DESC, world_id LIMIT $1"
-    );
-    let rows = sqlx::query(sqlx::AssertSqlSafe(query))
-        .bind(LIST_MAX)
-        .fetch_all(platform.db())
-        .await?;
-    let infos = rows.iter();
-    infos
-        .map(|row| Ok(WorldRow::read(row)?.info(platform)))
-        .collect()
-}
-
-/// `GET /world/{id}`.
-///
-/// # Errors
-/// 404 when there is no such world.
-pub async fn show(
-    State(platform): State<Platform>,
-    ApiPath(world_id): ApiPath<String>,
-) -> Result<Json<WorldInfo>, ApiError> {
-    let world = find(platform.db(), &world_id)
-        .await?
-        .ok_or_else(unknown_world)?;
-    Ok(Json(world.info(&platform)))
-}
-
 /// 404 for a world.
 pub fn unknown_world() -> ApiError {
     ApiError::not_found(
@@ -291,17 +324,26 @@ impl WorldRow {
                 max_players: to_u32(row.try_get("max_players")?),
                 idle_stop: Duration::from_secs(u64::from(to_u32(idle_stop_s))),
                 persistent: row.try_get::<i64, _>("persistent")? != 0,
+                private: row.try_get::<i64, _>("private")? != 0,
             },
             seed: row.try_get::<i64, _>("seed")?.cast_unsigned(),
             name: row.try_get("name")?,
             description: row.try_get("description")?,
+            version: to_u32(row.try_get("version")?),
+            owner_id: row.try_get("owner_id")?,
+            created_by: row.try_get("created_by")?,
             player_count: to_u32(row.try_get("player_count")?),
             created_at: row.try_get("created_at")?,
             updated_at: row.try_get("updated_at")?,
         })
     }
 
-    /// What everybody may know of it.
+    /// Whether it is this person's.
+    pub fn is_owned_by(&self, user_id: &str) -> bool {
+        !user_id.is_empty() && self.owner_id == user_id
+    }
+
+    /// As the interface shows it.
     pub fn info(self, platform: &Platform) -> WorldInfo {
         let server = platform.fleet().server(&self.spec.world_id);
         let player_count = server.as_ref().map_or(self.player_count, |s| s.players());
@@ -314,8 +356,12 @@ impl WorldRow {
             description: self.description,
             game_id: self.spec.game_id,
             revision: self.spec.revision,
+            created_by: self.created_by,
+            owner_id: Some(self.owner_id).filter(|owner| !owner.is_empty()),
+            private: self.spec.private,
             persistent: self.spec.persistent,
             max_players: self.spec.max_players,
+            version: self.version,
             created_at: rfc3339(self.created_at),
             updated_at: rfc3339(self.updated_at),
         }

@@ -78,11 +78,40 @@ pub enum FleetAction {
 }
 
 /// Answer to a heartbeat.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HeartbeatReply {
     /// What to do next.
     pub action: FleetAction,
+    /// Players who may not be in any world any more; most are in another one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expelled: Vec<Expelled>,
 }
+
+/// Somebody whom moderators have suspended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expelled {
+    /// Lasting id.
+    pub player_id: String,
+    /// What to tell them.
+    pub reason: String,
+}
+
+/// `POST …/blocks`: asks whom a player has blocked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AskBlocks {
+    /// Lasting id.
+    pub player_id: String,
+}
+
+/// Answer to [`AskBlocks`]: with whom a player wants nothing to do.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct PlayerBlocks {
+    /// Lasting ids, at most [`BLOCKS_MAX`].
+    pub player_ids: Vec<String>,
+}
+
+/// Players that one player can block.
+pub const BLOCKS_MAX: usize = 500;
 
 /// `POST …/scripts`: the list of client scripts that a world has compiled.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -11,6 +11,7 @@
 //! never a panic, and never allocate more than they justify.
 #![forbid(unsafe_code)]
 
+pub mod avatar;
 pub mod bits;
 pub mod console;
 pub mod details;

@@ -3,6 +3,7 @@
 use frolic_sim::{CharacterInput, CharacterParams};
 use serde::{Deserialize, Serialize};
 
+use crate::avatar::AvatarLooks;
 use crate::fragment::Fragment;
 use crate::npc::NpcEvent;
 use crate::projectile::{Launch, ProjectileHit, Vitals, Weapon};
@@ -146,6 +147,14 @@ pub enum ClientMessage {
     },
     /// Asks where the server's time goes, for a debug overlay.
     AskFigures,
+    /// Hides the chat between this player and another, or shows it again. For
+    /// good it is the platform that keeps it; this is for the world they are in.
+    Hide {
+        /// The other's lasting id.
+        player_id: String,
+        /// Whether to hide or to show.
+        hidden: bool,
+    },
 }
 
 /// A figure beside a player's name (`leaderstats`).
@@ -180,6 +189,8 @@ pub struct PlayerInfo {
     pub team: Option<String>,
     /// Figures that everybody sees, by name.
     pub stats: Vec<PlayerStat>,
+    /// How their character looks.
+    pub looks: AvatarLooks,
 }
 
 /// HANDSHAKE_RESPONSE: the player is in.
@@ -321,10 +332,12 @@ pub enum ServerMessage {
     },
     /// Somebody said something.
     Chat {
-        /// Who.
+        /// Who; empty for the game itself.
         from: String,
         /// What.
         text: String,
+        /// Their lasting id; empty for the game itself.
+        player_id: String,
     },
     /// Which scripts to run.
     ScriptManifest(ScriptManifest),

@@ -22,7 +22,7 @@ pub const TICKET_BYTES_MAX: usize = 4096;
 pub type TicketKey = [u8; 32];
 
 /// What a ticket says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TicketClaims {
     /// The only world it opens.
     pub world_id: String,
@@ -40,6 +40,9 @@ pub struct TicketClaims {
     /// Where they were when they last left this world.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<PlayerState>,
+    /// Lasting id of whoever invited them: they appear beside that player.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
 }
 
 /// A character of a user's, as far as worlds are told of it.
@@ -163,6 +166,7 @@ mod tests {
             expires_at: 1_000,
             character: None,
             left: None,
+            beside: Some("client_2".into()),
         }
     }
 

@@ -40,6 +40,7 @@ impl WorldState {
             dead_until: None,
             vitals_told: UNHURT,
             chat_used_until: 0,
+            looks: Default::default(),
         };
         self.note_presence(player.info());
         self.players.insert(number, player);

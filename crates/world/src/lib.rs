@@ -10,6 +10,7 @@
 //! same states; a test can run an hour in a second.
 #![forbid(unsafe_code)]
 
+mod arrival;
 mod bodies;
 mod character;
 mod definitions;

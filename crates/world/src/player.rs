@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use frolic_protocol::avatar::AvatarLooks;
 use frolic_protocol::message::PlayerStat;
 use frolic_protocol::projectile::Vitals;
 use frolic_protocol::snapshot::OwnState;
@@ -60,6 +61,8 @@ pub(crate) struct Player {
     pub vitals_told: Vitals,
     /// The chat lines they have used up; see `chat.rs`.
     pub chat_used_until: u32,
+    /// How their character looks.
+    pub looks: AvatarLooks,
 }
 
 impl Player {
@@ -87,6 +90,7 @@ impl Player {
                 .take(STATS_SHOWN_MAX)
                 .filter_map(|(name, value)| stat(name, value))
                 .collect(),
+            looks: self.looks,
         }
     }
 }

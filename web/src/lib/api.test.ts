@@ -1,6 +1,7 @@
 // The API client: guest login, one new login after a 401, and errors that can be shown.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { ApiError, join, listGames } from './api';
+import { ApiError, listGames } from './api';
+import { join } from './joining';
 import { forgetSession, loadSession, saveSession } from './session';
 
 type Handler = (path: string, init: RequestInit) => Response;
@@ -32,14 +33,14 @@ test('join logs in as a guest first and again once after a 401', async () => {
 
 test('a refusal carries the words of the server', async () => {
   serve(() => json({ error: { code: 'bad_sort', message: 'Unknown sort.' } }, 400));
-  await expect(listGames('popular')).rejects.toMatchObject({ status: 400, code: 'bad_sort', message: 'Unknown sort.' });
+  await expect(listGames({ sort: 'popular' })).rejects.toMatchObject({ status: 400, code: 'bad_sort', message: 'Unknown sort.' });
 });
 
 test('an unreachable server and a foreign error page are readable errors', async () => {
   vi.stubGlobal('fetch', () => Promise.reject(new TypeError('fetch failed')));
-  await expect(listGames('new')).rejects.toMatchObject({ status: 0, code: 'unreachable' });
+  await expect(listGames({ sort: 'new' })).rejects.toMatchObject({ status: 0, code: 'unreachable' });
   serve(() => new Response('<html>bad gateway</html>', { status: 502 }));
-  const error = await listGames('new').catch((e: unknown) => e);
+  const error = await listGames({ sort: 'new' }).catch((e: unknown) => e);
   expect(error).toBeInstanceOf(ApiError);
   expect((error as ApiError).message).toContain('502');
 });

@@ -1,5 +1,5 @@
 // Calls to the control plane. Every failure becomes an ApiError whose message can be shown to a person.
-import type { ConsolePage, ErrorBody, GameDetail, GameList, JoinRequest, JoinResponse, LoginResponse } from '../generated/rest';
+import type { ConsolePage, ErrorBody, GameDetail, GameList, LoginResponse } from '../generated/rest';
 import { forgetSession, loadSession, saveSession, sessionOf, type Session } from './session';
 
 export type GameSort = 'popular' | 'new' | 'featured';
@@ -18,14 +18,23 @@ export class ApiError extends Error {
   }
 }
 
-export function listGames(sort: GameSort, q = '', signal?: AbortSignal): Promise<GameList> {
-  const query = new URLSearchParams({ sort });
-  if (q) query.set('q', q);
-  return request<GameList>(`/api/games?${query}`, { signal });
+/** A page of the store. */
+export interface GameWish {
+  sort?: GameSort;
+  q?: string;
+  tag?: string;
+  creator?: string;
+  page?: number;
+  per_page?: number;
 }
 
+export function listGames(wish: GameWish, signal?: AbortSignal): Promise<GameList> {
+  return call<GameList>('GET', '/api/games', { query: { ...wish }, as: 'nobody', signal });
+}
+
+/** A game's page; its creator, and who likes it, see more. */
 export function getGame(id: string, signal?: AbortSignal): Promise<GameDetail> {
-  return request<GameDetail>(`/api/games/${encodeURIComponent(id)}`, { signal });
+  return call<GameDetail>('GET', `/api/games/${encodeURIComponent(id)}`, { signal });
 }
 
 /** What a game's scripts say and cost, after a line; for its creator, or for an operator whose token is kept. */
@@ -79,36 +88,8 @@ export async function session(): Promise<Session> {
   return fresh;
 }
 
-/** Asks for a place in a world; logs in again once when the kept session has run out. */
-export async function join(wish: JoinRequest): Promise<JoinResponse> {
-  const used = loadSession();
-  try {
-    return await joinOnce(wish);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 401) throw error;
-    const kept = loadSession();
-    // Another tab has signed in meanwhile: that session is a good one.
-    if (used && kept && kept.token !== used.token) return joinOnce(wish);
-    forgetSession();
-    // Nobody with an account becomes a guest without being told.
-    if (kept?.kind === 'account') {
-      throw new ApiError(401, 'session_over', `${kept.username}, your session has ended. Sign in again, or try again to play as a guest.`);
-    }
-    return joinOnce(wish);
-  }
-}
-
-async function joinOnce(wish: JoinRequest): Promise<JoinResponse> {
-  const { token } = await session();
-  return request<JoinResponse>('/join', {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${token}` },
-    body: JSON.stringify(wish),
-  });
-}
-
-/** Whose name a call is made in: the kept session if there is one, one that must be there, or a guest made on the spot. */
-export type CallAs = 'anyone' | 'me' | 'guest';
+/** Whose name a call is made in: nobody's, the kept session's if there is one, one that must be there, or a guest made on the spot. */
+export type CallAs = 'nobody' | 'anyone' | 'me' | 'guest';
 
 export interface CallOptions {
   /** Sent as JSON; a Blob or buffer as it is. */
@@ -127,19 +108,27 @@ export async function call<T>(method: string, path: string, options: CallOptions
 /** As `call`, with the ETag of the answer: send it back as If-Match to change exactly what was read. */
 export async function callFull<T>(method: string, path: string, options: CallOptions = {}): Promise<{ value: T; etag: string | null }> {
   const { as = 'anyone' } = options;
+  const used = loadSession();
   try {
     return await callOnce<T>(method, path, options);
   } catch (error) {
     // A guest whose session ran out becomes a new guest; everybody else is asked to sign in.
     if (as !== 'guest' || !(error instanceof ApiError) || error.status !== 401) throw error;
+    const kept = loadSession();
+    // Another tab has signed in meanwhile: that session is a good one.
+    if (used && kept && kept.token !== used.token) return callOnce<T>(method, path, options);
     forgetSession();
+    // Nobody with an account becomes a guest without being told.
+    if (kept?.kind === 'account') {
+      throw new ApiError(401, 'session_over', `${kept.username}, your session has ended. Sign in again, or try again to play as a guest.`);
+    }
     return callOnce<T>(method, path, options);
   }
 }
 
 async function callOnce<T>(method: string, path: string, { body, query, headers, signal, as = 'anyone' }: CallOptions): Promise<{ value: T; etag: string | null }> {
   const all = new Headers(headers);
-  const kept = as === 'guest' ? await session() : loadSession();
+  const kept = as === 'guest' ? await session() : as === 'nobody' ? null : loadSession();
   if (kept && !all.has('Authorization')) all.set('Authorization', `Bearer ${kept.token}`);
   else if (as === 'me' && !kept) throw new ApiError(401, 'no_session', 'You are not signed in here. Sign in and try again.');
   const raw = body instanceof Blob || body instanceof ArrayBuffer;

@@ -18,6 +18,13 @@ class Router {
     this.route = current();
     scrollTo(0, 0);
   }
+
+  /** As `go`, in place of the address that stands there now: what is typed letter by letter is one step back. */
+  replace(path: string): void {
+    if (path === location.pathname + location.search) return;
+    history.replaceState(null, '', path);
+    this.route = current();
+  }
 }
 
 export const router = new Router();

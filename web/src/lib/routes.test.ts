@@ -1,6 +1,6 @@
 // Paths to pages and back.
 import { expect, test } from 'vitest';
-import { consolePath, gamePath, parseRoute, playPath, registerPath, signInPath, sitePath } from './routes';
+import { channelPlayPath, consolePath, gamePath, managePath, parseRoute, playPath, registerPath, searchPath, signInPath, sitePath } from './routes';
 
 test('each path leads to its page', () => {
   expect(parseRoute('/')).toEqual({ page: 'home' });
@@ -9,8 +9,18 @@ test('each path leads to its page', () => {
   const play = parseRoute('/play/obby', '?world=world_1');
   expect(play.page === 'play' && play.query.get('world')).toBe('world_1');
   expect(parseRoute(consolePath('obby'))).toEqual({ page: 'console', gameId: 'obby' });
-  expect(parseRoute('/create/obby').page).toBe('missing');
+  expect(parseRoute('/characters')).toEqual({ page: 'characters' });
+  expect(parseRoute('/notices')).toEqual({ page: 'notices' });
+  expect(parseRoute('/moderation')).toEqual({ page: 'moderation' });
+  expect(parseRoute('/i/ABC234')).toEqual({ page: 'invite', code: 'ABC234' });
+  expect(parseRoute(managePath('obby'))).toEqual({ page: 'manage', gameId: 'obby', view: 'overview' });
+  expect(parseRoute(managePath('obby', 'edit'))).toEqual({ page: 'manage', gameId: 'obby', view: 'edit' });
+  expect(parseRoute('/create/obby/nonsense').page).toBe('missing');
+  expect(parseRoute('/create/obby/overview').page).toBe('missing');
+  expect(parseRoute('/create')).toEqual({ page: 'create' });
+  expect(parseRoute('/upload').page).toBe('upload');
   expect(parseRoute('/docs/api')).toEqual({ page: 'docs-api' });
+  expect(parseRoute('/docs/rest')).toEqual({ page: 'docs-rest' });
   expect(parseRoute('/games')).toEqual({ page: 'missing', path: '/games' });
 });
 
@@ -26,6 +36,14 @@ test('dev pages exist only in dev builds', () => {
 test('built paths parse back to the same game', () => {
   expect(parseRoute(gamePath('a b/c'))).toEqual({ page: 'game', gameId: 'a b/c' });
   expect(playPath('obby', 'world_1')).toBe('/play/obby?world=world_1');
+  expect(channelPlayPath('obby', 'beta')).toBe('/play/obby?channel=beta');
+});
+
+test('a search is an address that can be shared', () => {
+  expect(searchPath({})).toBe('/search');
+  const path = searchPath({ q: 'a & b', tag: 'obby', page: 2, sort: '' });
+  const route = parseRoute('/search', path.slice('/search'.length));
+  expect(route.page === 'search' && Object.fromEntries(route.query)).toEqual({ q: 'a & b', tag: 'obby', page: '2' });
 });
 
 test('pages about people have addresses, and signing in leads back', () => {

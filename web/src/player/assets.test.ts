@@ -25,3 +25,18 @@ test('a list that did not load is asked for again', async () => {
   expect(await assets.image('a.png')).toBe(null);
   expect(await assets.image('a.png')).toBe('/cdn/12');
 });
+
+test('the files are those of the world that we are in', async () => {
+  let world: string | null = null;
+  const asked: string[] = [];
+  const load = (path: string) => {
+    asked.push(path);
+    return Promise.resolve({ revision: 'r', files: [file('assets/a.png')] });
+  };
+  const assets = new GameAssets('g', load, () => world);
+  await assets.image('a.png');
+  world = 'world_1';
+  await assets.image('a.png');
+  await assets.image('a.png');
+  expect(asked).toEqual(['/api/games/g/files', '/api/games/g/files?world_id=world_1']);
+});

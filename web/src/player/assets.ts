@@ -1,17 +1,25 @@
 // Files of the game's package that scripts name: pictures and sounds, by their path below assets/.
 import type { GameFiles } from '../generated/rest';
+import { loadSession } from '../lib/session';
 
 export class GameAssets {
   #urls: Promise<Map<string, string>> | null = null;
+  #of: string | null = null;
 
   constructor(
     private readonly gameId: string,
     private readonly load: (path: string) => Promise<GameFiles> = fetchFiles,
+    /** The world we are in: it may run another version of the game than the newest. */
+    private readonly worldId: () => string | null = () => null,
   ) {}
 
   /** Where a file is, or null when the game has none of that name. Names may leave out the folders. */
   async url(name: string, folders: readonly string[]): Promise<string | null> {
-    this.#urls ??= this.load(`/api/games/${encodeURIComponent(this.gameId)}/files`).then(
+    const world = this.worldId();
+    if (world !== this.#of) this.#urls = null;
+    this.#of = world;
+    const query = world === null ? '' : `?world_id=${encodeURIComponent(world)}`;
+    this.#urls ??= this.load(`/api/games/${encodeURIComponent(this.gameId)}/files${query}`).then(
       (answer) => new Map(answer.files.map((file) => [file.path, file.url])),
     );
     try {
@@ -35,7 +43,9 @@ export class GameAssets {
 }
 
 async function fetchFiles(path: string): Promise<GameFiles> {
-  const response = await fetch(path);
+  // A private game shows its files to its creator only.
+  const token = loadSession()?.token;
+  const response = await fetch(path, token ? { headers: { Authorization: `Bearer ${token}` } } : {});
   if (!response.ok) throw new Error(`status ${response.status}`);
   return (await response.json()) as GameFiles;
 }

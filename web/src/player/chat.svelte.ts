@@ -5,6 +5,8 @@ export interface ChatLine {
   /** Empty for the game itself. */
   from: string;
   text: string;
+  /** Who said it; empty for the game itself. */
+  playerId: string;
   /** When it came, as performance.now() says. */
   at: number;
 }
@@ -19,8 +21,8 @@ export class ChatLog {
   writing = $state(false);
   #count = 0;
 
-  add(from: string, text: string, at = performance.now()): void {
-    this.lines = [...this.lines, { id: this.#count++, from, text, at }].slice(-LINES_MAX);
+  add(from: string, text: string, at = performance.now(), playerId = ''): void {
+    this.lines = [...this.lines, { id: this.#count++, from, text, playerId, at }].slice(-LINES_MAX);
   }
 
   clear(): void {

@@ -33,6 +33,8 @@ export interface FrolicDebug {
   /** Everything that moves and can be seen, the own character included. */
   entities(): DebugEntity[];
   players(): PlayerInfo[];
+  /** What an avatar wears, as drawn. */
+  worn(entityId: number): { hat: string; face: string; shirt: string } | null;
   stats(): CoreStats;
   /** What stands above the heads of NPCs: entity id and '?' or '!'. */
   npcMarks(): [number, string][];
@@ -80,6 +82,7 @@ export function exposeDebug(session: PlaySession): () => void {
       yaw: record.yaw,
     })),
     players: () => session.players,
+    worn: (entityId) => session.view?.wornBy(entityId) ?? null,
     stats: () => session.stats,
     npcMarks: () => [...(session.view?.npcs.marks() ?? [])],
     hudTexts: () => session.hud.texts(),

@@ -58,7 +58,8 @@ export type CoreEvent =
   | { type: 'cast'; cast: Cast }
   /** The ground changed within a box. */
   | { type: 'terrain'; min: [number, number, number]; max: [number, number, number] }
-  | { type: 'chat'; from: string; text: string }
+  /** `playerId` is empty for the game itself. */
+  | { type: 'chat'; from: string; text: string; playerId: string }
   /** How a weapon looks and sounds; also when it changed. */
   | { type: 'weapon'; index: number; name: string; color: [number, number, number]; look: 'tracer' | 'ball' | 'nothing'; radius: number; sound: string }
   /** What a player holds now. */

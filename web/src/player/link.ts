@@ -1,6 +1,7 @@
 // One connection to one world: asks for a place, opens a transport and moves bytes between it and a client core.
 import * as api from '../lib/api';
 import type { JoinRequest, JoinResponse } from '../generated/rest';
+import { join as joinWorld } from '../lib/joining';
 import { type ClientCore, loadCore } from './core';
 import type { LoadProgress } from './progress.svelte';
 import { connect } from './transport/connect';
@@ -13,6 +14,8 @@ export interface LinkOptions {
   /** The core of the connection that was lost; the new one goes on where it stopped. */
   previous?: ClientCore | undefined;
   progress?: LoadProgress;
+  /** Ends a join that waits. */
+  signal?: AbortSignal;
   /** The connection ended, and not by `close()`. */
   onclosed(reason: string): void;
 }
@@ -35,7 +38,7 @@ export class WorldLink {
     engine.catch(() => undefined); // awaited below; the join may fail first
     await api.session();
     progress?.done('login');
-    const join = await api.join(options.wish);
+    const join = await joinWorld(options.wish, { onwait: (wait) => progress?.waiting(wait), signal: options.signal });
     progress?.done('join');
     const core = await engine;
     progress?.done('engine');

@@ -29,6 +29,8 @@ export function keptPlace(gameId: string, wish: JoinRequest, storage = tabStorag
   try {
     const kept: unknown = JSON.parse(storage?.getItem(KEY) ?? 'null');
     if (!isKept(kept) || kept.gameId !== gameId || now - kept.at > KEPT_MS) return null;
+    // Whoever follows an invitation wants to be beside a friend, not where they were.
+    if (wish.invite) return null;
     if (wish.world_id && wish.world_id !== kept.worldId) return null;
     if (wish.room_code && wish.room_code.toUpperCase() !== kept.roomCode) return null;
     return kept;

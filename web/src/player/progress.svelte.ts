@@ -1,6 +1,8 @@
 // What the loading screen shows: the real steps to the world, how far they are, and what is happening now.
 
 import { SvelteSet } from 'svelte/reactivity';
+import type { JoinProgress } from '../generated/rest';
+import { waitText } from '../lib/joining';
 
 export type StepId = 'login' | 'join' | 'engine' | 'connect' | 'scene' | 'scripts';
 
@@ -25,6 +27,17 @@ const STEPS: Step[] = [
 export class LoadProgress {
   #done = new SvelteSet<StepId>();
   #scripts = $state.raw<{ have: number; total: number; name: string } | null>(null);
+  #wait = $state.raw<JoinProgress | null>(null);
+
+  /** What the join waits for. */
+  waiting(wait: JoinProgress): void {
+    this.#wait = wait;
+  }
+
+  /** What the join waits for, while it does. */
+  get wait(): JoinProgress | null {
+    return this.#done.has('join') ? null : this.#wait;
+  }
 
   done(id: StepId): void {
     this.#done.add(id);
@@ -33,6 +46,7 @@ export class LoadProgress {
   reset(): void {
     this.#done.clear();
     this.#scripts = null;
+    this.#wait = null;
   }
 
   /** How much of the scripts is here, and which came last. */
@@ -52,6 +66,7 @@ export class LoadProgress {
   /** The first step that is not done yet. */
   get label(): string {
     const step = STEPS.find((step) => !this.#done.has(step.id));
+    if (step?.id === 'join' && this.#wait) return waitText(this.#wait);
     const scripts = this.#scripts;
     if (step?.id === 'scripts' && scripts && scripts.have < scripts.total) {
       const name = scripts.name.replace(/^@bundle\/@?/, '');

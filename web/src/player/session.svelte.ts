@@ -22,6 +22,7 @@ import { ScriptCache } from './scriptcache';
 import { ClientScripts } from './scripts';
 import { SoundBoard } from './sound';
 import { ChatLog } from './chat.svelte';
+import { People } from './people.svelte';
 import { Combat } from './combat.svelte';
 import { TerrainFeed } from './terrain/feed';
 import { KnownTerrain } from './terrain/known';
@@ -59,6 +60,7 @@ export class PlaySession {
   readonly actions = new ActionButtons();
   readonly combat = new Combat();
   readonly chat = new ChatLog();
+  readonly people = new People();
   readonly assets: GameAssets;
   view: WorldView | null = null;
   link: WorldLink | null = null;
@@ -69,6 +71,10 @@ export class PlaySession {
   serverFigures: TickFigures | null = null;
   #resumeToken: string | undefined;
   #lastError: string | null = null;
+  /** The server has said that it stops and that our place is kept. */
+  #restarting = false;
+  /** Ends a join that waits when the visitor leaves. */
+  readonly #leaving = new AbortController();
   /** Metres along a chunk of the ground. */
   #chunkM = 32;
   #sceneShown = false;
@@ -89,7 +95,7 @@ export class PlaySession {
   #scriptCache = new ScriptCache();
 
   constructor(private readonly options: SessionOptions) {
-    this.assets = new GameAssets(options.gameId);
+    this.assets = new GameAssets(options.gameId, undefined, () => this.link?.join.world_id ?? null);
     this.input.listener = (event) => this.scripts?.input(event);
   }
 
@@ -109,6 +115,7 @@ export class PlaySession {
       this.view.setCombat(this.combat, (entity) => this.#weaponOf(entity));
       this.view.occludes = (origin, direction, max) => this.terrain.raycast(origin, direction, max)?.distance ?? max;
       this.#showScene();
+      void this.people.load();
     } catch (error) {
       this.#end(endingOf(error));
     }
@@ -250,6 +257,7 @@ export class PlaySession {
   /** Leaves for good. */
   dispose(): void {
     this.#disposed = true;
+    this.#leaving.abort();
     forgetPlace();
     this.link?.leave();
     this.scripts?.dispose();
@@ -265,7 +273,8 @@ export class PlaySession {
     if (place) {
       try {
         this.#resumeToken = place.resumeToken;
-        return await this.#open({ world_id: place.worldId });
+        // By its code: a private world takes nobody by its id.
+        return await this.#open({ room_code: place.roomCode });
       } catch (error) {
         console.info('the place of before is gone:', error instanceof Error ? error.message : error);
         this.#resumeToken = undefined;
@@ -280,9 +289,11 @@ export class PlaySession {
     keepPlace({ gameId: this.options.gameId, worldId: link.join.world_id, roomCode: link.join.room_code, resumeToken: this.#resumeToken });
   }
 
-  async #open(wish: JoinRequest): Promise<WorldLink> {
+  async #open(wish: JoinRequest, patienceMs?: number): Promise<WorldLink> {
+    const leaving = this.#leaving.signal;
     const link = await WorldLink.open({
       wish,
+      signal: patienceMs === undefined ? leaving : AbortSignal.any([leaving, AbortSignal.timeout(patienceMs)]),
       force: this.options.transport,
       resumeToken: this.#resumeToken,
       previous: this.link?.core,
@@ -341,6 +352,7 @@ export class PlaySession {
         this.#playerNumber = event.playerNumber;
         this.#giveUpAt = null;
         this.#attempts = 0;
+        this.#restarting = false;
         this.progress.done('connect');
         break;
       case 'scene':
@@ -403,7 +415,7 @@ export class PlaySession {
         this.scripts?.cast(event.cast);
         break;
       case 'chat':
-        this.chat.add(event.from, event.text);
+        this.chat.add(event.from, event.text, performance.now(), event.playerId);
         break;
       case 'weapon':
         this.combat.define(event, this.#playerNumber);
@@ -422,18 +434,26 @@ export class PlaySession {
         break;
       case 'error':
         if (event.code.includes('spell')) this.scripts?.castRefused(event.message);
+        if (event.code === 'restarting') this.#restarting = true;
         if (event.code === 'chat_too_fast' || event.code === 'bad_chat') this.chat.add('', event.message);
         console.warn(`server: ${event.message} (${event.code})`);
         this.#lastError = event.message;
         break;
       case 'kick':
-        this.#end(kicked(event.reason));
+        // The connection closes next; then we come back, to the next server.
+        if (!this.#restarting || !this.#resumeToken) this.#end(kicked(event.reason));
         break;
     }
   }
 
   say(text: string): void {
     this.link?.core.chat(text);
+  }
+
+  /** Blocks somebody with the account, and in this world at once. */
+  async block(playerId: string, on: boolean): Promise<void> {
+    await this.people.block(playerId, on);
+    this.link?.core.hide(playerId, on);
   }
 
   #weaponOf(entity: number): number | undefined {
@@ -504,7 +524,7 @@ export class PlaySession {
     this.view.setScene(this.#readScene(json), (asset) => this.link?.core.mesh(asset));
     this.view.setDefinitions(this.#definitions);
     for (const [id, { looks }] of this.#details) this.view.setLooks(id, looks);
-    this.view.setNames(this.#names());
+    this.view.setPlayers(this.players);
     this.#sceneShown = true;
     this.progress.done('scene');
   }
@@ -521,7 +541,7 @@ export class PlaySession {
     const before = this.players;
     const others = this.players.filter((known) => !changed.some((player) => player.id === known.id));
     this.players = [...others, ...changed.filter((player) => player.online)].sort((a, b) => a.number - b.number);
-    this.view?.setNames(this.#names());
+    this.view?.setPlayers(this.players);
     for (const player of changed) {
       if (!player.online) this.#keepGone(player);
       if (player.online !== before.some((known) => known.number === player.number)) this.scripts?.player(player.online, player.number);
@@ -533,10 +553,6 @@ export class PlaySession {
     this.gonePlayers.set(player.number, player);
     const [oldest] = this.gonePlayers.keys();
     if (this.gonePlayers.size > GONE_PLAYERS_MAX && oldest !== undefined) this.gonePlayers.delete(oldest);
-  }
-
-  #names(): [number, string][] {
-    return this.players.map((player) => [player.entityId, player.name]);
   }
 
   #onClosed(reason: string): void {
@@ -559,7 +575,7 @@ export class PlaySession {
   }
 
   async #tryAgain(): Promise<void> {
-    const world = this.link?.join.world_id;
+    const room = this.link?.join.room_code;
     // Set anew by `wake`: time in the browser's drawer does not count.
     const timeLeft = () => performance.now() < (this.#giveUpAt ??= performance.now() + RECONNECT_FOR_MS);
     while (timeLeft()) {
@@ -567,7 +583,7 @@ export class PlaySession {
       await new Promise((resolve) => setTimeout(resolve, pause));
       if (this.#disposed) return;
       try {
-        await this.#open(world ? { world_id: world } : this.options.wish);
+        await this.#open(room ? { room_code: room } : this.options.wish, RECONNECT_FOR_MS);
         return;
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) return this.#end(endingOf(error));

@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use crate::bench::{
-    compute, crowd, floor, join, npcs, physics, projectiles, script, snapshot, soak, sockets,
-    stages, step, terrain,
+    compute, crowd, floor, join, listings, npcs, physics, projectiles, script, snapshot, soak,
+    sockets, stages, step, terrain,
 };
 
 /// Measure this machine and this build
@@ -20,6 +20,7 @@ enum Benchmark {
     Compute(compute::ComputeArgs),
     Crowd(crowd::CrowdArgs),
     Join(join::JoinArgs),
+    Listings(listings::ListingsArgs),
     Npcs(npcs::NpcsArgs),
     Projectiles(projectiles::ProjectilesArgs),
     Physics(physics::PhysicsArgs),
@@ -30,6 +31,10 @@ enum Benchmark {
     Stages(stages::StagesArgs),
     Step(step::StepArgs),
     Terrain(terrain::TerrainArgs),
+    #[command(hide = true)]
+    ListingsServer(listings::servers::ServerArgs),
+    #[command(hide = true)]
+    ListingsLoad(listings::load::LoadArgs),
     #[command(hide = true)]
     FloorServer(floor::ServerArgs),
     #[command(hide = true)]
@@ -42,6 +47,9 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Compute(args) => compute::run(args),
         Benchmark::Crowd(args) => crowd::run(args),
         Benchmark::Join(args) => join::run(args).await,
+        Benchmark::Listings(args) => listings::run(&args),
+        Benchmark::ListingsServer(args) => listings::servers::run(args).await,
+        Benchmark::ListingsLoad(args) => listings::load::run(args).await,
         Benchmark::Npcs(args) => npcs::run(args),
         Benchmark::Projectiles(args) => projectiles::run(args),
         Benchmark::Physics(args) => physics::run(args),

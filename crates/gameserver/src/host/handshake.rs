@@ -80,6 +80,9 @@ impl Host {
             let ticketed =
                 ticketed.and_then(|_| self.settings.admission.admit(ticket, None, now).ok());
             if let Some(number) = known {
+                if let Some(identity) = &ticketed {
+                    self.dress(number, identity);
+                }
                 self.unseat(number, "this player continues on another connection");
                 self.metrics.resumed.fetch_add(1, Relaxed);
                 return Ok((number, Resumption::Resumed));
@@ -123,6 +126,7 @@ impl Host {
         session: Option<&str>,
     ) -> Result<PlayerNumber, Refusal> {
         if let Some(number) = self.seats.of_player(&identity.player_id) {
+            self.dress(number, &identity);
             self.unseat(number, "you joined this world from another place");
             return Ok(number);
         }
@@ -133,6 +137,11 @@ impl Host {
             Some(saved) => self.world.join_again(id, name, &saved.state),
             None => self.world.join(id, name),
         };
+        self.dress(number, &identity);
+        self.settings.blocks.ask(&identity.player_id);
+        if let Some(friend) = &identity.beside {
+            self.arrivals.push((number, friend.clone()));
+        }
         let mut seat = Seat::new(identity, String::new(), link);
         let same = saved.filter(|saved| session == Some(saved.session.as_str()));
         seat.received_before = same.map_or(0, |saved| saved.received);

@@ -141,6 +141,7 @@ impl Host {
                 .world
                 .cast(number, &spell_id, revision_id.as_deref(), params)
                 .map_err(|refusal| (refusal.code(), refusal.to_string())),
+            ClientMessage::Hide { player_id, hidden } => self.hide(number, player_id, hidden),
             ClientMessage::Terraform(op) => self.terraform(number, &op),
             ClientMessage::ChunkRequest { chunk } => self.wish_chunk(link, chunk),
         };

@@ -7,6 +7,7 @@ mod resume;
 mod scripts;
 mod server;
 mod slow;
+mod social;
 mod stranger;
 
 use std::time::Duration;

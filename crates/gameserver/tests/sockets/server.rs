@@ -12,8 +12,8 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use frolic_gameserver::{GameServerConfig, WorldSource};
 use frolic_protocol::fleet::{
-    FleetAction, HeartbeatReply, PublishScripts, PublishedScripts, ServerReady,
-    WebTransportEndpoint, WorldBoot,
+    AskBlocks, Expelled, FleetAction, HeartbeatReply, PlayerBlocks, PublishScripts,
+    PublishedScripts, ServerReady, WebTransportEndpoint, WorldBoot,
 };
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
 use frolic_protocol::keep::{KeepBatch, KeepReply, Saved, SavedPlayer};
@@ -22,7 +22,7 @@ use frolic_protocol::signature::ManifestSigner;
 use frolic_protocol::ticket::{TicketClaims, TicketKey, sign, world_key};
 use futures_util::{SinkExt, StreamExt};
 use sha2::{Digest, Sha256};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -34,6 +34,29 @@ pub struct Shelf {
     pub saved: Mutex<Saved>,
     /// Whether the world is said to run elsewhere.
     pub replaced: AtomicBool,
+    /// Whom players have blocked.
+    pub blocks: Mutex<BTreeMap<String, Vec<String>>>,
+    /// One permit for every list that was asked for.
+    pub asked_blocks: Asked,
+    /// Whom heartbeats name.
+    pub expelled: Mutex<Vec<Expelled>>,
+}
+
+/// A semaphore that starts empty.
+pub struct Asked(Semaphore);
+
+impl Default for Asked {
+    fn default() -> Self {
+        Self(Semaphore::new(0))
+    }
+}
+
+impl std::ops::Deref for Asked {
+    type Target = Semaphore;
+
+    fn deref(&self) -> &Semaphore {
+        &self.0
+    }
 }
 
 impl Shelf {
@@ -119,13 +142,31 @@ impl TestServer {
             )
             .route(
                 "/internal/worlds/world_test/keep",
-                post(async move |Json(batch): Json<KeepBatch>| shelf.keep(batch)),
+                post({
+                    let shelf = shelf.clone();
+                    async move |Json(batch): Json<KeepBatch>| shelf.keep(batch)
+                }),
+            )
+            .route(
+                "/internal/worlds/world_test/blocks",
+                post({
+                    let shelf = shelf.clone();
+                    async move |Json(asked): Json<AskBlocks>| {
+                        let blocks = shelf.blocks.lock().expect("whole");
+                        let player_ids = blocks.get(&asked.player_id).cloned();
+                        shelf.asked_blocks.add_permits(1);
+                        Json(PlayerBlocks {
+                            player_ids: player_ids.unwrap_or_default(),
+                        })
+                    }
+                }),
             )
             .route(
                 "/internal/worlds/world_test/heartbeat",
-                post(|| async {
+                post(async move || {
                     Json(HeartbeatReply {
                         action: FleetAction::Continue,
+                        expelled: shelf.expelled.lock().expect("whole").clone(),
                     })
                 }),
             );
@@ -217,6 +258,13 @@ impl TestServer {
         sign(&self.key, &self.claims(world_id, name, lasts_s))
     }
 
+    /// A ticket with something more in it.
+    pub fn ticket_with(&self, name: &str, more: impl FnOnce(&mut TicketClaims)) -> String {
+        let mut claims = self.claims("world_test", name, 60);
+        more(&mut claims);
+        sign(&self.key, &claims)
+    }
+
     pub fn forged_ticket(&self, name: &str) -> String {
         sign(&[7; 32], &self.claims("world_test", name, 60))
     }
@@ -233,6 +281,7 @@ impl TestServer {
             expires_at: now.as_secs().saturating_add_signed(lasts_s),
             character: None,
             left: None,
+            beside: None,
         }
     }
 

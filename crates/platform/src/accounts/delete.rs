@@ -16,7 +16,7 @@ use crate::limits::ClientAddress;
 use crate::{gamedata, ids};
 
 /// Everything that is about nobody but the person.
-const PERSONAL: [&str; 7] = [
+const PERSONAL: [&str; 12] = [
     "DELETE FROM sessions WHERE user_id = $1",
     "DELETE FROM passwords WHERE user_id = $1",
     "DELETE FROM identities WHERE user_id = $1",
@@ -24,6 +24,11 @@ const PERSONAL: [&str; 7] = [
     "DELETE FROM active_characters WHERE user_id = $1",
     "DELETE FROM characters WHERE user_id = $1",
     "DELETE FROM player_checkpoints WHERE player_id = $1",
+    "DELETE FROM blocks WHERE user_id = $1",
+    "DELETE FROM invites WHERE inviter_id = $1",
+    "DELETE FROM game_likes WHERE user_id = $1",
+    "DELETE FROM game_players WHERE user_id = $1",
+    "DELETE FROM uploads WHERE user_id = $1",
 ];
 
 /// Deletes your account: name, password, sessions, keys, characters and what
@@ -76,11 +81,12 @@ pub async fn delete(
             .execute(&mut *transaction)
             .await?;
     }
-    sqlx::query("UPDATE games SET visibility = 'private' WHERE creator_id = $1")
+    sqlx::query("UPDATE games SET published = 0, visibility = 'private' WHERE creator_id = $1")
         .bind(&session.user_id)
         .execute(&mut *transaction)
         .await?;
     transaction.commit().await?;
+    platform.catalogue().forget();
     gamedata::forget_player(&platform, &session.user_id).await?;
     tracing::info!(user_id = session.user_id, "account deleted");
     Ok(StatusCode::NO_CONTENT)

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 )]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 #[serde(rename_all = "lowercase")]
-pub enum Channel {
+pub enum SpellChannel {
     /// Built; only its maker casts it.
     Draft,
     /// For whoever asks for it.
@@ -18,22 +18,22 @@ pub enum Channel {
     Stable,
 }
 
-impl Channel {
+impl SpellChannel {
     /// As the database and the interface write it.
     pub fn name(self) -> &'static str {
         match self {
-            Channel::Draft => "draft",
-            Channel::Beta => "beta",
-            Channel::Stable => "stable",
+            SpellChannel::Draft => "draft",
+            SpellChannel::Beta => "beta",
+            SpellChannel::Stable => "stable",
         }
     }
 
-    /// From [`Channel::name`]; anything else is a draft, which nobody else sees.
+    /// From [`SpellChannel::name`]; anything else is a draft, which nobody else sees.
     pub fn from_name(name: &str) -> Self {
         match name {
-            "beta" => Channel::Beta,
-            "stable" => Channel::Stable,
-            _ => Channel::Draft,
+            "beta" => SpellChannel::Beta,
+            "stable" => SpellChannel::Stable,
+            _ => SpellChannel::Draft,
         }
     }
 }
@@ -274,7 +274,7 @@ pub struct RevisionInfo {
     /// What it was made from.
     pub parent_revision_id: Option<String>,
     /// The highest channel it was published to.
-    pub channel: Channel,
+    pub channel: SpellChannel,
     /// Counts the revisions of the spell, from 1.
     pub version: u32,
     /// When it was built.
@@ -306,7 +306,7 @@ pub struct PublishSpellRequest {
     /// A revision of this spell.
     pub revision_id: String,
     /// Where it becomes the active one.
-    pub channel: Channel,
+    pub channel: SpellChannel,
 }
 
 /// Answer of `POST /api/spells/{id}/publish`, and `spell.active_update`.
@@ -318,7 +318,7 @@ pub struct SpellPublished {
     /// What is active now.
     pub revision_id: String,
     /// Where.
-    pub channel: Channel,
+    pub channel: SpellChannel,
     /// The spell with its channels.
     pub spell: SpellInfo,
     /// What the revision is.

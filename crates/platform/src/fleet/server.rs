@@ -10,6 +10,7 @@ use frolic_protocol::store::requests_per_minute;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::queue::{Queue, Turn};
 use crate::api::{RunningWorld, ServerInfo};
 use crate::{ids, runs};
 
@@ -30,6 +31,8 @@ pub struct WorldSpec {
     pub idle_stop: Duration,
     /// Whether what is built in it outlives its process.
     pub persistent: bool,
+    /// Whether only those with its room code may come.
+    pub private: bool,
 }
 
 /// Where a ready server takes connections.
@@ -87,6 +90,8 @@ pub struct Server {
     pub spec: WorldSpec,
     /// Changes of phase, to wait on.
     phase: watch::Sender<Phase>,
+    /// Counts moments at which a place may have become free, to wait on.
+    places: watch::Sender<u64>,
     run: Mutex<Run>,
 }
 
@@ -119,6 +124,10 @@ struct Run {
     store_at: Instant,
     /// Player id and when its place is given up.
     reservations: HashMap<String, Instant>,
+    /// Those for whom there is no place.
+    queue: Queue,
+    /// As [`WorldSpec::private`], which its owner may change while it runs.
+    private: bool,
 }
 
 /// Twice what scripts are allowed: heartbeats count players a little late.
@@ -129,10 +138,11 @@ fn store_allowance(players: u32) -> f64 {
 impl Server {
     pub(super) fn new(spec: WorldSpec) -> Self {
         let now = Instant::now();
-        let revision = spec.revision.clone();
+        let (revision, private) = (spec.revision.clone(), spec.private);
         Self {
             spec,
             phase: watch::Sender::new(Phase::Starting),
+            places: watch::Sender::new(0),
             run: Mutex::new(Run {
                 server_id: ids::new_id("server"),
                 epoch: 0,
@@ -155,6 +165,8 @@ impl Server {
                 store_left: store_allowance(0),
                 store_at: now,
                 reservations: HashMap::new(),
+                queue: Queue::new(now),
+                private,
             }),
         }
     }
@@ -193,7 +205,7 @@ impl Server {
             .await;
     }
 
-    pub(super) fn watch_phase(&self) -> watch::Receiver<Phase> {
+    pub(crate) fn watch_phase(&self) -> watch::Receiver<Phase> {
         self.phase.subscribe()
     }
 
@@ -232,6 +244,15 @@ impl Server {
             }
             !leaving
         });
+    }
+
+    /// Asks it to leave unless somebody came meanwhile.
+    pub(super) fn stop_if_empty(&self) {
+        // Under the lock that `reserve` takes: nobody slips in between.
+        let run = self.run();
+        if run.occupied() == 0 {
+            self.request_stop();
+        }
     }
 
     /// A new process takes over: only its token counts from here on, so that a
@@ -302,7 +323,13 @@ impl Server {
         // who waited longest. A wrong guess only holds a place a little longer.
         let arrived = beat.players.saturating_sub(run.players);
         run.release_oldest(arrived);
+        let departed = run.players.saturating_sub(beat.players);
+        run.queue.departed(departed, now);
+        let held = run.reservations.len();
         run.expire_reservations(now);
+        if departed > 0 || run.reservations.len() < held {
+            self.places.send_modify(|moments| *moments += 1);
+        }
         run.heard_at = now;
         run.players = beat.players;
         run.tick = beat.tick;
@@ -340,16 +367,55 @@ impl Server {
         }
         run.expire_reservations(now);
         let returning = run.reservations.contains_key(player_id);
-        if !returning && run.occupied() >= self.spec.max_players {
+        let free = self.spec.max_players.saturating_sub(run.occupied());
+        // Whoever waits comes first.
+        let ahead = run.queue.ahead_of(player_id, now);
+        if !returning && ahead >= free as usize {
             return Reservation::Full;
         }
+        run.queue.leave(player_id);
         run.reservations.insert(player_id.to_owned(), now + hold);
         Reservation::Held
     }
 
     /// Gives a place back, after a join that failed.
     pub fn release(&self, player_id: &str) {
-        self.run().reservations.remove(player_id);
+        if self.run().reservations.remove(player_id).is_some() {
+            self.places.send_modify(|moments| *moments += 1);
+        }
+    }
+
+    /// Takes or keeps a turn to wait for a place; none when too many wait.
+    pub fn queue_up(&self, player_id: &str) -> Option<Turn> {
+        self.run().queue.take(player_id, Instant::now())
+    }
+
+    /// Gives a turn up.
+    pub fn leave_queue(&self, player_id: &str) {
+        self.run().queue.leave(player_id);
+        self.places.send_modify(|moments| *moments += 1);
+    }
+
+    /// Changes when a place may have become free.
+    pub(crate) fn watch_places(&self) -> watch::Receiver<u64> {
+        self.places.subscribe()
+    }
+
+    /// Whether only those with its room code may come.
+    pub fn is_private(&self) -> bool {
+        self.run().private
+    }
+
+    pub(crate) fn set_private(&self, private: bool) {
+        self.run().private = private;
+    }
+
+    /// How long it has been empty; none when somebody is in it or on the way.
+    pub(super) fn empty_for(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let mut run = self.run();
+        run.expire_reservations(now);
+        (run.occupied() == 0).then(|| now.duration_since(run.empty_since))
     }
 
     /// Takes so many requests to the store off what the world may make. Its
@@ -389,7 +455,8 @@ impl Server {
         self.run().heard_at.elapsed()
     }
 
-    pub(super) fn since_launch(&self) -> Duration {
+    /// Since the process was launched.
+    pub(crate) fn since_launch(&self) -> Duration {
         self.run().launched_at.elapsed()
     }
 

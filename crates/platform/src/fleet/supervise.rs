@@ -192,6 +192,7 @@ async fn watch_process(
         match &*phase.borrow_and_update() {
             Phase::Ready(_) if ready_at.is_none() => {
                 ready_at = Some(Instant::now());
+                fleet.note_start(server.since_launch());
                 tracing::info!(
                     world = server.spec.world_id,
                     after_ms = server.since_launch().as_millis(),

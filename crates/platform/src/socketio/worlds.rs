@@ -11,7 +11,8 @@ use crate::Platform;
 use crate::api::WorldInfo;
 use crate::error::ApiError;
 use crate::games::{self, GameRow};
-use crate::{visits, worlds};
+use crate::visits;
+use crate::worlds::{self, Wish};
 
 /// What a world of nothing in particular is made of, where it is there.
 const SANDBOX: &str = "sandbox";
@@ -53,14 +54,15 @@ pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Ans
         ));
     }
     let now = platform.clock().now_ms();
-    let spec = worlds::create(db, &game, &visitor.actor.user_id, now).await?;
-    let name = if name.is_empty() { game.name } else { name };
-    sqlx::query("UPDATE worlds SET name = $1, description = $2 WHERE world_id = $3")
-        .bind(name)
-        .bind(description)
-        .bind(&spec.world_id)
-        .execute(db)
-        .await?;
+    let wish = Wish {
+        name: if name.is_empty() { &game.name } else { &name },
+        description: &description,
+        created_by: &visitor.actor.user_id,
+        owned: true,
+        kept: true,
+        private: false,
+    };
+    let spec = worlds::create(db, &game, wish, now).await?;
     let world = find(platform, &spec.world_id).await?;
     let sockets = platform.sockets();
     let listed = worlds::public(platform).await?;

@@ -11,7 +11,7 @@ use super::jobs::Job;
 use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, line};
 use super::{SpellCompiler, WriteError, drafts};
 use crate::Platform;
-use crate::api::Channel;
+use crate::api::SpellChannel;
 use crate::api::{BuildOptions, BuildRequest, RevisionInfo, SpellFile, SpellManifest};
 use crate::clock::rfc3339;
 use crate::error::ApiError;
@@ -319,7 +319,7 @@ pub async fn finalize(
         revision_id,
         spell_id: spell_id.clone(),
         parent_revision_id: parent,
-        channel: Channel::Draft,
+        channel: SpellChannel::Draft,
         version: manifest.version,
         created_at: rfc3339(now),
         manifest,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Actor, content, drafts, teach, unknown_revision, unknown_spell};
 use crate::Platform;
-use crate::api::{Channel, RevisionInfo, SpellInfo};
+use crate::api::{RevisionInfo, SpellChannel, SpellInfo};
 use crate::error::ApiError;
 use crate::visits;
 
@@ -71,7 +71,7 @@ async fn choose(
     platform: &Platform,
     actor: &Actor,
     wanted: &Wanted,
-) -> Result<(String, Option<(RevisionInfo, Channel)>), ApiError> {
+) -> Result<(String, Option<(RevisionInfo, SpellChannel)>), ApiError> {
     let db = platform.db();
     let spell_id = &wanted.spell_id;
     let Some(spell) = drafts::find(db, spell_id).await? else {
@@ -94,14 +94,14 @@ async fn choose(
 }
 
 /// Where a revision is active; makers may cast any of their own.
-fn channel_of(spell: &SpellInfo, revision: &str, actor: &Actor) -> Result<Channel, ApiError> {
+fn channel_of(spell: &SpellInfo, revision: &str, actor: &Actor) -> Result<SpellChannel, ApiError> {
     let is = |active: &Option<String>| active.as_deref() == Some(revision);
     if is(&spell.active_stable_rev) {
-        Ok(Channel::Stable)
+        Ok(SpellChannel::Stable)
     } else if is(&spell.active_beta_rev) {
-        Ok(Channel::Beta)
+        Ok(SpellChannel::Beta)
     } else if actor.owns(&spell.created_by) {
-        Ok(Channel::Draft)
+        Ok(SpellChannel::Draft)
     } else {
         Err(ApiError::new(
             axum::http::StatusCode::CONFLICT,
@@ -111,16 +111,16 @@ fn channel_of(spell: &SpellInfo, revision: &str, actor: &Actor) -> Result<Channe
     }
 }
 
-fn active_for(spell: &SpellInfo, actor: &Actor) -> Result<(String, Channel), ApiError> {
+fn active_for(spell: &SpellInfo, actor: &Actor) -> Result<(String, SpellChannel), ApiError> {
     if let Some(stable) = &spell.active_stable_rev {
-        return Ok((stable.clone(), Channel::Stable));
+        return Ok((stable.clone(), SpellChannel::Stable));
     }
     if let Some(beta) = &spell.active_beta_rev {
-        return Ok((beta.clone(), Channel::Beta));
+        return Ok((beta.clone(), SpellChannel::Beta));
     }
     let draft = spell.active_draft_rev.as_ref();
     match draft.filter(|_| actor.owns(&spell.created_by)) {
-        Some(draft) => Ok((draft.clone(), Channel::Draft)),
+        Some(draft) => Ok((draft.clone(), SpellChannel::Draft)),
         None => Err(ApiError::new(
             axum::http::StatusCode::CONFLICT,
             "spell_not_published",

@@ -8,7 +8,7 @@ use sqlx::{AnyPool, Row};
 use super::drafts::{self, Page};
 use super::{Actor, unknown_revision, unknown_spell};
 use crate::Platform;
-use crate::api::{Channel, RevisionInfo, RevisionList, SpellFile, SpellManifest};
+use crate::api::{RevisionInfo, RevisionList, SpellChannel, SpellFile, SpellManifest};
 use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
@@ -75,7 +75,7 @@ pub async fn revision(
     let found = find(db, revision_id).await?;
     found
         .filter(|revision| revision.spell_id == spell_id)
-        .filter(|revision| revision.channel > Channel::Draft || actor.owns(&spell.created_by))
+        .filter(|revision| revision.channel > SpellChannel::Draft || actor.owns(&spell.created_by))
         .ok_or_else(unknown_revision)
 }
 
@@ -130,7 +130,7 @@ fn read(row: &AnyRow) -> Result<RevisionInfo, sqlx::Error> {
         revision_id: row.try_get("revision_id")?,
         spell_id: row.try_get("spell_id")?,
         parent_revision_id: Some(parent).filter(|parent| !parent.is_empty()),
-        channel: Channel::from_name(row.try_get("channel")?),
+        channel: SpellChannel::from_name(row.try_get("channel")?),
         version: to_u32(row.try_get("version")?),
         created_at: rfc3339(row.try_get("created_at")?),
         manifest,

@@ -3,7 +3,7 @@
 
 use super::{Actor, content, drafts, teach, unknown_revision, unknown_spell};
 use crate::Platform;
-use crate::api::{Channel, PublishSpellRequest, SpellPublished};
+use crate::api::{PublishSpellRequest, SpellChannel, SpellPublished};
 use crate::error::ApiError;
 
 /// Makes a revision the active one of a channel.
@@ -25,9 +25,9 @@ pub async fn publish(
         .ok_or_else(unknown_revision)?;
     let channel = request.channel;
     let column = match channel {
-        Channel::Draft => "active_draft_rev",
-        Channel::Beta => "active_beta_rev",
-        Channel::Stable => "active_stable_rev",
+        SpellChannel::Draft => "active_draft_rev",
+        SpellChannel::Beta => "active_beta_rev",
+        SpellChannel::Stable => "active_stable_rev",
     };
     let mut transaction = db.begin().await?;
     let update = format!(
@@ -63,7 +63,7 @@ pub async fn publish(
         spell,
         manifest: revision.manifest.clone(),
     };
-    if channel == Channel::Draft {
+    if channel == SpellChannel::Draft {
         // Nobody else may know of it.
         let maker = &published.spell.created_by;
         platform

@@ -9,7 +9,7 @@ use sqlx::Row;
 
 use super::content::{self, ENTRY};
 use crate::Platform;
-use crate::api::{Channel, RevisionInfo};
+use crate::api::{RevisionInfo, SpellChannel};
 use crate::error::ApiError;
 use crate::fleet::Server;
 use crate::internal::Caller;
@@ -20,10 +20,10 @@ const TOLD_AT_ONCE: usize = 16;
 
 /// What a revision is known by in worlds. A draft or beta does not replace what
 /// everybody casts.
-pub fn name_in_worlds(spell_id: &str, channel: Channel) -> String {
+pub fn name_in_worlds(spell_id: &str, channel: SpellChannel) -> String {
     match channel {
-        Channel::Stable => spell_id.to_owned(),
-        Channel::Beta | Channel::Draft => format!("{spell_id}@{}", channel.name()),
+        SpellChannel::Stable => spell_id.to_owned(),
+        SpellChannel::Beta | SpellChannel::Draft => format!("{spell_id}@{}", channel.name()),
     }
 }
 
@@ -35,7 +35,7 @@ pub async fn teach(
     platform: &Platform,
     server: &Server,
     revision: &RevisionInfo,
-    channel: Channel,
+    channel: SpellChannel,
 ) -> Result<(), ApiError> {
     let spell = lesson(platform, revision, channel).await?;
     let name = spell.name.clone();
@@ -63,7 +63,7 @@ pub async fn teach(
 async fn lesson(
     platform: &Platform,
     revision: &RevisionInfo,
-    channel: Channel,
+    channel: SpellChannel,
 ) -> Result<LearnSpell, ApiError> {
     let (_, code) = content::file(platform, revision, ENTRY).await?;
     let manifest = &revision.manifest;
@@ -80,8 +80,8 @@ async fn lesson(
 
 /// A revision was published: running worlds learn it, and with them every
 /// client in them. Drafts wait until they are cast.
-pub fn tell_running(platform: &Platform, revision: &RevisionInfo, channel: Channel) {
-    if channel == Channel::Draft {
+pub fn tell_running(platform: &Platform, revision: &RevisionInfo, channel: SpellChannel) {
+    if channel == SpellChannel::Draft {
         return;
     }
     let (platform, revision) = (platform.clone(), revision.clone());
@@ -128,10 +128,10 @@ pub async fn learned(
         let name: String = row.try_get("name")?;
         let (channel, active) = match name.rsplit_once('@') {
             None => (
-                Channel::Stable,
+                SpellChannel::Stable,
                 row.try_get::<String, _>("active_stable_rev")?,
             ),
-            Some((_, "beta")) => (Channel::Beta, row.try_get("active_beta_rev")?),
+            Some((_, "beta")) => (SpellChannel::Beta, row.try_get("active_beta_rev")?),
             // A draft is learned again when its maker casts it.
             Some(_) => continue,
         };

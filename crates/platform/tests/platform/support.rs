@@ -1,8 +1,11 @@
-//! A platform on a free port with a real database in a temporary folder, and
-//! the requests that tests make of it.
+//! A platform on a free port with a real database (see `database.rs`), and the
+//! requests that tests make of it.
 
+pub mod database;
 pub mod gameserver;
 pub mod issuer;
+pub mod postgres;
+pub mod programs;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -33,6 +36,8 @@ pub struct TestPlatform {
     pub clock: ClockHand,
     pub stage: Arc<Stage>,
     pub data_dir: PathBuf,
+    /// Where its tables are.
+    pub database_url: String,
     http: Client,
     stop: Option<oneshot::Sender<()>>,
     served: JoinHandle<()>,
@@ -55,7 +60,9 @@ impl TestPlatform {
     pub async fn start_in(data_dir: PathBuf, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = Settings::new(data_dir.clone(), SECRET.to_vec());
         settings.admin_token = Some(ADMIN_TOKEN.to_owned());
+        settings.database_url = Some(database::url(&data_dir));
         change(&mut settings);
+        let database_url = settings.database_url.clone().unwrap();
         let listener = bind(settings.host, 0).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (clock, hand) = Clock::manual(START_MS);
@@ -85,6 +92,7 @@ impl TestPlatform {
             clock: hand,
             stage,
             data_dir,
+            database_url,
             http: Client::new(),
             stop: Some(stop),
             served,
@@ -172,6 +180,7 @@ impl Drop for TestPlatform {
     fn drop(&mut self) {
         self.served.abort();
         if !self.data_dir.as_os_str().is_empty() {
+            database::forget(&self.data_dir);
             let _ = std::fs::remove_dir_all(&self.data_dir);
         }
     }

@@ -117,6 +117,10 @@ fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMe
             args: p.args,
         }),
         ("chat", "say") => body(payload).map(|p: ChatPayload| ClientMessage::Chat { text: p.text }),
+        ("chat", "hide") => body(payload).map(|p: HidePayload| ClientMessage::Hide {
+            player_id: p.player_id,
+            hidden: p.hidden,
+        }),
         ("scripts", "request") => {
             body(payload).map(|p: ScriptsPayload| ClientMessage::ScriptRequest {
                 paths: p.paths,

@@ -93,7 +93,14 @@ fn body(message: &ServerMessage) -> Option<Json> {
                 Err(error) => json!({ "id": id, "ok": false, "error": error }),
             },
         ),
-        ServerMessage::Chat { from, text } => event("chat", json!({ "from": from, "text": text })),
+        ServerMessage::Chat {
+            from,
+            text,
+            player_id,
+        } => event(
+            "chat",
+            json!({ "from": from, "text": text, "playerId": player_id }),
+        ),
         ServerMessage::ScriptManifest(manifest) => event(
             "scripts",
             json!({ "action": "manifest", "manifest": manifest_body(manifest) }),

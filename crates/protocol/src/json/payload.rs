@@ -131,6 +131,17 @@ pub struct ChatPayload {
     pub text: String,
 }
 
+/// `chat.hide`
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+#[serde(rename_all = "camelCase")]
+pub struct HidePayload {
+    /// The other's `id` in the presence.
+    pub player_id: String,
+    /// Whether to hide what passes between you, or to show it again.
+    pub hidden: bool,
+}
+
 /// `scripts.request`
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]

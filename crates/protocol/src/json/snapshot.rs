@@ -123,6 +123,7 @@ pub fn snapshot(view: &SnapshotView) -> String {
                 json!({
                     "id": player.id, "entityId": player.entity_id,
                     "name": player.name, "online": player.online, "team": player.team, "stats": player.stats,
+                    "looks": player.looks,
                 })
             })
             .collect();

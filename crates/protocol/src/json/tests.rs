@@ -89,6 +89,7 @@ fn a_delta_tells_only_what_changed() {
                 online: true,
                 team: None,
                 stats: Vec::new(),
+                looks: Default::default(),
             }],
             structure_of: &|_| None,
             projectiles: &[],

@@ -305,6 +305,8 @@ impl Fingerprint {
             dead_until,
             vitals_told: _, // only for clients
             chat_used_until,
+            // Nothing that happens depends on them.
+            looks: _,
         } = player;
         self.word(u64::from(*number) << 32 | u64::from(*entity));
         self.text(id);

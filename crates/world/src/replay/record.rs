@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use frolic_package::spells::SpellSettings;
+use frolic_protocol::avatar::AvatarLooks;
 use frolic_protocol::keep::{PlayerState, SavedWorld};
 use frolic_protocol::terrain::TerrainOp;
 use frolic_protocol::{Args, NumberedInput};
@@ -219,6 +220,20 @@ pub enum Record<'a> {
         player: PlayerNumber,
         /// What for.
         op: Cow<'a, TerrainOp>,
+    },
+    /// A player's character looks like this from here on.
+    Dress {
+        /// Who.
+        player: PlayerNumber,
+        /// How.
+        looks: AvatarLooks,
+    },
+    /// A player was put beside another, who had invited them.
+    Beside {
+        /// Who.
+        player: PlayerNumber,
+        /// Beside whom.
+        friend: PlayerNumber,
     },
     /// The code of a spell came with the reload before this; it can be cast.
     Learn {

@@ -246,6 +246,15 @@ impl Replay {
                 let said = world.receive_chat(player, &text);
                 said.map_err(|_| ReplayError::Nonsense("it has a line that no world takes"))?;
             }
+            Record::Dress { player, looks } => {
+                here(world, player)?;
+                world.dress(player, looks);
+            }
+            Record::Beside { player, friend } => {
+                here(world, player)?;
+                here(world, friend)?;
+                world.put_beside(player, friend);
+            }
             Record::Terraform { player, op } => {
                 here(world, player)?;
                 // Refused then is refused now.

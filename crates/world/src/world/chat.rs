@@ -85,9 +85,12 @@ impl WorldState {
             let player = self.players.get(&number);
             player.ok_or(EngineError::NoSuchPlayer(number))
         };
-        let from = match from {
-            Some(number) => name(number)?.name.clone(),
-            None => String::new(),
+        let (from, player_id) = match from {
+            Some(number) => {
+                let player = name(number)?;
+                (player.name.clone(), player.id.clone())
+            }
+            None => (String::new(), String::new()),
         };
         let to = match to {
             Recipient::All => None,
@@ -98,6 +101,7 @@ impl WorldState {
             message: ServerMessage::Chat {
                 from,
                 text: text.to_owned(),
+                player_id,
             },
             reliable: true,
         });

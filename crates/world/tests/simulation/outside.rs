@@ -91,7 +91,10 @@ fn a_world_learns_casts_and_tells() {
     let unknown = world.cast_from_outside("user_1", "dig", None, at(place));
     assert_eq!(unknown.expect_err("not yet").code(), "no_such_spell");
     let learned = world.learn(&lesson("dig", "rev_1", DIG)).expect("it may");
-    assert_eq!(learned.expect("it is new").changed, ["spells/dig/spell.luau"]);
+    assert_eq!(
+        learned.expect("it is new").changed,
+        ["spells/dig/spell.luau"]
+    );
     assert_eq!(block(&world, [3, 6, 3]), block(&world, [5, 6, 5]));
     world
         .cast_from_outside("user_1", "dig", Some("rev_1"), at(place))
@@ -102,7 +105,10 @@ fn a_world_learns_casts_and_tells() {
     let [cast] = casts.as_slice() else {
         panic!("one cast: {casts:?}");
     };
-    assert_eq!((cast.by.as_str(), cast.revision_id.as_str()), ("user_1", "rev_1"));
+    assert_eq!(
+        (cast.by.as_str(), cast.revision_id.as_str()),
+        ("user_1", "rev_1")
+    );
     assert_eq!(cast.cast["caster"], 0);
     // The cooldown, the mana, the revision.
     let refused = |world: &mut World, revision| {
@@ -112,38 +118,69 @@ fn a_world_learns_casts_and_tells() {
     assert_eq!(refused(&mut world, None), "spell_cooldown");
     assert_eq!(refused(&mut world, Some("rev_2")), "no_such_spell");
     steps(&mut world, 65);
-    assert!(world.cast_from_outside("user_1", "dig", None, at(place)).is_ok());
+    assert!(
+        world
+            .cast_from_outside("user_1", "dig", None, at(place))
+            .is_ok()
+    );
     steps(&mut world, 65);
     // 100 - 40 - 40, and about 22 came back.
-    assert!(world.cast_from_outside("user_1", "dig", None, at(place)).is_ok());
+    assert!(
+        world
+            .cast_from_outside("user_1", "dig", None, at(place))
+            .is_ok()
+    );
     steps(&mut world, 65);
     assert_eq!(refused(&mut world, None), "spell_cost");
     // Somebody else has their own.
-    assert!(world.cast_from_outside("user_2", "dig", None, at(place)).is_ok());
+    assert!(
+        world
+            .cast_from_outside("user_2", "dig", None, at(place))
+            .is_ok()
+    );
     // A new revision takes the place of the old one.
     let next = lesson("dig", "rev_2", "function on_cast(ctx) end");
     assert!(world.learn(&next).expect("it may").is_some());
     steps(&mut world, 65);
     assert_eq!(refused(&mut world, Some("rev_1")), "no_such_spell");
     // A reload of the game's scripts leaves what was learned.
-    let own = ("spells/own/spell.luau".to_owned(), "function on_cast() end".to_owned());
-    world.reload("other", &BTreeMap::from([own])).expect("it compiles");
-    assert!(world.cast_from_outside("user_3", "dig", Some("rev_2"), at(place)).is_ok());
+    let own = (
+        "spells/own/spell.luau".to_owned(),
+        "function on_cast() end".to_owned(),
+    );
+    world
+        .reload("other", &BTreeMap::from([own]))
+        .expect("it compiles");
+    assert!(
+        world
+            .cast_from_outside("user_3", "dig", Some("rev_2"), at(place))
+            .is_ok()
+    );
 }
 
 #[test]
 fn what_a_world_does_not_learn() {
     let mut world = World::load(&game(true), WorldOptions::default()).expect("it loads");
-    let refused = |world: &mut World, spell: LearnSpell| world.learn(&spell).expect_err("refused").code();
-    assert_eq!(refused(&mut world, lesson("own", "rev_1", DIG)), "spell_of_the_game");
-    assert_eq!(refused(&mut world, lesson("x", "rev_1", "function on_cast(")), "spell_broken");
+    let refused =
+        |world: &mut World, spell: LearnSpell| world.learn(&spell).expect_err("refused").code();
+    assert_eq!(
+        refused(&mut world, lesson("own", "rev_1", DIG)),
+        "spell_of_the_game"
+    );
+    assert_eq!(
+        refused(&mut world, lesson("x", "rev_1", "function on_cast(")),
+        "spell_broken"
+    );
     let odd = LearnSpell {
         cost: f32::NAN,
         ..lesson("x", "rev_1", DIG)
     };
     assert_eq!(refused(&mut world, odd), "spell_broken");
     let mut strict = World::load(&game(false), WorldOptions::default()).expect("it loads");
-    assert_eq!(refused(&mut strict, lesson("x", "rev_1", DIG)), "spells_not_allowed");
+    assert_eq!(
+        refused(&mut strict, lesson("x", "rev_1", DIG)),
+        "spells_not_allowed"
+    );
     let change = op(TerrainAction::Subtract, [3.0, 7.0, 3.0], 1.0);
     let outside = strict.terraform_from_outside("user_1", &change);
     assert_eq!(outside.expect_err("refused").code(), "spells_not_allowed");
@@ -154,7 +191,9 @@ fn what_a_world_does_not_learn() {
         world.step();
     }
     let known = |world: &mut World, name: &str| {
-        world.cast_from_outside("user_1", name, None, at([3.0, 7.0, 3.0])).is_ok()
+        world
+            .cast_from_outside("user_1", name, None, at([3.0, 7.0, 3.0]))
+            .is_ok()
     };
     assert!(!known(&mut world, "spell-0") && known(&mut world, "spell-3"));
 }
@@ -166,13 +205,18 @@ fn the_ground_changes_from_outside_by_the_rules_and_is_cleared() {
     run.for_ms(1500);
     let world = run.world_mut();
     let dug = op(TerrainAction::Subtract, [20.0, 7.0, 20.0], 1.0);
-    world.terraform_from_outside("user_9", &dug).expect("far away, and fine");
+    world
+        .terraform_from_outside("user_9", &dug)
+        .expect("far away, and fine");
     for (change, code) in [
         (op(TerrainAction::Add, [-20.0, 9.0, 0.0], 1.0), "protected"),
         (op(TerrainAction::Add, [20.0, 9.0, 0.0], 30.0), "too_large"),
         (op(TerrainAction::Add, [f32::NAN, 9.0, 0.0], 1.0), "bad_op"),
         (op(TerrainAction::Add, [0.5, 9.0, 0.5], 1.0), "occupied"),
-        (op(TerrainAction::Subtract, [20.0, 7.0, 20.0], 1.0), "too_fast"),
+        (
+            op(TerrainAction::Subtract, [20.0, 7.0, 20.0], 1.0),
+            "too_fast",
+        ),
     ] {
         let refusal = world.terraform_from_outside("user_9", &change);
         assert_eq!(refusal.expect_err("refused").code(), code);
@@ -189,9 +233,17 @@ fn the_ground_changes_from_outside_by_the_rules_and_is_cleared() {
     run.for_ms(1000);
     assert_ne!(block(run.world(), [20, 6, 20]), Material::AIR);
     let client = run.client(ada).terrain().expect("the scene has one");
-    assert_ne!(client.block([20, 6, 20]), Material::AIR, "the client has it, too");
+    assert_ne!(
+        client.block([20, 6, 20]),
+        Material::AIR,
+        "the client has it, too"
+    );
     let heard = run.take_events(ada);
-    assert!(heard.iter().any(|event| matches!(event, ClientEvent::Terrain { .. })));
+    assert!(
+        heard
+            .iter()
+            .any(|event| matches!(event, ClientEvent::Terrain { .. }))
+    );
 }
 
 #[test]
@@ -210,12 +262,16 @@ fn what_happens_from_outside_is_logged_and_replayed() {
             20 => drop(world.cast_from_outside("user_1", "dig", None, at([3.0, 7.0, 3.0]))),
             30 => {
                 let change = op(TerrainAction::Add, [9.0, 12.0, 9.0], 1.0);
-                world.terraform_from_outside("user_2", &change).expect("they may");
+                world
+                    .terraform_from_outside("user_2", &change)
+                    .expect("they may");
             }
             40 => world.clear("user_3").expect("there is room"),
             50 => {
                 let change = op(TerrainAction::Add, [9.0, 14.0, 9.0], 1.0);
-                world.terraform_from_outside("user_2", &change).expect("they may");
+                world
+                    .terraform_from_outside("user_2", &change)
+                    .expect("they may");
             }
             _ => {}
         }

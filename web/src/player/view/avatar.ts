@@ -43,6 +43,7 @@ export class Avatar {
   readonly head = new Object3D();
   readonly hair = new Object3D();
   readonly face = new Object3D();
+  readonly hat = new Object3D();
   readonly torso = new Object3D();
   readonly arms = [new Object3D(), new Object3D()] as const;
   readonly legs = [new Object3D(), new Object3D()] as const;
@@ -55,14 +56,15 @@ export class Avatar {
 
   constructor(
     readonly id: number,
-    readonly look: AvatarLook,
+    public look: AvatarLook,
   ) {
     this.root.add(this.#spine, ...this.legs);
     this.#spine.position.y = HIP_Y;
     this.#spine.add(this.torso, this.head, ...this.arms);
     this.torso.position.y = BODY.torso[1] / 2;
     this.head.position.y = BODY.torso[1];
-    this.head.add(this.hair, this.face);
+    this.head.add(this.hair, this.face, this.hat);
+    this.hat.position.set(0, BODY.head[1] + 0.05, 0.01);
     this.hair.position.set(0, BODY.head[1] - 0.04, 0.015);
     this.face.position.set(0, BODY.head[1] / 2 - 0.03, -BODY.head[2] / 2 - 0.004);
     this.face.rotation.y = Math.PI;

@@ -1,14 +1,14 @@
 // All avatars of the world, drawn by a handful of instanced meshes.
 import {
-  type BufferGeometry, CanvasTexture, Color, Group, InstancedMesh, type Material, Matrix4, MeshBasicMaterial,
-  MeshLambertMaterial, MeshStandardMaterial, type Object3D, PlaneGeometry, SRGBColorSpace,
+  type BufferGeometry, Color, Group, InstancedMesh, type Material, Matrix4, MeshBasicMaterial, MeshLambertMaterial,
+  MeshStandardMaterial, type Object3D, PlaneGeometry,
 } from 'three';
 import { RoundedBoxGeometry } from 'three/examples/jsm/geometries/RoundedBoxGeometry.js';
 import { type Avatar, BODY } from './avatar';
+import { FACES, faceTexture } from './faces';
 import { softBox } from './geometry';
+import { hatGeometry, HATS } from './hats';
 import type { AvatarLook } from './look';
-
-type PartName = 'head' | 'hair' | 'torso' | 'arms' | 'legs' | 'face';
 
 interface PartMesh {
   mesh: InstancedMesh;
@@ -18,6 +18,7 @@ interface PartMesh {
 
 const HIDDEN = new Matrix4().makeScale(0, 0, 0);
 const WHITE = new Color('#ffffff');
+const NOTHING: readonly Object3D[] = [];
 
 export class Crowd {
   readonly group = new Group();
@@ -48,6 +49,11 @@ export class Crowd {
     this.#paint();
   }
 
+  /** After an avatar was given another look. */
+  repaint(): void {
+    this.#paint();
+  }
+
   /** Leaves an avatar out of the picture: the own one in first person. */
   setHidden(id: number, hidden: boolean): void {
     if (hidden) this.#hidden.add(id);
@@ -70,6 +76,7 @@ export class Crowd {
   dispose(): void {
     for (const { mesh } of this.#parts) {
       mesh.geometry.dispose();
+      if (mesh.material instanceof MeshBasicMaterial) mesh.material.map?.dispose();
       (mesh.material as Material).dispose();
       mesh.dispose();
     }
@@ -80,22 +87,28 @@ export class Crowd {
   #build(): void {
     const cloth = this.physical ? new MeshStandardMaterial({ roughness: 0.75 }) : new MeshLambertMaterial();
     if (this.round) addRim(cloth);
-    const face = new MeshBasicMaterial({ map: faceTexture(), transparent: true, depthWrite: false });
-    const add = (name: PartName, perAvatar: number, geometry: BufferGeometry, joints: PartMesh['joints'], color: PartMesh['color']) => {
-      const mesh = new InstancedMesh(geometry, name === 'face' ? face : cloth, this.#capacity * perAvatar);
-      mesh.castShadow = mesh.receiveShadow = name !== 'face';
+    const felt = this.physical ? new MeshStandardMaterial({ roughness: 0.8, vertexColors: true }) : new MeshLambertMaterial({ vertexColors: true });
+    if (this.round) addRim(felt);
+    const add = (material: Material, perAvatar: number, geometry: BufferGeometry, joints: PartMesh['joints'], color: PartMesh['color']) => {
+      const mesh = new InstancedMesh(geometry, material, this.#capacity * perAvatar);
+      mesh.castShadow = mesh.receiveShadow = !(material instanceof MeshBasicMaterial);
       mesh.frustumCulled = false; // instances stand all over the world
       mesh.count = 0;
       this.group.add(mesh);
       this.#parts.push({ mesh, joints, color });
     };
     const { leg, arm, torso, head, hair } = BODY;
-    add('legs', 2, this.#box(leg, 0.07).translate(0, -leg[1] / 2, 0), (a) => a.legs, (look) => look.trousers);
-    add('torso', 1, this.#box(torso, 0.1), (a) => [a.torso], (look) => look.shirt);
-    add('arms', 2, this.#box(arm, 0.07).translate(0, -arm[1] / 2 + 0.08, 0), (a) => a.arms, (look) => look.skin);
-    add('head', 1, this.#box(head, 0.16).translate(0, head[1] / 2, 0), (a) => [a.head], (look) => look.skin);
-    add('hair', 1, this.#box(hair, 0.09), (a) => [a.hair], (look) => look.hair);
-    add('face', 1, new PlaneGeometry(0.42, 0.34), (a) => [a.face], () => WHITE);
+    add(cloth, 2, this.#box(leg, 0.07).translate(0, -leg[1] / 2, 0), (a) => a.legs, (look) => look.trousers);
+    add(cloth, 1, this.#box(torso, 0.1), (a) => [a.torso], (look) => look.shirt);
+    add(cloth, 2, this.#box(arm, 0.07).translate(0, -arm[1] / 2 + 0.08, 0), (a) => a.arms, (look) => look.skin);
+    add(cloth, 1, this.#box(head, 0.16).translate(0, head[1] / 2, 0), (a) => [a.head], (look) => look.skin);
+    add(cloth, 1, this.#box(hair, 0.09), (a) => [a.hair], (look) => look.hair);
+    // One mesh per kind: those that nobody wears have no instances and cost nothing to draw.
+    for (const kind of FACES) {
+      const skin = new MeshBasicMaterial({ map: faceTexture(kind), transparent: true, depthWrite: false });
+      add(skin, 1, new PlaneGeometry(0.42, 0.34), (a) => (a.look.face === kind ? [a.face] : NOTHING), () => WHITE);
+    }
+    for (const kind of HATS) add(felt, 1, hatGeometry(kind, this.round), (a) => (a.look.hat === kind ? [a.hat] : NOTHING), (look) => look.accent);
   }
 
   #box(size: readonly [number, number, number], radius: number): BufferGeometry {
@@ -122,33 +135,4 @@ function addRim(material: Material): void {
       #include <opaque_fragment>`,
     );
   };
-}
-
-/** Two eyes with a glint and a smile. */
-function faceTexture(): CanvasTexture {
-  const canvas = document.createElement('canvas');
-  canvas.width = 128;
-  canvas.height = 104;
-  const c = canvas.getContext('2d');
-  if (c) {
-    for (const x of [38, 90]) {
-      c.fillStyle = '#1d1b2e';
-      c.beginPath();
-      c.ellipse(x, 40, 10, 14, 0, 0, Math.PI * 2);
-      c.fill();
-      c.fillStyle = '#ffffff';
-      c.beginPath();
-      c.arc(x + 3, 34, 4, 0, Math.PI * 2);
-      c.fill();
-    }
-    c.strokeStyle = '#1d1b2e';
-    c.lineWidth = 6;
-    c.lineCap = 'round';
-    c.beginPath();
-    c.arc(64, 64, 18, 0.15 * Math.PI, 0.85 * Math.PI);
-    c.stroke();
-  }
-  const texture = new CanvasTexture(canvas);
-  texture.colorSpace = SRGBColorSpace;
-  return texture;
 }

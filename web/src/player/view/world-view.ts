@@ -2,7 +2,8 @@
 // It asks and draws; it decides nothing.
 import { NeutralToneMapping, PCFShadowMap, Scene, Vector3, WebGLRenderer } from 'three';
 import type { Combat, WeaponInfo } from '../combat.svelte';
-import type { Looks, WireValue } from '../events';
+import type { AvatarLooks } from '../../generated/AvatarLooks';
+import type { Looks, PlayerInfo, WireValue } from '../events';
 import { type FrameRecord, records } from '../frame';
 import type { NpcData } from '../npc';
 import { makePart, resolveParts, spawnYaw, styled, type Components, type Part, type SceneData, type Vec3 } from '../scene';
@@ -11,7 +12,7 @@ import { ChaseCamera } from './camera';
 import { Crowd } from './crowd';
 import { BlobShadow, Dust } from './dust';
 import { Effects } from './effects';
-import { avatarLook, npcLook } from './look';
+import { avatarLook, npcLook, sameLooks } from './look';
 import { MaterialLibrary } from './materials';
 import { NameTag } from './nametag';
 import { NpcsView } from './npcs';
@@ -55,6 +56,7 @@ export class WorldView {
   #definitions: ReadonlyMap<number, Components> = new Map();
   #looks = new Map<number, Looks>();
   #names = new Map<number, string>();
+  #chosen = new Map<number, AvatarLooks>();
   #characters = new Map<number, Character>();
   #npcs = new Map<number, NpcData>();
   #governor: QualityGovernor;
@@ -185,9 +187,23 @@ export class WorldView {
     return spawnYaw(resolveParts(this.#data), this.ownPosition);
   }
 
-  /** Names by character entity, for the tags. */
-  setNames(names: Iterable<[number, string]>): void {
-    this.#names = new Map(names);
+  /** Who is who, by character entity: names for the tags, and how they look. */
+  setPlayers(players: readonly Pick<PlayerInfo, 'entityId' | 'name' | 'looks'>[]): void {
+    this.#names = new Map(players.map((player) => [player.entityId, player.name]));
+    const before = this.#chosen;
+    this.#chosen = new Map(players.map((player) => [player.entityId, player.looks]));
+    for (const [id, looks] of this.#chosen) {
+      const character = this.#characters.get(id);
+      if (!character || sameLooks(before.get(id), looks)) continue;
+      character.avatar.look = avatarLook(id, looks);
+      this.#crowd.repaint();
+    }
+  }
+
+  /** What a character wears, for tests. */
+  wornBy(id: number): { hat: string; face: string; shirt: string } | null {
+    const look = this.#characters.get(id)?.avatar.look;
+    return look ? { hat: look.hat, face: look.face, shirt: `#${look.shirt.getHexString()}` } : null;
   }
 
   /** Where something that is drawn stands, for scripts and tests. */
@@ -287,7 +303,7 @@ export class WorldView {
   #character(id: number, own: boolean, npc: NpcData | null): Character {
     let character = this.#characters.get(id);
     if (!character) {
-      character = { avatar: new Avatar(id, npc ? npcLook(id, npc) : avatarLook(id)), tag: null, name: '' };
+      character = { avatar: new Avatar(id, npc ? npcLook(id, npc) : avatarLook(id, this.#chosen.get(id))), tag: null, name: '' };
       this.#characters.set(id, character);
       this.#crowd.add(character.avatar);
     }

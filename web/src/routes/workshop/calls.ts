@@ -1,5 +1,5 @@
 // The calls about spells: drafts, builds, revisions, publishing.
-import type { BuildRequest, BuildStarted, Channel, DraftCreated, JobInfo, RevisionList, SpellInfo, SpellList, SpellPublished } from '../../generated/rest';
+import type { BuildRequest, BuildStarted, SpellChannel, DraftCreated, JobInfo, RevisionList, SpellInfo, SpellList, SpellPublished } from '../../generated/rest';
 import { call, session } from '../../lib/api';
 import { loadSession } from '../../lib/session';
 
@@ -16,7 +16,7 @@ export const createSpell = (display_name: string): Promise<DraftCreated> => call
 export const build = (id: string, body: BuildRequest): Promise<BuildStarted> => call('POST', spell(id, '/build'), { body, as: 'guest' });
 export const job = (id: string): Promise<JobInfo> => call('GET', `/api/jobs/${encodeURIComponent(id)}`, { as: 'me' });
 export const cancelJob = (id: string): Promise<JobInfo> => call('POST', `/api/jobs/${encodeURIComponent(id)}/cancel`, { as: 'me' });
-export const publish = (id: string, revision_id: string, channel: Channel): Promise<SpellPublished> =>
+export const publish = (id: string, revision_id: string, channel: SpellChannel): Promise<SpellPublished> =>
   call('POST', spell(id, '/publish'), { body: { revision_id, channel }, as: 'me' });
 
 /** The text of a revision's code. */

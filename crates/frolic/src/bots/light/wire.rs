@@ -52,6 +52,7 @@ impl Eye {
             ServerMessage::Chat {
                 from: String::new(),
                 text: String::new(),
+                player_id: String::new(),
             },
         ];
         debug_assert!(counted.iter().all(ServerMessage::is_counted));
@@ -137,6 +138,7 @@ mod tests {
         let chat = ServerMessage::Chat {
             from: "Ada".into(),
             text: "hello".into(),
+            player_id: "client_1".into(),
         };
         packet::write(&mut bytes, &chat);
         packet::write(&mut bytes, &ServerMessage::Snapshot(vec![3; 300]));

@@ -37,6 +37,8 @@ pub enum Plan {
     FallSilent,
     /// Ignores being asked to stop.
     Stubborn,
+    /// As `Run`, but starts only when the test says so.
+    WhenTold,
 }
 
 /// What the test sees and steers of all its game servers.
@@ -58,6 +60,8 @@ pub struct Stage {
     pub crash: watch::Sender<u32>,
     /// Reasons of the close frames that servers received.
     pub goodbyes: watch::Sender<Vec<String>>,
+    /// Set to let those go on that start when told.
+    pub go: watch::Sender<bool>,
     /// Bytes that servers could send to clients that did not read.
     pub poured: watch::Sender<usize>,
 }
@@ -190,6 +194,10 @@ async fn run(
     match plan {
         Plan::FailAtStart => return false,
         Plan::Hang => std::future::pending().await,
+        Plan::WhenTold => {
+            let mut go = stage.go.subscribe();
+            go.wait_for(|go| *go).await.unwrap();
+        }
         _ => {}
     }
     let client = Internal::new(&request);

@@ -77,6 +77,15 @@ fn every_command_is_understood() {
             ClientMessage::Chat { text: text() },
         ),
         (
+            "chat",
+            "hide",
+            json!({"playerId":"x","hidden":true}),
+            ClientMessage::Hide {
+                player_id: text(),
+                hidden: true,
+            },
+        ),
+        (
             "scripts",
             "request",
             json!({"paths":["x"]}),

@@ -1,0 +1,448 @@
+//! What moderators do about a report, what follows from it, and how it is taken
+//! back.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use sqlx::{AnyConnection, AnyPool, Row};
+use tokio::time::Instant;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::audit::{self, Entry};
+use super::{Moderator, reports, rules};
+use crate::Platform;
+use crate::api::{Decided, Decision, ErrorBody, LiftNotice, Report, TargetKind, Verdict};
+use crate::auth::Role;
+use crate::clock::rfc3339;
+use crate::error::ApiError;
+use crate::extract::{ApiJson, ApiPath};
+use crate::{ids, texts};
+
+const TEXT_CHARS_MAX: usize = 1000;
+const SUSPENSION_DAYS_MAX: u32 = 3650;
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+pub fn routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new()
+        .routes(routes!(decide))
+        .routes(routes!(lift))
+}
+
+impl Verdict {
+    /// As the database and the log write it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Verdict::Dismiss => "dismiss",
+            Verdict::Warn => "warn",
+            Verdict::Takedown => "takedown",
+            Verdict::Suspend => "suspend",
+        }
+    }
+
+    /// From [`Verdict::name`]; rows are our own.
+    pub(super) fn from_name(name: &str) -> Self {
+        match name {
+            "takedown" => Verdict::Takedown,
+            "suspend" => Verdict::Suspend,
+            "dismiss" => Verdict::Dismiss,
+            _ => Verdict::Warn,
+        }
+    }
+}
+
+/// Decide a report
+#[utoipa::path(post, path = "/api/moderation/reports/{id}/decide", tag = "moderation",
+    security(("bearer" = [])), params(("id" = String, Path)), request_body = Decision,
+    responses((status = 200, body = Decided), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+        (status = 409, description = "somebody has decided it meanwhile", body = ErrorBody)))]
+async fn decide(
+    State(platform): State<Platform>,
+    moderator: Moderator,
+    ApiPath(id): ApiPath<String>,
+    ApiJson(decision): ApiJson<Decision>,
+) -> Result<Json<Decided>, ApiError> {
+    let report = reports::find(platform.db(), &id).await?;
+    let plan = Plan::new(&platform, &moderator, &report, decision).await?;
+    let now = platform.clock().now_ms();
+    let mut transaction = platform.db().begin().await?;
+    let decided = plan.close_reports(&mut transaction, now).await?;
+    if plan.verdict != Verdict::Dismiss {
+        plan.write_notice(&mut transaction, now).await?;
+    }
+    let entry = Entry {
+        actor: (&moderator.id, &moderator.name),
+        action: plan.verdict.name(),
+        target_kind: report.target_kind.name(),
+        target_id: &report.target_id,
+        target_name: &report.target_name,
+        rule: &plan.rule,
+        summary: &plan.reason,
+    };
+    audit::write(&mut transaction, now, entry).await?;
+    transaction.commit().await?;
+    plan.follow_up(&platform);
+    let notice = (plan.verdict != Verdict::Dismiss).then_some(plan.notice_id);
+    Ok(Json(Decided {
+        notice_id: notice,
+        reports: u32::try_from(decided).unwrap_or(u32::MAX),
+    }))
+}
+
+/// A decision whose parts were checked.
+struct Plan<'a> {
+    report: &'a Report,
+    moderator: &'a Moderator,
+    verdict: Verdict,
+    rule: String,
+    reason: String,
+    advice: String,
+    until: Option<i64>,
+    all_on_target: bool,
+    notice_id: String,
+}
+
+impl<'a> Plan<'a> {
+    async fn new(
+        platform: &Platform,
+        moderator: &'a Moderator,
+        report: &'a Report,
+        decision: Decision,
+    ) -> Result<Self, ApiError> {
+        let verdict = decision.verdict;
+        let rule = decision.rule.unwrap_or_else(|| report.rule.id.clone());
+        rules::known(&rule)?;
+        let reason = texts::clean(&decision.reason, TEXT_CHARS_MAX);
+        if verdict != Verdict::Dismiss && reason.is_empty() {
+            return Err(ApiError::bad_request(
+                "reason_missing",
+                "say why: the person concerned reads it",
+            ));
+        }
+        if verdict == Verdict::Takedown && report.target_kind != TargetKind::Game {
+            return Err(ApiError::bad_request(
+                "not_a_game",
+                "only games can be taken down; warn or suspend the person instead",
+            ));
+        }
+        let until = match (verdict, decision.days) {
+            (Verdict::Suspend, Some(days @ 1..=SUSPENSION_DAYS_MAX)) => {
+                Some(platform.clock().now_ms() + i64::from(days) * DAY_MS)
+            }
+            (Verdict::Suspend, _) => {
+                return Err(ApiError::bad_request(
+                    "days_missing",
+                    format!("say for how many days, from 1 to {SUSPENSION_DAYS_MAX}"),
+                ));
+            }
+            _ => None,
+        };
+        if verdict != Verdict::Dismiss {
+            may_judge(platform.db(), moderator, &report.subject_id).await?;
+        }
+        let mut advice = texts::clean(&decision.advice, TEXT_CHARS_MAX);
+        if advice.is_empty() {
+            advice = rules::rule(&rule).advice;
+        }
+        Ok(Self {
+            report,
+            moderator,
+            verdict,
+            rule,
+            reason,
+            advice,
+            until,
+            all_on_target: decision.all_on_target,
+            notice_id: ids::new_id("notice"),
+        })
+    }
+
+    /// Marks the report, and others about the same when that is wanted. The
+    /// first of two moderators decides.
+    async fn close_reports(
+        &self,
+        connection: &mut AnyConnection,
+        now: i64,
+    ) -> Result<u64, ApiError> {
+        let (status, notice) = match self.verdict {
+            Verdict::Dismiss => ("dismissed", None),
+            _ => ("acted", Some(self.notice_id.as_str())),
+        };
+        let close =
+            "UPDATE reports SET status = $1, notice_id = $2, decided_by = $3, decided_at = $4
+             WHERE status = 'open' AND ";
+        let one = format!("{close} report_id = $5");
+        let mut closed = sqlx::query(sqlx::AssertSqlSafe(one))
+            .bind(status)
+            .bind(notice)
+            .bind(&self.moderator.id)
+            .bind(now)
+            .bind(&self.report.report_id)
+            .execute(&mut *connection)
+            .await?
+            .rows_affected();
+        if closed == 0 {
+            return Err(ApiError::new(
+                StatusCode::CONFLICT,
+                "already_decided",
+                "another moderator has decided this report; reload the queue",
+            ));
+        }
+        if self.all_on_target {
+            let all = format!("{close} target_kind = $5 AND target_id = $6");
+            closed += sqlx::query(sqlx::AssertSqlSafe(all))
+                .bind(status)
+                .bind(notice)
+                .bind(&self.moderator.id)
+                .bind(now)
+                .bind(self.report.target_kind.name())
+                .bind(&self.report.target_id)
+                .execute(&mut *connection)
+                .await?
+                .rows_affected();
+        }
+        Ok(closed)
+    }
+
+    async fn write_notice(&self, connection: &mut AnyConnection, now: i64) -> Result<(), ApiError> {
+        let visibility = match self.verdict {
+            Verdict::Takedown => Some(take_down(connection, &self.report.target_id).await?),
+            _ => None,
+        };
+        let evidence = serde_json::to_string(&self.report.evidence).unwrap_or_default();
+        sqlx::query(
+            "INSERT INTO notices (notice_id, action, target_kind, target_id, target_name, subject_id,
+               subject_name, rule, reason, advice, evidence, moderator_id, moderator_name, state,
+               until_at, visibility, created_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'active', $14, $15, $16)",
+        )
+        .bind(&self.notice_id)
+        .bind(self.verdict.name())
+        .bind(self.report.target_kind.name())
+        .bind(&self.report.target_id)
+        .bind(&self.report.target_name)
+        .bind(&self.report.subject_id)
+        .bind(&self.report.subject_name)
+        .bind(&self.rule)
+        .bind(&self.reason)
+        .bind(&self.advice)
+        .bind(evidence)
+        .bind(&self.moderator.id)
+        .bind(&self.moderator.name)
+        .bind(self.until)
+        .bind(visibility)
+        .bind(now)
+        .execute(connection)
+        .await?;
+        Ok(())
+    }
+
+    /// What happens outside the database, once it is decided for good.
+    fn follow_up(&self, platform: &Platform) {
+        match self.verdict {
+            Verdict::Suspend => {
+                let reason = format!(
+                    "You were suspended: {}. Read why, and how to appeal, under Notices.",
+                    rules::rule(&self.rule).title
+                );
+                let expulsions = platform.expulsions();
+                expulsions.add(&self.report.subject_id, &reason, Instant::now());
+            }
+            Verdict::Takedown => {
+                let fleet = platform.fleet();
+                let game_id = &self.report.target_id;
+                for server in fleet.all() {
+                    if server.spec.game_id == *game_id {
+                        fleet.stop(&server.spec.world_id);
+                    }
+                }
+            }
+            Verdict::Dismiss | Verdict::Warn => {}
+        }
+    }
+}
+
+/// Nobody judges themselves, or whoever may do as much as they do.
+async fn may_judge(db: &AnyPool, moderator: &Moderator, subject_id: &str) -> Result<(), ApiError> {
+    let row = sqlx::query("SELECT role FROM users WHERE user_id = $1")
+        .bind(subject_id)
+        .fetch_optional(db)
+        .await?;
+    let role = match &row {
+        Some(row) => Role::from_name(row.try_get("role")?),
+        None => Role::Player,
+    };
+    if moderator.id == subject_id || role >= moderator.role && moderator.role != Role::Admin {
+        return Err(ApiError::forbidden(
+            "this concerns a moderator; an administrator has to decide it",
+        ));
+    }
+    Ok(())
+}
+
+/// Takes a game out of the store; gives what its visibility was.
+async fn take_down(connection: &mut AnyConnection, game_id: &str) -> Result<String, ApiError> {
+    let row = sqlx::query(
+        "SELECT visibility, (SELECT COUNT(*) FROM notices WHERE target_kind = 'game'
+             AND target_id = games.game_id AND action = 'takedown' AND state = 'active') AS held
+         FROM games WHERE game_id = $1",
+    )
+    .bind(game_id)
+    .fetch_optional(&mut *connection)
+    .await?
+    .ok_or_else(|| ApiError::not_found("game_not_found", "the game is gone already"))?;
+    if row.try_get::<i64, _>("held")? > 0 {
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "already_taken_down",
+            "this game is taken down already; dismiss the report, or warn its creator",
+        ));
+    }
+    sqlx::query("UPDATE games SET visibility = 'private' WHERE game_id = $1")
+        .bind(game_id)
+        .execute(connection)
+        .await?;
+    Ok(row.try_get("visibility")?)
+}
+
+/// Take a notice back
+#[utoipa::path(post, path = "/api/moderation/notices/{id}/lift", tag = "moderation",
+    security(("bearer" = [])), params(("id" = String, Path)), request_body = LiftNotice,
+    responses((status = 204), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+        (status = 409, description = "it does not count any more", body = ErrorBody)))]
+async fn lift(
+    State(platform): State<Platform>,
+    moderator: Moderator,
+    ApiPath(id): ApiPath<String>,
+    ApiJson(request): ApiJson<LiftNotice>,
+) -> Result<StatusCode, ApiError> {
+    let reason = texts::clean(&request.reason, TEXT_CHARS_MAX);
+    if reason.is_empty() {
+        return Err(ApiError::bad_request(
+            "reason_missing",
+            "say why, for the log",
+        ));
+    }
+    let mut transaction = platform.db().begin().await?;
+    let now = platform.clock().now_ms();
+    take_back(
+        &mut transaction,
+        &id,
+        "lifted",
+        &moderator,
+        ("lift", &reason),
+        now,
+    )
+    .await?;
+    transaction.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Ends a notice and undoes what it did; `action` and why go into the log.
+///
+/// # Errors
+/// 404 for an unknown one, 409 when it does not count any more.
+pub async fn take_back(
+    connection: &mut AnyConnection,
+    notice_id: &str,
+    state: &str,
+    moderator: &Moderator,
+    (action, summary): (&'static str, &str),
+    now_ms: i64,
+) -> Result<(), ApiError> {
+    let ended =
+        sqlx::query("UPDATE notices SET state = $1 WHERE notice_id = $2 AND state = 'active'")
+            .bind(state)
+            .bind(notice_id)
+            .execute(&mut *connection)
+            .await?
+            .rows_affected();
+    let row = sqlx::query(
+        "SELECT action, target_kind, target_id, target_name, rule, visibility FROM notices
+         WHERE notice_id = $1",
+    )
+    .bind(notice_id)
+    .fetch_optional(&mut *connection)
+    .await?
+    .ok_or_else(super::notices::unknown_notice)?;
+    if ended == 0 {
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "not_active",
+            "this notice was taken back already",
+        ));
+    }
+    let target_id: String = row.try_get("target_id")?;
+    let visibility: Option<String> = row.try_get("visibility")?;
+    if let Some(visibility) = visibility {
+        sqlx::query("UPDATE games SET visibility = $1 WHERE game_id = $2")
+            .bind(visibility)
+            .bind(&target_id)
+            .execute(&mut *connection)
+            .await?;
+    }
+    let entry = Entry {
+        actor: (&moderator.id, &moderator.name),
+        action,
+        target_kind: row.try_get("target_kind")?,
+        target_id: &target_id,
+        target_name: row.try_get("target_name")?,
+        rule: row.try_get("rule")?,
+        summary,
+    };
+    audit::write(connection, now_ms, entry).await?;
+    Ok(())
+}
+
+/// Lets nobody pass whom moderators have suspended.
+///
+/// # Errors
+/// 403 `suspended`, with when it ends and where to read why.
+pub async fn refuse_suspended(db: &AnyPool, user_id: &str, now_ms: i64) -> Result<(), ApiError> {
+    let row = sqlx::query(
+        "SELECT notice_id, rule, until_at FROM notices WHERE subject_id = $1 AND action = 'suspend'
+           AND state = 'active' AND until_at > $2 ORDER BY until_at DESC LIMIT 1",
+    )
+    .bind(user_id)
+    .bind(now_ms)
+    .fetch_optional(db)
+    .await?;
+    let Some(row) = row else {
+        return Ok(());
+    };
+    let until = rfc3339(row.try_get("until_at")?);
+    let rule = rules::rule(row.try_get("rule")?).title;
+    let notice_id: String = row.try_get("notice_id")?;
+    Err(ApiError::new(
+        StatusCode::FORBIDDEN,
+        "suspended",
+        format!("you are suspended until {until} ({rule}); read why and appeal at /notices"),
+    )
+    .with_details(serde_json::json!({ "notice_id": notice_id, "until": until })))
+}
+
+/// Lets no game pass that moderators have taken down.
+///
+/// # Errors
+/// 403 `game_taken_down`.
+pub async fn refuse_taken_down(db: &AnyPool, game_id: &str) -> Result<(), ApiError> {
+    let row = sqlx::query(
+        "SELECT rule FROM notices WHERE target_kind = 'game' AND target_id = $1
+           AND action = 'takedown' AND state = 'active' LIMIT 1",
+    )
+    .bind(game_id)
+    .fetch_optional(db)
+    .await?;
+    let Some(row) = row else {
+        return Ok(());
+    };
+    let rule = rules::rule(row.try_get("rule")?).title;
+    Err(ApiError::new(
+        StatusCode::FORBIDDEN,
+        "game_taken_down",
+        format!("moderators took this game down ({rule}); its creator reads why at /notices"),
+    ))
+}

@@ -1,0 +1,196 @@
+//! Appeals: another moderator looks again, and the answer is for good.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use sqlx::Row;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::audit::{self, Entry};
+use super::{Moderator, actions, notices};
+use crate::Platform;
+use crate::api::{
+    AppealCase, AppealDecision, AppealList, AppealState, ErrorBody, Notice, NoticeState,
+};
+use crate::auth::Role;
+use crate::db::to_u32;
+use crate::error::ApiError;
+use crate::extract::{ApiJson, ApiPath, ApiQuery};
+use crate::paging::PageQuery;
+use crate::texts;
+
+const ANSWER_CHARS_MAX: usize = 2000;
+
+pub fn routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(decide))
+}
+
+/// Which appeals to show.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct AppealQuery {
+    /// Only those that stand so; `open` when left out.
+    #[param(inline)]
+    state: Option<AppealState>,
+    /// From 1.
+    #[param(minimum = 1, maximum = 100_000)]
+    page: Option<u32>,
+    /// At most 100.
+    #[param(minimum = 1, maximum = 100)]
+    per_page: Option<u32>,
+}
+
+/// The queue of appeals
+#[utoipa::path(get, path = "/api/moderation/appeals", tag = "moderation", params(AppealQuery),
+    security(("bearer" = [])),
+    responses((status = 200, body = AppealList), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody)))]
+async fn list(
+    State(platform): State<Platform>,
+    _: Moderator,
+    ApiQuery(query): ApiQuery<AppealQuery>,
+) -> Result<Json<AppealList>, ApiError> {
+    let (page, per_page) = (query.page, query.per_page);
+    let page = PageQuery { page, per_page }.page()?;
+    let state = match query.state.unwrap_or(AppealState::Open) {
+        AppealState::Open => "open",
+        AppealState::Granted => "granted",
+        AppealState::Refused => "refused",
+    };
+    let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM appeals WHERE state = $1")
+        .bind(state)
+        .fetch_one(platform.db())
+        .await?
+        .try_get("total")?;
+    let order = if state == "open" { "ASC" } else { "DESC" };
+    let select = format!(
+        "{} WHERE a.state = $1 ORDER BY a.created_at {order}, a.appeal_id LIMIT $2 OFFSET $3",
+        notices::SELECT
+    );
+    let rows = sqlx::query(sqlx::AssertSqlSafe(select))
+        .bind(state)
+        .bind(page.limit())
+        .bind(page.offset())
+        .fetch_all(platform.db())
+        .await?;
+    let now = platform.clock().now_ms();
+    let appeals = rows
+        .iter()
+        .map(|row| notices::found(row, now).map(case))
+        .collect::<Result<_, _>>()?;
+    Ok(Json(AppealList {
+        appeals,
+        total: to_u32(total),
+        page: page.page,
+        per_page: page.per_page,
+    }))
+}
+
+fn case(found: notices::Found) -> AppealCase {
+    AppealCase {
+        notice: found.notice,
+        subject_id: found.subject_id,
+        subject_name: found.subject_name,
+        moderator_id: found.moderator_id,
+        moderator_name: found.moderator_name,
+    }
+}
+
+/// Decide an appeal
+#[utoipa::path(post, path = "/api/moderation/appeals/{id}/decide", tag = "moderation",
+    security(("bearer" = [])), params(("id" = String, Path)), request_body = AppealDecision,
+    responses((status = 200, body = Notice), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+        (status = 409, description = "it was decided meanwhile", body = ErrorBody)))]
+async fn decide(
+    State(platform): State<Platform>,
+    moderator: Moderator,
+    ApiPath(id): ApiPath<String>,
+    ApiJson(decision): ApiJson<AppealDecision>,
+) -> Result<Json<Notice>, ApiError> {
+    let answer = texts::clean(&decision.answer, ANSWER_CHARS_MAX);
+    if answer.is_empty() {
+        return Err(ApiError::bad_request(
+            "answer_missing",
+            "say why: the person concerned reads it",
+        ));
+    }
+    let (db, now) = (platform.db(), platform.clock().now_ms());
+    let row = sqlx::query("SELECT notice_id FROM appeals WHERE appeal_id = $1")
+        .bind(&id)
+        .fetch_optional(db)
+        .await?
+        .ok_or_else(unknown_appeal)?;
+    let notice_id: String = row.try_get("notice_id")?;
+    let found = notices::find(db, &notice_id, now)
+        .await?
+        .ok_or_else(unknown_appeal)?;
+    let involved = found.moderator_id == moderator.id || found.subject_id == moderator.id;
+    if involved && moderator.role != Role::Admin {
+        return Err(ApiError::forbidden(
+            "somebody else has to decide this: it is about your own decision",
+        ));
+    }
+    let mut transaction = db.begin().await?;
+    let decided = sqlx::query(
+        "UPDATE appeals SET state = $1, answer = $2, decided_by = $3, decided_at = $4
+         WHERE appeal_id = $5 AND state = 'open'",
+    )
+    .bind(if decision.grant { "granted" } else { "refused" })
+    .bind(&answer)
+    .bind(&moderator.id)
+    .bind(now)
+    .bind(&id)
+    .execute(&mut *transaction)
+    .await?;
+    if decided.rows_affected() == 0 {
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "already_decided",
+            "another moderator has decided this appeal; reload the queue",
+        ));
+    }
+    // A suspension that is over can still have been wrong; one that was taken
+    // back meanwhile is not taken back twice.
+    let counts = matches!(
+        found.notice.state,
+        NoticeState::Active | NoticeState::Expired
+    );
+    if decision.grant && counts {
+        let log = ("grant", answer.as_str());
+        actions::take_back(
+            &mut transaction,
+            &notice_id,
+            "overturned",
+            &moderator,
+            log,
+            now,
+        )
+        .await?;
+    } else {
+        let entry = Entry {
+            actor: (&moderator.id, &moderator.name),
+            action: if decision.grant { "grant" } else { "refuse" },
+            target_kind: found.notice.target_kind.name(),
+            target_id: &found.notice.target_id,
+            target_name: &found.notice.target_name,
+            rule: &found.notice.rule.id,
+            summary: &answer,
+        };
+        audit::write(&mut transaction, now, entry).await?;
+    }
+    transaction.commit().await?;
+    let found = notices::find(db, &notice_id, now)
+        .await?
+        .ok_or_else(unknown_appeal)?;
+    Ok(Json(found.notice))
+}
+
+fn unknown_appeal() -> ApiError {
+    ApiError::not_found("appeal_not_found", "there is no appeal with this id")
+}

@@ -1,0 +1,114 @@
+//! The log of what was reported, decided and appealed. Lines are only added.
+
+use axum::Json;
+use axum::extract::State;
+use sqlx::{AnyConnection, Row};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{Moderator, rules};
+use crate::Platform;
+use crate::api::{AuditEntry, AuditLog, ErrorBody, TargetKind};
+use crate::clock::rfc3339;
+use crate::db::to_u32;
+use crate::error::ApiError;
+use crate::extract::ApiQuery;
+use crate::ids;
+use crate::paging::PageQuery;
+
+/// One line on its way into the log.
+pub struct Entry<'a> {
+    /// Id and name of who did it.
+    pub actor: (&'a str, &'a str),
+    /// What.
+    pub action: &'static str,
+    /// To what.
+    pub target_kind: &'a str,
+    /// Which one.
+    pub target_id: &'a str,
+    /// Its name.
+    pub target_name: &'a str,
+    /// The rule.
+    pub rule: &'a str,
+    /// Why.
+    pub summary: &'a str,
+}
+
+pub fn routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new().routes(routes!(list))
+}
+
+/// Writes a line, in the transaction of what it is about.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn write(
+    connection: &mut AnyConnection,
+    now_ms: i64,
+    entry: Entry<'_>,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO audit_log (entry_id, at, actor_id, actor_name, action, target_kind, target_id,
+           target_name, rule, summary) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
+    .bind(ids::new_id("entry"))
+    .bind(now_ms)
+    .bind(entry.actor.0)
+    .bind(entry.actor.1)
+    .bind(entry.action)
+    .bind(entry.target_kind)
+    .bind(entry.target_id)
+    .bind(entry.target_name)
+    .bind(entry.rule)
+    .bind(entry.summary)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// What moderators did
+#[utoipa::path(get, path = "/api/moderation/log", tag = "moderation", params(PageQuery),
+    security(("bearer" = [])),
+    responses((status = 200, body = AuditLog), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody)))]
+async fn list(
+    State(platform): State<Platform>,
+    _: Moderator,
+    ApiQuery(query): ApiQuery<PageQuery>,
+) -> Result<Json<AuditLog>, ApiError> {
+    let page = query.page()?;
+    let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM audit_log")
+        .fetch_one(platform.db())
+        .await?
+        .try_get("total")?;
+    let rows = sqlx::query(
+        "SELECT entry_id, at, actor_name, action, target_kind, target_id, target_name, rule, summary
+         FROM audit_log ORDER BY at DESC, entry_id LIMIT $1 OFFSET $2",
+    )
+    .bind(page.limit())
+    .bind(page.offset())
+    .fetch_all(platform.db())
+    .await?;
+    let entries = rows
+        .iter()
+        .map(|row| {
+            Ok(AuditEntry {
+                entry_id: row.try_get("entry_id")?,
+                at: rfc3339(row.try_get("at")?),
+                actor_name: row.try_get("actor_name")?,
+                action: row.try_get("action")?,
+                target_kind: TargetKind::from_name(row.try_get("target_kind")?),
+                target_id: row.try_get("target_id")?,
+                target_name: row.try_get("target_name")?,
+                rule: rules::rule(row.try_get("rule")?).title,
+                summary: row.try_get("summary")?,
+            })
+        })
+        .collect::<Result<_, sqlx::Error>>()?;
+    Ok(Json(AuditLog {
+        entries,
+        total: to_u32(total),
+        page: page.page,
+        per_page: page.per_page,
+    }))
+}

@@ -1,0 +1,370 @@
+//! Reporting, and the queue of reports that moderators work through.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use sqlx::any::AnyRow;
+use sqlx::{AnyPool, Row};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::audit::{self, Entry};
+use super::{Moderator, rules};
+use crate::Platform;
+use crate::api::{
+    ErrorBody, Evidence, NewReport, OwnReport, OwnReportList, Report, ReportList, ReportStatus,
+    TargetKind,
+};
+use crate::auth::Session;
+use crate::clock::rfc3339;
+use crate::db::to_u32;
+use crate::error::ApiError;
+use crate::extract::{ApiJson, ApiPath, ApiQuery};
+use crate::paging::{Page, PageQuery};
+use crate::{ids, texts};
+
+const DETAILS_CHARS_MAX: usize = 1000;
+const LINES_MAX: usize = 20;
+const LINE_CHARS_MAX: usize = 400;
+const ID_BYTES_MAX: usize = 128;
+/// Reports of one person that may wait to be read.
+const OPEN_PER_REPORTER_MAX: i64 = 30;
+
+/// Columns of a report, for [`report`].
+const SELECT: &str = "SELECT r.report_id, r.target_kind, r.target_id, r.target_name, r.subject_id, r.subject_name,
+       r.rule, r.details, r.evidence, r.reporter_id, r.reporter_name, r.status, r.created_at,
+       (SELECT COUNT(*) FROM reports o WHERE o.target_kind = r.target_kind AND o.target_id = r.target_id
+          AND o.status = 'open') AS open_on_target,
+       (SELECT COUNT(*) FROM notices n WHERE n.subject_id = r.subject_id AND n.state = 'active') AS notices_before
+     FROM reports r";
+
+/// Something that can be reported, and whose it is.
+pub struct Target {
+    /// What.
+    pub kind: TargetKind,
+    /// Which one.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Whose.
+    pub subject_id: String,
+    /// Their name.
+    pub subject_name: String,
+}
+
+pub fn routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new()
+        .routes(routes!(create, mine))
+        .routes(routes!(queue))
+        .routes(routes!(show))
+}
+
+/// Report a game, somebody, a spell or what somebody said
+#[utoipa::path(post, path = "/api/reports", tag = "moderation", security(("bearer" = [])),
+    request_body = NewReport,
+    responses((status = 201, body = OwnReport),
+        (status = 200, description = "you have reported this already", body = OwnReport),
+        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
+async fn create(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiJson(new): ApiJson<NewReport>,
+) -> Result<(StatusCode, Json<OwnReport>), ApiError> {
+    rules::known(&new.rule)?;
+    let target = find_target(platform.db(), new.target_kind, &new.target_id).await?;
+    if target.subject_id == session.user_id {
+        return Err(ApiError::bad_request(
+            "own_target",
+            "this is yours; change or remove it yourself",
+        ));
+    }
+    let (db, now) = (platform.db(), platform.clock().now_ms());
+    let report_id = ids::new_id("report");
+    let details = texts::clean(&new.details, DETAILS_CHARS_MAX);
+    let evidence = stored_evidence(new.evidence)?;
+    let mut transaction = db.begin().await?;
+    // The same again, while the first waits, is the same report.
+    let made = sqlx::query(
+        "INSERT INTO reports (report_id, reporter_id, reporter_name, target_kind, target_id, target_name,
+           subject_id, subject_name, rule, details, evidence, status, created_at)
+         SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'open', $12
+         WHERE NOT EXISTS (SELECT 1 FROM reports WHERE reporter_id = $2 AND target_kind = $4
+             AND target_id = $5 AND rule = $9 AND status = 'open')
+           AND (SELECT COUNT(*) FROM reports WHERE reporter_id = $2 AND status = 'open') < $13",
+    )
+    .bind(&report_id)
+    .bind(&session.user_id)
+    .bind(&session.username)
+    .bind(target.kind.name())
+    .bind(&target.id)
+    .bind(&target.name)
+    .bind(&target.subject_id)
+    .bind(&target.subject_name)
+    .bind(&new.rule)
+    .bind(&details)
+    .bind(&evidence)
+    .bind(now)
+    .bind(OPEN_PER_REPORTER_MAX)
+    .execute(&mut *transaction)
+    .await?
+    .rows_affected();
+    if made > 0 {
+        let entry = Entry {
+            actor: (&session.user_id, &session.username),
+            action: "report",
+            target_kind: target.kind.name(),
+            target_id: &target.id,
+            target_name: &target.name,
+            rule: &new.rule,
+            summary: &details,
+        };
+        audit::write(&mut transaction, now, entry).await?;
+    }
+    let row = sqlx::query(
+        "SELECT report_id, target_kind, target_name, rule, status, created_at FROM reports
+         WHERE reporter_id = $1 AND target_kind = $2 AND target_id = $3 AND rule = $4 AND status = 'open'
+         ORDER BY created_at LIMIT 1",
+    )
+    .bind(&session.user_id)
+    .bind(target.kind.name())
+    .bind(&target.id)
+    .bind(&new.rule)
+    .fetch_optional(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    let row = row.ok_or_else(|| {
+        ApiError::new(
+            StatusCode::CONFLICT,
+            "too_many_reports",
+            "many reports of yours wait to be read already; report again when some are decided",
+        )
+    })?;
+    let status = if made > 0 {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    Ok((status, Json(own_report(&row)?)))
+}
+
+/// What you have reported, and what came of it
+#[utoipa::path(get, path = "/api/reports", tag = "moderation", params(PageQuery), security(("bearer" = [])),
+    responses((status = 200, body = OwnReportList), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody)))]
+async fn mine(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiQuery(query): ApiQuery<PageQuery>,
+) -> Result<Json<OwnReportList>, ApiError> {
+    let page = query.page()?;
+    let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM reports WHERE reporter_id = $1")
+        .bind(&session.user_id)
+        .fetch_one(platform.db())
+        .await?
+        .try_get("total")?;
+    let rows = sqlx::query(
+        "SELECT report_id, target_kind, target_name, rule, status, created_at FROM reports
+         WHERE reporter_id = $1 ORDER BY created_at DESC, report_id LIMIT $2 OFFSET $3",
+    )
+    .bind(&session.user_id)
+    .bind(page.limit())
+    .bind(page.offset())
+    .fetch_all(platform.db())
+    .await?;
+    let reports = rows.iter().map(own_report).collect::<Result<_, _>>()?;
+    Ok(Json(OwnReportList {
+        reports,
+        total: to_u32(total),
+        page: page.page,
+        per_page: page.per_page,
+    }))
+}
+
+/// Which reports to show.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct QueueQuery {
+    /// Only those that stand so; `open` when left out.
+    #[param(inline)]
+    status: Option<ReportStatus>,
+    /// From 1.
+    #[param(minimum = 1, maximum = 100_000)]
+    page: Option<u32>,
+    /// At most 100.
+    #[param(minimum = 1, maximum = 100)]
+    per_page: Option<u32>,
+}
+
+/// The queue of reports
+#[utoipa::path(get, path = "/api/moderation/reports", tag = "moderation", params(QueueQuery),
+    security(("bearer" = [])),
+    responses((status = 200, body = ReportList), (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody)))]
+async fn queue(
+    State(platform): State<Platform>,
+    _: Moderator,
+    ApiQuery(query): ApiQuery<QueueQuery>,
+) -> Result<Json<ReportList>, ApiError> {
+    let (page, per_page) = (query.page, query.per_page);
+    let page: Page = PageQuery { page, per_page }.page()?;
+    let status = query.status.unwrap_or(ReportStatus::Open);
+    let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM reports WHERE status = $1")
+        .bind(status.name())
+        .fetch_one(platform.db())
+        .await?
+        .try_get("total")?;
+    let order = if status == ReportStatus::Open {
+        "ASC"
+    } else {
+        "DESC"
+    };
+    let select = format!(
+        "{SELECT} WHERE r.status = $1 ORDER BY r.created_at {order}, r.report_id LIMIT $2 OFFSET $3"
+    );
+    let rows = sqlx::query(sqlx::AssertSqlSafe(select))
+        .bind(status.name())
+        .bind(page.limit())
+        .bind(page.offset())
+        .fetch_all(platform.db())
+        .await?;
+    let reports = rows.iter().map(report).collect::<Result<_, _>>()?;
+    Ok(Json(ReportList {
+        reports,
+        total: to_u32(total),
+        page: page.page,
+        per_page: page.per_page,
+    }))
+}
+
+/// One report
+#[utoipa::path(get, path = "/api/moderation/reports/{id}", tag = "moderation", security(("bearer" = [])),
+    params(("id" = String, Path)),
+    responses((status = 200, body = Report), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+async fn show(
+    State(platform): State<Platform>,
+    _: Moderator,
+    ApiPath(id): ApiPath<String>,
+) -> Result<Json<Report>, ApiError> {
+    find(platform.db(), &id).await.map(Json)
+}
+
+/// The report with this id.
+///
+/// # Errors
+/// 404.
+pub async fn find(db: &AnyPool, id: &str) -> Result<Report, ApiError> {
+    let select = format!("{SELECT} WHERE r.report_id = $1");
+    let row = sqlx::query(sqlx::AssertSqlSafe(select))
+        .bind(id)
+        .fetch_optional(db)
+        .await?;
+    let row = row.ok_or_else(|| {
+        ApiError::not_found("report_not_found", "there is no report with this id")
+    })?;
+    Ok(report(&row)?)
+}
+
+/// What is reported, as it is now.
+///
+/// # Errors
+/// 404 when there is nothing of that id.
+pub async fn find_target(db: &AnyPool, kind: TargetKind, id: &str) -> Result<Target, ApiError> {
+    let nothing = || {
+        let message = "there is nothing with this id to report; it may be gone already";
+        ApiError::not_found("target_not_found", message)
+    };
+    if id.is_empty() || id.len() > ID_BYTES_MAX {
+        return Err(nothing());
+    }
+    let select = match kind {
+        TargetKind::Game => {
+            "SELECT g.name, u.user_id, u.username FROM games g JOIN users u ON u.user_id = g.creator_id
+             WHERE g.game_id = $1"
+        }
+        TargetKind::User | TargetKind::Chat => {
+            "SELECT username AS name, user_id, username FROM users WHERE user_id = $1"
+        }
+        TargetKind::Spell => return Err(nothing()),
+    };
+    let row = sqlx::query(select).bind(id).fetch_optional(db).await?;
+    let row = row.ok_or_else(nothing)?;
+    Ok(Target {
+        kind,
+        id: id.to_owned(),
+        name: row.try_get("name")?,
+        subject_id: row.try_get("user_id")?,
+        subject_name: row.try_get("username")?,
+    })
+}
+
+fn stored_evidence(mut evidence: Evidence) -> Result<String, ApiError> {
+    if evidence.lines.len() > LINES_MAX {
+        return Err(ApiError::bad_request(
+            "too_much_evidence",
+            format!("at most {LINES_MAX} lines of chat; choose the ones that matter"),
+        ));
+    }
+    evidence.world_id = evidence.world_id.map(|id| texts::clean(&id, 64));
+    for line in &mut evidence.lines {
+        line.from = texts::clean(&line.from, 64);
+        line.text = texts::clean(&line.text, LINE_CHARS_MAX);
+    }
+    Ok(serde_json::to_string(&evidence).unwrap_or_else(|_| "{}".to_owned()))
+}
+
+/// What a row holds, as far as it makes sense.
+pub fn shown_evidence(text: &str) -> Evidence {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+fn own_report(row: &AnyRow) -> Result<OwnReport, sqlx::Error> {
+    Ok(OwnReport {
+        report_id: row.try_get("report_id")?,
+        target_kind: TargetKind::from_name(row.try_get("target_kind")?),
+        target_name: row.try_get("target_name")?,
+        rule: rules::rule(row.try_get("rule")?).title,
+        status: ReportStatus::from_name(row.try_get("status")?),
+        created_at: rfc3339(row.try_get("created_at")?),
+    })
+}
+
+fn report(row: &AnyRow) -> Result<Report, sqlx::Error> {
+    Ok(Report {
+        report_id: row.try_get("report_id")?,
+        target_kind: TargetKind::from_name(row.try_get("target_kind")?),
+        target_id: row.try_get("target_id")?,
+        target_name: row.try_get("target_name")?,
+        subject_id: row.try_get("subject_id")?,
+        subject_name: row.try_get("subject_name")?,
+        rule: rules::rule(row.try_get("rule")?),
+        details: row.try_get("details")?,
+        evidence: shown_evidence(row.try_get("evidence")?),
+        reporter_id: row.try_get("reporter_id")?,
+        reporter_name: row.try_get("reporter_name")?,
+        status: ReportStatus::from_name(row.try_get("status")?),
+        open_on_target: to_u32(row.try_get("open_on_target")?),
+        notices_before: to_u32(row.try_get("notices_before")?),
+        created_at: rfc3339(row.try_get("created_at")?),
+    })
+}
+
+impl ReportStatus {
+    fn name(self) -> &'static str {
+        match self {
+            ReportStatus::Open => "open",
+            ReportStatus::Acted => "acted",
+            ReportStatus::Dismissed => "dismissed",
+        }
+    }
+
+    fn from_name(name: &str) -> Self {
+        match name {
+            "acted" => ReportStatus::Acted,
+            "dismissed" => ReportStatus::Dismissed,
+            _ => ReportStatus::Open,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The store (PLAT-8, PLAT-9, PLAT-10): packages come in, games are found,
+//! liked and looked after.
+//!
+//! [`publish`] and [`uploads`] take packages; [`channels`] say who gets which
+//! version; [`catalogue`] keeps what is public in memory and [`listing`]
+//! answers from it; [`recorder`] notes plays, players and script errors, and
+//! [`dashboard`] shows them to creators.
+
+pub mod access;
+mod assets;
+pub mod catalogue;
+pub mod channels;
+mod creator;
+mod dashboard;
+mod edit;
+pub mod games;
+mod likes;
+mod listing;
+mod pictures;
+pub mod publish;
+mod ranking;
+pub mod recorder;
+mod text;
+mod uploads;
+mod versions;
+
+use axum::Json;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use serde::Serialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::Platform;
+use crate::error::ApiError;
+use crate::ids;
+
+pub use uploads::Uploads;
+
+/// Largest page of any list.
+const PER_PAGE_MAX: u32 = 100;
+/// Pages past this are somebody's mistake; the offset stays cheap.
+const PAGE_MAX: u32 = 10_000;
+
+/// Calls with small bodies.
+pub fn routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new()
+        .routes(routes!(listing::list))
+        .routes(routes!(listing::tags))
+        .routes(routes!(ranking::formula))
+        .routes(routes!(ranking::breakdown))
+        .routes(routes!(games::show, edit::edit))
+        .routes(routes!(assets::files))
+        .routes(routes!(assets::cdn))
+        .routes(routes!(assets::download))
+        .routes(routes!(likes::like, likes::unlike))
+        .routes(routes!(edit::publish))
+        .routes(routes!(edit::unpublish))
+        .routes(routes!(edit::feature))
+        .routes(routes!(pictures::remove_screenshot))
+        .routes(routes!(pictures::order_screenshots))
+        .routes(routes!(assets::thumbnail, pictures::remove_thumbnail))
+        .routes(routes!(channels::set))
+        .routes(routes!(channels::roll_back))
+        .routes(routes!(creator::games))
+        .routes(routes!(creator::game))
+        .routes(routes!(channels::show))
+        .routes(routes!(versions::list))
+        .routes(routes!(dashboard::show))
+        .routes(routes!(uploads::start))
+        .routes(routes!(uploads::show, uploads::give_up))
+}
+
+/// Calls that carry a picture.
+pub fn picture_routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new()
+        .routes(routes!(pictures::add_screenshot))
+        .routes(routes!(pictures::set_thumbnail))
+}
+
+/// Calls that carry a package, or a part of one, or unpack one.
+pub fn upload_routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new()
+        .routes(routes!(publish::upload))
+        .routes(routes!(publish::validate))
+        .routes(routes!(uploads::put_part))
+        .routes(routes!(uploads::finish))
+}
+
+pub use pictures::PICTURE_BYTES_MAX;
+
+/// Removes what has had its time: old figures, uploads that were given up.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn sweep(platform: &Platform, now_ms: i64) -> Result<(), sqlx::Error> {
+    recorder::sweep(platform.db(), now_ms).await?;
+    uploads::sweep(platform, now_ms).await
+}
+
+/// Brings the listings up to date after somebody changed a game's row.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn game_changed(platform: &Platform, game_id: &str) -> Result<(), sqlx::Error> {
+    platform.catalogue().refresh(platform.db(), game_id).await
+}
+
+/// A page of a list, checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Paging {
+    page: u32,
+    per_page: u32,
+}
+
+impl Paging {
+    fn of(page: Option<u32>, per_page: Option<u32>, usual: u32) -> Result<Self, ApiError> {
+        let (page, per_page) = (page.unwrap_or(1), per_page.unwrap_or(usual));
+        if !(1..=PAGE_MAX).contains(&page) {
+            return Err(ApiError::bad_request(
+                "invalid_query",
+                format!("page must be from 1 to {PAGE_MAX}"),
+            ));
+        }
+        if !(1..=PER_PAGE_MAX).contains(&per_page) {
+            return Err(ApiError::bad_request(
+                "invalid_query",
+                format!("per_page must be from 1 to {PER_PAGE_MAX}"),
+            ));
+        }
+        Ok(Self { page, per_page })
+    }
+
+    fn limit(self) -> i64 {
+        i64::from(self.per_page)
+    }
+
+    fn offset(self) -> i64 {
+        i64::from(self.page - 1) * i64::from(self.per_page)
+    }
+}
+
+/// A body and the tag that says whether it changed.
+#[derive(Clone, Debug)]
+struct Tagged {
+    body: Bytes,
+    etag: HeaderValue,
+}
+
+impl Tagged {
+    fn json(value: &impl Serialize) -> Result<Self, ApiError> {
+        let body = serde_json::to_vec(value).map_err(std::io::Error::other)?;
+        Ok(Self::new(Bytes::from(body)))
+    }
+
+    fn new(body: Bytes) -> Self {
+        let hash = ids::sha256_hex(&body);
+        let etag = format!("\"{}\"", hash.get(..32).unwrap_or(&hash));
+        let etag = HeaderValue::from_str(&etag).unwrap_or(HeaderValue::from_static("\"\""));
+        Self { body, etag }
+    }
+
+    /// The body, or 304 to whoever has it already.
+    fn answer(&self, request: &HeaderMap) -> Response {
+        let cache = HeaderValue::from_static("no-cache");
+        let known = request.get(header::IF_NONE_MATCH);
+        let mut response = if known.is_some_and(|known| names_tag(known, &self.etag)) {
+            StatusCode::NOT_MODIFIED.into_response()
+        } else {
+            let mut response = Response::new(self.body.clone().into());
+            let json = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(header::CONTENT_TYPE, json);
+            response
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::ETAG, self.etag.clone());
+        headers.insert(header::CACHE_CONTROL, cache);
+        response
+    }
+}
+
+/// Whether `If-None-Match` names this tag, alone, in a list or as `*`.
+fn names_tag(known: &HeaderValue, etag: &HeaderValue) -> bool {
+    let (Ok(known), Ok(etag)) = (known.to_str(), etag.to_str()) else {
+        return false;
+    };
+    known.split(',').any(|one| {
+        let one = one.trim();
+        one == "*" || one.strip_prefix("W/").unwrap_or(one) == etag
+    })
+}
+
+/// 409 for an edit of something that has changed since it was looked at.
+fn edited_meanwhile(edition: u32) -> ApiError {
+    ApiError::new(
+        StatusCode::CONFLICT,
+        "edited_meanwhile",
+        "this game was changed since you looked at it; load it again and repeat your change",
+    )
+    .with_details(serde_json::json!({ "edition": edition }))
+}
+
+/// 201 for what is new, 200 for what was there.
+fn created_or_ok<T: Serialize>(new: bool, body: T) -> (StatusCode, Json<T>) {
+    let status = if new {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    (status, Json(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_have_bounds() {
+        assert_eq!(Paging::of(None, None, 24).unwrap().offset(), 0);
+        assert_eq!(Paging::of(Some(3), Some(10), 24).unwrap().offset(), 20);
+        for (page, per_page) in [
+            (Some(0), None),
+            (None, Some(0)),
+            (None, Some(101)),
+            (Some(u32::MAX), None),
+        ] {
+            assert!(Paging::of(page, per_page, 24).is_err());
+        }
+    }
+
+    #[test]
+    fn whoever_has_it_already_gets_304() {
+        let tagged = Tagged::new(Bytes::from_static(b"{}"));
+        let mut headers = HeaderMap::new();
+        assert_eq!(tagged.answer(&headers).status(), StatusCode::OK);
+        let list = format!("\"x\", W/{}", tagged.etag.to_str().unwrap());
+        headers.insert(header::IF_NONE_MATCH, list.parse().unwrap());
+        let answer = tagged.answer(&headers);
+        assert_eq!(answer.status(), StatusCode::NOT_MODIFIED);
+        assert_eq!(answer.headers()[header::ETAG], tagged.etag);
+    }
+}

@@ -1,0 +1,412 @@
+//! The files of games: pictures, models, sounds, and whole packages where the
+//! creator allows it.
+//!
+//! Files are named by their hash and may be cached for ever. Those that belong
+//! only to private games need a grant in their address, which the creator's
+//! own pages and worlds are given: an `<img>` cannot carry a token.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use hmac::{Hmac, KeyInit, Mac};
+use serde::Deserialize;
+use sha2::Sha256;
+use sqlx::{AnyPool, Row};
+use subtle::ConstantTimeEq;
+
+use super::access::{self, Viewer};
+use super::games;
+use crate::Platform;
+use crate::api::{ErrorBody, GameFile, GameFiles, GameVisibility};
+use crate::auth::Role;
+use crate::db::to_u32;
+use crate::error::ApiError;
+use crate::extract::{ApiPath, ApiQuery};
+use crate::{ids, worlds};
+
+const SCRIPT_MEDIA_TYPE: &str = "application/octet-stream";
+const FOR_EVER: &str = "public, max-age=31536000, immutable";
+const FOR_A_WHILE: &str = "public, max-age=300";
+const FOR_ONE: &str = "private, max-age=3600";
+/// Grants end on the hour, at least four hours ahead: the addresses stay the
+/// same for a while, so that browsers can keep what they fetched.
+const GRANT_STEP_S: u64 = 3_600;
+const GRANT_STEPS: u64 = 5;
+
+/// Makes the addresses of a game's files, with grants for a private one.
+pub struct Grants {
+    secret: Option<Vec<u8>>,
+    expires_s: u64,
+}
+
+impl Grants {
+    /// For whoever was found to be allowed to see a game.
+    pub fn of(platform: &Platform, visibility: GameVisibility, now_s: u64) -> Self {
+        let private = visibility == GameVisibility::Private;
+        Self {
+            secret: private.then(|| platform.settings().secret_key.clone()),
+            expires_s: (now_s / GRANT_STEP_S + GRANT_STEPS) * GRANT_STEP_S,
+        }
+    }
+
+    /// For games that everybody may see.
+    pub fn none() -> Self {
+        Self {
+            secret: None,
+            expires_s: 0,
+        }
+    }
+
+    /// Where a file is.
+    pub fn cdn_url(&self, sha256: &str) -> String {
+        match &self.secret {
+            Some(secret) => {
+                let grant = grant(secret, sha256, self.expires_s);
+                format!("/cdn/{sha256}?grant={grant}")
+            }
+            None => format!("/cdn/{sha256}"),
+        }
+    }
+
+    /// Where a game's picture is; the address changes with the picture.
+    pub fn thumbnail_url(&self, game_id: &str, sha256: &str) -> String {
+        match &self.secret {
+            Some(_) => self.cdn_url(sha256),
+            None => format!(
+                "/api/games/{game_id}/thumbnail?v={}",
+                sha256.get(..8).unwrap_or("")
+            ),
+        }
+    }
+}
+
+fn grant(secret: &[u8], sha256: &str, expires_s: u64) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("any length of key will do");
+    mac.update(format!("frolic cdn grant\n{sha256}\n{expires_s}").as_bytes());
+    let code = hex::encode(mac.finalize().into_bytes());
+    format!("{expires_s}.{}", code.get(..32).unwrap_or(&code))
+}
+
+fn is_granted(secret: &[u8], sha256: &str, given: &str, now_s: u64) -> bool {
+    let Some(expires_s) = given.split('.').next().and_then(|text| text.parse().ok()) else {
+        return false;
+    };
+    let expected = grant(secret, sha256, expires_s);
+    expires_s > now_s && bool::from(expected.as_bytes().ct_eq(given.as_bytes()))
+}
+
+/// Query of `GET /api/games/{id}/files`.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct FilesQuery {
+    /// Of the version that this world runs, not of the one that everybody gets.
+    world_id: Option<String>,
+}
+
+/// The files of a game and where they are.
+///
+/// # Errors
+/// 404 when there is no such game.
+#[utoipa::path(
+    get, path = "/api/games/{id}/files", tag = "store",
+    params(("id" = String, Path, description = "Slug of the game"), FilesQuery),
+    responses(
+        (status = 200, body = GameFiles),
+        (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody)
+    ),
+    security((), ("bearer" = []))
+)]
+pub async fn files(
+    State(platform): State<Platform>,
+    viewer: Viewer,
+    ApiPath(game_id): ApiPath<String>,
+    ApiQuery(query): ApiQuery<FilesQuery>,
+) -> Result<Json<GameFiles>, ApiError> {
+    let db = platform.db();
+    let game = access::visible(db, &game_id, &viewer).await?;
+    let revision = match query.world_id {
+        // Worlds of an older version stay whole while a newer one is out.
+        Some(world_id) => worlds::find(db, &world_id)
+            .await?
+            .filter(|world| world.spec.game_id == game_id)
+            .map(|world| match platform.fleet().server(&world_id) {
+                Some(server) => server.revision(),
+                None => world.spec.revision,
+            })
+            .ok_or_else(worlds::unknown_world)?,
+        None => game.revision,
+    };
+    let rows = sqlx::query(
+        "SELECT path, sha256, media_type, size_bytes FROM version_files WHERE revision = $1 ORDER BY path",
+    )
+    .bind(&revision)
+    .fetch_all(db)
+    .await?;
+    let grants = Grants::of(&platform, game.visibility, platform.clock().now_s());
+    let files = rows
+        .iter()
+        .map(|row| {
+            Ok(GameFile {
+                path: row.try_get("path")?,
+                url: grants.cdn_url(row.try_get("sha256")?),
+                media_type: row.try_get("media_type")?,
+                size_bytes: to_u32(row.try_get("size_bytes")?),
+            })
+        })
+        .collect::<Result<_, sqlx::Error>>()?;
+    Ok(Json(GameFiles { revision, files }))
+}
+
+/// A game's picture.
+///
+/// # Errors
+/// 404 when there is no such game, or it has no picture.
+#[utoipa::path(
+    get, path = "/api/games/{id}/thumbnail", tag = "store",
+    params(("id" = String, Path, description = "Slug of the game")),
+    responses(
+        (status = 200, description = "PNG, JPEG or WebP", content_type = "image/*"),
+        (status = 304, description = "Not changed since `If-None-Match`"),
+        (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody)
+    ),
+    security((), ("bearer" = []))
+)]
+pub async fn thumbnail(
+    State(platform): State<Platform>,
+    viewer: Viewer,
+    ApiPath(game_id): ApiPath<String>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let game = access::visible(platform.db(), &game_id, &viewer).await?;
+    let row = sqlx::query("SELECT thumbnail_sha256 FROM games WHERE game_id = $1")
+        .bind(&game_id)
+        .fetch_optional(platform.db())
+        .await?
+        .ok_or_else(games::unknown_game)?;
+    let sha256: Option<String> = row.try_get("thumbnail_sha256")?;
+    let sha256 = sha256
+        .filter(|sha256| !sha256.is_empty())
+        .ok_or_else(|| ApiError::not_found("no_thumbnail", "this game has no thumbnail"))?;
+    let file = find(platform.db(), &sha256).await?;
+    let cache = match game.visibility {
+        GameVisibility::Private => FOR_ONE,
+        _ => FOR_A_WHILE,
+    };
+    send(&platform, &sha256, file, &headers, cache).await
+}
+
+/// Query of `GET /cdn/{sha256}`.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct CdnQuery {
+    /// For files of private games; part of the addresses that are given out.
+    grant: Option<String>,
+}
+
+/// A file by its SHA-256: assets of games, never packages.
+///
+/// # Errors
+/// 404 for anything that is not the hash of such a file.
+#[utoipa::path(
+    get, path = "/cdn/{sha256}", tag = "store",
+    params(("sha256" = String, Path, description = "SHA-256 in lower-case hex"), CdnQuery),
+    responses(
+        (status = 200, description = "The file", content_type = "application/octet-stream"),
+        (status = 304, description = "Not changed since `If-None-Match`"),
+        (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody)
+    )
+)]
+pub async fn cdn(
+    State(platform): State<Platform>,
+    ApiPath(sha256): ApiPath<String>,
+    ApiQuery(query): ApiQuery<CdnQuery>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    if !ids::is_sha256_hex(&sha256) {
+        return Err(unknown_file());
+    }
+    let file = find(platform.db(), &sha256).await?;
+    if file.as_ref().is_some_and(|file| file.private) {
+        let now_s = platform.clock().now_s();
+        let secret = &platform.settings().secret_key;
+        let given = query.grant.as_deref().unwrap_or("");
+        if !is_granted(secret, &sha256, given, now_s) {
+            return Err(unknown_file());
+        }
+        return send(&platform, &sha256, file, &headers, FOR_ONE).await;
+    }
+    send(&platform, &sha256, file, &headers, FOR_EVER).await
+}
+
+/// Query of `GET /api/games/{id}/download`.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct DownloadQuery {
+    /// Another version than the one everybody gets; for its creator.
+    revision: Option<String>,
+}
+
+/// The package of a game, where its creator allows it.
+///
+/// # Errors
+/// 403 where they do not, 404 when there is no such game or version.
+#[utoipa::path(
+    get, path = "/api/games/{id}/download", tag = "store",
+    params(("id" = String, Path, description = "Slug of the game"), DownloadQuery),
+    responses(
+        (status = 200, description = "A `.game` file", content_type = "application/zip"),
+        (status = 400, body = ErrorBody),
+        (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody)
+    ),
+    security((), ("bearer" = []))
+)]
+pub async fn download(
+    State(platform): State<Platform>,
+    viewer: Viewer,
+    ApiPath(game_id): ApiPath<String>,
+    ApiQuery(query): ApiQuery<DownloadQuery>,
+) -> Result<Response, ApiError> {
+    let db = platform.db();
+    let game = access::visible(db, &game_id, &viewer).await?;
+    let theirs = viewer.0.as_ref().is_some_and(|session| {
+        session.user_id == game.creator_id || session.role >= Role::Moderator
+    });
+    let row = sqlx::query("SELECT downloads FROM games WHERE game_id = $1")
+        .bind(&game_id)
+        .fetch_one(db)
+        .await?;
+    let allowed = row.try_get::<i64, _>("downloads")? != 0;
+    let wanted = query.revision.as_ref();
+    let other = wanted.is_some_and(|wanted| *wanted != game.revision);
+    if !theirs && (other || !allowed) {
+        return Err(ApiError::forbidden(
+            "the creator of this game does not offer its package",
+        ));
+    }
+    let revision = match query.revision {
+        Some(revision) => {
+            let version = super::versions::find(db, &game_id, &revision).await?;
+            version
+                .ok_or_else(super::versions::unknown_version)?
+                .revision
+        }
+        None => game.revision,
+    };
+    let archive = platform.blobs().get(&revision).await?;
+    let archive =
+        archive.ok_or_else(|| ApiError::not_found("package_not_found", "this package is gone"))?;
+    let name = format!("attachment; filename=\"{game_id}.game\"");
+    let name = HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("attachment"));
+    let mut response = Response::new(Body::from(archive));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_DISPOSITION, name);
+    let zip = HeaderValue::from_static("application/zip");
+    headers.insert(header::CONTENT_TYPE, zip);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    Ok(response)
+}
+
+/// A file that some game has.
+struct FileRow {
+    media_type: String,
+    /// Whether all games that have it are private.
+    private: bool,
+}
+
+async fn find(db: &AnyPool, sha256: &str) -> Result<Option<FileRow>, sqlx::Error> {
+    for query in [
+        "SELECT f.media_type, g.visibility FROM version_files f
+         JOIN game_versions v ON v.revision = f.revision JOIN games g ON g.game_id = v.game_id
+         WHERE f.sha256 = $1
+         ORDER BY CASE WHEN g.visibility = 'private' THEN 1 ELSE 0 END LIMIT 1",
+        "SELECT p.media_type, g.visibility FROM game_pictures p
+         JOIN games g ON g.game_id = p.game_id WHERE p.sha256 = $1
+         ORDER BY CASE WHEN g.visibility = 'private' THEN 1 ELSE 0 END LIMIT 1",
+    ] {
+        let row = sqlx::query(query).bind(sha256).fetch_optional(db).await?;
+        if let Some(row) = row {
+            let visibility: String = row.try_get("visibility")?;
+            return Ok(Some(FileRow {
+                media_type: row.try_get("media_type")?,
+                private: visibility == "private",
+            }));
+        }
+    }
+    Ok(None)
+}
+
+fn unknown_file() -> ApiError {
+    ApiError::not_found("file_not_found", "there is no such file")
+}
+
+async fn send(
+    platform: &Platform,
+    sha256: &str,
+    file: Option<FileRow>,
+    request: &HeaderMap,
+    cache: &'static str,
+) -> Result<Response, ApiError> {
+    let (blobs, media_type) = match file {
+        Some(file) => (platform.blobs(), file.media_type),
+        // Compiled scripts are no files of any package.
+        None => (platform.script_blobs(), SCRIPT_MEDIA_TYPE.to_owned()),
+    };
+    if !blobs.has(sha256).await? {
+        return Err(unknown_file());
+    }
+    let etag = format!("\"{sha256}\"");
+    let etag = HeaderValue::from_str(&etag).map_err(std::io::Error::other)?;
+    if let Some(known) = request.get(header::IF_NONE_MATCH)
+        && super::names_tag(known, &etag)
+    {
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response());
+    }
+    let bytes = blobs.get(sha256).await?.ok_or_else(unknown_file)?;
+    Ok(file_response(bytes, &media_type, etag, cache))
+}
+
+fn file_response(
+    bytes: Bytes,
+    media_type: &str,
+    etag: HeaderValue,
+    cache: &'static str,
+) -> Response {
+    let mut response = Response::new(Body::from(bytes));
+    let headers = response.headers_mut();
+    let media_type = HeaderValue::from_str(media_type)
+        .unwrap_or(HeaderValue::from_static("application/octet-stream"));
+    headers.insert(header::CONTENT_TYPE, media_type);
+    headers.insert(header::ETAG, etag);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'; sandbox"),
+    );
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grant_opens_one_file_for_a_while() {
+        let (secret, sha256) = (b"secret".as_slice(), "ab".repeat(32));
+        let given = grant(secret, &sha256, 7_200);
+        assert!(is_granted(secret, &sha256, &given, 7_199));
+        assert!(!is_granted(secret, &sha256, &given, 7_200));
+        assert!(!is_granted(secret, &"cd".repeat(32), &given, 0));
+        assert!(!is_granted(b"other", &sha256, &given, 0));
+        let longer = given.replace("7200.", "9999.");
+        for bad in ["", ".", "x.y", "99999999999999999999.x", &longer] {
+            assert!(!is_granted(secret, &sha256, bad, 0), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Channels (BEY-11): dev for the creator, beta for whoever asks, stable for
+//! everybody; a new version comes to a share of the players first, and one call
+//! goes back.
+//!
+//! A world keeps the version it runs: a change of a channel only decides where
+//! the next join goes, so that nobody is kicked by an update.
+
+mod change;
+mod read;
+
+use axum::Json;
+use axum::extract::State;
+use sqlx::AnyPool;
+
+use super::games::GameRow;
+use super::{access, edited_meanwhile, game_changed, versions};
+use crate::Platform;
+use crate::api::{AtEdition, Channel, ErrorBody, GameChannels, SetChannel};
+use crate::auth::{Role, Session};
+use crate::error::ApiError;
+use crate::extract::{ApiJson, ApiPath};
+use crate::ids;
+
+pub use change::{Change, apply, bump_edition, refresh_visibility};
+pub use read::{beta_version, find as given, of_game};
+
+/// The version of a game that this person gets when they join: by channel,
+/// and by the share that a new version is out to.
+///
+/// # Errors
+/// 404 for a channel without a version, 403 for somebody else's dev channel.
+pub async fn for_player(
+    db: &AnyPool,
+    game: GameRow,
+    session: &Session,
+    channel: Option<Channel>,
+) -> Result<GameRow, ApiError> {
+    let channel = channel.unwrap_or_default();
+    let (revision, rollout) = match channel {
+        Channel::Stable => (game.revision.clone(), game.rollout.clone()),
+        Channel::Beta | Channel::Dev => {
+            if channel == Channel::Dev
+                && game.creator_id != session.user_id
+                && session.role < Role::Moderator
+            {
+                return Err(ApiError::forbidden(
+                    "the dev version of a game is for its creator; join without a channel",
+                ));
+            }
+            let found = read::find(db, &game.game_id, channel).await?;
+            found.ok_or_else(|| {
+                ApiError::not_found(
+                    "channel_empty",
+                    format!(
+                        "this game has no {} version; join without a channel",
+                        channel.name()
+                    ),
+                )
+            })?
+        }
+    };
+    let wanted = match &rollout {
+        Some(next) if is_in_share(&game.game_id, &next.revision, &session.user_id, next.pct) => {
+            next.revision.clone()
+        }
+        _ => revision,
+    };
+    let game = GameRow {
+        channel,
+        rollout,
+        ..game
+    };
+    if wanted == game.revision {
+        return Ok(game);
+    }
+    let version = versions::find(db, &game.game_id, &wanted).await?;
+    let version = version.ok_or_else(versions::unknown_version)?;
+    Ok(GameRow {
+        revision: version.revision,
+        max_players: version.max_players,
+        idle_stop_s: version.idle_stop_s,
+        persistent: version.persistent,
+        ..game
+    })
+}
+
+/// Whether a person is among the first `pct` of a hundred to get a revision.
+/// The same person always is, or is not, and stays in when the share grows.
+fn is_in_share(game_id: &str, revision: &str, user_id: &str, pct: u32) -> bool {
+    let hash = ids::secret_digest(&format!("{game_id}\n{revision}\n{user_id}"));
+    let [a, b, c, d, ..] = hash;
+    u32::from_le_bytes([a, b, c, d]) % 100 < pct
+}
+
+/// What the channels of your game give, and what happened to them.
+///
+/// # Errors
+/// 404 for a game you cannot see, 403 for one that is not yours.
+#[utoipa::path(
+    get, path = "/api/creator/games/{id}/channels", tag = "creator",
+    params(("id" = String, Path, description = "Slug of the game")),
+    responses(
+        (status = 200, body = GameChannels),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody)
+    ),
+    security(("bearer" = []))
+)]
+pub async fn show(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath(game_id): ApiPath<String>,
+) -> Result<Json<GameChannels>, ApiError> {
+    let game = access::owned(platform.db(), &game_id, &session).await?;
+    Ok(Json(read::page(platform.db(), &game).await?))
+}
+
+/// Gives a version to a channel, to all its players or to a share of them.
+///
+/// # Errors
+/// 404 for an unknown version, 409 when the game was changed meanwhile or
+/// there is nothing to roll out.
+#[utoipa::path(
+    put, path = "/api/games/{id}/channels/{channel}", tag = "creator",
+    params(
+        ("id" = String, Path, description = "Slug of the game"),
+        ("channel" = Channel, Path, description = "Which channel")
+    ),
+    request_body = SetChannel,
+    responses(
+        (status = 200, body = GameChannels),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+        (status = 409, body = ErrorBody)
+    ),
+    security(("bearer" = []))
+)]
+pub async fn set(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath((game_id, channel)): ApiPath<(String, Channel)>,
+    ApiJson(request): ApiJson<SetChannel>,
+) -> Result<Json<GameChannels>, ApiError> {
+    let pct = request.rollout_pct.unwrap_or(100);
+    if !(1..=100).contains(&pct) {
+        return Err(ApiError::bad_request(
+            "invalid_field",
+            "rollout_pct must be from 1 to 100",
+        ));
+    }
+    let change = match pct {
+        100 => Change::Release(&request.revision),
+        pct => Change::RollOut(&request.revision, pct),
+    };
+    changed(
+        &platform,
+        &session,
+        &game_id,
+        channel,
+        request.edition,
+        change,
+    )
+    .await
+}
+
+/// Goes back: ends a roll-out, or gives the version before to everybody.
+///
+/// # Errors
+/// 409 when the game was changed meanwhile, or there is nothing to go back to.
+#[utoipa::path(
+    post, path = "/api/games/{id}/channels/{channel}/rollback", tag = "creator",
+    params(
+        ("id" = String, Path, description = "Slug of the game"),
+        ("channel" = Channel, Path, description = "Which channel")
+    ),
+    request_body = AtEdition,
+    responses(
+        (status = 200, body = GameChannels),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody),
+        (status = 404, body = ErrorBody),
+        (status = 409, body = ErrorBody)
+    ),
+    security(("bearer" = []))
+)]
+pub async fn roll_back(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath((game_id, channel)): ApiPath<(String, Channel)>,
+    ApiJson(request): ApiJson<AtEdition>,
+) -> Result<Json<GameChannels>, ApiError> {
+    let edition = request.edition;
+    changed(
+        &platform,
+        &session,
+        &game_id,
+        channel,
+        edition,
+        Change::RollBack,
+    )
+    .await
+}
+
+async fn changed(
+    platform: &Platform,
+    session: &Session,
+    game_id: &str,
+    channel: Channel,
+    edition: u32,
+    change: Change<'_>,
+) -> Result<Json<GameChannels>, ApiError> {
+    let db = platform.db();
+    let game = access::owned(db, game_id, session).await?;
+    let now = platform.clock().now_ms();
+    let mut transaction = db.begin().await?;
+    if !bump_edition(&mut transaction, game_id, Some(edition), now).await? {
+        return Err(edited_meanwhile(game.edition));
+    }
+    apply(
+        &mut transaction,
+        game_id,
+        channel,
+        change,
+        &session.user_id,
+        now,
+    )
+    .await?;
+    transaction.commit().await?;
+    game_changed(platform, game_id).await?;
+    let game = access::owned(db, game_id, session).await?;
+    Ok(Json(read::page(db, &game).await?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_about_that_share_and_only_grows() {
+        let users: Vec<String> = (0..2_000).map(|n| format!("user_{n}")).collect();
+        let share = |pct| {
+            let in_share = users.iter();
+            in_share
+                .filter(|user| is_in_share("game", "rev", user, pct))
+                .collect::<Vec<_>>()
+        };
+        let (ten, half) = (share(10), share(50));
+        assert!((120..280).contains(&ten.len()), "{}", ten.len());
+        assert!((850..1_150).contains(&half.len()), "{}", half.len());
+        assert!(ten.iter().all(|user| half.contains(user)));
+        assert_eq!((share(0).len(), share(100).len()), (0, 2_000));
+    }
+}

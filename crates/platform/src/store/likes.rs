@@ -1,0 +1,135 @@
+//! Likes: one per person and game, and they can be taken back.
+
+use axum::Json;
+use axum::extract::State;
+use sqlx::{AnyPool, Row};
+
+use super::access::{self, Viewer};
+use super::ranking;
+use crate::Platform;
+use crate::api::{ErrorBody, LikeState};
+use crate::auth::Session;
+use crate::db::to_u32;
+use crate::error::ApiError;
+use crate::extract::ApiPath;
+
+/// Likes a game; again changes nothing.
+///
+/// # Errors
+/// 404 when there is no such game.
+#[utoipa::path(
+    put, path = "/api/games/{id}/like", tag = "store",
+    params(("id" = String, Path, description = "Slug of the game")),
+    responses(
+        (status = 200, body = LikeState),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+        (status = 404, body = ErrorBody)
+    ),
+    security(("bearer" = []))
+)]
+pub async fn like(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath(game_id): ApiPath<String>,
+) -> Result<Json<LikeState>, ApiError> {
+    set(&platform, session, &game_id, true).await
+}
+
+/// Takes a like back; again changes nothing.
+///
+/// # Errors
+/// 404 when there is no such game.
+#[utoipa::path(
+    delete, path = "/api/games/{id}/like", tag = "store",
+    params(("id" = String, Path, description = "Slug of the game")),
+    responses(
+        (status = 200, body = LikeState),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+        (status = 404, body = ErrorBody)
+    ),
+    security(("bearer" = []))
+)]
+pub async fn unlike(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath(game_id): ApiPath<String>,
+) -> Result<Json<LikeState>, ApiError> {
+    set(&platform, session, &game_id, false).await
+}
+
+/// Whether somebody likes a game.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn likes(db: &AnyPool, game_id: &str, user_id: &str) -> Result<bool, sqlx::Error> {
+    let row = sqlx::query("SELECT 1 AS liked FROM game_likes WHERE game_id = $1 AND user_id = $2")
+        .bind(game_id)
+        .bind(user_id)
+        .fetch_optional(db)
+        .await?;
+    Ok(row.is_some())
+}
+
+async fn set(
+    platform: &Platform,
+    session: Session,
+    game_id: &str,
+    liked: bool,
+) -> Result<Json<LikeState>, ApiError> {
+    let user_id = session.user_id.clone();
+    let viewer = Viewer(Some(session));
+    access::visible(platform.db(), game_id, &viewer).await?;
+    let now = platform.clock().now_ms();
+    let mut transaction = platform.db().begin().await?;
+    // The row of the game first, so that two likes of one person take turns.
+    sqlx::query("UPDATE games SET likes = likes WHERE game_id = $1")
+        .bind(game_id)
+        .execute(&mut *transaction)
+        .await?;
+    let row = sqlx::query("SELECT created_at FROM game_likes WHERE game_id = $1 AND user_id = $2")
+        .bind(game_id)
+        .bind(&user_id)
+        .fetch_optional(&mut *transaction)
+        .await?;
+    let since: Option<i64> = row.map(|row| row.try_get("created_at")).transpose()?;
+    let (change, heat): (i64, f64) = match (since, liked) {
+        (None, true) => {
+            sqlx::query(
+                "INSERT INTO game_likes (game_id, user_id, created_at) VALUES ($1, $2, $3)",
+            )
+            .bind(game_id)
+            .bind(&user_id)
+            .bind(now)
+            .execute(&mut *transaction)
+            .await?;
+            (1, ranking::like_heat(now))
+        }
+        (Some(since), false) => {
+            sqlx::query("DELETE FROM game_likes WHERE game_id = $1 AND user_id = $2")
+                .bind(game_id)
+                .bind(&user_id)
+                .execute(&mut *transaction)
+                .await?;
+            (-1, -ranking::like_heat(since))
+        }
+        _ => (0, 0.0),
+    };
+    sqlx::query(
+        "UPDATE games SET likes = likes + $1, like_heat = like_heat + $2 WHERE game_id = $3",
+    )
+    .bind(change)
+    .bind(heat)
+    .bind(game_id)
+    .execute(&mut *transaction)
+    .await?;
+    let row = sqlx::query("SELECT likes FROM games WHERE game_id = $1")
+        .bind(game_id)
+        .fetch_one(&mut *transaction)
+        .await?;
+    let likes = to_u32(row.try_get("likes")?);
+    transaction.commit().await?;
+    platform.catalogue().liked(game_id, likes, heat);
+    Ok(Json(LikeState { liked, likes }))
+}

@@ -1,0 +1,116 @@
+//! The listings (PLAT-9): Popular, New, Featured, search, tags, by creator.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde::Deserialize;
+
+use super::catalogue::{Order, PageKey};
+use super::{Paging, Tagged};
+use crate::Platform;
+use crate::api::{ErrorBody, GameList, TagList};
+use crate::error::ApiError;
+use crate::extract::ApiQuery;
+use crate::names;
+
+const PAGE_SIZE: u32 = 24;
+/// Characters of a search, a tag or a name that are looked at.
+const QUERY_CHARS_MAX: usize = 64;
+
+/// Query of `GET /api/games`.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuery {
+    /// The order; `featured` shows only what moderators chose.
+    #[serde(default)]
+    #[param(inline)]
+    sort: Sort,
+    /// Text to find in titles, descriptions, tags and names of creators.
+    #[serde(default)]
+    q: String,
+    /// Only games with this tag.
+    #[serde(default)]
+    tag: String,
+    /// Only games of the creator with this name.
+    #[serde(default)]
+    creator: String,
+    /// From 1.
+    #[param(minimum = 1, maximum = 10_000)]
+    page: Option<u32>,
+    /// Games on a page; 24 without it.
+    #[param(minimum = 1, maximum = 100)]
+    per_page: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Sort {
+    #[default]
+    Popular,
+    New,
+    Featured,
+}
+
+/// Games of the store.
+///
+/// # Errors
+/// 400 for a query that means nothing.
+#[utoipa::path(
+    get, path = "/api/games", tag = "store",
+    params(ListQuery),
+    responses(
+        (status = 200, body = GameList),
+        (status = 304, description = "Not changed since `If-None-Match`"),
+        (status = 400, body = ErrorBody)
+    )
+)]
+pub async fn list(
+    State(platform): State<Platform>,
+    ApiQuery(query): ApiQuery<ListQuery>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let paging = Paging::of(query.page, query.per_page, PAGE_SIZE)?;
+    let key = PageKey {
+        order: match query.sort {
+            Sort::Popular => Order::Popular,
+            Sort::New => Order::New,
+            Sort::Featured => Order::Featured,
+        },
+        search: short(&query.q).to_lowercase(),
+        tag: short(&query.tag).to_lowercase(),
+        creator: names::key(&short(&query.creator)),
+        page: paging.page,
+        per_page: paging.per_page,
+    };
+    let view = platform.catalogue().view(&platform).await?;
+    let page = view.page(key, |games, total| {
+        Tagged::json(&GameList {
+            games,
+            total,
+            page: paging.page,
+            page_size: paging.per_page,
+        })
+    })?;
+    Ok(page.answer(&headers))
+}
+
+/// Tags of the public games, the most used first.
+///
+/// # Errors
+/// When the database refuses.
+#[utoipa::path(
+    get, path = "/api/tags", tag = "store",
+    responses((status = 200, body = TagList))
+)]
+pub async fn tags(State(platform): State<Platform>) -> Result<Json<TagList>, ApiError> {
+    let view = platform.catalogue().view(&platform).await?;
+    Ok(Json(TagList {
+        tags: view.tags().to_vec(),
+    }))
+}
+
+/// What is worth looking for of what was typed.
+fn short(typed: &str) -> String {
+    typed.trim().chars().take(QUERY_CHARS_MAX).collect()
+}

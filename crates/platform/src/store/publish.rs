@@ -1,0 +1,539 @@
+//! Publishing: a package is checked, kept as a blob, and becomes the newest
+//! version of its game, in one transaction.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use bytes::Bytes;
+use frolic_package::{Limits, Manifest, Package, Report, Severity, Visibility};
+use serde::Deserialize;
+use sqlx::{AnyPool, Row};
+
+use super::channels::{self, Change};
+use super::{created_or_ok, games, text};
+use crate::Platform;
+use crate::api::{
+    Channel, ErrorBody, GameVisibility, PackageProblem, PackageReport, PublishResponse,
+    ValidPackage, ValidationReport,
+};
+use crate::auth::Session;
+use crate::error::ApiError;
+use crate::extract::{ApiBytes, ApiQuery};
+use crate::names;
+
+/// Why a package was not published.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// It is not a valid package; the report says everything that is wrong.
+    #[error("the package has problems:\n{0}")]
+    Invalid(Report),
+    /// The game belongs to somebody else.
+    #[error(
+        "a game with the id '{game_id}' exists already and is not yours; choose another id in game.toml"
+    )]
+    NotYours {
+        /// The id that is taken.
+        game_id: String,
+    },
+    /// The database refused.
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+    /// The disk refused.
+    #[error(transparent)]
+    Disk(#[from] std::io::Error),
+    /// The channel did not take it.
+    #[error(transparent)]
+    Channel(Box<ApiError>),
+}
+
+/// How a package is published.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    /// The channel that gets it.
+    pub channel: Channel,
+    /// What is new, for players.
+    pub notes: String,
+}
+
+/// Query of `POST /api/games`.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct UploadQuery {
+    /// The channel that gets it; `stable`, and so everybody, without it.
+    #[param(inline)]
+    channel: Option<Channel>,
+    /// What is new, for players.
+    notes: Option<String>,
+}
+
+/// Publishes a package.
+///
+/// The first package of a game makes the game. On `dev` or `beta` it stays
+/// with its creator until a version is given to `stable`.
+///
+/// # Errors
+/// 422 with the validation report in `details`, 403 for somebody else's game.
+#[utoipa::path(
+    post, path = "/api/games", tag = "store",
+    params(UploadQuery),
+    request_body(
+        content = Vec<u8>, content_type = "application/octet-stream",
+        description = "A `.game` file"
+    ),
+    responses(
+        (status = 200, description = "This very package was there already", body = PublishResponse),
+        (status = 201, body = PublishResponse),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody),
+        (status = 413, body = ErrorBody),
+        (status = 422, description = "`details` is a PackageReport", body = ErrorBody),
+        (status = 429, body = ErrorBody)
+    ),
+    security(("bearer" = []))
+)]
+pub async fn upload(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiQuery(query): ApiQuery<UploadQuery>,
+    ApiBytes(archive): ApiBytes,
+) -> Result<(StatusCode, Json<PublishResponse>), ApiError> {
+    let wishes = Wishes {
+        channel: query.channel.unwrap_or_default(),
+        notes: notes(query.notes.as_deref())?,
+    };
+    // Unpacking costs memory: a few at a time, the rest waits its turn.
+    let _turn = platform.upload_turn().await?;
+    let published = publish_package(&platform, archive, &session.user_id, wishes).await?;
+    Ok(created_or_ok(published.new_revision, published))
+}
+
+/// Looks at a package and keeps nothing.
+///
+/// # Errors
+/// Those of the caller's identity and of a body that is too large.
+#[utoipa::path(
+    post, path = "/api/games/validate", tag = "store",
+    request_body(
+        content = Vec<u8>, content_type = "application/octet-stream",
+        description = "A `.game` file"
+    ),
+    responses(
+        (status = 200, body = ValidationReport),
+        (status = 400, body = ErrorBody),
+        (status = 401, body = ErrorBody),
+        (status = 413, body = ErrorBody),
+        (status = 429, body = ErrorBody)
+    ),
+    security(("bearer" = []))
+)]
+pub async fn validate(
+    State(platform): State<Platform>,
+    _: Session,
+    ApiBytes(archive): ApiBytes,
+) -> Result<Json<ValidationReport>, ApiError> {
+    let _turn = platform.upload_turn().await?;
+    let size_bytes = u32::try_from(archive.len()).unwrap_or(u32::MAX);
+    let found = match check(archive).await {
+        Ok(package) => ValidationReport {
+            ok: true,
+            report: report(&package.warnings),
+            package: Some(ValidPackage {
+                game_id: package.manifest.game.id.clone(),
+                name: package.manifest.game.name.clone(),
+                version: package.manifest.game.version.clone(),
+                revision: package.revision.clone(),
+                files: u32::try_from(package.files.len()).unwrap_or(u32::MAX),
+                size_bytes,
+                capabilities: capabilities(&package.manifest),
+            }),
+        },
+        Err(PublishError::Invalid(problems)) => ValidationReport {
+            ok: false,
+            package: None,
+            report: report(&problems),
+        },
+        Err(other) => return Err(other.into()),
+    };
+    Ok(Json(found))
+}
+
+/// What a creator says is new, cleaned.
+///
+/// # Errors
+/// 400 when it is too long.
+pub fn notes(typed: Option<&str>) -> Result<String, ApiError> {
+    text::paragraphs(typed.unwrap_or(""), text::NOTES_CHARS_MAX).ok_or_else(|| {
+        ApiError::bad_request(
+            "invalid_field",
+            format!(
+                "notes must have at most {} characters",
+                text::NOTES_CHARS_MAX
+            ),
+        )
+    })
+}
+
+/// Publishes a package for the user `creator_id`. Publishing the package again
+/// that a channel gives already changes nothing.
+///
+/// # Errors
+/// [`PublishError`]; nothing is listed then.
+pub async fn publish_package(
+    platform: &Platform,
+    archive: Bytes,
+    creator_id: &str,
+    wishes: Wishes,
+) -> Result<PublishResponse, PublishError> {
+    let package = check(archive.clone()).await?;
+    let game_id = &package.manifest.game.id;
+    if let Some(game) = games::find(platform.db(), game_id).await? {
+        if game.creator_id != creator_id {
+            return Err(PublishError::NotYours {
+                game_id: game_id.clone(),
+            });
+        }
+        let given = channels::given(platform.db(), game_id, wishes.channel).await?;
+        if given
+            .is_some_and(|(revision, rollout)| revision == package.revision && rollout.is_none())
+        {
+            return Ok(response(&package, wishes.channel, game.visibility, false));
+        }
+    }
+    // Blobs first: a row never names a blob that is not there.
+    platform.blobs().put(&archive).await?;
+    let assets = keep_assets(platform, &package).await?;
+    store(
+        platform,
+        &package,
+        archive.len(),
+        &assets,
+        creator_id,
+        &wishes,
+    )
+    .await?;
+    super::game_changed(platform, game_id).await?;
+    tracing::info!(
+        game = game_id,
+        version = package.manifest.game.version,
+        revision = package.revision,
+        channel = wishes.channel.name(),
+        "published"
+    );
+    let game = games::find(platform.db(), game_id).await?;
+    let visibility = game.map_or(GameVisibility::Private, |game| game.visibility);
+    Ok(response(&package, wishes.channel, visibility, true))
+}
+
+/// Makes sure that the platform's own creator exists; sample games are theirs.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn ensure_house_account(
+    db: &AnyPool,
+    name: &str,
+    now_ms: i64,
+) -> Result<String, sqlx::Error> {
+    let user_id = format!("user_{}", names::key(name));
+    sqlx::query(
+        "INSERT INTO users (user_id, username, username_key, kind, role, created_at, last_seen_at)
+         VALUES ($1, $2, $3, 'house', 'creator', $4, $4) ON CONFLICT DO NOTHING",
+    )
+    .bind(&user_id)
+    .bind(name)
+    .bind(names::key(name))
+    .bind(now_ms)
+    .execute(db)
+    .await?;
+    // A guest may have taken the name before: the account is found by its id.
+    let row = sqlx::query("SELECT user_id FROM users WHERE user_id = $1 OR username_key = $2")
+        .bind(&user_id)
+        .bind(names::key(name))
+        .fetch_one(db)
+        .await?;
+    row.try_get("user_id")
+}
+
+/// One asset of a package, kept.
+struct Asset {
+    path: String,
+    sha256: String,
+    media_type: &'static str,
+    size_bytes: usize,
+}
+
+/// Reading is pure computing on hostile bytes: off the async threads.
+async fn check(archive: Bytes) -> Result<Arc<Package>, PublishError> {
+    let read = tokio::task::spawn_blocking(move || Package::read(&archive, &Limits::default()));
+    match read.await {
+        Ok(Ok(package)) => Ok(Arc::new(package)),
+        Ok(Err(report)) => Err(PublishError::Invalid(report)),
+        Err(panic) => Err(PublishError::Disk(std::io::Error::other(panic))),
+    }
+}
+
+async fn keep_assets(platform: &Platform, package: &Package) -> Result<Vec<Asset>, PublishError> {
+    let mut assets = Vec::new();
+    for (path, bytes) in asset_files(&package.files) {
+        let Some(media_type) = media_type(path) else {
+            continue;
+        };
+        assets.push(Asset {
+            path: path.to_owned(),
+            sha256: platform.blobs().put(bytes).await?,
+            media_type,
+            size_bytes: bytes.len(),
+        });
+    }
+    Ok(assets)
+}
+
+fn asset_files(files: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = (&str, &[u8])> {
+    files
+        .iter()
+        .filter(|(path, _)| path.starts_with("assets/"))
+        .map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
+}
+
+/// Types of PKG-2. Nothing in this list can carry a script.
+fn media_type(path: &str) -> Option<&'static str> {
+    let (_, extension) = path.rsplit_once('.')?;
+    Some(match extension.to_ascii_lowercase().as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "webp" => "image/webp",
+        "gltf" => "model/gltf+json",
+        "glb" => "model/gltf-binary",
+        "ogg" => "audio/ogg",
+        "mp3" => "audio/mpeg",
+        "wav" => "audio/wav",
+        _ => return None,
+    })
+}
+
+async fn store(
+    platform: &Platform,
+    package: &Package,
+    size_bytes: usize,
+    assets: &[Asset],
+    creator_id: &str,
+    wishes: &Wishes,
+) -> Result<(), PublishError> {
+    let now = platform.clock().now_ms();
+    let manifest = &package.manifest;
+    let game_id = &manifest.game.id;
+    let mut transaction = platform.db().begin().await?;
+    let written = upsert_game(package, creator_id, wishes.channel, now)
+        .execute(&mut *transaction)
+        .await?;
+    // The condition in the statement, not the look before it, keeps two
+    // creators from taking the same id at the same moment.
+    if written.rows_affected() == 0 {
+        return Err(PublishError::NotYours {
+            game_id: game_id.clone(),
+        });
+    }
+    insert_version(package, size_bytes, assets, creator_id, &wishes.notes, now)
+        .execute(&mut *transaction)
+        .await?;
+    for asset in assets {
+        sqlx::query(
+            "INSERT INTO version_files (revision, path, sha256, media_type, size_bytes)
+             VALUES ($1, $2, $3, $4, $5) ON CONFLICT (revision, path) DO NOTHING",
+        )
+        .bind(&package.revision)
+        .bind(&asset.path)
+        .bind(&asset.sha256)
+        .bind(asset.media_type)
+        .bind(i64::try_from(asset.size_bytes).unwrap_or(i64::MAX))
+        .execute(&mut *transaction)
+        .await?;
+    }
+    let change = Change::Release(&package.revision);
+    channels::apply(
+        &mut transaction,
+        game_id,
+        wishes.channel,
+        change,
+        creator_id,
+        now,
+    )
+    .await?;
+    if wishes.channel == Channel::Stable {
+        sqlx::query(
+            "UPDATE games SET chosen_visibility =
+               CASE WHEN edited LIKE '%\"visibility\"%' THEN chosen_visibility ELSE $1 END
+             WHERE game_id = $2",
+        )
+        .bind(visibility(manifest).name())
+        .bind(game_id)
+        .execute(&mut *transaction)
+        .await?;
+        channels::refresh_visibility(&mut transaction, game_id).await?;
+    }
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// Makes the game, or takes its row and counts a change. A game whose first
+/// version is not for everybody starts unpublished.
+fn upsert_game<'q>(
+    package: &'q Package,
+    creator_id: &'q str,
+    channel: Channel,
+    now: i64,
+) -> sqlx::query::Query<'q, sqlx::Any, sqlx::any::AnyArguments> {
+    let manifest = &package.manifest;
+    let game = &manifest.game;
+    let chosen = visibility(manifest);
+    let published = channel == Channel::Stable;
+    let now_visible = match published {
+        true => chosen,
+        false => GameVisibility::Private,
+    };
+    sqlx::query(
+        "INSERT INTO games (game_id, creator_id, name, description, tags, visibility, version, revision,
+           max_players, idle_stop_s, persistent, thumbnail_sha256, featured, plays, likes, created_at, updated_at,
+           capabilities, chosen_visibility, published)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '', 0, 0, 0, $12, $12, $13, $14, $15)
+         ON CONFLICT (game_id) DO UPDATE SET edition = games.edition + 1, updated_at = excluded.updated_at
+         WHERE games.creator_id = excluded.creator_id",
+    )
+    .bind(&game.id)
+    .bind(creator_id)
+    .bind(&game.name)
+    .bind(&game.description)
+    .bind(json_list(&game.tags))
+    .bind(now_visible.name())
+    .bind(&game.version)
+    .bind(&package.revision)
+    .bind(i64::from(game.max_players))
+    .bind(i64::from(manifest.world.idle_stop_s))
+    .bind(i64::from(manifest.world.persistent))
+    .bind(now)
+    .bind(json_list(&capabilities(manifest)))
+    .bind(chosen.name())
+    .bind(i64::from(published))
+}
+
+fn insert_version<'q>(
+    package: &'q Package,
+    size_bytes: usize,
+    assets: &'q [Asset],
+    creator_id: &'q str,
+    notes: &'q str,
+    now: i64,
+) -> sqlx::query::Query<'q, sqlx::Any, sqlx::any::AnyArguments> {
+    let manifest = &package.manifest;
+    let game = &manifest.game;
+    let thumbnail = game
+        .thumbnail
+        .as_ref()
+        .and_then(|path| assets.iter().find(|asset| asset.path == *path))
+        .map_or("", |asset| asset.sha256.as_str());
+    sqlx::query(
+        "INSERT INTO game_versions (game_id, revision, version, size_bytes, published_by, published_at,
+           name, description, tags, capabilities, thumbnail_sha256, max_players, idle_stop_s, persistent, notes)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+         ON CONFLICT (game_id, revision) DO UPDATE SET published_at = excluded.published_at,
+           notes = CASE WHEN excluded.notes = '' THEN game_versions.notes ELSE excluded.notes END",
+    )
+    .bind(&game.id)
+    .bind(&package.revision)
+    .bind(&game.version)
+    .bind(i64::try_from(size_bytes).unwrap_or(i64::MAX))
+    .bind(creator_id)
+    .bind(now)
+    .bind(&game.name)
+    .bind(&game.description)
+    .bind(json_list(&game.tags))
+    .bind(json_list(&capabilities(manifest)))
+    .bind(thumbnail)
+    .bind(i64::from(game.max_players))
+    .bind(i64::from(manifest.world.idle_stop_s))
+    .bind(i64::from(manifest.world.persistent))
+    .bind(notes)
+}
+
+fn json_list(words: &[String]) -> String {
+    serde_json::to_string(words).unwrap_or_else(|_| "[]".to_owned())
+}
+
+fn capabilities(manifest: &Manifest) -> Vec<String> {
+    manifest.capabilities.names().map(str::to_owned).collect()
+}
+
+fn visibility(manifest: &Manifest) -> GameVisibility {
+    match manifest.game.visibility {
+        Visibility::Public => GameVisibility::Public,
+        Visibility::Unlisted => GameVisibility::Unlisted,
+        Visibility::Private => GameVisibility::Private,
+    }
+}
+
+fn report(report: &Report) -> PackageReport {
+    let problems = report.problems.iter();
+    PackageReport {
+        problems: problems
+            .map(|problem| PackageProblem {
+                severity: match problem.severity {
+                    Severity::Error => "error",
+                    Severity::Warning => "warning",
+                }
+                .to_owned(),
+                rule: problem.rule.name(),
+                file: problem.file.clone(),
+                line: problem.line,
+                column: problem.column,
+                message: problem.message.clone(),
+            })
+            .collect(),
+        omitted: u32::try_from(report.omitted).unwrap_or(u32::MAX),
+    }
+}
+
+fn response(
+    package: &Package,
+    channel: Channel,
+    visibility: GameVisibility,
+    new_revision: bool,
+) -> PublishResponse {
+    PublishResponse {
+        game_id: package.manifest.game.id.clone(),
+        version: package.manifest.game.version.clone(),
+        revision: package.revision.clone(),
+        new_revision,
+        channel,
+        visibility,
+        report: report(&package.warnings),
+    }
+}
+
+impl From<PublishError> for ApiError {
+    fn from(error: PublishError) -> Self {
+        match error {
+            PublishError::Invalid(report) => {
+                let details = serde_json::to_value(self::report(&report)).unwrap_or_default();
+                ApiError::new(
+                    StatusCode::UNPROCESSABLE_ENTITY,
+                    "invalid_package",
+                    format!("the package has problems: {report}"),
+                )
+                .with_details(details)
+            }
+            PublishError::NotYours { .. } => ApiError::forbidden(error.to_string()),
+            PublishError::Database(error) => error.into(),
+            PublishError::Disk(error) => error.into(),
+            PublishError::Channel(error) => *error,
+        }
+    }
+}
+
+impl From<ApiError> for PublishError {
+    fn from(error: ApiError) -> Self {
+        PublishError::Channel(Box::new(error))
+    }
+}

@@ -1,0 +1,271 @@
+//! Notes what happens to games: plays, how many play at once, what scripts do
+//! wrong. A join does not wait for it: events are counted in memory and
+//! written together, a moment later, by one task.
+
+mod write;
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use frolic_protocol::console::{ConsoleLevel, ConsoleLine};
+use sqlx::AnyPool;
+use tokio::sync::Notify;
+
+use crate::Platform;
+use crate::error::ApiError;
+use crate::ids;
+
+pub use write::sweep;
+
+/// A day in milliseconds.
+pub const DAY_MS: i64 = 86_400_000;
+/// Length of the spans in which players are counted.
+pub const SPAN_MS: i64 = 5 * 60 * 1000;
+/// Events are written together that come within this time.
+const TOGETHER: Duration = Duration::from_millis(200);
+/// A database that refuses is asked again after this.
+const PAUSE: Duration = Duration::from_secs(2);
+/// How often the players of each game are counted.
+const SAMPLE_EVERY: Duration = Duration::from_secs(60);
+/// What may wait: past this the database has been gone for long, and figures
+/// are lost rather than memory.
+const PLAYS_MAX: usize = 50_000;
+const ERRORS_MAX: usize = 2_000;
+const PEAKS_MAX: usize = 20_000;
+const MESSAGE_CHARS_MAX: usize = 300;
+const SCRIPT_CHARS_MAX: usize = 200;
+
+/// What waits to be written.
+#[derive(Default)]
+pub struct Recorder {
+    pending: Mutex<Pending>,
+    writing: tokio::sync::Mutex<()>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct Pending {
+    plays: Vec<Play>,
+    errors: HashMap<ErrorPlace, ErrorCount>,
+    /// The most players of a game in a span.
+    peaks: HashMap<(String, i64), u32>,
+}
+
+/// Somebody joined.
+struct Play {
+    game_id: String,
+    user_id: String,
+    at_ms: i64,
+}
+
+/// Where and what: the same error again only counts.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct ErrorPlace {
+    game_id: String,
+    revision: String,
+    script: String,
+    line: u32,
+    message: String,
+}
+
+struct ErrorCount {
+    times: i64,
+    first_ms: i64,
+    last_ms: i64,
+}
+
+impl Recorder {
+    /// Counts a join.
+    pub fn played(&self, game_id: &str, user_id: &str, at_ms: i64) {
+        let mut pending = self.pending();
+        if pending.plays.len() < PLAYS_MAX {
+            pending.plays.push(Play {
+                game_id: game_id.to_owned(),
+                user_id: user_id.to_owned(),
+                at_ms,
+            });
+        }
+        drop(pending);
+        self.wake.notify_one();
+    }
+
+    /// Counts the errors among lines that a world's scripts said. Nothing in
+    /// them is trusted to be short or few.
+    pub fn said(&self, game_id: &str, lines: &[ConsoleLine], at_ms: i64) {
+        let errors = lines.iter();
+        let mut errors = errors
+            .filter(|line| line.level == ConsoleLevel::Error)
+            .peekable();
+        if errors.peek().is_none() {
+            return;
+        }
+        let mut pending = self.pending();
+        for line in errors {
+            let place = ErrorPlace::of(game_id, line);
+            if let Some(count) = pending.errors.get_mut(&place) {
+                count.times = count.times.saturating_add(1);
+                count.last_ms = at_ms;
+            } else if pending.errors.len() < ERRORS_MAX {
+                let count = ErrorCount {
+                    times: 1,
+                    first_ms: at_ms,
+                    last_ms: at_ms,
+                };
+                pending.errors.insert(place, count);
+            }
+        }
+        drop(pending);
+        self.wake.notify_one();
+    }
+
+    /// Notes how many play a game at this moment.
+    pub fn players(&self, game_id: &str, players: u32, at_ms: i64) {
+        let span = at_ms.div_euclid(SPAN_MS) * SPAN_MS;
+        let mut pending = self.pending();
+        let full = pending.peaks.len() >= PEAKS_MAX;
+        let key = (game_id.to_owned(), span);
+        if let Some(peak) = pending.peaks.get_mut(&key) {
+            *peak = players.max(*peak);
+        } else if !full {
+            pending.peaks.insert(key, players);
+        }
+    }
+
+    /// Writes all that waits.
+    ///
+    /// # Errors
+    /// When the database refuses; it waits on then.
+    pub async fn flush(&self, db: &AnyPool) -> Result<(), sqlx::Error> {
+        let _turn = self.writing.lock().await;
+        let taken = mem::take(&mut *self.pending());
+        if taken.is_empty() {
+            return Ok(());
+        }
+        let written = write::all(db, &taken).await;
+        if written.is_err() {
+            self.pending().take_back(taken);
+        }
+        written
+    }
+
+    /// Makes sure that what is known of one game is in the database.
+    ///
+    /// # Errors
+    /// When the database refuses.
+    pub async fn settle(&self, platform: &Platform, game_id: &str) -> Result<(), ApiError> {
+        let waits = {
+            let pending = self.pending();
+            let plays = pending.plays.iter().any(|play| play.game_id == game_id);
+            plays || pending.errors.keys().any(|place| place.game_id == game_id)
+        };
+        if waits {
+            self.flush(platform.db()).await?;
+        }
+        Ok(())
+    }
+
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pending {
+    fn is_empty(&self) -> bool {
+        self.plays.is_empty() && self.errors.is_empty() && self.peaks.is_empty()
+    }
+
+    /// Puts back what could not be written, before what came since.
+    fn take_back(&mut self, mut older: Pending) {
+        older.plays.append(&mut self.plays);
+        older.plays.truncate(PLAYS_MAX);
+        self.plays = older.plays;
+        for (place, count) in older.errors {
+            let full = self.errors.len() >= ERRORS_MAX;
+            match self.errors.get_mut(&place) {
+                Some(newer) => {
+                    newer.times = newer.times.saturating_add(count.times);
+                    newer.first_ms = count.first_ms;
+                }
+                None if !full => {
+                    self.errors.insert(place, count);
+                }
+                None => {}
+            }
+        }
+        for (span, players) in older.peaks {
+            let full = self.peaks.len() >= PEAKS_MAX;
+            match self.peaks.get_mut(&span) {
+                Some(peak) => *peak = players.max(*peak),
+                None if !full => {
+                    self.peaks.insert(span, players);
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+impl ErrorPlace {
+    fn of(game_id: &str, line: &ConsoleLine) -> Self {
+        let cut = |text: &str, max| text.chars().take(max).collect::<String>();
+        Self {
+            game_id: game_id.to_owned(),
+            // Not a hash: not a revision of ours.
+            revision: match ids::is_sha256_hex(&line.revision) {
+                true => line.revision.clone(),
+                false => String::new(),
+            },
+            script: cut(&line.script, SCRIPT_CHARS_MAX),
+            line: line.line.unwrap_or(0),
+            message: cut(&line.message, MESSAGE_CHARS_MAX),
+        }
+    }
+
+    fn key(&self) -> String {
+        let text = format!(
+            "{}\n{}\n{}\n{}",
+            self.revision, self.script, self.line, self.message
+        );
+        ids::sha256_hex(text.as_bytes())
+    }
+}
+
+/// Counts a join, in the listings at once and in the database soon.
+pub fn played(platform: &Platform, game_id: &str, user_id: &str) {
+    let now = platform.clock().now_ms();
+    platform.catalogue().played(game_id, now);
+    platform.recorder().played(game_id, user_id, now);
+}
+
+/// Notes how many play each game now.
+pub fn sample(platform: &Platform) {
+    let now = platform.clock().now_ms();
+    let mut players: HashMap<String, u32> = HashMap::new();
+    for server in platform.fleet().all() {
+        let sum = players.entry(server.spec.game_id.clone()).or_default();
+        *sum = sum.saturating_add(server.players());
+    }
+    for (game_id, players) in players {
+        platform.recorder().players(&game_id, players, now);
+    }
+    platform.recorder().wake.notify_one();
+}
+
+/// Writes and counts until the platform's task is dropped.
+pub async fn record_forever(platform: Platform) {
+    let recorder = platform.recorder();
+    let mut sampling = tokio::time::interval(SAMPLE_EVERY);
+    loop {
+        tokio::select! {
+            () = recorder.wake.notified() => tokio::time::sleep(TOGETHER).await,
+            _ = sampling.tick() => sample(&platform),
+        }
+        if let Err(error) = recorder.flush(platform.db()).await {
+            tracing::warn!(%error, "could not write what happened to games; it waits");
+            tokio::time::sleep(PAUSE).await;
+            recorder.wake.notify_one();
+        }
+    }
+}

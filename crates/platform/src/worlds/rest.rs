@@ -1,0 +1,350 @@
+//! `GET /worlds`, `POST /worlds` and `GET|PATCH|DELETE /world/{id}` (PLAT-5).
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use sqlx::Row;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{Asker, COLUMNS, Wish, WorldRow, find, text, unknown_world};
+use crate::Platform;
+use crate::api::{ErrorBody, NewWorld, WorldChange, WorldInfo, WorldList};
+use crate::auth::Session;
+use crate::db::to_u32;
+use crate::error::ApiError;
+use crate::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
+use crate::games::{self, GameRow};
+use crate::store::{access, channels};
+
+/// Worlds that one person may have made.
+const OWNED_MAX: i64 = 50;
+const PER_PAGE: u32 = 50;
+/// Most entries of one page, in every list.
+pub(super) const PER_PAGE_MAX: u32 = 100;
+/// Pages past this are somebody's mistake; the offset stays cheap.
+pub(super) const PAGE_MAX: u32 = 10_000;
+/// How long a world that is deleted or set back gets to end.
+const END_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is answered here, but for what may be large.
+pub fn routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(show, change, delete))
+}
+
+/// Query of `GET /worlds`.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuery {
+    /// Only worlds of this game.
+    #[serde(default)]
+    game_id: Option<String>,
+    /// Only one's own, private and sleeping ones too.
+    #[serde(default)]
+    mine: bool,
+    /// Page number, from 1.
+    #[serde(default)]
+    page: Option<u32>,
+    /// Worlds on a page, up to 100.
+    #[serde(default)]
+    per_page: Option<u32>,
+}
+
+/// Worlds: the fullest first. Private worlds and instances of games that are
+/// not public are shown to their owners only.
+#[utoipa::path(
+    get, path = "/worlds", tag = "worlds", params(ListQuery),
+    responses(
+        (status = 200, body = WorldList),
+        (status = 400, description = "the query means nothing", body = ErrorBody),
+        (status = 401, description = "`mine` without a session", body = ErrorBody),
+    ),
+    security((), ("bearer" = []))
+)]
+async fn list(
+    State(platform): State<Platform>,
+    asker: Asker,
+    ApiQuery(query): ApiQuery<ListQuery>,
+) -> Result<Json<WorldList>, ApiError> {
+    if query.mine && asker.user_id().is_empty() {
+        return Err(ApiError::unauthorized(
+            "missing_token",
+            "log in to see your own worlds",
+        ));
+    }
+    let page = query.page.unwrap_or(1).clamp(1, PAGE_MAX);
+    let per_page = query.per_page.unwrap_or(PER_PAGE).clamp(1, PER_PAGE_MAX);
+    // Both forms take the same two values, so that there is one query.
+    let (filter, order) = if query.mine {
+        ("owner_id = $1", "updated_at DESC, world_id")
+    } else {
+        (
+            "$1 = $1 AND private = 0 AND game_id IN (SELECT game_id FROM games WHERE visibility = 'public')",
+            "player_count DESC, updated_at DESC, world_id",
+        )
+    };
+    let filter = format!("{filter} AND ($2 = '' OR game_id = $2)");
+    let game_id = query.game_id.unwrap_or_default();
+    let count = format!("SELECT COUNT(*) AS total FROM worlds WHERE {filter}");
+    let total: i64 = sqlx::query(sqlx::AssertSqlSafe(count))
+        .bind(asker.user_id())
+        .bind(&game_id)
+        .fetch_one(platform.db())
+        .await?
+        .try_get("total")?;
+    let select =
+        format!("SELECT {COLUMNS} FROM worlds WHERE {filter} ORDER BY {order} LIMIT $3 OFFSET $4");
+    let rows = sqlx::query(sqlx::AssertSqlSafe(select))
+        .bind(asker.user_id())
+        .bind(&game_id)
+        .bind(i64::from(per_page))
+        .bind(i64::from(page - 1) * i64::from(per_page))
+        .fetch_all(platform.db())
+        .await?;
+    let worlds = rows
+        .iter()
+        .map(|row| Ok(WorldRow::read(row)?.info(&platform)))
+        .collect::<Result<_, sqlx::Error>>()?;
+    Ok(Json(WorldList {
+        worlds,
+        total: to_u32(total),
+        page,
+        per_page,
+    }))
+}
+
+/// Makes a world of one's own. It sleeps until somebody joins it, and stays
+/// until its owner deletes it.
+#[utoipa::path(
+    post, path = "/worlds", tag = "worlds", request_body = NewWorld,
+    responses(
+        (status = 201, body = WorldInfo),
+        (status = 400, description = "the body means nothing", body = ErrorBody),
+        (status = 401, description = "no session", body = ErrorBody),
+        (status = 404, description = "no such game", body = ErrorBody),
+        (status = 409, description = "you have too many worlds", body = ErrorBody),
+        (status = 413, description = "the body is too large", body = ErrorBody),
+    ),
+    security(("bearer" = []))
+)]
+async fn create(
+    State(platform): State<Platform>,
+    session: Session,
+    OptionalJson(wish): OptionalJson<NewWorld>,
+) -> Result<Response, ApiError> {
+    let world = create_owned(&platform, &session, wish).await?;
+    let info = world.info(&platform);
+    let mut response = (StatusCode::CREATED, Json(&info)).into_response();
+    if let Ok(place) = HeaderValue::from_str(&format!("/world/{}", info.world_id)) {
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+    Ok(response)
+}
+
+/// Makes a world that belongs to `owner`.
+///
+/// # Errors
+/// 404 for a game that is not open to them, 409 when they have too many.
+pub async fn create_owned(
+    platform: &Platform,
+    owner: &Session,
+    wish: NewWorld,
+) -> Result<WorldRow, ApiError> {
+    let db = platform.db();
+    let game_id = wish.game_id.or_else(|| platform.default_game());
+    let game = games::find(db, &game_id.unwrap_or_default())
+        .await?
+        .filter(|game| access::may_see(game, owner))
+        .ok_or_else(games::unknown_game)?;
+    let game = channels::for_player(db, game, owner, None).await?;
+    let owned: i64 =
+        sqlx::query("SELECT COUNT(*) AS owned FROM worlds WHERE owner_id = $1 AND kept = 1")
+            .bind(&owner.user_id)
+            .fetch_one(db)
+            .await?
+            .try_get("owned")?;
+    if owned >= OWNED_MAX {
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "too_many_worlds",
+            format!("you have {OWNED_MAX} worlds already; delete one first"),
+        ));
+    }
+    let name = wish.name.as_deref();
+    let name = name.and_then(|name| text::line(name, text::NAME_CHARS_MAX));
+    let name = name.unwrap_or_else(|| made_up_name(owner, &game));
+    let description = wish.description.unwrap_or_default();
+    let description = text::lines(&description, text::DESCRIPTION_CHARS_MAX);
+    let wish = Wish {
+        name: &name,
+        description: &description,
+        created_by: &owner.user_id,
+        owned: true,
+        kept: true,
+        private: wish.private.unwrap_or(false),
+    };
+    let spec = super::create(db, &game, wish, platform.clock().now_ms()).await?;
+    let world = find(db, &spec.world_id).await?;
+    world.ok_or_else(unknown_world)
+}
+
+fn made_up_name(owner: &Session, game: &GameRow) -> String {
+    let name = format!("{}: {}", game.name, owner.username);
+    text::line(&name, text::NAME_CHARS_MAX).unwrap_or_else(|| game.name.clone())
+}
+
+/// One world.
+#[utoipa::path(
+    get, path = "/world/{id}", tag = "worlds",
+    params(("id" = String, Path, description = "id of the world")),
+    responses(
+        (status = 200, body = WorldInfo),
+        (status = 400, description = "the path means nothing", body = ErrorBody),
+        (status = 401, description = "the session is not valid", body = ErrorBody),
+        (status = 404, description = "no such world, or it is not yours to see", body = ErrorBody),
+    ),
+    security((), ("bearer" = []))
+)]
+async fn show(
+    State(platform): State<Platform>,
+    asker: Asker,
+    ApiPath(world_id): ApiPath<String>,
+) -> Result<Json<WorldInfo>, ApiError> {
+    let world = visible(&platform, &asker, &world_id).await?;
+    Ok(Json(world.info(&platform)))
+}
+
+/// The world, when `asker` may see it.
+///
+/// # Errors
+/// 404; the same for those that are not there and those that are not theirs.
+pub(super) async fn visible(
+    platform: &Platform,
+    asker: &Asker,
+    world_id: &str,
+) -> Result<WorldRow, ApiError> {
+    let db = platform.db();
+    let world = find(db, world_id).await?.ok_or_else(unknown_world)?;
+    let game = games::find(db, &world.spec.game_id).await?;
+    game.filter(|game| asker.sees(&world, game))
+        .map(|_| world)
+        .ok_or_else(unknown_world)
+}
+
+/// The world, when it is for `asker` to change.
+///
+/// # Errors
+/// 404, 401 or 403.
+pub(super) async fn owned(
+    platform: &Platform,
+    asker: &Asker,
+    world_id: &str,
+) -> Result<WorldRow, ApiError> {
+    let world = visible(platform, asker, world_id).await?;
+    asker.require_owner(&world)?;
+    Ok(world)
+}
+
+/// Changes name, description and who may come.
+#[utoipa::path(
+    patch, path = "/world/{id}", tag = "worlds", request_body = WorldChange,
+    params(("id" = String, Path, description = "id of the world")),
+    responses(
+        (status = 200, body = WorldInfo),
+        (status = 400, description = "the body means nothing", body = ErrorBody),
+        (status = 401, description = "no session", body = ErrorBody),
+        (status = 403, description = "not your world", body = ErrorBody),
+        (status = 404, description = "no such world", body = ErrorBody),
+        (status = 409, description = "somebody changed it since `version`", body = ErrorBody),
+        (status = 413, description = "the body is too large", body = ErrorBody),
+    ),
+    security(("bearer" = []))
+)]
+async fn change(
+    State(platform): State<Platform>,
+    asker: Asker,
+    ApiPath(world_id): ApiPath<String>,
+    ApiJson(change): ApiJson<WorldChange>,
+) -> Result<Json<WorldInfo>, ApiError> {
+    let world = owned(&platform, &asker, &world_id).await?;
+    let name = match &change.name {
+        None => world.name.clone(),
+        Some(typed) => text::line(typed, text::NAME_CHARS_MAX).ok_or_else(|| {
+            ApiError::bad_request("invalid_name", "a world needs a name that can be read")
+        })?,
+    };
+    let description = change.description.as_ref();
+    let description = description.map_or(world.description.clone(), |typed| {
+        text::lines(typed, text::DESCRIPTION_CHARS_MAX)
+    });
+    let private = change.private.unwrap_or(world.spec.private);
+    let changed = sqlx::query(
+        "UPDATE worlds SET name = $1, description = $2, private = $3, version = version + 1,
+           updated_at = $4 WHERE world_id = $5 AND version = $6",
+    )
+    .bind(&name)
+    .bind(&description)
+    .bind(i64::from(private))
+    .bind(platform.clock().now_ms())
+    .bind(&world_id)
+    .bind(i64::from(change.version))
+    .execute(platform.db())
+    .await?;
+    let now = find(platform.db(), &world_id)
+        .await?
+        .ok_or_else(unknown_world)?;
+    if changed.rows_affected() == 0 {
+        let error = ApiError::new(
+            StatusCode::CONFLICT,
+            "changed_meanwhile",
+            "somebody changed this world since; look at it again and repeat your change",
+        );
+        return Err(error.with_details(serde_json::json!({ "version": now.version })));
+    }
+    if let Some(server) = platform.fleet().server(&world_id) {
+        server.set_private(private);
+    }
+    Ok(Json(now.info(&platform)))
+}
+
+/// Deletes a world with everything that lasts of it. Whoever is in it is told.
+#[utoipa::path(
+    delete, path = "/world/{id}", tag = "worlds",
+    params(("id" = String, Path, description = "id of the world")),
+    responses(
+        (status = 204, description = "it is gone"),
+        (status = 400, description = "the path means nothing", body = ErrorBody),
+        (status = 401, description = "no session", body = ErrorBody),
+        (status = 403, description = "not your world", body = ErrorBody),
+        (status = 404, description = "no such world", body = ErrorBody),
+    ),
+    security(("bearer" = []))
+)]
+async fn delete(
+    State(platform): State<Platform>,
+    asker: Asker,
+    ApiPath(world_id): ApiPath<String>,
+) -> Result<StatusCode, ApiError> {
+    owned(&platform, &asker, &world_id).await?;
+    // First the row: from here on nobody can join it, and what its process
+    // still wants stored is refused.
+    super::delete(platform.db(), &world_id).await?;
+    end(&platform, &world_id).await;
+    tracing::info!(world = world_id, by = asker.user_id(), "world deleted");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Stops a world's process and waits for its end, within reason.
+pub(super) async fn end(platform: &Platform, world_id: &str) {
+    if let Some(server) = platform.fleet().server(world_id) {
+        platform.fleet().stop(world_id);
+        let patience = platform.settings().fleet.stop_grace + END_PATIENCE;
+        let _ = tokio::time::timeout(patience, server.ended()).await;
+    }
+}

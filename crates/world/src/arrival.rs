@@ -1,0 +1,97 @@
+//! What a player brings along (PLAT-19): how their character looks, and beside
+//! whom they want to appear (PLAT-18).
+
+use frolic_protocol::avatar::AvatarLooks;
+use frolic_sim::Vec3;
+
+use crate::player::PlayerNumber;
+use crate::replay::Record;
+use crate::state::WorldState;
+use crate::world::World;
+
+/// How far from a friend, in metres: the first that fits.
+const DISTANCES: [f32; 2] = [1.4, 2.2];
+/// Directions that are tried around a friend.
+const DIRECTIONS: u32 = 8;
+/// Where the ground beside a friend may be, above and below their feet.
+const STEP_UP_M: f32 = 1.2;
+const STEP_DOWN_M: f32 = 1.5;
+
+impl World {
+    /// Gives a player's character its looks, and tells everybody.
+    pub fn dress(&mut self, player: PlayerNumber, looks: AvatarLooks) {
+        if self.entity_of(player).is_none() {
+            return;
+        }
+        self.note(&Record::Dress { player, looks });
+        let mut state = self.state_mut();
+        let Some(known) = state.players.get_mut(&player) else {
+            return;
+        };
+        if known.looks != looks {
+            known.looks = looks;
+            let info = known.info();
+            state.note_presence(info);
+        }
+    }
+
+    /// Puts a player beside another one. False when there is no place: then
+    /// they stay where they are.
+    pub fn put_beside(&mut self, player: PlayerNumber, friend: PlayerNumber) -> bool {
+        if player == friend || self.entity_of(player).is_none() || self.entity_of(friend).is_none()
+        {
+            return false;
+        }
+        self.note(&Record::Beside { player, friend });
+        let mut state = self.state_mut();
+        let Some(feet) = state.place_beside(friend) else {
+            return false;
+        };
+        state.teleport(player, feet);
+        true
+    }
+}
+
+impl WorldState {
+    /// A place to stand near a player: on ground at about their height, not
+    /// behind a wall, with room above.
+    fn place_beside(&self, friend: PlayerNumber) -> Option<Vec3> {
+        let friend = self.players.get(&friend).filter(|friend| friend.online)?;
+        let feet = friend.character.feet;
+        if !feet.is_finite() || feet.y <= self.kill_height {
+            return None;
+        }
+        // To their right first: they see who comes.
+        let yaw = friend.input.yaw.radians();
+        let places = DISTANCES.iter().flat_map(|distance| {
+            (0..DIRECTIONS).map(move |turn| {
+                // Right, left, then those between.
+                let turn = (turn * 4 + turn / 2) % DIRECTIONS;
+                let angle = yaw + turn as f32 * core::f32::consts::FRAC_PI_4;
+                Vec3::new(libm::cosf(angle), 0.0, -libm::sinf(angle)) * *distance
+            })
+        });
+        for aside in places {
+            if let Some(place) = self.standing_room(feet, aside) {
+                return Some(place);
+            }
+        }
+        // Players pass through each other; where one stands another can.
+        friend.character.grounded().then_some(feet)
+    }
+
+    fn standing_room(&self, feet: Vec3, aside: Vec3) -> Option<Vec3> {
+        let (radius, height) = (self.params.radius, self.params.height);
+        let chest = feet + Vec3::Y * (height * 0.6);
+        let reach = aside.length() + radius;
+        if self.collision.raycast(chest, aside, reach, &[]).is_some() {
+            return None;
+        }
+        let from = feet + aside + Vec3::Y * STEP_UP_M;
+        let down = STEP_UP_M + STEP_DOWN_M;
+        let ground = self.collision.raycast(from, -Vec3::Y, down, &[])?.point;
+        let up = ground + Vec3::Y * 0.1;
+        let headroom = self.collision.raycast(up, Vec3::Y, height, &[]);
+        (headroom.is_none() && ground.y > self.kill_height).then_some(ground + Vec3::Y * 0.05)
+    }
+}

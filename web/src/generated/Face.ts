@@ -1,0 +1,1 @@
+export type Face = "smile" | "grin" | "wink" | "cool" | "surprised" | "sleepy" | "fierce";

@@ -1,0 +1,57 @@
+// Whom this player does not want to hear: muted here in this browser, blocked with the account. The server keeps
+// chat between people of whom one has blocked the other; what was said before is hidden here.
+import { SvelteSet } from 'svelte/reactivity';
+import { block, listBlocks, unblock } from '../lib/social';
+
+const KEY = 'frolic.muted';
+/** Older ones are forgotten. */
+const MUTED_MAX = 200;
+
+export class People {
+  readonly muted = new SvelteSet<string>(kept());
+  readonly blocked = new SvelteSet<string>();
+
+  /** Asks once per visit; without an answer nobody is blocked, and the server still knows. */
+  async load(): Promise<void> {
+    try {
+      const { blocks } = await listBlocks();
+      for (const { user_id } of blocks) this.blocked.add(user_id);
+    } catch (error) {
+      console.info('the blocked players are not known:', error instanceof Error ? error.message : error);
+    }
+  }
+
+  hides(playerId: string): boolean {
+    return this.muted.has(playerId) || this.blocked.has(playerId);
+  }
+
+  mute(playerId: string, on: boolean): void {
+    if (on) this.muted.add(playerId);
+    else this.muted.delete(playerId);
+    try {
+      localStorage.setItem(KEY, JSON.stringify([...this.muted].slice(-MUTED_MAX)));
+    } catch {
+      // They stay muted until the page is closed.
+    }
+  }
+
+  /** Fails when the platform cannot keep it. */
+  async block(playerId: string, on: boolean): Promise<void> {
+    if (on) {
+      await block(playerId);
+      this.blocked.add(playerId);
+    } else {
+      await unblock(playerId);
+      this.blocked.delete(playerId);
+    }
+  }
+}
+
+function kept(): string[] {
+  try {
+    const value: unknown = JSON.parse(localStorage.getItem(KEY) ?? '[]');
+    return Array.isArray(value) ? value.filter((id): id is string => typeof id === 'string').slice(-MUTED_MAX) : [];
+  } catch {
+    return [];
+  }
+}

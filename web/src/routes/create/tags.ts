@@ -1,0 +1,19 @@
+// Tags as creators type them, and what the store takes.
+
+export const TAGS_MAX = 10;
+const TAG_CHARACTERS_MAX = 24;
+
+/** "Obby, co op , obby" → obby, co-op: lower case, dashes for spaces, each once. */
+export function splitTags(text: string): string[] {
+  const tags = text.split(',').map((tag) => tag.trim().toLowerCase().replace(/\s+/g, '-'));
+  return [...new Set(tags.filter((tag) => tag !== ''))];
+}
+
+/** What is wrong with the first tag that the store would refuse. */
+export function badTag(tags: readonly string[]): string | null {
+  for (const tag of tags) {
+    if (tag.length > TAG_CHARACTERS_MAX) return `“${tag}” is longer than ${TAG_CHARACTERS_MAX} characters`;
+    if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(tag)) return `“${tag}” may have letters a to z, digits and dashes only`;
+  }
+  return null;
+}

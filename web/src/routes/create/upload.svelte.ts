@@ -1,0 +1,174 @@
+// Sends a package in parts that can be taken up again: after a lost line by itself, after a reload when the same file is given again.
+import type { Channel, PackageReport, PublishResponse, UploadState } from '../../generated/rest';
+import { ApiError, call } from '../../lib/api';
+
+const PART_BYTES = 1 << 20;
+/** A line that is down is asked again after these pauses; then the visitor decides. */
+const RETRY_MS = [500, 1500, 4000, 8000];
+const KEPT = 'frolic.uploads';
+const KEPT_MAX = 8;
+
+export type UploadStage = 'ready' | 'reading' | 'sending' | 'checking' | 'done' | 'failed';
+
+export interface UploadWish {
+  channel: Channel;
+  notes: string;
+}
+
+export class PackageUpload {
+  stage = $state<UploadStage>('ready');
+  sent = $state(0);
+  size = $state(0);
+  /** Set while a lost line is waited for. */
+  waiting = $state(false);
+  error = $state.raw<Error | null>(null);
+  /** What is wrong with the package, when that is why it was refused. */
+  report = $state.raw<PackageReport | null>(null);
+  result = $state.raw<PublishResponse | null>(null);
+  #abort: AbortController | null = null;
+  #id: string | null = null;
+
+  get busy(): boolean {
+    return this.stage === 'reading' || this.stage === 'sending' || this.stage === 'checking';
+  }
+
+  async start(file: Blob, wish: UploadWish): Promise<void> {
+    if (this.busy) return;
+    const abort = (this.#abort = new AbortController());
+    this.error = this.report = this.result = null;
+    this.sent = 0;
+    this.size = file.size;
+    this.stage = 'reading';
+    try {
+      const sha256 = await hashOf(file);
+      const key = sha256 && `${sha256}-${wish.channel}`;
+      let state = await this.#resume(key, abort.signal);
+      state ??= await call<UploadState>('POST', '/api/uploads', {
+        as: 'guest',
+        signal: abort.signal,
+        body: { size_bytes: file.size, sha256: sha256 ?? undefined, channel: wish.channel, notes: wish.notes.trim() || undefined },
+      });
+      this.#id = state.upload_id;
+      if (key) remember(key, state.upload_id);
+      this.stage = 'sending';
+      await this.#send(file, state, abort.signal);
+      this.stage = 'checking';
+      this.result = await call<PublishResponse>('POST', `/api/uploads/${state.upload_id}/finish`, { as: 'me', signal: abort.signal });
+      this.stage = 'done';
+      if (key) forget(key);
+    } catch (error) {
+      this.#fail(error, abort.signal.aborted);
+    }
+  }
+
+  /** Gives up; the server forgets what it has. */
+  async cancel(): Promise<void> {
+    this.#abort?.abort();
+    const id = this.#id;
+    this.#id = null;
+    this.stage = 'ready';
+    if (!id) return;
+    forgetId(id);
+    // When this fails, the server gives the upload up by itself after a while.
+    await call('DELETE', `/api/uploads/${id}`, { as: 'me' }).catch(() => undefined);
+  }
+
+  /** Stops sending; what the server has can be taken up again. */
+  stop(): void {
+    this.#abort?.abort();
+  }
+
+  async #send(file: Blob, state: UploadState, signal: AbortSignal): Promise<void> {
+    let at = state.received_bytes;
+    let failures = 0;
+    const part = Math.max(1, Math.min(PART_BYTES, state.part_bytes_max));
+    while (at < file.size) {
+      this.sent = at;
+      try {
+        const next = await call<UploadState>('PUT', `/api/uploads/${state.upload_id}/part`, {
+          as: 'me',
+          signal,
+          query: { offset: at },
+          body: file.slice(at, at + part),
+        });
+        at = next.received_bytes;
+        failures = 0;
+      } catch (error) {
+        const wait = RETRY_MS[failures++];
+        if (signal.aborted || wait === undefined || !mayPass(error)) throw error;
+        this.waiting = true;
+        await pause(wait, signal);
+        // The part may have arrived although its answer did not.
+        const known = await call<UploadState>('GET', `/api/uploads/${state.upload_id}`, { as: 'me', signal }).catch(() => null);
+        if (known) at = known.received_bytes;
+        this.waiting = false;
+      }
+    }
+    this.sent = file.size;
+  }
+
+  async #resume(key: string | null, signal: AbortSignal): Promise<UploadState | null> {
+    const id = key === null ? null : (kept()[key] ?? null);
+    if (id === null) return null;
+    return call<UploadState>('GET', `/api/uploads/${encodeURIComponent(id)}`, { as: 'me', signal }).catch(() => null);
+  }
+
+  #fail(error: unknown, aborted: boolean): void {
+    this.waiting = false;
+    if (aborted) return;
+    this.stage = 'failed';
+    this.error = error instanceof Error ? error : new Error(String(error));
+    if (error instanceof ApiError && isReport(error.details)) {
+      this.report = error.details;
+      // The package itself is refused: sending it again would not help.
+      if (this.#id) forgetId(this.#id);
+    }
+  }
+}
+
+/** Whether an error may be gone in a moment: the line, a busy server, or two answers that crossed. */
+export function mayPass(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 0 || error.status === 409 || error.status === 429 || error.status >= 500);
+}
+
+export function isReport(value: unknown): value is PackageReport {
+  return typeof value === 'object' && value !== null && Array.isArray((value as { problems?: unknown }).problems);
+}
+
+/** SHA-256 in hex; `null` where the browser keeps it to secure pages. */
+async function hashOf(file: Blob): Promise<string | null> {
+  if (!globalThis.crypto?.subtle) return null;
+  const digest = await crypto.subtle.digest('SHA-256', await file.arrayBuffer());
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      reject(new DOMException('given up', 'AbortError'));
+    });
+  });
+}
+
+function kept(): Record<string, string> {
+  try {
+    const value: unknown = JSON.parse(localStorage.getItem(KEPT) ?? '{}');
+    return typeof value === 'object' && value !== null ? (value as Record<string, string>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function keep(all: Record<string, string>): void {
+  try {
+    localStorage.setItem(KEPT, JSON.stringify(Object.fromEntries(Object.entries(all).slice(-KEPT_MAX))));
+  } catch {
+    // Then it cannot be taken up after a reload; everything else works.
+  }
+}
+
+const remember = (key: string, id: string): void => keep({ ...kept(), [key]: id });
+const forget = (key: string): void => keep(Object.fromEntries(Object.entries(kept()).filter(([known]) => known !== key)));
+const forgetId = (id: string): void => keep(Object.fromEntries(Object.entries(kept()).filter(([, known]) => known !== id)));
