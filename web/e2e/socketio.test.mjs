@@ -6,6 +6,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { io } from 'socket.io-client';
+import { JsonClient } from './json-client.mjs';
 import { startServer } from './server.mjs';
 
 const PATIENCE_MS = 30_000;
@@ -157,6 +158,36 @@ test('every event, two worlds that do not hear each other, and one log', async (
     assert.ok(!eve.kept.some((one) => one.event === foreign), `${foreign} reached another world`);
     assert.ok(!bob.kept.some((one) => one.event === foreign), `${foreign} reached somebody who left`);
   }
+});
+
+test('players in the world load what is published, and both sides hear each other', async () => {
+  const ada = await connect({ transports: ['websocket'] });
+  const { world_id } = await ada.ask('world.create', { name: 'Together' }, 'world.created');
+  await ada.ask('world.join', { world_id }, 'world.joined');
+  const place = await server.join({ world_id }, 'Player');
+  const player = await JsonClient.open(place.server_address, { ticket: place.ticket });
+  const next = (feature, action, fits = () => true) =>
+    player.next((message) => message.feature === feature && message.action === action && fits(message), `${feature}.${action}`, PATIENCE_MS);
+  await player.next('snapshot');
+
+  // Published from outside, and loaded without leaving the world.
+  const revision_id = await publish(ada, 'glow', "function on_cast(ctx)\n\tctx.world.sound('hit')\nend\n");
+  await next('scripts', 'manifest', (message) => JSON.stringify(message).includes('spells/glow/spell.luau'));
+  ada.socket.emit('spell.cast_request', { spell_id: 'glow', params: { target: [1, 12, 1] } });
+  const [outside, inside] = [await ada.wait('spell.cast_event'), await next('spell', 'cast')];
+  assert.equal(inside.seed, outside.seed);
+  assert.equal(outside.revision_id, revision_id);
+  assert.equal(outside.caster_id, ada.id);
+
+  // And the other way round.
+  player.send('spell', 'cast', { spell_id: 'glow', spellId: 'glow', params: { target: [1, 12, 1] } });
+  const own = await ada.wait('spell.cast_event');
+  assert.equal(own.caster_id, place.client_id);
+  assert.notEqual(own.caster, 0);
+  const op = await ada.ask('request_spell', { type: 'subtract', center: [8, 6, 8], radius: 1 }, 'apply_op');
+  const applied = await next('terrain', 'applied');
+  assert.equal(applied.seq, op.op_id);
+  await player.close();
 });
 
 test('the same world goes on after the platform restarted its process', async () => {

@@ -17,6 +17,9 @@ use crate::spells::{self as makes, content, drafts, jobs};
 /// `spell.create_draft`.
 pub async fn create_draft(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
     let request: CreateSpellRequest = parsed(data)?;
+    if visitor.username.is_none() {
+        super::worlds::bound_visitors(platform, "spells").await?;
+    }
     let created = drafts::create(platform, &visitor.actor, &request).await?;
     Ok(Reply::Event("spell.draft_created", json!(created)))
 }
@@ -25,6 +28,9 @@ pub async fn create_draft(platform: &Platform, visitor: &Visitor, data: &Value) 
 pub async fn start_build(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
     let spell_id = text(data, "spell_id")?;
     let request: BuildRequest = parsed(data)?;
+    if visitor.username.is_none() {
+        super::worlds::bound_visitors(platform, "spells").await?;
+    }
     let started = jobs::start(platform, &visitor.actor, &spell_id, request).await?;
     Ok(Reply::Event("spell.build_started", json!(started)))
 }

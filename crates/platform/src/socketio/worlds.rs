@@ -18,6 +18,8 @@ use crate::worlds::{self, Wish};
 const SANDBOX: &str = "sandbox";
 /// Worlds that one person makes.
 const WORLDS_PER_USER: i64 = 100;
+/// Worlds, and spells, that all visitors without a session make.
+const MADE_BY_VISITORS: i64 = 5000;
 /// Operations in one `sync_ops`, and of all that a client gets when it comes.
 const OPS_PER_MESSAGE: i64 = 200;
 const OPS_MAX: usize = 4000;
@@ -53,6 +55,9 @@ pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Ans
             format!("you have {WORLDS_PER_USER} worlds; delete one first"),
         ));
     }
+    if visitor.username.is_none() {
+        bound_visitors(platform, "worlds").await?;
+    }
     let now = platform.clock().now_ms();
     let wish = Wish {
         name: if name.is_empty() { &game.name } else { &name },
@@ -69,6 +74,28 @@ pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Ans
     sockets.tell_all("world.list_updated", &json!({ "worlds": listed }));
     let made = json!({ "world_id": spec.world_id, "world": world });
     Ok(Reply::Event("world.created", made))
+}
+
+/// Visitors without a session have a new id with every connection: what they
+/// make is bounded together.
+///
+/// # Errors
+/// 429 that says what to do.
+pub async fn bound_visitors(platform: &Platform, table: &'static str) -> Result<(), ApiError> {
+    let count = format!("SELECT COUNT(*) AS made FROM {table} WHERE created_by LIKE $1 ESCAPE '!'");
+    let made: i64 = sqlx::query(sqlx::AssertSqlSafe(count))
+        .bind("visitor!_%")
+        .fetch_one(platform.db())
+        .await?
+        .try_get("made")?;
+    if made < MADE_BY_VISITORS {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        axum::http::StatusCode::TOO_MANY_REQUESTS,
+        "too_many_visitors",
+        "visitors have made too much already; log in (POST /login) and connect with the token",
+    ))
 }
 
 async fn game_of(
