@@ -11,6 +11,7 @@ mod codegen;
 mod dist;
 mod fuzz;
 mod luau;
+mod postgres;
 mod progress;
 mod serve;
 mod stamp;

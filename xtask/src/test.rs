@@ -16,11 +16,17 @@ use self::counts::Counts;
 use crate::progress::{Finished, Progress, Step};
 use crate::tools::python;
 use crate::workspace::Workspace;
-use crate::{assemble, browser, codegen, luau, tidy, tools, wasm, web};
+use crate::{assemble, browser, codegen, luau, postgres, tidy, tools, wasm, web};
 
 /// What the example client in Python imports. Pinned to the last version that
 /// runs on every Python the build takes.
 const WEBSOCKETS_PACKAGE: &str = "websockets==13.1";
+const SOCKETIO_PACKAGE: &str = "python-socketio[client]==5.18.1";
+
+/// A server that speaks S3.
+const S3_PACKAGE: &str = "moto[s3,server]==5.2.5";
+/// A client that tries everything in an OpenAPI document.
+const SCHEMATHESIS_PACKAGE: &str = "schemathesis==4.32.5";
 
 /// Where property tests read the seed of their cases.
 const PROPERTY_SEED: &str = "PROPTEST_RNG_SEED";
@@ -73,6 +79,7 @@ impl Suite<'_> {
             },
         );
         self.rust_tests();
+        self.postgres_tests();
         // After the Rust tests: these built the compiler of test scripts.
         self.web_tests();
         self.build_tests();
@@ -186,6 +193,44 @@ impl Suite<'_> {
         });
     }
 
+    /// The control plane's tests once more, on a private Postgres that they
+    /// start themselves, and with those that need programs of other people: an
+    /// S3 server, and a client that compares the server with its document.
+    fn postgres_tests(&self) {
+        let ready = self.progress.step("Postgres", postgres::ensure);
+        let ready = ready.and_then(|programs| {
+            let pythons = self.progress.step("S3 server, schemathesis", |step| {
+                let s3 = python::install(self.workspace, step, S3_PACKAGE)?;
+                let client = python::install(self.workspace, step, SCHEMATHESIS_PACKAGE)?;
+                let mut variables = s3.variables_for("FROLIC_S3_PYTHON");
+                variables.extend(client.variables_for("FROLIC_SCHEMATHESIS_PYTHON"));
+                Ok(variables)
+            })?;
+            Ok((programs, pythons))
+        });
+        let (programs, pythons) = match ready {
+            Ok(ready) => ready,
+            Err(error) => {
+                self.part("Postgres tests", Err(error));
+                return;
+            }
+        };
+        self.tests("Postgres tests", |step| {
+            // The same features as before, or half of it is compiled again.
+            let wanted = ["--workspace", "--exclude=xtask", "--test=platform"];
+            let mut cargo = self.cargo_test(&wanted);
+            cargo.env("FROLIC_TEST_DATABASE", "postgres");
+            cargo.env("FROLIC_POSTGRES_BIN", programs);
+            cargo.envs(pythons);
+            if self.filter.is_none() {
+                cargo.arg("--");
+            }
+            cargo.arg("--include-ignored");
+            let finished = step.run_unchecked(&mut cargo)?;
+            Ok((counts::libtest(&finished.output), finished))
+        });
+    }
+
     /// xtask in its own profile: its dependencies are compiled already, and
     /// optimising wasm-bindgen to test a line counter is a waste.
     fn build_tests(&self) {
@@ -230,9 +275,24 @@ impl Suite<'_> {
                 return;
             }
         };
+        // A stranger's client in another language than the site's.
+        let socketio = self.progress.step("python-socketio", |step| {
+            python::install(self.workspace, step, SOCKETIO_PACKAGE)
+        });
+        if let Err(error) = &socketio {
+            self.part("python-socketio", Err(anyhow!("{error:#}")));
+        }
         self.tests("browser tests", |step| {
             let mut node = self.node_test();
             node.args(browser_test_files(self.workspace)?);
+            for (name, value) in socketio.iter().flat_map(python::Python::variables) {
+                let name = if name == "PYTHON" {
+                    "PYTHON_SOCKETIO"
+                } else {
+                    name
+                };
+                node.env(name, value);
+            }
             if let Some(browser) = &browser {
                 node.env("CHROMIUM", browser);
             }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use frolic_platform::signing::write_private;
-use frolic_platform::{IdentitySettings, Settings, ids};
+use frolic_platform::{BlobPlace, DatabaseKind, IdentitySettings, Settings, ids};
 use serde::Deserialize;
 
 const CONFIG_FILE: &str = "frolic.toml";
@@ -30,10 +30,10 @@ pub struct Layer {
     /// Folder of everything that is kept [env: DATA_DIR] [default: ./data]
     #[arg(long)]
     pub data_dir: Option<PathBuf>,
-    /// Database, such as sqlite://data/frolic.db [env: DATABASE_URL] [default: SQLite in the data folder]
+    /// Database, such as sqlite://data/frolic.db or postgres://user:password@host/database [env: DATABASE_URL] [default: SQLite in the data folder]
     #[arg(long)]
     pub database_url: Option<String>,
-    /// Folder of packages and assets, as a path or file:// [env: BLOB_URL] [default: in the data folder]
+    /// Packages and assets: a folder, or s3://bucket/prefix with AWS_ACCESS_KEY_ID and the like in the environment [env: BLOB_URL] [default: in the data folder]
     #[arg(long)]
     pub blob_url: Option<String>,
     /// Signs tickets; other users of this machine can see flags, so prefer the environment
@@ -139,7 +139,13 @@ impl Layer {
     /// When it is not a folder.
     pub fn blob_dir(&self) -> anyhow::Result<PathBuf> {
         match &self.blob_url {
-            Some(url) => blob_folder(url),
+            Some(url) => match BlobPlace::parse(url, [])? {
+                BlobPlace::Folder(folder) => Ok(folder),
+                BlobPlace::S3(place) => bail!(
+                    "the packages are in {place:?}, which this command does not read; say where \
+                     the game is with --package"
+                ),
+            },
             None => {
                 let data_dir = self.data_dir.as_deref();
                 Ok(data_dir.unwrap_or(Path::new("data")).join("blobs"))
@@ -179,7 +185,10 @@ impl Layer {
         settings.host = host;
         settings.port = self.port.unwrap_or(5000);
         settings.database_url = self.database_url.map(checked_database_url).transpose()?;
-        settings.blob_dir = self.blob_url.map(|url| blob_folder(&url)).transpose()?;
+        settings.blobs = self
+            .blob_url
+            .map(|url| BlobPlace::parse(&url, aws_variables()))
+            .transpose()?;
         settings.admin_token = self.admin_token.filter(|token| !token.is_empty());
         settings.default_game = self.default_game;
         Ok(settings)
@@ -240,20 +249,19 @@ fn identity(
 
 fn checked_database_url(url: String) -> anyhow::Result<String> {
     ensure!(
-        url.starts_with("sqlite:"),
-        "DATABASE_URL must start with sqlite: (other databases come in a later version)"
+        DatabaseKind::of(&url).is_some(),
+        "DATABASE_URL must start with sqlite: or postgres:, such as sqlite://data/frolic.db or \
+         postgres://user:password@host/database"
     );
     Ok(url)
 }
 
-fn blob_folder(url: &str) -> anyhow::Result<PathBuf> {
-    match url.split_once("://") {
-        Some(("file", path)) => Ok(PathBuf::from(path)),
-        Some((scheme, _)) => {
-            bail!("BLOB_URL cannot use '{scheme}://' yet: give a folder, or file:///a/folder")
-        }
-        None => Ok(PathBuf::from(url)),
-    }
+/// What the environment says about an S3 server. No setting of ours: the names
+/// are those of the AWS tools, and keys are never flags.
+fn aws_variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, value)| name.starts_with("AWS_") && !value.is_empty())
 }
 
 /// The secret in the data folder, made on first use.
@@ -329,7 +337,7 @@ mod tests {
                 ..Layer::default()
             },
             Layer {
-                blob_url: Some("s3://bucket".to_owned()),
+                blob_url: Some("ftp://bucket".to_owned()),
                 ..Layer::default()
             },
             Layer {

@@ -1,54 +1,142 @@
 //! Content-addressed files: a blob's name is its SHA-256, so writing is
-//! idempotent and a name can never be a path.
+//! idempotent and a name can never be a path. They are in a folder, or in a
+//! bucket of an S3 server.
 
+mod disk;
+mod s3;
+
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 use bytes::Bytes;
-use tokio::fs;
-use tokio::io::AsyncWriteExt;
 
 use crate::ids;
 
-/// Blobs on disk. The two methods are all that the platform needs, so that an
-/// object store can take their place.
+use disk::Disk;
+use s3::Bucket;
+
+/// Where blobs are kept.
 #[derive(Clone, Debug)]
-pub struct BlobStore {
-    folder: PathBuf,
+pub enum BlobPlace {
+    /// In files of a folder.
+    Folder(PathBuf),
+    /// In objects of a bucket.
+    S3(S3Place),
+}
+
+/// A bucket of an S3 server.
+#[derive(Clone)]
+pub struct S3Place {
+    /// Its name.
+    pub bucket: String,
+    /// What the names of all objects begin with; may be empty.
+    pub prefix: String,
+    /// Settings as the AWS tools name them: `AWS_ENDPOINT`, `AWS_REGION`,
+    /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_ALLOW_HTTP`, …
+    pub settings: Vec<(String, String)>,
+}
+
+/// Keys stay out of logs.
+impl fmt::Debug for S3Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "s3://{}/{}", self.bucket, self.prefix)
+    }
+}
+
+impl fmt::Display for BlobPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BlobPlace::Folder(folder) => write!(f, "{}", folder.display()),
+            BlobPlace::S3(place) => write!(f, "{place:?}"),
+        }
+    }
+}
+
+/// What is wrong with a BLOB_URL.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "BLOB_URL cannot be '{0}': give a folder, file:///a/folder, or s3://bucket/prefix with \
+     AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_ENDPOINT for a server that is not Amazon's) \
+     in the environment"
+)]
+pub struct BlobUrlError(String);
+
+impl BlobPlace {
+    /// Reads a BLOB_URL; `settings` are the AWS variables of the environment.
+    ///
+    /// # Errors
+    /// Says what to write instead.
+    pub fn parse(
+        url: &str,
+        settings: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, BlobUrlError> {
+        match url.split_once("://") {
+            None => Ok(BlobPlace::Folder(PathBuf::from(url))),
+            Some(("file", path)) => Ok(BlobPlace::Folder(PathBuf::from(path))),
+            Some(("s3", rest)) => {
+                let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+                if bucket.is_empty() || prefix.split('/').any(|part| part == "..") {
+                    return Err(BlobUrlError(url.to_owned()));
+                }
+                Ok(BlobPlace::S3(S3Place {
+                    bucket: bucket.to_owned(),
+                    prefix: prefix.trim_matches('/').to_owned(),
+                    settings: settings.into_iter().collect(),
+                }))
+            }
+            Some(_) => Err(BlobUrlError(url.to_owned())),
+        }
+    }
+
+    /// A place inside this one.
+    #[must_use]
+    pub fn join(&self, name: &str) -> Self {
+        match self {
+            BlobPlace::Folder(folder) => BlobPlace::Folder(folder.join(name)),
+            BlobPlace::S3(place) => BlobPlace::S3(S3Place {
+                prefix: format!("{}/{name}", place.prefix)
+                    .trim_matches('/')
+                    .to_owned(),
+                ..place.clone()
+            }),
+        }
+    }
+}
+
+/// Blobs in one place.
+#[derive(Clone, Debug)]
+pub struct BlobStore(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Disk(Disk),
+    Bucket(Bucket),
 }
 
 impl BlobStore {
-    /// Uses `folder`, making it when it is not there.
+    /// Uses a place: a folder is made when it is not there, a bucket has to be.
     ///
     /// # Errors
-    /// When the folder cannot be made.
-    pub async fn open(folder: PathBuf) -> io::Result<Self> {
-        fs::create_dir_all(&folder).await?;
-        Ok(Self { folder })
+    /// When the folder cannot be made, or the settings of the bucket make no
+    /// sense.
+    pub async fn open(place: BlobPlace) -> io::Result<Self> {
+        Ok(Self(match place {
+            BlobPlace::Folder(folder) => Kind::Disk(Disk::open(folder).await?),
+            BlobPlace::S3(place) => Kind::Bucket(Bucket::open(&place).await?),
+        }))
     }
 
-    /// Keeps `bytes` and returns their SHA-256. They are on disk, whole, when
+    /// Keeps `bytes` and returns their SHA-256. They are stored, whole, when
     /// this returns.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// When the disk or the server refuses.
     pub async fn put(&self, bytes: &[u8]) -> io::Result<String> {
         let sha256 = ids::sha256_hex(bytes);
-        let target = self.folder.join(&sha256);
-        if fs::try_exists(&target).await? {
-            return Ok(sha256);
-        }
-        // A crash in the middle leaves only a stray temporary file: the name
-        // appears when all bytes are there.
-        let temporary = self.folder.join(format!("{}.part", ids::new_id("put")));
-        let written = write_synced(&temporary, bytes).await;
-        let moved = match written {
-            Ok(()) => fs::rename(&temporary, &target).await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = moved {
-            let _ = fs::remove_file(&temporary).await;
-            return Err(error);
+        match &self.0 {
+            Kind::Disk(disk) => disk.put(&sha256, bytes).await?,
+            Kind::Bucket(bucket) => bucket.put(&sha256, bytes).await?,
         }
         Ok(sha256)
     }
@@ -56,34 +144,67 @@ impl BlobStore {
     /// Whether there are bytes with this hash.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// When the disk or the server refuses.
     pub async fn has(&self, sha256: &str) -> io::Result<bool> {
-        Ok(ids::is_sha256_hex(sha256) && fs::try_exists(self.folder.join(sha256)).await?)
+        if !ids::is_sha256_hex(sha256) {
+            return Ok(false);
+        }
+        match &self.0 {
+            Kind::Disk(disk) => disk.has(sha256).await,
+            Kind::Bucket(bucket) => bucket.has(sha256).await,
+        }
     }
 
     /// The bytes with this hash, or `None` when there are none or `sha256` is
     /// not a hash at all.
     ///
     /// # Errors
-    /// When the disk refuses, or the file is not what its name says.
+    /// When the disk or the server refuses, or the bytes are not what their
+    /// name says.
     pub async fn get(&self, sha256: &str) -> io::Result<Option<Bytes>> {
         if !ids::is_sha256_hex(sha256) {
             return Ok(None);
         }
-        match fs::read(self.folder.join(sha256)).await {
-            Ok(bytes) if ids::sha256_hex(&bytes) == sha256 => Ok(Some(Bytes::from(bytes))),
-            Ok(_) => Err(io::Error::new(
+        let found = match &self.0 {
+            Kind::Disk(disk) => disk.get(sha256).await?,
+            Kind::Bucket(bucket) => bucket.get(sha256).await?,
+        };
+        match found {
+            Some(bytes) if ids::sha256_hex(&bytes) != sha256 => Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("blob {sha256} is damaged on disk"),
+                format!("blob {sha256} is damaged"),
             )),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+            found => Ok(found),
         }
     }
 }
 
-async fn write_synced(path: &std::path::Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = fs::File::create(path).await?;
-    file.write_all(bytes).await?;
-    file.sync_all().await
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read() {
+        let place = |url: &str| BlobPlace::parse(url, []).map(|place| place.to_string());
+        for (url, read) in [
+            ("data/blobs", "data/blobs"),
+            ("file:///srv/blobs", "/srv/blobs"),
+            ("s3://games", "s3://games/"),
+            ("s3://games/eu/one/", "s3://games/eu/one"),
+        ] {
+            assert_eq!(place(url).unwrap(), read);
+        }
+        for wrong in ["ftp://x/y", "s3://", "s3:///prefix", "s3://games/../other"] {
+            assert!(place(wrong).is_err(), "{wrong}");
+        }
+        let inside = BlobPlace::parse("s3://games", []).unwrap().join("scripts");
+        assert_eq!(inside.to_string(), "s3://games/scripts");
+    }
+
+    #[test]
+    fn keys_stay_out_of_logs() {
+        let key = ("AWS_SECRET_ACCESS_KEY".to_owned(), "hunter2".to_owned());
+        let place = BlobPlace::parse("s3://games/x", [key]).unwrap();
+        assert!(!format!("{place:?} {place}").contains("hunter2"));
+    }
 }

@@ -13,10 +13,12 @@ use frolic_protocol::console::{
     ConsoleLevel, ConsoleLine, ConsoleReport, REPORT_LINES_MAX, REPORT_SCRIPTS_MAX, ScriptFigures,
 };
 use serde::Deserialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::Platform;
 use crate::admin::Admin;
-use crate::api::{ConsoleEntry, ConsolePage, ConsoleScript, ConsoleWorld};
+use crate::api::{ConsoleEntry, ConsolePage, ConsoleScript, ConsoleWorld, ErrorBody};
 use crate::auth::Session;
 use crate::clock::rfc3339;
 use crate::error::ApiError;
@@ -338,10 +340,27 @@ pub struct PageQuery {
     after: u64,
 }
 
-/// `GET /api/games/{id}/console?after=N`.
+/// What this file answers to people.
+pub fn routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new().routes(routes!(page))
+}
+
+/// What the scripts of a game say and cost.
 ///
-/// # Errors
-/// 404 for a game that this person cannot see, 403 for one that is not theirs.
+/// For its creator and for operators. Ask again with `after` set to `last` to follow it.
+#[utoipa::path(get, path = "/api/games/{id}/console", tag = "creating",
+    params(
+        ("id" = String, Path, description = "id of the game"),
+        ("after" = Option<u64>, Query, description = "number of the last line that is known already"),
+    ),
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "lines after that one, and all costs", body = ConsolePage),
+        (status = 401, description = "no or no valid token", body = ErrorBody),
+        (status = 403, description = "the game is somebody else's", body = ErrorBody),
+        (status = 404, description = "no such game", body = ErrorBody),
+    )
+)]
 pub async fn page(
     State(platform): State<Platform>,
     reader: Reader,

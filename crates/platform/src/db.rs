@@ -2,16 +2,24 @@
 //!
 //! The `Any` driver keeps one set of queries for SQLite and Postgres: `$1`
 //! placeholders, no dialect. Transactions that write begin with a write,
-//! because SQLite refuses to upgrade a reader while another writes.
+//! because SQLite refuses to upgrade a reader while another writes. Text is
+//! compared and sorted by its bytes in both (`postgres.rs`).
+
+mod postgres;
+mod trouble;
 
 use std::path::Path;
 use std::time::Duration;
 
 use sqlx::any::AnyPoolOptions;
-use sqlx::{AnyPool, Executor};
+use sqlx::{Any, AnyPool, Executor, Transaction};
+
+pub(crate) use trouble::Trouble;
 
 /// Enough for readers beside SQLite's single writer.
-const CONNECTIONS_MAX: u32 = 8;
+const SQLITE_CONNECTIONS_MAX: u32 = 8;
+/// Postgres has writers side by side; its own default is 100 for everybody.
+const POSTGRES_CONNECTIONS_MAX: u32 = 16;
 /// How long a request waits for a connection before it is told to come back.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -26,9 +34,38 @@ pub enum OpenDatabaseError {
         /// What the driver says.
         source: sqlx::Error,
     },
+    /// It is none that this program speaks to.
+    #[error(
+        "DATABASE_URL must start with sqlite: or postgres:, such as sqlite://data/frolic.db or \
+         postgres://user:password@host/database"
+    )]
+    UnknownKind,
     /// A migration failed, or the database is newer than this program.
     #[error("could not bring the database schema up to date: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
+    /// Postgres does not let us sort text by its bytes.
+    #[error("could not make the database sort text by its bytes: {0}")]
+    Collate(#[source] sqlx::Error),
+}
+
+/// What a database URL leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A file.
+    Sqlite,
+    /// A server.
+    Postgres,
+}
+
+impl Kind {
+    /// Of a URL; `None` for anything else.
+    pub fn of(url: &str) -> Option<Self> {
+        match url.split_once(':')?.0 {
+            "sqlite" => Some(Kind::Sqlite),
+            "postgres" | "postgresql" => Some(Kind::Postgres),
+            _ => None,
+        }
+    }
 }
 
 /// URL of the SQLite file in `data_dir`.
@@ -49,9 +86,13 @@ pub fn default_url(data_dir: &Path) -> String {
 /// [`OpenDatabaseError`].
 pub async fn open(url: &str) -> Result<AnyPool, OpenDatabaseError> {
     sqlx::any::install_default_drivers();
-    let is_sqlite = url.starts_with("sqlite:");
+    let kind = Kind::of(url).ok_or(OpenDatabaseError::UnknownKind)?;
+    let is_sqlite = kind == Kind::Sqlite;
     let pool = AnyPoolOptions::new()
-        .max_connections(CONNECTIONS_MAX)
+        .max_connections(match kind {
+            Kind::Sqlite => SQLITE_CONNECTIONS_MAX,
+            Kind::Postgres => POSTGRES_CONNECTIONS_MAX,
+        })
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .after_connect(move |connection, _| {
             Box::pin(async move {
@@ -74,7 +115,27 @@ pub async fn open(url: &str) -> Result<AnyPool, OpenDatabaseError> {
             source,
         })?;
     sqlx::migrate!("./migrations").run(&pool).await?;
+    if kind == Kind::Postgres {
+        postgres::sort_by_bytes(&pool)
+            .await
+            .map_err(OpenDatabaseError::Collate)?;
+    }
     Ok(pool)
+}
+
+/// Begins a transaction that only reads, and reads all of it as of one moment.
+///
+/// # Errors
+/// When the database refuses.
+pub(crate) async fn begin_reading(db: &AnyPool) -> Result<Transaction<'static, Any>, sqlx::Error> {
+    let mut transaction = db.begin().await?;
+    // SQLite does so anyway; Postgres would read each statement as of its own.
+    if transaction.backend_name() == "PostgreSQL" {
+        transaction
+            .execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            .await?;
+    }
+    Ok(transaction)
 }
 
 /// A database URL that can be logged.
@@ -105,5 +166,15 @@ mod tests {
             "postgres://…@db:5432/frolic"
         );
         assert_eq!(without_password("sqlite://data/x.db"), "sqlite://data/x.db");
+    }
+
+    #[test]
+    fn other_databases_are_told_apart() {
+        assert_eq!(Kind::of("postgres://a@b/c"), Some(Kind::Postgres));
+        assert_eq!(Kind::of("postgresql:///c?host=/tmp"), Some(Kind::Postgres));
+        assert_eq!(Kind::of("sqlite://data/x.db"), Some(Kind::Sqlite));
+        for other in ["mysql://a@b/c", "data/x.db", "", "postgres"] {
+            assert_eq!(Kind::of(other), None, "{other}");
+        }
     }
 }

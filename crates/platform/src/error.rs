@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use crate::api::{ErrorBody, ErrorInfo};
+use crate::db::Trouble;
 use crate::fleet::FleetError;
 
 /// An error on its way to a client.
@@ -60,6 +61,12 @@ impl ApiError {
         }
     }
 
+    /// 503: the database is away.
+    pub fn database_unavailable() -> Self {
+        let message = "the database does not answer now; try again soon";
+        Self::unavailable("database_unavailable", message, 5)
+    }
+
     /// 429, with the seconds to wait.
     pub fn rate_limited(retry_after_s: u64) -> Self {
         Self {
@@ -84,6 +91,21 @@ impl ApiError {
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self
+    }
+
+    /// The stable word for programs.
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// The sentence for people.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Whether asking again may help: a failure of ours, or a bad moment.
+    pub fn is_passing(&self) -> bool {
+        self.status.is_server_error()
     }
 
     /// A failure of ours: the cause goes to the log, never to the client.
@@ -120,18 +142,32 @@ impl IntoResponse for ApiError {
 
 impl From<sqlx::Error> for ApiError {
     fn from(error: sqlx::Error) -> Self {
-        match error {
-            sqlx::Error::PoolTimedOut => {
-                tracing::error!("no database connection was free in time");
-                Self::unavailable("busy", "the server is busy; try again", 2)
+        match Trouble::of(&error) {
+            Trouble::Away => {
+                tracing::error!(%error, "the database does not answer");
+                Self::database_unavailable()
             }
-            other => Self::internal(&other),
+            Trouble::Busy => {
+                tracing::warn!(%error, "others were faster");
+                Self::unavailable("busy", "the server is busy; try again", 1)
+            }
+            Trouble::Text => Self::bad_request(
+                "invalid_text",
+                "a text in this request has a character that cannot be kept",
+            ),
+            Trouble::Ours => Self::internal(&error),
         }
     }
 }
 
 impl From<std::io::Error> for ApiError {
     fn from(error: std::io::Error) -> Self {
+        // What the blob store says when the server behind it is away.
+        if error.kind() == std::io::ErrorKind::NotConnected {
+            tracing::error!(%error, "the blob store does not answer");
+            let message = "the store of files does not answer now; try again soon";
+            return Self::unavailable("files_unavailable", message, 5);
+        }
         Self::internal(&error)
     }
 }

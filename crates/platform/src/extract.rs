@@ -3,8 +3,8 @@
 use axum::extract::{
     FromRequest, FromRequestParts, Path, Query, Request, rejection::BytesRejection,
 };
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde_json::json;
@@ -22,6 +22,7 @@ where
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Self::Rejection> {
+        check_media_type(request.headers())?;
         let bytes = read_body(request, state).await?;
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Self(T::default()));
@@ -41,6 +42,7 @@ where
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Self::Rejection> {
+        check_media_type(request.headers())?;
         let bytes = read_body(request, state).await?;
         parse(&bytes).map(Self)
     }
@@ -68,6 +70,9 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
+        if has_zero(parts.uri.path()) {
+            return Err(ApiError::bad_request("invalid_path", NO_ZERO));
+        }
         Path::from_request_parts(parts, state)
             .await
             .map(|Path(path)| Self(path))
@@ -86,11 +91,46 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
+        if parts.uri.query().is_some_and(has_zero) {
+            return Err(ApiError::bad_request("invalid_query", NO_ZERO));
+        }
         Query::from_request_parts(parts, state)
             .await
             .map(|Query(query)| Self(query))
             .map_err(|rejection| ApiError::bad_request("invalid_query", rejection.body_text()))
     }
+}
+
+/// Refuses what says of itself that it is something else than JSON. The types
+/// that tools send when nobody told them (`curl -d`) count as nothing said.
+fn check_media_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    let Some(given) = headers.get(header::CONTENT_TYPE) else {
+        return Ok(());
+    };
+    let given = given.to_str().unwrap_or("?");
+    let kind = given.split(';').next().unwrap_or_default();
+    let kind = kind.trim().to_ascii_lowercase();
+    let unsaid = [
+        "",
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "application/octet-stream",
+    ];
+    if kind == "application/json" || kind.ends_with("+json") || unsaid.contains(&kind.as_str()) {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "unsupported_media_type",
+        "this endpoint takes JSON; send the header 'Content-Type: application/json'",
+    ))
+}
+
+/// Postgres keeps no text with a zero character, so nothing has one.
+const NO_ZERO: &str = "the address has a zero character (%00); leave it out";
+
+fn has_zero(encoded: &str) -> bool {
+    encoded.contains("%00")
 }
 
 async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, ApiError> {

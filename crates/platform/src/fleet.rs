@@ -11,6 +11,7 @@ pub mod launcher;
 mod queue;
 pub mod server;
 mod supervise;
+pub mod wake;
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};

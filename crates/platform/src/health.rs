@@ -4,24 +4,43 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
+use axum::routing::get;
 use sqlx::Row;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::Platform;
 use crate::admin::Admin;
-use crate::api::Health;
+use crate::api::{ErrorBody, Health};
 use crate::db::to_u32;
 use crate::error::ApiError;
 
-/// `GET /health`, `/healthz`, `/api/health`: answers as long as the process
-/// does.
+/// What this file answers. `/healthz` and `/api/health` are other names of
+/// `/health`.
+pub fn routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new()
+        .routes(routes!(health))
+        .route("/healthz", get(health))
+        .route("/api/health", get(health))
+        .routes(routes!(ready))
+        .routes(routes!(metrics))
+}
+
+/// Whether it is alive.
+///
+/// Answers as long as the process does; `/healthz` and `/api/health` are the same.
+#[utoipa::path(get, path = "/health", tag = "operation", responses(
+    (status = 200, description = "it is", body = Health),
+))]
 pub async fn health(State(platform): State<Platform>) -> Json<Health> {
     Json(report(&platform))
 }
 
-/// `GET /readyz`: whether new players should be sent here.
-///
-/// # Errors
-/// 503 when the database does not answer or the platform is going down.
+/// Whether new players should be sent here.
+#[utoipa::path(get, path = "/readyz", tag = "operation", responses(
+    (status = 200, description = "they should", body = Health),
+    (status = 503, description = "the database does not answer, or the platform is going down", body = ErrorBody),
+))]
 pub async fn ready(State(platform): State<Platform>) -> Result<Json<Health>, ApiError> {
     if platform.fleet().is_stopping() {
         return Err(ApiError::unavailable(
@@ -35,15 +54,17 @@ pub async fn ready(State(platform): State<Platform>) -> Result<Json<Health>, Api
         .await
         .map_err(|error| {
             tracing::error!(%error, "the database does not answer");
-            ApiError::unavailable("database_unavailable", "the database does not answer", 5)
+            ApiError::database_unavailable()
         })?;
     Ok(Json(report(&platform)))
 }
 
-/// `GET /metrics`.
+/// Figures for Prometheus.
 ///
-/// # Errors
-/// When the database refuses.
+/// With the admin's token also those of single scripts.
+#[utoipa::path(get, path = "/metrics", tag = "operation", security((), ("bearer" = [])), responses(
+    (status = 200, description = "the figures", body = String, content_type = "text/plain"),
+))]
 pub async fn metrics(
     State(platform): State<Platform>,
     admin: Result<Admin, ApiError>,

@@ -128,7 +128,12 @@ pub async fn heartbeat(
         platform.catalogue().players_changed();
         let now = platform.clock().now_ms();
         let world_id = &server.spec.world_id;
-        worlds::set_player_count(platform.db(), world_id, beat.players, Some(now)).await?;
+        let db = platform.db();
+        let noted = worlds::set_player_count(db, world_id, beat.players, Some(now)).await;
+        // A world goes on while the database is away.
+        if let Err(error) = noted {
+            tracing::warn!(world_id, %error, "the number of players was not noted");
+        }
     }
     let expelled = platform.expulsions().recent(tokio::time::Instant::now());
     Ok(Json(HeartbeatReply { action, expelled }))

@@ -24,7 +24,7 @@ use frolic_protocol::ops::{LoggedOp, WorldOp};
 use sqlx::{AnyConnection, AnyPool, Row};
 
 use crate::Platform;
-use crate::db::to_u32;
+use crate::db::{begin_reading, to_u32};
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::internal::Caller;
@@ -59,7 +59,13 @@ pub async fn keep(
     let (ops, players) = (batch.ops.len(), batch.players.len());
     let now_ms = platform.clock().now_ms();
     let committer = platform.committer();
+    // Nobody who follows from outside hears of an operation before it is kept.
+    let told = match platform.sockets().clients_in(&spec.world_id) {
+        0 => Vec::new(),
+        _ => batch.ops.clone(),
+    };
     let seq = committer.keep(&spec.world_id, batch, now_ms).await?;
+    platform.sockets().tell_ops(&spec.world_id, &told);
     platform.metrics().kept(began.elapsed(), ops, players);
     Ok(Json(KeepReply { seq }))
 }
@@ -364,7 +370,7 @@ impl Log<'_> {
 async fn read_world(db: &AnyPool, world_id: &str) -> Result<SavedWorld, sqlx::Error> {
     // One transaction: a batch in between would tear checkpoint and operations
     // apart.
-    let mut transaction = db.begin().await?;
+    let mut transaction = begin_reading(db).await?;
     let world = read_world_in(&mut transaction, world_id).await?;
     transaction.commit().await?;
     Ok(world)

@@ -1,16 +1,19 @@
 //! The OpenAPI document: put together from the handlers' own descriptions, so
 //! that a call that is described is a call that exists.
 
-use axum::Json;
-use axum::http::header;
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use bytes::Bytes;
 use utoipa::OpenApi;
+use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{Ref, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::Platform;
 use crate::api::{ErrorBody, ErrorInfo};
+use crate::ids;
 
 /// What is said once for all calls.
 #[derive(OpenApi)]
@@ -39,16 +42,84 @@ impl utoipa::Modify for BearerTokens {
     }
 }
 
+/// What any call may answer besides what it says itself.
+const ANYWHERE: [(&str, &str); 5] = [
+    ("400", "the request makes no sense; the message says why"),
+    ("408", "the request took too long to arrive or to answer"),
+    (
+        "429",
+        "too many requests from this address; see Retry-After",
+    ),
+    ("500", "a mistake of the server"),
+    ("503", "the database or the files are away; see Retry-After"),
+];
+/// What any call with a body may answer besides.
+const WITH_BODY: [(&str, &str); 2] = [
+    ("413", "the body is larger than this call takes"),
+    ("415", "the body is of another type than this call takes"),
+];
+
 /// Adds `GET /api/openapi.json` to what `router` answers, and forgets the
 /// descriptions.
 pub fn publish(router: OpenApiRouter<Platform>) -> axum::Router<Platform> {
-    let (router, document) = router.split_for_parts();
-    let document = Json(document);
+    let (router, mut document) = router.split_for_parts();
+    complete(&mut document);
+    // It never changes while this program runs.
+    let json = serde_json::to_vec(&document).unwrap_or_default();
+    let etag = format!("\"{}\"", &ids::sha256_hex(&json)[..32]);
+    let json = Bytes::from(json);
     router.route(
         "/api/openapi.json",
-        get(move || {
-            let answer = ([(header::CACHE_CONTROL, "no-cache")], document.clone());
-            async move { answer.into_response() }
+        get(move |request: HeaderMap| {
+            let (json, etag) = (json.clone(), etag.clone());
+            async move { answer(json, etag, &request) }
         }),
     )
+}
+
+fn answer(json: Bytes, etag: String, request: &HeaderMap) -> Response {
+    let known = request.get(header::IF_NONE_MATCH);
+    let unchanged = known.is_some_and(|known| known.as_bytes() == etag.as_bytes());
+    let headers = [
+        (header::CACHE_CONTROL, "no-cache".to_owned()),
+        (header::ETAG, etag),
+    ];
+    if unchanged {
+        return (StatusCode::NOT_MODIFIED, headers).into_response();
+    }
+    let content_type = [(header::CONTENT_TYPE, "application/json")];
+    (headers, content_type, json).into_response()
+}
+
+/// Says for every call what is true of all.
+fn complete(document: &mut utoipa::openapi::OpenApi) {
+    for item in document.paths.paths.values_mut() {
+        let operations = [
+            &mut item.get,
+            &mut item.post,
+            &mut item.put,
+            &mut item.delete,
+            &mut item.patch,
+        ];
+        for operation in operations.into_iter().flatten() {
+            let body = operation.request_body.iter().flat_map(|_| WITH_BODY);
+            for (status, text) in ANYWHERE.into_iter().chain(body) {
+                let responses = &mut operation.responses.responses;
+                responses
+                    .entry(status.to_owned())
+                    .or_insert_with(|| failure(text).into());
+            }
+        }
+    }
+}
+
+fn failure(text: &str) -> utoipa::openapi::Response {
+    let schema = Ref::from_schema_name("ErrorBody");
+    ResponseBuilder::new()
+        .description(text)
+        .content(
+            "application/json",
+            ContentBuilder::new().schema(Some(schema)).build(),
+        )
+        .build()
 }

@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use frolic_protocol::signature::ManifestSigner;
 use sqlx::AnyPool;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::accounts::Attempts;
 use crate::accounts::identity::Identity;
 use crate::accounts::passwords::Hasher;
 use crate::address;
 use crate::api::PublishResponse;
-use crate::blobs::BlobStore;
+use crate::blobs::{BlobPlace, BlobStore};
 use crate::clock::Clock;
 use crate::console::Consoles;
 use crate::db::{self, OpenDatabaseError};
@@ -31,6 +31,8 @@ use crate::publish::{self, PublishError, Wishes};
 use crate::settings::Settings;
 use crate::signing;
 use crate::site::{Site, SiteFiles};
+use crate::socketio::Sockets;
+use crate::spells::SpellCompiler;
 use crate::store::catalogue::Catalogue;
 use crate::store::recorder::Recorder;
 use crate::store::{self, Uploads};
@@ -74,12 +76,17 @@ struct Inner {
     game_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     upload_turns: Arc<Semaphore>,
     sockets: Arc<Semaphore>,
+    socketio: Sockets,
+    spell_compiler: Arc<dyn SpellCompiler>,
+    spell_jobs: Notify,
 }
 
 /// What a platform is given by whoever runs it.
 pub struct Parts {
     /// Starts game servers.
     pub launcher: Box<dyn Launcher>,
+    /// Compiles the spells that players make, and has them written.
+    pub spell_compiler: Arc<dyn SpellCompiler>,
     /// The site's files.
     pub site: Box<dyn SiteFiles>,
     /// The time of day.
@@ -97,6 +104,14 @@ pub enum OpenError {
         /// The folder.
         folder: PathBuf,
         /// What the system says.
+        source: std::io::Error,
+    },
+    /// The blobs cannot be used.
+    #[error("could not use {place} for blobs: {source}")]
+    Blobs {
+        /// Folder or bucket.
+        place: String,
+        /// What the system or the server says.
         source: std::io::Error,
     },
     /// The database cannot be used.
@@ -119,6 +134,15 @@ impl OpenError {
     }
 }
 
+async fn open_blobs(place: BlobPlace) -> Result<BlobStore, OpenError> {
+    let name = place.to_string();
+    let opened = BlobStore::open(place).await;
+    opened.map_err(|source| OpenError::Blobs {
+        place: name,
+        source,
+    })
+}
+
 impl Platform {
     /// Opens data and database, bringing the schema up to date.
     ///
@@ -127,20 +151,15 @@ impl Platform {
     pub async fn open(settings: Settings, parts: Parts) -> Result<Self, OpenError> {
         crate::tls::use_ring();
         let data_dir = &settings.data_dir;
-        let blob_dir = settings
-            .blob_dir
+        let place = settings
+            .blobs
             .clone()
-            .unwrap_or_else(|| data_dir.join("blobs"));
+            .unwrap_or_else(|| BlobPlace::Folder(data_dir.join("blobs")));
         tokio::fs::create_dir_all(data_dir)
             .await
             .map_err(|source| OpenError::folder(data_dir, source))?;
-        let blobs = BlobStore::open(blob_dir.clone())
-            .await
-            .map_err(|source| OpenError::folder(&blob_dir, source))?;
-        let script_dir = blob_dir.join("scripts");
-        let script_blobs = BlobStore::open(script_dir.clone())
-            .await
-            .map_err(|source| OpenError::folder(&script_dir, source))?;
+        let blobs = open_blobs(place.clone()).await?;
+        let script_blobs = open_blobs(place.join("scripts")).await?;
         let signer =
             signing::open(data_dir).map_err(|source| OpenError::folder(data_dir, source))?;
         let url = settings
@@ -178,6 +197,9 @@ impl Platform {
             game_turns: Mutex::default(),
             site: Site::new(parts.site),
             metrics: Metrics::default(),
+            socketio: Sockets::default(),
+            spell_compiler: parts.spell_compiler,
+            spell_jobs: Notify::new(),
             consoles: Consoles::default(),
             store_turns: Turns::default(),
             catalogue: Catalogue::default(),
@@ -317,6 +339,20 @@ impl Platform {
 
     pub(crate) fn rates(&self) -> &RateLimiter {
         &self.0.rates
+    }
+
+    /// What is told to Socket.IO clients.
+    pub(crate) fn sockets(&self) -> &Sockets {
+        &self.0.socketio
+    }
+
+    pub(crate) fn spell_compiler(&self) -> &Arc<dyn SpellCompiler> {
+        &self.0.spell_compiler
+    }
+
+    /// Wakes whoever builds spells.
+    pub(crate) fn spell_jobs(&self) -> &Notify {
+        &self.0.spell_jobs
     }
 
     pub(crate) fn attempts(&self) -> &Attempts {

@@ -16,8 +16,11 @@ use tokio::net::TcpSocket;
 use tokio::time::timeout;
 use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::{self, protocol::WebSocketConfig};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use self::relay::{Patience, Upstream, relay};
+use crate::api::ErrorBody;
 use crate::error::ApiError;
 use crate::extract::ApiPath;
 use crate::{Platform, address, ids, worlds};
@@ -35,11 +38,27 @@ const KERNEL_BUFFER_BYTES: u32 = 128 * 1024;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const QUERY_BYTES_MAX: usize = 4 * 1024;
 
-/// `GET /api/rooms/{code}/ws`.
+/// What this file answers.
+pub fn routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new().routes(routes!(proxy))
+}
+
+/// A way into a world through the platform's own port.
 ///
-/// # Errors
-/// 404 for an unknown room, 409 when its world sleeps, 503 when the server
-/// cannot be reached or too many sockets are open.
+/// A WebSocket to the world's server, for those who cannot reach its port.
+#[utoipa::path(get, path = "/api/rooms/{code}/ws", tag = "joining",
+    params(
+        ("code" = String, Path, description = "room code of the world"),
+        ("ticket" = Option<String>, Query, description = "ticket of POST /join; may also be sent in the first message"),
+    ),
+    responses(
+        (status = 101, description = "the WebSocket is open"),
+        (status = 400, description = "this is not a WebSocket", body = ErrorBody),
+        (status = 404, description = "no such room", body = ErrorBody),
+        (status = 409, description = "its world sleeps: join it first", body = ErrorBody),
+        (status = 503, description = "its server cannot be reached, or too many sockets are open", body = ErrorBody),
+    )
+)]
 pub async fn proxy(
     State(platform): State<Platform>,
     ApiPath(code): ApiPath<String>,

@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::limits::{finish, limit_rate, limit_time};
 use crate::{
     Platform, accounts, admin, console, gamedata, health, internal, join, keep, moderation,
-    openapi, profiles, rooms, scripts, site, social, store, worlds,
+    openapi, profiles, rooms, scripts, site, social, socketio, spells, store, visits, worlds,
 };
 
 /// A slow line may take this long for a large package.
@@ -31,8 +31,6 @@ pub fn router(platform: Platform) -> Router {
         .merge(join::routes())
         .merge(worlds::rest::routes())
         .merge(store::routes())
-        .route("/api/games/{id}/console", get(console::page))
-        .route("/api/rooms/{code}/ws", get(rooms::proxy))
         .merge(profiles::routes())
         .merge(social::routes())
         .merge(moderation::routes())
@@ -43,21 +41,22 @@ pub fn router(platform: Platform) -> Router {
         .route("/internal/worlds/{id}", get(internal::boot))
         .route("/internal/worlds/{id}/package", get(internal::package))
         .route("/internal/worlds/{id}/saved", get(keep::saved))
+        .route("/internal/worlds/{id}/spells", get(spells::teach::learned))
         .route("/internal/worlds/{id}/ready", post(internal::ready))
         .route("/internal/worlds/{id}/heartbeat", post(internal::heartbeat))
         .route("/internal/worlds/{id}/stopped", post(internal::stopped))
-        .route("/health", get(health::health))
-        .route("/healthz", get(health::health))
-        .route("/api/health", get(health::health))
-        .route("/readyz", get(health::ready))
-        .route("/metrics", get(health::metrics))
+        .merge(spells::routes())
         .merge(accounts::routes(&platform))
         .merge(admin::routes())
+        .merge(console::routes())
+        .merge(health::routes())
+        .merge(rooms::routes())
         .layer(DefaultBodyLimit::max(limits.body_bytes_max))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
     let reports = OpenApiRouter::new()
         .route("/internal/worlds/{id}/store", post(gamedata::handle))
         .route("/internal/worlds/{id}/console", post(console::report))
+        .route("/internal/worlds/{id}/news", post(visits::news))
         .layer(DefaultBodyLimit::max(REPORT_BODY_BYTES_MAX))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
     let pictures = store::picture_routes()
@@ -77,5 +76,6 @@ pub fn router(platform: Platform) -> Router {
         .fallback(site::serve)
         .layer(from_fn_with_state(platform.clone(), finish))
         .layer(from_fn(crate::trace::trace))
+        .layer(socketio::layer(&platform))
         .with_state(platform)
 }

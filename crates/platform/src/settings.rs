@@ -4,6 +4,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::blobs::BlobPlace;
+
 /// Settings of a control plane. Start from [`Settings::new`].
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -15,8 +17,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Where the tables are; SQLite in `data_dir` when absent.
     pub database_url: Option<String>,
-    /// Folder of the blobs; inside `data_dir` when absent.
-    pub blob_dir: Option<PathBuf>,
+    /// Where the blobs are; a folder inside `data_dir` when absent.
+    pub blobs: Option<BlobPlace>,
     /// Signs tickets. Never a known default: the caller makes one.
     pub secret_key: Vec<u8>,
     /// Opens `/admin`; without it those endpoints are closed.
@@ -118,6 +120,8 @@ pub struct LimitSettings {
     pub proxied_silence_max: Duration,
     /// Time without a message either way after which one is closed.
     pub proxied_idle_max: Duration,
+    /// Socket.IO clients at once.
+    pub socketio_clients_max: usize,
     /// Logins and joins one address may make in a burst.
     pub rate_burst: u32,
     /// Logins and joins one address gets back per second.
@@ -137,7 +141,7 @@ impl Settings {
             port: 5000,
             data_dir,
             database_url: None,
-            blob_dir: None,
+            blobs: None,
             secret_key,
             admin_token: None,
             identity: None,
@@ -189,6 +193,7 @@ impl Default for LimitSettings {
             proxied_sockets_max: 2_000,
             proxied_silence_max: Duration::from_secs(20),
             proxied_idle_max: Duration::from_secs(90),
+            socketio_clients_max: 10_000,
             rate_burst: 60,
             rate_per_s: 2.0,
             password_tries_burst: 10,

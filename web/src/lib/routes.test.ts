@@ -20,6 +20,7 @@ test('each path leads to its page', () => {
   expect(parseRoute('/create')).toEqual({ page: 'create' });
   expect(parseRoute('/upload').page).toBe('upload');
   expect(parseRoute('/docs/api')).toEqual({ page: 'docs-api' });
+  expect(parseRoute('/docs/rest')).toEqual({ page: 'docs-rest' });
   expect(parseRoute('/games')).toEqual({ page: 'missing', path: '/games' });
 });
 

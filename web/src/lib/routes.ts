@@ -14,8 +14,10 @@ export type Route =
   | { page: 'notices' }
   | { page: 'moderation' }
   | { page: 'invite'; code: string }
+  | { page: 'workshop'; spellId: string | null }
   | { page: 'docs-api' }
   | { page: 'worlds' }
+  | { page: 'docs-rest' }
   | { page: 'dev-scene'; query: URLSearchParams }
   | { page: 'dev-kit' }
   | { page: 'missing'; path: string };
@@ -47,6 +49,7 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
   if (parts.length === 1) {
     if (first === 'characters' || first === 'notices' || first === 'moderation') return { page: first };
   }
+  if (first === 'workshop' && parts.length <= 2) return { page: 'workshop', spellId: second ?? null };
   if (parts.length === 2 && second !== undefined) {
     if (first === 'i') return { page: 'invite', code: second };
     if (first === 'games') return { page: 'game', gameId: second };
@@ -54,6 +57,7 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
     if (first === 'my' && second === 'worlds') return { page: 'worlds' };
     if (first === 'create') return { page: 'manage', gameId: second, view: 'overview' };
     if (first === 'docs' && second === 'api') return { page: 'docs-api' };
+    if (first === 'docs' && second === 'rest') return { page: 'docs-rest' };
     if (dev && first === 'dev' && second === 'kit') return { page: 'dev-kit' };
     if (dev && first === 'dev' && second === 'scene') return { page: 'dev-scene', query: new URLSearchParams(search) };
   }
@@ -83,6 +87,8 @@ export function searchPath(wish: { q?: string; tag?: string; creator?: string; s
   }
   return query.size > 0 ? `/search?${query}` : '/search';
 }
+/** The spell workshop, at one spell or at none. */
+export const workshopPath = (spellId?: string): string => (spellId ? `/workshop/${encodeURIComponent(spellId)}` : '/workshop');
 
 export const gamePath = (gameId: string): string => `/games/${encodeURIComponent(gameId)}`;
 

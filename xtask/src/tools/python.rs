@@ -31,6 +31,13 @@ impl Python {
         command
     }
 
+    /// The same under a name of its own, for a program that starts several.
+    pub fn variables_for(&self, name: &str) -> Vec<(String, PathBuf)> {
+        let mut variables = vec![(name.to_owned(), self.program.clone())];
+        variables.extend(self.path.clone().map(|path| (format!("{name}PATH"), path)));
+        variables
+    }
+
     /// What a program has to be told that starts this Python by itself.
     pub fn variables(&self) -> Vec<(&'static str, &Path)> {
         let mut variables = vec![("PYTHON", self.program.as_path())];
@@ -56,7 +63,7 @@ pub fn system() -> Option<&'static str> {
 
 /// Installs `name==version` unless it is there.
 pub fn install(workspace: &Workspace, step: &Step, requirement: &str) -> Result<Python> {
-    let folder = workspace.tools().join(requirement.replace("==", "-"));
+    let folder = workspace.tools().join(folder_name(requirement));
     // Written last, so that an interrupted installation is begun again.
     let complete = folder.join("complete");
     if complete.is_file()
@@ -85,6 +92,14 @@ pub fn install(workspace: &Workspace, step: &Step, requirement: &str) -> Result<
         "{requirement} could not be installed; check the network and try again.\n{}",
         failures.join("\n")
     );
+}
+
+/// Extras are in brackets, which no folder should have.
+fn folder_name(requirement: &str) -> String {
+    requirement.replace("==", "-").replace(
+        |c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c),
+        "-",
+    )
 }
 
 /// Best first. A way that looks open may still fail, so the last one, which
@@ -163,6 +178,15 @@ fn succeeds(program: &str, code: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_requirement_names_a_folder() {
+        assert_eq!(folder_name("websockets==13.1"), "websockets-13.1");
+        assert_eq!(
+            folder_name("moto[s3,server]==5.2.5"),
+            "moto-s3-server--5.2.5"
+        );
+    }
 
     #[test]
     fn there_is_always_a_way_to_a_package() {

@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use crate::bench::{
-    compute, crowd, floor, join, npcs, physics, projectiles, script, snapshot, soak, stages, step,
-    terrain,
+    compute, crowd, floor, join, listings, npcs, physics, projectiles, script, snapshot, soak,
+    sockets, stages, step, terrain,
 };
 
 /// Measure this machine and this build
@@ -20,15 +20,21 @@ enum Benchmark {
     Compute(compute::ComputeArgs),
     Crowd(crowd::CrowdArgs),
     Join(join::JoinArgs),
+    Listings(listings::ListingsArgs),
     Npcs(npcs::NpcsArgs),
     Projectiles(projectiles::ProjectilesArgs),
     Physics(physics::PhysicsArgs),
     Script(script::ScriptArgs),
     Snapshot(snapshot::SnapshotArgs),
     Soak(soak::SoakArgs),
+    Sockets(sockets::SocketsArgs),
     Stages(stages::StagesArgs),
     Step(step::StepArgs),
     Terrain(terrain::TerrainArgs),
+    #[command(hide = true)]
+    ListingsServer(listings::servers::ServerArgs),
+    #[command(hide = true)]
+    ListingsLoad(listings::load::LoadArgs),
     #[command(hide = true)]
     FloorServer(floor::ServerArgs),
     #[command(hide = true)]
@@ -41,12 +47,16 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Compute(args) => compute::run(args),
         Benchmark::Crowd(args) => crowd::run(args),
         Benchmark::Join(args) => join::run(args).await,
+        Benchmark::Listings(args) => listings::run(&args),
+        Benchmark::ListingsServer(args) => listings::servers::run(args).await,
+        Benchmark::ListingsLoad(args) => listings::load::run(args).await,
         Benchmark::Npcs(args) => npcs::run(args),
         Benchmark::Projectiles(args) => projectiles::run(args),
         Benchmark::Physics(args) => physics::run(args),
         Benchmark::Script(args) => script::run(args),
         Benchmark::Snapshot(args) => snapshot::run(args),
         Benchmark::Soak(args) => soak::run(args),
+        Benchmark::Sockets(args) => sockets::run(args).await,
         Benchmark::Stages(args) => stages::run(args),
         Benchmark::Step(args) => step::run(args),
         Benchmark::Terrain(args) => terrain::run(args),

@@ -61,7 +61,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(super) async fn open(
+pub async fn open(
     settings: Settings,
     listens_on: SocketAddr,
     record_dir: Option<PathBuf>,
@@ -83,6 +83,7 @@ pub(super) async fn open(
             args,
             env: Vec::new(),
         }),
+        spell_compiler: crate::spells::workshop(),
         site: Box::new(assets::site_file),
         clock: Clock::system(),
         listens_on,
@@ -92,7 +93,7 @@ pub(super) async fn open(
 
 /// Publishes the games inside the binary. One that is broken must not keep
 /// the others from being played.
-async fn publish_samples(platform: &Platform) {
+pub async fn publish_samples(platform: &Platform) {
     for (folder, files) in assets::sample_games() {
         let archive = match frolic_package::pack(&files) {
             Ok(archive) => archive,
@@ -144,7 +145,7 @@ fn address(listens_on: SocketAddr) -> String {
 
 /// Completes at the first Ctrl-C or SIGTERM. A second one ends the program at
 /// once: whoever presses twice means it.
-pub(super) async fn stop_requested() {
+pub async fn stop_requested() {
     signal().await;
     println!("\nStopping: telling players, stopping game servers… (Ctrl-C again to force)");
     tokio::spawn(async {

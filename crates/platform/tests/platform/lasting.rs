@@ -17,10 +17,10 @@ use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
 use sqlx::{AnyPool, Row};
 
-use crate::support::{TestPlatform, game_files, picture};
+use crate::support::{TestPlatform, database, game_files, picture};
 
 /// A game whose worlds are kept.
-fn kept_game(id: &str) -> BTreeMap<String, Vec<u8>> {
+pub fn kept_game(id: &str) -> BTreeMap<String, Vec<u8>> {
     let mut files = game_files(id, 8);
     let manifest = String::from_utf8(files["game.toml"].clone()).unwrap();
     let manifest = manifest.replace("[world]\n", "[world]\npersistent = true\n");
@@ -29,16 +29,16 @@ fn kept_game(id: &str) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// A process of a world, as far as `/internal` knows it.
-struct Process<'a> {
+pub struct Process<'a> {
     platform: &'a TestPlatform,
-    world_id: String,
+    pub world_id: String,
     token: String,
     epoch: u64,
 }
 
 impl<'a> Process<'a> {
     /// The process that was launched last.
-    async fn newest(platform: &'a TestPlatform) -> Self {
+    pub async fn newest(platform: &'a TestPlatform) -> Self {
         let launch = platform.stage.launches.borrow().last().cloned().unwrap();
         let mut process = Self {
             platform,
@@ -56,13 +56,13 @@ impl<'a> Process<'a> {
         process
     }
 
-    async fn ask(&self, method: Method, path: &str, body: &impl serde::Serialize) -> Response {
+    pub async fn ask(&self, method: Method, path: &str, body: &impl serde::Serialize) -> Response {
         let path = format!("/internal/worlds/{}{path}", self.world_id);
         let request = self.platform.request(method, &path).json(body);
         request.bearer_auth(&self.token).send().await.unwrap()
     }
 
-    async fn keep(&self, batch: &KeepBatch) -> Result<u64, (u16, serde_json::Value)> {
+    pub async fn keep(&self, batch: &KeepBatch) -> Result<u64, (u16, serde_json::Value)> {
         let answer = self.ask(Method::POST, "/keep", batch).await;
         let status = answer.status();
         if status == StatusCode::OK {
@@ -72,12 +72,12 @@ impl<'a> Process<'a> {
         Err((status.as_u16(), answer.json().await.unwrap()))
     }
 
-    async fn saved(&self) -> Saved {
+    pub async fn saved(&self) -> Saved {
         let answer = self.ask(Method::GET, "/saved", &()).await;
         answer.json().await.unwrap()
     }
 
-    fn batch(&self, ops: impl IntoIterator<Item = LoggedOp>) -> KeepBatch {
+    pub fn batch(&self, ops: impl IntoIterator<Item = LoggedOp>) -> KeepBatch {
         KeepBatch {
             epoch: self.epoch,
             ops: ops.into_iter().collect(),
@@ -86,7 +86,7 @@ impl<'a> Process<'a> {
     }
 }
 
-fn built(seq: u64) -> LoggedOp {
+pub fn built(seq: u64) -> LoggedOp {
     LoggedOp {
         seq,
         by: Some("client_1".into()),
@@ -289,10 +289,7 @@ async fn a_kept_world_is_woken_instead_of_a_new_one_made() {
 
 async fn database(platform: &TestPlatform) -> AnyPool {
     sqlx::any::install_default_drivers();
-    let path = platform.data_dir.join("frolic.db");
-    AnyPool::connect(&format!("sqlite://{}", path.display()))
-        .await
-        .unwrap()
+    AnyPool::connect(&platform.database_url).await.unwrap()
 }
 
 #[tokio::test]
@@ -349,8 +346,7 @@ async fn users_from_before_characters_get_the_default_one() {
         std::fs::copy(all.join(name), old.join(name)).unwrap();
     }
     sqlx::any::install_default_drivers();
-    let url = format!("sqlite://{}?mode=rwc", data_dir.join("frolic.db").display());
-    let db = AnyPool::connect(&url).await.unwrap();
+    let db = AnyPool::connect(&database::url(&data_dir)).await.unwrap();
     let migrator = sqlx::migrate::Migrator::new(old).await.unwrap();
     migrator.run(&db).await.unwrap();
     sqlx::query("INSERT INTO users VALUES ('client_old', 'Old', 'old', 'account', 'player', 5, 5)")

@@ -1,8 +1,11 @@
-//! A platform on a free port with a real database in a temporary folder, and
-//! the requests that tests make of it.
+//! A platform on a free port with a real database (see `database.rs`), and the
+//! requests that tests make of it.
 
+pub mod database;
 pub mod gameserver;
 pub mod issuer;
+pub mod postgres;
+pub mod programs;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,6 +15,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use frolic_platform::api::{JoinResponse, LoginResponse};
 use frolic_platform::clock::ClockHand;
+use frolic_platform::spells::{SpellCompiler, WriteError};
 use frolic_platform::{Clock, Parts, Platform, Settings, bind, ids};
 use gameserver::{Stage, TaskLauncher};
 use reqwest::{Client, Method, Response, StatusCode};
@@ -32,6 +36,8 @@ pub struct TestPlatform {
     pub clock: ClockHand,
     pub stage: Arc<Stage>,
     pub data_dir: PathBuf,
+    /// Where its tables are.
+    pub database_url: String,
     http: Client,
     stop: Option<oneshot::Sender<()>>,
     served: JoinHandle<()>,
@@ -54,13 +60,16 @@ impl TestPlatform {
     pub async fn start_in(data_dir: PathBuf, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = Settings::new(data_dir.clone(), SECRET.to_vec());
         settings.admin_token = Some(ADMIN_TOKEN.to_owned());
+        settings.database_url = Some(database::url(&data_dir));
         change(&mut settings);
+        let database_url = settings.database_url.clone().unwrap();
         let listener = bind(settings.host, 0).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (clock, hand) = Clock::manual(START_MS);
         let stage = Arc::new(Stage::default());
         let parts = Parts {
             launcher: Box::new(TaskLauncher(stage.clone())),
+            spell_compiler: Arc::new(TestWorkshop),
             site: Box::new(site_file),
             clock,
             listens_on: address,
@@ -83,6 +92,7 @@ impl TestPlatform {
             clock: hand,
             stage,
             data_dir,
+            database_url,
             http: Client::new(),
             stop: Some(stop),
             served,
@@ -170,6 +180,7 @@ impl Drop for TestPlatform {
     fn drop(&mut self) {
         self.served.abort();
         if !self.data_dir.as_os_str().is_empty() {
+            database::forget(&self.data_dir);
             let _ = std::fs::remove_dir_all(&self.data_dir);
         }
     }
@@ -207,6 +218,41 @@ pub fn picture() -> Vec<u8> {
         0, 0, 0, 1, 0, 0, 0, 1, 8, 2, 0, 0, 0, 0x90, 0x77, 0x53, 0xde,
     ]);
     bytes
+}
+
+/// The real compiler, and a model that knows a few answers.
+struct TestWorkshop;
+
+impl SpellCompiler for TestWorkshop {
+    fn check(&self, spell_id: &str, code: &str) -> Result<(), String> {
+        frolic_soul::check_spell(spell_id, code)
+    }
+
+    fn write(
+        &self,
+        spell_id: &str,
+        prompt: &str,
+        code: Option<&str>,
+    ) -> Result<String, WriteError> {
+        struct Told<'a>(&'a str);
+        impl frolic_soul::Model for Told<'_> {
+            fn answer(
+                &self,
+                _system: &str,
+                _turns: &[frolic_soul::Turn],
+            ) -> Result<String, frolic_soul::ModelError> {
+                Ok(format!(
+                    "```luau\n-- {}\nfunction on_cast(ctx) end\n```",
+                    self.0
+                ))
+            }
+        }
+        if prompt.contains("busy") {
+            return Err(WriteError::Later("the model is busy".to_owned()));
+        }
+        let written = frolic_soul::write_spell(&Told(prompt), spell_id, prompt, code);
+        written.map_err(|error| WriteError::Never(error.to_string()))
+    }
 }
 
 fn site_file(path: &str) -> Option<Cow<'static, [u8]>> {

@@ -1,0 +1,161 @@
+//! The database is gone in the middle of everything, and comes back: clear
+//! answers meanwhile, worlds go on, nothing is lost, nobody restarts anything.
+
+use std::time::{Duration, Instant};
+
+use reqwest::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::lasting::{Process, built, kept_game};
+use crate::support::postgres::PrivatePostgres;
+use crate::support::{TestPlatform, database, error_of};
+
+/// Longest wait for the answer that there is no database.
+const ANSWER_MAX: Duration = Duration::from_secs(15);
+/// Longest wait for everything to work again.
+const RECOVERY_MAX: Duration = Duration::from_secs(30);
+
+async fn start() -> (PrivatePostgres, TestPlatform) {
+    let postgres = tokio::task::spawn_blocking(|| {
+        let postgres = PrivatePostgres::start_alone();
+        database::make(&postgres, "frolic");
+        postgres
+    });
+    let postgres = postgres.await.unwrap();
+    let url = postgres.url("frolic");
+    let platform = TestPlatform::start_with(|settings| settings.database_url = Some(url)).await;
+    platform.publish_sample(&kept_game("sandbox")).await;
+    (postgres, platform)
+}
+
+/// Asserts the one answer for a database that is away.
+async fn is_away(what: &str, response: Response) {
+    assert!(response.headers().contains_key("retry-after"), "{what}");
+    let error = error_of(response).await;
+    assert_eq!(error, (503, "database_unavailable".to_owned()), "{what}");
+}
+
+async fn wait_until_ready(platform: &TestPlatform) {
+    let began = Instant::now();
+    while platform.get("/readyz").await.status() != StatusCode::OK {
+        assert!(began.elapsed() < RECOVERY_MAX, "it does not recover");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Postgres: `cargo xtask test` runs it"]
+async fn a_lost_database_is_told_of_and_nothing_is_lost() {
+    let (mut postgres, platform) = start().await;
+    let ada = platform.login("Ada").await;
+    let joining = json!({ "game_id": "sandbox" });
+    let joined = platform.try_join(&ada.session_token, joining.clone()).await;
+    assert_eq!(joined.status(), StatusCode::OK);
+    let process = Process::newest(&platform).await;
+    assert_eq!(process.keep(&process.batch([built(1)])).await.unwrap(), 1);
+
+    for round in 0..2_u64 {
+        let next = 2 + round;
+        postgres.stop();
+        let began = Instant::now();
+        let health = platform.get("/health").await;
+        assert_eq!(health.status(), StatusCode::OK, "the process lives");
+        let (listing, login, ready, join) = tokio::join!(
+            platform.get("/api/games"),
+            platform.request(Method::POST, "/login").send(),
+            platform.get("/readyz"),
+            platform.try_join(&ada.session_token, joining.clone()),
+        );
+        is_away("login", login.unwrap()).await;
+        is_away("readyz", ready).await;
+        is_away("join", join).await;
+        // A listing may come from memory; an error has the one form.
+        if listing.status() != StatusCode::OK {
+            is_away("listing", listing).await;
+        }
+        assert!(began.elapsed() < ANSWER_MAX, "{:?}", began.elapsed());
+        // What a world wants kept is refused for now; it asks again.
+        let (status, _) = process
+            .keep(&process.batch([built(next)]))
+            .await
+            .unwrap_err();
+        assert_eq!(status, 503);
+        // Its process is not given up for that.
+        let mut beats = platform.stage.beats.subscribe();
+        let seen = *beats.borrow();
+        beats.wait_for(|beats| *beats > seen).await.unwrap();
+        assert_eq!(platform.stage.launch_count(), 1);
+
+        let restart = tokio::task::spawn_blocking(move || {
+            postgres.start_again();
+            postgres
+        });
+        postgres = restart.await.unwrap();
+        wait_until_ready(&platform).await;
+        let seq = process.keep(&process.batch([built(next)])).await.unwrap();
+        assert_eq!(seq, next);
+        // The same once more, as after a lost answer, is done once.
+        let seq = process.keep(&process.batch([built(next)])).await.unwrap();
+        assert_eq!(seq, next);
+    }
+
+    let saved = process.saved().await;
+    let kept: Vec<u64> = saved.world.ops.iter().map(|op| op.seq).collect();
+    assert_eq!(kept, [1, 2, 3]);
+    // Sessions and worlds are the same ones.
+    let joined = platform.try_join(&ada.session_token, joining).await;
+    let joined: Value = joined.json().await.unwrap();
+    assert_eq!(joined["world_id"], process.world_id.as_str());
+    assert_eq!(platform.stage.launch_count(), 1);
+    drop(platform);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Postgres: `cargo xtask test` runs it"]
+async fn writes_under_way_when_the_database_dies_are_whole_or_refused() {
+    let (mut postgres, platform) = start().await;
+    let ada = platform.login("Ada").await;
+    let joining = json!({ "game_id": "sandbox" });
+    platform.try_join(&ada.session_token, joining).await;
+    let process = Process::newest(&platform).await;
+    // A world that keeps asking, one batch after the other, while the database
+    // dies under it. What was confirmed is there afterwards.
+    let writing = async {
+        let mut confirmed = 0;
+        loop {
+            let next = confirmed + 1;
+            match process.keep(&process.batch([built(next)])).await {
+                Ok(seq) => confirmed = seq,
+                Err((status, _)) => {
+                    assert_eq!(status, 503);
+                    return confirmed;
+                }
+            }
+        }
+    };
+    let killing = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let killed = tokio::task::spawn_blocking(move || {
+            postgres.stop();
+            postgres
+        });
+        killed.await.unwrap()
+    };
+    let (confirmed, mut postgres) = tokio::join!(writing, killing);
+    assert!(confirmed > 3, "only {confirmed} before it died");
+    let restart = tokio::task::spawn_blocking(move || {
+        postgres.start_again();
+        postgres
+    });
+    let postgres = restart.await.unwrap();
+    wait_until_ready(&platform).await;
+    let kept = process.saved().await.world.ops.len() as u64;
+    // The one that was refused may be there: its answer got lost, not it.
+    assert!(
+        kept == confirmed || kept == confirmed + 1,
+        "{confirmed} confirmed, {kept} kept"
+    );
+    let seq = process.keep(&process.batch([built(confirmed + 1)])).await;
+    assert_eq!(seq.unwrap(), confirmed + 1);
+    drop((platform, postgres));
+}

@@ -1,0 +1,65 @@
+// The page of the REST interface: made from the server's own document, searchable, and every call can be tried. With
+// SCREENSHOTS=folder it leaves pictures there.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { launchBrowser, openPage } from './browser.mjs';
+import { startServer } from './server.mjs';
+
+let server;
+let browser;
+
+before(async () => {
+  [server, browser] = await Promise.all([startServer(), launchBrowser()]);
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+async function shot(page, name) {
+  const folder = process.env.SCREENSHOTS;
+  if (folder) await page.screenshot({ path: path.join(folder, `${name}.png`) });
+}
+
+for (const [name, viewport, touch, scheme] of [
+  ['desktop', { width: 1280, height: 800 }, false, 'light'],
+  ['phone', { width: 390, height: 844 }, true, 'dark'],
+]) {
+  test(`calls of the REST interface are described and can be tried (${name})`, async () => {
+    const page = await openPage(browser, { viewport, touch });
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.goto(`${server.url}/docs/rest`);
+    await page.getByRole('heading', { name: 'REST interface' }).waitFor();
+    const search = page.getByPlaceholder(/Search/);
+    await search.waitFor();
+    await shot(page, `rest-${name}`);
+
+    await search.fill('whether it is alive');
+    const call = page.locator('details#get-health');
+    await call.waitFor();
+    assert.equal(await page.locator('details').count(), 1, 'the search leaves out the rest');
+    await call.locator('summary').click();
+    await call.getByText('players: number').waitFor();
+    await call.getByRole('button', { name: 'Send' }).click();
+    await call.getByText('"status": "ok"').waitFor();
+    await shot(page, `rest-tried-${name}`);
+
+    // A call with a place in its path waits for it, and shows refusals as they are.
+    await search.fill('console');
+    const guarded = page.locator('details#get-api-games-id-console');
+    await guarded.locator('summary').click();
+    assert.ok(await guarded.getByRole('button', { name: 'Send' }).isDisabled());
+    await guarded.getByLabel('id', { exact: false }).first().fill('meadow');
+    await guarded.getByRole('button', { name: 'Send' }).click();
+    await guarded.getByText('missing_token').waitFor();
+    await shot(page, `rest-refused-${name}`);
+
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= viewport.width, `nothing sticks out: ${wide}`);
+    // The browser itself complains about the 401 that was asked for.
+    assert.deepEqual(page.complaints.filter((text) => !text.includes('401')), []);
+    await page.context().close();
+  });
+}
