@@ -37,7 +37,9 @@ const START_MS_FIRST_GUESS: u64 = 1000;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FleetError {
     /// All places are taken or held.
-    #[error("this world is full ({max_players} players); try again later or join another one")]
+    #[error(
+        "this world is full ({max_players} players); join another one, or send 'Prefer: respond-async' to wait for a place"
+    )]
     WorldFull {
         /// Players that fit.
         max_players: u32,

@@ -10,7 +10,7 @@ use crate::support::programs::{SCHEMATHESIS_PYTHON, python};
 use crate::support::{ADMIN_TOKEN, TestPlatform};
 
 /// Calls that would end the session they are tried with.
-const LEAVING: [&str; 2] = ["/logout", "/api/me"];
+const LEAVING: &str = "/logout|/api/me/delete|/api/me/password|/api/me/sessions.*";
 /// Tried inputs per call and phase.
 const EXAMPLES: &str = "12";
 
@@ -57,14 +57,10 @@ async fn conforms(platform: &TestPlatform, token: &str, paths: &str, excluded: &
     command.args(["--header", &format!("Authorization: Bearer {token}")]);
     command.args(["--include-path-regex", paths]);
     command.args(["--exclude-path-regex", excluded]);
-    command.args(["--max-examples", EXAMPLES, "--seed", "1"]);
+    command.args(["--max-examples", EXAMPLES]);
     command.args(["--phases", "examples,coverage,fuzzing"]);
     // The same input must give the same verdict each time.
-    command.args([
-        "--generation-deterministic",
-        "--generation-database",
-        "none",
-    ]);
+    command.arg("--generation-deterministic");
     command.args([
         "--request-timeout",
         "20",
@@ -89,7 +85,7 @@ async fn the_server_does_what_its_document_says() {
     })
     .await;
     let ada = platform.login("Ada").await;
-    let excluded = format!("^(/admin.*|{})$", LEAVING.join("|"));
+    let excluded = format!("^(/admin.*|{LEAVING})$");
     conforms(&platform, &ada.session_token, "^/", &excluded).await;
     conforms(&platform, ADMIN_TOKEN, "^/admin/", "^$").await;
     // It is still there, and still makes sense.

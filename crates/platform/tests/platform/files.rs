@@ -81,8 +81,13 @@ async fn a_damaged_object_is_never_served() {
         S3Server::BUCKET,
         &sha256[..2]
     );
-    let damaged = reqwest::Client::new().put(object).body("something else");
-    assert!(damaged.send().await.unwrap().status().is_success());
+    let damaged = reqwest::Client::new()
+        .put(object)
+        .header("authorization", S3Server::AUTHORIZATION)
+        .body("something else");
+    let damaged = damaged.send().await.unwrap();
+    let (status, said) = (damaged.status(), damaged.text().await.unwrap());
+    assert!(status.is_success(), "{status} {said}");
     let error = error_of(platform.get(&url).await).await;
     assert_eq!(error, (500, "internal".to_owned()));
 }

@@ -180,7 +180,7 @@ async fn tokens_of_others_and_of_yesterday_open_nothing() {
     for (header, code) in [
         (String::new(), "missing_token"),
         (format!("Basic {token}"), "invalid_token"),
-        (format!("Bearer  {token}"), "invalid_token"),
+        (format!("Bearer{token}"), "invalid_token"),
         (format!("Bearer {token}x"), "invalid_token"),
         (format!("Bearer {}", token.to_uppercase()), "invalid_token"),
         // The hash is what a thief of the database would have.

@@ -33,6 +33,9 @@ pub struct S3Server {
 impl S3Server {
     /// The bucket that is there.
     pub const BUCKET: &'static str = "frolic-tests";
+    /// Whoever shows a key may write; moto does not check signatures.
+    pub const AUTHORIZATION: &'static str = "AWS4-HMAC-SHA256 \
+        Credential=tests/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0";
 
     pub async fn start() -> Self {
         Self::start_on(free_port()).await
@@ -40,6 +43,7 @@ impl S3Server {
 
     /// On a port, which it may have had before: what was in it is gone.
     pub async fn start_on(port: u16) -> Self {
+        frolic_platform::tls::use_ring();
         let mut moto = python(S3_PYTHON);
         moto.args(["-m", "moto.server", "-H", "127.0.0.1", "-p"]);
         moto.arg(port.to_string());
