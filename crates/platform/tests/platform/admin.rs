@@ -125,9 +125,10 @@ async fn plat_3_somebody_can_always_administer_the_platform() {
 async fn plat_7_lists_are_paged_and_searched() {
     let platform = TestPlatform::start().await;
     for name in ["Ada", "Ada 100%", "Bob_x", "Bobax"] {
-        platform.register(name).await;
         platform.clock.advance_ms(1_000);
+        platform.register(name).await;
     }
+    platform.clock.advance_ms(1_000);
     platform.login("Guest Ada").await;
     let users = async |query: &str| -> UserList {
         platform

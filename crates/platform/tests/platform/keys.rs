@@ -118,7 +118,8 @@ async fn plat_2_a_key_cannot_take_the_account_or_rule_the_platform() {
         .call(Method::GET, "/admin/users", &ada.session_token, Value::Null)
         .await;
     let users: UserList = response.json().await.unwrap();
-    assert_eq!(users.users[0].role, "admin");
+    let ruler = users.users.iter().find(|user| user.username == "Ada");
+    assert_eq!(ruler.unwrap().role, "admin");
 }
 
 #[tokio::test]
