@@ -62,6 +62,7 @@ async fn account(platform: &Platform, session: Session) -> Result<Account, ApiEr
         (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody, description = "With an API key"),
         (status = 409, body = ErrorBody, description = "The name is taken"),
+        (status = 429, body = ErrorBody),
     )
 )]
 pub async fn rename(
