@@ -180,7 +180,7 @@ test('players in the world load what is published, and both sides hear each othe
   assert.equal(outside.caster_id, ada.id);
 
   // And the other way round.
-  player.send('spell', 'cast', { spell_id: 'glow', spellId: 'glow', params: { target: [1, 12, 1] } });
+  player.send('spell', 'cast', { spell_id: 'glow', params: { target: [1, 12, 1] } });
   const own = await ada.wait('spell.cast_event');
   assert.equal(own.caster_id, place.client_id);
   assert.notEqual(own.caster, 0);

@@ -59,6 +59,13 @@ impl Actor {
     }
 }
 
+/// Whether a text can be an id that we made. Others are not asked for: not
+/// every text is one to a database.
+fn is_made_id(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    (1..=64).contains(&text.len()) && text.bytes().all(plain)
+}
+
 fn unknown_spell() -> ApiError {
     ApiError::not_found("spell_not_found", "there is no such spell")
 }

@@ -84,6 +84,7 @@ pub struct SpellList {
 pub struct CreateSpellRequest {
     /// Wanted id; one is made up without it.
     #[serde(default)]
+    #[schema(pattern = "^[a-z0-9_-]{1,64}$")]
     #[cfg_attr(test, ts(optional))]
     pub spell_id: Option<String>,
     /// Name to show; the id without it.
@@ -122,20 +123,24 @@ pub struct BuildOptions {
     pub description: Option<String>,
     /// Seconds until the same player can cast it again.
     #[serde(default)]
+    #[schema(minimum = 0, maximum = 3600)]
     #[cfg_attr(test, ts(optional))]
     pub cooldown_s: Option<f32>,
     /// Of 100 mana.
     #[serde(default)]
+    #[schema(minimum = 0, maximum = 1000)]
     #[cfg_attr(test, ts(optional))]
     pub cost: Option<f32>,
     /// How far away its target may be, in metres.
     #[serde(default)]
+    #[schema(minimum = 0, maximum = 1000)]
     #[cfg_attr(test, ts(optional))]
     pub range_m: Option<f32>,
 }
 
 /// `POST /api/spells/{id}/build`: from code, or from a description in plain
-/// language. A prompt with code has the code changed.
+/// language. A prompt with code has the code changed; without either the
+/// newest revision is built again, with other options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct BuildRequest {

@@ -103,7 +103,12 @@ pub async fn prepare(
             code
         }
         (None, None) => {
-            return Err(BuildError::Refused("there is nothing to build".to_owned()));
+            // The newest revision again, with other settings.
+            let nothing = || BuildError::Refused("there is nothing to build".to_owned());
+            let newest = parent.as_ref().ok_or_else(nothing)?;
+            let (_, bytes) = content::file(platform, newest, ENTRY).await?;
+            say("from the newest revision".to_owned());
+            String::from_utf8_lossy(&bytes).into_owned()
         }
     };
     let before = parent.as_ref().map(|revision| &revision.manifest);

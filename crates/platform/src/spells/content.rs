@@ -84,6 +84,9 @@ pub async fn revision(
 /// # Errors
 /// When the database refuses.
 pub async fn find(db: &AnyPool, revision_id: &str) -> Result<Option<RevisionInfo>, sqlx::Error> {
+    if !super::is_made_id(revision_id) {
+        return Ok(None);
+    }
     let query = format!("SELECT {COLUMNS} FROM revisions WHERE revision_id = $1");
     sqlx::query(sqlx::AssertSqlSafe(query))
         .bind(revision_id)

@@ -79,8 +79,7 @@ pub async fn create(
         .as_deref()
         .map(|name| line(name, NAME_CHARS_MAX))
         .filter(|name| !name.is_empty());
-    let wanted = request.spell_id.as_deref().map(str::trim);
-    let spell_id = match wanted.filter(|id| !id.is_empty()) {
+    let spell_id = match request.spell_id.as_deref() {
         Some(id) if is_id(id) => id.to_owned(),
         Some(_) => {
             return Err(ApiError::bad_request(
@@ -155,6 +154,10 @@ fn made_up_id(name: &str) -> String {
 /// # Errors
 /// When the database refuses.
 pub async fn find(db: &AnyPool, spell_id: &str) -> Result<Option<SpellInfo>, sqlx::Error> {
+    // What cannot be an id is not asked for: not every text is one to a database.
+    if !is_id(spell_id) {
+        return Ok(None);
+    }
     let query = format!("SELECT {COLUMNS} FROM spells WHERE spell_id = $1");
     sqlx::query(sqlx::AssertSqlSafe(query))
         .bind(spell_id)
@@ -222,7 +225,8 @@ pub async fn list(db: &AnyPool, actor: &Actor, wanted: &Wanted) -> Result<SpellL
 
 fn pattern(query: &str) -> String {
     let mut pattern = String::from("%");
-    for c in query.trim().to_lowercase().chars().take(64) {
+    let typed = query.trim().to_lowercase();
+    for c in typed.chars().filter(|c| !c.is_control()).take(64) {
         if matches!(c, '%' | '_' | '!') {
             pattern.push('!');
         }

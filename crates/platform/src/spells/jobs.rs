@@ -54,6 +54,12 @@ pub async fn start(
     request: BuildRequest,
 ) -> Result<BuildStarted, ApiError> {
     check(&request)?;
+    if !frolic_package::spells::is_id(spell_id) {
+        return Err(ApiError::not_found(
+            "spell_not_found",
+            "there is no such spell, and none can be called so: an id has 1 to 64 small letters, digits, _ and -",
+        ));
+    }
     let db = platform.db();
     let options = request.options.as_ref();
     let wanted = CreateSpellRequest {
@@ -71,6 +77,16 @@ pub async fn start(
         if spell.active_draft_rev.as_ref() != Some(parent) {
             return Err(draft_changed(spell.active_draft_rev.as_deref()));
         }
+    }
+    let filled =
+        |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
+    let again = spell.active_draft_rev.is_some();
+    if !filled(&request.code) && !filled(&request.prompt) && !again {
+        return Err(ApiError::new(
+            axum::http::StatusCode::CONFLICT,
+            "nothing_to_build",
+            format!("give code (the Luau of {ENTRY}) or prompt (what the spell is to do)"),
+        ));
     }
     if spell.version >= REVISIONS_MAX {
         return Err(ApiError::new(
@@ -116,14 +132,6 @@ pub fn draft_changed(newest: Option<&str>) -> ApiError {
 }
 
 fn check(request: &BuildRequest) -> Result<(), ApiError> {
-    let filled =
-        |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
-    if !filled(&request.code) && !filled(&request.prompt) {
-        return Err(ApiError::bad_request(
-            "nothing_to_build",
-            format!("give code (the Luau of {ENTRY}) or prompt (what the spell is to do)"),
-        ));
-    }
     let bytes = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     for (name, found, most) in [
         ("code", bytes(&request.code), CODE_BYTES_MAX),
@@ -249,6 +257,9 @@ pub async fn cancel(platform: &Platform, actor: &Actor, job_id: &str) -> Result<
 /// # Errors
 /// When the database refuses.
 pub async fn find(db: &AnyPool, job_id: &str) -> Result<Option<Job>, sqlx::Error> {
+    if !super::is_made_id(job_id) {
+        return Ok(None);
+    }
     let query = format!("SELECT {COLUMNS} FROM jobs WHERE job_id = $1");
     sqlx::query(sqlx::AssertSqlSafe(query))
         .bind(job_id)

@@ -36,6 +36,12 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(cancel))
 }
 
+/// A page that is out of bounds is refused, not moved.
+fn strict(page: Option<u32>, per_page: Option<u32>) -> Result<Page, ApiError> {
+    let asked = crate::paging::PageQuery { page, per_page }.page()?;
+    Ok(Page::of(Some(asked.page), Some(asked.per_page)))
+}
+
 /// Whoever asks, with or without a session: what is published is for all.
 struct Anybody(Actor);
 
@@ -67,7 +73,7 @@ struct ListQuery {
     #[serde(default)]
     mine: Option<bool>,
     /// From 1.
-    #[param(minimum = 1)]
+    #[param(minimum = 1, maximum = 10_000)]
     page: Option<u32>,
     /// At most 100.
     #[param(minimum = 1, maximum = 100)]
@@ -78,7 +84,7 @@ struct ListQuery {
 #[into_params(parameter_in = Query)]
 struct PageQuery {
     /// From 1.
-    #[param(minimum = 1)]
+    #[param(minimum = 1, maximum = 10_000)]
     page: Option<u32>,
     /// At most 100.
     #[param(minimum = 1, maximum = 100)]
@@ -100,11 +106,12 @@ async fn list(
     Anybody(actor): Anybody,
     ApiQuery(query): ApiQuery<ListQuery>,
 ) -> Result<Json<SpellList>, ApiError> {
+    let page = strict(query.page, query.per_page)?;
     let wanted = Wanted {
         query: query.q.unwrap_or_default(),
         mine: query.mine.unwrap_or(false),
-        page: query.page,
-        per_page: query.per_page,
+        page: Some(page.page),
+        per_page: Some(page.per_page),
     };
     Ok(Json(drafts::list(platform.db(), &actor, &wanted).await?))
 }
@@ -118,6 +125,7 @@ async fn list(
         (status = 400, description = "no id of a spell", body = ErrorBody),
         (status = 401, description = "who is asking is not known", body = ErrorBody),
         (status = 409, description = "the id is somebody else's", body = ErrorBody),
+        (status = 413, description = "the body is too large", body = ErrorBody),
         (status = 429, description = "too many spells", body = ErrorBody),
     ),
     security(("bearer" = []))
@@ -227,7 +235,7 @@ async fn revisions(
     ApiPath(spell_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<RevisionList>, ApiError> {
-    let page = Page::of(query.page, query.per_page);
+    let page = strict(query.page, query.per_page)?;
     let list = content::revisions(platform.db(), &actor, &spell_id, &page).await?;
     Ok(Json(list))
 }

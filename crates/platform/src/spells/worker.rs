@@ -142,6 +142,8 @@ impl<'a> Work<'a> {
                 return;
             }
             Err(BuildError::Later(why) | BuildError::Refused(why)) => {
+                // Strangers' code is in it: one line of text, nothing else.
+                let why = why.replace(char::is_control, " ");
                 self.say(why.clone());
                 (Verdict::Failed(""), why)
             }
@@ -245,7 +247,7 @@ impl<'a> Work<'a> {
 
     fn say(&mut self, line: String) {
         if self.logs.len() < LINES_MAX {
-            let one_line = line.replace(['\n', '\r'], " ");
+            let one_line = line.replace(char::is_control, " ");
             self.logs
                 .push(one_line.chars().take(LINE_CHARS_MAX).collect());
         }

@@ -179,8 +179,8 @@ async fn what_is_wrong_is_said() {
 
     let long = "x".repeat(60_000);
     for (body, status, code) in [
-        (json!({}), 400, "nothing_to_build"),
-        (json!({ "code": "  " }), 400, "nothing_to_build"),
+        (json!({}), 409, "nothing_to_build"),
+        (json!({ "code": "  " }), 409, "nothing_to_build"),
         (json!({ "code": 7 }), 400, "invalid_field"),
         (json!({ "code": long }), 413, "too_long"),
         (
@@ -215,7 +215,7 @@ async fn what_is_wrong_is_said() {
             Some(json!({ "code": CODE })),
         )
         .await;
-        assert_eq!(error_of(response).await.0, 400, "{id}");
+        assert_eq!(error_of(response).await.0, 404, "{id}");
     }
     // Somebody else's id, and nobody's token.
     let response = send(
