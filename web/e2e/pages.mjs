@@ -82,7 +82,7 @@ function measureContrast(scheme) {
   for (const element of document.querySelectorAll('body *')) {
     const own = [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim() !== '');
     if (!own || !element.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
-    if (element.closest('.sr-only, :disabled, [aria-hidden=true], svg, .hero, .thumb, noscript, .skip')) continue;
+    if (element.closest('.sr-only, :disabled, option, [aria-hidden=true], svg, .hero, .thumb, noscript, .skip')) continue;
     const chain = [];
     for (let up = element; up; up = up.parentElement) chain.unshift(getComputedStyle(up));
     // Pictures and gradients have no one colour.

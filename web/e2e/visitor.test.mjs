@@ -76,7 +76,7 @@ test('a game page: a like counts once, the rank is explained, a running world ca
   const like = page.locator('[data-like]');
   const before = (await server.call('GET', `/api/games/${games[0].id}`)).body.likes;
   await like.click();
-  await page.waitForFunction((count) => document.querySelector('[data-like]')?.textContent?.startsWith(String(count)), before + 1);
+  await page.waitForFunction((count) => document.querySelector('[data-like]')?.textContent?.trim().startsWith(String(count)), before + 1);
   assert.equal(await like.getAttribute('aria-pressed'), 'true');
   await page.reload();
   await page.locator('[data-like][aria-pressed=true]').waitFor();

@@ -21,6 +21,7 @@ use crate::{assemble, browser, codegen, luau, postgres, tidy, tools, wasm, web};
 /// What the example client in Python imports. Pinned to the last version that
 /// runs on every Python the build takes.
 const WEBSOCKETS_PACKAGE: &str = "websockets==13.1";
+const SOCKETIO_PACKAGE: &str = "python-socketio[client]==5.18.1";
 
 /// A server that speaks S3.
 const S3_PACKAGE: &str = "moto[s3,server]==5.2.5";
@@ -274,9 +275,24 @@ impl Suite<'_> {
                 return;
             }
         };
+        // A stranger's client in another language than the site's.
+        let socketio = self.progress.step("python-socketio", |step| {
+            python::install(self.workspace, step, SOCKETIO_PACKAGE)
+        });
+        if let Err(error) = &socketio {
+            self.part("python-socketio", Err(anyhow!("{error:#}")));
+        }
         self.tests("browser tests", |step| {
             let mut node = self.node_test();
             node.args(browser_test_files(self.workspace)?);
+            for (name, value) in socketio.iter().flat_map(python::Python::variables) {
+                let name = if name == "PYTHON" {
+                    "PYTHON_SOCKETIO"
+                } else {
+                    name
+                };
+                node.env(name, value);
+            }
             if let Some(browser) = &browser {
                 node.env("CHROMIUM", browser);
             }

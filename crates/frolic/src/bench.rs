@@ -14,6 +14,7 @@ pub mod projectiles;
 pub mod script;
 pub mod snapshot;
 pub mod soak;
+pub mod sockets;
 mod stage_scenes;
 pub mod stages;
 pub mod step;

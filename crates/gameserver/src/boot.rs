@@ -10,6 +10,7 @@ use frolic_protocol::fleet::{
     ServerReady, ServerStopped, WorldBoot,
 };
 use frolic_protocol::keep::{KeepBatch, KeepReply, Saved};
+use frolic_protocol::outside::{LearnSpell, OutsideNews};
 use frolic_protocol::store::{StoreAnswers, StoreBatch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -178,6 +179,17 @@ impl ControlPlane {
         let request = self.client.get(format!("{}/saved", self.base));
         let request = request.timeout(LARGE_TIMEOUT);
         self.json(request, "what lasts of the world").await
+    }
+
+    /// What earlier processes of this world have learned.
+    pub async fn spells(&self) -> Result<Vec<LearnSpell>, BootError> {
+        let request = self.client.get(format!("{}/spells", self.base));
+        self.json(request, "spells").await
+    }
+
+    /// Says what happened, for those who follow from outside.
+    pub async fn news(&self, news: &OutsideNews) -> Result<(), BootError> {
+        self.post("news", news).await.map(|_| ())
     }
 
     /// Has what lasts stored.

@@ -4,6 +4,7 @@ mod handshake;
 mod keeping;
 mod logs;
 mod message;
+mod outside;
 mod reload;
 mod social;
 mod terrain;
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use frolic_protocol::ServerMessage;
+use frolic_protocol::outside::OutsideNews;
 use frolic_protocol::packet;
 use frolic_world::{PlayerNumber, World};
 use tokio::sync::mpsc;
@@ -89,6 +91,9 @@ pub struct HostSettings {
     pub console: Arc<Console>,
     /// Where to ask whom players have blocked.
     pub blocks: BlockDoor,
+    /// Takes what happens to those who follow from outside; none where there is
+    /// no platform.
+    pub news: Option<mpsc::Sender<OutsideNews>>,
 }
 
 /// A world and everybody connected to it.
@@ -221,6 +226,7 @@ impl Host {
         self.settings.store.pass_on(&mut self.world);
         self.keep();
         self.deliver_outbox();
+        self.tell_outside();
         self.write_logs(began);
         self.send_snapshots(began);
         self.send_chunks();
@@ -263,6 +269,9 @@ impl Host {
                 Ok(Inbound::Reload { request, answer }) => {
                     // Whoever asked may be gone; the world has changed all the same.
                     let _ = answer.send(self.reload(&request));
+                }
+                Ok(Inbound::Outside { request, answer }) => {
+                    let _ = answer.send(self.outside(request));
                 }
                 Ok(Inbound::Signed { hash, signature }) => self.signed(&hash, signature),
                 Ok(Inbound::Store(answers)) => {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use frolic_protocol::keep::{Checkpoint, SavedPlayer};
+use frolic_protocol::ops::LoggedOp;
 use frolic_world::{Marks, World, marks_of};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -39,6 +40,10 @@ pub struct KeepDoor {
     compacted: (u64, u32),
     /// Sections of checkpoints as they were last sent.
     sent: Marks,
+    /// A checkpoint is due with the next operations.
+    soon: bool,
+    /// Operations of a world that keeps none, for those outside.
+    unstored: Vec<LoggedOp>,
 }
 
 impl KeepDoor {
@@ -49,7 +54,19 @@ impl KeepDoor {
             persistent: false,
             compacted: (0, 0),
             sent: Marks::new(),
+            soon: false,
+            unstored: Vec::new(),
         }
+    }
+
+    /// Has a checkpoint made with what is stored next.
+    pub fn checkpoint_soon(&mut self) {
+        self.soon = true;
+    }
+
+    /// Operations that were done since the last call and are not stored.
+    pub fn take_unstored(&mut self) -> Vec<LoggedOp> {
+        std::mem::take(&mut self.unstored)
     }
 
     /// To the platform; what is stored is told through `inbox`. The task ends
@@ -85,10 +102,14 @@ impl KeepDoor {
         if let Some(last) = ops.last().map(|op| op.seq) {
             match &self.pile {
                 Some(pile) if self.persistent => pile.add(ops, players),
-                _ => world.ops_kept(last),
+                _ => {
+                    self.unstored = ops;
+                    world.ops_kept(last);
+                }
             }
         }
-        self.compact(world, false);
+        let soon = std::mem::take(&mut self.soon);
+        self.compact(world, soon);
     }
 
     /// Keeps a player as they are now.

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use frolic_protocol::ClientMessage;
 use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
 use frolic_protocol::json;
+use frolic_protocol::outside::{OutsideReply, OutsideRequest};
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, PacketError, StreamReader};
 use frolic_protocol::store::StoreAnswer;
 use tokio::sync::{mpsc, oneshot};
@@ -86,6 +87,13 @@ pub enum Inbound {
         request: ReloadRequest,
         /// What came of it.
         answer: oneshot::Sender<ReloadReply>,
+    },
+    /// Somebody outside wants something of the world.
+    Outside {
+        /// What.
+        request: OutsideRequest,
+        /// What came of it.
+        answer: oneshot::Sender<OutsideReply>,
     },
     /// The platform has signed a list of scripts.
     Signed {

@@ -1,5 +1,6 @@
-//! `POST /internal/reload`: how the control plane gives a running world new
-//! scripts. Only the one who started this process knows its token.
+//! `POST /internal/reload` and `/internal/outside`: how the control plane gives a
+//! running world new scripts, and passes on what people outside want of it. Only
+//! the one who started this process knows its token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
-use frolic_protocol::fleet::ReloadRequest;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio::sync::{mpsc, oneshot};
@@ -18,6 +20,8 @@ use crate::link::Inbound;
 
 /// All scripts of a package as JSON.
 const BODY_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// Spells for a world to learn, with their code.
+const OUTSIDE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// A world that takes longer is stuck.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -35,35 +39,63 @@ pub fn routes(inbox: mpsc::Sender<Inbound>, token: &str) -> Router {
     };
     Router::new()
         .route("/internal/reload", post(reload))
+        .route("/internal/outside", post(outside))
         .with_state(door)
 }
 
 async fn reload(State(door): State<Door>, request: Request) -> Response {
-    let given = request
-        .headers()
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.strip_prefix("Bearer "))
-        .unwrap_or("");
-    // Hashes are compared, in constant time: nothing to probe.
-    let given: [u8; 32] = Sha256::digest(given).into();
-    if !bool::from(given.ct_eq(door.token_sha256.as_slice())) {
-        return StatusCode::UNAUTHORIZED.into_response();
+    match door.read(request, BODY_BYTES_MAX).await {
+        Ok(request) => door.ask(|answer| Inbound::Reload { request, answer }).await,
+        Err(refusal) => refusal,
     }
-    // Strangers reach this port too: nothing of theirs is read before this.
-    let body = axum::body::to_bytes(request.into_body(), BODY_BYTES_MAX).await;
-    let body = body.map_err(|error| error.to_string());
-    let parsed = body.and_then(|body| {
-        serde_json::from_slice::<ReloadRequest>(&body).map_err(|error| error.to_string())
-    });
-    let request = match parsed {
-        Ok(request) => request,
-        Err(error) => return (StatusCode::BAD_REQUEST, error).into_response(),
-    };
-    let (answer, reply) = oneshot::channel();
-    let sent = door.inbox.send(Inbound::Reload { request, answer }).await;
-    match (sent, tokio::time::timeout(PATIENCE, reply).await) {
-        (Ok(()), Ok(Ok(reply))) => Json(reply).into_response(),
-        _ => (StatusCode::SERVICE_UNAVAILABLE, "the world does not answer").into_response(),
+}
+
+async fn outside(State(door): State<Door>, request: Request) -> Response {
+    match door.read(request, OUTSIDE_BYTES_MAX).await {
+        Ok(request) => {
+            door.ask(|answer| Inbound::Outside { request, answer })
+                .await
+        }
+        Err(refusal) => refusal,
+    }
+}
+
+impl Door {
+    /// The body, of whoever has the token.
+    async fn read<T: DeserializeOwned>(
+        &self,
+        request: Request,
+        bytes_max: usize,
+    ) -> Result<T, Response> {
+        let given = request
+            .headers()
+            .get(header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.strip_prefix("Bearer "))
+            .unwrap_or("");
+        // Hashes are compared, in constant time: nothing to probe.
+        let given: [u8; 32] = Sha256::digest(given).into();
+        if !bool::from(given.ct_eq(self.token_sha256.as_slice())) {
+            return Err(StatusCode::UNAUTHORIZED.into_response());
+        }
+        // Strangers reach this port too: nothing of theirs is read before this.
+        let body = axum::body::to_bytes(request.into_body(), bytes_max).await;
+        let body = body.map_err(|error| error.to_string());
+        let parsed =
+            body.and_then(|body| serde_json::from_slice(&body).map_err(|error| error.to_string()));
+        parsed.map_err(|error| (StatusCode::BAD_REQUEST, error).into_response())
+    }
+
+    /// Asks the world's thread and waits for what it says.
+    async fn ask<T: Serialize>(
+        &self,
+        inbound: impl FnOnce(oneshot::Sender<T>) -> Inbound,
+    ) -> Response {
+        let (answer, reply) = oneshot::channel();
+        let sent = self.inbox.send(inbound(answer)).await;
+        match (sent, tokio::time::timeout(PATIENCE, reply).await) {
+            (Ok(()), Ok(Ok(reply))) => Json(reply).into_response(),
+            _ => (StatusCode::SERVICE_UNAVAILABLE, "the world does not answer").into_response(),
+        }
     }
 }

@@ -13,6 +13,7 @@ use axum::{Json, Router};
 use frolic_package::{Limits, Package};
 use frolic_protocol::fleet::{Expelled, FleetAction, Heartbeat, ServerReady};
 use frolic_protocol::keep::Saved;
+use frolic_protocol::outside::{OutsideNews, OutsideReply, OutsideRequest};
 use frolic_protocol::ticket::TicketKey;
 use frolic_script::VmLimits;
 use frolic_script::guard::blame;
@@ -43,6 +44,8 @@ const HEARTBEAT_EVERY: Duration = Duration::from_secs(2);
 /// Without the control plane for this long, nobody can join any more and
 /// nobody will restart us: stop.
 const HEARTBEATS_MISSED_MAX: u32 = 30;
+/// Batches of news that wait for the control plane; more are dropped.
+const NEWS_WAITING_MAX: usize = 64;
 /// Lists of scripts that may wait for their signature.
 const PRESSES_MAX: usize = 16;
 /// The control plane stops idle worlds without racing a join; a world stops
@@ -132,6 +135,7 @@ pub async fn run(
     let (ended, world_ended) = oneshot::channel();
     let world_metrics = metrics.clone();
     let (press, presses) = mpsc::channel(PRESSES_MAX);
+    let (news, told) = mpsc::channel(NEWS_WAITING_MAX);
     let confined = config.confined;
     let (store, store_task) = match &control_plane {
         Some(control_plane) => {
@@ -158,6 +162,7 @@ pub async fn run(
     let settings = Settings {
         kill_after,
         press: control_plane.as_ref().map(|_| press),
+        news: control_plane.as_ref().map(|_| news),
         console: console.clone(),
         blocks: control_plane
             .as_ref()
@@ -197,6 +202,8 @@ pub async fn run(
         let folder = config.script_folder.clone();
         let signing = sign_lists(control_plane.clone(), folder, presses, inbox.clone());
         tokio::spawn(signing);
+        tokio::spawn(tell_news(control_plane.clone(), told));
+        learn_again(control_plane, &inbox).await;
     }
 
     let transports = Transports::new(inbox.clone(), metrics.clone(), connections_max);
@@ -327,6 +334,34 @@ async fn sign_lists(
     }
 }
 
+/// Takes what happens to the control plane, for those who follow from outside.
+async fn tell_news(control_plane: ControlPlane, mut told: mpsc::Receiver<OutsideNews>) {
+    while let Some(news) = told.recv().await {
+        if let Err(error) = control_plane.news(&news).await {
+            tracing::debug!(%error, "those outside miss something");
+        }
+    }
+}
+
+/// Has the world learn what its earlier processes knew. One that cannot is
+/// still a world.
+async fn learn_again(control_plane: &ControlPlane, inbox: &mpsc::Sender<Inbound>) {
+    let spells = match control_plane.spells().await {
+        Ok(spells) if !spells.is_empty() => spells,
+        Ok(_) => return,
+        Err(error) => {
+            tracing::warn!(%error, "what the world had learned is not known");
+            return;
+        }
+    };
+    let (answer, learned) = oneshot::channel();
+    let request = OutsideRequest::Learn { spells };
+    let _ = inbox.send(Inbound::Outside { request, answer }).await;
+    if let Ok(OutsideReply::Refused { message, .. }) = learned.await {
+        tracing::warn!(message, "a spell was not learned again");
+    }
+}
+
 /// Writes compiled scripts down (DIST-1); a disk that refuses is no reason to
 /// stop.
 fn keep(folder: Option<PathBuf>, press: &Press) {
@@ -348,6 +383,7 @@ struct Settings {
     kill_after: Option<Duration>,
     record_folder: Option<PathBuf>,
     press: Option<mpsc::Sender<Press>>,
+    news: Option<mpsc::Sender<OutsideNews>>,
     store: StoreDoor,
     keeper: KeepDoor,
     console: Arc<Console>,
@@ -372,6 +408,7 @@ impl Settings {
             kill_after: None,
             record_folder: config.record_folder.clone(),
             press: None,
+            news: None,
             store,
             keeper,
             console: Arc::default(),
@@ -443,6 +480,7 @@ fn load(
         returning: Returning::new(plan.saved.players),
         console: settings.console,
         blocks: settings.blocks,
+        news: settings.news,
     };
     let sockets = Sockets::new().map_err(GameServerError::Sockets)?;
     Ok(Host::new(world, host, inbox, sockets, metrics))

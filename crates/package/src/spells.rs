@@ -44,6 +44,27 @@ pub fn script_path(spell_id: &str) -> String {
     format!("{FOLDER}{spell_id}/spell.luau")
 }
 
+/// Checks the files of one spell: `spell.luau`, and maybe `spell.toml`.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub fn check(spell_id: &str, files: &BTreeMap<String, Vec<u8>>) -> Result<SpellSettings, String> {
+    let mut report = Report::default();
+    let placed = files
+        .iter()
+        .map(|(path, bytes)| (format!("{FOLDER}{spell_id}/{path}"), bytes.clone()));
+    let mut spells = of_files(&placed.collect(), &mut report);
+    spells.remove(spell_id).ok_or_else(|| report.to_string())
+}
+
+impl SpellSettings {
+    /// As spell.toml has it.
+    pub fn to_toml(&self) -> String {
+        // Strings and numbers: nothing that could fail.
+        toml::to_string(self).unwrap_or_default()
+    }
+}
+
 /// Whether a text can be the id of a spell: small letters, digits, `_` and `-`.
 pub fn is_id(text: &str) -> bool {
     let plain =

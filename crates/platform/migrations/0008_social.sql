@@ -72,8 +72,6 @@ CREATE TABLE notices (
     state         TEXT   NOT NULL,
     -- Of a suspension: when it ends by itself.
     until_at      BIGINT,
-    -- Of a takedown: what the game's visibility was.
-    visibility    TEXT,
     seen_at       BIGINT,
     created_at    BIGINT NOT NULL
 );

@@ -8,6 +8,7 @@ mod joining;
 mod moderation;
 mod profiles;
 mod social;
+mod spells;
 mod store;
 mod worlds;
 
@@ -20,6 +21,7 @@ pub use joining::*;
 pub use moderation::*;
 pub use profiles::*;
 pub use social::*;
+pub use spells::*;
 pub use store::*;
 pub use worlds::*;
 

@@ -93,6 +93,21 @@ impl ApiError {
         self
     }
 
+    /// The stable word for programs.
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// The sentence for people.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Whether asking again may help: a failure of ours, or a bad moment.
+    pub fn is_passing(&self) -> bool {
+        self.status.is_server_error()
+    }
+
     /// A failure of ours: the cause goes to the log, never to the client.
     fn internal(cause: &(dyn std::error::Error + 'static)) -> Self {
         tracing::error!(error = cause, "request failed");

@@ -11,6 +11,7 @@ pub mod launcher;
 mod queue;
 pub mod server;
 mod supervise;
+pub mod wake;
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -36,7 +37,9 @@ const START_MS_FIRST_GUESS: u64 = 1000;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FleetError {
     /// All places are taken or held.
-    #[error("this world is full ({max_players} players); try again later or join another one")]
+    #[error(
+        "this world is full ({max_players} players); join another one, or send 'Prefer: respond-async' to wait for a place"
+    )]
     WorldFull {
         /// Players that fit.
         max_players: u32,
@@ -170,52 +173,7 @@ impl Fleet {
         }))
     }
 
-    /// Takes a place for `player_id` in `spec`'s world, starting its server
-    /// when none runs, and waits until it is ready.
-    ///
-    /// # Errors
-    /// [`FleetError`]; no place is held then.
-    pub async fn join(&self, spec: &WorldSpec, player_id: &str) -> Result<Placement, FleetError> {
-        let deadline = self.join_deadline();
-        loop {
-            let server = self.server_or_start(spec)?;
-            match server.reserve(player_id, self.0.settings.reservation) {
-                Reservation::Held => {}
-                Reservation::Full => {
-                    return Err(FleetError::WorldFull {
-                        max_players: spec.max_players,
-                    });
-                }
-                Reservation::Draining => return Err(FleetError::Draining),
-                Reservation::Leaving => {
-                    wait_for_end(&server, deadline).await?;
-                    continue;
-                }
-            }
-            if let Some(placement) = settle(&server, player_id, deadline).await? {
-                return Ok(placement);
-            }
-            // It stopped while we waited: the next one is ours to start.
-        }
-    }
-
-    /// Waits for a server on which `player_id` holds a place already.
-    ///
-    /// # Errors
-    /// As [`Fleet::join`].
-    pub async fn join_held(
-        &self,
-        server: &Server,
-        player_id: &str,
-    ) -> Result<Placement, FleetError> {
-        match settle(server, player_id, self.join_deadline()).await? {
-            Some(placement) => Ok(placement),
-            None => self.join(&server.spec, player_id).await,
-        }
-    }
-
-    /// Starts `spec`'s world and holds a place, without waiting. The caller
-    /// goes on with [`Fleet::join_held`].
+    /// Starts `spec`'s world and holds a place, without waiting.
     ///
     /// # Errors
     /// [`FleetError`] when it may not start now.
@@ -283,8 +241,7 @@ impl Fleet {
     }
 
     /// Holds a place in a running world of `game_id` that has room: one of
-    /// `preferred` where there is one, else the fullest. The caller goes on
-    /// with [`Fleet::join_held`].
+    /// `preferred` where there is one, else the fullest.
     pub fn reserve_in_game(
         &self,
         game_id: &str,
@@ -535,26 +492,6 @@ impl Fleet {
             .failures
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The place once the server is ready, `None` when it stopped instead. A place
-/// on a server that fails is given back.
-async fn settle(
-    server: &Server,
-    player_id: &str,
-    deadline: Instant,
-) -> Result<Option<Placement>, FleetError> {
-    match wait_until_ready(server, deadline).await {
-        Ok(endpoints) => Ok(endpoints.map(|endpoints| Placement {
-            spec: server.spec.clone(),
-            endpoints,
-            beside: None,
-        })),
-        Err(error) => {
-            server.release(player_id);
-            Err(error)
-        }
     }
 }
 

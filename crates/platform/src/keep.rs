@@ -59,7 +59,13 @@ pub async fn keep(
     let (ops, players) = (batch.ops.len(), batch.players.len());
     let now_ms = platform.clock().now_ms();
     let committer = platform.committer();
+    // Nobody who follows from outside hears of an operation before it is kept.
+    let told = match platform.sockets().clients_in(&spec.world_id) {
+        0 => Vec::new(),
+        _ => batch.ops.clone(),
+    };
     let seq = committer.keep(&spec.world_id, batch, now_ms).await?;
+    platform.sockets().tell_ops(&spec.world_id, &told);
     platform.metrics().kept(began.elapsed(), ops, players);
     Ok(Json(KeepReply { seq }))
 }

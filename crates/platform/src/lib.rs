@@ -43,10 +43,13 @@ mod settings;
 pub mod signing;
 mod site;
 mod social;
+mod socketio;
+pub mod spells;
 mod store;
 mod texts;
 pub mod tls;
 mod trace;
+mod visits;
 mod worlds;
 
 pub use blobs::{BlobPlace, BlobUrlError, S3Place};

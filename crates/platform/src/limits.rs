@@ -103,7 +103,7 @@ fn network_of(address: IpAddr) -> IpAddr {
 
 /// Who is asking. A proxy on this machine is believed about its last hop;
 /// anybody else could write anything there.
-fn client_address(peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+pub fn client_address(peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     let forwarded = || {
         let last = headers.get_all("x-forwarded-for").iter().next_back()?;
         last.to_str().ok()?.rsplit(',').next()?.trim().parse().ok()

@@ -46,7 +46,10 @@ impl utoipa::Modify for BearerTokens {
 const ANYWHERE: [(&str, &str); 5] = [
     ("400", "the request makes no sense; the message says why"),
     ("408", "the request took too long to arrive or to answer"),
-    ("429", "too many requests from this address; see Retry-After"),
+    (
+        "429",
+        "too many requests from this address; see Retry-After",
+    ),
     ("500", "a mistake of the server"),
     ("503", "the database or the files are away; see Retry-After"),
 ];

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use frolic_protocol::signature::ManifestSigner;
 use sqlx::AnyPool;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::accounts::Attempts;
 use crate::accounts::identity::Identity;
@@ -31,6 +31,8 @@ use crate::publish::{self, PublishError, Wishes};
 use crate::settings::Settings;
 use crate::signing;
 use crate::site::{Site, SiteFiles};
+use crate::socketio::Sockets;
+use crate::spells::SpellCompiler;
 use crate::store::catalogue::Catalogue;
 use crate::store::recorder::Recorder;
 use crate::store::{self, Uploads};
@@ -74,12 +76,17 @@ struct Inner {
     game_turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     upload_turns: Arc<Semaphore>,
     sockets: Arc<Semaphore>,
+    socketio: Sockets,
+    spell_compiler: Arc<dyn SpellCompiler>,
+    spell_jobs: Notify,
 }
 
 /// What a platform is given by whoever runs it.
 pub struct Parts {
     /// Starts game servers.
     pub launcher: Box<dyn Launcher>,
+    /// Compiles the spells that players make, and has them written.
+    pub spell_compiler: Arc<dyn SpellCompiler>,
     /// The site's files.
     pub site: Box<dyn SiteFiles>,
     /// The time of day.
@@ -190,6 +197,9 @@ impl Platform {
             game_turns: Mutex::default(),
             site: Site::new(parts.site),
             metrics: Metrics::default(),
+            socketio: Sockets::default(),
+            spell_compiler: parts.spell_compiler,
+            spell_jobs: Notify::new(),
             consoles: Consoles::default(),
             store_turns: Turns::default(),
             catalogue: Catalogue::default(),
@@ -329,6 +339,20 @@ impl Platform {
 
     pub(crate) fn rates(&self) -> &RateLimiter {
         &self.0.rates
+    }
+
+    /// What is told to Socket.IO clients.
+    pub(crate) fn sockets(&self) -> &Sockets {
+        &self.0.socketio
+    }
+
+    pub(crate) fn spell_compiler(&self) -> &Arc<dyn SpellCompiler> {
+        &self.0.spell_compiler
+    }
+
+    /// Wakes whoever builds spells.
+    pub(crate) fn spell_jobs(&self) -> &Notify {
+        &self.0.spell_jobs
     }
 
     pub(crate) fn attempts(&self) -> &Attempts {

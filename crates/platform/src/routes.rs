@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::limits::{finish, limit_rate, limit_time};
 use crate::{
     Platform, accounts, admin, console, gamedata, health, internal, join, keep, moderation,
-    openapi, profiles, rooms, scripts, site, social, store, worlds,
+    openapi, profiles, rooms, scripts, site, social, socketio, spells, store, visits, worlds,
 };
 
 /// A slow line may take this long for a large package.
@@ -41,9 +41,11 @@ pub fn router(platform: Platform) -> Router {
         .route("/internal/worlds/{id}", get(internal::boot))
         .route("/internal/worlds/{id}/package", get(internal::package))
         .route("/internal/worlds/{id}/saved", get(keep::saved))
+        .route("/internal/worlds/{id}/spells", get(spells::teach::learned))
         .route("/internal/worlds/{id}/ready", post(internal::ready))
         .route("/internal/worlds/{id}/heartbeat", post(internal::heartbeat))
         .route("/internal/worlds/{id}/stopped", post(internal::stopped))
+        .merge(spells::routes())
         .merge(accounts::routes(&platform))
         .merge(admin::routes())
         .merge(console::routes())
@@ -54,6 +56,7 @@ pub fn router(platform: Platform) -> Router {
     let reports = OpenApiRouter::new()
         .route("/internal/worlds/{id}/store", post(gamedata::handle))
         .route("/internal/worlds/{id}/console", post(console::report))
+        .route("/internal/worlds/{id}/news", post(visits::news))
         .layer(DefaultBodyLimit::max(REPORT_BODY_BYTES_MAX))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
     let pictures = store::picture_routes()
@@ -73,5 +76,6 @@ pub fn router(platform: Platform) -> Router {
         .fallback(site::serve)
         .layer(from_fn_with_state(platform.clone(), finish))
         .layer(from_fn(crate::trace::trace))
+        .layer(socketio::layer(&platform))
         .with_state(platform)
 }

@@ -72,9 +72,12 @@ impl Platform {
         let accepting = tokio::spawn(accept(self.clone(), listener, stopped));
         let sweeping = tokio::spawn(cleanup::sweep_forever(self.clone()));
         let recording = tokio::spawn(recorder::record_forever(self.clone()));
+        let building = tokio::spawn(crate::spells::worker::run(self.clone()));
         shutdown.await;
         sweeping.abort();
+        building.abort();
         self.fleet().shut_down().await;
+        self.sockets().close().await;
         stop.send_replace(true);
         if let Err(error) = accepting.await {
             tracing::error!(%error, "the listener failed");

@@ -120,6 +120,8 @@ pub struct LimitSettings {
     pub proxied_silence_max: Duration,
     /// Time without a message either way after which one is closed.
     pub proxied_idle_max: Duration,
+    /// Socket.IO clients at once.
+    pub socketio_clients_max: usize,
     /// Logins and joins one address may make in a burst.
     pub rate_burst: u32,
     /// Logins and joins one address gets back per second.
@@ -191,6 +193,7 @@ impl Default for LimitSettings {
             proxied_sockets_max: 2_000,
             proxied_silence_max: Duration::from_secs(20),
             proxied_idle_max: Duration::from_secs(90),
+            socketio_clients_max: 10_000,
             rate_burst: 60,
             rate_per_s: 2.0,
             password_tries_burst: 10,

@@ -23,6 +23,7 @@ pub mod keep;
 pub mod message;
 pub mod npc;
 pub mod ops;
+pub mod outside;
 pub mod packet;
 pub mod projectile;
 pub mod quantize;

@@ -143,7 +143,7 @@ pub fn compile(model: &dyn Model, path: &str, soul: &str) -> Result<Generated, S
 
 /// An answer that may go back: APIs refuse empty messages, and nothing grows
 /// without end.
-fn shortened(mut answer: String) -> String {
+pub(crate) fn shortened(mut answer: String) -> String {
     if answer.trim().is_empty() {
         return "(nothing)".to_owned();
     }

@@ -13,10 +13,12 @@ mod api;
 mod compile;
 mod http;
 mod prompt;
+mod spell;
 
 pub use compile::{Generated, ROUNDS_MAX, SOUL_BYTES_MAX, SoulError, compile};
 pub use http::{ApiSettings, DEFAULT_MODEL, DEFAULT_URL, MessagesApi};
 pub use prompt::PROMPT_VERSION;
+pub use spell::{SpellError, check_spell, write_spell};
 
 /// Who said something in a conversation with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

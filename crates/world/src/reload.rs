@@ -66,8 +66,11 @@ impl World {
         let gone = self.code.scripts.keys().chain(self.code.broken.keys());
         // A `.soul` is plain language; what it becomes is a file of its own.
         let is_code = |path: &str| !path.ends_with(".soul");
+        // What was learned while the world runs is of no package.
+        let learned = self.borrow_state().spells.learned_paths();
         let mut changes: Changes = gone
             .filter(|path| !sources.contains_key(*path) && is_code(path))
+            .filter(|path| !learned.contains(*path))
             .map(|path| (path.clone(), None))
             .collect();
         for (path, source) in sources {

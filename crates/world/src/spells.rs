@@ -2,7 +2,7 @@
 //! and what everybody is told once the spell has run.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use frolic_package::Package;
 use frolic_package::spells::{SpellSettings, script_path};
@@ -11,6 +11,7 @@ use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::ScriptEvent;
 use frolic_sim::{CharacterParams, Vec3};
 
+use crate::outside::news_of;
 use crate::player::PlayerNumber;
 use crate::replay::Record;
 use crate::state::{Outgoing, WorldState};
@@ -91,17 +92,48 @@ impl CastRefusal {
 
 /// What can be cast, and casts that are not finished.
 pub(crate) struct Spells {
-    allowed: bool,
-    known: BTreeMap<String, SpellSettings>,
-    open: BTreeMap<u32, CastEvent>,
+    pub allowed: bool,
+    known: BTreeMap<String, Known>,
+    open: BTreeMap<u32, Open>,
     casts: u32,
+}
+
+/// A spell that can be cast.
+struct Known {
+    settings: SpellSettings,
+    /// The revision that was learned; none for a spell of the game.
+    revision: Option<String>,
+    /// When it was last learned or cast.
+    used: u32,
+}
+
+/// A cast that scripts work on.
+struct Open {
+    event: CastEvent,
+    /// Lasting id of the caster.
+    by: String,
+    revision: String,
+}
+
+impl Known {
+    fn of_game(settings: SpellSettings) -> Self {
+        Self {
+            settings,
+            revision: None,
+            used: 0,
+        }
+    }
 }
 
 impl Spells {
     pub fn new(package: &Package) -> Self {
         Self {
             allowed: package.manifest.world.spells,
-            known: package.spells.clone(),
+            known: package
+                .spells
+                .iter()
+                .map(|(id, settings)| (id.clone(), Known::of_game(settings.clone())))
+                .collect(),
             open: BTreeMap::new(),
             casts: 0,
         }
@@ -109,6 +141,43 @@ impl Spells {
 
     pub fn ids(&self) -> Vec<String> {
         self.known.keys().cloned().collect()
+    }
+
+    /// Whether the game has a spell of this id.
+    pub fn is_of_game(&self, id: &str) -> bool {
+        let known = self.known.get(id);
+        known.is_some_and(|known| known.revision.is_none())
+    }
+
+    /// Paths of what was learned since the start: no package has them.
+    pub fn learned_paths(&self) -> BTreeSet<String> {
+        let learned = self.known.iter();
+        let learned = learned.filter(|(_, known)| known.revision.is_some());
+        learned.map(|(name, _)| script_path(name)).collect()
+    }
+
+    /// What has to go for one more of this name.
+    pub fn to_forget(&self, name: &str, most: usize) -> Option<String> {
+        let learned = self.known.iter();
+        let learned = learned.filter(|(_, known)| known.revision.is_some());
+        if self.known.contains_key(name) || learned.clone().count() < most {
+            return None;
+        }
+        let oldest = learned.min_by_key(|(_, known)| known.used);
+        oldest.map(|(name, _)| name.clone())
+    }
+
+    pub fn learn(&mut self, name: &str, revision: &str, settings: SpellSettings, tick: u32) {
+        let known = Known {
+            settings,
+            revision: Some(revision.to_owned()),
+            used: tick,
+        };
+        self.known.insert(name.to_owned(), known);
+    }
+
+    pub fn forget(&mut self, name: &str) {
+        self.known.remove(name);
     }
 
     /// Casts since the start, for a fingerprint.
@@ -126,19 +195,7 @@ impl WorldState {
         revision: Option<&str>,
         params: Value,
     ) -> Result<(), CastRefusal> {
-        let unknown = || CastRefusal::NoSuchSpell(spell.chars().take(80).collect());
-        if !self.spells.allowed {
-            return Err(CastRefusal::NotAllowed);
-        }
-        let settings = self.spells.known.get(spell).ok_or_else(unknown)?.clone();
-        let path = script_path(spell);
-        let code = self.script_hashes.get(&path).ok_or_else(unknown)?.clone();
-        if revision.is_some_and(|revision| revision != code) {
-            return Err(unknown());
-        }
-        if self.spells.open.len() >= OPEN_MAX {
-            return Err(CastRefusal::Busy);
-        }
+        let (settings, code) = self.castable(spell, revision)?;
         let (tick, tick_hz) = (self.tick, self.tick_hz);
         let player = self.players.get(&number).filter(|player| player.online);
         let player = player.ok_or(CastRefusal::NoSuchPlayer)?;
@@ -178,35 +235,95 @@ impl WorldState {
         let wait = (settings.cooldown_s * tick_hz as f32) as u32;
         player.spells_ready.retain(|_, ready| *ready > tick);
         player.spells_ready.insert(spell.to_owned(), tick + wait);
-        let caster = player.entity;
+        let caster = (player.entity, number, player.id.clone());
+        self.begin_cast(spell, code, caster, target, params);
+        Ok(())
+    }
 
+    /// The settings of a spell and the hash of its code, if it can be cast here
+    /// at all. A revision is named by that hash, or as it was learned.
+    pub fn castable(
+        &self,
+        spell: &str,
+        revision: Option<&str>,
+    ) -> Result<(SpellSettings, String), CastRefusal> {
+        let unknown = || CastRefusal::NoSuchSpell(spell.chars().take(80).collect());
+        if !self.spells.allowed {
+            return Err(CastRefusal::NotAllowed);
+        }
+        let known = self.spells.known.get(spell).ok_or_else(unknown)?;
+        let code = self.script_hashes.get(&script_path(spell));
+        let code = code.ok_or_else(unknown)?;
+        if revision
+            .is_some_and(|wanted| wanted != code && known.revision.as_deref() != Some(wanted))
+        {
+            return Err(unknown());
+        }
+        if self.spells.open.len() >= OPEN_MAX {
+            return Err(CastRefusal::Busy);
+        }
+        Ok((known.settings.clone(), code.clone()))
+    }
+
+    /// Hands a cast to scripts that was found good. The caster is an entity, a
+    /// player and a lasting id; the first two are 0 for somebody who is not here.
+    pub fn begin_cast(
+        &mut self,
+        spell: &str,
+        code: String,
+        (caster, player, by): (u32, PlayerNumber, String),
+        target: Vec3,
+        params: Value,
+    ) {
+        let tick = self.tick;
         self.spells.casts = self.spells.casts.wrapping_add(1);
         let cast = self.spells.casts;
-        let seed = seed_of(tick, cast, number);
-        self.spells.open.insert(
-            cast,
-            CastEvent {
-                spell_id: spell.to_owned(),
-                revision_id: code,
-                caster,
-                target: target.to_array(),
-                params: Args(vec![params.clone()]),
-                seed,
-                draws: 0,
-                answers: Args(Vec::new()),
-                tick,
-            },
-        );
+        let seed = seed_of(tick, cast, player);
+        let mut revision = code.clone();
+        if let Some(known) = self.spells.known.get_mut(spell) {
+            known.used = tick;
+            if let Some(learned) = &known.revision {
+                revision.clone_from(learned);
+            }
+        }
+        let event = CastEvent {
+            spell_id: spell.to_owned(),
+            revision_id: code,
+            caster,
+            target: target.to_array(),
+            params: Args(vec![params.clone()]),
+            seed,
+            draws: 0,
+            answers: Args(Vec::new()),
+            tick,
+        };
+        let open = Open {
+            event,
+            by,
+            revision,
+        };
+        self.spells.open.insert(cast, open);
         self.events.push(ScriptEvent::Cast {
             cast,
-            path,
+            path: script_path(spell),
             spell: spell.to_owned(),
             seed,
-            player: number,
+            player,
             target: target.to_array(),
             params,
         });
-        Ok(())
+    }
+
+    /// The place in `params.target`, if there is one.
+    pub fn named_target(&self, params: &Value) -> Result<Option<Vec3>, CastRefusal> {
+        let named = match params {
+            Value::Map(map) => map.get("target"),
+            _ => None,
+        };
+        let Some(named) = named else {
+            return Ok(None);
+        };
+        place(named).map(Some).ok_or(CastRefusal::BadTarget)
     }
 
     /// The place in `params.target`, or where the caster looks.
@@ -216,12 +333,8 @@ impl WorldState {
         settings: &SpellSettings,
         params: &Value,
     ) -> Result<Vec3, CastRefusal> {
-        let named = match params {
-            Value::Map(map) => map.get("target"),
-            _ => None,
-        };
-        if let Some(named) = named {
-            return place(named).ok_or(CastRefusal::BadTarget);
+        if let Some(named) = self.named_target(params)? {
+            return Ok(named);
         }
         let (eyes, ahead) = self.aim(number).ok_or(CastRefusal::NoSuchPlayer)?;
         let hit = self.collision.raycast(eyes, ahead, settings.range_m, &[]);
@@ -239,14 +352,19 @@ impl WorldState {
 
     /// A spell has run: everybody is told, with what it found.
     pub fn tell_of_cast(&mut self, cast: u32, draws: u32, answers: Vec<Value>) {
-        let Some(mut event) = self.spells.open.remove(&cast) else {
+        let Some(open) = self.spells.open.remove(&cast) else {
             return;
         };
+        let mut event = open.event;
         event.draws = draws;
         event.answers = Args(answers);
+        let message = ServerMessage::Cast(Box::new(event));
+        if let Some(news) = news_of(open.by, open.revision, &message) {
+            self.visitors.tell(news);
+        }
         self.outbox.push(Outgoing {
             to: None,
-            message: ServerMessage::Cast(Box::new(event)),
+            message,
             reliable: true,
         });
     }

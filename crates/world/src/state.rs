@@ -16,6 +16,7 @@ use crate::definitions::Definitions;
 use crate::entity::Entity;
 use crate::history::History;
 use crate::npcs::Npcs;
+use crate::outside::Visitors;
 use crate::past::{Past, UpdateRule};
 use crate::player::{Player, PlayerNumber};
 use crate::projectiles::Projectiles;
@@ -58,6 +59,7 @@ pub(crate) struct WorldState {
     pub ways: Vec<Way>,
     /// What can be cast here, and casts that scripts still work on.
     pub spells: Spells,
+    pub visitors: Visitors,
     /// Lasting operations on their way to storage.
     pub history: History,
     /// What was built and lasts.
@@ -129,6 +131,7 @@ impl WorldState {
             triggers: Triggers::default(),
             ways: Vec::new(),
             spells: Spells::new(package),
+            visitors: Visitors::default(),
             history: History::default(),
             structures: Structures::default(),
             projectiles: Projectiles::default(),

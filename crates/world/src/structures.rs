@@ -98,8 +98,15 @@ impl Structures {
         self.waiting.iter().copied()
     }
 
+    /// Nothing stands here any more; gives the entities that did.
+    pub fn forget_all(&mut self) -> Vec<EntityId> {
+        self.by_entity.clear();
+        let all = std::mem::take(&mut self.all).into_values();
+        all.filter_map(|standing| standing.entity).collect()
+    }
+
     /// An operation on one of them: clients see it when it is kept.
-    fn hide(&mut self, until: u64, entity: EntityId) {
+    pub fn hide(&mut self, until: u64, entity: EntityId) {
         self.changed = until;
         self.hidden.insert(entity);
         self.waiting.push_back((until, entity));

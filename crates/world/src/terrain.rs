@@ -68,13 +68,23 @@ impl WorldState {
     /// Does an operation that was found good, notes it, and has it told once
     /// it is kept. Gives how many chunks changed.
     fn terraform(&mut self, by: Option<PlayerNumber>, op: &Op) -> usize {
+        let player = by.and_then(|number| self.players.get(&number));
+        let by_id = player.map(|player| player.id.clone());
+        self.terraform_for(by, by_id, op)
+    }
+
+    /// The same for somebody with this lasting id.
+    pub(crate) fn terraform_for(
+        &mut self,
+        by: Option<PlayerNumber>,
+        by_id: Option<String>,
+        op: &Op,
+    ) -> usize {
         let chunks = self.change_ground(op);
         if chunks.is_empty() {
             return 0;
         }
         let count = chunks.len();
-        let player = by.and_then(|number| self.players.get(&number));
-        let by_id = player.map(|player| player.id.clone());
         let wire = TerrainOp::from(op);
         let message = wire.clone();
         let told = chunks.clone();
@@ -96,6 +106,18 @@ impl WorldState {
                 .push(ScriptEvent::TerrainChanged { min, max, player });
         }
         count
+    }
+
+    /// The ground was cleared by the operation of this number.
+    pub(crate) fn ground_cleared(&mut self, seq: u64, chunks: Vec<ChunkVersion>) {
+        if chunks.is_empty() {
+            return;
+        }
+        let far = crate::outside::EVERYWHERE_M;
+        self.ground.changed([[-far; 3], [far; 3]]);
+        self.ground.stale.extend(chunks.iter().map(|at| at.chunk));
+        self.ground.waiting.push_back((seq, chunks));
+        self.events.push(crate::outside::everywhere());
     }
 
     /// Changes the blocks, and nothing else.

@@ -283,6 +283,67 @@ page: number,
 per_page: number, };
 
 /**
+ * What a cast takes, and what the spell is called.
+ */
+export type BuildOptions = { 
+/**
+ * Name to show.
+ */
+name?: string, 
+/**
+ * What it does.
+ */
+description?: string, 
+/**
+ * Seconds until the same player can cast it again.
+ */
+cooldown_s?: number, 
+/**
+ * Of 100 mana.
+ */
+cost?: number, 
+/**
+ * How far away its target may be, in metres.
+ */
+range_m?: number, };
+
+/**
+ * `POST /api/spells/{id}/build`: from code, or from a description in plain
+ * language. A prompt with code has the code changed.
+ */
+export type BuildRequest = { 
+/**
+ * What the spell is to do, in plain language.
+ */
+prompt?: string, 
+/**
+ * Luau with a function `on_cast(ctx)`.
+ */
+code?: string, 
+/**
+ * What a cast takes.
+ */
+options?: BuildOptions, 
+/**
+ * The draft that this was made from. When another one is active by now,
+ * the build is refused instead of hiding it.
+ */
+parent_revision_id?: string, };
+
+/**
+ * Answer of `POST /api/spells/{id}/build`.
+ */
+export type BuildStarted = { 
+/**
+ * To ask `/api/jobs/{id}` about.
+ */
+job_id: string, 
+/**
+ * The spell.
+ */
+spell_id: string, };
+
+/**
  * `PUT /api/me/password`: ends all other sessions.
  */
 export type ChangePasswordRequest = { 
@@ -601,6 +662,23 @@ export type CreateKeyRequest = {
 name: string, };
 
 /**
+ * `POST /api/spells`.
+ */
+export type CreateSpellRequest = { 
+/**
+ * Wanted id; one is made up without it.
+ */
+spell_id?: string, 
+/**
+ * Name to show; the id without it.
+ */
+display_name?: string, 
+/**
+ * What it does.
+ */
+description?: string, };
+
+/**
  * Answer of `POST /api/me/keys`: the only time the key is shown.
  */
 export type CreatedKey = { 
@@ -845,6 +923,23 @@ username: string,
  * The password, where there is one.
  */
 password?: string, };
+
+/**
+ * Answer of `POST /api/spells`.
+ */
+export type DraftCreated = { 
+/**
+ * Its id.
+ */
+spell_id: string, 
+/**
+ * False when it was yours already.
+ */
+created: boolean, 
+/**
+ * All of it.
+ */
+spell: SpellInfo, };
 
 /**
  * `PUT /api/characters/{id}`.
@@ -1362,6 +1457,60 @@ max_players: number,
  * RFC 3339.
  */
 expires_at: string, };
+
+/**
+ * `GET /api/jobs/{id}`.
+ */
+export type JobInfo = { 
+/**
+ * Its id.
+ */
+job_id: string, 
+/**
+ * What is built.
+ */
+spell_id: string, 
+/**
+ * Where it is.
+ */
+status: JobStatus, 
+/**
+ * prepare, assemble_package, validate, finalize or done.
+ */
+stage: string, 
+/**
+ * 0 to 100.
+ */
+progress_pct: number, 
+/**
+ * What was said on the way.
+ */
+logs: Array<string>, 
+/**
+ * Why it failed.
+ */
+error_message: string | null, 
+/**
+ * What came of it.
+ */
+result_revision_id: string | null, 
+/**
+ * How often it was begun.
+ */
+attempts: number, 
+/**
+ * When it was asked for.
+ */
+created_at: string, 
+/**
+ * When it last moved.
+ */
+updated_at: string, };
+
+/**
+ * Where a build is.
+ */
+export type JobStatus = "queued" | "running" | "done" | "failed" | "cancelled";
 
 /**
  * Answer of `POST /join` with `Prefer: respond-async`, and of
@@ -1932,6 +2081,19 @@ visibility: GameVisibility,
 report: PackageReport, };
 
 /**
+ * `POST /api/spells/{id}/publish`.
+ */
+export type PublishSpellRequest = { 
+/**
+ * A revision of this spell.
+ */
+revision_id: string, 
+/**
+ * Where it becomes the active one.
+ */
+channel: SpellChannel, };
+
+/**
  * `GET /api/games/{id}/ranking`: why a game is where it is.
  */
 export type RankingBreakdown = { 
@@ -2186,6 +2348,64 @@ d7_of: number,
  * Of them, those who came back on the seventh day after, in percent.
  */
 d7_pct: number | null, };
+
+/**
+ * A revision in a list.
+ */
+export type RevisionInfo = { 
+/**
+ * Its id.
+ */
+revision_id: string, 
+/**
+ * The spell.
+ */
+spell_id: string, 
+/**
+ * What it was made from.
+ */
+parent_revision_id: string | null, 
+/**
+ * The highest channel it was published to.
+ */
+channel: SpellChannel, 
+/**
+ * Counts the revisions of the spell, from 1.
+ */
+version: number, 
+/**
+ * When it was built.
+ */
+created_at: string, 
+/**
+ * What it is.
+ */
+manifest: SpellManifest, };
+
+/**
+ * `GET /api/spells/{id}/revisions`.
+ */
+export type RevisionList = { 
+/**
+ * The spell.
+ */
+spell_id: string, 
+/**
+ * The newest first; others' drafts are not among them.
+ */
+revisions: Array<RevisionInfo>, 
+/**
+ * How many there are on all pages.
+ */
+total: number, 
+/**
+ * This page, from 1.
+ */
+page: number, 
+/**
+ * Revisions on a full page.
+ */
+per_page: number, };
 
 /**
  * Roles; each may do what those before it may.
@@ -2467,6 +2687,188 @@ revision: string,
  * To this share of players only, in percent, 1 to 100; all without it.
  */
 rollout_pct?: number, };
+
+/**
+ * Where a revision is active.
+ */
+export type SpellChannel = "draft" | "beta" | "stable";
+
+/**
+ * One file of a revision.
+ */
+export type SpellFile = { 
+/**
+ * Such as `spell.luau`.
+ */
+path: string, 
+/**
+ * Of its content, in hex.
+ */
+sha256: string, 
+/**
+ * What it is.
+ */
+media_type: string, 
+/**
+ * Its size.
+ */
+size_bytes: number, };
+
+/**
+ * A spell.
+ */
+export type SpellInfo = { 
+/**
+ * Small letters, digits, `_` and `-`.
+ */
+spell_id: string, 
+/**
+ * Name to show.
+ */
+display_name: string, 
+/**
+ * What it does.
+ */
+description: string, 
+/**
+ * Who made it.
+ */
+created_by: string, 
+/**
+ * Newest build.
+ */
+active_draft_rev: string | null, 
+/**
+ * What `beta` names.
+ */
+active_beta_rev: string | null, 
+/**
+ * What everybody casts.
+ */
+active_stable_rev: string | null, 
+/**
+ * Version of the newest revision; 0 before the first build.
+ */
+version: number, 
+/**
+ * When it was begun.
+ */
+created_at: string, 
+/**
+ * When it was last built or published.
+ */
+updated_at: string, };
+
+/**
+ * `GET /api/spells`.
+ */
+export type SpellList = { 
+/**
+ * The one that changed last first.
+ */
+spells: Array<SpellInfo>, 
+/**
+ * How many there are on all pages.
+ */
+total: number, 
+/**
+ * This page, from 1.
+ */
+page: number, 
+/**
+ * Spells on a full page.
+ */
+per_page: number, };
+
+/**
+ * What a revision is.
+ */
+export type SpellManifest = { 
+/**
+ * The spell.
+ */
+spell_id: string, 
+/**
+ * This revision.
+ */
+revision_id: string, 
+/**
+ * What it was made from.
+ */
+parent_revision_id: string | null, 
+/**
+ * Counts the revisions of the spell, from 1.
+ */
+version: number, 
+/**
+ * Name to show.
+ */
+name: string, 
+/**
+ * What it does.
+ */
+description: string, 
+/**
+ * The file that defines `on_cast(ctx)`.
+ */
+entry: string, 
+/**
+ * Of that file: what worlds call the revision.
+ */
+code_sha256: string, 
+/**
+ * Seconds until the same player can cast it again.
+ */
+cooldown_s: number, 
+/**
+ * Of 100 mana.
+ */
+cost: number, 
+/**
+ * How far away its target may be, in metres.
+ */
+range_m: number, 
+/**
+ * All files.
+ */
+files: Array<SpellFile>, 
+/**
+ * `code` or `prompt`.
+ */
+made_from: string, 
+/**
+ * Who made it.
+ */
+created_by: string, 
+/**
+ * When.
+ */
+created_at: string, };
+
+/**
+ * Answer of `POST /api/spells/{id}/publish`, and `spell.active_update`.
+ */
+export type SpellPublished = { 
+/**
+ * The spell.
+ */
+spell_id: string, 
+/**
+ * What is active now.
+ */
+revision_id: string, 
+/**
+ * Where.
+ */
+channel: SpellChannel, 
+/**
+ * The spell with its channels.
+ */
+spell: SpellInfo, 
+/**
+ * What the revision is.
+ */
+manifest: SpellManifest, };
 
 /**
  * `POST /api/uploads`: begins an upload that can be taken up again.

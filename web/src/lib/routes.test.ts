@@ -21,6 +21,7 @@ test('each path leads to its page', () => {
   expect(parseRoute('/upload').page).toBe('upload');
   expect(parseRoute('/docs/api')).toEqual({ page: 'docs-api' });
   expect(parseRoute('/docs/rest')).toEqual({ page: 'docs-rest' });
+  expect(parseRoute('/my/worlds')).toEqual({ page: 'worlds' });
   expect(parseRoute('/games')).toEqual({ page: 'missing', path: '/games' });
 });
 

@@ -14,9 +14,10 @@ export type Route =
   | { page: 'notices' }
   | { page: 'moderation' }
   | { page: 'invite'; code: string }
+  | { page: 'workshop'; spellId: string | null }
   | { page: 'docs-api' }
-  | { page: 'docs-rest' }
   | { page: 'worlds' }
+  | { page: 'docs-rest' }
   | { page: 'dev-scene'; query: URLSearchParams }
   | { page: 'dev-kit' }
   | { page: 'missing'; path: string };
@@ -48,6 +49,7 @@ export function parseRoute(pathname: string, search = '', dev = false): Route {
   if (parts.length === 1) {
     if (first === 'characters' || first === 'notices' || first === 'moderation') return { page: first };
   }
+  if (first === 'workshop' && parts.length <= 2) return { page: 'workshop', spellId: second ?? null };
   if (parts.length === 2 && second !== undefined) {
     if (first === 'i') return { page: 'invite', code: second };
     if (first === 'games') return { page: 'game', gameId: second };
@@ -85,6 +87,8 @@ export function searchPath(wish: { q?: string; tag?: string; creator?: string; s
   }
   return query.size > 0 ? `/search?${query}` : '/search';
 }
+/** The spell workshop, at one spell or at none. */
+export const workshopPath = (spellId?: string): string => (spellId ? `/workshop/${encodeURIComponent(spellId)}` : '/workshop');
 
 export const gamePath = (gameId: string): string => `/games/${encodeURIComponent(gameId)}`;
 

@@ -26,6 +26,9 @@ export const getRanking = (id: string, signal?: AbortSignal) => call<RankingBrea
 
 export const setLike = (id: string, liked: boolean) => call<LikeState>(liked ? 'PUT' : 'DELETE', game(id, '/like'), { as: 'guest' });
 
+/** Puts a game on the front page or takes it off; for moderators. */
+export const setFeatured = (id: string, featured: boolean) => call<unknown>('PUT', game(id, '/featured'), { body: { featured }, as: 'me' });
+
 /** Where the package comes from, for games whose creator allows it. */
 export const downloadPath = (id: string): string => game(id, '/download');
 

@@ -96,9 +96,10 @@ pub fn install(workspace: &Workspace, step: &Step, requirement: &str) -> Result<
 
 /// Extras are in brackets, which no folder should have.
 fn folder_name(requirement: &str) -> String {
-    requirement
-        .replace("==", "-")
-        .replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "-")
+    requirement.replace("==", "-").replace(
+        |c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c),
+        "-",
+    )
 }
 
 /// Best first. A way that looks open may still fail, so the last one, which
@@ -181,7 +182,10 @@ mod tests {
     #[test]
     fn a_requirement_names_a_folder() {
         assert_eq!(folder_name("websockets==13.1"), "websockets-13.1");
-        assert_eq!(folder_name("moto[s3,server]==5.2.5"), "moto-s3-server--5.2.5");
+        assert_eq!(
+            folder_name("moto[s3,server]==5.2.5"),
+            "moto-s3-server--5.2.5"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `frolic bench join`: how long a click on Play takes (PERF-5), through a real
 //! control plane with a data folder of its own.
 
-mod platform;
+pub(super) mod platform;
 
 use std::time::{Duration, Instant};
 

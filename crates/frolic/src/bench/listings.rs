@@ -80,10 +80,28 @@ pub fn run(args: &ListingsArgs) -> Result<()> {
     let warm_up = load(&store_port, &PATHS, args.connections, 1, 0)?;
     let (mut hellos, mut listings) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        hellos.push(load(&hello_port, &["/"], args.connections, args.seconds, 0)?);
-        listings.push(load(&store_port, &PATHS, args.connections, args.seconds, 0)?);
+        hellos.push(load(
+            &hello_port,
+            &["/"],
+            args.connections,
+            args.seconds,
+            0,
+        )?);
+        listings.push(load(
+            &store_port,
+            &PATHS,
+            args.connections,
+            args.seconds,
+            0,
+        )?);
     }
-    let steady = load(&store_port, &PATHS, args.connections, args.seconds, WANTED_PER_S)?;
+    let steady = load(
+        &store_port,
+        &PATHS,
+        args.connections,
+        args.seconds,
+        WANTED_PER_S,
+    )?;
     // In its own way: it takes its data with it.
     store.ask_to_end(PATIENCE);
     let median = |reports: &[LoadReport], figure: fn(&LoadReport) -> f64| {

@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use crate::bench::{
-    compute, crowd, floor, join, listings, npcs, physics, projectiles, script, snapshot, soak, stages, step,
-    terrain,
+    compute, crowd, floor, join, listings, npcs, physics, projectiles, script, snapshot, soak,
+    sockets, stages, step, terrain,
 };
 
 /// Measure this machine and this build
@@ -27,6 +27,7 @@ enum Benchmark {
     Script(script::ScriptArgs),
     Snapshot(snapshot::SnapshotArgs),
     Soak(soak::SoakArgs),
+    Sockets(sockets::SocketsArgs),
     Stages(stages::StagesArgs),
     Step(step::StepArgs),
     Terrain(terrain::TerrainArgs),
@@ -55,6 +56,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::Script(args) => script::run(args),
         Benchmark::Snapshot(args) => snapshot::run(args),
         Benchmark::Soak(args) => soak::run(args),
+        Benchmark::Sockets(args) => sockets::run(args).await,
         Benchmark::Stages(args) => stages::run(args),
         Benchmark::Step(args) => step::run(args),
         Benchmark::Terrain(args) => terrain::run(args),

@@ -27,6 +27,12 @@ pub struct PublishArgs {
     /// Address of the platform; the one of the last login when left out
     #[arg(long, env = "FROLIC_SERVER")]
     server: Option<String>,
+    /// Who gets it: you (dev), whoever asks for it (beta), or everybody (stable)
+    #[arg(long, default_value = "stable", value_parser = ["dev", "beta", "stable"])]
+    channel: String,
+    /// What is new, for players
+    #[arg(long, default_value = "")]
+    notes: String,
 }
 
 /// Runs `frolic publish`.
@@ -41,8 +47,10 @@ pub async fn run(args: PublishArgs) -> anyhow::Result<()> {
     let key = credentials.key_for(&server)?;
     let archive = archive_of(&args.game)?;
     let bytes = archive.len();
+    let wishes = [("channel", &args.channel), ("notes", &args.notes)];
+    let url = reqwest::Url::parse_with_params(&format!("{server}/api/games"), wishes)?;
     let response = reqwest::Client::new()
-        .post(format!("{server}/api/games"))
+        .post(url)
         .bearer_auth(key)
         .timeout(UPLOAD_TIMEOUT)
         .body(archive)
@@ -60,7 +68,10 @@ pub async fn run(args: PublishArgs) -> anyhow::Result<()> {
         game_id, version, ..
     } = &published;
     if published.new_revision {
-        println!("Published {game_id} {version}, {bytes} bytes: {server}/games/{game_id}");
+        let channel = &args.channel;
+        println!(
+            "Published {game_id} {version} on {channel}, {bytes} bytes: {server}/games/{game_id}"
+        );
     } else {
         println!("{game_id} {version} is there already: {server}/games/{game_id}");
     }

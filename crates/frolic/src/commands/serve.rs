@@ -83,6 +83,7 @@ pub async fn open(
             args,
             env: Vec::new(),
         }),
+        spell_compiler: crate::spells::workshop(),
         site: Box::new(assets::site_file),
         clock: Clock::system(),
         listens_on,

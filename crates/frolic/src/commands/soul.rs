@@ -148,7 +148,10 @@ impl Writer {
 }
 
 /// The model that the configuration names.
-fn model() -> anyhow::Result<MessagesApi> {
+///
+/// # Errors
+/// When it names none.
+pub fn model() -> anyhow::Result<MessagesApi> {
     let layer = config::load(Layer::default(), None)?;
     let mut settings = ApiSettings::new(layer.soul_api_key.ok_or(ModelError::NoKey)?);
     if let Some(url) = layer.soul_api_url {

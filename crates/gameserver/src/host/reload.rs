@@ -50,7 +50,7 @@ impl Host {
 
     /// The world's scripts have changed: clients get them as soon as the
     /// platform has signed the new list.
-    fn restock(&mut self) {
+    pub(super) fn restock(&mut self) {
         let settings = &self.settings;
         let (game_id, bundles) = (&settings.game_id, &settings.bundles);
         let shelf = ScriptShelf::new(&self.world, game_id, bundles, Some(&self.shelf));

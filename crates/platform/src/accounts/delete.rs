@@ -16,7 +16,7 @@ use crate::limits::ClientAddress;
 use crate::{gamedata, ids};
 
 /// Everything that is about nobody but the person.
-const PERSONAL: [&str; 12] = [
+const PERSONAL: [&str; 14] = [
     "DELETE FROM sessions WHERE user_id = $1",
     "DELETE FROM passwords WHERE user_id = $1",
     "DELETE FROM identities WHERE user_id = $1",
@@ -26,6 +26,8 @@ const PERSONAL: [&str; 12] = [
     "DELETE FROM player_checkpoints WHERE player_id = $1",
     "DELETE FROM blocks WHERE user_id = $1",
     "DELETE FROM invites WHERE inviter_id = $1",
+    "DELETE FROM companions WHERE user_id = $1",
+    "DELETE FROM companions WHERE companion_id = $1",
     "DELETE FROM game_likes WHERE user_id = $1",
     "DELETE FROM game_players WHERE user_id = $1",
     "DELETE FROM uploads WHERE user_id = $1",

@@ -352,7 +352,7 @@ mod tests {
                 "Edge on Windows",
             ),
             ("curl/8.9.1", "curl"),
-            ("<script>alert(1)</script>", "script"),
+            ("<script>alert(1)</script>", "scriptalert1"),
             ("", ""),
         ] {
             let mut headers = HeaderMap::new();

@@ -51,7 +51,12 @@ impl Trouble {
             // Told to stop, crashed, starting, or a stand-by that cannot write.
             "57P01" | "57P02" | "57P03" | "57P04" | "57P05" | "25006" => Trouble::Away,
             // Connection, insufficient resources, system error.
-            _ if ["08", "53", "58"].iter().any(|class| code.starts_with(class)) => Trouble::Away,
+            _ if ["08", "53", "58"]
+                .iter()
+                .any(|class| code.starts_with(class)) =>
+            {
+                Trouble::Away
+            }
             _ => Trouble::Ours,
         }
     }

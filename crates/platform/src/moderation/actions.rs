@@ -17,7 +17,8 @@ use crate::auth::Role;
 use crate::clock::rfc3339;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath};
-use crate::{ids, texts};
+use crate::store::channels::refresh_visibility;
+use crate::{ids, store, texts};
 
 const TEXT_CHARS_MAX: usize = 1000;
 const SUSPENSION_DAYS_MAX: u32 = 3650;
@@ -83,7 +84,7 @@ async fn decide(
     };
     audit::write(&mut transaction, now, entry).await?;
     transaction.commit().await?;
-    plan.follow_up(&platform);
+    plan.follow_up(&platform).await?;
     let notice = (plan.verdict != Verdict::Dismiss).then_some(plan.notice_id);
     Ok(Json(Decided {
         notice_id: notice,
@@ -207,16 +208,15 @@ impl<'a> Plan<'a> {
     }
 
     async fn write_notice(&self, connection: &mut AnyConnection, now: i64) -> Result<(), ApiError> {
-        let visibility = match self.verdict {
-            Verdict::Takedown => Some(take_down(connection, &self.report.target_id).await?),
-            _ => None,
-        };
+        if self.verdict == Verdict::Takedown {
+            take_down(connection, &self.report.target_id).await?;
+        }
         let evidence = serde_json::to_string(&self.report.evidence).unwrap_or_default();
         sqlx::query(
             "INSERT INTO notices (notice_id, action, target_kind, target_id, target_name, subject_id,
                subject_name, rule, reason, advice, evidence, moderator_id, moderator_name, state,
-               until_at, visibility, created_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'active', $14, $15, $16)",
+               until_at, created_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'active', $14, $15)",
         )
         .bind(&self.notice_id)
         .bind(self.verdict.name())
@@ -232,7 +232,6 @@ impl<'a> Plan<'a> {
         .bind(&self.moderator.id)
         .bind(&self.moderator.name)
         .bind(self.until)
-        .bind(visibility)
         .bind(now)
         .execute(connection)
         .await?;
@@ -240,7 +239,7 @@ impl<'a> Plan<'a> {
     }
 
     /// What happens outside the database, once it is decided for good.
-    fn follow_up(&self, platform: &Platform) {
+    async fn follow_up(&self, platform: &Platform) -> Result<(), sqlx::Error> {
         match self.verdict {
             Verdict::Suspend => {
                 let reason = format!(
@@ -253,6 +252,7 @@ impl<'a> Plan<'a> {
             Verdict::Takedown => {
                 let fleet = platform.fleet();
                 let game_id = &self.report.target_id;
+                store::game_changed(platform, game_id).await?;
                 for server in fleet.all() {
                     if server.spec.game_id == *game_id {
                         fleet.stop(&server.spec.world_id);
@@ -261,6 +261,7 @@ impl<'a> Plan<'a> {
             }
             Verdict::Dismiss | Verdict::Warn => {}
         }
+        Ok(())
     }
 }
 
@@ -282,29 +283,22 @@ async fn may_judge(db: &AnyPool, moderator: &Moderator, subject_id: &str) -> Res
     Ok(())
 }
 
-/// Takes a game out of the store; gives what its visibility was.
-async fn take_down(connection: &mut AnyConnection, game_id: &str) -> Result<String, ApiError> {
-    let row = sqlx::query(
-        "SELECT visibility, (SELECT COUNT(*) FROM notices WHERE target_kind = 'game'
-             AND target_id = games.game_id AND action = 'takedown' AND state = 'active') AS held
-         FROM games WHERE game_id = $1",
-    )
-    .bind(game_id)
-    .fetch_optional(&mut *connection)
-    .await?
-    .ok_or_else(|| ApiError::not_found("game_not_found", "the game is gone already"))?;
-    if row.try_get::<i64, _>("held")? > 0 {
+/// Takes a game out of the store.
+async fn take_down(connection: &mut AnyConnection, game_id: &str) -> Result<(), ApiError> {
+    let taken =
+        sqlx::query("UPDATE games SET taken_down = 1 WHERE game_id = $1 AND taken_down = 0")
+            .bind(game_id)
+            .execute(&mut *connection)
+            .await?;
+    if taken.rows_affected() == 0 {
         return Err(ApiError::new(
             StatusCode::CONFLICT,
             "already_taken_down",
-            "this game is taken down already; dismiss the report, or warn its creator",
+            "this game is gone or taken down already; dismiss the report, or warn its creator",
         ));
     }
-    sqlx::query("UPDATE games SET visibility = 'private' WHERE game_id = $1")
-        .bind(game_id)
-        .execute(connection)
-        .await?;
-    Ok(row.try_get("visibility")?)
+    refresh_visibility(connection, game_id).await?;
+    Ok(())
 }
 
 /// Take a notice back
@@ -328,7 +322,7 @@ async fn lift(
     }
     let mut transaction = platform.db().begin().await?;
     let now = platform.clock().now_ms();
-    take_back(
+    let target_id = take_back(
         &mut transaction,
         &id,
         "lifted",
@@ -338,10 +332,12 @@ async fn lift(
     )
     .await?;
     transaction.commit().await?;
+    store::game_changed(&platform, &target_id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Ends a notice and undoes what it did; `action` and why go into the log.
+/// Ends a notice and undoes what it did; `action` and why go into the log. Gives
+/// the id of what it was about: a game has to be listed anew then.
 ///
 /// # Errors
 /// 404 for an unknown one, 409 when it does not count any more.
@@ -352,7 +348,7 @@ pub async fn take_back(
     moderator: &Moderator,
     (action, summary): (&'static str, &str),
     now_ms: i64,
-) -> Result<(), ApiError> {
+) -> Result<String, ApiError> {
     let ended =
         sqlx::query("UPDATE notices SET state = $1 WHERE notice_id = $2 AND state = 'active'")
             .bind(state)
@@ -361,7 +357,7 @@ pub async fn take_back(
             .await?
             .rows_affected();
     let row = sqlx::query(
-        "SELECT action, target_kind, target_id, target_name, rule, visibility FROM notices
+        "SELECT action, target_kind, target_id, target_name, rule FROM notices
          WHERE notice_id = $1",
     )
     .bind(notice_id)
@@ -376,13 +372,12 @@ pub async fn take_back(
         ));
     }
     let target_id: String = row.try_get("target_id")?;
-    let visibility: Option<String> = row.try_get("visibility")?;
-    if let Some(visibility) = visibility {
-        sqlx::query("UPDATE games SET visibility = $1 WHERE game_id = $2")
-            .bind(visibility)
+    if row.try_get::<&str, _>("action")? == Verdict::Takedown.name() {
+        sqlx::query("UPDATE games SET taken_down = 0 WHERE game_id = $1")
             .bind(&target_id)
             .execute(&mut *connection)
             .await?;
+        refresh_visibility(connection, &target_id).await?;
     }
     let entry = Entry {
         actor: (&moderator.id, &moderator.name),
@@ -394,7 +389,7 @@ pub async fn take_back(
         summary,
     };
     audit::write(connection, now_ms, entry).await?;
-    Ok(())
+    Ok(target_id)
 }
 
 /// Lets nobody pass whom moderators have suspended.

@@ -19,7 +19,7 @@ use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery};
 use crate::paging::PageQuery;
-use crate::texts;
+use crate::{store, texts};
 
 const ANSWER_CHARS_MAX: usize = 2000;
 
@@ -161,9 +161,10 @@ async fn decide(
         found.notice.state,
         NoticeState::Active | NoticeState::Expired
     );
+    let mut freed = None;
     if decision.grant && counts {
         let log = ("grant", answer.as_str());
-        actions::take_back(
+        let target_id = actions::take_back(
             &mut transaction,
             &notice_id,
             "overturned",
@@ -172,6 +173,7 @@ async fn decide(
             now,
         )
         .await?;
+        freed = Some(target_id);
     } else {
         let entry = Entry {
             actor: (&moderator.id, &moderator.name),
@@ -185,6 +187,9 @@ async fn decide(
         audit::write(&mut transaction, now, entry).await?;
     }
     transaction.commit().await?;
+    if let Some(target_id) = freed {
+        store::game_changed(&platform, &target_id).await?;
+    }
     let found = notices::find(db, &notice_id, now)
         .await?
         .ok_or_else(unknown_appeal)?;

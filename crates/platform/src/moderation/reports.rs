@@ -287,9 +287,16 @@ pub async fn find_target(db: &AnyPool, kind: TargetKind, id: &str) -> Result<Tar
         TargetKind::User | TargetKind::Chat => {
             "SELECT username AS name, user_id, username FROM users WHERE user_id = $1"
         }
-        TargetKind::Spell => return Err(nothing()),
+        TargetKind::Spell => {
+            "SELECT s.display_name AS name, u.user_id, u.username FROM spells s
+             JOIN users u ON u.user_id = s.created_by WHERE s.spell_id = $1"
+        }
     };
-    let row = sqlx::query(select).bind(id).fetch_optional(db).await?;
+    let row = match (kind, sqlx::query(select).bind(id).fetch_optional(db).await) {
+        // A platform without spells has no table of them.
+        (TargetKind::Spell, Err(sqlx::Error::Database(_))) => None,
+        (_, found) => found?,
+    };
     let row = row.ok_or_else(nothing)?;
     Ok(Target {
         kind,

@@ -189,6 +189,9 @@ impl Catalogue {
             games.insert(entry.card.summary.id.clone(), entry);
         }
         let mut inner = self.inner();
+        for (id, entry) in &mut games {
+            entry.keep_newer_plays(inner.games.get(id));
+        }
         inner.games = games;
         inner.loaded_at = Some(Instant::now());
         inner.orders = None;
@@ -217,11 +220,7 @@ impl Catalogue {
         let mut inner = self.inner();
         match entry {
             Some(mut entry) => {
-                // The database may be behind by the plays that wait there.
-                if let Some(old) = inner.games.get(game_id) {
-                    entry.plays = entry.plays.max(old.plays);
-                    entry.play_heat = entry.play_heat.max(old.play_heat);
-                }
+                entry.keep_newer_plays(inner.games.get(game_id));
                 inner.games.insert(game_id.to_owned(), entry);
             }
             None => {
@@ -373,6 +372,17 @@ impl Entry {
                 summary,
             }),
         })
+    }
+}
+
+impl Entry {
+    /// Plays only ever grow, and the database may be behind by those that wait
+    /// to be written.
+    fn keep_newer_plays(&mut self, known: Option<&Entry>) {
+        if let Some(known) = known {
+            self.plays = self.plays.max(known.plays);
+            self.play_heat = self.play_heat.max(known.play_heat);
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::api::{
 use crate::auth::Session;
 use crate::error::ApiError;
 use crate::extract::{ApiBytes, ApiQuery};
-use crate::names;
+use crate::{moderation, names};
 
 /// Why a package was not published.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +38,12 @@ pub enum PublishError {
         /// The id that is taken.
         game_id: String,
     },
+    /// The address of such a game means something else.
+    #[error("no game can have the id '{game_id}' here; choose another id in game.toml")]
+    Reserved {
+        /// The id.
+        game_id: String,
+    },
     /// The database refused.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
@@ -48,6 +54,9 @@ pub enum PublishError {
     #[error(transparent)]
     Channel(Box<ApiError>),
 }
+
+/// Ids whose address below `/api/games/` is something else.
+const RESERVED_IDS: [&str; 1] = ["validate"];
 
 /// How a package is published.
 #[derive(Clone, Debug, Default)]
@@ -89,6 +98,7 @@ pub struct UploadQuery {
         (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody),
+        (status = 409, body = ErrorBody),
         (status = 413, body = ErrorBody),
         (status = 422, description = "`details` is a PackageReport", body = ErrorBody),
         (status = 429, body = ErrorBody)
@@ -101,6 +111,8 @@ pub async fn upload(
     ApiQuery(query): ApiQuery<UploadQuery>,
     ApiBytes(archive): ApiBytes,
 ) -> Result<(StatusCode, Json<PublishResponse>), ApiError> {
+    let now = platform.clock().now_ms();
+    moderation::refuse_suspended(platform.db(), &session.user_id, now).await?;
     let wishes = Wishes {
         channel: query.channel.unwrap_or_default(),
         notes: notes(query.notes.as_deref())?,
@@ -190,6 +202,11 @@ pub async fn publish_package(
 ) -> Result<PublishResponse, PublishError> {
     let package = check(archive.clone()).await?;
     let game_id = &package.manifest.game.id;
+    if RESERVED_IDS.contains(&game_id.as_str()) {
+        return Err(PublishError::Reserved {
+            game_id: game_id.clone(),
+        });
+    }
     if let Some(game) = games::find(platform.db(), game_id).await? {
         if game.creator_id != creator_id {
             return Err(PublishError::NotYours {
@@ -525,6 +542,9 @@ impl From<PublishError> for ApiError {
                 .with_details(details)
             }
             PublishError::NotYours { .. } => ApiError::forbidden(error.to_string()),
+            PublishError::Reserved { .. } => {
+                ApiError::new(StatusCode::CONFLICT, "reserved_id", error.to_string())
+            }
             PublishError::Database(error) => error.into(),
             PublishError::Disk(error) => error.into(),
             PublishError::Channel(error) => *error,

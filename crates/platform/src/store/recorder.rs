@@ -9,7 +9,7 @@ use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use frolic_protocol::console::{ConsoleLevel, ConsoleLine};
+use frolic_protocol::console::{ConsoleLevel, ConsoleLine, REPORT_LINES_MAX};
 use sqlx::AnyPool;
 use tokio::sync::Notify;
 
@@ -94,7 +94,7 @@ impl Recorder {
     /// Counts the errors among lines that a world's scripts said. Nothing in
     /// them is trusted to be short or few.
     pub fn said(&self, game_id: &str, lines: &[ConsoleLine], at_ms: i64) {
-        let errors = lines.iter();
+        let errors = lines.iter().take(REPORT_LINES_MAX);
         let mut errors = errors
             .filter(|line| line.level == ConsoleLevel::Error)
             .peekable();

@@ -27,7 +27,7 @@ use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiBytes, ApiJson, ApiPath, ApiQuery};
-use crate::ids;
+use crate::{ids, moderation};
 
 /// Largest part.
 const PART_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -124,6 +124,8 @@ pub async fn start(
     session: Session,
     ApiJson(request): ApiJson<StartUpload>,
 ) -> Result<(StatusCode, Json<UploadState>), ApiError> {
+    let now = platform.clock().now_ms();
+    moderation::refuse_suspended(platform.db(), &session.user_id, now).await?;
     let size_max = platform.settings().limits.package_bytes_max;
     if request.size_bytes == 0 {
         return Err(ApiError::bad_request(
@@ -358,10 +360,10 @@ pub async fn finish(
     let published = publish::publish_package(&platform, archive, &session.user_id, wishes).await;
     // A package that was refused will not get better; one that the database
     // did not take may be finished again.
-    use publish::PublishError::{Channel, Invalid, NotYours};
+    use publish::PublishError::{Channel, Invalid, NotYours, Reserved};
     if matches!(
         published,
-        Ok(_) | Err(Invalid(_) | NotYours { .. } | Channel(_))
+        Ok(_) | Err(Invalid(_) | NotYours { .. } | Reserved { .. } | Channel(_))
     ) {
         remove(&platform, &upload_id).await?;
     }

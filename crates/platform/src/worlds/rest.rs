@@ -139,6 +139,7 @@ async fn create(
     OptionalJson(wish): OptionalJson<NewWorld>,
 ) -> Result<Response, ApiError> {
     let world = create_owned(&platform, &session, wish).await?;
+    tell_list(&platform).await?;
     let info = world.info(&platform);
     let mut response = (StatusCode::CREATED, Json(&info)).into_response();
     if let Ok(place) = HeaderValue::from_str(&format!("/world/{}", info.world_id)) {
@@ -310,6 +311,7 @@ async fn change(
     if let Some(server) = platform.fleet().server(&world_id) {
         server.set_private(private);
     }
+    tell_list(&platform).await?;
     Ok(Json(now.info(&platform)))
 }
 
@@ -336,8 +338,17 @@ async fn delete(
     // still wants stored is refused.
     super::delete(platform.db(), &world_id).await?;
     end(&platform, &world_id).await;
+    tell_list(&platform).await?;
     tracing::info!(world = world_id, by = asker.user_id(), "world deleted");
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Those who follow by Socket.IO have the list (PLAT-15): it is another one.
+async fn tell_list(platform: &Platform) -> Result<(), sqlx::Error> {
+    let listed = super::public(platform).await?;
+    let news = serde_json::json!({ "worlds": listed });
+    platform.sockets().tell_all("world.list_updated", &news);
+    Ok(())
 }
 
 /// Stops a world's process and waits for its end, within reason.

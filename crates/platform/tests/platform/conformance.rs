@@ -61,7 +61,12 @@ async fn conforms(platform: &TestPlatform, token: &str, paths: &str, excluded: &
     command.args(["--phases", "examples,coverage,fuzzing"]);
     // The same input must give the same verdict each time.
     command.arg("--generation-deterministic");
-    command.args(["--request-timeout", "20", "--continue-on-failure", "--no-color"]);
+    command.args([
+        "--request-timeout",
+        "20",
+        "--continue-on-failure",
+        "--no-color",
+    ]);
     command.args(["--exclude-checks", "unsupported_method"]);
     command.stdin(Stdio::null());
     let ran = tokio::task::spawn_blocking(move || command.output());

@@ -33,9 +33,11 @@ async fn heads_that_make_no_sense_get_an_answer_and_no_more() {
     let long = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(1_000_000));
     let wide = format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(1_000_000));
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(10_000));
-    let smuggled = "POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nContent-Length: 40\r\n\r\n{}";
+    let smuggled =
+        "POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nContent-Length: 40\r\n\r\n{}";
     let chunks = "POST /login HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n";
-    let endless = "POST /login HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\n{";
+    let endless =
+        "POST /login HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\n{";
     let negative = "POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n";
     let short = "POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{}";
     for sent in [
@@ -117,15 +119,28 @@ async fn methods_and_types_that_do_not_fit_have_the_one_form() {
     ] {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let response = platform.request(method, path).send().await.unwrap();
-        assert_eq!(error_of(response).await, (status, code.to_owned()), "{path}");
+        assert_eq!(
+            error_of(response).await,
+            (status, code.to_owned()),
+            "{path}"
+        );
     }
-    for kind in ["multipart/form-data; boundary=x", "application/xml", "image/png", "\u{fffd}"] {
+    for kind in [
+        "multipart/form-data; boundary=x",
+        "application/xml",
+        "image/png",
+        "\u{fffd}",
+    ] {
         let request = platform.request(Method::POST, "/login").body("{}");
         let response = request.header("content-type", kind).send().await.unwrap();
         let error = error_of(response).await;
         assert_eq!(error, (415, "unsupported_media_type".to_owned()), "{kind}");
     }
-    for kind in ["application/json; charset=utf-8", "application/vnd.x+json", "text/plain"] {
+    for kind in [
+        "application/json; charset=utf-8",
+        "application/vnd.x+json",
+        "text/plain",
+    ] {
         let request = platform.request(Method::POST, "/login").body("{}");
         let response = request.header("content-type", kind).send().await.unwrap();
         assert_eq!(response.status(), StatusCode::OK, "{kind}");
@@ -149,7 +164,11 @@ async fn markup_in_names_is_text() {
     // A player's name is cleaned, because other clients may not be as careful.
     let name = "<script>alert('x')</script>";
     let login = platform.login(name).await;
-    assert!(!login.username.contains(['<', '>', '\'', '/']), "{}", login.username);
+    assert!(
+        !login.username.contains(['<', '>', '\'', '/']),
+        "{}",
+        login.username
+    );
 }
 
 #[tokio::test]
@@ -167,7 +186,10 @@ async fn tokens_of_others_and_of_yesterday_open_nothing() {
         // The hash is what a thief of the database would have.
         (format!("Bearer {hash}"), "invalid_token"),
         (format!("Bearer {}", "a".repeat(10_000)), "invalid_token"),
-        ("Bearer '; DELETE FROM sessions; --".to_owned(), "invalid_token"),
+        (
+            "Bearer '; DELETE FROM sessions; --".to_owned(),
+            "invalid_token",
+        ),
         ("Bearer \u{e9}".to_owned(), "invalid_token"),
     ] {
         let request = platform.request(Method::POST, "/join").json(&json!({}));

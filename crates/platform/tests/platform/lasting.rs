@@ -306,8 +306,11 @@ async fn selections_of_characters_are_repaired() {
         query.execute(&db).await.unwrap();
     };
     assert_eq!(character().await.id, "default");
-    run("INSERT INTO characters VALUES ($1, 'knight', 'Knight', '{\"hat\":\"helmet\"}', 1, 1)")
-        .await;
+    run(
+        "INSERT INTO characters (user_id, character_id, name, looks, created_at, updated_at)
+         VALUES ($1, 'knight', 'Knight', '{\"hat\":\"helmet\"}', 1, 1)",
+    )
+    .await;
     run("UPDATE active_characters SET character_id = 'knight' WHERE user_id = $1").await;
     let knight = character().await;
     assert_eq!(

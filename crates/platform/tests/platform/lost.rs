@@ -75,7 +75,10 @@ async fn a_lost_database_is_told_of_and_nothing_is_lost() {
         }
         assert!(began.elapsed() < ANSWER_MAX, "{:?}", began.elapsed());
         // What a world wants kept is refused for now; it asks again.
-        let (status, _) = process.keep(&process.batch([built(next)])).await.unwrap_err();
+        let (status, _) = process
+            .keep(&process.batch([built(next)]))
+            .await
+            .unwrap_err();
         assert_eq!(status, 503);
         // Its process is not given up for that.
         let mut beats = platform.stage.beats.subscribe();

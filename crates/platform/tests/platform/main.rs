@@ -25,6 +25,8 @@ mod publishing;
 mod rooms;
 mod scripts;
 mod social;
+mod socketio;
+mod spells;
 mod store;
 mod support;
 mod waiting;

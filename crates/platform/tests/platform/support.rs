@@ -15,6 +15,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use frolic_platform::api::{JoinResponse, LoginResponse};
 use frolic_platform::clock::ClockHand;
+use frolic_platform::spells::{SpellCompiler, WriteError};
 use frolic_platform::{Clock, Parts, Platform, Settings, bind, ids};
 use gameserver::{Stage, TaskLauncher};
 use reqwest::{Client, Method, Response, StatusCode};
@@ -68,6 +69,7 @@ impl TestPlatform {
         let stage = Arc::new(Stage::default());
         let parts = Parts {
             launcher: Box::new(TaskLauncher(stage.clone())),
+            spell_compiler: Arc::new(TestWorkshop),
             site: Box::new(site_file),
             clock,
             listens_on: address,
@@ -216,6 +218,41 @@ pub fn picture() -> Vec<u8> {
         0, 0, 0, 1, 0, 0, 0, 1, 8, 2, 0, 0, 0, 0x90, 0x77, 0x53, 0xde,
     ]);
     bytes
+}
+
+/// The real compiler, and a model that knows a few answers.
+struct TestWorkshop;
+
+impl SpellCompiler for TestWorkshop {
+    fn check(&self, spell_id: &str, code: &str) -> Result<(), String> {
+        frolic_soul::check_spell(spell_id, code)
+    }
+
+    fn write(
+        &self,
+        spell_id: &str,
+        prompt: &str,
+        code: Option<&str>,
+    ) -> Result<String, WriteError> {
+        struct Told<'a>(&'a str);
+        impl frolic_soul::Model for Told<'_> {
+            fn answer(
+                &self,
+                _system: &str,
+                _turns: &[frolic_soul::Turn],
+            ) -> Result<String, frolic_soul::ModelError> {
+                Ok(format!(
+                    "```luau\n-- {}\nfunction on_cast(ctx) end\n```",
+                    self.0
+                ))
+            }
+        }
+        if prompt.contains("busy") {
+            return Err(WriteError::Later("the model is busy".to_owned()));
+        }
+        let written = frolic_soul::write_spell(&Told(prompt), spell_id, prompt, code);
+        written.map_err(|error| WriteError::Never(error.to_string()))
+    }
 }
 
 fn site_file(path: &str) -> Option<Cow<'static, [u8]>> {

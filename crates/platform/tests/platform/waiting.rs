@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use frolic_platform::Settings;
 use frolic_platform::api::{JoinProgress, JoinResponse, JoinStage, LoginResponse};
+use frolic_protocol::fleet::WorldBoot;
+use frolic_protocol::keep::{KeepBatch, PlayerState, SavedPlayer};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
@@ -299,4 +301,74 @@ async fn plat_4_crowds_at_several_games_start_one_server_each() {
     assert_eq!((worlds.len(), platform.stage.launch_count()), (4, 4));
     let tickets: HashSet<_> = joined.iter().map(|join| &join.ticket).collect();
     assert_eq!(tickets.len(), 200);
+}
+
+/// Says to the platform, as the process of a world does, that a player is in it.
+async fn is_in(platform: &TestPlatform, world_id: &str, player_id: &str) {
+    let launches = platform.stage.launches.borrow().clone();
+    let launch = launches.iter().rfind(|launch| launch.world_id == world_id);
+    let token = &launch.unwrap().world_token;
+    let path = format!("/internal/worlds/{world_id}");
+    let request = platform.request(Method::GET, &path).bearer_auth(token);
+    let boot: WorldBoot = request.send().await.unwrap().json().await.unwrap();
+    let player = SavedPlayer {
+        player_id: player_id.to_owned(),
+        state: PlayerState {
+            health: [100.0, 100.0],
+            ..PlayerState::default()
+        },
+        online: true,
+        session: "nonce".into(),
+        received: 0,
+    };
+    let batch = KeepBatch {
+        epoch: boot.epoch,
+        players: vec![player],
+        ..KeepBatch::default()
+    };
+    let request = platform.request(Method::POST, &format!("{path}/keep"));
+    let answer = request.bearer_auth(token).json(&batch).send().await;
+    assert_eq!(answer.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn plat_4_a_join_leads_to_friends_first() {
+    let platform = TestPlatform::start().await;
+    let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
+    // Bob comes by Ada's invitation.
+    let first = platform.try_join(&ada.session_token, json!({})).await;
+    let first: JoinResponse = first.json().await.unwrap();
+    let request = platform.request(Method::POST, "/api/invites");
+    let request = request.json(&json!({ "world_id": first.world_id }));
+    let invite = request.bearer_auth(&ada.session_token).send().await;
+    let invite: Value = invite.unwrap().json().await.unwrap();
+    let body = json!({ "invite": invite["code"] });
+    let answer = platform.try_join(&bob.session_token, body).await;
+    assert_eq!(answer.status(), StatusCode::OK);
+
+    // Another day: Ada is in a world of her own, others are in a fuller one.
+    let quiet: JoinResponse = placed(platform.try_join(&ada.session_token, json!({})).await).await;
+    let full = platform.join(json!({})).await;
+    for _ in 0..3 {
+        platform.join(json!({ "world_id": full.world_id })).await;
+    }
+    is_in(&platform, &quiet.world_id, &ada.client_id).await;
+    let wish = json!({ "game_id": "sample" });
+    let stranger = platform.join(wish.clone()).await;
+    assert_eq!(stranger.world_id, full.world_id, "the fullest");
+    let bobs: JoinResponse =
+        placed(platform.try_join(&bob.session_token, wish.clone()).await).await;
+    assert_eq!(bobs.world_id, quiet.world_id, "where Ada is");
+
+    // Who wants nothing to do with somebody is not brought to them.
+    let path = format!("/api/blocks/{}", ada.client_id);
+    let request = platform.request(Method::PUT, &path);
+    let answer = request
+        .bearer_auth(&bob.session_token)
+        .send()
+        .await
+        .unwrap();
+    assert!(answer.status().is_success(), "{}", answer.status());
+    let bobs: JoinResponse = placed(platform.try_join(&bob.session_token, wish).await).await;
+    assert_eq!(bobs.world_id, full.world_id);
 }

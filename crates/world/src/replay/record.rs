@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use frolic_package::spells::SpellSettings;
 use frolic_protocol::avatar::AvatarLooks;
 use frolic_protocol::keep::{PlayerState, SavedWorld};
 use frolic_protocol::terrain::TerrainOp;
@@ -233,6 +234,40 @@ pub enum Record<'a> {
         player: PlayerNumber,
         /// Beside whom.
         friend: PlayerNumber,
+    },
+    /// The code of a spell came with the reload before this; it can be cast.
+    Learn {
+        /// What it is cast by.
+        name: Cow<'a, str>,
+        /// Which revision.
+        revision: Cow<'a, str>,
+        /// What a cast takes.
+        settings: SpellSettings,
+        /// The one that had to go for it.
+        forgotten: Option<String>,
+    },
+    /// Somebody without a character cast a spell.
+    CastFromOutside {
+        /// Lasting id.
+        by: Cow<'a, str>,
+        /// Which.
+        spell: Cow<'a, str>,
+        /// Which revision of it, if one was asked for.
+        revision: Option<Cow<'a, str>>,
+        /// One value.
+        params: Cow<'a, Args>,
+    },
+    /// Somebody without a character asked to change the ground.
+    TerraformFromOutside {
+        /// Lasting id.
+        by: Cow<'a, str>,
+        /// What for.
+        op: Cow<'a, TerrainOp>,
+    },
+    /// Everything that was ever changed was undone.
+    Clear {
+        /// Lasting id of who asked.
+        by: Cow<'a, str>,
     },
 }
 

@@ -220,6 +220,27 @@ impl Replay {
                 let _ = world.cast(player, &spell, revision.as_deref(), params.into_owned());
             }
             Record::OpsKept { up_to } => world.ops_kept(up_to),
+            Record::Learn {
+                name,
+                revision,
+                settings,
+                forgotten,
+            } => world.learned(&name, &revision, settings, forgotten),
+            Record::CastFromOutside {
+                by,
+                spell,
+                revision,
+                params,
+            } => {
+                let params = params.into_owned();
+                let _ = world.cast_from_outside(&by, &spell, revision.as_deref(), params);
+            }
+            Record::TerraformFromOutside { by, op } => {
+                let _ = world.terraform_from_outside(&by, &op);
+            }
+            Record::Clear { by } => {
+                let _ = world.clear(&by);
+            }
             Record::Chat { player, text } => {
                 here(world, player)?;
                 let said = world.receive_chat(player, &text);

@@ -48,6 +48,11 @@ pub enum TerraformError {
     /// More often than the game allows.
     #[error("too fast: at most {0} changes per second in this game")]
     TooFast(f32),
+    /// Somebody who is not in the world, and a game that does not want that.
+    #[error(
+        "this game cannot be changed from outside (its game.toml has no spells = true); join it and play"
+    )]
+    NotFromOutside,
     /// Storage is behind.
     #[error("too many changes wait to be stored; try again")]
     Busy,
@@ -68,6 +73,7 @@ impl TerraformError {
             TerraformError::Occupied => "occupied",
             TerraformError::NotAlive => "not_alive",
             TerraformError::TooFast(_) => "too_fast",
+            TerraformError::NotFromOutside => "spells_not_allowed",
             TerraformError::Busy => "busy",
         }
     }
@@ -123,6 +129,19 @@ impl WorldState {
         if player.health <= 0.0 || !player.online {
             return Err(TerraformError::NotAlive);
         }
+        self.check_brush(op)?;
+        let eyes = player.character.feet + Vec3::Y * EYES_M;
+        let away = (Vec3::from(op.center) - eyes).length();
+        if away.is_nan() || away > settings.reach + LAG_M {
+            return Err(TerraformError::OutOfReach(settings.reach));
+        }
+        self.check_place(op)
+    }
+
+    /// With what, and how much at once: for whoever asks, here or not.
+    pub(crate) fn check_brush(&self, op: &Op) -> Result<(), TerraformError> {
+        let terrain = self.collision.terrain().ok_or(TerraformError::NoTerrain)?;
+        let settings = terrain.settings();
         let allowed = settings.materials.as_ref();
         if op.action != Action::Subtract && allowed.is_some_and(|list| !list.contains(&op.material))
         {
@@ -131,11 +150,13 @@ impl WorldState {
         if op.half().iter().any(|half| *half > settings.brush) {
             return Err(TerraformError::TooLarge(settings.brush));
         }
-        let eyes = player.character.feet + Vec3::Y * EYES_M;
-        let away = (Vec3::from(op.center) - eyes).length();
-        if away.is_nan() || away > settings.reach + LAG_M {
-            return Err(TerraformError::OutOfReach(settings.reach));
-        }
+        Ok(())
+    }
+
+    /// Where: for whoever asks, here or not.
+    pub(crate) fn check_place(&self, op: &Op) -> Result<(), TerraformError> {
+        let terrain = self.collision.terrain().ok_or(TerraformError::NoTerrain)?;
+        let settings = terrain.settings();
         let protected = settings.protected.iter();
         if protected
             .clone()

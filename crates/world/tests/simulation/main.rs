@@ -12,6 +12,7 @@ mod lasting;
 mod link;
 mod meshes;
 mod npcs;
+mod outside;
 mod physics;
 mod reloading;
 mod replaying;

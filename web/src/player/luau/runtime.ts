@@ -154,7 +154,8 @@ export class ScriptRuntime {
       vm.pushString(`${SPELLS}${cast.spellId}/spell.luau`);
       vm.pushString(cast.spellId);
       vm.pushNumber(cast.seed);
-      pushValue(vm, { $e: cast.caster }, this.#entities);
+      // 0: somebody who is not in the world.
+      pushValue(vm, cast.caster === 0 ? null : { $e: cast.caster }, this.#entities);
       vm.pushVector(...cast.target);
       pushValue(vm, cast.params[0] ?? null, this.#entities);
       pushValue(vm, cast.answers, this.#entities);

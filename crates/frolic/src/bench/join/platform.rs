@@ -79,6 +79,21 @@ impl Platform {
         })
     }
 
+    /// Where it is.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Memory it holds, in MiB.
+    pub fn rss_mb(&self) -> Result<f64> {
+        self.process.rss_mb()
+    }
+
+    /// Processor time it has used, in seconds.
+    pub fn cpu_s(&self) -> Result<f64> {
+        self.process.cpu_s()
+    }
+
     /// A new guest's session.
     pub async fn log_in(&self, name: &str) -> Result<String> {
         let login = self.client.post(format!("{}/login", self.url));

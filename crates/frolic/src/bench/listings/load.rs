@@ -59,8 +59,7 @@ pub async fn run(args: LoadArgs) -> Result<()> {
         bail!("there is nothing to ask");
     }
     let questions = Arc::new(questions);
-    let pause = (args.per_s > 0)
-        .then(|| Duration::from_secs(1) * args.connections / args.per_s);
+    let pause = (args.per_s > 0).then(|| Duration::from_secs(1) * args.connections / args.per_s);
     let began = Instant::now();
     let until = began + Duration::from_secs(u64::from(args.seconds));
     let port = args.port;

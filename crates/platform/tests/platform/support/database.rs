@@ -53,7 +53,9 @@ pub fn make(server: &PrivatePostgres, name: &str) {
     let made = run(&server.url("postgres"), &format!("CREATE DATABASE {name}"));
     if let Err(error) = made {
         let database = error.as_database_error();
-        let exists = database.and_then(|e| e.code()).is_some_and(|c| c == "42P04");
+        let exists = database
+            .and_then(|e| e.code())
+            .is_some_and(|c| c == "42P04");
         assert!(exists, "no database {name}: {error}");
     }
 }

@@ -83,10 +83,19 @@ impl PrivatePostgres {
             shared: false,
         };
         let mut initdb = server.command(&server.programs.join("initdb"));
-        initdb.args(["--pgdata=data", "--auth=trust", "--no-sync", "--encoding=UTF8"]);
+        initdb.args([
+            "--pgdata=data",
+            "--auth=trust",
+            "--no-sync",
+            "--encoding=UTF8",
+        ]);
         initdb.arg(format!("--username={OWNER}"));
         // Sorts as people do, like most servers out there.
-        initdb.args(["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US"]);
+        initdb.args([
+            "--locale=C.UTF-8",
+            "--locale-provider=icu",
+            "--icu-locale=en-US",
+        ]);
         let output = initdb.output().expect("initdb starts");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "initdb: {said}");
@@ -192,7 +201,9 @@ fn other_user() -> (u32, u32) {
     let mut file = fs::File::open("/etc/passwd").unwrap();
     file.read_to_string(&mut text).unwrap();
     let user = |name: &str| {
-        let line = text.lines().find(|line| line.split(':').next() == Some(name))?;
+        let line = text
+            .lines()
+            .find(|line| line.split(':').next() == Some(name))?;
         let mut numbers = line.split(':').skip(2).map(str::parse);
         Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
     };

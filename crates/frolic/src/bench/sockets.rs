@@ -1,0 +1,124 @@
+//! `frolic bench sockets`: what idle Socket.IO clients cost a real control
+//! plane, in memory and processor time.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use futures_util::stream::{self, StreamExt as _};
+use futures_util::{SinkExt, TryStreamExt as _};
+use serde::Serialize;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+use crate::bench::join::platform::Platform;
+
+/// Connections that are made at the same time.
+const AT_ONCE: usize = 64;
+/// Longest wait for one step of a handshake.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long everybody is idle before and while the platform is looked at.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// Measure what idle Socket.IO clients cost
+#[derive(Args, Debug)]
+pub struct SocketsArgs {
+    /// How many clients connect
+    #[arg(long, default_value_t = 5000)]
+    clients: usize,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct SocketsReport {
+    clients: usize,
+    connect_s: f64,
+    rss_mb_before: f64,
+    rss_mb_after: f64,
+    kb_per_client: f64,
+    cpu_percent_idle: f64,
+}
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// Runs it.
+///
+/// # Errors
+/// When the platform does not start, or not everybody gets in.
+pub async fn run(args: SocketsArgs) -> Result<()> {
+    let platform = Platform::start().await?;
+    let url = platform.url().replacen("http", "ws", 1);
+    let url = format!("{url}/socket.io/?EIO=4&transport=websocket");
+    // The first one makes what is made once.
+    let first = connect(&url).await.context("the first client")?;
+    let rss_mb_before = platform.rss_mb()?;
+    let began = Instant::now();
+    let sockets: Vec<Socket> = stream::iter(1..args.clients)
+        .map(|_| connect(&url))
+        .buffer_unordered(AT_ONCE)
+        .try_collect()
+        .await?;
+    let connect_s = began.elapsed().as_secs_f64();
+    tokio::time::sleep(IDLE).await;
+    let (cpu, since) = (platform.cpu_s()?, Instant::now());
+    tokio::time::sleep(IDLE).await;
+    let cpu_percent_idle = (platform.cpu_s()? - cpu) / since.elapsed().as_secs_f64() * 100.0;
+    let rss_mb_after = platform.rss_mb()?;
+    let report = SocketsReport {
+        clients: sockets.len() + 1,
+        connect_s,
+        rss_mb_before,
+        rss_mb_after,
+        kb_per_client: (rss_mb_after - rss_mb_before) * 1024.0 / args.clients.max(1) as f64,
+        cpu_percent_idle,
+    };
+    if args.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print_table(&report);
+    }
+    drop((first, sockets));
+    Ok(())
+}
+
+fn print_table(report: &SocketsReport) {
+    println!("idle Socket.IO clients        {:>10}", report.clients);
+    println!("time until all are in         {:>8.1} s", report.connect_s);
+    println!(
+        "control plane before      {:>10.1} MB",
+        report.rss_mb_before
+    );
+    println!("control plane with them   {:>10.1} MB", report.rss_mb_after);
+    println!(
+        "per client                {:>10.1} KB",
+        report.kb_per_client
+    );
+    println!(
+        "processor while idle      {:>10.1} %",
+        report.cpu_percent_idle
+    );
+}
+
+/// A client that has been told that it is connected.
+async fn connect(url: &str) -> Result<Socket> {
+    let connecting = tokio::time::timeout(PATIENCE, connect_async(url));
+    let (mut socket, _) = connecting.await.context("no answer")??;
+    expect(&mut socket, "0").await?;
+    socket.send(Message::text("40")).await?;
+    expect(&mut socket, "40").await?;
+    expect(&mut socket, "42[\"connected\"").await?;
+    Ok(socket)
+}
+
+async fn expect(socket: &mut Socket, start: &str) -> Result<()> {
+    let next = tokio::time::timeout(PATIENCE, socket.next());
+    let message = next.await.context("no answer")?.context("closed")??;
+    let text = message.into_text()?;
+    if !text.starts_with(start) {
+        bail!("the platform said {text} and not {start}…");
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! What reaches the world from outside of it, and what those outside are told.
+
+use std::time::Instant;
+
+use frolic_protocol::outside::{LEARNED_MAX, NEWS_MAX, OutsideNews, OutsideReply, OutsideRequest};
+use frolic_protocol::value::ValueLimits;
+use frolic_protocol::{Args, Value};
+use frolic_world::PlayerNumber;
+
+use super::Host;
+
+/// Longest id of somebody outside, and longest name of a spell.
+const ID_BYTES_MAX: usize = 128;
+
+type Refusal = (&'static str, String);
+
+impl Host {
+    /// Does what the control plane asks for somebody.
+    pub(super) fn outside(&mut self, request: OutsideRequest) -> OutsideReply {
+        let outcome = match request {
+            OutsideRequest::Learn { spells } => self.learn(&spells),
+            OutsideRequest::Cast {
+                by,
+                spell,
+                revision,
+                params,
+            } => self.cast_for(&by, &spell, revision.as_deref(), &params),
+            OutsideRequest::Terraform { by, op } => match self.player_of(&by) {
+                Some(number) => self.terraform(number, &op),
+                None => {
+                    let done = self.world.terraform_from_outside(&by, &op);
+                    done.map_err(|error| (error.code(), error.to_string()))
+                }
+            },
+            OutsideRequest::Clear { by } => self.clear(&by),
+        };
+        match outcome {
+            Ok(()) => OutsideReply::Done,
+            Err((code, message)) => OutsideReply::Refused {
+                code: code.to_owned(),
+                message,
+            },
+        }
+    }
+
+    fn learn(&mut self, spells: &[frolic_protocol::outside::LearnSpell]) -> Result<(), Refusal> {
+        let mut changed = false;
+        let mut refused = None;
+        for spell in spells.iter().take(LEARNED_MAX) {
+            if spell.name.len() > ID_BYTES_MAX {
+                continue;
+            }
+            match self.world.learn(spell) {
+                Ok(done) => changed |= done.is_some(),
+                Err(refusal) => refused = Some((refusal.code(), refusal.to_string())),
+            }
+        }
+        if changed {
+            self.restock();
+        }
+        self.write_logs(Instant::now());
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// With their character, if they are here.
+    fn cast_for(
+        &mut self,
+        by: &str,
+        spell: &str,
+        revision: Option<&str>,
+        params: &serde_json::Value,
+    ) -> Result<(), Refusal> {
+        let params = Value::from_json(params, &ValueLimits::default());
+        let params = params.map_err(|error| ("spell_params", error.to_string()))?;
+        let params = Args(vec![params]);
+        let done = match self.player_of(by) {
+            Some(number) => self.world.cast(number, spell, revision, params),
+            None => self.world.cast_from_outside(by, spell, revision, params),
+        };
+        done.map_err(|refusal| (refusal.code(), refusal.to_string()))
+    }
+
+    fn clear(&mut self, by: &str) -> Result<(), Refusal> {
+        let done = self.world.clear(by);
+        done.map_err(|error| (error.code(), error.to_string()))?;
+        // Chunks have new versions, which only a checkpoint tells the next
+        // process.
+        self.settings.keeper.checkpoint_soon();
+        Ok(())
+    }
+
+    /// The player with this lasting id, if they are connected.
+    fn player_of(&mut self, id: &str) -> Option<PlayerNumber> {
+        let mut seats = self.seats.iter_mut();
+        let here = seats.find(|(_, seat)| seat.identity.player_id == id && seat.link().is_some());
+        here.map(|(number, _)| number)
+    }
+
+    /// Passes on what happened in this tick.
+    pub(super) fn tell_outside(&mut self) {
+        let mut casts = self.world.take_casts();
+        let mut ops = self.settings.keeper.take_unstored();
+        if casts.is_empty() && ops.is_empty() {
+            return;
+        }
+        let Some(news) = &self.settings.news else {
+            return;
+        };
+        casts.truncate(NEWS_MAX);
+        ops.truncate(NEWS_MAX);
+        if news.try_send(OutsideNews { casts, ops }).is_err() {
+            // The tick never waits; whoever follows from outside asks again.
+            tracing::debug!("those outside miss something");
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Letting clients in, and handing on what they say.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use axum::extract::{ConnectInfo, FromRequestParts as _};
+use axum::http::{Request, header};
+use serde_json::{Value, json};
+use socketioxide::SocketIo;
+use socketioxide::extract::{AckSender, Event, SocketRef, TryData};
+use socketioxide::handler::ConnectHandler as _;
+use tokio::time::Instant;
+
+use super::visitor::{Said, Visitor};
+use super::{casts, home, spells, worlds};
+use crate::Platform;
+use crate::auth::{Role, Session};
+use crate::error::ApiError;
+use crate::ids;
+use crate::limits::client_address;
+use crate::spells::Actor;
+
+/// What came of a message: the event that answers it, and with what.
+pub type Answer = Result<Reply, ApiError>;
+
+/// The answer to a message.
+pub enum Reply {
+    /// An event for the sender, and the acknowledgement.
+    Event(&'static str, Value),
+    /// Everything is told already; this is for the acknowledgement.
+    Told(Value),
+}
+
+/// Registers the namespace.
+pub fn open(io: &SocketIo, platform: &Platform) {
+    let (checked, served) = (platform.clone(), platform.clone());
+    let check = async move |socket: SocketRef, TryData(auth): TryData<Value>| {
+        let visitor = admit(&checked, &socket, &auth.unwrap_or_default()).await;
+        let visitor = Arc::new(visitor.map_err(Refused)?);
+        // Before the client knows that it is connected: it may speak at once.
+        listen(checked.clone(), &socket, visitor.clone());
+        checked.sockets().arriving(socket.id.to_string(), visitor);
+        Ok::<_, Refused>(())
+    };
+    // Not an async function: it has run when the next message is read.
+    let serve = move |socket: SocketRef| {
+        if let Some(visitor) = served.sockets().arrived(&socket.id.to_string()) {
+            welcome(served, &socket, &visitor);
+        }
+        std::future::ready(())
+    };
+    io.ns("/", serve.with(check));
+}
+
+/// Why somebody is not let in; the client reads it in `connect_error`.
+#[derive(Debug)]
+struct Refused(ApiError);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.message())
+    }
+}
+
+/// Who is there. Without a token: a guest for as long as the connection lasts.
+async fn admit(platform: &Platform, socket: &SocketRef, auth: &Value) -> Result<Visitor, ApiError> {
+    let most = platform.settings().limits.socketio_clients_max;
+    if platform.sockets().clients() >= most {
+        let message = "too many clients are connected; try again later";
+        return Err(ApiError::unavailable("too_many_clients", message, 10));
+    }
+    let token = ["token", "session_token"]
+        .into_iter()
+        .find_map(|name| auth.get(name)?.as_str());
+    let header = socket.req_parts().headers.get(header::AUTHORIZATION);
+    let bearer = match (token, header) {
+        (Some(token), _) => format!("Bearer {token}"),
+        (None, Some(header)) => header.to_str().unwrap_or_default().to_owned(),
+        (None, None) => {
+            let actor = Actor {
+                user_id: ids::new_id("visitor"),
+                role: Role::Player,
+            };
+            return Ok(Visitor::new(actor, None));
+        }
+    };
+    // The same door as for requests, whatever it takes by then.
+    let request = Request::builder().header(header::AUTHORIZATION, bearer);
+    let request = request.body(()).map_err(|_| {
+        ApiError::unauthorized("invalid_token", "the token has letters that no token has")
+    })?;
+    let (mut parts, ()) = request.into_parts();
+    let session = Session::from_request_parts(&mut parts, platform).await?;
+    Ok(Visitor::new(
+        Actor::from(&session),
+        Some(session.username.clone()),
+    ))
+}
+
+fn welcome(platform: Platform, socket: &SocketRef, visitor: &Visitor) {
+    platform.sockets().clients.fetch_add(1, Relaxed);
+    socket.on_disconnect(move || {
+        platform.sockets().clients.fetch_sub(1, Relaxed);
+        std::future::ready(())
+    });
+    socket.join(home(&visitor.actor.user_id));
+    let hello = json!({
+        "client_id": visitor.actor.user_id,
+        "username": visitor.username,
+        "sid": socket.id.to_string(),
+    });
+    let _ = socket.emit("connected", &hello);
+}
+
+/// One handler for all events: an idle client keeps no more than that.
+fn listen(platform: Platform, socket: &SocketRef, visitor: Arc<Visitor>) {
+    socket.on_fallback(
+        move |socket: SocketRef,
+              Event(event): Event,
+              TryData(data): TryData<Value>,
+              ack: AckSender| {
+            let data = data.unwrap_or(Value::Null);
+            let said = Said { event, data, ack };
+            match visitor.take(socket.clone(), said) {
+                Ok(true) => {
+                    tokio::spawn(work(platform, visitor));
+                }
+                Ok(false) => {}
+                Err(said) => {
+                    let error = ApiError::new(
+                        axum::http::StatusCode::TOO_MANY_REQUESTS,
+                        "too_fast",
+                        "too many messages; slow down",
+                    );
+                    answer(&socket, said, Err(error));
+                }
+            }
+            // Not an async function: messages are taken in their order.
+            std::future::ready(())
+        },
+    );
+}
+
+/// Works on what one client said, in order, until there is nothing left.
+async fn work(platform: Platform, visitor: Arc<Visitor>) {
+    while let Some((socket, said)) = visitor.next() {
+        let outcome = handle(&platform, &socket, &visitor, &said).await;
+        answer(&socket, said, outcome);
+    }
+}
+
+async fn handle(platform: &Platform, socket: &SocketRef, visitor: &Visitor, said: &Said) -> Answer {
+    let data = &said.data;
+    match said.event.as_str() {
+        "world.list" => worlds::list(platform, visitor, data).await,
+        "world.create" => {
+            spend(platform, socket)?;
+            worlds::create(platform, visitor, data).await
+        }
+        "world.join" => worlds::join(platform, socket, visitor, data).await,
+        "world.leave" => worlds::leave(socket, visitor),
+        "world.get" => worlds::get(platform, visitor, data).await,
+        "ping" => worlds::ping(platform, visitor).await,
+        "spell.create_draft" => {
+            spend(platform, socket)?;
+            spells::create_draft(platform, visitor, data).await
+        }
+        "spell.start_build" => {
+            spend(platform, socket)?;
+            spells::start_build(platform, visitor, data).await
+        }
+        "spell.publish" => spells::publish(platform, visitor, data).await,
+        "spell.list" => spells::list(platform, visitor, data).await,
+        "spell.get_revisions" => spells::revisions(platform, visitor, data).await,
+        "content.get_manifest" => spells::manifest(platform, visitor, data).await,
+        "content.get_file" => spells::file(platform, visitor, data).await,
+        "content.list_files" => spells::files(platform, visitor, data).await,
+        "job.get" => spells::job(platform, visitor, data).await,
+        "job.cancel" => spells::cancel(platform, visitor, data).await,
+        "spell.cast_request" => casts::cast(platform, visitor, data).await,
+        "request_spell" => casts::change_ground(platform, visitor, data).await,
+        "clear_world" => casts::clear(platform, visitor).await,
+        other => {
+            let name: String = other.chars().take(64).collect();
+            let message = format!("there is no event '{name}'; see docs/socketio.md");
+            Err(ApiError::bad_request("unknown_event", message))
+        }
+    }
+}
+
+/// What costs more than a look is counted per address, as logins are.
+fn spend(platform: &Platform, socket: &SocketRef) -> Result<(), ApiError> {
+    let extensions = &socket.req_parts().extensions;
+    let Some(ConnectInfo(peer)) = extensions.get::<ConnectInfo<SocketAddr>>() else {
+        return Ok(());
+    };
+    let address = client_address(peer.ip(), &socket.req_parts().headers);
+    let taken = platform.rates().take(address, Instant::now());
+    taken.map_err(|wait| ApiError::rate_limited(wait.as_secs() + 1))
+}
+
+/// Tells the sender what came of it: as an event, and as the acknowledgement
+/// where one was asked for.
+fn answer(socket: &SocketRef, said: Said, outcome: Answer) {
+    let acknowledged = match outcome {
+        Ok(Reply::Event(event, data)) => {
+            let _ = socket.emit(event, &data);
+            data
+        }
+        Ok(Reply::Told(data)) => data,
+        Err(error) => {
+            let event: String = said.event.chars().take(64).collect();
+            let told = json!({ "code": error.code(), "message": error.message(), "event": event });
+            if said.event == "spell.cast_request" {
+                let spell = said.data.get("spell_id").and_then(Value::as_str);
+                let rejected = json!({
+                    "spell_id": spell.map(|id| id.chars().take(64).collect::<String>()),
+                    "error": error.message(),
+                    "code": error.code(),
+                });
+                let _ = socket.emit("spell.cast_rejected", &rejected);
+            } else {
+                let _ = socket.emit("error", &told);
+            }
+            json!({ "error": told })
+        }
+    };
+    let _ = said.ack.send(&acknowledged);
+}
+
+/// A field of what a client said, as text.
+pub fn text(data: &Value, name: &'static str) -> Result<String, ApiError> {
+    optional(data, name)?
+        .ok_or_else(|| ApiError::bad_request("missing_field", format!("give {name}, as text")))
+}
+
+/// The same, where it may be left out.
+pub fn optional(data: &Value, name: &'static str) -> Result<Option<String>, ApiError> {
+    match data.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(ApiError::bad_request(
+            "invalid_field",
+            format!("{name} is text"),
+        )),
+    }
+}
+
+/// What a client said, as one of our types.
+pub fn parsed<T: serde::de::DeserializeOwned>(data: &Value) -> Result<T, ApiError> {
+    let object = if data.is_null() { &json!({}) } else { data };
+    T::deserialize(object).map_err(|error| {
+        ApiError::bad_request(
+            "invalid_field",
+            format!("this is not what the event takes: {error}"),
+        )
+    })
+}

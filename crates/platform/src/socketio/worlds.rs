@@ -1,0 +1,238 @@
+//! `world.…` and `ping`: finding, making, entering and leaving worlds.
+
+use serde_json::{Value, json};
+use socketioxide::extract::SocketRef;
+use sqlx::Row;
+
+use super::door::{Answer, Reply, optional, text};
+use super::room;
+use super::visitor::Visitor;
+use crate::Platform;
+use crate::api::WorldInfo;
+use crate::error::ApiError;
+use crate::games::{self, GameRow};
+use crate::visits;
+use crate::worlds::{self, Wish};
+
+/// What a world of nothing in particular is made of, where it is there.
+const SANDBOX: &str = "sandbox";
+/// Worlds that one person makes.
+const WORLDS_PER_USER: i64 = 100;
+/// Worlds, and spells, that all visitors without a session make.
+const MADE_BY_VISITORS: i64 = 5000;
+/// Operations in one `sync_ops`, and of all that a client gets when it comes.
+const OPS_PER_MESSAGE: i64 = 200;
+const OPS_MAX: usize = 4000;
+const NAME_CHARS_MAX: usize = 60;
+const DESCRIPTION_CHARS_MAX: usize = 500;
+
+/// `world.list`.
+pub async fn list(platform: &Platform, _visitor: &Visitor, _data: &Value) -> Answer {
+    let worlds = worlds::public(platform).await?;
+    Ok(Reply::Event(
+        "world.list_result",
+        json!({ "worlds": worlds }),
+    ))
+}
+
+/// `world.create`.
+pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+    let db = platform.db();
+    let clean =
+        |typed: Option<String>, most| crate::spells::clean_line(&typed.unwrap_or_default(), most);
+    let name = clean(optional(data, "name")?, NAME_CHARS_MAX);
+    let description = clean(optional(data, "description")?, DESCRIPTION_CHARS_MAX);
+    let game = game_of(platform, visitor, optional(data, "game_id")?).await?;
+    let made: i64 = sqlx::query("SELECT COUNT(*) AS made FROM worlds WHERE created_by = $1")
+        .bind(&visitor.actor.user_id)
+        .fetch_one(db)
+        .await?
+        .try_get("made")?;
+    if made >= WORLDS_PER_USER {
+        return Err(ApiError::new(
+            axum::http::StatusCode::TOO_MANY_REQUESTS,
+            "too_many_worlds",
+            format!("you have {WORLDS_PER_USER} worlds; delete one first"),
+        ));
+    }
+    if visitor.username.is_none() {
+        bound_visitors(platform, "worlds").await?;
+    }
+    let now = platform.clock().now_ms();
+    let wish = Wish {
+        name: if name.is_empty() { &game.name } else { &name },
+        description: &description,
+        created_by: &visitor.actor.user_id,
+        owned: true,
+        kept: true,
+        private: false,
+    };
+    let spec = worlds::create(db, &game, wish, now).await?;
+    let world = find(platform, &spec.world_id).await?;
+    let sockets = platform.sockets();
+    let listed = worlds::public(platform).await?;
+    sockets.tell_all("world.list_updated", &json!({ "worlds": listed }));
+    let made = json!({ "world_id": spec.world_id, "world": world });
+    Ok(Reply::Event("world.created", made))
+}
+
+/// Visitors without a session have a new id with every connection: what they
+/// make is bounded together.
+///
+/// # Errors
+/// 429 that says what to do.
+pub async fn bound_visitors(platform: &Platform, table: &'static str) -> Result<(), ApiError> {
+    let count = format!("SELECT COUNT(*) AS made FROM {table} WHERE created_by LIKE $1 ESCAPE '!'");
+    let made: i64 = sqlx::query(sqlx::AssertSqlSafe(count))
+        .bind("visitor!_%")
+        .fetch_one(platform.db())
+        .await?
+        .try_get("made")?;
+    if made < MADE_BY_VISITORS {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        axum::http::StatusCode::TOO_MANY_REQUESTS,
+        "too_many_visitors",
+        "visitors have made too much already; log in (POST /login) and connect with the token",
+    ))
+}
+
+async fn game_of(
+    platform: &Platform,
+    visitor: &Visitor,
+    wanted: Option<String>,
+) -> Result<GameRow, ApiError> {
+    let db = platform.db();
+    let found = match wanted {
+        Some(id) => games::find(db, &id).await?,
+        None => match games::find(db, SANDBOX).await? {
+            Some(sandbox) => Some(sandbox),
+            None => match platform.default_game() {
+                Some(id) => games::find(db, &id).await?,
+                None => None,
+            },
+        },
+    };
+    found
+        .filter(|game| game.open_to(&visitor.actor.user_id))
+        .ok_or_else(games::unknown_game)
+}
+
+async fn find(platform: &Platform, world_id: &str) -> Result<WorldInfo, ApiError> {
+    let world = worlds::find(platform.db(), world_id).await?;
+    Ok(world.ok_or_else(worlds::unknown_world)?.info(platform))
+}
+
+/// `world.join`: leaves the world before, and is told what happened here.
+pub async fn join(
+    platform: &Platform,
+    socket: &SocketRef,
+    visitor: &Visitor,
+    data: &Value,
+) -> Answer {
+    let world_id = text(data, "world_id")?;
+    visits::world(platform, &visitor.actor, &world_id).await?;
+    let world = find(platform, &world_id).await?;
+    // Keeps the row from being swept while somebody looks at it.
+    worlds::touch(platform.db(), &world_id, platform.clock().now_ms()).await?;
+    if let Some(before) = visitor.move_to(Some(world_id.clone()))
+        && before != world_id
+    {
+        socket.leave(room(&before));
+    }
+    // Before the log is read: an operation in between is told twice rather than
+    // never, and has a number.
+    socket.join(room(&world_id));
+    let clients = platform.sockets().clients_in(&world_id);
+    let (newest, checkpoint) = visits::log_ends(platform.db(), &world_id).await?;
+    let joined = json!({
+        "world_id": world_id,
+        "world": world,
+        "clients": clients,
+        "ops": newest,
+        "client_id": visitor.actor.user_id,
+    });
+    let _ = socket.emit("world.joined", &joined);
+    send_log(platform, socket, &world_id, (newest, checkpoint)).await?;
+    Ok(Reply::Told(joined))
+}
+
+/// `sync_ops` with what is in the log, or `sync_complete` when that is nothing.
+async fn send_log(
+    platform: &Platform,
+    socket: &SocketRef,
+    world_id: &str,
+    (newest, checkpoint): (u64, u64),
+) -> Result<(), ApiError> {
+    let mut after = 0;
+    let mut sent = 0;
+    loop {
+        let page = visits::log(platform.db(), world_id, after, OPS_PER_MESSAGE).await?;
+        let Some(last) = page.last().map(|op| op.op_id) else {
+            break;
+        };
+        after = last.cast_signed();
+        sent += page.len();
+        let more = page.len() as i64 == OPS_PER_MESSAGE && sent < OPS_MAX;
+        let ops: Vec<Value> = page.iter().map(|op| super::flat(world_id, op)).collect();
+        let told = json!({
+            "world_id": world_id,
+            "ops": ops,
+            "complete": !more,
+            // Operations up to this one are in the world's checkpoint only.
+            "checkpoint": checkpoint,
+            "newest": newest,
+        });
+        let _ = socket.emit("sync_ops", &told);
+        if !more {
+            return Ok(());
+        }
+    }
+    let done = json!({ "world_id": world_id, "checkpoint": checkpoint, "newest": newest });
+    let _ = socket.emit("sync_complete", &done);
+    Ok(())
+}
+
+/// `world.leave`.
+pub fn leave(socket: &SocketRef, visitor: &Visitor) -> Answer {
+    let left = visitor.move_to(None);
+    if let Some(world_id) = &left {
+        socket.leave(room(world_id));
+    }
+    Ok(Reply::Event("world.left", json!({ "left_world_id": left })))
+}
+
+/// `world.get`: the one that is named, or the one they are in.
+pub async fn get(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+    let world_id = match optional(data, "world_id")? {
+        Some(world_id) => world_id,
+        None => here(visitor)?,
+    };
+    visits::world(platform, &visitor.actor, &world_id).await?;
+    let world = find(platform, &world_id).await?;
+    let clients = platform.sockets().clients_in(&world_id);
+    let info = json!({ "world_id": world_id, "world": world, "clients": clients });
+    Ok(Reply::Event("world.info", info))
+}
+
+/// `ping`.
+pub async fn ping(platform: &Platform, visitor: &Visitor) -> Answer {
+    let world = visitor.world();
+    let (clients, ops) = match &world {
+        Some(world_id) => (
+            platform.sockets().clients_in(world_id),
+            visits::log_ends(platform.db(), world_id).await?.0,
+        ),
+        None => (platform.sockets().clients(), 0),
+    };
+    let pong = json!({ "clients": clients, "world_id": world, "ops": ops });
+    Ok(Reply::Event("pong", pong))
+}
+
+/// The world they are in.
+pub fn here(visitor: &Visitor) -> Result<String, ApiError> {
+    visitor
+        .world()
+        .ok_or_else(|| ApiError::bad_request("no_world", "join a world first, with world.join"))
+}

@@ -1,0 +1,327 @@
+//! One build: from what somebody asked for to a revision, stage by stage.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use frolic_package::spells::{self as format, SpellSettings};
+use sqlx::Row;
+
+use super::content::{self, ENTRY};
+use super::jobs::Job;
+use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, line};
+use super::{SpellCompiler, WriteError, drafts};
+use crate::Platform;
+use crate::api::SpellChannel;
+use crate::api::{BuildOptions, BuildRequest, RevisionInfo, SpellFile, SpellManifest};
+use crate::clock::rfc3339;
+use crate::error::ApiError;
+use crate::ids;
+
+const SETTINGS: &str = "spell.toml";
+const PROMPT: &str = "prompt.txt";
+
+/// Why there is no revision.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// What was asked for cannot be built.
+    #[error("{0}")]
+    Refused(String),
+    /// It may work later.
+    #[error("{0}")]
+    Later(String),
+    /// The job is not ours any more.
+    #[error("the build was cancelled")]
+    Lost,
+}
+
+impl From<ApiError> for BuildError {
+    fn from(error: ApiError) -> Self {
+        if error.is_passing() {
+            BuildError::Later(error.message().to_owned())
+        } else {
+            BuildError::Refused(error.message().to_owned())
+        }
+    }
+}
+
+impl From<sqlx::Error> for BuildError {
+    fn from(error: sqlx::Error) -> Self {
+        ApiError::from(error).into()
+    }
+}
+
+impl From<std::io::Error> for BuildError {
+    fn from(error: std::io::Error) -> Self {
+        ApiError::from(error).into()
+    }
+}
+
+/// What is known of a spell before it is put together.
+pub struct Prepared {
+    code: String,
+    settings: SpellSettings,
+    prompt: Option<String>,
+    parent: Option<String>,
+}
+
+/// What is built, checked, and not stored yet.
+pub struct Assembled {
+    files: BTreeMap<String, Vec<u8>>,
+    prepared: Prepared,
+}
+
+/// Stage `prepare`: finds the code, or has it written.
+///
+/// # Errors
+/// [`BuildError`].
+pub async fn prepare(
+    platform: &Platform,
+    compiler: &Arc<dyn SpellCompiler>,
+    job: &Job,
+    say: &mut (dyn FnMut(String) + Send),
+) -> Result<Prepared, BuildError> {
+    let db = platform.db();
+    let spell_id = &job.info.spell_id;
+    let spell = drafts::find(db, spell_id).await?;
+    let spell = spell.ok_or_else(|| BuildError::Refused("the spell is gone".to_owned()))?;
+    let parent = match &spell.active_draft_rev {
+        Some(revision) => content::find(db, revision).await?,
+        None => None,
+    };
+    let request = &job.request;
+    let filled = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+    let (given, prompt) = (filled(&request.code), filled(&request.prompt));
+    let code = match (&prompt, given) {
+        (None, Some(code)) => {
+            say(format!("from code, {} bytes", code.len()));
+            code
+        }
+        (Some(prompt), given) => {
+            say("from a description: a language model writes the code".to_owned());
+            let code = write(compiler, spell_id, prompt, given).await?;
+            say(format!("the model wrote {} bytes", code.len()));
+            code
+        }
+        (None, None) => {
+            return Err(BuildError::Refused("there is nothing to build".to_owned()));
+        }
+    };
+    let before = parent.as_ref().map(|revision| &revision.manifest);
+    Ok(Prepared {
+        settings: settings_of(request, before, &spell.display_name, &spell.description),
+        code,
+        prompt,
+        parent: parent.map(|revision| revision.revision_id),
+    })
+}
+
+async fn write(
+    compiler: &Arc<dyn SpellCompiler>,
+    spell_id: &str,
+    prompt: &str,
+    code: Option<String>,
+) -> Result<String, BuildError> {
+    let (compiler, spell_id) = (compiler.clone(), spell_id.to_owned());
+    let prompt = prompt.to_owned();
+    // A model takes its time, and its client blocks.
+    let written =
+        tokio::task::spawn_blocking(move || compiler.write(&spell_id, &prompt, code.as_deref()));
+    match written.await {
+        Ok(Ok(code)) => Ok(code),
+        Ok(Err(WriteError::Later(why))) => Err(BuildError::Later(why)),
+        Ok(Err(WriteError::Never(why))) => Err(BuildError::Refused(why)),
+        Err(_) => Err(BuildError::Later("the model's client failed".to_owned())),
+    }
+}
+
+/// What was given now, else what the last revision had, else the default.
+fn settings_of(
+    request: &BuildRequest,
+    before: Option<&SpellManifest>,
+    name: &str,
+    description: &str,
+) -> SpellSettings {
+    let plain = SpellSettings::default();
+    let options: BuildOptions = request.options.clone().unwrap_or_default();
+    let text = |given: Option<String>, most, before: &str| {
+        given
+            .map(|text| line(&text, most))
+            .filter(|text| !text.is_empty())
+            .unwrap_or_else(|| before.to_owned())
+    };
+    let number = |given: Option<f32>, before: Option<f32>, plain| given.or(before).unwrap_or(plain);
+    SpellSettings {
+        name: text(options.name, NAME_CHARS_MAX, name),
+        description: text(options.description, DESCRIPTION_CHARS_MAX, description),
+        cooldown_s: number(
+            options.cooldown_s,
+            before.map(|m| m.cooldown_s),
+            plain.cooldown_s,
+        ),
+        cost: number(options.cost, before.map(|m| m.cost), plain.cost),
+        range_m: number(options.range_m, before.map(|m| m.range_m), plain.range_m),
+    }
+}
+
+/// Stage `assemble_package`: the files of the revision.
+pub fn assemble(prepared: Prepared) -> Assembled {
+    let mut files = BTreeMap::from([
+        (ENTRY.to_owned(), prepared.code.clone().into_bytes()),
+        (
+            SETTINGS.to_owned(),
+            prepared.settings.to_toml().into_bytes(),
+        ),
+    ]);
+    if let Some(prompt) = &prepared.prompt {
+        files.insert(PROMPT.to_owned(), prompt.clone().into_bytes());
+    }
+    Assembled { files, prepared }
+}
+
+/// Stage `validate`: the settings and the code, as a world will read them.
+///
+/// # Errors
+/// What is wrong, with its line.
+pub async fn validate(
+    compiler: &Arc<dyn SpellCompiler>,
+    spell_id: &str,
+    assembled: &Assembled,
+) -> Result<(), BuildError> {
+    format::check(spell_id, &assembled.files).map_err(BuildError::Refused)?;
+    let (compiler, spell_id) = (compiler.clone(), spell_id.to_owned());
+    let code = assembled.prepared.code.clone();
+    let checked = tokio::task::spawn_blocking(move || compiler.check(&spell_id, &code));
+    match checked.await {
+        Ok(checked) => checked.map_err(BuildError::Refused),
+        Err(_) => Err(BuildError::Refused(
+            "the compiler gave up on this code".to_owned(),
+        )),
+    }
+}
+
+/// Stage `finalize`: stores the files and makes the revision the draft, all or
+/// nothing, unless the job was cancelled.
+///
+/// # Errors
+/// [`BuildError`].
+pub async fn finalize(
+    platform: &Platform,
+    owner: &str,
+    job: &Job,
+    assembled: Assembled,
+    logs: &[String],
+) -> Result<RevisionInfo, BuildError> {
+    let mut files = Vec::new();
+    for (path, bytes) in &assembled.files {
+        files.push(SpellFile {
+            path: path.clone(),
+            sha256: platform.blobs().put(bytes).await?,
+            media_type: "text/plain; charset=utf-8".to_owned(),
+            size_bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+        });
+    }
+    let Prepared {
+        settings,
+        parent,
+        prompt,
+        code,
+    } = assembled.prepared;
+    let (spell_id, now) = (&job.info.spell_id, platform.clock().now_ms());
+    let revision_id = ids::new_id("rev");
+    let mut transaction = platform.db().begin().await?;
+    let ours = sqlx::query(
+        "UPDATE jobs SET status = 'done', stage = 'done', progress_pct = 100, result_revision_id = $1,
+           logs = $2, error_message = '', lease_owner = '', lease_until = 0, updated_at = $3
+         WHERE job_id = $4 AND lease_owner = $5 AND status = 'running' AND cancel_requested = 0",
+    )
+    .bind(&revision_id)
+    .bind(logs.join("\n"))
+    .bind(now)
+    .bind(&job.info.job_id)
+    .bind(owner)
+    .execute(&mut *transaction)
+    .await?;
+    if ours.rows_affected() == 0 {
+        return Err(BuildError::Lost);
+    }
+    // Whoever said what they started from is not to hide what came since.
+    let expected = job.request.parent_revision_id.clone().unwrap_or_default();
+    let moved = sqlx::query(
+        "UPDATE spells SET active_draft_rev = $1, version_count = version_count + 1, updated_at = $2,
+           display_name = CASE WHEN active_stable_rev = '' THEN $3 ELSE display_name END,
+           description = CASE WHEN active_stable_rev = '' THEN $4 ELSE description END
+         WHERE spell_id = $5 AND ($6 = '' OR active_draft_rev = $7)",
+    )
+    .bind(&revision_id)
+    .bind(now)
+    .bind(&settings.name)
+    .bind(&settings.description)
+    .bind(spell_id)
+    .bind(&expected)
+    .bind(&expected)
+    .execute(&mut *transaction)
+    .await?;
+    if moved.rows_affected() == 0 {
+        return Err(super::jobs::draft_changed(None).into());
+    }
+    let version: i64 = sqlx::query("SELECT version_count FROM spells WHERE spell_id = $1")
+        .bind(spell_id)
+        .fetch_one(&mut *transaction)
+        .await?
+        .try_get("version_count")?;
+    let manifest = SpellManifest {
+        spell_id: spell_id.clone(),
+        revision_id: revision_id.clone(),
+        parent_revision_id: parent.clone(),
+        version: crate::db::to_u32(version),
+        name: settings.name,
+        description: settings.description,
+        entry: ENTRY.to_owned(),
+        code_sha256: ids::sha256_hex(code.as_bytes()),
+        cooldown_s: settings.cooldown_s,
+        cost: settings.cost,
+        range_m: settings.range_m,
+        files,
+        made_from: if prompt.is_some() { "prompt" } else { "code" }.to_owned(),
+        created_by: job.created_by.clone(),
+        created_at: rfc3339(now),
+    };
+    let text = serde_json::to_string(&manifest)
+        .map_err(|_| BuildError::Refused("the settings have a number that is none".to_owned()))?;
+    sqlx::query(
+        "INSERT INTO revisions (revision_id, spell_id, parent_revision_id, channel, version,
+           manifest_json, created_by, created_at) VALUES ($1, $2, $3, 'draft', $4, $5, $6, $7)",
+    )
+    .bind(&revision_id)
+    .bind(spell_id)
+    .bind(parent.clone().unwrap_or_default())
+    .bind(version)
+    .bind(text)
+    .bind(&job.created_by)
+    .bind(now)
+    .execute(&mut *transaction)
+    .await?;
+    for file in &manifest.files {
+        sqlx::query(
+            "INSERT INTO spell_files (revision_id, path, sha256, media_type, size_bytes)
+             VALUES ($1, $2, $3, $4, $5)",
+        )
+        .bind(&revision_id)
+        .bind(&file.path)
+        .bind(&file.sha256)
+        .bind(&file.media_type)
+        .bind(i64::from(file.size_bytes))
+        .execute(&mut *transaction)
+        .await?;
+    }
+    transaction.commit().await?;
+    Ok(RevisionInfo {
+        revision_id,
+        spell_id: spell_id.clone(),
+        parent_revision_id: parent,
+        channel: SpellChannel::Draft,
+        version: manifest.version,
+        created_at: rfc3339(now),
+        manifest,
+    })
+}

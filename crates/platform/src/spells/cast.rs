@@ -1,0 +1,130 @@
+//! Casts from outside of a world (PLAT-14): which revision, whether this person
+//! may, and then the world decides the rest.
+
+use frolic_protocol::outside::{OutsideReply, OutsideRequest};
+use serde_json::Value;
+
+use super::{Actor, content, drafts, teach, unknown_revision, unknown_spell};
+use crate::Platform;
+use crate::api::{RevisionInfo, SpellChannel, SpellInfo};
+use crate::error::ApiError;
+use crate::visits;
+
+/// Bytes of what a caster gives along.
+const PARAMS_BYTES_MAX: usize = 8 * 1024;
+
+/// What is to be cast.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Which spell.
+    pub spell_id: String,
+    /// Which revision; the stable one without it.
+    pub revision_id: Option<String>,
+    /// What the caster gives along.
+    pub params: Value,
+}
+
+/// Casts a spell in a world. The world tells everybody.
+///
+/// # Errors
+/// Why not.
+pub async fn cast(
+    platform: &Platform,
+    actor: &Actor,
+    world_id: &str,
+    wanted: &Wanted,
+) -> Result<(), ApiError> {
+    if wanted.params.to_string().len() > PARAMS_BYTES_MAX {
+        let message = format!("params has more than {PARAMS_BYTES_MAX} bytes");
+        return Err(ApiError::bad_request("params_too_large", message));
+    }
+    let spec = visits::world(platform, actor, world_id).await?;
+    let (name, revision) = choose(platform, actor, wanted).await?;
+    let server = platform.fleet().wake(&spec).await?;
+    let request = OutsideRequest::Cast {
+        by: actor.user_id.clone(),
+        spell: name,
+        revision: revision
+            .as_ref()
+            .map(|(revision, _)| revision.revision_id.clone()),
+        params: wanted.params.clone(),
+    };
+    let mut taught = false;
+    loop {
+        match visits::ask(platform, &server, &request).await? {
+            OutsideReply::Done => return Ok(()),
+            OutsideReply::Refused { code, message } => match &revision {
+                // It does not know this revision yet.
+                Some((revision, channel)) if code == "no_such_spell" && !taught => {
+                    teach::teach(platform, &server, revision, *channel).await?;
+                    taught = true;
+                }
+                _ => return Err(visits::refused(&code, message)),
+            },
+        }
+    }
+}
+
+/// What the spell is known by in worlds, and the revision to teach; none for
+/// one that ships with the world's game.
+async fn choose(
+    platform: &Platform,
+    actor: &Actor,
+    wanted: &Wanted,
+) -> Result<(String, Option<(RevisionInfo, SpellChannel)>), ApiError> {
+    let db = platform.db();
+    let spell_id = &wanted.spell_id;
+    let Some(spell) = drafts::find(db, spell_id).await? else {
+        // The world may have one of its own.
+        if frolic_package::spells::is_id(spell_id) {
+            return Ok((spell_id.clone(), None));
+        }
+        return Err(unknown_spell());
+    };
+    let (revision_id, channel) = match &wanted.revision_id {
+        Some(revision) => (revision.clone(), channel_of(&spell, revision, actor)?),
+        None => active_for(&spell, actor)?,
+    };
+    let revision = content::find(db, &revision_id)
+        .await?
+        .filter(|revision| revision.spell_id == *spell_id)
+        .ok_or_else(unknown_revision)?;
+    let name = teach::name_in_worlds(spell_id, channel);
+    Ok((name, Some((revision, channel))))
+}
+
+/// Where a revision is active; makers may cast any of their own.
+fn channel_of(spell: &SpellInfo, revision: &str, actor: &Actor) -> Result<SpellChannel, ApiError> {
+    let is = |active: &Option<String>| active.as_deref() == Some(revision);
+    if is(&spell.active_stable_rev) {
+        Ok(SpellChannel::Stable)
+    } else if is(&spell.active_beta_rev) {
+        Ok(SpellChannel::Beta)
+    } else if actor.owns(&spell.created_by) {
+        Ok(SpellChannel::Draft)
+    } else {
+        Err(ApiError::new(
+            axum::http::StatusCode::CONFLICT,
+            "revision_not_active",
+            "this revision is not active; leave revision_id out to cast the one that is",
+        ))
+    }
+}
+
+fn active_for(spell: &SpellInfo, actor: &Actor) -> Result<(String, SpellChannel), ApiError> {
+    if let Some(stable) = &spell.active_stable_rev {
+        return Ok((stable.clone(), SpellChannel::Stable));
+    }
+    if let Some(beta) = &spell.active_beta_rev {
+        return Ok((beta.clone(), SpellChannel::Beta));
+    }
+    let draft = spell.active_draft_rev.as_ref();
+    match draft.filter(|_| actor.owns(&spell.created_by)) {
+        Some(draft) => Ok((draft.clone(), SpellChannel::Draft)),
+        None => Err(ApiError::new(
+            axum::http::StatusCode::CONFLICT,
+            "spell_not_published",
+            "this spell has no revision that you may cast; its maker has to publish one",
+        )),
+    }
+}

@@ -1,0 +1,252 @@
+//! Spells as rows: begun, found, listed.
+
+use frolic_package::spells::is_id;
+use sqlx::any::AnyRow;
+use sqlx::{AnyPool, Row};
+
+use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, id_of, line};
+use super::{Actor, unknown_spell};
+use crate::Platform;
+use crate::api::{CreateSpellRequest, DraftCreated, SpellInfo, SpellList};
+use crate::clock::rfc3339;
+use crate::db::to_u32;
+use crate::error::ApiError;
+use crate::ids;
+
+/// Spells that one person may have.
+const SPELLS_PER_USER: i64 = 500;
+/// Spells on a page, at most.
+pub const PER_PAGE_MAX: u32 = 100;
+const PER_PAGE: u32 = 50;
+/// Pages past this are somebody's mistake; the offset stays cheap.
+const PAGE_MAX: u32 = 10_000;
+const COLUMNS: &str = "spell_id, display_name, description, created_by, active_draft_rev, \
+     active_beta_rev, active_stable_rev, version_count, created_at, updated_at";
+
+/// Which spells are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Part of the name or description.
+    pub query: String,
+    /// Only of this maker, drafts too. Otherwise what is published, and own.
+    pub mine: bool,
+    /// From 1.
+    pub page: Option<u32>,
+    /// At most [`PER_PAGE_MAX`].
+    pub per_page: Option<u32>,
+}
+
+/// A page of a list: which, how long, and where it begins.
+pub struct Page {
+    /// From 1.
+    pub page: u32,
+    /// Rows on it.
+    pub per_page: u32,
+}
+
+impl Page {
+    /// As asked for, within bounds.
+    pub fn of(page: Option<u32>, per_page: Option<u32>) -> Self {
+        Self {
+            page: page.unwrap_or(1).clamp(1, PAGE_MAX),
+            per_page: per_page.unwrap_or(PER_PAGE).clamp(1, PER_PAGE_MAX),
+        }
+    }
+
+    /// Rows on it, for a query.
+    pub fn limit(&self) -> i64 {
+        i64::from(self.per_page)
+    }
+
+    /// Rows before it.
+    pub fn offset(&self) -> i64 {
+        i64::from(self.page - 1) * i64::from(self.per_page)
+    }
+}
+
+/// Begins a spell, or gives the one of that id when it is theirs.
+///
+/// # Errors
+/// 400 for an id that is none, 409 for one that is taken, 429 for too many.
+pub async fn create(
+    platform: &Platform,
+    actor: &Actor,
+    request: &CreateSpellRequest,
+) -> Result<DraftCreated, ApiError> {
+    let db = platform.db();
+    let name = request
+        .display_name
+        .as_deref()
+        .map(|name| line(name, NAME_CHARS_MAX))
+        .filter(|name| !name.is_empty());
+    let wanted = request.spell_id.as_deref().map(str::trim);
+    let spell_id = match wanted.filter(|id| !id.is_empty()) {
+        Some(id) if is_id(id) => id.to_owned(),
+        Some(_) => {
+            return Err(ApiError::bad_request(
+                "invalid_spell_id",
+                "the id of a spell has 1 to 64 small letters, digits, _ and -",
+            ));
+        }
+        None => made_up_id(name.as_deref().unwrap_or("spell")),
+    };
+    if let Some(spell) = find(db, &spell_id).await? {
+        if !actor.owns(&spell.created_by) {
+            return Err(ApiError::new(
+                axum::http::StatusCode::CONFLICT,
+                "spell_id_taken",
+                "somebody else has a spell of this id; choose another",
+            ));
+        }
+        return Ok(DraftCreated {
+            spell_id,
+            created: false,
+            spell,
+        });
+    }
+    let owned: i64 = sqlx::query("SELECT COUNT(*) AS owned FROM spells WHERE created_by = $1")
+        .bind(&actor.user_id)
+        .fetch_one(db)
+        .await?
+        .try_get("owned")?;
+    if owned >= SPELLS_PER_USER {
+        return Err(ApiError::new(
+            axum::http::StatusCode::TOO_MANY_REQUESTS,
+            "too_many_spells",
+            format!("you have {SPELLS_PER_USER} spells; change one of them instead"),
+        ));
+    }
+    let now = platform.clock().now_ms();
+    let description = request.description.as_deref().unwrap_or_default();
+    let inserted = sqlx::query(
+        "INSERT INTO spells (spell_id, display_name, description, created_by, active_draft_rev,
+           active_beta_rev, active_stable_rev, version_count, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, '', '', '', 0, $5, $5) ON CONFLICT (spell_id) DO NOTHING",
+    )
+    .bind(&spell_id)
+    .bind(name.as_deref().unwrap_or(&spell_id))
+    .bind(line(description, DESCRIPTION_CHARS_MAX))
+    .bind(&actor.user_id)
+    .bind(now)
+    .execute(db)
+    .await?;
+    let spell = find(db, &spell_id).await?.ok_or_else(unknown_spell)?;
+    // Somebody else may have been faster.
+    actor.must_own(&spell.created_by)?;
+    Ok(DraftCreated {
+        spell_id,
+        created: inserted.rows_affected() == 1,
+        spell,
+    })
+}
+
+fn made_up_id(name: &str) -> String {
+    let random = hex::encode(ids::random_bytes::<4>());
+    let stem = id_of(name);
+    if stem.is_empty() {
+        format!("spell-{random}")
+    } else {
+        format!("{stem}-{random}")
+    }
+}
+
+/// The spell with this id.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn find(db: &AnyPool, spell_id: &str) -> Result<Option<SpellInfo>, sqlx::Error> {
+    let query = format!("SELECT {COLUMNS} FROM spells WHERE spell_id = $1");
+    sqlx::query(sqlx::AssertSqlSafe(query))
+        .bind(spell_id)
+        .fetch_optional(db)
+        .await?
+        .map(|row| read(&row))
+        .transpose()
+}
+
+/// The spell, as far as this person may know of it.
+///
+/// # Errors
+/// 404.
+pub async fn show(db: &AnyPool, actor: &Actor, spell_id: &str) -> Result<SpellInfo, ApiError> {
+    let spell = find(db, spell_id).await?.ok_or_else(unknown_spell)?;
+    let published = spell.active_beta_rev.is_some() || spell.active_stable_rev.is_some();
+    if published || actor.owns(&spell.created_by) {
+        Ok(spell)
+    } else {
+        Err(unknown_spell())
+    }
+}
+
+/// A page of spells: what is published, and own drafts.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn list(db: &AnyPool, actor: &Actor, wanted: &Wanted) -> Result<SpellList, sqlx::Error> {
+    let page = Page::of(wanted.page, wanted.per_page);
+    let whose = if wanted.mine {
+        "created_by = $1"
+    } else {
+        "(created_by = $1 OR active_stable_rev <> '' OR active_beta_rev <> '')"
+    };
+    let filter = format!(
+        "{whose} AND (LOWER(display_name) LIKE $2 ESCAPE '!' OR LOWER(description) LIKE $2 ESCAPE '!'
+           OR spell_id LIKE $2 ESCAPE '!')"
+    );
+    let pattern = pattern(&wanted.query);
+    let count = format!("SELECT COUNT(*) AS total FROM spells WHERE {filter}");
+    let total: i64 = sqlx::query(sqlx::AssertSqlSafe(count))
+        .bind(&actor.user_id)
+        .bind(&pattern)
+        .fetch_one(db)
+        .await?
+        .try_get("total")?;
+    let select = format!(
+        "SELECT {COLUMNS} FROM spells WHERE {filter}
+         ORDER BY updated_at DESC, spell_id LIMIT $3 OFFSET $4"
+    );
+    let rows = sqlx::query(sqlx::AssertSqlSafe(select))
+        .bind(&actor.user_id)
+        .bind(&pattern)
+        .bind(page.limit())
+        .bind(page.offset())
+        .fetch_all(db)
+        .await?;
+    Ok(SpellList {
+        spells: rows.iter().map(read).collect::<Result<_, _>>()?,
+        total: to_u32(total),
+        page: page.page,
+        per_page: page.per_page,
+    })
+}
+
+fn pattern(query: &str) -> String {
+    let mut pattern = String::from("%");
+    for c in query.trim().to_lowercase().chars().take(64) {
+        if matches!(c, '%' | '_' | '!') {
+            pattern.push('!');
+        }
+        pattern.push(c);
+    }
+    pattern.push('%');
+    pattern
+}
+
+fn read(row: &AnyRow) -> Result<SpellInfo, sqlx::Error> {
+    let revision = |name| {
+        let text: String = row.try_get(name)?;
+        Ok::<_, sqlx::Error>(Some(text).filter(|text| !text.is_empty()))
+    };
+    Ok(SpellInfo {
+        spell_id: row.try_get("spell_id")?,
+        display_name: row.try_get("display_name")?,
+        description: row.try_get("description")?,
+        created_by: row.try_get("created_by")?,
+        active_draft_rev: revision("active_draft_rev")?,
+        active_beta_rev: revision("active_beta_rev")?,
+        active_stable_rev: revision("active_stable_rev")?,
+        version: to_u32(row.try_get("version_count")?),
+        created_at: rfc3339(row.try_get("created_at")?),
+        updated_at: rfc3339(row.try_get("updated_at")?),
+    })
+}

@@ -1,0 +1,440 @@
+//! The queue of builds (PLAT-12): rows that workers take with a lease. A
+//! worker that died loses its lease, and another one begins again; a job that
+//! was cancelled never makes a revision.
+
+use sqlx::any::AnyRow;
+use sqlx::{AnyPool, Row};
+
+use super::{Actor, content::ENTRY, drafts, unknown_revision};
+use crate::Platform;
+use crate::api::{BuildRequest, BuildStarted, CreateSpellRequest, JobInfo, JobStatus};
+use crate::clock::rfc3339;
+use crate::db::to_u32;
+use crate::error::ApiError;
+use crate::ids;
+
+/// How long a worker has a job for itself, unless it asks for longer.
+pub const LEASE_MS: i64 = 30_000;
+/// Times that a job is begun.
+pub const ATTEMPTS_MAX: u32 = 4;
+/// Bytes of code.
+pub const CODE_BYTES_MAX: usize = 48 * 1024;
+/// Bytes of a description in plain language.
+pub const PROMPT_BYTES_MAX: usize = 8 * 1024;
+/// Jobs of one person that are not finished.
+const OPEN_PER_USER: i64 = 10;
+/// Jobs of all that are not finished.
+const OPEN_MAX: i64 = 1000;
+/// Revisions of one spell.
+const REVISIONS_MAX: u32 = 2000;
+/// How long finished jobs are kept.
+const KEEP_MS: i64 = 30 * 24 * 3600 * 1000;
+const COLUMNS: &str = "job_id, draft_id, status, stage, progress_pct, logs, error_message, \
+     result_revision_id, request, created_by, attempts, created_at, updated_at";
+
+/// A row of `jobs`.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What everybody may know.
+    pub info: JobInfo,
+    /// Who asked.
+    pub created_by: String,
+    /// For what.
+    pub request: BuildRequest,
+}
+
+/// Puts a build into the queue; the spell is begun when there is none.
+///
+/// # Errors
+/// 400 for nothing to build, 403, 409 for a draft that changed meanwhile, 429.
+pub async fn start(
+    platform: &Platform,
+    actor: &Actor,
+    spell_id: &str,
+    request: BuildRequest,
+) -> Result<BuildStarted, ApiError> {
+    check(&request)?;
+    let db = platform.db();
+    let options = request.options.as_ref();
+    let wanted = CreateSpellRequest {
+        spell_id: Some(spell_id.to_owned()),
+        display_name: options.and_then(|options| options.name.clone()),
+        description: options.and_then(|options| options.description.clone()),
+    };
+    let spell = drafts::create(platform, actor, &wanted).await?.spell;
+    actor.must_own(&spell.created_by)?;
+    if let Some(parent) = &request.parent_revision_id {
+        let known = super::content::find(db, parent).await?;
+        known
+            .filter(|revision| revision.spell_id == spell.spell_id)
+            .ok_or_else(unknown_revision)?;
+        if spell.active_draft_rev.as_ref() != Some(parent) {
+            return Err(draft_changed(spell.active_draft_rev.as_deref()));
+        }
+    }
+    if spell.version >= REVISIONS_MAX {
+        return Err(ApiError::new(
+            axum::http::StatusCode::CONFLICT,
+            "too_many_revisions",
+            format!("a spell has at most {REVISIONS_MAX} revisions; go on with a new one"),
+        ));
+    }
+    check_room(db, actor).await?;
+    let job_id = ids::new_id("job");
+    let now = platform.clock().now_ms();
+    let text = serde_json::to_string(&request).map_err(|_| {
+        ApiError::bad_request("invalid_options", "options has a number that is none")
+    })?;
+    sqlx::query(
+        "INSERT INTO jobs (job_id, draft_id, status, stage, progress_pct, logs, error_message,
+           result_revision_id, request, created_by, attempts, run_after, lease_owner, lease_until,
+           cancel_requested, created_at, updated_at)
+         VALUES ($1, $2, 'queued', 'prepare', 0, '', '', '', $3, $4, 0, $5, '', 0, 0, $5, $5)",
+    )
+    .bind(&job_id)
+    .bind(&spell.spell_id)
+    .bind(text)
+    .bind(&actor.user_id)
+    .bind(now)
+    .execute(db)
+    .await?;
+    platform.spell_jobs().notify_one();
+    Ok(BuildStarted {
+        job_id,
+        spell_id: spell.spell_id,
+    })
+}
+
+/// 409 for a build of a draft that is not the newest any more.
+pub fn draft_changed(newest: Option<&str>) -> ApiError {
+    ApiError::new(
+        axum::http::StatusCode::CONFLICT,
+        "draft_changed",
+        "the draft was built again meanwhile; look at the newest revision first",
+    )
+    .with_details(serde_json::json!({ "active_draft_rev": newest }))
+}
+
+fn check(request: &BuildRequest) -> Result<(), ApiError> {
+    let filled =
+        |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
+    if !filled(&request.code) && !filled(&request.prompt) {
+        return Err(ApiError::bad_request(
+            "nothing_to_build",
+            format!("give code (the Luau of {ENTRY}) or prompt (what the spell is to do)"),
+        ));
+    }
+    let bytes = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    for (name, found, most) in [
+        ("code", bytes(&request.code), CODE_BYTES_MAX),
+        ("prompt", bytes(&request.prompt), PROMPT_BYTES_MAX),
+    ] {
+        if found > most {
+            return Err(ApiError::new(
+                axum::http::StatusCode::PAYLOAD_TOO_LARGE,
+                "too_long",
+                format!("{name} has {found} bytes; at most {most} are taken"),
+            ));
+        }
+    }
+    let options = request.options.clone().unwrap_or_default();
+    for (name, value, most) in [
+        ("cooldown_s", options.cooldown_s, 3600.0),
+        ("cost", options.cost, 1000.0),
+        ("range_m", options.range_m, 1000.0),
+    ] {
+        if value.is_some_and(|value| !(0.0..=most).contains(&value)) {
+            return Err(ApiError::bad_request(
+                "invalid_options",
+                format!("{name} is a number from 0 to {most}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+async fn check_room(db: &AnyPool, actor: &Actor) -> Result<(), ApiError> {
+    let row = sqlx::query(
+        "SELECT COUNT(*) AS open,
+           CAST(COALESCE(SUM(CASE WHEN created_by = $1 THEN 1 ELSE 0 END), 0) AS BIGINT) AS own
+         FROM jobs WHERE status IN ('queued', 'running')",
+    )
+    .bind(&actor.user_id)
+    .fetch_one(db)
+    .await?;
+    if row.try_get::<i64, _>("own")? >= OPEN_PER_USER {
+        return Err(ApiError::new(
+            axum::http::StatusCode::TOO_MANY_REQUESTS,
+            "too_many_builds",
+            format!("{OPEN_PER_USER} of your builds are not finished; wait for one, or cancel it"),
+        ));
+    }
+    if row.try_get::<i64, _>("open")? >= OPEN_MAX {
+        let message = "too many builds wait already; try again later";
+        return Err(ApiError::unavailable("queue_full", message, 10));
+    }
+    Ok(())
+}
+
+/// The job with this id, for whoever asked for it.
+///
+/// # Errors
+/// 404.
+pub async fn show(db: &AnyPool, actor: &Actor, job_id: &str) -> Result<Job, ApiError> {
+    let job = find(db, job_id).await?;
+    job.filter(|job| actor.owns(&job.created_by))
+        .ok_or_else(|| ApiError::not_found("job_not_found", "you have no such build (any more)"))
+}
+
+/// The newest builds of a spell.
+///
+/// # Errors
+/// 403, 404.
+pub async fn of_spell(
+    db: &AnyPool,
+    actor: &Actor,
+    spell_id: &str,
+) -> Result<Vec<JobInfo>, ApiError> {
+    let spell = drafts::show(db, actor, spell_id).await?;
+    actor.must_own(&spell.created_by)?;
+    let query = format!(
+        "SELECT {COLUMNS} FROM jobs WHERE draft_id = $1 ORDER BY created_at DESC, job_id LIMIT 20"
+    );
+    let rows = sqlx::query(sqlx::AssertSqlSafe(query))
+        .bind(spell_id)
+        .fetch_all(db)
+        .await?;
+    let jobs = rows.iter().map(|row| Ok(read(row)?.info));
+    Ok(jobs.collect::<Result<_, sqlx::Error>>()?)
+}
+
+/// Stops a build. One that is worked on stops before its next stage.
+///
+/// # Errors
+/// 404; 409 when it is over.
+pub async fn cancel(platform: &Platform, actor: &Actor, job_id: &str) -> Result<Job, ApiError> {
+    let db = platform.db();
+    show(db, actor, job_id).await?;
+    let now = platform.clock().now_ms();
+    let waiting = sqlx::query(
+        "UPDATE jobs SET status = 'cancelled', cancel_requested = 1, updated_at = $1
+         WHERE job_id = $2 AND status = 'queued'",
+    )
+    .bind(now)
+    .bind(job_id)
+    .execute(db)
+    .await?;
+    if waiting.rows_affected() == 0 {
+        let running = sqlx::query(
+            "UPDATE jobs SET cancel_requested = 1, updated_at = $1
+             WHERE job_id = $2 AND status = 'running'",
+        )
+        .bind(now)
+        .bind(job_id)
+        .execute(db)
+        .await?;
+        if running.rows_affected() == 0 {
+            return Err(ApiError::new(
+                axum::http::StatusCode::CONFLICT,
+                "job_over",
+                "this build is over already",
+            ));
+        }
+    }
+    show(db, actor, job_id).await
+}
+
+/// The job with this id.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn find(db: &AnyPool, job_id: &str) -> Result<Option<Job>, sqlx::Error> {
+    let query = format!("SELECT {COLUMNS} FROM jobs WHERE job_id = $1");
+    sqlx::query(sqlx::AssertSqlSafe(query))
+        .bind(job_id)
+        .fetch_optional(db)
+        .await?
+        .map(|row| read(&row))
+        .transpose()
+}
+
+/// Takes a job that waits, or whose worker is gone.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn claim(db: &AnyPool, owner: &str, now: i64) -> Result<Option<Job>, sqlx::Error> {
+    let rows = sqlx::query(
+        "SELECT job_id FROM jobs WHERE (status = 'queued' AND run_after <= $1)
+           OR (status = 'running' AND lease_until < $2) ORDER BY created_at, job_id LIMIT 8",
+    )
+    .bind(now)
+    .bind(now)
+    .fetch_all(db)
+    .await?;
+    for row in rows {
+        let job_id: String = row.try_get("job_id")?;
+        // Whoever changes the row has it; another worker may have been faster.
+        let taken = sqlx::query(
+            "UPDATE jobs SET status = 'running', lease_owner = $1, lease_until = $2,
+               attempts = attempts + 1, updated_at = $3
+             WHERE job_id = $4 AND ((status = 'queued' AND run_after <= $5)
+               OR (status = 'running' AND lease_until < $6))",
+        )
+        .bind(owner)
+        .bind(now + LEASE_MS)
+        .bind(now)
+        .bind(&job_id)
+        .bind(now)
+        .bind(now)
+        .execute(db)
+        .await?;
+        if taken.rows_affected() == 1 {
+            return find(db, &job_id).await;
+        }
+    }
+    Ok(None)
+}
+
+/// What a worker says of its job.
+pub struct Note<'a> {
+    /// Where it is.
+    pub stage: &'a str,
+    /// How far.
+    pub progress_pct: u32,
+    /// All lines so far.
+    pub logs: &'a [String],
+}
+
+/// Notes progress and keeps the lease. False when the job is not this
+/// worker's any more, or was cancelled.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn note(
+    db: &AnyPool,
+    owner: &str,
+    job_id: &str,
+    note: &Note<'_>,
+    now: i64,
+) -> Result<bool, sqlx::Error> {
+    let noted = sqlx::query(
+        "UPDATE jobs SET stage = $1, progress_pct = $2, logs = $3, lease_until = $4, updated_at = $5
+         WHERE job_id = $6 AND lease_owner = $7 AND status = 'running' AND cancel_requested = 0",
+    )
+    .bind(note.stage)
+    .bind(i64::from(note.progress_pct))
+    .bind(note.logs.join("\n"))
+    .bind(now + LEASE_MS)
+    .bind(now)
+    .bind(job_id)
+    .bind(owner)
+    .execute(db)
+    .await?;
+    Ok(noted.rows_affected() == 1)
+}
+
+/// How a worker gives a job back.
+pub enum Verdict<'a> {
+    /// Not to be tried again.
+    Failed(&'a str),
+    /// Somebody stopped it.
+    Cancelled,
+    /// To be tried again, not before.
+    Again(i64, &'a str),
+}
+
+/// Gives a job back.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn give_back(
+    db: &AnyPool,
+    owner: &str,
+    job_id: &str,
+    logs: &[String],
+    verdict: Verdict<'_>,
+    now: i64,
+) -> Result<(), sqlx::Error> {
+    let (status, message, run_after) = match verdict {
+        Verdict::Failed(message) => ("failed", message, now),
+        Verdict::Cancelled => ("cancelled", "", now),
+        Verdict::Again(at, message) => ("queued", message, at),
+    };
+    sqlx::query(
+        "UPDATE jobs SET status = $1, error_message = $2, run_after = $3, logs = $4, lease_owner = '',
+           lease_until = 0, updated_at = $5
+         WHERE job_id = $6 AND lease_owner = $7 AND status = 'running'",
+    )
+    .bind(status)
+    .bind(message)
+    .bind(run_after)
+    .bind(logs.join("\n"))
+    .bind(now)
+    .bind(job_id)
+    .bind(owner)
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Gives back whatever this worker has: the next one begins again at once.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn release(db: &AnyPool, owner: &str) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE jobs SET status = 'queued', lease_owner = '', lease_until = 0
+         WHERE lease_owner = $1 AND status = 'running'",
+    )
+    .bind(owner)
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Forgets what was finished long ago.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn forget_old(db: &AnyPool, now: i64) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "DELETE FROM jobs WHERE status IN ('done', 'failed', 'cancelled') AND updated_at < $1",
+    )
+    .bind(now - KEEP_MS)
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+fn read(row: &AnyRow) -> Result<Job, sqlx::Error> {
+    let text = |name| {
+        let text: String = row.try_get(name)?;
+        Ok::<_, sqlx::Error>(Some(text).filter(|text| !text.is_empty()))
+    };
+    let logs: String = row.try_get("logs")?;
+    let request: String = row.try_get("request")?;
+    let status: String = row.try_get("status")?;
+    Ok(Job {
+        info: JobInfo {
+            job_id: row.try_get("job_id")?,
+            spell_id: row.try_get("draft_id")?,
+            status: match status.as_str() {
+                "queued" => JobStatus::Queued,
+                "running" => JobStatus::Running,
+                "done" => JobStatus::Done,
+                "cancelled" => JobStatus::Cancelled,
+                _ => JobStatus::Failed,
+            },
+            stage: row.try_get("stage")?,
+            progress_pct: to_u32(row.try_get("progress_pct")?),
+            logs: logs.lines().map(str::to_owned).collect(),
+            error_message: text("error_message")?,
+            result_revision_id: text("result_revision_id")?,
+            attempts: to_u32(row.try_get("attempts")?),
+            created_at: rfc3339(row.try_get("created_at")?),
+            updated_at: rfc3339(row.try_get("updated_at")?),
+        },
+        created_by: row.try_get("created_by")?,
+        request: serde_json::from_str(&request).unwrap_or_default(),
+    })
+}

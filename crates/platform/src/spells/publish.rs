@@ -1,0 +1,79 @@
+//! Publishing: a revision becomes the active one of a channel, everybody is
+//! told, and running worlds learn it.
+
+use super::{Actor, content, drafts, teach, unknown_revision, unknown_spell};
+use crate::Platform;
+use crate::api::{PublishSpellRequest, SpellChannel, SpellPublished};
+use crate::error::ApiError;
+
+/// Makes a revision the active one of a channel.
+///
+/// # Errors
+/// 403 for somebody else's spell, 404 for a revision that it does not have.
+pub async fn publish(
+    platform: &Platform,
+    actor: &Actor,
+    spell_id: &str,
+    request: &PublishSpellRequest,
+) -> Result<SpellPublished, ApiError> {
+    let db = platform.db();
+    let spell = drafts::show(db, actor, spell_id).await?;
+    actor.must_own(&spell.created_by)?;
+    let revision = content::find(db, &request.revision_id)
+        .await?
+        .filter(|revision| revision.spell_id == spell_id)
+        .ok_or_else(unknown_revision)?;
+    let channel = request.channel;
+    let column = match channel {
+        SpellChannel::Draft => "active_draft_rev",
+        SpellChannel::Beta => "active_beta_rev",
+        SpellChannel::Stable => "active_stable_rev",
+    };
+    let mut transaction = db.begin().await?;
+    let update = format!(
+        "UPDATE spells SET {column} = $1, display_name = $2, description = $3, updated_at = $4
+         WHERE spell_id = $5"
+    );
+    let updated = sqlx::query(sqlx::AssertSqlSafe(update))
+        .bind(&revision.revision_id)
+        .bind(&revision.manifest.name)
+        .bind(&revision.manifest.description)
+        .bind(platform.clock().now_ms())
+        .bind(spell_id)
+        .execute(&mut *transaction)
+        .await?;
+    if updated.rows_affected() == 0 {
+        return Err(unknown_spell());
+    }
+    if channel > revision.channel {
+        sqlx::query("UPDATE revisions SET channel = $1 WHERE revision_id = $2")
+            .bind(channel.name())
+            .bind(&revision.revision_id)
+            .execute(&mut *transaction)
+            .await?;
+    }
+    transaction.commit().await?;
+    let spell = drafts::find(db, spell_id)
+        .await?
+        .ok_or_else(unknown_spell)?;
+    let published = SpellPublished {
+        spell_id: spell_id.to_owned(),
+        revision_id: revision.revision_id.clone(),
+        channel,
+        spell,
+        manifest: revision.manifest.clone(),
+    };
+    if channel == SpellChannel::Draft {
+        // Nobody else may know of it.
+        let maker = &published.spell.created_by;
+        platform
+            .sockets()
+            .tell_user(maker, "spell.active_update", &published);
+    } else {
+        platform
+            .sockets()
+            .tell_all("spell.active_update", &published);
+    }
+    teach::tell_running(platform, &revision, channel);
+    Ok(published)
+}

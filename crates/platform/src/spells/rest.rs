@@ -1,0 +1,377 @@
+//! `/api/spells` and `/api/jobs` (PLAT-13).
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::drafts::{Page, Wanted};
+use super::{Actor, content, drafts, jobs};
+use crate::Platform;
+use crate::api::{
+    BuildRequest, BuildStarted, CreateSpellRequest, DraftCreated, ErrorBody, JobInfo,
+    PublishSpellRequest, RevisionList, SpellInfo, SpellList, SpellManifest, SpellPublished,
+};
+use crate::auth::{Role, Session};
+use crate::error::ApiError;
+use crate::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
+
+/// Everything about spells.
+pub fn routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(show))
+        .routes(routes!(build))
+        .routes(routes!(publish))
+        .routes(routes!(revisions))
+        .routes(routes!(manifest))
+        .routes(routes!(file))
+        .routes(routes!(spell_jobs))
+        .routes(routes!(job))
+        .routes(routes!(cancel))
+}
+
+/// Whoever asks, with or without a session: what is published is for all.
+struct Anybody(Actor);
+
+impl FromRequestParts<Platform> for Anybody {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        platform: &Platform,
+    ) -> Result<Self, Self::Rejection> {
+        if !parts.headers.contains_key(header::AUTHORIZATION) {
+            return Ok(Self(Actor {
+                user_id: String::new(),
+                role: Role::Player,
+            }));
+        }
+        let session = Session::from_request_parts(parts, platform).await?;
+        Ok(Self(Actor::from(&session)))
+    }
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ListQuery {
+    /// Part of a name, a description or an id.
+    #[serde(default)]
+    q: Option<String>,
+    /// Only your own.
+    #[serde(default)]
+    mine: Option<bool>,
+    /// From 1.
+    #[param(minimum = 1)]
+    page: Option<u32>,
+    /// At most 100.
+    #[param(minimum = 1, maximum = 100)]
+    per_page: Option<u32>,
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct PageQuery {
+    /// From 1.
+    #[param(minimum = 1)]
+    page: Option<u32>,
+    /// At most 100.
+    #[param(minimum = 1, maximum = 100)]
+    per_page: Option<u32>,
+}
+
+/// Spells that are published, and your own; the one that changed last first.
+#[utoipa::path(
+    get, path = "/api/spells", tag = "spells", params(ListQuery),
+    responses(
+        (status = 200, body = SpellList),
+        (status = 400, description = "the query means nothing", body = ErrorBody),
+        (status = 401, description = "the token is not known", body = ErrorBody),
+    ),
+    security((), ("bearer" = []))
+)]
+async fn list(
+    State(platform): State<Platform>,
+    Anybody(actor): Anybody,
+    ApiQuery(query): ApiQuery<ListQuery>,
+) -> Result<Json<SpellList>, ApiError> {
+    let wanted = Wanted {
+        query: query.q.unwrap_or_default(),
+        mine: query.mine.unwrap_or(false),
+        page: query.page,
+        per_page: query.per_page,
+    };
+    Ok(Json(drafts::list(platform.db(), &actor, &wanted).await?))
+}
+
+/// Begins a spell. Of an id that is yours already it gives that spell.
+#[utoipa::path(
+    post, path = "/api/spells", tag = "spells", request_body = CreateSpellRequest,
+    responses(
+        (status = 201, body = DraftCreated),
+        (status = 200, description = "it was yours already", body = DraftCreated),
+        (status = 400, description = "no id of a spell", body = ErrorBody),
+        (status = 401, description = "who is asking is not known", body = ErrorBody),
+        (status = 409, description = "the id is somebody else's", body = ErrorBody),
+        (status = 429, description = "too many spells", body = ErrorBody),
+    ),
+    security(("bearer" = []))
+)]
+async fn create(
+    State(platform): State<Platform>,
+    session: Session,
+    OptionalJson(request): OptionalJson<CreateSpellRequest>,
+) -> Result<(StatusCode, Json<DraftCreated>), ApiError> {
+    let created = drafts::create(&platform, &Actor::from(&session), &request).await?;
+    let status = if created.created {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    Ok((status, Json(created)))
+}
+
+/// One spell.
+#[utoipa::path(
+    get, path = "/api/spells/{id}", tag = "spells", params(("id" = String, Path)),
+    responses(
+        (status = 200, body = SpellInfo),
+        (status = 400, description = "the path means nothing", body = ErrorBody),
+        (status = 401, description = "the token is not known", body = ErrorBody),
+        (status = 404, description = "no such spell", body = ErrorBody),
+    ),
+    security((), ("bearer" = []))
+)]
+async fn show(
+    State(platform): State<Platform>,
+    Anybody(actor): Anybody,
+    ApiPath(spell_id): ApiPath<String>,
+) -> Result<Json<SpellInfo>, ApiError> {
+    Ok(Json(drafts::show(platform.db(), &actor, &spell_id).await?))
+}
+
+/// Builds a revision in the background, from code or from plain language; begins
+/// the spell when there is none.
+#[utoipa::path(
+    post, path = "/api/spells/{id}/build", tag = "spells", params(("id" = String, Path)),
+    request_body = BuildRequest,
+    responses(
+        (status = 202, body = BuildStarted),
+        (status = 400, description = "nothing to build", body = ErrorBody),
+        (status = 401, description = "who is asking is not known", body = ErrorBody),
+        (status = 403, description = "somebody else's spell", body = ErrorBody),
+        (status = 404, description = "no such parent revision", body = ErrorBody),
+        (status = 409, description = "taken, or the draft changed meanwhile", body = ErrorBody),
+        (status = 413, description = "too long", body = ErrorBody),
+        (status = 429, description = "too many builds", body = ErrorBody),
+        (status = 503, description = "the queue is full", body = ErrorBody),
+    ),
+    security(("bearer" = []))
+)]
+async fn build(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath(spell_id): ApiPath<String>,
+    ApiJson(request): ApiJson<BuildRequest>,
+) -> Result<(StatusCode, Json<BuildStarted>), ApiError> {
+    let started = jobs::start(&platform, &Actor::from(&session), &spell_id, request).await?;
+    Ok((StatusCode::ACCEPTED, Json(started)))
+}
+
+/// Makes a revision the active one of a channel; running worlds load it.
+#[utoipa::path(
+    post, path = "/api/spells/{id}/publish", tag = "spells", params(("id" = String, Path)),
+    request_body = PublishSpellRequest,
+    responses(
+        (status = 200, body = SpellPublished),
+        (status = 400, description = "the body means nothing", body = ErrorBody),
+        (status = 401, description = "who is asking is not known", body = ErrorBody),
+        (status = 403, description = "somebody else's spell", body = ErrorBody),
+        (status = 404, description = "no such spell or revision", body = ErrorBody),
+        (status = 413, description = "the body is too large", body = ErrorBody),
+    ),
+    security(("bearer" = []))
+)]
+async fn publish(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath(spell_id): ApiPath<String>,
+    ApiJson(request): ApiJson<PublishSpellRequest>,
+) -> Result<Json<SpellPublished>, ApiError> {
+    let actor = Actor::from(&session);
+    Ok(Json(
+        super::publish(&platform, &actor, &spell_id, &request).await?,
+    ))
+}
+
+/// Revisions of a spell, the newest first. Drafts are seen by their maker only.
+#[utoipa::path(
+    get, path = "/api/spells/{id}/revisions", tag = "spells",
+    params(("id" = String, Path), PageQuery),
+    responses(
+        (status = 200, body = RevisionList),
+        (status = 400, description = "the query means nothing", body = ErrorBody),
+        (status = 401, description = "the token is not known", body = ErrorBody),
+        (status = 404, description = "no such spell", body = ErrorBody),
+    ),
+    security((), ("bearer" = []))
+)]
+async fn revisions(
+    State(platform): State<Platform>,
+    Anybody(actor): Anybody,
+    ApiPath(spell_id): ApiPath<String>,
+    ApiQuery(query): ApiQuery<PageQuery>,
+) -> Result<Json<RevisionList>, ApiError> {
+    let page = Page::of(query.page, query.per_page);
+    let list = content::revisions(platform.db(), &actor, &spell_id, &page).await?;
+    Ok(Json(list))
+}
+
+/// What a revision is. It never changes.
+#[utoipa::path(
+    get, path = "/api/spells/{id}/revisions/{rev}/manifest", tag = "spells",
+    params(("id" = String, Path), ("rev" = String, Path)),
+    responses(
+        (status = 200, body = SpellManifest),
+        (status = 304, description = "as you have it"),
+        (status = 400, description = "the path means nothing", body = ErrorBody),
+        (status = 401, description = "the token is not known", body = ErrorBody),
+        (status = 404, description = "no such revision", body = ErrorBody),
+    ),
+    security((), ("bearer" = []))
+)]
+async fn manifest(
+    State(platform): State<Platform>,
+    Anybody(actor): Anybody,
+    ApiPath((spell_id, revision)): ApiPath<(String, String)>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let revision = content::revision(platform.db(), &actor, &spell_id, &revision).await?;
+    let tag = format!("\"{}\"", revision.revision_id);
+    Ok(unless_known(&headers, &tag, || {
+        Json(revision.manifest).into_response()
+    }))
+}
+
+/// A file of a revision, by its path, such as `spell.luau`. It never changes.
+#[utoipa::path(
+    get, path = "/api/spells/{id}/revisions/{rev}/files/{path}", tag = "spells",
+    params(("id" = String, Path), ("rev" = String, Path), ("path" = String, Path)),
+    responses(
+        (status = 200, description = "its text", content_type = "text/plain", body = String),
+        (status = 304, description = "as you have it"),
+        (status = 400, description = "the path means nothing", body = ErrorBody),
+        (status = 401, description = "the token is not known", body = ErrorBody),
+        (status = 404, description = "no such file", body = ErrorBody),
+    ),
+    security((), ("bearer" = []))
+)]
+async fn file(
+    State(platform): State<Platform>,
+    Anybody(actor): Anybody,
+    ApiPath((spell_id, revision, path)): ApiPath<(String, String, String)>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let revision = content::revision(platform.db(), &actor, &spell_id, &revision).await?;
+    let (file, bytes) = content::file(&platform, &revision, &path).await?;
+    let tag = format!("\"{}\"", file.sha256);
+    Ok(unless_known(&headers, &tag, || {
+        // Text of strangers: never a page of ours.
+        let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
+        (kind, Body::from(bytes)).into_response()
+    }))
+}
+
+/// 304 for whoever has it already.
+fn unless_known(headers: &HeaderMap, tag: &str, answer: impl FnOnce() -> Response) -> Response {
+    let known = headers
+        .get(header::IF_NONE_MATCH)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.split(',').any(|one| one.trim() == tag));
+    let mut response = if known {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        answer()
+    };
+    let headers = response.headers_mut();
+    if let Ok(tag) = HeaderValue::from_str(tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    // Drafts are not for shared caches.
+    headers.insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("private, no-cache"),
+    );
+    response
+}
+
+/// The newest builds of your spell.
+#[utoipa::path(
+    get, path = "/api/spells/{id}/jobs", tag = "spells", params(("id" = String, Path)),
+    responses(
+        (status = 200, body = Vec<JobInfo>),
+        (status = 400, description = "the path means nothing", body = ErrorBody),
+        (status = 401, description = "who is asking is not known", body = ErrorBody),
+        (status = 403, description = "somebody else's spell", body = ErrorBody),
+        (status = 404, description = "no such spell", body = ErrorBody),
+    ),
+    security(("bearer" = []))
+)]
+async fn spell_jobs(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath(spell_id): ApiPath<String>,
+) -> Result<Json<Vec<JobInfo>>, ApiError> {
+    let actor = Actor::from(&session);
+    Ok(Json(
+        jobs::of_spell(platform.db(), &actor, &spell_id).await?,
+    ))
+}
+
+/// Where a build is.
+#[utoipa::path(
+    get, path = "/api/jobs/{id}", tag = "spells", params(("id" = String, Path)),
+    responses(
+        (status = 200, body = JobInfo),
+        (status = 400, description = "the path means nothing", body = ErrorBody),
+        (status = 401, description = "who is asking is not known", body = ErrorBody),
+        (status = 404, description = "no such build of yours", body = ErrorBody),
+    ),
+    security(("bearer" = []))
+)]
+async fn job(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath(job_id): ApiPath<String>,
+) -> Result<Json<JobInfo>, ApiError> {
+    let actor = Actor::from(&session);
+    let job = jobs::show(platform.db(), &actor, &job_id).await?;
+    Ok(Json(job.info))
+}
+
+/// Stops a build.
+#[utoipa::path(
+    post, path = "/api/jobs/{id}/cancel", tag = "spells", params(("id" = String, Path)),
+    responses(
+        (status = 200, body = JobInfo),
+        (status = 400, description = "the path means nothing", body = ErrorBody),
+        (status = 401, description = "who is asking is not known", body = ErrorBody),
+        (status = 404, description = "no such build of yours", body = ErrorBody),
+        (status = 409, description = "it is over", body = ErrorBody),
+    ),
+    security(("bearer" = []))
+)]
+async fn cancel(
+    State(platform): State<Platform>,
+    session: Session,
+    ApiPath(job_id): ApiPath<String>,
+) -> Result<Json<JobInfo>, ApiError> {
+    let actor = Actor::from(&session);
+    let job = jobs::cancel(&platform, &actor, &job_id).await?;
+    Ok(Json(job.info))
+}

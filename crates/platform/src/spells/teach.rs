@@ -1,0 +1,149 @@
+//! Spells on their way into running worlds: what a world has learned is noted,
+//! so that its next process knows it too.
+
+use axum::Json;
+use axum::extract::State;
+use frolic_protocol::outside::{LEARNED_MAX, LearnSpell, OutsideReply, OutsideRequest};
+use futures_util::StreamExt as _;
+use sqlx::Row;
+
+use super::content::{self, ENTRY};
+use crate::Platform;
+use crate::api::{RevisionInfo, SpellChannel};
+use crate::error::ApiError;
+use crate::fleet::Server;
+use crate::internal::Caller;
+use crate::visits;
+
+/// Worlds that are told at the same time.
+const TOLD_AT_ONCE: usize = 16;
+
+/// What a revision is known by in worlds. A draft or beta does not replace what
+/// everybody casts.
+pub fn name_in_worlds(spell_id: &str, channel: SpellChannel) -> String {
+    match channel {
+        SpellChannel::Stable => spell_id.to_owned(),
+        SpellChannel::Beta | SpellChannel::Draft => format!("{spell_id}@{}", channel.name()),
+    }
+}
+
+/// Has a running world learn a revision.
+///
+/// # Errors
+/// When it refuses, or cannot be asked.
+pub async fn teach(
+    platform: &Platform,
+    server: &Server,
+    revision: &RevisionInfo,
+    channel: SpellChannel,
+) -> Result<(), ApiError> {
+    let spell = lesson(platform, revision, channel).await?;
+    let name = spell.name.clone();
+    let request = OutsideRequest::Learn {
+        spells: vec![spell],
+    };
+    match visits::ask(platform, server, &request).await? {
+        OutsideReply::Done => {}
+        OutsideReply::Refused { code, message } => return Err(visits::refused(&code, message)),
+    }
+    sqlx::query(
+        "INSERT INTO world_spells (world_id, name, revision_id, learned_at) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (world_id, name) DO UPDATE SET revision_id = excluded.revision_id,
+           learned_at = excluded.learned_at",
+    )
+    .bind(&server.spec.world_id)
+    .bind(name)
+    .bind(&revision.revision_id)
+    .bind(platform.clock().now_ms())
+    .execute(platform.db())
+    .await?;
+    Ok(())
+}
+
+async fn lesson(
+    platform: &Platform,
+    revision: &RevisionInfo,
+    channel: SpellChannel,
+) -> Result<LearnSpell, ApiError> {
+    let (_, code) = content::file(platform, revision, ENTRY).await?;
+    let manifest = &revision.manifest;
+    Ok(LearnSpell {
+        name: name_in_worlds(&revision.spell_id, channel),
+        revision_id: revision.revision_id.clone(),
+        display_name: manifest.name.clone(),
+        cooldown_s: manifest.cooldown_s,
+        cost: manifest.cost,
+        range_m: manifest.range_m,
+        code: String::from_utf8_lossy(&code).into_owned(),
+    })
+}
+
+/// A revision was published: running worlds learn it, and with them every
+/// client in them. Drafts wait until they are cast.
+pub fn tell_running(platform: &Platform, revision: &RevisionInfo, channel: SpellChannel) {
+    if channel == SpellChannel::Draft {
+        return;
+    }
+    let (platform, revision) = (platform.clone(), revision.clone());
+    tokio::spawn(async move {
+        let running = platform.fleet().running();
+        futures_util::stream::iter(running)
+            .for_each_concurrent(TOLD_AT_ONCE, |server| {
+                let (platform, revision) = (&platform, &revision);
+                async move {
+                    let taught = teach(platform, &server, revision, channel).await;
+                    if let Err(error) = taught {
+                        // Most worlds allow no spells; a cast says why.
+                        let world = &server.spec.world_id;
+                        tracing::debug!(%error, world, "a world did not learn a spell");
+                    }
+                }
+            })
+            .await;
+    });
+}
+
+/// `GET /internal/worlds/{id}/spells`: what earlier processes of this world
+/// have learned, each in the revision that is active now.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn learned(
+    State(platform): State<Platform>,
+    Caller(server): Caller,
+) -> Result<Json<Vec<LearnSpell>>, ApiError> {
+    let limit = i64::try_from(LEARNED_MAX).unwrap_or(i64::MAX);
+    let rows = sqlx::query(
+        "SELECT w.name, w.revision_id, s.active_stable_rev, s.active_beta_rev
+         FROM world_spells w JOIN revisions r ON r.revision_id = w.revision_id
+         JOIN spells s ON s.spell_id = r.spell_id
+         WHERE w.world_id = $1 ORDER BY w.learned_at DESC, w.name LIMIT $2",
+    )
+    .bind(&server.spec.world_id)
+    .bind(limit)
+    .fetch_all(platform.db())
+    .await?;
+    let mut lessons = Vec::new();
+    for row in rows {
+        let name: String = row.try_get("name")?;
+        let (channel, active) = match name.rsplit_once('@') {
+            None => (
+                SpellChannel::Stable,
+                row.try_get::<String, _>("active_stable_rev")?,
+            ),
+            Some((_, "beta")) => (SpellChannel::Beta, row.try_get("active_beta_rev")?),
+            // A draft is learned again when its maker casts it.
+            Some(_) => continue,
+        };
+        let Some(revision) = content::find(platform.db(), &active).await? else {
+            continue;
+        };
+        match lesson(&platform, &revision, channel).await {
+            Ok(lesson) => lessons.push(lesson),
+            Err(error) => tracing::warn!(%error, name, "a spell cannot be read"),
+        }
+    }
+    // The one that was learned last is to be forgotten last.
+    lessons.reverse();
+    Ok(Json(lessons))
+}

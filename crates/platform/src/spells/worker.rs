@@ -1,0 +1,286 @@
+//! Workers: take builds from the queue, bring them through their stages, and
+//! tell whoever asked. What they do is in the database at every step, so a
+//! worker may die at any time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::time::{interval, sleep};
+
+use super::build::{self, BuildError};
+use super::jobs::{self, ATTEMPTS_MAX, Job, LEASE_MS, Note, Verdict};
+use crate::Platform;
+use crate::api::RevisionInfo;
+use crate::ids;
+
+/// Builds at once.
+const WORKERS: usize = 2;
+/// How often the queue is looked at when nobody knocks: for retries, and for
+/// jobs of workers that are gone.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Rest after the database refused.
+const PAUSE: Duration = Duration::from_secs(2);
+/// Between two looks for finished jobs that may be forgotten.
+const FORGET_EVERY: u32 = 3600;
+/// Lines and characters of a log.
+const LINES_MAX: usize = 200;
+const LINE_CHARS_MAX: usize = 400;
+
+/// `job.progress`.
+#[derive(Debug, Serialize)]
+struct Progress<'a> {
+    job_id: &'a str,
+    spell_id: &'a str,
+    stage: &'a str,
+    pct: u32,
+    message: &'a str,
+    extras: serde_json::Value,
+}
+
+/// `spell.revision_ready`.
+#[derive(Debug, Serialize)]
+struct RevisionReady<'a> {
+    spell_id: &'a str,
+    revision_id: &'a str,
+    job_id: &'a str,
+    version: u32,
+    channel: &'static str,
+}
+
+/// Works until it is dropped.
+pub async fn run(platform: Platform) {
+    let workers = (0..WORKERS).map(|_| work(platform.clone(), ids::new_id("worker")));
+    futures_util::future::join_all(workers).await;
+}
+
+async fn work(platform: Platform, owner: String) {
+    let _release = Release {
+        platform: platform.clone(),
+        owner: owner.clone(),
+    };
+    let mut looks = 0_u32;
+    loop {
+        let (db, now) = (platform.db(), platform.clock().now_ms());
+        if looks.is_multiple_of(FORGET_EVERY)
+            && let Err(error) = jobs::forget_old(db, now).await
+        {
+            tracing::warn!(%error, "old builds could not be forgotten");
+        }
+        looks = looks.wrapping_add(1);
+        match jobs::claim(db, &owner, now).await {
+            Ok(Some(job)) => Work::new(&platform, &owner, job).run().await,
+            Ok(None) => {
+                let knocked = platform.spell_jobs().notified();
+                let _ = tokio::time::timeout(LOOK_EVERY, knocked).await;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the queue of builds cannot be read");
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Gives a worker's job back when the worker ends in the middle of it, so that
+/// the next one need not wait for the lease.
+struct Release {
+    platform: Platform,
+    owner: String,
+}
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        let (platform, owner) = (self.platform.clone(), self.owner.clone());
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        runtime.spawn(async move {
+            // The database may be closed already; then the lease runs out.
+            let _ = jobs::release(platform.db(), &owner).await;
+        });
+    }
+}
+
+struct Work<'a> {
+    platform: &'a Platform,
+    owner: &'a str,
+    job: Job,
+    logs: Vec<String>,
+}
+
+impl<'a> Work<'a> {
+    fn new(platform: &'a Platform, owner: &'a str, job: Job) -> Self {
+        let logs = job.info.logs.clone();
+        Self {
+            platform,
+            owner,
+            job,
+            logs,
+        }
+    }
+
+    async fn run(mut self) {
+        let outcome = self.stages().await;
+        let attempts = self.job.info.attempts;
+        let now = self.platform.clock().now_ms();
+        let (verdict, message) = match outcome {
+            Ok(revision) => return self.tell_ready(&revision),
+            Err(BuildError::Lost) => (Verdict::Cancelled, "the build was cancelled".to_owned()),
+            Err(BuildError::Later(why)) if attempts < ATTEMPTS_MAX => {
+                let wait = 1000 << attempts.min(10);
+                let message = format!("{why}; try {} follows", attempts + 1);
+                self.say(message.clone());
+                let verdict = Verdict::Again(now + wait, "");
+                self.end(verdict, now).await;
+                self.tell(
+                    "prepare",
+                    0,
+                    &message,
+                    serde_json::json!({ "status": "queued" }),
+                );
+                return;
+            }
+            Err(BuildError::Later(why) | BuildError::Refused(why)) => {
+                self.say(why.clone());
+                (Verdict::Failed(""), why)
+            }
+        };
+        let failed = matches!(verdict, Verdict::Failed(_));
+        let verdict = if failed {
+            Verdict::Failed(&message)
+        } else {
+            Verdict::Cancelled
+        };
+        self.end(verdict, now).await;
+        let status = if failed { "failed" } else { "cancelled" };
+        let extras = serde_json::json!({ "status": status, "error": message });
+        self.tell(status, 100, &message, extras);
+    }
+
+    async fn stages(&mut self) -> Result<RevisionInfo, BuildError> {
+        let compiler = self.platform.spell_compiler().clone();
+        let spell_id = self.job.info.spell_id.clone();
+        if self.job.info.attempts > ATTEMPTS_MAX {
+            let why = "its worker died every time it was tried";
+            return Err(BuildError::Refused(why.to_owned()));
+        }
+        self.enter("prepare", 5).await?;
+        let prepared = self.prepare(&compiler).await?;
+        self.enter("assemble_package", 40).await?;
+        let assembled = build::assemble(prepared);
+        self.enter("validate", 65).await?;
+        build::validate(&compiler, &spell_id, &assembled).await?;
+        self.say("the code compiles".to_owned());
+        self.enter("finalize", 85).await?;
+        self.say("done".to_owned());
+        build::finalize(self.platform, self.owner, &self.job, assembled, &self.logs).await
+    }
+
+    /// The only stage that may take long: keeps the lease meanwhile, and
+    /// notices when the job is cancelled.
+    async fn prepare(
+        &mut self,
+        compiler: &Arc<dyn super::SpellCompiler>,
+    ) -> Result<build::Prepared, BuildError> {
+        let mut said = Vec::new();
+        let prepared = {
+            let mut say = |line| said.push(line);
+            let (platform, job, owner) = (self.platform, &self.job, self.owner);
+            let preparing = build::prepare(platform, compiler, job, &mut say);
+            let mut preparing = std::pin::pin!(preparing);
+            let third = Duration::from_millis(LEASE_MS.unsigned_abs() / 3);
+            let mut renew = interval(third.min(Duration::from_secs(2)));
+            loop {
+                tokio::select! {
+                    prepared = preparing.as_mut() => break prepared,
+                    _ = renew.tick() => {
+                        let note = Note { stage: "prepare", progress_pct: 5, logs: &self.logs };
+                        let now = platform.clock().now_ms();
+                        if !jobs::note(platform.db(), owner, &job.info.job_id, &note, now).await? {
+                            return Err(BuildError::Lost);
+                        }
+                    }
+                }
+            }
+        };
+        said.into_iter().for_each(|line| self.say(line));
+        prepared
+    }
+
+    async fn enter(&mut self, stage: &'static str, pct: u32) -> Result<(), BuildError> {
+        let note = Note {
+            stage,
+            progress_pct: pct,
+            logs: &self.logs,
+        };
+        let now = self.platform.clock().now_ms();
+        let job_id = &self.job.info.job_id;
+        if !jobs::note(self.platform.db(), self.owner, job_id, &note, now).await? {
+            return Err(BuildError::Lost);
+        }
+        let message = match stage {
+            "prepare" => "looking at what to build",
+            "assemble_package" => "putting the files together",
+            "validate" => "compiling",
+            _ => "storing the revision",
+        };
+        self.tell(
+            stage,
+            pct,
+            message,
+            serde_json::json!({ "status": "running" }),
+        );
+        Ok(())
+    }
+
+    async fn end(&self, verdict: Verdict<'_>, now: i64) {
+        let (db, job_id) = (self.platform.db(), &self.job.info.job_id);
+        let given = jobs::give_back(db, self.owner, job_id, &self.logs, verdict, now).await;
+        if let Err(error) = given {
+            // The lease runs out, and another worker begins again.
+            tracing::warn!(%error, job_id, "a build could not be given back");
+        }
+    }
+
+    fn say(&mut self, line: String) {
+        if self.logs.len() < LINES_MAX {
+            let one_line = line.replace(['\n', '\r'], " ");
+            self.logs
+                .push(one_line.chars().take(LINE_CHARS_MAX).collect());
+        }
+    }
+
+    fn tell(&self, stage: &str, pct: u32, message: &str, extras: serde_json::Value) {
+        let info = &self.job.info;
+        let progress = Progress {
+            job_id: &info.job_id,
+            spell_id: &info.spell_id,
+            stage,
+            pct,
+            message,
+            extras,
+        };
+        let sockets = self.platform.sockets();
+        sockets.tell_user(&self.job.created_by, "job.progress", &progress);
+    }
+
+    fn tell_ready(&self, revision: &RevisionInfo) {
+        let extras = serde_json::json!({
+            "status": "done",
+            "result_revision_id": revision.revision_id,
+            "version": revision.version,
+        });
+        self.tell("done", 100, "the revision is ready", extras);
+        let ready = RevisionReady {
+            spell_id: &revision.spell_id,
+            revision_id: &revision.revision_id,
+            job_id: &self.job.info.job_id,
+            version: revision.version,
+            channel: "draft",
+        };
+        self.platform
+            .sockets()
+            .tell_all("spell.revision_ready", &ready);
+    }
+}

@@ -1,0 +1,257 @@
+//! Reaching into worlds from outside (PLAT-16): the process of a world is asked,
+//! and started when it sleeps, so that there is one log and one set of rules,
+//! whoever asks. What happens there comes back as news (`/internal/…/news`) and
+//! with what is stored (`keep.rs`), and goes to those who follow by Socket.IO.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use frolic_protocol::ops::LoggedOp;
+use frolic_protocol::outside::{NEWS_MAX, OutsideNews, OutsideReply, OutsideRequest};
+use sqlx::{AnyPool, Row};
+
+use crate::Platform;
+use crate::error::ApiError;
+use crate::extract::ApiJson;
+use crate::fleet::{Server, WorldSpec};
+use crate::internal::Caller;
+use crate::spells::Actor;
+use crate::{games, worlds};
+
+/// How long a world may take to answer.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// The world with this id, if this person may be in it.
+///
+/// # Errors
+/// 404.
+pub async fn world(
+    platform: &Platform,
+    actor: &Actor,
+    world_id: &str,
+) -> Result<WorldSpec, ApiError> {
+    let row = worlds::find(platform.db(), world_id).await?;
+    let row = row.ok_or_else(worlds::unknown_world)?;
+    if row.spec.private && !row.is_owned_by(&actor.user_id) {
+        return Err(worlds::unknown_world());
+    }
+    let spec = row.spec;
+    let game = games::find(platform.db(), &spec.game_id).await?;
+    game.filter(|game| game.open_to(&actor.user_id))
+        .ok_or_else(worlds::unknown_world)?;
+    Ok(spec)
+}
+
+/// Whose world it is; empty for one that was opened for whoever comes.
+///
+/// # Errors
+/// 404.
+pub async fn owner_of(db: &AnyPool, world_id: &str) -> Result<String, ApiError> {
+    let row = sqlx::query("SELECT owner_id FROM worlds WHERE world_id = $1")
+        .bind(world_id)
+        .fetch_optional(db)
+        .await?;
+    let row = row.ok_or_else(worlds::unknown_world)?;
+    Ok(row.try_get("owner_id")?)
+}
+
+/// Asks the process of a world.
+///
+/// # Errors
+/// 503 when it does not answer.
+pub async fn ask(
+    platform: &Platform,
+    server: &Server,
+    request: &OutsideRequest,
+) -> Result<OutsideReply, ApiError> {
+    let silent = || {
+        ApiError::unavailable(
+            "world_silent",
+            "the world's server does not answer; try again in a moment",
+            1,
+        )
+    };
+    let door = platform.fleet().door(server).ok_or_else(silent)?;
+    let answer = client()
+        .post(format!("{}/outside", door.url))
+        .bearer_auth(&door.token)
+        .json(request)
+        .timeout(PATIENCE)
+        .send()
+        .await
+        .and_then(reqwest::Response::error_for_status);
+    let answer = match answer {
+        Ok(answer) => answer.json().await,
+        Err(error) => Err(error),
+    };
+    answer.map_err(|error| {
+        tracing::warn!(%error, world = server.spec.world_id, "a world does not answer");
+        silent()
+    })
+}
+
+fn client() -> &'static reqwest::Client {
+    static CLIENT: OnceLock<reqwest::Client> = OnceLock::new();
+    CLIENT.get_or_init(|| {
+        crate::tls::use_ring();
+        reqwest::Client::new()
+    })
+}
+
+/// A refusal of a world, in the form of ours.
+pub fn refused(code: &str, message: String) -> ApiError {
+    // Codes are fixed words; one that we do not know is told in the message.
+    let known = [
+        "spells_not_allowed",
+        "no_such_spell",
+        "spell_caster",
+        "spell_dead",
+        "spell_cooldown",
+        "spell_cost",
+        "spell_target",
+        "spell_range",
+        "spell_busy",
+        "spell_broken",
+        "spell_of_the_game",
+        "no_terrain",
+        "not_editable",
+        "unknown_material",
+        "bad_op",
+        "forbidden_material",
+        "too_large",
+        "out_of_reach",
+        "protected",
+        "occupied",
+        "not_alive",
+        "too_fast",
+        "busy",
+    ];
+    let code = known.into_iter().find(|known| *known == code);
+    ApiError::new(
+        StatusCode::CONFLICT,
+        code.unwrap_or("world_refused"),
+        message,
+    )
+}
+
+/// `POST /internal/worlds/{id}/news`.
+///
+/// # Errors
+/// 400 for more than a world of ours tells at once.
+pub async fn news(
+    State(platform): State<Platform>,
+    Caller(server): Caller,
+    ApiJson(news): ApiJson<OutsideNews>,
+) -> Result<StatusCode, ApiError> {
+    if news.casts.len() > NEWS_MAX || news.ops.len() > NEWS_MAX {
+        return Err(ApiError::bad_request("invalid_news", "too much at once"));
+    }
+    let world_id = &server.spec.world_id;
+    let sockets = platform.sockets();
+    for cast in news.casts {
+        sockets.tell_cast(world_id, cast);
+    }
+    sockets.tell_ops(world_id, &news.ops);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// An operation of a world's log, as followers are told.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct ToldOp {
+    /// Its place in the log.
+    pub op_id: u64,
+    /// terrain, build, unbuild or clear.
+    pub op_type: String,
+    /// What was done.
+    pub op_data: serde_json::Value,
+    /// Who asked for it; none for a script.
+    #[serde(rename = "by")]
+    pub by: Option<String>,
+}
+
+/// One page of a world's log, from behind `after`; and the number of its
+/// newest operation.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn log(
+    db: &AnyPool,
+    world_id: &str,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<ToldOp>, sqlx::Error> {
+    let rows = sqlx::query(
+        "SELECT op_id, op_type, op_data, player_id FROM world_ops
+         WHERE world_id = $1 AND op_id > $2 ORDER BY op_id LIMIT $3",
+    )
+    .bind(world_id)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(db)
+    .await?;
+    let told = rows.iter().map(|row| {
+        let data: String = row.try_get("op_data")?;
+        let by: String = row.try_get("player_id")?;
+        Ok(ToldOp {
+            op_id: row.try_get::<i64, _>("op_id")?.cast_unsigned(),
+            op_type: row.try_get("op_type")?,
+            op_data: plain(serde_json::from_str(&data).unwrap_or_default()),
+            by: Some(by).filter(|by| !by.is_empty()),
+        })
+    });
+    told.collect()
+}
+
+/// The newest operation of a world, and the last one that only its checkpoint
+/// has.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn log_ends(db: &AnyPool, world_id: &str) -> Result<(u64, u64), sqlx::Error> {
+    let row = sqlx::query("SELECT op_seq, checkpoint_seq FROM world_runs WHERE world_id = $1")
+        .bind(world_id)
+        .fetch_optional(db)
+        .await?;
+    let Some(row) = row else {
+        return Ok((0, 0));
+    };
+    let seq = |name| row.try_get::<i64, _>(name).map(i64::cast_unsigned);
+    Ok((seq("op_seq")?, seq("checkpoint_seq")?))
+}
+
+/// An operation that has just been logged.
+pub fn told(op: &LoggedOp) -> ToldOp {
+    let data = serde_json::to_value(&op.op).unwrap_or_default();
+    let kind = match &data {
+        serde_json::Value::Object(map) => map.keys().next().map(|kind| kind.to_lowercase()),
+        serde_json::Value::String(kind) => Some(kind.to_lowercase()),
+        _ => None,
+    };
+    ToldOp {
+        op_id: op.seq,
+        op_type: kind.unwrap_or_default(),
+        op_data: plain(data),
+        by: op.by.clone(),
+    }
+}
+
+/// `{"Terrain": {…}}` without its outer part, and shapes as `radius` or `size`,
+/// as every other interface writes them.
+fn plain(data: serde_json::Value) -> serde_json::Value {
+    let serde_json::Value::Object(map) = data else {
+        return serde_json::json!({});
+    };
+    let Some((_, serde_json::Value::Object(mut inner))) = map.into_iter().next() else {
+        return serde_json::json!({});
+    };
+    if let Some(serde_json::Value::Object(shape)) = inner.remove("shape") {
+        for (_, form) in shape {
+            if let serde_json::Value::Object(form) = form {
+                inner.extend(form);
+            }
+        }
+    }
+    serde_json::Value::Object(inner)
+}

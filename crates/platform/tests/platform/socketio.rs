@@ -1,0 +1,318 @@
+//! Socket.IO (PLAT-15) as bytes on a WebSocket: who is let in, who hears what,
+//! and what bad input gets. The real clients are in web/e2e/socketio.test.mjs.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+use crate::support::TestPlatform;
+
+/// A Socket.IO client, as small as can be.
+struct Client {
+    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    id: String,
+    /// Events that came while another was waited for.
+    kept: Vec<(String, Value)>,
+}
+
+impl Client {
+    async fn connect(test: &TestPlatform, auth: Option<Value>) -> Self {
+        let mut client = Self::open(test, auth).await;
+        let hello = client.wait("connected").await;
+        client.id = hello["client_id"].as_str().unwrap().to_owned();
+        client
+    }
+
+    async fn open(test: &TestPlatform, auth: Option<Value>) -> Self {
+        let url = format!(
+            "ws://127.0.0.1:{}/socket.io/?EIO=4&transport=websocket",
+            test.port
+        );
+        let (socket, _) = connect_async(url).await.unwrap();
+        let mut client = Self {
+            socket,
+            id: String::new(),
+            kept: Vec::new(),
+        };
+        assert!(client.text().await.starts_with('0'));
+        let auth = auth.map(|auth| auth.to_string()).unwrap_or_default();
+        client.send_text(format!("40{auth}")).await;
+        client
+    }
+
+    async fn send_text(&mut self, text: String) {
+        self.socket.send(Message::text(text)).await.unwrap();
+    }
+
+    async fn text(&mut self) -> String {
+        loop {
+            let next = tokio::time::timeout(Duration::from_secs(20), self.socket.next());
+            let message = next.await.expect("nothing comes").unwrap().unwrap();
+            let text = message.into_text().unwrap().to_string();
+            if text == "2" {
+                self.send_text("3".to_owned()).await;
+                continue;
+            }
+            return text;
+        }
+    }
+
+    async fn emit(&mut self, event: &str, data: Value) {
+        self.send_text(format!("42{}", json!([event, data]))).await;
+    }
+
+    async fn next(&mut self) -> (String, Value) {
+        loop {
+            let text = self.text().await;
+            if let Some(body) = text.strip_prefix("42") {
+                let body: Vec<Value> = serde_json::from_str(body).unwrap();
+                let name = body[0].as_str().unwrap().to_owned();
+                return (name, body.get(1).cloned().unwrap_or_default());
+            }
+        }
+    }
+
+    async fn wait(&mut self, event: &str) -> Value {
+        if let Some(at) = self.kept.iter().position(|(name, _)| name == event) {
+            return self.kept.remove(at).1;
+        }
+        loop {
+            let (name, data) = self.next().await;
+            if name == event {
+                return data;
+            }
+            self.kept.push((name, data));
+        }
+    }
+
+    async fn ask(&mut self, event: &str, data: Value, answer: &str) -> Value {
+        self.emit(event, data).await;
+        self.wait(answer).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn worlds_are_rooms_and_spells_are_for_all() {
+    let test = TestPlatform::start().await;
+    let login = test.login("Ada").await;
+    let token = json!({ "token": login.session_token });
+    let mut ada = Client::connect(&test, Some(token)).await;
+    assert_eq!(ada.id, login.client_id);
+    let mut bob = Client::connect(&test, None).await;
+
+    let made = ada
+        .ask(
+            "world.create",
+            json!({ "name": "Ada's \u{202e}place" }),
+            "world.created",
+        )
+        .await;
+    let world_id = made["world_id"].as_str().unwrap().to_owned();
+    assert_eq!(made["world"]["name"], "Ada's place");
+    bob.wait("world.list_updated").await;
+    let listed = bob
+        .ask("world.list", Value::Null, "world.list_result")
+        .await;
+    assert_eq!(listed["worlds"].as_array().unwrap().len(), 1);
+    let joined = ada
+        .ask(
+            "world.join",
+            json!({ "world_id": world_id }),
+            "world.joined",
+        )
+        .await;
+    assert_eq!(joined["clients"], 1);
+    ada.wait("sync_complete").await;
+    let info = bob
+        .ask("world.get", json!({ "world_id": world_id }), "world.info")
+        .await;
+    assert_eq!(info["clients"], 1);
+    let pong = ada.ask("ping", json!({}), "pong").await;
+    assert_eq!(
+        (&pong["clients"], &pong["world_id"]),
+        (&json!(1), &json!(world_id))
+    );
+
+    // A build: progress to whoever asked, the result to all.
+    let draft = ada
+        .ask(
+            "spell.create_draft",
+            json!({ "spell_id": "fire" }),
+            "spell.draft_created",
+        )
+        .await;
+    assert_eq!(draft["created"], true);
+    let code = "function on_cast(ctx) end";
+    let build = json!({ "spell_id": "fire", "code": code });
+    let started = ada
+        .ask("spell.start_build", build, "spell.build_started")
+        .await;
+    let mut stages = Vec::new();
+    loop {
+        let progress = ada.wait("job.progress").await;
+        assert_eq!(progress["job_id"], started["job_id"]);
+        stages.push(progress["stage"].as_str().unwrap().to_owned());
+        if progress["pct"] == 100 {
+            break;
+        }
+    }
+    assert_eq!(
+        stages,
+        [
+            "prepare",
+            "assemble_package",
+            "validate",
+            "finalize",
+            "done"
+        ]
+    );
+    let ready = bob.wait("spell.revision_ready").await;
+    let revision = ready["revision_id"].as_str().unwrap().to_owned();
+    assert!(!bob.kept.iter().any(|(name, _)| name == "job.progress"));
+    let publish = json!({ "spell_id": "fire", "revision_id": revision, "channel": "beta" });
+    ada.emit("spell.publish", publish).await;
+    let update = bob.wait("spell.active_update").await;
+    assert_eq!(
+        (&update["channel"], &update["spell_id"]),
+        (&json!("beta"), &json!("fire"))
+    );
+
+    let revisions = bob
+        .ask(
+            "spell.get_revisions",
+            json!({ "spell_id": "fire" }),
+            "spell.revisions_result",
+        )
+        .await;
+    assert_eq!(revisions["total"], 1);
+    let spells = bob.ask("spell.list", json!({}), "spell.list_result").await;
+    assert_eq!(spells["spells"][0]["spell_id"], "fire");
+    let manifest = bob
+        .ask(
+            "content.get_manifest",
+            json!({ "spell_id": "fire" }),
+            "content.manifest",
+        )
+        .await;
+    assert_eq!(manifest["manifest"]["entry"], "spell.luau");
+    let files = bob
+        .ask(
+            "content.list_files",
+            json!({ "spell_id": "fire" }),
+            "content.files_list",
+        )
+        .await;
+    assert_eq!(files["files"].as_array().unwrap().len(), 2);
+    let wanted = json!({ "spell_id": "fire", "path": "spell.luau" });
+    let file = bob.ask("content.get_file", wanted, "content.file").await;
+    assert_eq!(file["size"], code.len());
+
+    let left = ada.ask("world.leave", json!({}), "world.left").await;
+    assert_eq!(left["left_world_id"], json!(world_id));
+    let rejected = ada
+        .ask(
+            "spell.cast_request",
+            json!({ "spell_id": "fire" }),
+            "spell.cast_rejected",
+        )
+        .await;
+    assert_eq!(
+        (&rejected["spell_id"], &rejected["code"]),
+        (&json!("fire"), &json!("no_world"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_input_gets_an_error_and_the_connection_lives() {
+    let test = TestPlatform::start().await;
+    let mut bob = Client::connect(&test, None).await;
+    for (event, data, code) in [
+        ("no.such.event", json!({}), "unknown_event"),
+        ("world.join", json!({}), "missing_field"),
+        ("world.join", json!({ "world_id": 7 }), "invalid_field"),
+        (
+            "world.join",
+            json!({ "world_id": "world_none" }),
+            "world_not_found",
+        ),
+        ("world.join", json!("text"), "missing_field"),
+        (
+            "world.create",
+            json!({ "game_id": "none" }),
+            "game_not_found",
+        ),
+        ("request_spell", json!({ "type": "add" }), "no_world"),
+        ("clear_world", json!(null), "no_world"),
+        (
+            "spell.create_draft",
+            json!({ "spell_id": "../x" }),
+            "invalid_spell_id",
+        ),
+        (
+            "spell.start_build",
+            json!({ "spell_id": "x" }),
+            "nothing_to_build",
+        ),
+        (
+            "spell.publish",
+            json!({ "spell_id": "x", "revision_id": "y" }),
+            "spell_not_found",
+        ),
+        (
+            "content.get_file",
+            json!({ "spell_id": "x", "path": "../../etc" }),
+            "spell_not_found",
+        ),
+        ("job.get", json!({ "job_id": "job_none" }), "job_not_found"),
+    ] {
+        let error = bob.ask(event, data, "error").await;
+        assert_eq!(
+            (&error["code"], &error["event"]),
+            (&json!(code), &json!(event))
+        );
+    }
+    // Too fast is told, not punished.
+    for _ in 0..150 {
+        bob.emit("ping", json!({})).await;
+    }
+    loop {
+        let (name, data) = bob.next().await;
+        if name == "error" {
+            assert_eq!(data["code"], "too_fast");
+            break;
+        }
+    }
+    // A token that is none is refused at the door.
+    let mut eve = Client::open(&test, Some(json!({ "token": "none" }))).await;
+    let refused = eve.text().await;
+    assert!(
+        refused.starts_with("44") && refused.contains("log in"),
+        "{refused}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_so_many_are_let_in() {
+    let test = TestPlatform::start_with(|settings| {
+        settings.limits.socketio_clients_max = 2;
+    })
+    .await;
+    let first = Client::connect(&test, None).await;
+    let _second = Client::connect(&test, None).await;
+    let mut third = Client::open(&test, None).await;
+    assert!(third.text().await.starts_with("44"));
+    drop(first);
+    // The place is free again once the server has noticed.
+    for _ in 0..100 {
+        let mut next = Client::open(&test, None).await;
+        if next.text().await.starts_with("40") {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the place stays taken");
+}

@@ -1,0 +1,79 @@
+// The workshop's line to the platform (Socket.IO): progress of builds, worlds, casts. Loaded with the page, not before.
+import type { Socket } from 'socket.io-client';
+import type { WorldInfo } from '../../generated/rest';
+import { session } from '../../lib/api';
+
+export interface JobProgress {
+  job_id: string;
+  stage: string;
+  pct: number;
+  message: string;
+  extras: { status?: string; error?: string; result_revision_id?: string };
+}
+
+export interface Happening {
+  id: number;
+  good: boolean;
+  text: string;
+}
+
+const HAPPENINGS_MAX = 30;
+
+/** One connection, and what it told. */
+export class Live {
+  connected = $state(false);
+  worlds = $state.raw<WorldInfo[]>([]);
+  world = $state<string | null>(null);
+  happenings = $state.raw<Happening[]>([]);
+  #socket: Socket | null = null;
+  #count = 0;
+  /** Called for every step of one's builds. */
+  onprogress: (progress: JobProgress) => void = () => undefined;
+
+  async open(): Promise<void> {
+    const [{ io }, { token }] = await Promise.all([import('socket.io-client'), session()]);
+    const socket = io({ auth: { token }, transports: ['websocket'] });
+    this.#socket = socket;
+    socket.on('connected', () => {
+      this.connected = true;
+      socket.emit('world.list');
+      if (this.world) socket.emit('world.join', { world_id: this.world });
+    });
+    socket.on('disconnect', () => (this.connected = false));
+    const listed = ({ worlds }: { worlds: WorldInfo[] }) => (this.worlds = worlds);
+    socket.on('world.list_result', listed);
+    socket.on('world.list_updated', listed);
+    socket.on('job.progress', (progress: JobProgress) => this.onprogress(progress));
+    socket.on('world.created', ({ world_id }: { world_id: string }) => this.join(world_id));
+    socket.on('world.joined', ({ world }: { world: WorldInfo }) => {
+      this.world = world.world_id;
+      this.#tell(true, `You look into ${world.name}.`);
+    });
+    socket.on('spell.cast_event', (cast: { spell_id: string; seed: number; target: number[] }) =>
+      this.#tell(true, `${cast.spell_id} was cast at ${cast.target.map((part) => part.toFixed(1)).join(', ')} with seed ${cast.seed}.`),
+    );
+    socket.on('spell.cast_rejected', ({ error }: { error: string }) => this.#tell(false, error));
+    socket.on('error', ({ message }: { message: string }) => this.#tell(false, message));
+  }
+
+  join(world_id: string): void {
+    this.#socket?.emit('world.join', { world_id });
+  }
+
+  /** A world of one's own: the voxel sandbox. */
+  create(name: string): void {
+    this.#socket?.emit('world.create', { name });
+  }
+
+  cast(spell_id: string, revision_id: string | null, target: number[]): void {
+    this.#socket?.emit('spell.cast_request', { spell_id, revision_id, params: { target } });
+  }
+
+  close(): void {
+    this.#socket?.disconnect();
+  }
+
+  #tell(good: boolean, text: string): void {
+    this.happenings = [{ id: ++this.#count, good, text }, ...this.happenings].slice(0, HAPPENINGS_MAX);
+  }
+}
