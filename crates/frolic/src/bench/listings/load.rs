@@ -62,11 +62,12 @@ pub async fn run(args: LoadArgs) -> Result<()> {
     let pause = (args.per_s > 0).then(|| Duration::from_secs(1) * args.connections / args.per_s);
     let began = Instant::now();
     let until = began + Duration::from_secs(u64::from(args.seconds));
+    let port = args.port;
     let mut asking = tokio::task::JoinSet::new();
     for number in 0..args.connections {
         let questions = questions.clone();
         let first = number as usize;
-        asking.spawn(async move { ask(args.port, &questions, first, pause, until).await });
+        asking.spawn(async move { ask(port, &questions, first, pause, until).await });
     }
     let mut all = Seen::default();
     while let Some(seen) = asking.join_next().await {
