@@ -131,7 +131,8 @@ impl Identity {
             })?
             .claims;
         let now_s = now_ms as f64 / 1000.0;
-        if !(claims.exp + LEEWAY_S > now_s) {
+        // Also when it is not a number.
+        if claims.exp.is_nan() || claims.exp + LEEWAY_S <= now_s {
             return Err(ApiError::unauthorized(
                 "session_expired",
                 "this identity token has expired; get a new one from its issuer",

@@ -79,7 +79,7 @@ async fn plat_18_blocks_last_and_worlds_hear_of_them() {
         .json()
         .await
         .unwrap();
-    assert_eq!(blocks.player_ids, [eve.client_id.clone()]);
+    assert_eq!(blocks.player_ids, *std::slice::from_ref(&eve.client_id));
     let stranger = ask(ada.session_token.clone()).await.unwrap();
     assert_eq!(stranger.status(), StatusCode::UNAUTHORIZED);
 

@@ -37,10 +37,14 @@ fn beside(at: Vec3) -> (Vec3, Vec3) {
     let mut world = world();
     let (ada, bob) = (join(&mut world, "Ada"), join(&mut world, "Bob"));
     world.teleport(ada, at);
-    (0..60).for_each(|_| drop(world.step()));
+    for _ in 0..60 {
+        world.step();
+    }
     assert!(world.put_beside(bob, ada));
     let placed = feet(&world, bob);
-    (0..30).for_each(|_| drop(world.step()));
+    for _ in 0..30 {
+        world.step();
+    }
     let stands = feet(&world, bob);
     assert!((stands - placed).length() < 0.5, "{placed} became {stands}");
     (feet(&world, ada), stands)
@@ -108,7 +112,9 @@ fn plat_19_everybody_is_told_how_somebody_looks_and_a_recording_repeats_it() {
     );
     assert_eq!(world.players()[0].looks, looks);
     world.put_beside(bob, ada);
-    (0..120).for_each(|_| drop(world.step()));
+    for _ in 0..120 {
+        world.step();
+    }
     world.end_recording(Ending::Complete);
     let bytes = world.take_recording();
     let report = replay(&game, &bytes).expect("it can be played again");
