@@ -1,3 +1,4 @@
+# A stranger's Socket.IO client in Python, for socketio.test.mjs.
 """A stranger's Socket.IO client (python-socketio): makes a world, a spell, builds, publishes and casts it, and changes
 the ground. Prints one JSON object with what it heard. Run by socketio.test.mjs."""
 import json

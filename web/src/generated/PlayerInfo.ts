@@ -33,4 +33,8 @@ team: string | null,
 /**
  * Figures that everybody sees, by name.
  */
-stats: Array<PlayerStat>, looks: AvatarLooks, };
+stats: Array<PlayerStat>, 
+/**
+ * How their character looks.
+ */
+looks: AvatarLooks, };

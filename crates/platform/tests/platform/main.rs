@@ -29,5 +29,6 @@ mod socketio;
 mod spells;
 mod store;
 mod support;
+mod uploading;
 mod waiting;
 mod worlds;
