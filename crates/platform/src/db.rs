@@ -21,7 +21,10 @@ const SQLITE_CONNECTIONS_MAX: u32 = 8;
 /// Postgres has writers side by side; its own default is 100 for everybody.
 const POSTGRES_CONNECTIONS_MAX: u32 = 16;
 /// How long a request waits for a connection before it is told to come back.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// A server may be gone; a file is only busy, and a crowd that logs in at once
+/// has to wait for its one writer.
+const POSTGRES_ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+const SQLITE_ACQUIRE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Why the database could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +96,10 @@ pub async fn open(url: &str) -> Result<AnyPool, OpenDatabaseError> {
             Kind::Sqlite => SQLITE_CONNECTIONS_MAX,
             Kind::Postgres => POSTGRES_CONNECTIONS_MAX,
         })
-        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .acquire_timeout(match kind {
+            Kind::Sqlite => SQLITE_ACQUIRE_TIMEOUT,
+            Kind::Postgres => POSTGRES_ACQUIRE_TIMEOUT,
+        })
         .after_connect(move |connection, _| {
             Box::pin(async move {
                 if is_sqlite {
@@ -103,7 +109,7 @@ pub async fn open(url: &str) -> Result<AnyPool, OpenDatabaseError> {
                     connection.execute("PRAGMA journal_mode = WAL").await?;
                     connection.execute("PRAGMA synchronous = FULL").await?;
                     connection.execute("PRAGMA foreign_keys = ON").await?;
-                    connection.execute("PRAGMA busy_timeout = 5000").await?;
+                    connection.execute("PRAGMA busy_timeout = 20000").await?;
                 }
                 Ok(())
             })
