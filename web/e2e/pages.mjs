@@ -57,10 +57,11 @@ function unnamed(page) {
 async function pale(page) {
   const found = [];
   for (const colorScheme of ['light', 'dark']) {
-    await page.emulateMedia({ colorScheme });
+    // Without motion, colours do not fade from one theme into the other while they are measured.
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     found.push(...(await page.evaluate(measureContrast, colorScheme)));
   }
-  await page.emulateMedia({ colorScheme: null });
+  await page.emulateMedia({ colorScheme: null, reducedMotion: null });
   return [...new Set(found)];
 }
 

@@ -195,8 +195,11 @@ async fn enter(
     let spec = &world.spec;
     // Who may not see a game does not get into it by the code of a room.
     open_game(platform, session, &spec.game_id).await?;
-    // Keeps the row from being swept while its server starts.
-    worlds::touch(platform.db(), &spec.world_id, platform.clock().now_ms()).await?;
+    // Keeps the row from being swept while its server starts. One that runs is
+    // not swept, and a crowd on its way into it need not wait for the disk.
+    if platform.fleet().server(&spec.world_id).is_none() {
+        worlds::touch(platform.db(), &spec.world_id, platform.clock().now_ms()).await?;
+    }
     Ok(platform.fleet().try_enter(spec, &session.user_id)?)
 }
 
