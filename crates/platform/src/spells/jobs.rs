@@ -354,7 +354,7 @@ pub enum Verdict<'a> {
     Again(i64, &'a str),
 }
 
-/// Gives a job back.
+/// Gives a job back. One that somebody stopped meanwhile is not tried again.
 ///
 /// # Errors
 /// When the database refuses.
@@ -372,8 +372,9 @@ pub async fn give_back(
         Verdict::Again(at, message) => ("queued", message, at),
     };
     sqlx::query(
-        "UPDATE jobs SET status = $1, error_message = $2, run_after = $3, logs = $4, lease_owner = '',
-           lease_until = 0, updated_at = $5
+        "UPDATE jobs SET status = CASE WHEN cancel_requested = 1 THEN 'cancelled' ELSE $1 END,
+           error_message = $2, run_after = $3, logs = $4, lease_owner = '', lease_until = 0,
+           updated_at = $5
          WHERE job_id = $6 AND lease_owner = $7 AND status = 'running'",
     )
     .bind(status)
@@ -394,7 +395,8 @@ pub async fn give_back(
 /// When the database refuses.
 pub async fn release(db: &AnyPool, owner: &str) -> Result<(), sqlx::Error> {
     sqlx::query(
-        "UPDATE jobs SET status = 'queued', lease_owner = '', lease_until = 0
+        "UPDATE jobs SET status = CASE WHEN cancel_requested = 1 THEN 'cancelled' ELSE 'queued' END,
+           lease_owner = '', lease_until = 0
          WHERE lease_owner = $1 AND status = 'running'",
     )
     .bind(owner)
