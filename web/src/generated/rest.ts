@@ -309,7 +309,8 @@ range_m?: number, };
 
 /**
  * `POST /api/spells/{id}/build`: from code, or from a description in plain
- * language. A prompt with code has the code changed.
+ * language. A prompt with code has the code changed; without either the
+ * newest revision is built again, with other options.
  */
 export type BuildRequest = { 
 /**

@@ -61,6 +61,17 @@ pub async fn start(
         ));
     }
     let db = platform.db();
+    let filled =
+        |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
+    let empty = !filled(&request.code) && !filled(&request.prompt);
+    if empty {
+        // Asking for nothing must not leave a draft behind.
+        let known = sqlx::query("SELECT spell_id FROM spells WHERE spell_id = $1")
+            .bind(spell_id)
+            .fetch_optional(db)
+            .await?;
+        known.ok_or_else(nothing_to_build)?;
+    }
     let options = request.options.as_ref();
     let wanted = CreateSpellRequest {
         spell_id: Some(spell_id.to_owned()),
@@ -78,15 +89,8 @@ pub async fn start(
             return Err(draft_changed(spell.active_draft_rev.as_deref()));
         }
     }
-    let filled =
-        |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
-    let again = spell.active_draft_rev.is_some();
-    if !filled(&request.code) && !filled(&request.prompt) && !again {
-        return Err(ApiError::new(
-            axum::http::StatusCode::CONFLICT,
-            "nothing_to_build",
-            format!("give code (the Luau of {ENTRY}) or prompt (what the spell is to do)"),
-        ));
+    if empty && spell.active_draft_rev.is_none() {
+        return Err(nothing_to_build());
     }
     if spell.version >= REVISIONS_MAX {
         return Err(ApiError::new(
@@ -450,4 +454,12 @@ fn read(row: &AnyRow) -> Result<Job, sqlx::Error> {
         created_by: row.try_get("created_by")?,
         request: serde_json::from_str(&request).unwrap_or_default(),
     })
+}
+
+fn nothing_to_build() -> ApiError {
+    ApiError::new(
+        axum::http::StatusCode::CONFLICT,
+        "nothing_to_build",
+        format!("give code (the Luau of {ENTRY}) or prompt (what the spell is to do)"),
+    )
 }

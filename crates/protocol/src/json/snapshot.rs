@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::projectile::JsonProjectile;
+use crate::avatar::AvatarLooks;
 use crate::entity::{Difference, EntityKind, EntityState, differences, flags};
 use crate::message::{PROTOCOL_VERSION, PlayerInfo};
 use crate::terrain::ChunkVersion;
@@ -120,11 +121,15 @@ pub fn snapshot(view: &SnapshotView) -> String {
             .players
             .iter()
             .map(|player| {
-                json!({
+                let mut told = json!({
                     "id": player.id, "entityId": player.entity_id,
                     "name": player.name, "online": player.online, "team": player.team, "stats": player.stats,
-                    "looks": player.looks,
-                })
+                });
+                // Most have chosen nothing, and whole snapshots repeat it.
+                if player.looks != AvatarLooks::default() {
+                    told["looks"] = json!(player.looks);
+                }
+                told
             })
             .collect();
         features.insert("presence".into(), json!({ "players": players }));
