@@ -49,7 +49,7 @@ test('a character that is dressed on the site is seen by others in the world', a
   await page.locator('[data-character="Character 2"]').waitFor();
   await page.locator('[data-choice=crown]').click();
   await page.locator('[data-choice=cool]').click();
-  await page.getByLabel('Shirt 4', { exact: true }).check({ force: true });
+  await page.locator('label.swatch', { hasText: /^Shirt 4$/ }).click();
   await page.locator('[data-save]').click();
   await page.getByText('Saved', { exact: true }).first().waitFor();
   await page.locator('[data-activate]').click();
@@ -119,7 +119,7 @@ test('who is blocked is not heard, either way, and a mute is for oneself', async
   await ada.page.getByRole('button', { name: `Block ${eveName}` }).click();
   await ada.page.getByRole('button', { name: `Unblock ${eveName}` }).waitFor();
   await ada.page.getByRole('button', { name: 'Resume' }).click();
-  await ada.page.locator('[data-chat]').waitFor();
+  await ada.page.locator('[data-chat]').waitFor({ state: 'attached' });
   assert.equal(await ada.page.getByText('rude words').count(), 0, 'what was said before is hidden');
 
   await say(eve, 'more of it');

@@ -135,7 +135,7 @@ test('every event, two worlds that do not hear each other, and one log', async (
   assert.equal(op.op_id, dug.op_id + 1);
   assert.equal(op.by, bob.id);
   assert.equal((await ada.wait('apply_op')).op_id, op.op_id);
-  const refused = await bob.ask('request_spell', { type: 'add', center: [0, 10, 0], radius: 10_000 }, 'error');
+  const refused = await ada.ask('request_spell', { type: 'add', center: [0, 10, 0], radius: 10_000 }, 'error');
   assert.equal(refused.code, 'too_large');
 
   // Whoever comes later gets the log.

@@ -19,6 +19,8 @@ struct DayNews {
     plays: i64,
     players: i64,
     new_players: i64,
+    back_after_1: i64,
+    back_after_7: i64,
     peak_players: i64,
     script_errors: i64,
 }
@@ -42,7 +44,16 @@ pub async fn all(db: &AnyPool, pending: &Pending) -> Result<(), sqlx::Error> {
             let day = play.at_ms.div_euclid(DAY_MS);
             let news = days.entry((game_id, day)).or_default();
             news.plays += 1;
-            count_player(&mut transaction, play, day, news).await?;
+            let back = count_player(&mut transaction, play, day, news).await?;
+            // Counted with the day they were new on, which may be in this very
+            // batch.
+            if let Some((first_day, after)) = back {
+                let first = days.entry((game_id, first_day)).or_default();
+                match after {
+                    Back::NextDay => first.back_after_1 += 1,
+                    Back::AfterAWeek => first.back_after_7 += 1,
+                }
+            }
         }
     }
     for (place, count) in &pending.errors {
@@ -100,7 +111,7 @@ async fn count_player(
     play: &Play,
     day: i64,
     news: &mut DayNews,
-) -> Result<(), sqlx::Error> {
+) -> Result<Option<(i64, Back)>, sqlx::Error> {
     let new = sqlx::query(
         "INSERT INTO game_players (game_id, user_id, first_day, last_day, plays)
          VALUES ($1, $2, $3, $3, 1) ON CONFLICT (game_id, user_id) DO NOTHING",
@@ -113,7 +124,7 @@ async fn count_player(
     if new.rows_affected() == 1 {
         news.players += 1;
         news.new_players += 1;
-        return Ok(());
+        return Ok(None);
     }
     let first_today = sqlx::query(
         "UPDATE game_players SET last_day = $1, plays = plays + 1
@@ -132,7 +143,7 @@ async fn count_player(
         .bind(&play.user_id)
         .execute(connection)
         .await?;
-        return Ok(());
+        return Ok(None);
     }
     news.players += 1;
     let row = sqlx::query("SELECT first_day FROM game_players WHERE game_id = $1 AND user_id = $2")
@@ -141,19 +152,18 @@ async fn count_player(
         .fetch_one(&mut *connection)
         .await?;
     let first_day: i64 = row.try_get("first_day")?;
-    let column = match day - first_day {
-        1 => "back_after_1",
-        7 => "back_after_7",
-        _ => return Ok(()),
-    };
-    let query =
-        format!("UPDATE game_days SET {column} = {column} + 1 WHERE game_id = $1 AND day = $2");
-    sqlx::query(sqlx::AssertSqlSafe(query))
-        .bind(&play.game_id)
-        .bind(first_day)
-        .execute(connection)
-        .await?;
-    Ok(())
+    Ok(match day - first_day {
+        1 => Some((first_day, Back::NextDay)),
+        7 => Some((first_day, Back::AfterAWeek)),
+        _ => None,
+    })
+}
+
+/// When somebody came back.
+#[derive(Clone, Copy)]
+enum Back {
+    NextDay,
+    AfterAWeek,
 }
 
 async fn add_to_day(
@@ -168,11 +178,14 @@ async fn add_to_day(
         "INSERT INTO game_days (game_id, day, plays, players, new_players, back_after_1,
            back_after_7, peak_players, script_errors)
          SELECT game_id, CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT),
-           CAST($4 AS BIGINT), 0, 0, CAST($5 AS BIGINT), CAST($6 AS BIGINT)
-         FROM games WHERE game_id = $7
+           CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), CAST($7 AS BIGINT),
+           CAST($8 AS BIGINT)
+         FROM games WHERE game_id = $9
          ON CONFLICT (game_id, day) DO UPDATE SET plays = game_days.plays + excluded.plays,
            players = game_days.players + excluded.players,
            new_players = game_days.new_players + excluded.new_players,
+           back_after_1 = game_days.back_after_1 + excluded.back_after_1,
+           back_after_7 = game_days.back_after_7 + excluded.back_after_7,
            peak_players = CASE WHEN excluded.peak_players > game_days.peak_players
              THEN excluded.peak_players ELSE game_days.peak_players END,
            script_errors = game_days.script_errors + excluded.script_errors",
@@ -181,6 +194,8 @@ async fn add_to_day(
     .bind(news.plays)
     .bind(news.players)
     .bind(news.new_players)
+    .bind(news.back_after_1)
+    .bind(news.back_after_7)
     .bind(news.peak_players)
     .bind(news.script_errors)
     .bind(game_id)
