@@ -71,17 +71,26 @@ impl Asker {
         open || self.is_admin() || self.owns(world)
     }
 
-    /// Lets only the owner and admins pass.
+    /// Lets only those pass who said who they are.
     ///
     /// # Errors
-    /// 401 for nobody, 403 for others.
-    pub fn require_owner(&self, world: &WorldRow) -> Result<(), ApiError> {
+    /// 401 for nobody.
+    pub fn require_somebody(&self) -> Result<(), ApiError> {
         if matches!(self, Asker::Nobody) {
             return Err(ApiError::unauthorized(
                 "missing_token",
                 "log in first and send the header 'Authorization: Bearer <session_token>'",
             ));
         }
+        Ok(())
+    }
+
+    /// Lets only the owner and admins pass.
+    ///
+    /// # Errors
+    /// 401 for nobody, 403 for others.
+    pub fn require_owner(&self, world: &WorldRow) -> Result<(), ApiError> {
+        self.require_somebody()?;
         if self.is_admin() || self.owns(world) {
             return Ok(());
         }

@@ -247,6 +247,7 @@ pub(super) async fn owned(
     asker: &Asker,
     world_id: &str,
 ) -> Result<WorldRow, ApiError> {
+    asker.require_somebody()?;
     let world = visible(platform, asker, world_id).await?;
     asker.require_owner(&world)?;
     Ok(world)
