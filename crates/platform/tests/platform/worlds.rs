@@ -151,9 +151,18 @@ async fn a_private_world_takes_those_with_its_code() {
         assert_eq!(list(&platform, token, "").await.total, 0);
         let answer = send(&platform, token, Method::GET, &path, None).await;
         assert_eq!(error_of(answer).await, (404, "world_not_found".to_owned()));
+        // Whether there is such a world or not: who does not say who they are
+        // learns nothing, others that there is none.
+        let refused = match token {
+            "" => (401, "missing_token".to_owned()),
+            _ => (404, "world_not_found".to_owned()),
+        };
         for method in [Method::DELETE, Method::POST] {
-            let answer = send(&platform, token, method, &path, Some(json!({}))).await;
-            assert_eq!(error_of(answer).await, (404, "world_not_found".to_owned()));
+            for place in [path.as_str(), "/world/world_none"] {
+                let body = Some(json!({}));
+                let answer = send(&platform, token, method.clone(), place, body).await;
+                assert_eq!(error_of(answer).await, refused, "{method} {place}");
+            }
         }
     }
     let by_id = json!({ "world_id": secret.world_id });
