@@ -49,7 +49,7 @@ test('a character that is dressed on the site is seen by others in the world', a
   await page.locator('[data-character="Character 2"]').waitFor();
   await page.locator('[data-choice=crown]').click();
   await page.locator('[data-choice=cool]').click();
-  await page.locator('label.swatch', { hasText: /^Shirt 4$/ }).click();
+  await page.getByText('Shirt 4', { exact: true }).locator('..').click();
   await page.locator('[data-save]').click();
   await page.getByText('Saved', { exact: true }).first().waitFor();
   await page.locator('[data-activate]').click();
