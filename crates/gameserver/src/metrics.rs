@@ -85,6 +85,8 @@ pub struct Metrics {
     pub slow_readers: AtomicU32,
     /// Snapshots that were not made because a client did not read.
     pub snapshots_skipped: AtomicU64,
+    /// Tickets that let somebody in.
+    pub tickets_used: AtomicU64,
     /// Players who came back after losing their connection.
     pub resumed: AtomicU64,
     /// Errors that scripts raised.

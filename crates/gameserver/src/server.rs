@@ -557,13 +557,16 @@ async fn heartbeats(
 ) {
     let mut missed = 0;
     let mut errors_told = 0;
+    let mut arrivals_told = 0;
     let mut every = tokio::time::interval(HEARTBEAT_EVERY);
     loop {
         every.tick().await;
         let figures = metrics.figures();
         let errors = metrics.script_errors.load(Relaxed);
+        let arrivals = metrics.tickets_used.load(Relaxed);
         let heartbeat = Heartbeat {
             players: figures.players,
+            arrived: (arrivals - arrivals_told) as u32,
             tick: figures.tick,
             tick_ms_p99: figures.tick_ms_p99,
             script_errors: (errors - errors_told) as u32,
@@ -572,6 +575,7 @@ async fn heartbeats(
             Ok(reply) => {
                 missed = 0;
                 errors_told = errors;
+                arrivals_told = arrivals;
                 for Expelled { player_id, reason } in reply.expelled {
                     let _ = inbox.send(Inbound::Expel { player_id, reason }).await;
                 }

@@ -57,6 +57,11 @@ pub struct ServerReady {
 pub struct Heartbeat {
     /// Players connected now.
     pub players: u32,
+    /// Tickets used since the last heartbeat: whoever held a place for them
+    /// need not any longer, also when they have left again already. A process
+    /// that an older version started does not say.
+    #[serde(default)]
+    pub arrived: u32,
     /// Current tick.
     pub tick: u32,
     /// 99th percentile of the tick time of the last minute.

@@ -77,8 +77,7 @@ impl Host {
             }
             // A ticket that came along is used up as well; what it says is newer.
             let ticketed = holder.as_ref().filter(|_| known.is_some() || claims.admits);
-            let ticketed =
-                ticketed.and_then(|_| self.settings.admission.admit(ticket, None, now).ok());
+            let ticketed = ticketed.and_then(|_| self.use_ticket(ticket, None, now).ok());
             if let Some(number) = known {
                 if let Some(identity) = &ticketed {
                     self.dress(number, identity);
@@ -99,11 +98,22 @@ impl Host {
             let here = holder.and_then(|id| self.seats.of_player(&id));
             here.ok_or(refusal)?;
         }
+        let identity = self.use_ticket(ticket, said.name.as_deref(), now)?;
+        Ok((self.admit(link, identity, None)?, Resumption::New))
+    }
+
+    fn use_ticket(
+        &mut self,
+        ticket: Option<&str>,
+        name: Option<&str>,
+        now: u64,
+    ) -> Result<Identity, Refusal> {
         let admission = &mut self.settings.admission;
         let identity = admission
-            .admit(ticket, said.name.as_deref(), now)
+            .admit(ticket, name, now)
             .map_err(|error| (error.code(), error.to_string()))?;
-        Ok((self.admit(link, identity, None)?, Resumption::New))
+        self.metrics.tickets_used.fetch_add(1, Relaxed);
+        Ok(identity)
     }
 
     fn has_room(&self) -> Result<(), Refusal> {

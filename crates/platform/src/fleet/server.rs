@@ -321,9 +321,9 @@ impl Server {
         let mut run = self.run();
         // Heartbeats name no players: whoever is new was most likely the one
         // who waited longest. A wrong guess only holds a place a little longer.
-        let arrived = beat.players.saturating_sub(run.players);
-        run.release_oldest(arrived);
-        let departed = run.players.saturating_sub(beat.players);
+        run.release_oldest(beat.arrived);
+        let before = run.players.saturating_add(beat.arrived);
+        let departed = before.saturating_sub(beat.players);
         run.queue.departed(departed, now);
         let held = run.reservations.len();
         run.expire_reservations(now);

@@ -192,6 +192,19 @@ async fn a_join_that_is_given_up_gives_its_turn_to_the_next() {
 }
 
 #[tokio::test]
+async fn who_left_before_a_heartbeat_told_of_them_keeps_no_place() {
+    let platform = TestPlatform::start().await;
+    platform.publish_sample(&game_files("duel", 1)).await;
+    let first = platform.join(json!({ "game_id": "duel" })).await;
+    let ada = platform.login("Ada").await;
+    let begun = begin(&platform, &ada, json!({ "room_code": first.room_code })).await;
+    assert_eq!(begun.stage, JoinStage::Queued);
+    platform.stage.passed_through.store(1, Ordering::SeqCst);
+    let joined = placed(outcome(&platform, &ada, begun).await).await;
+    assert_eq!(joined.world_id, first.world_id);
+}
+
+#[tokio::test]
 async fn a_plain_join_may_prefer_to_wait_too() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("duel", 1)).await;

@@ -54,6 +54,8 @@ pub struct Stage {
     pub last_words: Mutex<Vec<String>>,
     /// Players that heartbeats report.
     pub players: AtomicU32,
+    /// Those who came and went between two heartbeats.
+    pub passed_through: AtomicU32,
     /// Plans of the next launches; `Run` when empty.
     pub plans: Mutex<VecDeque<Plan>>,
     /// Raised by one to crash every server.
@@ -217,6 +219,7 @@ async fn run(
         std::future::pending::<()>().await;
     }
     let mut beat = tokio::time::interval(Duration::from_millis(20));
+    let mut told = 0;
     let reason = loop {
         tokio::select! {
             _ = crashes.changed() => return false,
@@ -227,8 +230,12 @@ async fn run(
             }
             _ = beat.tick() => {}
         }
+        let players = stage.players.load(Ordering::SeqCst);
+        let new = players.saturating_sub(told);
+        told = players;
         let heartbeat = Heartbeat {
-            players: stage.players.load(Ordering::SeqCst),
+            players,
+            arrived: new + stage.passed_through.swap(0, Ordering::SeqCst),
             tick: 1,
             tick_ms_p99: 1.5,
             script_errors: 0,
