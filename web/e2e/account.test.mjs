@@ -78,7 +78,7 @@ test('a guest registers, keeps what they made, and comes back with the password'
   await look(page, 'register-refused');
   await field(page, 'Name').fill('Zoe the Builder');
   await page.getByRole('button', { name: 'Create account' }).click();
-  await page.getByRole('heading', { level: 1, name: 'Your account' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Your account', exact: true }).waitFor();
   const token = await page.evaluate(() => JSON.parse(localStorage.getItem('frolic.session')).token);
   const me = await server.call('GET', '/api/me', { token });
   assert.equal(me.body.client_id, guest.client_id, 'the same person');

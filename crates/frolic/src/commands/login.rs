@@ -19,9 +19,9 @@ const KEY_BYTES_MAX: u64 = 1024;
 Make one on the page /account of the platform."
 )]
 pub struct LoginArgs {
-    /// Address of the platform
-    #[arg(long, env = "FROLIC_SERVER", default_value = DEFAULT_SERVER)]
-    server: String,
+    /// Address of the platform; the one on this machine when left out
+    #[arg(long, env = "FROLIC_SERVER")]
+    server: Option<String>,
 }
 
 /// Runs `frolic login`.
@@ -29,7 +29,8 @@ pub struct LoginArgs {
 /// # Errors
 /// When the platform does not know the key, or it cannot be kept.
 pub async fn run(args: LoginArgs) -> anyhow::Result<()> {
-    let server = server_address(&args.server)?;
+    let given = args.server.filter(|server| !server.is_empty());
+    let server = server_address(given.as_deref().unwrap_or(DEFAULT_SERVER))?;
     let key = read_key(&server)?;
     let response = reqwest::Client::new()
         .get(format!("{server}/api/me"))

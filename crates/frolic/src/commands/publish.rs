@@ -41,7 +41,9 @@ pub struct PublishArgs {
 /// When the game has errors, or the platform refuses it.
 pub async fn run(args: PublishArgs) -> anyhow::Result<()> {
     let credentials = Credentials::load()?;
-    let server = args.server.or_else(|| credentials.server.clone());
+    // A variable that is set to nothing says nothing.
+    let given = args.server.filter(|server| !server.is_empty());
+    let server = given.or_else(|| credentials.server.clone());
     let server = server_address(server.as_deref().unwrap_or(DEFAULT_SERVER))?;
     // Before any work: without a key nothing can be published.
     let key = credentials.key_for(&server)?;
