@@ -1,8 +1,8 @@
 //! An issuer of identities on a free port: real keys, real signatures, real
-//! HTTP. The keys in `keys/` were made for these tests and open nothing else.
+//! HTTP.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -11,6 +11,10 @@ use axum::{Json, Router};
 use frolic_platform::IdentitySettings;
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use p256::pkcs8::EncodePrivateKey as _;
+use rsa::RsaPrivateKey;
+use rsa::pkcs1::EncodeRsaPrivateKey as _;
+use rsa::rand_core::OsRng;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -28,32 +32,42 @@ pub struct SigningKey {
     pair: EncodingKey,
 }
 
+fn new_rsa() -> EncodingKey {
+    let key = RsaPrivateKey::new(&mut OsRng, 2048).unwrap();
+    EncodingKey::from_rsa_der(key.to_pkcs1_der().unwrap().as_bytes())
+}
+
 impl SigningKey {
     pub fn rsa() -> Self {
-        let pem = include_bytes!("keys/rsa.pem");
+        static PAIR: OnceLock<EncodingKey> = OnceLock::new();
         Self {
             id: "rsa-1",
             algorithm: Algorithm::RS256,
-            pair: EncodingKey::from_rsa_pem(pem).unwrap(),
+            pair: PAIR.get_or_init(new_rsa).clone(),
         }
     }
 
     /// What the issuer changes to when it rotates its keys.
     pub fn next_rsa() -> Self {
-        let pem = include_bytes!("keys/rsa2.pem");
+        static PAIR: OnceLock<EncodingKey> = OnceLock::new();
         Self {
             id: "rsa-2",
             algorithm: Algorithm::RS256,
-            pair: EncodingKey::from_rsa_pem(pem).unwrap(),
+            pair: PAIR.get_or_init(new_rsa).clone(),
         }
     }
 
     pub fn ec() -> Self {
-        let pem = include_bytes!("keys/ec.pem");
+        static PAIR: OnceLock<EncodingKey> = OnceLock::new();
+        let new = || {
+            let key = p256::SecretKey::random(&mut OsRng);
+            let der = key.to_pkcs8_der().unwrap();
+            EncodingKey::from_ec_der(der.as_bytes())
+        };
         Self {
             id: "ec-1",
             algorithm: Algorithm::ES256,
-            pair: EncodingKey::from_ec_pem(pem).unwrap(),
+            pair: PAIR.get_or_init(new).clone(),
         }
     }
 
