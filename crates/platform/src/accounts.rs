@@ -7,7 +7,6 @@ mod delete;
 pub mod identity;
 pub mod keys;
 mod me;
-pub mod paging;
 pub mod passwords;
 mod register;
 pub mod sessions;

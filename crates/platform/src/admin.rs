@@ -13,15 +13,16 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::Platform;
-use crate::accounts::paging::PageQuery;
 use crate::accounts::sessions::unknown_session;
 use crate::api::{CleanupReport, ErrorBody, ServerList, SessionInfo, SessionList};
 use crate::auth::{Role, authenticate, bearer};
 use crate::cleanup;
 use crate::clock::rfc3339;
+use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery};
 use crate::ids;
+use crate::paging::PageQuery;
 
 /// Everything under `/admin`.
 pub fn routes() -> OpenApiRouter<Platform> {
@@ -99,18 +100,19 @@ impl FromRequestParts<Platform> for Admin {
 pub async fn servers(
     State(platform): State<Platform>,
     _: Admin,
-    ApiQuery(page): ApiQuery<PageQuery>,
-) -> Json<ServerList> {
+    ApiQuery(query): ApiQuery<PageQuery>,
+) -> Result<Json<ServerList>, ApiError> {
+    let page = query.page()?;
     let mut all = platform.fleet().all();
     all.sort_by(|a, b| a.spec.world_id.cmp(&b.spec.world_id));
     let total = u32::try_from(all.len()).unwrap_or(u32::MAX);
-    let servers = page.of(all).iter().map(|server| server.info()).collect();
-    Json(ServerList {
+    let servers = page.cut(all).iter().map(|server| server.info()).collect();
+    Ok(Json(ServerList {
         servers,
         total,
-        page: page.page(),
-        per_page: page.per_page(),
-    })
+        page: page.page,
+        per_page: page.per_page,
+    }))
 }
 
 /// Query of `DELETE /admin/servers/{id}`.
@@ -175,8 +177,9 @@ pub async fn stop_server(
 pub async fn sessions(
     State(platform): State<Platform>,
     _: Admin,
-    ApiQuery(page): ApiQuery<PageQuery>,
+    ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<SessionList>, ApiError> {
+    let page = query.page()?;
     let now = platform.clock().now_ms();
     let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM sessions WHERE expires_at > $1")
         .bind(now)
@@ -209,9 +212,9 @@ pub async fn sessions(
         .collect::<Result<_, sqlx::Error>>()?;
     Ok(Json(SessionList {
         sessions,
-        total: PageQuery::total(total),
-        page: page.page(),
-        per_page: page.per_page(),
+        total: to_u32(total),
+        page: page.page,
+        per_page: page.per_page,
     }))
 }
 

@@ -26,8 +26,9 @@ use crate::auth::Session;
 use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery, OptionalJson};
 use crate::fleet::Placement;
+use crate::moderation::Member;
 use crate::store::recorder;
-use crate::{address, ids, keep, moderation, profiles};
+use crate::{address, ids, keep, profiles};
 
 use self::entering::{Patience, Seeker};
 use self::place::Target;
@@ -72,12 +73,10 @@ pub fn routes() -> OpenApiRouter<Platform> {
 )]
 async fn join(
     State(platform): State<Platform>,
-    session: Session,
+    Member(session): Member,
     headers: HeaderMap,
     OptionalJson(request): OptionalJson<JoinRequest>,
 ) -> Result<Response, ApiError> {
-    let (db, now) = (platform.db(), platform.clock().now_ms());
-    moderation::refuse_suspended(db, &session.user_id, now).await?;
     let target = Target::of(request)?;
     let target = place::follow(&platform, &session, target).await?;
     let preference = Preference::of(&headers);

@@ -2,8 +2,8 @@
 //! what moderators do tells the person concerned which rule, which evidence and
 //! what to do, and can be appealed; everything is in a log.
 //!
-//! [`refuse_suspended`] and [`refuse_taken_down`] are what the rest of the
-//! platform asks before it lets somebody in or a game out.
+//! [`Member`], [`refuse_suspended`] and [`refuse_taken_down`] are what the rest of
+//! the platform asks before it lets somebody in or a game out.
 
 mod actions;
 mod appeals;
@@ -37,6 +37,24 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .merge(notices::routes())
         .merge(appeals::routes())
         .merge(audit::routes())
+}
+
+/// Somebody who may make what others see: logged in, and not suspended.
+#[derive(Clone, Debug)]
+pub struct Member(pub Session);
+
+impl FromRequestParts<Platform> for Member {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        platform: &Platform,
+    ) -> Result<Self, Self::Rejection> {
+        let session = Session::from_request_parts(parts, platform).await?;
+        let now = platform.clock().now_ms();
+        refuse_suspended(platform.db(), &session.user_id, now).await?;
+        Ok(Self(session))
+    }
 }
 
 /// Somebody who may judge: a moderator, an admin, or the holder of ADMIN_TOKEN.

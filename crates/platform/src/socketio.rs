@@ -25,6 +25,7 @@ use socketioxide::SocketIo;
 use socketioxide::layer::SocketIoLayer;
 
 use self::visitor::Visitor;
+pub use self::worlds::set_back;
 use crate::Platform;
 use crate::visits::{self, ToldOp};
 

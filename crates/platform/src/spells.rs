@@ -20,8 +20,11 @@ pub mod worker;
 pub use compiler::{SpellCompiler, WriteError};
 pub use publish::publish;
 pub use rest::routes;
-pub use text::line as clean_line;
+pub use teach::forget_everywhere;
 
+use axum::http::StatusCode;
+
+use crate::api::SpellInfo;
 use crate::auth::{Role, Session};
 use crate::error::ApiError;
 
@@ -68,6 +71,18 @@ fn is_made_id(text: &str) -> bool {
 
 fn unknown_spell() -> ApiError {
     ApiError::not_found("spell_not_found", "there is no such spell")
+}
+
+/// Nobody casts or publishes what moderators have taken down, its maker neither.
+fn refuse_taken_down(spell: &SpellInfo) -> Result<(), ApiError> {
+    if !spell.taken_down {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        StatusCode::FORBIDDEN,
+        "spell_taken_down",
+        "moderators took this spell down; its maker reads why, and can appeal, at /notices",
+    ))
 }
 
 fn unknown_revision() -> ApiError {

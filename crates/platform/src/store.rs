@@ -38,11 +38,6 @@ use crate::ids;
 
 pub use uploads::Uploads;
 
-/// Largest page of any list.
-const PER_PAGE_MAX: u32 = 100;
-/// Pages past this are somebody's mistake; the offset stays cheap.
-const PAGE_MAX: u32 = 10_000;
-
 /// Calls with small bodies.
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new()
@@ -105,40 +100,6 @@ pub async fn sweep(platform: &Platform, now_ms: i64) -> Result<(), sqlx::Error> 
 /// When the database refuses.
 pub async fn game_changed(platform: &Platform, game_id: &str) -> Result<(), sqlx::Error> {
     platform.catalogue().refresh(platform.db(), game_id).await
-}
-
-/// A page of a list, checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Paging {
-    page: u32,
-    per_page: u32,
-}
-
-impl Paging {
-    fn of(page: Option<u32>, per_page: Option<u32>, usual: u32) -> Result<Self, ApiError> {
-        let (page, per_page) = (page.unwrap_or(1), per_page.unwrap_or(usual));
-        if !(1..=PAGE_MAX).contains(&page) {
-            return Err(ApiError::bad_request(
-                "invalid_query",
-                format!("page must be from 1 to {PAGE_MAX}"),
-            ));
-        }
-        if !(1..=PER_PAGE_MAX).contains(&per_page) {
-            return Err(ApiError::bad_request(
-                "invalid_query",
-                format!("per_page must be from 1 to {PER_PAGE_MAX}"),
-            ));
-        }
-        Ok(Self { page, per_page })
-    }
-
-    fn limit(self) -> i64 {
-        i64::from(self.per_page)
-    }
-
-    fn offset(self) -> i64 {
-        i64::from(self.page - 1) * i64::from(self.per_page)
-    }
 }
 
 /// A body and the tag that says whether it changed.
@@ -214,20 +175,6 @@ fn created_or_ok<T: Serialize>(new: bool, body: T) -> (StatusCode, Json<T>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pages_have_bounds() {
-        assert_eq!(Paging::of(None, None, 24).unwrap().offset(), 0);
-        assert_eq!(Paging::of(Some(3), Some(10), 24).unwrap().offset(), 20);
-        for (page, per_page) in [
-            (Some(0), None),
-            (None, Some(0)),
-            (None, Some(101)),
-            (Some(u32::MAX), None),
-        ] {
-            assert!(Paging::of(page, per_page, 24).is_err());
-        }
-    }
 
     #[test]
     fn whoever_has_it_already_gets_304() {

@@ -6,7 +6,6 @@ mod asker;
 pub mod rest;
 pub mod saves;
 mod state;
-mod text;
 
 use std::time::Duration;
 
@@ -24,6 +23,10 @@ use crate::ids;
 
 pub use asker::Asker;
 
+/// Longest name of a world, in characters.
+pub const NAME_CHARS_MAX: usize = 60;
+/// Longest description of one.
+pub const DESCRIPTION_CHARS_MAX: usize = 500;
 /// Worlds that are looked at where nobody asks for pages.
 const LIST_MAX: i64 = 200;
 /// Six characters of 29 collide once in half a billion worlds; three tries

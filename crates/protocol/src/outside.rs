@@ -44,6 +44,11 @@ pub enum OutsideRequest {
         /// What.
         spells: Vec<LearnSpell>,
     },
+    /// Forget these, by what they are cast by.
+    Forget {
+        /// What.
+        spells: Vec<String>,
+    },
     /// Cast a spell: with the character of this person, if they are here.
     Cast {
         /// Lasting id of the caster.

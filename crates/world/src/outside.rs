@@ -269,6 +269,27 @@ impl World {
         }
     }
 
+    /// Forgets a spell that it has learned. None: it did not know it.
+    pub fn forget(&mut self, name: &str) -> Option<Reloaded> {
+        if !self.borrow_state().spells.has_learned(name) {
+            return None;
+        }
+        let revision = self.revision().to_owned();
+        let changes = Changes::from([(script_path(name), None)]);
+        // Nothing is compiled, so nothing can fail to.
+        let done = self.apply(&revision, changes).ok().flatten();
+        self.forgotten(name);
+        done
+    }
+
+    /// Notes that the code of a spell is gone.
+    pub(crate) fn forgotten(&mut self, name: &str) {
+        self.note(&Record::Forget {
+            name: Cow::Borrowed(name),
+        });
+        self.state_mut().spells.forget(name);
+    }
+
     /// Somebody without a character casts a spell.
     ///
     /// # Errors

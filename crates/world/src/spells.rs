@@ -149,6 +149,12 @@ impl Spells {
         known.is_some_and(|known| known.revision.is_none())
     }
 
+    /// Whether it was learned since the start.
+    pub fn has_learned(&self, name: &str) -> bool {
+        let known = self.known.get(name);
+        known.is_some_and(|known| known.revision.is_some())
+    }
+
     /// Paths of what was learned since the start: no package has them.
     pub fn learned_paths(&self) -> BTreeSet<String> {
         let learned = self.known.iter();

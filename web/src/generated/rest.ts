@@ -2752,6 +2752,10 @@ active_stable_rev: string | null,
  */
 version: number, 
 /**
+ * Moderators took it down: only its maker sees it, and nobody casts it.
+ */
+taken_down: boolean, 
+/**
  * When it was begun.
  */
 created_at: string, 

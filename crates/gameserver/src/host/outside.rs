@@ -19,6 +19,10 @@ impl Host {
     pub(super) fn outside(&mut self, request: OutsideRequest) -> OutsideReply {
         let outcome = match request {
             OutsideRequest::Learn { spells } => self.learn(&spells),
+            OutsideRequest::Forget { spells } => {
+                self.forget(&spells);
+                Ok(())
+            }
             OutsideRequest::Cast {
                 by,
                 spell,
@@ -60,6 +64,16 @@ impl Host {
         }
         self.write_logs(Instant::now());
         refused.map_or(Ok(()), Err)
+    }
+
+    fn forget(&mut self, spells: &[String]) {
+        let gone = spells
+            .iter()
+            .filter(|name| self.world.forget(name).is_some())
+            .count();
+        if gone > 0 {
+            self.restock();
+        }
     }
 
     /// With their character, if they are here.

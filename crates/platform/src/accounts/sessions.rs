@@ -6,13 +6,14 @@ use axum::http::header::USER_AGENT;
 use axum::http::{HeaderMap, StatusCode};
 use sqlx::{AnyConnection, Row};
 
-use super::paging::PageQuery;
 use crate::Platform;
 use crate::api::{ErrorBody, LoginResponse, OwnSession, OwnSessionList};
 use crate::auth::{Kind, Role, Session};
 use crate::clock::rfc3339;
+use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery};
+use crate::paging::PageQuery;
 use crate::{ids, names};
 
 /// Plain numbers that are tried before a random one.
@@ -193,8 +194,9 @@ pub async fn end_all(
 pub async fn list(
     State(platform): State<Platform>,
     session: Session,
-    ApiQuery(page): ApiQuery<PageQuery>,
+    ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<OwnSessionList>, ApiError> {
+    let page = query.page()?;
     let now = platform.clock().now_ms();
     let total: i64 = sqlx::query(
         "SELECT COUNT(*) AS total FROM sessions WHERE user_id = $1 AND expires_at > $2",
@@ -231,9 +233,9 @@ pub async fn list(
         .collect::<Result<_, sqlx::Error>>()?;
     Ok(Json(OwnSessionList {
         sessions,
-        total: PageQuery::total(total),
-        page: page.page(),
-        per_page: page.per_page(),
+        total: to_u32(total),
+        page: page.page,
+        per_page: page.per_page,
     }))
 }
 

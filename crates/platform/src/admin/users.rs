@@ -11,7 +11,6 @@ use sqlx::{AnyConnection, Row};
 
 use super::Admin;
 use crate::Platform;
-use crate::accounts::paging::PageQuery;
 use crate::accounts::sessions;
 use crate::api::{ErrorBody, GiveRoleRequest, NewPassword, RoleName, UserInfo, UserList};
 use crate::auth::Role;
@@ -20,6 +19,7 @@ use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery};
 use crate::ids;
+use crate::paging::{PER_PAGE, Page};
 
 const QUERY_CHARS_MAX: usize = 64;
 const SELECT: &str = "SELECT u.user_id, u.username, u.kind, u.role, u.created_at, u.last_seen_at,
@@ -74,7 +74,7 @@ pub async fn list(
     _: Admin,
     ApiQuery(query): ApiQuery<UsersQuery>,
 ) -> Result<Json<UserList>, ApiError> {
-    let page = PageQuery::new(query.page, query.per_page);
+    let page = Page::of(query.page, query.per_page, PER_PAGE)?;
     let typed = query.q.unwrap_or_default();
     let role = query.role.map(|role| Role::from(role).name());
     let kinds = if query.guests {
@@ -106,9 +106,9 @@ pub async fn list(
         .await?;
     Ok(Json(UserList {
         users: rows.iter().map(user_info).collect::<Result<_, _>>()?,
-        total: PageQuery::total(total),
-        page: page.page(),
-        per_page: page.per_page(),
+        total: to_u32(total),
+        page: page.page,
+        per_page: page.per_page,
     }))
 }
 

@@ -58,6 +58,8 @@ pub struct SpellInfo {
     pub active_stable_rev: Option<String>,
     /// Version of the newest revision; 0 before the first build.
     pub version: u32,
+    /// Moderators took it down: only its maker sees it, and nobody casts it.
+    pub taken_down: bool,
     /// When it was begun.
     pub created_at: String,
     /// When it was last built or published.

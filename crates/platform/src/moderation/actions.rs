@@ -18,7 +18,7 @@ use crate::clock::rfc3339;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath};
 use crate::store::channels::refresh_visibility;
-use crate::{ids, store, texts};
+use crate::{ids, spells, store, texts};
 
 const TEXT_CHARS_MAX: usize = 1000;
 const SUSPENSION_DAYS_MAX: u32 = 3650;
@@ -115,17 +115,18 @@ impl<'a> Plan<'a> {
         let verdict = decision.verdict;
         let rule = decision.rule.unwrap_or_else(|| report.rule.id.clone());
         rules::known(&rule)?;
-        let reason = texts::clean(&decision.reason, TEXT_CHARS_MAX);
+        let reason = texts::lines(&decision.reason, TEXT_CHARS_MAX);
         if verdict != Verdict::Dismiss && reason.is_empty() {
             return Err(ApiError::bad_request(
                 "reason_missing",
                 "say why: the person concerned reads it",
             ));
         }
-        if verdict == Verdict::Takedown && report.target_kind != TargetKind::Game {
+        let is_made = matches!(report.target_kind, TargetKind::Game | TargetKind::Spell);
+        if verdict == Verdict::Takedown && !is_made {
             return Err(ApiError::bad_request(
-                "not_a_game",
-                "only games can be taken down; warn or suspend the person instead",
+                "not_made",
+                "only games and spells can be taken down; warn or suspend the person instead",
             ));
         }
         let until = match (verdict, decision.days) {
@@ -143,7 +144,7 @@ impl<'a> Plan<'a> {
         if verdict != Verdict::Dismiss {
             may_judge(platform.db(), moderator, &report.subject_id).await?;
         }
-        let mut advice = texts::clean(&decision.advice, TEXT_CHARS_MAX);
+        let mut advice = texts::lines(&decision.advice, TEXT_CHARS_MAX);
         if advice.is_empty() {
             advice = rules::rule(&rule).advice;
         }
@@ -209,7 +210,7 @@ impl<'a> Plan<'a> {
 
     async fn write_notice(&self, connection: &mut AnyConnection, now: i64) -> Result<(), ApiError> {
         if self.verdict == Verdict::Takedown {
-            take_down(connection, &self.report.target_id).await?;
+            take_down(connection, self.report.target_kind, &self.report.target_id).await?;
         }
         let evidence = serde_json::to_string(&self.report.evidence).unwrap_or_default();
         sqlx::query(
@@ -249,6 +250,9 @@ impl<'a> Plan<'a> {
                 let expulsions = platform.expulsions();
                 expulsions.add(&self.report.subject_id, &reason, Instant::now());
             }
+            Verdict::Takedown if self.report.target_kind == TargetKind::Spell => {
+                spells::forget_everywhere(platform, &self.report.target_id);
+            }
             Verdict::Takedown => {
                 let fleet = platform.fleet();
                 let game_id = &self.report.target_id;
@@ -283,22 +287,45 @@ async fn may_judge(db: &AnyPool, moderator: &Moderator, subject_id: &str) -> Res
     Ok(())
 }
 
-/// Takes a game out of the store.
-async fn take_down(connection: &mut AnyConnection, game_id: &str) -> Result<(), ApiError> {
-    let taken =
-        sqlx::query("UPDATE games SET taken_down = 1 WHERE game_id = $1 AND taken_down = 0")
-            .bind(game_id)
-            .execute(&mut *connection)
-            .await?;
-    if taken.rows_affected() == 0 {
-        return Err(ApiError::new(
-            StatusCode::CONFLICT,
-            "already_taken_down",
-            "this game is gone or taken down already; dismiss the report, or warn its creator",
-        ));
+/// Takes a game out of the store, or a spell out of all worlds.
+async fn take_down(
+    connection: &mut AnyConnection,
+    kind: TargetKind,
+    target_id: &str,
+) -> Result<(), ApiError> {
+    if set_taken_down(connection, kind, target_id, true).await? {
+        return Ok(());
     }
-    refresh_visibility(connection, game_id).await?;
-    Ok(())
+    Err(ApiError::new(
+        StatusCode::CONFLICT,
+        "already_taken_down",
+        "this is gone or taken down already; dismiss the report, or warn its creator",
+    ))
+}
+
+/// False when it was so already.
+async fn set_taken_down(
+    connection: &mut AnyConnection,
+    kind: TargetKind,
+    target_id: &str,
+    taken_down: bool,
+) -> Result<bool, sqlx::Error> {
+    let update = match kind {
+        TargetKind::Spell => {
+            "UPDATE spells SET taken_down = $1 WHERE spell_id = $2 AND taken_down <> $1"
+        }
+        _ => "UPDATE games SET taken_down = $1 WHERE game_id = $2 AND taken_down <> $1",
+    };
+    let changed = sqlx::query(update)
+        .bind(i64::from(taken_down))
+        .bind(target_id)
+        .execute(&mut *connection)
+        .await?
+        .rows_affected();
+    if kind == TargetKind::Game {
+        refresh_visibility(connection, target_id).await?;
+    }
+    Ok(changed > 0)
 }
 
 /// Take a notice back
@@ -313,7 +340,7 @@ async fn lift(
     ApiPath(id): ApiPath<String>,
     ApiJson(request): ApiJson<LiftNotice>,
 ) -> Result<StatusCode, ApiError> {
-    let reason = texts::clean(&request.reason, TEXT_CHARS_MAX);
+    let reason = texts::lines(&request.reason, TEXT_CHARS_MAX);
     if reason.is_empty() {
         return Err(ApiError::bad_request(
             "reason_missing",
@@ -373,11 +400,8 @@ pub async fn take_back(
     }
     let target_id: String = row.try_get("target_id")?;
     if row.try_get::<&str, _>("action")? == Verdict::Takedown.name() {
-        sqlx::query("UPDATE games SET taken_down = 0 WHERE game_id = $1")
-            .bind(&target_id)
-            .execute(&mut *connection)
-            .await?;
-        refresh_visibility(connection, &target_id).await?;
+        let kind = TargetKind::from_name(row.try_get("target_kind")?);
+        set_taken_down(connection, kind, &target_id, false).await?;
     }
     let entry = Entry {
         actor: (&moderator.id, &moderator.name),

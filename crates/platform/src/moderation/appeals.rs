@@ -18,7 +18,7 @@ use crate::auth::Role;
 use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery};
-use crate::paging::PageQuery;
+use crate::paging::{PER_PAGE, Page};
 use crate::{store, texts};
 
 const ANSWER_CHARS_MAX: usize = 2000;
@@ -54,8 +54,7 @@ async fn list(
     _: Moderator,
     ApiQuery(query): ApiQuery<AppealQuery>,
 ) -> Result<Json<AppealList>, ApiError> {
-    let (page, per_page) = (query.page, query.per_page);
-    let page = PageQuery { page, per_page }.page()?;
+    let page = Page::of(query.page, query.per_page, PER_PAGE)?;
     let state = match query.state.unwrap_or(AppealState::Open) {
         AppealState::Open => "open",
         AppealState::Granted => "granted",
@@ -113,7 +112,7 @@ async fn decide(
     ApiPath(id): ApiPath<String>,
     ApiJson(decision): ApiJson<AppealDecision>,
 ) -> Result<Json<Notice>, ApiError> {
-    let answer = texts::clean(&decision.answer, ANSWER_CHARS_MAX);
+    let answer = texts::lines(&decision.answer, ANSWER_CHARS_MAX);
     if answer.is_empty() {
         return Err(ApiError::bad_request(
             "answer_missing",

@@ -112,7 +112,7 @@ async fn appeal(
     ApiPath(id): ApiPath<String>,
     ApiJson(new): ApiJson<NewAppeal>,
 ) -> Result<(StatusCode, Json<Appeal>), ApiError> {
-    let text = texts::clean(&new.text, APPEAL_CHARS_MAX);
+    let text = texts::lines(&new.text, APPEAL_CHARS_MAX);
     if text.is_empty() {
         return Err(ApiError::bad_request(
             "text_missing",

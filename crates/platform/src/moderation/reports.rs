@@ -21,7 +21,7 @@ use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery};
-use crate::paging::{Page, PageQuery};
+use crate::paging::{PER_PAGE, Page, PageQuery};
 use crate::{ids, texts};
 
 const DETAILS_CHARS_MAX: usize = 1000;
@@ -82,7 +82,7 @@ async fn create(
     }
     let (db, now) = (platform.db(), platform.clock().now_ms());
     let report_id = ids::new_id("report");
-    let details = texts::clean(&new.details, DETAILS_CHARS_MAX);
+    let details = texts::lines(&new.details, DETAILS_CHARS_MAX);
     let evidence = stored_evidence(new.evidence)?;
     let mut transaction = db.begin().await?;
     // The same again, while the first waits, is the same report.
@@ -207,8 +207,7 @@ async fn queue(
     _: Moderator,
     ApiQuery(query): ApiQuery<QueueQuery>,
 ) -> Result<Json<ReportList>, ApiError> {
-    let (page, per_page) = (query.page, query.per_page);
-    let page: Page = PageQuery { page, per_page }.page()?;
+    let page = Page::of(query.page, query.per_page, PER_PAGE)?;
     let status = query.status.unwrap_or(ReportStatus::Open);
     let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM reports WHERE status = $1")
         .bind(status.name())
@@ -314,10 +313,10 @@ fn stored_evidence(mut evidence: Evidence) -> Result<String, ApiError> {
             format!("at most {LINES_MAX} lines of chat; choose the ones that matter"),
         ));
     }
-    evidence.world_id = evidence.world_id.map(|id| texts::clean(&id, 64));
+    evidence.world_id = evidence.world_id.map(|id| texts::lines(&id, 64));
     for line in &mut evidence.lines {
-        line.from = texts::clean(&line.from, 64);
-        line.text = texts::clean(&line.text, LINE_CHARS_MAX);
+        line.from = texts::lines(&line.from, 64);
+        line.text = texts::lines(&line.text, LINE_CHARS_MAX);
     }
     Ok(serde_json::to_string(&evidence).unwrap_or_else(|_| "{}".to_owned()))
 }

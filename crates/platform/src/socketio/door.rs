@@ -19,6 +19,7 @@ use crate::auth::{Role, Session};
 use crate::error::ApiError;
 use crate::ids;
 use crate::limits::client_address;
+use crate::moderation;
 use crate::spells::Actor;
 
 /// What came of a message: the event that answers it, and with what.
@@ -152,6 +153,10 @@ async fn work(platform: Platform, visitor: Arc<Visitor>) {
 
 async fn handle(platform: &Platform, socket: &SocketRef, visitor: &Visitor, said: &Said) -> Answer {
     let data = &said.data;
+    if is_for_members(&said.event) {
+        let (db, now) = (platform.db(), platform.clock().now_ms());
+        moderation::refuse_suspended(db, &visitor.actor.user_id, now).await?;
+    }
     match said.event.as_str() {
         "world.list" => worlds::list(platform, visitor, data).await,
         "world.create" => {
@@ -187,6 +192,20 @@ async fn handle(platform: &Platform, socket: &SocketRef, visitor: &Visitor, said
             Err(ApiError::bad_request("unknown_event", message))
         }
     }
+}
+
+/// What others see of somebody who is suspended.
+fn is_for_members(event: &str) -> bool {
+    matches!(
+        event,
+        "world.create"
+            | "spell.create_draft"
+            | "spell.start_build"
+            | "spell.publish"
+            | "spell.cast_request"
+            | "request_spell"
+            | "clear_world"
+    )
 }
 
 /// What costs more than a look is counted per address, as logins are.

@@ -11,7 +11,8 @@ use super::visitor::Visitor;
 use crate::Platform;
 use crate::api::{BuildRequest, CreateSpellRequest, PublishSpellRequest, RevisionInfo};
 use crate::error::ApiError;
-use crate::spells::drafts::{Page, Wanted};
+use crate::paging::{PER_PAGE, Page};
+use crate::spells::drafts::Wanted;
 use crate::spells::{self as makes, content, drafts, jobs};
 
 /// `spell.create_draft`.
@@ -64,8 +65,7 @@ pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> Answe
     let wanted = Wanted {
         query: asked.q.unwrap_or_default(),
         mine: asked.mine.unwrap_or(false),
-        page: asked.page,
-        per_page: asked.per_page,
+        page: Page::of(asked.page, asked.per_page, PER_PAGE)?,
     };
     let listed = drafts::list(platform.db(), &visitor.actor, &wanted).await?;
     Ok(Reply::Event("spell.list_result", json!(listed)))
@@ -78,8 +78,8 @@ pub async fn revisions(platform: &Platform, visitor: &Visitor, data: &Value) -> 
         let number = data.get(name).and_then(Value::as_u64);
         number.map(|number| u32::try_from(number).unwrap_or(u32::MAX))
     };
-    let page = Page::of(number("page"), number("per_page"));
-    let listed = content::revisions(platform.db(), &visitor.actor, &spell_id, &page).await?;
+    let page = Page::of(number("page"), number("per_page"), PER_PAGE)?;
+    let listed = content::revisions(platform.db(), &visitor.actor, &spell_id, page).await?;
     Ok(Reply::Event("spell.revisions_result", json!(listed)))
 }
 

@@ -11,8 +11,9 @@ use crate::Platform;
 use crate::api::WorldInfo;
 use crate::error::ApiError;
 use crate::games::{self, GameRow};
+use crate::texts;
 use crate::visits;
-use crate::worlds::{self, Wish};
+use crate::worlds::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, Wish};
 
 /// What a world of nothing in particular is made of, where it is there.
 const SANDBOX: &str = "sandbox";
@@ -23,8 +24,6 @@ const MADE_BY_VISITORS: i64 = 5000;
 /// Operations in one `sync_ops`, and of all that a client gets when it comes.
 const OPS_PER_MESSAGE: i64 = 200;
 const OPS_MAX: usize = 4000;
-const NAME_CHARS_MAX: usize = 60;
-const DESCRIPTION_CHARS_MAX: usize = 500;
 
 /// `world.list`.
 pub async fn list(platform: &Platform, _visitor: &Visitor, _data: &Value) -> Answer {
@@ -38,10 +37,10 @@ pub async fn list(platform: &Platform, _visitor: &Visitor, _data: &Value) -> Ans
 /// `world.create`.
 pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
     let db = platform.db();
-    let clean =
-        |typed: Option<String>, most| crate::spells::clean_line(&typed.unwrap_or_default(), most);
-    let name = clean(optional(data, "name")?, NAME_CHARS_MAX);
-    let description = clean(optional(data, "description")?, DESCRIPTION_CHARS_MAX);
+    let name = optional(data, "name")?.unwrap_or_default();
+    let name = texts::line(&name, NAME_CHARS_MAX);
+    let description = optional(data, "description")?.unwrap_or_default();
+    let description = texts::lines(&description, DESCRIPTION_CHARS_MAX);
     let game = game_of(platform, visitor, optional(data, "game_id")?).await?;
     let made: i64 = sqlx::query("SELECT COUNT(*) AS made FROM worlds WHERE created_by = $1")
         .bind(&visitor.actor.user_id)
@@ -154,16 +153,36 @@ pub async fn join(
         "client_id": visitor.actor.user_id,
     });
     let _ = socket.emit("world.joined", &joined);
-    send_log(platform, socket, &world_id, (newest, checkpoint)).await?;
+    let tell = |event, told: &Value| {
+        let _ = socket.emit(event, told);
+    };
+    send_log(platform, &world_id, (newest, checkpoint), tell).await?;
     Ok(Reply::Told(joined))
+}
+
+/// Tells those who follow a world from outside that it was set back, and what
+/// has happened in it from now on.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn set_back(platform: &Platform, world_id: &str) -> Result<(), ApiError> {
+    let sockets = platform.sockets();
+    if sockets.clients_in(world_id) == 0 {
+        return Ok(());
+    }
+    let ends = visits::log_ends(platform.db(), world_id).await?;
+    let told = json!({ "world_id": world_id, "set_back": true });
+    sockets.tell_world(world_id, "world_cleared", &told);
+    let tell = |event, told: &Value| sockets.tell_world(world_id, event, told);
+    send_log(platform, world_id, ends, tell).await
 }
 
 /// `sync_ops` with what is in the log, or `sync_complete` when that is nothing.
 async fn send_log(
     platform: &Platform,
-    socket: &SocketRef,
     world_id: &str,
     (newest, checkpoint): (u64, u64),
+    tell: impl Fn(&'static str, &Value),
 ) -> Result<(), ApiError> {
     let mut after = 0;
     let mut sent = 0;
@@ -184,13 +203,13 @@ async fn send_log(
             "checkpoint": checkpoint,
             "newest": newest,
         });
-        let _ = socket.emit("sync_ops", &told);
+        tell("sync_ops", &told);
         if !more {
             return Ok(());
         }
     }
     let done = json!({ "world_id": world_id, "checkpoint": checkpoint, "newest": newest });
-    let _ = socket.emit("sync_complete", &done);
+    tell("sync_complete", &done);
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use sqlx::Row;
 
 use super::content::{self, ENTRY};
 use super::jobs::Job;
-use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, line};
+use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX};
 use super::{SpellCompiler, WriteError, drafts};
 use crate::Platform;
 use crate::api::SpellChannel;
@@ -16,6 +16,7 @@ use crate::api::{BuildOptions, BuildRequest, RevisionInfo, SpellFile, SpellManif
 use crate::clock::rfc3339;
 use crate::error::ApiError;
 use crate::ids;
+use crate::texts;
 
 const SETTINGS: &str = "spell.toml";
 const PROMPT: &str = "prompt.txt";
@@ -150,7 +151,7 @@ fn settings_of(
     let options: BuildOptions = request.options.clone().unwrap_or_default();
     let text = |given: Option<String>, most, before: &str| {
         given
-            .map(|text| line(&text, most))
+            .map(|text| texts::line(&text, most))
             .filter(|text| !text.is_empty())
             .unwrap_or_else(|| before.to_owned())
     };

@@ -4,7 +4,7 @@
 use frolic_protocol::outside::{OutsideReply, OutsideRequest};
 use serde_json::Value;
 
-use super::{Actor, content, drafts, teach, unknown_revision, unknown_spell};
+use super::{Actor, content, drafts, refuse_taken_down, teach, unknown_revision, unknown_spell};
 use crate::Platform;
 use crate::api::{RevisionInfo, SpellChannel, SpellInfo};
 use crate::error::ApiError;
@@ -81,6 +81,7 @@ async fn choose(
         }
         return Err(unknown_spell());
     };
+    refuse_taken_down(&spell)?;
     let (revision_id, channel) = match &wanted.revision_id {
         Some(revision) => (revision.clone(), channel_of(&spell, revision, actor)?),
         None => active_for(&spell, actor)?,

@@ -5,13 +5,14 @@ use bytes::Bytes;
 use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
-use super::drafts::{self, Page};
+use super::drafts;
 use super::{Actor, unknown_revision, unknown_spell};
 use crate::Platform;
 use crate::api::{RevisionInfo, RevisionList, SpellChannel, SpellFile, SpellManifest};
 use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
+use crate::paging::Page;
 
 const COLUMNS: &str =
     "revision_id, spell_id, parent_revision_id, channel, version, manifest_json, created_at";
@@ -27,7 +28,7 @@ pub async fn revisions(
     db: &AnyPool,
     actor: &Actor,
     spell_id: &str,
-    page: &Page,
+    page: Page,
 ) -> Result<RevisionList, ApiError> {
     let spell = drafts::show(db, actor, spell_id).await?;
     let filter = if actor.owns(&spell.created_by) {
@@ -75,7 +76,10 @@ pub async fn revision(
     let found = find(db, revision_id).await?;
     found
         .filter(|revision| revision.spell_id == spell_id)
-        .filter(|revision| revision.channel > SpellChannel::Draft || actor.owns(&spell.created_by))
+        .filter(|revision| {
+            let shown = revision.channel > SpellChannel::Draft && !spell.taken_down;
+            shown || actor.owns(&spell.created_by)
+        })
         .ok_or_else(unknown_revision)
 }
 

@@ -4,7 +4,7 @@ use frolic_package::spells::is_id;
 use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
-use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, id_of, line};
+use super::text::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, id_of};
 use super::{Actor, unknown_spell};
 use crate::Platform;
 use crate::api::{CreateSpellRequest, DraftCreated, SpellInfo, SpellList};
@@ -12,56 +12,23 @@ use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::ids;
+use crate::paging::Page;
+use crate::texts;
 
 /// Spells that one person may have.
 const SPELLS_PER_USER: i64 = 500;
-/// Spells on a page, at most.
-pub const PER_PAGE_MAX: u32 = 100;
-const PER_PAGE: u32 = 50;
-/// Pages past this are somebody's mistake; the offset stays cheap.
-const PAGE_MAX: u32 = 10_000;
 const COLUMNS: &str = "spell_id, display_name, description, created_by, active_draft_rev, \
-     active_beta_rev, active_stable_rev, version_count, created_at, updated_at";
+     active_beta_rev, active_stable_rev, version_count, taken_down, created_at, updated_at";
 
 /// Which spells are wanted.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Wanted {
     /// Part of the name or description.
     pub query: String,
     /// Only of this maker, drafts too. Otherwise what is published, and own.
     pub mine: bool,
-    /// From 1.
-    pub page: Option<u32>,
-    /// At most [`PER_PAGE_MAX`].
-    pub per_page: Option<u32>,
-}
-
-/// A page of a list: which, how long, and where it begins.
-pub struct Page {
-    /// From 1.
-    pub page: u32,
-    /// Rows on it.
-    pub per_page: u32,
-}
-
-impl Page {
-    /// As asked for, within bounds.
-    pub fn of(page: Option<u32>, per_page: Option<u32>) -> Self {
-        Self {
-            page: page.unwrap_or(1).clamp(1, PAGE_MAX),
-            per_page: per_page.unwrap_or(PER_PAGE).clamp(1, PER_PAGE_MAX),
-        }
-    }
-
-    /// Rows on it, for a query.
-    pub fn limit(&self) -> i64 {
-        i64::from(self.per_page)
-    }
-
-    /// Rows before it.
-    pub fn offset(&self) -> i64 {
-        i64::from(self.page - 1) * i64::from(self.per_page)
-    }
+    /// Which part of them.
+    pub page: Page,
 }
 
 /// Begins a spell, or gives the one of that id when it is theirs.
@@ -77,7 +44,7 @@ pub async fn create(
     let name = request
         .display_name
         .as_deref()
-        .map(|name| line(name, NAME_CHARS_MAX))
+        .map(|name| texts::line(name, NAME_CHARS_MAX))
         .filter(|name| !name.is_empty());
     let spell_id = match request.spell_id.as_deref() {
         Some(id) if is_id(id) => id.to_owned(),
@@ -124,7 +91,7 @@ pub async fn create(
     )
     .bind(&spell_id)
     .bind(name.as_deref().unwrap_or(&spell_id))
-    .bind(line(description, DESCRIPTION_CHARS_MAX))
+    .bind(texts::line(description, DESCRIPTION_CHARS_MAX))
     .bind(&actor.user_id)
     .bind(now)
     .execute(db)
@@ -174,7 +141,7 @@ pub async fn find(db: &AnyPool, spell_id: &str) -> Result<Option<SpellInfo>, sql
 pub async fn show(db: &AnyPool, actor: &Actor, spell_id: &str) -> Result<SpellInfo, ApiError> {
     let spell = find(db, spell_id).await?.ok_or_else(unknown_spell)?;
     let published = spell.active_beta_rev.is_some() || spell.active_stable_rev.is_some();
-    if published || actor.owns(&spell.created_by) {
+    if published && !spell.taken_down || actor.owns(&spell.created_by) {
         Ok(spell)
     } else {
         Err(unknown_spell())
@@ -186,11 +153,11 @@ pub async fn show(db: &AnyPool, actor: &Actor, spell_id: &str) -> Result<SpellIn
 /// # Errors
 /// When the database refuses.
 pub async fn list(db: &AnyPool, actor: &Actor, wanted: &Wanted) -> Result<SpellList, sqlx::Error> {
-    let page = Page::of(wanted.page, wanted.per_page);
+    let page = wanted.page;
     let whose = if wanted.mine {
         "created_by = $1"
     } else {
-        "(created_by = $1 OR active_stable_rev <> '' OR active_beta_rev <> '')"
+        "(created_by = $1 OR taken_down = 0 AND (active_stable_rev <> '' OR active_beta_rev <> ''))"
     };
     let filter = format!(
         "{whose} AND (LOWER(display_name) LIKE $2 ESCAPE '!' OR LOWER(description) LIKE $2 ESCAPE '!'
@@ -250,6 +217,7 @@ fn read(row: &AnyRow) -> Result<SpellInfo, sqlx::Error> {
         active_beta_rev: revision("active_beta_rev")?,
         active_stable_rev: revision("active_stable_rev")?,
         version: to_u32(row.try_get("version_count")?),
+        taken_down: row.try_get::<i64, _>("taken_down")? != 0,
         created_at: rfc3339(row.try_get("created_at")?),
         updated_at: rfc3339(row.try_get("updated_at")?),
     })

@@ -1,7 +1,7 @@
 //! Publishing: a revision becomes the active one of a channel, everybody is
 //! told, and running worlds learn it.
 
-use super::{Actor, content, drafts, teach, unknown_revision, unknown_spell};
+use super::{Actor, content, drafts, refuse_taken_down, teach, unknown_revision, unknown_spell};
 use crate::Platform;
 use crate::api::{PublishSpellRequest, SpellChannel, SpellPublished};
 use crate::error::ApiError;
@@ -19,6 +19,7 @@ pub async fn publish(
     let db = platform.db();
     let spell = drafts::show(db, actor, spell_id).await?;
     actor.must_own(&spell.created_by)?;
+    refuse_taken_down(&spell)?;
     let revision = content::find(db, &request.revision_id)
         .await?
         .filter(|revision| revision.spell_id == spell_id)

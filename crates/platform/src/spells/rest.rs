@@ -10,7 +10,7 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::drafts::{Page, Wanted};
+use super::drafts::Wanted;
 use super::{Actor, content, drafts, jobs};
 use crate::Platform;
 use crate::api::{
@@ -20,6 +20,8 @@ use crate::api::{
 use crate::auth::{Role, Session};
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
+use crate::moderation::Member;
+use crate::paging::{PER_PAGE, Page, PageQuery};
 
 /// Everything about spells.
 pub fn routes() -> OpenApiRouter<Platform> {
@@ -34,12 +36,6 @@ pub fn routes() -> OpenApiRouter<Platform> {
         .routes(routes!(spell_jobs))
         .routes(routes!(job))
         .routes(routes!(cancel))
-}
-
-/// A page that is out of bounds is refused, not moved.
-fn strict(page: Option<u32>, per_page: Option<u32>) -> Result<Page, ApiError> {
-    let asked = crate::paging::PageQuery { page, per_page }.page()?;
-    Ok(Page::of(Some(asked.page), Some(asked.per_page)))
 }
 
 /// Whoever asks, with or without a session: what is published is for all.
@@ -80,17 +76,6 @@ struct ListQuery {
     per_page: Option<u32>,
 }
 
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-struct PageQuery {
-    /// From 1.
-    #[param(minimum = 1, maximum = 10_000)]
-    page: Option<u32>,
-    /// At most 100.
-    #[param(minimum = 1, maximum = 100)]
-    per_page: Option<u32>,
-}
-
 /// Spells that are published, and your own; the one that changed last first.
 #[utoipa::path(
     get, path = "/api/spells", tag = "spells", params(ListQuery),
@@ -106,12 +91,10 @@ async fn list(
     Anybody(actor): Anybody,
     ApiQuery(query): ApiQuery<ListQuery>,
 ) -> Result<Json<SpellList>, ApiError> {
-    let page = strict(query.page, query.per_page)?;
     let wanted = Wanted {
         query: query.q.unwrap_or_default(),
         mine: query.mine.unwrap_or(false),
-        page: Some(page.page),
-        per_page: Some(page.per_page),
+        page: Page::of(query.page, query.per_page, PER_PAGE)?,
     };
     Ok(Json(drafts::list(platform.db(), &actor, &wanted).await?))
 }
@@ -124,6 +107,7 @@ async fn list(
         (status = 200, description = "it was yours already", body = DraftCreated),
         (status = 400, description = "no id of a spell", body = ErrorBody),
         (status = 401, description = "who is asking is not known", body = ErrorBody),
+        (status = 403, description = "you are suspended", body = ErrorBody),
         (status = 409, description = "the id is somebody else's", body = ErrorBody),
         (status = 413, description = "the body is too large", body = ErrorBody),
         (status = 429, description = "too many spells", body = ErrorBody),
@@ -132,7 +116,7 @@ async fn list(
 )]
 async fn create(
     State(platform): State<Platform>,
-    session: Session,
+    Member(session): Member,
     OptionalJson(request): OptionalJson<CreateSpellRequest>,
 ) -> Result<(StatusCode, Json<DraftCreated>), ApiError> {
     let created = drafts::create(&platform, &Actor::from(&session), &request).await?;
@@ -183,7 +167,7 @@ async fn show(
 )]
 async fn build(
     State(platform): State<Platform>,
-    session: Session,
+    Member(session): Member,
     ApiPath(spell_id): ApiPath<String>,
     ApiJson(request): ApiJson<BuildRequest>,
 ) -> Result<(StatusCode, Json<BuildStarted>), ApiError> {
@@ -207,7 +191,7 @@ async fn build(
 )]
 async fn publish(
     State(platform): State<Platform>,
-    session: Session,
+    Member(session): Member,
     ApiPath(spell_id): ApiPath<String>,
     ApiJson(request): ApiJson<PublishSpellRequest>,
 ) -> Result<Json<SpellPublished>, ApiError> {
@@ -235,8 +219,8 @@ async fn revisions(
     ApiPath(spell_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<RevisionList>, ApiError> {
-    let page = strict(query.page, query.per_page)?;
-    let list = content::revisions(platform.db(), &actor, &spell_id, &page).await?;
+    let page = query.page()?;
+    let list = content::revisions(platform.db(), &actor, &spell_id, page).await?;
     Ok(Json(list))
 }
 

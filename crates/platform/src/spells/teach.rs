@@ -1,6 +1,8 @@
 //! Spells on their way into running worlds: what a world has learned is noted,
 //! so that its next process knows it too.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use frolic_protocol::outside::{LEARNED_MAX, LearnSpell, OutsideReply, OutsideRequest};
@@ -84,18 +86,50 @@ pub fn tell_running(platform: &Platform, revision: &RevisionInfo, channel: Spell
     if channel == SpellChannel::Draft {
         return;
     }
-    let (platform, revision) = (platform.clone(), revision.clone());
+    let revision = revision.clone();
+    for_each_running(platform, move |platform, server| {
+        let revision = revision.clone();
+        async move { teach(&platform, &server, &revision, channel).await }
+    });
+}
+
+/// A spell was taken down: no running world casts it any more.
+pub fn forget_everywhere(platform: &Platform, spell_id: &str) {
+    let channels = [
+        SpellChannel::Stable,
+        SpellChannel::Beta,
+        SpellChannel::Draft,
+    ];
+    let spells = channels.map(|channel| name_in_worlds(spell_id, channel));
+    let request = OutsideRequest::Forget {
+        spells: spells.to_vec(),
+    };
+    for_each_running(platform, move |platform, server| {
+        let request = request.clone();
+        async move {
+            visits::ask(&platform, &server, &request).await?;
+            Ok(())
+        }
+    });
+}
+
+/// Has running worlds do something with spells, in the background.
+fn for_each_running<F, W>(platform: &Platform, work: F)
+where
+    F: Fn(Platform, Arc<Server>) -> W + Send + Sync + 'static,
+    W: Future<Output = Result<(), ApiError>> + Send,
+{
+    let platform = platform.clone();
     tokio::spawn(async move {
         let running = platform.fleet().running();
         futures_util::stream::iter(running)
             .for_each_concurrent(TOLD_AT_ONCE, |server| {
-                let (platform, revision) = (&platform, &revision);
+                let world = server.spec.world_id.clone();
+                let working = work(platform.clone(), server);
                 async move {
-                    let taught = teach(platform, &server, revision, channel).await;
-                    if let Err(error) = taught {
+                    if let Err(error) = working.await {
                         // Most worlds allow no spells; a cast says why.
-                        let world = &server.spec.world_id;
-                        tracing::debug!(%error, world, "a world did not learn a spell");
+                        tracing::debug!(%error, world, "a world did not hear of a spell");
                     }
                 }
             })
@@ -117,7 +151,7 @@ pub async fn learned(
         "SELECT w.name, w.revision_id, s.active_stable_rev, s.active_beta_rev
          FROM world_spells w JOIN revisions r ON r.revision_id = w.revision_id
          JOIN spells s ON s.spell_id = r.spell_id
-         WHERE w.world_id = $1 ORDER BY w.learned_at DESC, w.name LIMIT $2",
+         WHERE w.world_id = $1 AND s.taken_down = 0 ORDER BY w.learned_at DESC, w.name LIMIT $2",
     )
     .bind(&server.spec.world_id)
     .bind(limit)

@@ -20,6 +20,7 @@ use crate::auth::{Role, Session};
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath};
 use crate::ids;
+use crate::moderation::Member;
 
 pub use change::{Change, apply, bump_edition, refresh_visibility};
 pub use read::{beta_version, find as given, of_game};
@@ -141,7 +142,7 @@ pub async fn show(
 )]
 pub async fn set(
     State(platform): State<Platform>,
-    session: Session,
+    Member(session): Member,
     ApiPath((game_id, channel)): ApiPath<(String, Channel)>,
     ApiJson(request): ApiJson<SetChannel>,
 ) -> Result<Json<GameChannels>, ApiError> {

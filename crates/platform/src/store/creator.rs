@@ -7,8 +7,7 @@ use sqlx::any::AnyRow;
 
 use super::assets::Grants;
 use super::games::{SUMMARY_COLUMNS, players_now, summary, unknown_game};
-use super::versions::PageQuery;
-use super::{Paging, access, channels, pictures};
+use super::{access, channels, pictures};
 use crate::Platform;
 use crate::api::{CreatorGame, CreatorGameList, ErrorBody, GameVisibility};
 use crate::auth::Session;
@@ -16,8 +15,8 @@ use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery};
+use crate::paging::PageQuery;
 
-const PAGE_SIZE: u32 = 20;
 const COLUMNS: &str = "g.visibility, g.chosen_visibility, g.published, g.taken_down, g.featured, \
      g.downloads, g.edition, g.edited, g.created_at, g.updated_at";
 
@@ -41,7 +40,7 @@ pub async fn games(
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<CreatorGameList>, ApiError> {
     let db = platform.db();
-    let paging = Paging::of(query.page, query.per_page, PAGE_SIZE)?;
+    let paging = query.page()?;
     let total = sqlx::query("SELECT COUNT(*) AS total FROM games WHERE creator_id = $1")
         .bind(&session.user_id)
         .fetch_one(db)

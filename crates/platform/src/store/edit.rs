@@ -13,6 +13,8 @@ use crate::api::{AtEdition, CreatorGame, EditGame, ErrorBody, FeatureRequest};
 use crate::auth::{Role, Session};
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath};
+use crate::moderation::Member;
+use crate::texts;
 
 /// Changes the page of your game; what is left out stays.
 ///
@@ -34,7 +36,7 @@ use crate::extract::{ApiJson, ApiPath};
 )]
 pub async fn edit(
     State(platform): State<Platform>,
-    session: Session,
+    Member(session): Member,
     ApiPath(game_id): ApiPath<String>,
     ApiJson(request): ApiJson<EditGame>,
 ) -> Result<Json<CreatorGame>, ApiError> {
@@ -69,7 +71,7 @@ pub async fn edit(
 )]
 pub async fn publish(
     State(platform): State<Platform>,
-    session: Session,
+    Member(session): Member,
     ApiPath(game_id): ApiPath<String>,
     ApiJson(request): ApiJson<AtEdition>,
 ) -> Result<Json<CreatorGame>, ApiError> {
@@ -225,7 +227,7 @@ impl Changes {
         let invalid = |message: String| ApiError::bad_request("invalid_field", message);
         let mut texts = Vec::new();
         if let Some(name) = &request.name {
-            let name = text::line(name, text::NAME_CHARS_MAX);
+            let name = texts::whole_line(name, text::NAME_CHARS_MAX);
             let max = text::NAME_CHARS_MAX;
             let name =
                 name.ok_or_else(|| invalid(format!("name must have 1 to {max} characters")))?;
@@ -233,7 +235,7 @@ impl Changes {
         }
         if let Some(description) = &request.description {
             let max = text::DESCRIPTION_CHARS_MAX;
-            let description = text::paragraphs(description, max);
+            let description = texts::whole_lines(description, max);
             let description = description.ok_or_else(|| {
                 invalid(format!("description must have at most {max} characters"))
             })?;

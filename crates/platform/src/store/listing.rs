@@ -6,13 +6,14 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Deserialize;
 
+use super::Tagged;
 use super::catalogue::{Order, PageKey};
-use super::{Paging, Tagged};
 use crate::Platform;
 use crate::api::{ErrorBody, GameList, TagList};
 use crate::error::ApiError;
 use crate::extract::ApiQuery;
 use crate::names;
+use crate::paging::Page;
 
 const PAGE_SIZE: u32 = 24;
 /// Characters of a search, a tag or a name that are looked at.
@@ -70,7 +71,7 @@ pub async fn list(
     ApiQuery(query): ApiQuery<ListQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let paging = Paging::of(query.page, query.per_page, PAGE_SIZE)?;
+    let paging = Page::of(query.page, query.per_page, PAGE_SIZE)?;
     let key = PageKey {
         order: match query.sort {
             Sort::Popular => Order::Popular,

@@ -23,6 +23,7 @@ use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiBytes, ApiJson, ApiPath};
 use crate::ids;
+use crate::moderation::Member;
 use header::Picture;
 
 /// Largest picture.
@@ -58,7 +59,7 @@ const SCREENSHOTS_MAX: usize = 8;
 )]
 pub async fn add_screenshot(
     State(platform): State<Platform>,
-    session: Session,
+    Member(session): Member,
     ApiPath(game_id): ApiPath<String>,
     ApiBytes(bytes): ApiBytes,
 ) -> Result<(StatusCode, Json<ScreenshotList>), ApiError> {
@@ -218,7 +219,7 @@ pub async fn order_screenshots(
 )]
 pub async fn set_thumbnail(
     State(platform): State<Platform>,
-    session: Session,
+    Member(session): Member,
     ApiPath(game_id): ApiPath<String>,
     ApiBytes(bytes): ApiBytes,
 ) -> Result<Json<CreatorGame>, ApiError> {

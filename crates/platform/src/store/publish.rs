@@ -22,7 +22,9 @@ use crate::api::{
 use crate::auth::Session;
 use crate::error::ApiError;
 use crate::extract::{ApiBytes, ApiQuery};
-use crate::{moderation, names};
+use crate::moderation::Member;
+use crate::names;
+use crate::texts;
 
 /// Why a package was not published.
 #[derive(Debug, thiserror::Error)]
@@ -107,12 +109,10 @@ pub struct UploadQuery {
 )]
 pub async fn upload(
     State(platform): State<Platform>,
-    session: Session,
+    Member(session): Member,
     ApiQuery(query): ApiQuery<UploadQuery>,
     ApiBytes(archive): ApiBytes,
 ) -> Result<(StatusCode, Json<PublishResponse>), ApiError> {
-    let now = platform.clock().now_ms();
-    moderation::refuse_suspended(platform.db(), &session.user_id, now).await?;
     let wishes = Wishes {
         channel: query.channel.unwrap_or_default(),
         notes: notes(query.notes.as_deref())?,
@@ -178,7 +178,7 @@ pub async fn validate(
 /// # Errors
 /// 400 when it is too long.
 pub fn notes(typed: Option<&str>) -> Result<String, ApiError> {
-    text::paragraphs(typed.unwrap_or(""), text::NOTES_CHARS_MAX).ok_or_else(|| {
+    texts::whole_lines(typed.unwrap_or(""), text::NOTES_CHARS_MAX).ok_or_else(|| {
         ApiError::bad_request(
             "invalid_field",
             format!(

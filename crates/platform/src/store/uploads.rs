@@ -27,7 +27,8 @@ use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiBytes, ApiJson, ApiPath, ApiQuery};
-use crate::{ids, moderation};
+use crate::ids;
+use crate::moderation::Member;
 
 /// Largest part.
 const PART_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -113,6 +114,7 @@ impl Upload {
         (status = 201, body = UploadState),
         (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody),
+        (status = 403, description = "you are suspended", body = ErrorBody),
         (status = 409, body = ErrorBody),
         (status = 413, body = ErrorBody),
         (status = 503, body = ErrorBody)
@@ -121,11 +123,9 @@ impl Upload {
 )]
 pub async fn start(
     State(platform): State<Platform>,
-    session: Session,
+    Member(session): Member,
     ApiJson(request): ApiJson<StartUpload>,
 ) -> Result<(StatusCode, Json<UploadState>), ApiError> {
-    let now = platform.clock().now_ms();
-    moderation::refuse_suspended(platform.db(), &session.user_id, now).await?;
     let size_max = platform.settings().limits.package_bytes_max;
     if request.size_bytes == 0 {
         return Err(ApiError::bad_request(
@@ -246,6 +246,7 @@ pub struct PartQuery {
         (status = 200, body = UploadState),
         (status = 400, body = ErrorBody),
         (status = 401, body = ErrorBody),
+        (status = 403, description = "you are suspended", body = ErrorBody),
         (status = 404, body = ErrorBody),
         (status = 409, body = ErrorBody),
         (status = 413, body = ErrorBody),
@@ -255,7 +256,7 @@ pub struct PartQuery {
 )]
 pub async fn put_part(
     State(platform): State<Platform>,
-    session: Session,
+    Member(session): Member,
     ApiPath(upload_id): ApiPath<String>,
     ApiQuery(query): ApiQuery<PartQuery>,
     ApiBytes(part): ApiBytes,
@@ -323,7 +324,7 @@ pub async fn put_part(
 )]
 pub async fn finish(
     State(platform): State<Platform>,
-    session: Session,
+    Member(session): Member,
     ApiPath(upload_id): ApiPath<String>,
 ) -> Result<(StatusCode, Json<PublishResponse>), ApiError> {
     find(&platform, &upload_id, &session).await?;

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 
 use axum::Json;
 use axum::extract::State;
-use serde::Deserialize;
 use sqlx::{AnyPool, Row};
 
-use super::{Paging, access};
+use super::access;
 use crate::Platform;
 use crate::api::{Channel, ErrorBody, VersionInfo, VersionList};
 use crate::auth::Session;
@@ -16,8 +15,7 @@ use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery};
-
-const PAGE_SIZE: u32 = 20;
+use crate::paging::PageQuery;
 
 /// What worlds of a version need to know of it.
 #[derive(Clone, Debug)]
@@ -68,18 +66,6 @@ pub fn unknown_version() -> ApiError {
     )
 }
 
-/// Query of a list with pages.
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct PageQuery {
-    /// From 1.
-    #[param(minimum = 1, maximum = 10_000)]
-    pub page: Option<u32>,
-    /// Rows on a page; 20 without it.
-    #[param(minimum = 1, maximum = 100)]
-    pub per_page: Option<u32>,
-}
-
 /// All versions of your game, the newest first.
 ///
 /// # Errors
@@ -103,7 +89,7 @@ pub async fn list(
     ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<VersionList>, ApiError> {
     let db = platform.db();
-    let paging = Paging::of(query.page, query.per_page, PAGE_SIZE)?;
+    let paging = query.page()?;
     access::owned(db, &game_id, &session).await?;
     let total = sqlx::query("SELECT COUNT(*) AS total FROM game_versions WHERE game_id = $1")
         .bind(&game_id)

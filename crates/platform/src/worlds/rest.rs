@@ -11,7 +11,9 @@ use sqlx::Row;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Asker, COLUMNS, Wish, WorldRow, find, text, unknown_world};
+use super::{
+    Asker, COLUMNS, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, Wish, WorldRow, find, unknown_world,
+};
 use crate::Platform;
 use crate::api::{ErrorBody, NewWorld, WorldChange, WorldInfo, WorldList};
 use crate::auth::Session;
@@ -19,15 +21,13 @@ use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
 use crate::games::{self, GameRow};
+use crate::moderation::Member;
+use crate::paging::{PER_PAGE, Page};
 use crate::store::{access, channels};
+use crate::texts;
 
 /// Worlds that one person may have made.
 const OWNED_MAX: i64 = 50;
-const PER_PAGE: u32 = 50;
-/// Most entries of one page, in every list.
-pub(super) const PER_PAGE_MAX: u32 = 100;
-/// Pages past this are somebody's mistake; the offset stays cheap.
-pub(super) const PAGE_MAX: u32 = 10_000;
 /// How long a world that is deleted or set back gets to end.
 const END_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -48,11 +48,11 @@ pub struct ListQuery {
     /// Only one's own, private and sleeping ones too.
     #[serde(default)]
     mine: bool,
-    /// Page number, from 1.
-    #[serde(default)]
+    /// From 1.
+    #[param(minimum = 1, maximum = 10_000)]
     page: Option<u32>,
-    /// Worlds on a page, up to 100.
-    #[serde(default)]
+    /// Worlds on a page.
+    #[param(minimum = 1, maximum = 100)]
     per_page: Option<u32>,
 }
 
@@ -78,8 +78,7 @@ async fn list(
             "log in to see your own worlds",
         ));
     }
-    let page = query.page.unwrap_or(1).clamp(1, PAGE_MAX);
-    let per_page = query.per_page.unwrap_or(PER_PAGE).clamp(1, PER_PAGE_MAX);
+    let page = Page::of(query.page, query.per_page, PER_PAGE)?;
     // Both forms take the same two values, so that there is one query.
     let (filter, order) = if query.mine {
         ("owner_id = $1", "updated_at DESC, world_id")
@@ -103,8 +102,8 @@ async fn list(
     let rows = sqlx::query(sqlx::AssertSqlSafe(select))
         .bind(asker.user_id())
         .bind(&game_id)
-        .bind(i64::from(per_page))
-        .bind(i64::from(page - 1) * i64::from(per_page))
+        .bind(page.limit())
+        .bind(page.offset())
         .fetch_all(platform.db())
         .await?;
     let worlds = rows
@@ -114,8 +113,8 @@ async fn list(
     Ok(Json(WorldList {
         worlds,
         total: to_u32(total),
-        page,
-        per_page,
+        page: page.page,
+        per_page: page.per_page,
     }))
 }
 
@@ -127,6 +126,7 @@ async fn list(
         (status = 201, body = WorldInfo),
         (status = 400, description = "the body means nothing", body = ErrorBody),
         (status = 401, description = "no session", body = ErrorBody),
+        (status = 403, description = "you are suspended", body = ErrorBody),
         (status = 404, description = "no such game", body = ErrorBody),
         (status = 409, description = "you have too many worlds", body = ErrorBody),
         (status = 413, description = "the body is too large", body = ErrorBody),
@@ -135,7 +135,7 @@ async fn list(
 )]
 async fn create(
     State(platform): State<Platform>,
-    session: Session,
+    Member(session): Member,
     OptionalJson(wish): OptionalJson<NewWorld>,
 ) -> Result<Response, ApiError> {
     let world = create_owned(&platform, &session, wish).await?;
@@ -177,11 +177,10 @@ pub async fn create_owned(
             format!("you have {OWNED_MAX} worlds already; delete one first"),
         ));
     }
-    let name = wish.name.as_deref();
-    let name = name.and_then(|name| text::line(name, text::NAME_CHARS_MAX));
+    let name = readable(wish.name.as_deref().unwrap_or_default());
     let name = name.unwrap_or_else(|| made_up_name(owner, &game));
     let description = wish.description.unwrap_or_default();
-    let description = text::lines(&description, text::DESCRIPTION_CHARS_MAX);
+    let description = texts::lines(&description, DESCRIPTION_CHARS_MAX);
     let wish = Wish {
         name: &name,
         description: &description,
@@ -197,7 +196,11 @@ pub async fn create_owned(
 
 fn made_up_name(owner: &Session, game: &GameRow) -> String {
     let name = format!("{}: {}", game.name, owner.username);
-    text::line(&name, text::NAME_CHARS_MAX).unwrap_or_else(|| game.name.clone())
+    readable(&name).unwrap_or_else(|| game.name.clone())
+}
+
+fn readable(name: &str) -> Option<String> {
+    Some(texts::line(name, NAME_CHARS_MAX)).filter(|name| !name.is_empty())
 }
 
 /// One world.
@@ -277,13 +280,13 @@ async fn change(
     let world = owned(&platform, &asker, &world_id).await?;
     let name = match &change.name {
         None => world.name.clone(),
-        Some(typed) => text::line(typed, text::NAME_CHARS_MAX).ok_or_else(|| {
+        Some(typed) => readable(typed).ok_or_else(|| {
             ApiError::bad_request("invalid_name", "a world needs a name that can be read")
         })?,
     };
     let description = change.description.as_ref();
     let description = description.map_or(world.description.clone(), |typed| {
-        text::lines(typed, text::DESCRIPTION_CHARS_MAX)
+        texts::lines(typed, DESCRIPTION_CHARS_MAX)
     });
     let private = change.private.unwrap_or(world.spec.private);
     let changed = sqlx::query(

@@ -10,21 +10,21 @@ use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use frolic_protocol::keep::SavedWorld;
-use serde::Deserialize;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::rest::{PAGE_MAX, PER_PAGE_MAX, end, owned};
-use super::{Asker, state, text};
+use super::rest::{end, owned};
+use super::{Asker, state};
 use crate::Platform;
 use crate::api::{ErrorBody, WorldSave, WorldSaveList, WorldSaveRequest, WorldState};
 use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery, OptionalJson};
-use crate::{ids, keep};
+use crate::paging::PageQuery;
+use crate::{ids, keep, socketio, texts};
 
 /// Saves that somebody made, per world.
 const SAVES_MAX: i64 = 20;
@@ -35,7 +35,6 @@ const STATE_BODY_BYTES_MAX: usize = 24 * 1024 * 1024;
 /// A state that is handed out: bytes of its sections.
 const STATE_BYTES_MAX: usize = 16 * 1024 * 1024;
 const LABEL_CHARS_MAX: usize = 60;
-const PER_PAGE: u32 = 20;
 
 /// What is answered here.
 pub fn routes() -> OpenApiRouter<Platform> {
@@ -71,7 +70,9 @@ async fn save(
 ) -> Result<(StatusCode, Json<WorldSave>), ApiError> {
     owned(&platform, &asker, &world_id).await?;
     let label = request.label.as_deref();
-    let label = label.and_then(|label| text::line(label, LABEL_CHARS_MAX));
+    let label = label
+        .map(|label| texts::line(label, LABEL_CHARS_MAX))
+        .filter(|label| !label.is_empty());
     let back_to = match (request.restore, request.state) {
         (None, None) => None,
         (Some(save_id), None) => Some(read_save(&platform, &world_id, &save_id).await?),
@@ -148,6 +149,7 @@ async fn go_back(
     // One that was started meanwhile has the old state in its hands, and may
     // store nothing any more.
     end(platform, world_id).await;
+    socketio::set_back(platform, world_id).await?;
     tracing::info!(world = world_id, by = asker.user_id(), "world set back");
     Ok(saved)
 }
@@ -264,22 +266,10 @@ fn too_large() -> ApiError {
     )
 }
 
-/// Query of `GET /world/{id}/saves`.
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-struct SavesQuery {
-    /// Page number, from 1.
-    #[serde(default)]
-    page: Option<u32>,
-    /// Saves on a page, up to 100.
-    #[serde(default)]
-    per_page: Option<u32>,
-}
-
 /// The saves of a world, the newest first.
 #[utoipa::path(
     get, path = "/world/{id}/saves", tag = "worlds",
-    params(("id" = String, Path, description = "id of the world"), SavesQuery),
+    params(("id" = String, Path, description = "id of the world"), PageQuery),
     responses(
         (status = 200, body = WorldSaveList),
         (status = 400, description = "the query means nothing", body = ErrorBody),
@@ -293,11 +283,10 @@ async fn list(
     State(platform): State<Platform>,
     asker: Asker,
     ApiPath(world_id): ApiPath<String>,
-    ApiQuery(query): ApiQuery<SavesQuery>,
+    ApiQuery(query): ApiQuery<PageQuery>,
 ) -> Result<Json<WorldSaveList>, ApiError> {
+    let page = query.page()?;
     owned(&platform, &asker, &world_id).await?;
-    let page = query.page.unwrap_or(1).clamp(1, PAGE_MAX);
-    let per_page = query.per_page.unwrap_or(PER_PAGE).clamp(1, PER_PAGE_MAX);
     let total: i64 = sqlx::query("SELECT COUNT(*) AS total FROM world_saves WHERE world_id = $1")
         .bind(&world_id)
         .fetch_one(platform.db())
@@ -309,15 +298,15 @@ async fn list(
          ORDER BY created_at DESC, op_seq DESC, save_id LIMIT $2 OFFSET $3",
     )
     .bind(&world_id)
-    .bind(i64::from(per_page))
-    .bind(i64::from(page - 1) * i64::from(per_page))
+    .bind(page.limit())
+    .bind(page.offset())
     .fetch_all(platform.db())
     .await?;
     Ok(Json(WorldSaveList {
         saves: rows.iter().map(read).collect::<Result<_, _>>()?,
         total: to_u32(total),
-        page,
-        per_page,
+        page: page.page,
+        per_page: page.per_page,
     }))
 }
 

@@ -143,7 +143,7 @@ async fn plat_7_lists_are_paged_and_searched() {
     };
     let all = users("").await;
     assert_eq!(names(&all), ["Bobax", "Bob_x", "Ada 100", "Ada", "Frolic"]);
-    assert_eq!((all.total, all.page, all.per_page), (5, 1, 50));
+    assert_eq!((all.total, all.page, all.per_page), (5, 1, 20));
     assert_eq!(names(&users("?q=ada").await), ["Ada 100", "Ada"]);
     assert_eq!(names(&users("?q=ada&guests=true").await).len(), 3);
     assert_eq!(
@@ -163,14 +163,17 @@ async fn plat_7_lists_are_paged_and_searched() {
         ("Ada 100,Ada".to_owned(), 5)
     );
     assert_eq!(
-        names(&users("?page=99999999&per_page=4000000000").await).len(),
-        0
-    );
-    assert_eq!(
         names(&users(&format!("?q={}", all.users[0].client_id)).await),
         ["Bobax"]
     );
-    for wrong in ["?page=x", "?page=-1", "?role=emperor", "?guests=perhaps"] {
+    for wrong in [
+        "?page=x",
+        "?page=-1",
+        "?page=99999999",
+        "?per_page=4000000000",
+        "?role=emperor",
+        "?guests=perhaps",
+    ] {
         let request = platform.request(Method::GET, &format!("/admin/users{wrong}"));
         let response = request.bearer_auth(ADMIN_TOKEN).send().await.unwrap();
         assert_eq!(

@@ -83,6 +83,18 @@ async fn bey_14_a_suspension_says_why_and_an_appeal_ends_it() {
 
     let refused = platform.try_join(&eve.session_token, json!({})).await;
     assert_eq!(error_of(refused).await, (403, "suspended".to_owned()));
+    // What others would see is not made either; what was begun does not go on.
+    let part = "/api/uploads/upload_1/part?offset=0";
+    for (method, path, body) in [
+        (Method::POST, "/worlds", json!({})),
+        (Method::POST, "/api/spells", json!({ "spell_id": "fire" })),
+        (Method::POST, "/api/uploads", json!({ "size_bytes": 10 })),
+        (Method::PUT, part, json!({})),
+        (Method::POST, "/api/uploads/upload_1/finish", json!({})),
+    ] {
+        let refused = send(&platform, &eve.session_token, method, path, body).await;
+        assert_eq!(error_of(refused).await.1, "suspended", "{path}");
+    }
     let notices: NoticeList = read(&platform, &eve.session_token, "/api/notices").await;
     let notice = &notices.notices[0];
     assert_eq!(
@@ -288,10 +300,7 @@ async fn bey_14_only_moderators_judge_and_reports_are_bounded() {
             json!({ "verdict": "suspend", "reason": "x", "days": 0 }),
             "days_missing",
         ),
-        (
-            json!({ "verdict": "takedown", "reason": "x" }),
-            "not_a_game",
-        ),
+        (json!({ "verdict": "takedown", "reason": "x" }), "not_made"),
         (
             json!({ "verdict": "warn", "reason": "x", "rule": "none" }),
             "unknown_rule",

@@ -61,7 +61,7 @@ async fn plat_18_blocks_last_and_worlds_hear_of_them() {
         json!({}),
     )
     .await;
-    assert_eq!(error_of(page).await, (400, "invalid_page".to_owned()));
+    assert_eq!(error_of(page).await, (400, "invalid_query".to_owned()));
 
     // Only the process that runs the world may ask.
     platform.join(json!({ "game_id": "sample" })).await;

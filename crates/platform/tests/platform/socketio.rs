@@ -211,6 +211,17 @@ async fn worlds_are_rooms_and_spells_are_for_all() {
     let file = bob.ask("content.get_file", wanted, "content.file").await;
     assert_eq!(file["size"], code.len());
 
+    // Its owner sets the world back: whoever follows it is told.
+    let path = format!("/world/{world_id}");
+    let back = test
+        .request(reqwest::Method::POST, &path)
+        .bearer_auth(&login.session_token)
+        .json(&json!({ "state": { "checkpoint_op": 0, "sections": [], "ops": [] } }));
+    assert_eq!(back.send().await.unwrap().status(), 201);
+    let told = ada.wait("world_cleared").await;
+    assert_eq!(told, json!({ "world_id": world_id, "set_back": true }));
+    ada.wait("sync_complete").await;
+
     let left = ada.ask("world.leave", json!({}), "world.left").await;
     assert_eq!(left["left_world_id"], json!(world_id));
     let rejected = ada

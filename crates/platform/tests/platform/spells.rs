@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use frolic_platform::api::{
-    BuildStarted, DraftCreated, JobInfo, JobStatus, LoginResponse, RevisionList, SpellInfo,
-    SpellList, SpellManifest, SpellPublished,
+    BuildStarted, Decided, DraftCreated, JobInfo, JobStatus, LoginResponse, OwnReport,
+    RevisionList, SpellInfo, SpellList, SpellManifest, SpellPublished,
 };
 use reqwest::{Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::support::{TestPlatform, error_of};
+use crate::support::{ADMIN_TOKEN, TestPlatform, error_of};
 
 const CODE: &str = "function on_cast(ctx)\n\tctx.world.sound(\"hit\")\nend\n";
 
@@ -282,6 +282,58 @@ async fn nobody_hides_what_another_build_made() {
         list.revisions[0].parent_revision_id.as_deref(),
         Some(first.as_str())
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spell_is_taken_down_and_given_back() {
+    let test = TestPlatform::start().await;
+    let (ada, bob) = (test.login("Ada").await, test.login("Bob").await);
+    let started = build(&test, &ada, "fire", json!({ "code": CODE })).await;
+    let job = finish(&test, &ada, &started.job_id).await;
+    let revision = job.result_revision_id.unwrap();
+    let publish = json!({ "revision_id": revision, "channel": "stable" });
+    let publishing = || {
+        let path = "/api/spells/fire/publish";
+        send(&test, Method::POST, path, &ada, Some(publish.clone()))
+    };
+    let _: SpellPublished = ok(publishing().await).await;
+    let body = json!({ "target_kind": "spell", "target_id": "fire", "rule": "spam" });
+    let report: OwnReport =
+        ok(send(&test, Method::POST, "/api/reports", &bob, Some(body)).await).await;
+
+    let judge = |path: String, body: Value| {
+        let request = test.request(Method::POST, &path).bearer_auth(ADMIN_TOKEN);
+        request.json(&body).send()
+    };
+    let path = format!("/api/moderation/reports/{}/decide", report.report_id);
+    let verdict = json!({ "verdict": "takedown", "reason": "It covers the screen." });
+    let decided: Decided = ok(judge(path, verdict).await.unwrap()).await;
+
+    // Gone for everybody but its maker, who is told and cannot just publish again.
+    let manifest = format!("/api/spells/fire/revisions/{revision}/manifest");
+    for path in ["/api/spells/fire", "/api/spells/fire/revisions", &manifest] {
+        let answer = send(&test, Method::GET, path, &bob, None).await;
+        assert_eq!(error_of(answer).await.0, 404, "{path}");
+    }
+    let list: SpellList = test.get_json("/api/spells").await;
+    assert_eq!(list.total, 0);
+    let own: SpellInfo = ok(send(&test, Method::GET, "/api/spells/fire", &ada, None).await).await;
+    assert!(own.taken_down);
+    let refused = publishing().await;
+    assert_eq!(
+        error_of(refused).await,
+        (403, "spell_taken_down".to_owned())
+    );
+
+    let path = format!(
+        "/api/moderation/notices/{}/lift",
+        decided.notice_id.unwrap()
+    );
+    let lifted = judge(path, json!({ "reason": "It was a mistake." })).await;
+    assert_eq!(lifted.unwrap().status(), StatusCode::NO_CONTENT);
+    let spell: SpellInfo = test.get_json("/api/spells/fire").await;
+    assert!(!spell.taken_down);
+    let _: SpellPublished = ok(publishing().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -132,7 +132,7 @@ async fn nobody_has_worlds_without_end() {
     let answer = send(&platform, token, Method::POST, "/worlds", Some(json!({}))).await;
     assert_eq!(error_of(answer).await, (409, "too_many_worlds".to_owned()));
     assert_eq!(
-        list(&platform, token, "mine=true&per_page=1000")
+        list(&platform, token, "mine=true&per_page=100")
             .await
             .worlds
             .len(),

@@ -269,6 +269,11 @@ pub enum Record<'a> {
         /// Lasting id of who asked.
         by: Cow<'a, str>,
     },
+    /// The code of a spell went with the reload before this; it cannot be cast.
+    Forget {
+        /// What it was cast by.
+        name: Cow<'a, str>,
+    },
 }
 
 /// How a recording ended.

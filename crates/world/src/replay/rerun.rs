@@ -226,6 +226,7 @@ impl Replay {
                 settings,
                 forgotten,
             } => world.learned(&name, &revision, settings, forgotten),
+            Record::Forget { name } => world.forgotten(&name),
             Record::CastFromOutside {
                 by,
                 spell,

@@ -196,6 +196,13 @@ fn what_a_world_does_not_learn() {
             .is_ok()
     };
     assert!(!known(&mut world, "spell-0") && known(&mut world, "spell-3"));
+    // One that was taken down goes at once, and comes again when it is taught.
+    assert!(world.forget("spell-4").is_some());
+    assert!(!known(&mut world, "spell-4"));
+    assert!(world.forget("spell-4").is_none() && world.forget("never-heard-of").is_none());
+    let again = lesson("spell-4", "rev_1", DIG);
+    world.learn(&again).expect("it may");
+    assert!(known(&mut world, "spell-4"));
 }
 
 #[test]
@@ -267,6 +274,9 @@ fn what_happens_from_outside_is_logged_and_replayed() {
                     .expect("they may");
             }
             40 => world.clear("user_3").expect("there is room"),
+            45 => drop(world.forget("dig")),
+            // Refused, and so it is when it is replayed.
+            46 => drop(world.cast_from_outside("user_1", "dig", None, at([3.0, 7.0, 3.0]))),
             50 => {
                 let change = op(TerrainAction::Add, [9.0, 14.0, 9.0], 1.0);
                 world

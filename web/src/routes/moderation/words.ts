@@ -13,7 +13,7 @@ export const STATES: Record<NoticeState, { label: string; tone: Tone }> = {
 export const VERDICTS: readonly { value: Verdict; label: string }[] = [
   { value: 'dismiss', label: 'Dismiss: no rule was broken' },
   { value: 'warn', label: 'Warn' },
-  { value: 'takedown', label: 'Take the game down' },
+  { value: 'takedown', label: 'Take it down' },
   { value: 'suspend', label: 'Suspend the person' },
 ];
 
