@@ -63,6 +63,10 @@ async fn run_until_end(
             }
             None => run_once(fleet, server).await,
         };
+        if !matches!(outcome, Outcome::Stopped) {
+            // At once: nobody is sent to a process that is gone.
+            server.advance(Phase::Starting);
+        }
         if let Err(error) = runs::end(fleet.db(), &server.spec.world_id, server.epoch()).await {
             tracing::warn!(%error, world = server.spec.world_id, "could not note the end of a game server");
         }
