@@ -78,9 +78,9 @@ impl Watched {
 }
 
 impl Watch {
-    /// Looks around, unless nothing can have changed much.
+    /// Looks around, unless nothing but new cells can have come into view.
     pub fn refresh(&mut self, cells: &Cells, policy: &InterestPolicy, who: Viewer) {
-        if self.is_up_to_date(cells, policy, &who) {
+        if self.keeps_up(cells, policy, &who) {
             return;
         }
         self.looked = Some(Looked {
@@ -91,7 +91,10 @@ impl Watch {
         self.look(cells, policy, &who);
     }
 
-    fn is_up_to_date(&mut self, cells: &Cells, policy: &InterestPolicy, who: &Viewer) -> bool {
+    /// Takes in the cells that are new since the last look. Where a crowd
+    /// spreads there are some in every tick, seen by everybody: a whole look
+    /// for each would be most of the work. False when nothing less will do.
+    fn keeps_up(&mut self, cells: &Cells, policy: &InterestPolicy, who: &Viewer) -> bool {
         let Some(looked) = &mut self.looked else {
             return false;
         };
@@ -102,17 +105,27 @@ impl Watch {
         {
             return false;
         }
-        let Some(mut born) = cells.born_since(looked.births) else {
+        let Some(born) = cells.born_since(looked.births) else {
             return false;
         };
-        let watched = &self.cells;
-        let concerns = |slot: u32, key: CellKey| {
-            // A slot of ours that is another cell's now must be noticed.
-            let ours = watched.binary_search_by_key(&slot, |known| known.slot);
-            ours.is_ok() || is_in_view(key, cells.distance(key, who.eye), 1.0, policy, who.player)
-        };
-        if born.any(|(slot, key)| concerns(slot, key)) {
-            return false;
+        for (slot, key) in born {
+            let ours = self.cells.binary_search_by_key(&slot, |known| known.slot);
+            let Err(place) = ours else {
+                // A slot of ours that is another cell's now.
+                return false;
+            };
+            let distance = cells.distance(key, who.eye);
+            let Some(cell) = cells.alive(slot) else {
+                continue;
+            };
+            if is_in_view(key, distance, 1.0, policy, who.player) {
+                let watched = Watched {
+                    since: who.number,
+                    distance,
+                    ..Watched::new(slot, cell.born, cell.key)
+                };
+                self.cells.insert(place, watched);
+            }
         }
         looked.births = cells.births();
         true
@@ -125,7 +138,8 @@ impl Watch {
         let mut slots = std::mem::take(&mut self.slots);
         cells.find_around(who.eye, policy.radius, who.player, &mut slots);
         slots.extend(self.cells.iter().map(|watched| watched.slot));
-        slots.sort_unstable();
+        // Mostly two runs in order, which this one merges.
+        slots.sort();
         slots.dedup();
 
         let mut seen_before = std::mem::take(&mut self.before);
