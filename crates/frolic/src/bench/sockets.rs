@@ -9,6 +9,7 @@ use futures_util::stream::{self, StreamExt as _};
 use futures_util::{SinkExt, TryStreamExt as _};
 use serde::Serialize;
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
@@ -42,6 +43,9 @@ struct SocketsReport {
     cpu_percent_idle: f64,
 }
 
+const PING: &str = "2";
+const PONG: &str = "3";
+
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// Runs it.
@@ -52,23 +56,29 @@ pub async fn run(args: SocketsArgs) -> Result<()> {
     let platform = Platform::start().await?;
     let url = platform.url().replacen("http", "ws", 1);
     let url = format!("{url}/socket.io/?EIO=4&transport=websocket");
+    let mut clients = JoinSet::new();
     // The first one makes what is made once.
-    let first = connect(&url).await.context("the first client")?;
+    clients.spawn(stay(connect(&url).await.context("the first client")?));
     let rss_mb_before = platform.rss_mb()?;
     let began = Instant::now();
-    let sockets: Vec<Socket> = stream::iter(1..args.clients)
+    let mut connecting = stream::iter(1..args.clients)
         .map(|_| connect(&url))
-        .buffer_unordered(AT_ONCE)
-        .try_collect()
-        .await?;
+        .buffer_unordered(AT_ONCE);
+    while let Some(socket) = connecting.try_next().await? {
+        clients.spawn(stay(socket));
+    }
     let connect_s = began.elapsed().as_secs_f64();
     tokio::time::sleep(IDLE).await;
     let (cpu, since) = (platform.cpu_s()?, Instant::now());
     tokio::time::sleep(IDLE).await;
     let cpu_percent_idle = (platform.cpu_s()? - cpu) / since.elapsed().as_secs_f64() * 100.0;
     let rss_mb_after = platform.rss_mb()?;
+    if let Some(lost) = clients.try_join_next() {
+        lost??;
+        bail!("a client was let go");
+    }
     let report = SocketsReport {
-        clients: sockets.len() + 1,
+        clients: clients.len(),
         connect_s,
         rss_mb_before,
         rss_mb_after,
@@ -80,7 +90,6 @@ pub async fn run(args: SocketsArgs) -> Result<()> {
     } else {
         print_table(&report);
     }
-    drop((first, sockets));
     Ok(())
 }
 
@@ -114,11 +123,30 @@ async fn connect(url: &str) -> Result<Socket> {
 }
 
 async fn expect(socket: &mut Socket, start: &str) -> Result<()> {
-    let next = tokio::time::timeout(PATIENCE, socket.next());
-    let message = next.await.context("no answer")?.context("closed")??;
-    let text = message.into_text()?;
+    let text = tokio::time::timeout(PATIENCE, next(socket));
+    let text = text.await.context("no answer")??;
     if !text.starts_with(start) {
         bail!("the platform said {text} and not {start}…");
     }
     Ok(())
+}
+
+/// What the platform says next; whether the client is there still is answered.
+async fn next(socket: &mut Socket) -> Result<String> {
+    loop {
+        let message = socket.next().await.context("closed")??;
+        let text = message.into_text()?;
+        if text == PING {
+            socket.send(Message::text(PONG)).await?;
+            continue;
+        }
+        return Ok(text.to_string());
+    }
+}
+
+/// Stays connected and says nothing by itself.
+async fn stay(mut socket: Socket) -> Result<()> {
+    loop {
+        next(&mut socket).await?;
+    }
 }
