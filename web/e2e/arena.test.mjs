@@ -3,7 +3,7 @@
 // stands in games/arena/README.md.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launchBrowser, picture } from './browser.mjs';
+import { forWorlds, launchBrowser, picture } from './browser.mjs';
 import { readMap } from './arena-map.mjs';
 import { Player } from './player.mjs';
 import { startServer } from './server.mjs';
@@ -52,7 +52,7 @@ async function approach(player, [x, z]) {
 }
 
 test('one shoots the other: health falls, the hit is seen, and a knock-out counts', { timeout: 240_000 }, async () => {
-  const ada = await Player.enter(browser, server, { game: GAME, viewport: { width: 960, height: 540 } });
+  const ada = await Player.enter(browser, server, { game: GAME, viewport: forWorlds({ width: 960, height: 540 }) });
   const ben = await Player.enter(browser, server, { game: GAME, world: await ada.read('worldId') });
   const ids = { a: await ada.read('entityId'), b: await ben.read('entityId') };
   await ada.until(() => window.__frolic.combat().weapon === 'Blaster');

@@ -43,6 +43,12 @@ export async function openPage(browser, { viewport = SMALL, touch = false, prepa
   return page;
 }
 
+/**
+ * A page for a world that need not be large: drawing it in software is most of the work of a test. Where pictures are
+ * taken it has their size.
+ */
+export const forWorlds = (viewport) => (process.env.SCREENSHOTS ? viewport : SMALL);
+
 /** A picture for whoever wants to look: only where SCREENSHOTS names a folder. */
 export async function picture(page, name) {
   const folder = process.env.SCREENSHOTS;

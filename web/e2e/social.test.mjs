@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launchBrowser, openPage } from './browser.mjs';
+import { forWorlds, launchBrowser, openPage } from './browser.mjs';
 import { Player } from './player.mjs';
 import { startServer } from './server.mjs';
 
@@ -61,7 +61,7 @@ test('a character that is dressed on the site is seen by others in the world', a
   await page.goto(`${server.url}/play/${game}?gfx=low`);
   const dressed = new Player(page);
   await dressed.ready(server);
-  const watcher = await Player.enter(browser, server, { game, world: await dressed.read('worldId'), viewport: WIDE });
+  const watcher = await Player.enter(browser, server, { game, world: await dressed.read('worldId'), viewport: forWorlds(WIDE) });
   const entity = await dressed.read('entityId');
   const worn = await watcher.until((id) => window.__frolic.worn(id)?.hat === 'crown' && window.__frolic.worn(id), entity);
   assert.deepEqual(worn, { hat: 'crown', face: 'cool', shirt: '#2fbf71' });
@@ -70,7 +70,7 @@ test('a character that is dressed on the site is seen by others in the world', a
 });
 
 test('an invite link lands beside the friend', async () => {
-  const host = await Player.enter(browser, server, { game, viewport: WIDE });
+  const host = await Player.enter(browser, server, { game, viewport: forWorlds(WIDE) });
   await host.walk(3);
   await host.page.keyboard.press('Escape');
   await host.page.locator('[data-panel=invite]').click();
@@ -96,9 +96,9 @@ test('an invite link lands beside the friend', async () => {
 });
 
 test('who is blocked is not heard, either way, and a mute is for oneself', async () => {
-  const ada = await Player.enter(browser, server, { game, viewport: WIDE });
+  const ada = await Player.enter(browser, server, { game, viewport: forWorlds(WIDE) });
   const world = await ada.read('worldId');
-  const eve = await Player.enter(browser, server, { game, world, viewport: WIDE });
+  const eve = await Player.enter(browser, server, { game, world, viewport: forWorlds(WIDE) });
   const bob = await Player.enter(browser, server, { game, world });
   const number = (player) => player.page.evaluate(() => window.__frolic.players().find((one) => one.entityId === window.__frolic.entityId).name);
   const [adaName, eveName] = [await number(ada), await number(eve)];
@@ -145,8 +145,8 @@ test('who is blocked is not heard, either way, and a mute is for oneself', async
 });
 
 test('a report in a world reaches a moderator, who answers with a reason, and an appeal is heard', async () => {
-  const ada = await Player.enter(browser, server, { game, viewport: WIDE });
-  const eve = await Player.enter(browser, server, { game, world: await ada.read('worldId'), viewport: WIDE });
+  const ada = await Player.enter(browser, server, { game, viewport: forWorlds(WIDE) });
+  const eve = await Player.enter(browser, server, { game, world: await ada.read('worldId'), viewport: forWorlds(WIDE) });
   const eveName = await eve.page.evaluate(() => window.__frolic.players().find((one) => one.entityId === window.__frolic.entityId).name);
   await eve.page.keyboard.press('Enter');
   await eve.page.getByLabel('Say something').fill('free coins at example dot com');

@@ -3,7 +3,7 @@
 // brings back to the gate. What is where stands in games/stealth/README.md.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launchBrowser, picture } from './browser.mjs';
+import { forWorlds, launchBrowser, picture } from './browser.mjs';
 import { Player } from './player.mjs';
 import { startServer } from './server.mjs';
 
@@ -28,7 +28,7 @@ const shows = (player, text) => player.until((wanted) => window.__frolic.hudText
 const guards = (player) => player.page.evaluate(() => window.__frolic.entities().filter((entity) => entity.kind === 'npc'));
 
 test('guards walk their rounds, notice the player, and whoever is caught starts again', async () => {
-  const player = await Player.enter(browser, server, { game: GAME, viewport: DESKTOP });
+  const player = await Player.enter(browser, server, { game: GAME, viewport: forWorlds(DESKTOP) });
   await shows(player, 'Take the gem from the museum');
   await player.until(() => window.__frolic.entities().filter((entity) => entity.kind === 'npc').length === 4);
   const before = await guards(player);
