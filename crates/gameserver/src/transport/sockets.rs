@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
+use rustc_hash::FxHashMap;
 
 use super::Slot;
 use super::socket::{Farewell, SocketLine};
@@ -28,12 +29,39 @@ pub struct Ready {
     pub closed: bool,
 }
 
+/// Sockets to read, each once, however often the kernel speaks of it before
+/// its turn comes.
+#[derive(Default)]
+struct Queue {
+    /// Those that had to wait before, or were not read to the end, first.
+    order: VecDeque<LinkId>,
+    /// Whether each of them sends no more.
+    closed: FxHashMap<LinkId, bool>,
+}
+
+impl Queue {
+    fn push(&mut self, ready: Ready) {
+        match self.closed.get_mut(&ready.link) {
+            Some(closed) => *closed |= ready.closed,
+            None => {
+                self.closed.insert(ready.link, ready.closed);
+                self.order.push_back(ready.link);
+            }
+        }
+    }
+
+    fn pop(&mut self) -> Option<Ready> {
+        let link = self.order.pop_front()?;
+        let closed = self.closed.remove(&link).unwrap_or(false);
+        Some(Ready { link, closed })
+    }
+}
+
 /// The sockets of a world, looked at once per tick.
 pub struct Sockets {
     poll: Poll,
     events: Events,
-    /// Sockets to read, those that were not read to the end before first.
-    ready: VecDeque<Ready>,
+    ready: Queue,
     farewells: Vec<Farewell>,
     scratch: Vec<u8>,
 }
@@ -47,7 +75,7 @@ impl Sockets {
         Ok(Self {
             poll: Poll::new()?,
             events: Events::with_capacity(EVENTS_AT_ONCE),
-            ready: VecDeque::new(),
+            ready: Queue::default(),
             farewells: Vec::new(),
             scratch: vec![0; 16 * 1024],
         })
@@ -89,7 +117,7 @@ impl Sockets {
             let mut count = 0;
             for event in &self.events {
                 count += 1;
-                self.ready.push_back(Ready {
+                self.ready.push(Ready {
                     link: event.token().0 as LinkId,
                     closed: event.is_read_closed() || event.is_error(),
                 });
@@ -102,17 +130,17 @@ impl Sockets {
 
     /// The next socket to read.
     pub fn next_ready(&mut self) -> Option<Ready> {
-        self.ready.pop_front()
+        self.ready.pop()
     }
 
     /// How many sockets wait to be read.
     pub fn ready_count(&self) -> usize {
-        self.ready.len()
+        self.ready.order.len()
     }
 
     /// Reads a socket in the next tick as well: it has more than its share.
     pub fn again(&mut self, link: LinkId) {
-        self.ready.push_back(Ready {
+        self.ready.push(Ready {
             link,
             closed: false,
         });
@@ -129,5 +157,32 @@ impl Sockets {
         self.farewells
             .retain_mut(|farewell| !farewell.is_over(now, scratch, metrics));
         self.farewells.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_waits_once_and_in_its_turn() {
+        let mut queue = Queue::default();
+        let say = |queue: &mut Queue, link, closed| queue.push(Ready { link, closed });
+        for (link, closed) in [(1, false), (2, false), (1, true), (3, false), (2, false)] {
+            say(&mut queue, link, closed);
+        }
+        let mut next = || queue.pop().map(|ready| (ready.link, ready.closed));
+        assert_eq!(
+            next(),
+            Some((1, true)),
+            "what was said while it waited counts"
+        );
+        assert_eq!(next(), Some((2, false)));
+        say(&mut queue, 1, false);
+        let mut next = || queue.pop().map(|ready| (ready.link, ready.closed));
+        assert_eq!(
+            [next(), next(), next()],
+            [Some((3, false)), Some((1, false)), None]
+        );
     }
 }
