@@ -4,8 +4,9 @@
 //! The rows are read once and again every few seconds; a change of a game
 //! replaces its row at once, and a play or a like counts at once. From the
 //! rows a [`View`] is made: the orders, and the pages that were asked for,
-//! ready to be sent. A view lives for about a second. With many games neither
-//! reading nor ordering holds up those who ask meanwhile: they get the old view.
+//! ready to be sent. A view lives for about a second. Many games are read in
+//! small steps and put in order on another thread; who asks meanwhile gets the
+//! old view.
 
 mod view;
 
