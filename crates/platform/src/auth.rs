@@ -187,7 +187,7 @@ impl Role {
 /// Logs a guest in, without any password.
 #[utoipa::path(
     post, path = "/login", tag = "accounts",
-    request_body(content = LoginRequest, description = "May be left out"),
+    request_body = Option<LoginRequest>,
     responses(
         (status = 200, body = LoginResponse),
         (status = 400, body = ErrorBody),

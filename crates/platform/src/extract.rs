@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::error::ApiError;
 
-/// A JSON body; an empty one means all defaults.
+/// A JSON body; an empty one, or `null`, means all defaults.
 pub struct OptionalJson<T>(pub T);
 
 impl<S, T> FromRequest<S> for OptionalJson<T>
@@ -27,7 +27,7 @@ where
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Self(T::default()));
         }
-        parse(&bytes).map(Self)
+        parse::<Option<T>>(&bytes).map(|body| Self(body.unwrap_or_default()))
     }
 }
 

@@ -55,7 +55,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
 /// `wait=20` waits so many seconds for a place, and `respond-async` answers at
 /// once with 202 and what the join waits for; ask `GET /join/{id}` then.
 #[utoipa::path(
-    post, path = "/join", tag = "joining", request_body = JoinRequest,
+    post, path = "/join", tag = "joining", request_body = Option<JoinRequest>,
     params(("prefer" = Option<String>, Header, description = "`respond-async` and `wait=seconds`, RFC 7240")),
     responses(
         (status = 200, description = "a place and a ticket for it", body = JoinResponse),

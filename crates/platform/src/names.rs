@@ -3,6 +3,8 @@
 
 /// Longest name in characters.
 pub const NAME_CHARS_MAX: usize = 20;
+/// Characters that are looked at of what was typed as a name.
+pub const TYPED_CHARS_MAX: usize = NAME_CHARS_MAX * 8;
 
 const ADJECTIVES: [&str; 24] = [
     "Amber", "Bold", "Brave", "Bright", "Calm", "Clever", "Cosmic", "Daring", "Eager", "Fancy",
@@ -33,7 +35,7 @@ pub fn clean(typed: &str) -> Option<String> {
     let mut chars = 0;
     let mut space_due = false;
     // A hostile name can be long: look at a bounded part of it.
-    for c in typed.chars().take(NAME_CHARS_MAX * 8) {
+    for c in typed.chars().take(TYPED_CHARS_MAX) {
         if c.is_whitespace() {
             space_due = !name.is_empty();
             continue;

@@ -44,6 +44,9 @@ pub struct ListingsArgs {
     /// Seconds of each measurement
     #[arg(long, default_value_t = 3)]
     seconds: u32,
+    /// Seconds at 2,000 a second: long enough for what a store does now and then
+    #[arg(long, default_value_t = 25)]
+    steady_seconds: u32,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -69,8 +72,9 @@ struct ListingsReport {
 
 /// Starts both servers, asks them in turns, and ends them.
 pub fn run(args: &ListingsArgs) -> Result<()> {
-    if args.games > 1_000_000 || !(1..=1000).contains(&args.connections) || args.seconds == 0 {
-        bail!("--games takes up to 1000000, --connections 1 to 1000, --seconds at least 1");
+    let is_short = args.seconds == 0 || args.steady_seconds == 0;
+    if args.games > 1_000_000 || !(1..=1000).contains(&args.connections) || is_short {
+        bail!("--games takes up to 1000000, --connections 1 to 1000, seconds at least 1");
     }
     let mut hello = server(&["--hello"])?;
     let mut store = server(&["--games", &args.games.to_string()])?;
@@ -99,7 +103,7 @@ pub fn run(args: &ListingsArgs) -> Result<()> {
         &store_port,
         &PATHS,
         args.connections,
-        args.seconds,
+        args.steady_seconds,
         WANTED_PER_S,
     )?;
     // In its own way: it takes its data with it.

@@ -258,12 +258,11 @@ pub fn shown_looks(text: &str) -> CharacterLooks {
 }
 
 fn clean_name(typed: &str) -> Result<String, ApiError> {
-    names::clean(typed).ok_or_else(|| {
-        ApiError::bad_request(
-            "invalid_name",
-            "a character's name has letters or digits in it",
-        )
-    })
+    let refused = |why| ApiError::bad_request("invalid_name", why);
+    if typed.chars().count() > names::TYPED_CHARS_MAX {
+        return Err(refused("a character's name has at most 20 letters"));
+    }
+    names::clean(typed).ok_or_else(|| refused("a character's name has letters or digits in it"))
 }
 
 fn stored_looks(looks: &CharacterLooks) -> Result<String, ApiError> {

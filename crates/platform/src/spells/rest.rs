@@ -101,7 +101,7 @@ async fn list(
 
 /// Begins a spell. Of an id that is yours already it gives that spell.
 #[utoipa::path(
-    post, path = "/api/spells", tag = "spells", request_body = CreateSpellRequest,
+    post, path = "/api/spells", tag = "spells", request_body = Option<CreateSpellRequest>,
     responses(
         (status = 201, body = DraftCreated),
         (status = 200, description = "it was yours already", body = DraftCreated),

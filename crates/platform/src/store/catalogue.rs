@@ -1,24 +1,28 @@
 //! What is public, in memory: listings are asked for far more often than games
 //! change, so they are answered without the database.
 //!
-//! The rows are read once and again every few seconds; a change of a game
-//! replaces its row at once, and a play or a like counts at once. From the
-//! rows a [`View`] is made: the orders, and the pages that were asked for,
-//! ready to be sent. A view lives for about a second. Many games are read in
-//! small steps and put in order on another thread; who asks meanwhile gets the
-//! old view.
+//! The rows are read once. From then on a change of a game replaces its row at
+//! once, and a play or a like counts at once; what others changed without
+//! saying so is found by going over all rows again and again, few at a time
+//! ([`sweep`]), so that nobody waits for it. From the rows a [`View`] is made:
+//! the orders, and the pages that were asked for, ready to be sent. A view
+//! lives for about a second. Many games are put in order on another thread;
+//! who asks meanwhile gets the old view.
 
+mod sweep;
 mod view;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
-use self::view::{Card, Orders, Placed};
+use self::sweep::Sweep;
+use self::view::{Card, Placed, Shelf};
 pub use self::view::{Order, PageKey, View};
 use super::assets::Grants;
 use super::games::{SUMMARY_COLUMNS, summary};
@@ -28,9 +32,7 @@ use crate::error::ApiError;
 use crate::names;
 
 /// Games that are listed; of more, those that were played most lately.
-const GAMES_MAX: i64 = 50_000;
-/// Rows that others changed without saying so are seen after this.
-const RELOAD_AFTER: Duration = Duration::from_secs(10);
+const GAMES_MAX: u32 = 50_000;
 /// Players come and go, and plays fade.
 const VIEW_LIFE: Duration = Duration::from_secs(1);
 /// Few games are put in order at once whenever something happens, many behind
@@ -44,18 +46,21 @@ const ROWS_AT_ONCE: usize = 32;
 #[derive(Default)]
 pub struct Catalogue {
     inner: Mutex<Inner>,
+    /// Held by whoever reads rows, until they are in their place.
     loading: tokio::sync::Mutex<()>,
-    /// Held by whoever reads everything again, and by whoever makes the next
+    /// Held by whoever goes over the rows again, and by whoever makes the next
     /// view: one of each is enough.
-    reloading: Arc<tokio::sync::Mutex<()>>,
+    sweeping: Arc<tokio::sync::Mutex<()>>,
     ordering: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
 struct Inner {
-    loaded_at: Option<Instant>,
-    games: HashMap<String, Entry>,
-    orders: Option<Arc<Orders>>,
+    /// By id.
+    games: BTreeMap<String, Entry>,
+    /// Since the games were read.
+    sweep: Option<Sweep>,
+    shelf: Option<Arc<Shelf>>,
     view: Option<Arc<View>>,
     /// Whether something was counted that the view does not have.
     stale: bool,
@@ -66,21 +71,21 @@ struct Inner {
 /// What a view is made of.
 struct Draft {
     version: u64,
+    shelf: Arc<Shelf>,
     games: Vec<Placed>,
-    orders: Option<Arc<Orders>>,
+    before: Option<Arc<View>>,
     now_ms: i64,
 }
 
-#[derive(Clone)]
 struct Entry {
     card: Arc<Card>,
     plays: u32,
     likes: u32,
     play_heat: f64,
     like_heat: f64,
+    /// The round of the sweep that saw it last.
+    round: u32,
 }
-
-const COLUMNS: &str = "g.created_at, g.featured, g.featured_at, g.play_heat, g.like_heat";
 
 impl Catalogue {
     /// The games as they are now.
@@ -88,72 +93,45 @@ impl Catalogue {
     /// # Errors
     /// When they were never read and the database refuses.
     pub async fn view(&self, platform: &Platform) -> Result<Arc<View>, ApiError> {
-        let loaded_at = self.inner().loaded_at;
-        match loaded_at {
+        let now_ms = platform.clock().now_ms();
+        let due = self
+            .inner()
+            .sweep
+            .as_ref()
+            .map(|sweep| sweep.is_due(now_ms));
+        match due {
             None => {
                 let _turn = self.loading.lock().await;
-                if self.inner().loaded_at.is_none() {
+                if self.inner().sweep.is_none() {
                     self.load(platform).await?;
                 }
             }
-            Some(at) if at.elapsed() > RELOAD_AFTER => self.reload_behind(platform),
-            Some(_) => {}
+            Some(true) => self.sweep_behind(platform),
+            Some(false) => {}
         }
         Ok(self.current(platform))
-    }
-
-    /// Reads everything again while the old is still shown.
-    fn reload_behind(&self, platform: &Platform) {
-        let Ok(doing) = self.reloading.clone().try_lock_owned() else {
-            return;
-        };
-        let platform = platform.clone();
-        tokio::spawn(async move {
-            let catalogue = platform.catalogue();
-            let _doing = doing;
-            let _turn = catalogue.loading.lock().await;
-            if let Err(error) = catalogue.load(&platform).await {
-                tracing::warn!(%error, "could not read the games again");
-                // Not at once again: the old ones will do for a while.
-                catalogue.inner().loaded_at = Some(Instant::now());
-            }
-        });
     }
 
     async fn load(&self, platform: &Platform) -> Result<(), ApiError> {
         // What is counted in memory only would be forgotten.
         platform.recorder().flush(platform.db()).await?;
-        let query = format!(
-            "SELECT {SUMMARY_COLUMNS}, {COLUMNS} FROM games g JOIN users u ON u.user_id = g.creator_id
-             WHERE g.visibility = 'public' ORDER BY g.play_heat DESC, g.created_at DESC LIMIT $1"
-        );
+        let query = select("ORDER BY g.play_heat DESC, g.created_at DESC LIMIT $1");
         let mut rows = sqlx::query(sqlx::AssertSqlSafe(query))
-            .bind(GAMES_MAX)
+            .bind(i64::from(GAMES_MAX))
             .fetch(platform.db());
-        let mut games = HashMap::new();
+        let mut games = BTreeMap::new();
         while let Some(row) = rows.try_next().await? {
-            let entry = Entry::read(&row)?;
+            let entry = Entry::read(&row, 0)?;
             games.insert(entry.card.summary.id.clone(), entry);
             if games.len().is_multiple_of(ROWS_AT_ONCE) {
                 tokio::task::yield_now().await;
             }
         }
-        let before = self.replace(games);
-        // Many small pieces of memory.
-        tokio::task::spawn_blocking(move || drop(before));
-        Ok(())
-    }
-
-    fn replace(&self, mut games: HashMap<String, Entry>) -> HashMap<String, Entry> {
         let mut inner = self.inner();
-        for (id, entry) in &mut games {
-            entry.keep_newer_plays(inner.games.get(id));
-        }
-        inner.loaded_at = Some(Instant::now());
-        inner.orders = None;
-        inner.stale = true;
-        inner.version += 1;
-        std::mem::replace(&mut inner.games, games)
+        inner.games = games;
+        inner.sweep = Some(Sweep::after_load(platform.clock().now_ms()));
+        inner.games_changed();
+        Ok(())
     }
 
     /// Reads one game again.
@@ -162,31 +140,26 @@ impl Catalogue {
     /// When the database refuses.
     pub async fn refresh(&self, db: &AnyPool, game_id: &str) -> Result<(), sqlx::Error> {
         let _turn = self.loading.lock().await;
-        if self.inner().loaded_at.is_none() {
+        let Some(round) = self.inner().sweep.as_ref().map(Sweep::round) else {
             return Ok(());
-        }
-        let query = format!(
-            "SELECT {SUMMARY_COLUMNS}, {COLUMNS} FROM games g JOIN users u ON u.user_id = g.creator_id
-             WHERE g.game_id = $1 AND g.visibility = 'public'"
-        );
-        let row = sqlx::query(sqlx::AssertSqlSafe(query))
+        };
+        let row = sqlx::query(sqlx::AssertSqlSafe(select("AND g.game_id = $1")))
             .bind(game_id)
             .fetch_optional(db)
             .await?;
-        let entry = row.as_ref().map(Entry::read).transpose()?;
+        let entry = row.map(|row| Entry::read(&row, round)).transpose()?;
         let mut inner = self.inner();
         match entry {
-            Some(mut entry) => {
-                entry.keep_newer_plays(inner.games.get(game_id));
-                inner.games.insert(game_id.to_owned(), entry);
+            Some(entry) => {
+                inner.put(entry);
             }
             None => {
                 inner.games.remove(game_id);
             }
         }
-        inner.orders = None;
+        // Who changed it must see it changed.
         inner.view = None;
-        inner.version += 1;
+        inner.games_changed();
         Ok(())
     }
 
@@ -247,7 +220,7 @@ impl Catalogue {
             }
         }
         let view = Arc::new(inner.draft(platform).into_view());
-        inner.show(view.clone());
+        inner.view = Some(view.clone());
         view
     }
 
@@ -266,7 +239,7 @@ impl Catalogue {
             let mut inner = catalogue.inner();
             // A game that was changed meanwhile must be seen as it is now.
             if inner.version == version {
-                inner.show(view);
+                inner.view = Some(view);
             }
         });
     }
@@ -278,54 +251,81 @@ impl Catalogue {
 }
 
 impl Inner {
+    /// Takes over a row that was read; whether a listing shows it differently.
+    fn put(&mut self, mut entry: Entry) -> bool {
+        let Some(known) = self.games.get_mut(&entry.card.summary.id) else {
+            self.games.insert(entry.card.summary.id.clone(), entry);
+            return true;
+        };
+        // Plays only ever grow, and the database may be behind by those that
+        // wait to be written.
+        entry.plays = entry.plays.max(known.plays);
+        entry.play_heat = entry.play_heat.max(known.play_heat);
+        let changed = *entry.card != *known.card;
+        *known = entry;
+        changed
+    }
+
+    /// Notes that there are other games, or other words about them.
+    fn games_changed(&mut self) {
+        self.shelf = None;
+        self.stale = true;
+        self.version += 1;
+    }
+
     fn draft(&mut self, platform: &Platform) -> Draft {
-        let now_ms = platform.clock().now_ms();
         let mut players: HashMap<String, u32> = HashMap::new();
         for server in platform.fleet().all() {
             let sum = players.entry(server.spec.game_id.clone()).or_default();
             *sum = sum.saturating_add(server.players());
         }
-        let place = |entry: &Entry| {
-            let players = players.get(&entry.card.summary.id);
-            let counted = Counted {
-                players: players.copied().unwrap_or(0),
+        let place = |(id, entry): (&String, &Entry)| Placed {
+            plays: entry.plays,
+            likes: entry.likes,
+            counted: Counted {
+                players: players.get(id).copied().unwrap_or(0),
                 play_heat: entry.play_heat,
                 like_heat: entry.like_heat,
-            };
-            Placed {
-                card: entry.card.clone(),
-                plays: entry.plays,
-                likes: entry.likes,
-                counted,
-                score: counted.score(now_ms),
-            }
+            },
         };
+        let games = self.games.iter().map(place).collect();
+        let shelf = self.shelf.get_or_insert_with(|| {
+            let cards = self.games.values().map(|entry| entry.card.clone());
+            Arc::new(Shelf::of(cards.collect()))
+        });
         // What is counted from here on is for the next one.
         self.stale = false;
         Draft {
             version: self.version,
-            games: self.games.values().map(place).collect(),
-            orders: self.orders.clone(),
-            now_ms,
+            shelf: shelf.clone(),
+            games,
+            before: self.view.clone(),
+            now_ms: platform.clock().now_ms(),
         }
-    }
-
-    fn show(&mut self, view: Arc<View>) {
-        self.orders = Some(view.orders.clone());
-        self.view = Some(view);
     }
 }
 
 impl Draft {
     fn into_view(self) -> View {
-        View::of(self.games, self.orders, self.now_ms)
+        View::of(self.shelf, self.games, self.before.as_deref(), self.now_ms)
     }
 }
 
+/// Reads public games, those that `which` asks for.
+fn select(which: &str) -> String {
+    format!(
+        "SELECT {SUMMARY_COLUMNS}, g.created_at, g.featured, g.featured_at, g.play_heat, g.like_heat
+         FROM games g JOIN users u ON u.user_id = g.creator_id
+         WHERE g.visibility = 'public' {which}"
+    )
+}
+
 impl Entry {
-    fn read(row: &AnyRow) -> Result<Self, sqlx::Error> {
+    fn read(row: &AnyRow, round: u32) -> Result<Self, sqlx::Error> {
         // Only public games come here.
-        let summary = summary(row, 0, &Grants::none())?;
+        let mut summary = summary(row, 0, &Grants::none())?;
+        // Counted beside the card, which stays the same.
+        let (plays, likes) = (take(&mut summary.plays), take(&mut summary.likes));
         let featured = row.try_get::<i64, _>("featured")? != 0;
         let featured_at: i64 = row.try_get("featured_at")?;
         let haystack = format!(
@@ -336,10 +336,11 @@ impl Entry {
             summary.description
         );
         Ok(Self {
-            plays: summary.plays,
-            likes: summary.likes,
+            plays,
+            likes,
             play_heat: row.try_get("play_heat")?,
             like_heat: row.try_get("like_heat")?,
+            round,
             card: Arc::new(Card {
                 creator_key: names::key(&summary.creator),
                 haystack: haystack.to_lowercase(),
@@ -348,14 +349,5 @@ impl Entry {
                 summary,
             }),
         })
-    }
-
-    /// Plays only ever grow, and the database may be behind by those that wait
-    /// to be written.
-    fn keep_newer_plays(&mut self, known: Option<&Entry>) {
-        if let Some(known) = known {
-            self.plays = self.plays.max(known.plays);
-            self.play_heat = self.play_heat.max(known.play_heat);
-        }
     }
 }

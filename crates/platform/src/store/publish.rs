@@ -147,6 +147,10 @@ pub async fn validate(
     _: Session,
     ApiBytes(archive): ApiBytes,
 ) -> Result<Json<ValidationReport>, ApiError> {
+    if archive.is_empty() {
+        let advice = "send the package as the body of the request";
+        return Err(ApiError::bad_request("empty_body", advice));
+    }
     let _turn = platform.upload_turn().await?;
     let size_bytes = u32::try_from(archive.len()).unwrap_or(u32::MAX);
     let found = match check(archive).await {

@@ -121,7 +121,7 @@ async fn list(
 /// Makes a world of one's own. It sleeps until somebody joins it, and stays
 /// until its owner deletes it.
 #[utoipa::path(
-    post, path = "/worlds", tag = "worlds", request_body = NewWorld,
+    post, path = "/worlds", tag = "worlds", request_body = Option<NewWorld>,
     responses(
         (status = 201, body = WorldInfo),
         (status = 400, description = "the body means nothing", body = ErrorBody),

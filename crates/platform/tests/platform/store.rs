@@ -1,8 +1,9 @@
 //! The store (PLAT-8, PLAT-9): listings, game pages, files, uploads.
 
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-use crate::support::{TestPlatform, error_of, game_files, picture};
+use crate::support::{TestPlatform, database, error_of, game_files, picture};
 use frolic_platform::api::{GameDetail, GameFiles, GameList, PublishResponse, WorldList};
 use frolic_platform::ids;
 use reqwest::{Method, StatusCode};
@@ -222,4 +223,46 @@ async fn private_games_are_for_their_creator() {
     assert_eq!(error_of(response).await, (404, "game_not_found".to_owned()));
     let response = platform.try_join(&ada.session_token, body).await;
     assert_eq!(response.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn what_was_changed_behind_its_back_is_listed_after_a_while() {
+    let platform = TestPlatform::start().await;
+    // More than are read at once.
+    for number in 0..60 {
+        let files = game_files(&format!("game-{number}"), 8);
+        platform.publish_sample(&files).await;
+    }
+    let list: GameList = platform.get_json("/api/games").await;
+    assert_eq!(list.total, 61);
+    for statement in [
+        "UPDATE games SET visibility = 'private' WHERE game_id = 'game-7'",
+        "UPDATE games SET name = 'Renamed' WHERE game_id = 'game-59'",
+    ] {
+        database::run(&platform.database_url, statement).unwrap();
+    }
+    let began = Instant::now();
+    loop {
+        platform.clock.advance_ms(10_000);
+        let list: GameList = platform.get_json("/api/games?per_page=100").await;
+        let renamed = list.games.iter().find(|game| game.id == "game-59").unwrap();
+        let is_gone = list.games.iter().all(|game| game.id != "game-7");
+        if is_gone && renamed.name == "Renamed" {
+            assert_eq!(list.total, 60);
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(10), "{}", list.total);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // And what comes back is found again.
+    let statement = "UPDATE games SET visibility = 'public' WHERE game_id = 'game-7'";
+    database::run(&platform.database_url, statement).unwrap();
+    while !names(&platform, "per_page=100")
+        .await
+        .contains(&"game-7".to_owned())
+    {
+        assert!(began.elapsed() < Duration::from_secs(20), "it is not found");
+        platform.clock.advance_ms(10_000);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }

@@ -1,6 +1,7 @@
 //! The public games at one moment: their orders, and the pages that were asked
 //! for, ready to be sent.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -15,6 +16,7 @@ const PAGES_MAX: usize = 2_048;
 const TAGS_MAX: usize = 100;
 
 /// What of a game changes only when it is published or edited.
+#[derive(PartialEq)]
 pub struct Card {
     pub(super) summary: GameSummary,
     pub(super) creator_key: String,
@@ -24,20 +26,22 @@ pub struct Card {
     pub(super) featured_at: Option<i64>,
 }
 
-/// Orders that change only with the games.
-pub(super) struct Orders {
-    newest: Vec<String>,
-    featured: Vec<String>,
-    tags: Arc<Vec<TagCount>>,
+/// The place of a game on its shelf.
+type Slot = u32;
+
+/// The games by id, and what of their order changes only with them.
+pub(super) struct Shelf {
+    cards: Vec<Arc<Card>>,
+    newest: Vec<Slot>,
+    featured: Vec<Slot>,
+    tags: Vec<TagCount>,
 }
 
-/// A game at one moment.
+/// What is counted of a game, at one moment.
 pub(super) struct Placed {
-    pub(super) card: Arc<Card>,
     pub(super) plays: u32,
     pub(super) likes: u32,
     pub(super) counted: Counted,
-    pub(super) score: f64,
 }
 
 /// Everything at one moment.
@@ -45,10 +49,10 @@ pub struct View {
     pub(super) made_at: Instant,
     /// The moment, by the platform's clock.
     pub now_ms: i64,
-    /// In the order of Popular.
+    shelf: Arc<Shelf>,
+    /// By slot.
     games: Vec<Placed>,
-    places: HashMap<String, usize>,
-    pub(super) orders: Arc<Orders>,
+    popular: Vec<Slot>,
     pages: Mutex<HashMap<PageKey, Arc<Tagged>>>,
 }
 
@@ -81,22 +85,21 @@ pub enum Order {
     Featured,
 }
 
-impl Orders {
-    fn of(games: &[Placed]) -> Self {
-        let mut cards: Vec<&Card> = games.iter().map(|game| &*game.card).collect();
-        cards.sort_by(|a, b| {
-            let age = b.created_at.cmp(&a.created_at);
-            age.then_with(|| a.summary.id.cmp(&b.summary.id))
-        });
-        let newest = cards.iter().map(|card| card.summary.id.clone()).collect();
-        // Stable: among those chosen at the same time the newest comes first.
-        cards.retain(|card| card.featured_at.is_some());
-        cards.sort_by_key(|card| std::cmp::Reverse(card.featured_at));
+impl Shelf {
+    /// Puts games, given by id, in the orders that do not change with time.
+    pub(super) fn of(cards: Vec<Arc<Card>>) -> Self {
+        let by_slot = |slot: &Slot| &*cards[*slot as usize];
+        let mut newest: Vec<Slot> = (0..Slot::try_from(cards.len()).unwrap_or(Slot::MAX)).collect();
+        // Stable: among equals the order of ids stays.
+        newest.sort_by_key(|slot| Reverse(by_slot(slot).created_at));
+        let chosen = newest.iter().copied();
+        let mut featured: Vec<Slot> = chosen
+            .filter(|slot| by_slot(slot).featured_at.is_some())
+            .collect();
+        featured.sort_by_key(|slot| Reverse(by_slot(slot).featured_at));
         let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
-        for game in games {
-            for tag in &game.card.summary.tags {
-                *counts.entry(tag).or_default() += 1;
-            }
+        for tag in cards.iter().flat_map(|card| &card.summary.tags) {
+            *counts.entry(tag).or_default() += 1;
         }
         let counts = counts.into_iter();
         let mut tags: Vec<TagCount> = counts
@@ -105,37 +108,46 @@ impl Orders {
                 games,
             })
             .collect();
-        tags.sort_by_key(|count| std::cmp::Reverse(count.games));
+        tags.sort_by_key(|count| Reverse(count.games));
         tags.truncate(TAGS_MAX);
         Self {
             newest,
-            featured: cards.iter().map(|card| card.summary.id.clone()).collect(),
-            tags: Arc::new(tags),
+            featured,
+            tags,
+            cards,
         }
     }
 }
 
 impl View {
-    /// Puts games in order. `orders` are those of the view before, if no game
-    /// has changed since. With many games this takes a while.
-    pub(super) fn of(mut games: Vec<Placed>, orders: Option<Arc<Orders>>, now_ms: i64) -> Self {
-        games.sort_by(|a, b| {
-            let score = b.score.total_cmp(&a.score);
-            score
-                .then_with(|| b.card.created_at.cmp(&a.card.created_at))
-                .then_with(|| a.card.summary.id.cmp(&b.card.summary.id))
+    /// Puts games, given by slot, in the order of Popular. The view before
+    /// gives a good start: an order hardly changes in a second.
+    pub(super) fn of(
+        shelf: Arc<Shelf>,
+        games: Vec<Placed>,
+        before: Option<&View>,
+        now_ms: i64,
+    ) -> Self {
+        let before = before.filter(|view| Arc::ptr_eq(&view.shelf, &shelf));
+        let start = before.map_or_else(|| shelf.newest.clone(), |view| view.popular.clone());
+        let scored = start.into_iter().map(|slot| {
+            let score = games[slot as usize].counted.score(now_ms);
+            (slot, score)
         });
-        let places = games.iter().enumerate();
-        let places = places
-            .map(|(place, game)| (game.card.summary.id.clone(), place))
-            .collect();
-        let orders = orders.unwrap_or_else(|| Arc::new(Orders::of(&games)));
+        let mut scored: Vec<(Slot, f64)> = scored.collect();
+        scored.sort_by(|(a, a_score), (b, b_score)| {
+            let created_at = |slot: Slot| shelf.cards[slot as usize].created_at;
+            b_score
+                .total_cmp(a_score)
+                .then_with(|| created_at(*b).cmp(&created_at(*a)))
+                .then_with(|| a.cmp(b))
+        });
         Self {
             made_at: Instant::now(),
             now_ms,
+            shelf,
             games,
-            places,
-            orders,
+            popular: scored.into_iter().map(|(slot, _)| slot).collect(),
             pages: Mutex::default(),
         }
     }
@@ -147,14 +159,16 @@ impl View {
 
     /// The place of a game in Popular, from 1, and what was counted of it.
     pub fn place(&self, game_id: &str) -> Option<(u32, Counted)> {
-        let place = *self.places.get(game_id)?;
-        let game = self.games.get(place)?;
-        Some((u32::try_from(place + 1).ok()?, game.counted))
+        let cards = &self.shelf.cards;
+        let slot = cards.binary_search_by(|card| (*card.summary.id).cmp(game_id));
+        let slot = slot.ok()?;
+        let place = self.popular.iter().position(|at| *at as usize == slot)?;
+        Some((u32::try_from(place + 1).ok()?, self.games[slot].counted))
     }
 
     /// Tags, the most used first.
     pub fn tags(&self) -> &[TagCount] {
-        &self.orders.tags
+        &self.shelf.tags
     }
 
     /// The page that `key` names, made by `make` from what is on it and how
@@ -178,28 +192,24 @@ impl View {
     }
 
     fn select(&self, key: &PageKey) -> (Vec<GameSummary>, u32) {
-        let skip = (key.page.saturating_sub(1) as usize).saturating_mul(key.per_page as usize);
+        let order = match key.order {
+            Order::Popular => &self.popular,
+            Order::New => &self.shelf.newest,
+            Order::Featured => &self.shelf.featured,
+        };
+        let per_page = key.per_page as usize;
+        let skip = (key.page.saturating_sub(1) as usize).saturating_mul(per_page);
         let mut total = 0_usize;
         let mut shown = Vec::new();
-        let mut take = |game: &Placed| {
-            if !key.wants(&game.card) {
-                return;
+        for slot in order {
+            let card = &self.shelf.cards[*slot as usize];
+            if !key.wants(card) {
+                continue;
             }
-            if total >= skip && shown.len() < key.per_page as usize {
-                shown.push(game.summary());
+            if total >= skip && shown.len() < per_page {
+                shown.push(self.games[*slot as usize].summary(card));
             }
             total += 1;
-        };
-        let by_id = |ids: &[String], take: &mut dyn FnMut(&Placed)| {
-            let places = ids.iter().filter_map(|id| self.places.get(id));
-            places
-                .filter_map(|place| self.games.get(*place))
-                .for_each(take);
-        };
-        match key.order {
-            Order::Popular => self.games.iter().for_each(take),
-            Order::New => by_id(&self.orders.newest, &mut take),
-            Order::Featured => by_id(&self.orders.featured, &mut take),
         }
         (shown, u32::try_from(total).unwrap_or(u32::MAX))
     }
@@ -210,12 +220,12 @@ impl View {
 }
 
 impl Placed {
-    fn summary(&self) -> GameSummary {
+    fn summary(&self, card: &Card) -> GameSummary {
         GameSummary {
             players_now: self.counted.players,
             plays: self.plays,
             likes: self.likes,
-            ..self.card.summary.clone()
+            ..card.summary.clone()
         }
     }
 }

@@ -1,0 +1,138 @@
+//! Going over the rows of all games again and again, few at a time.
+//!
+//! Whoever changes a game says so, and its row is read at once; this finds what
+//! was changed behind our back: by another program, or in a row that a game
+//! only points to (its creator's name). Reading ten thousand rows at once would
+//! be felt by everybody who asks meanwhile.
+
+use std::time::Duration;
+
+use super::{Catalogue, Entry, GAMES_MAX, Inner, select};
+use crate::Platform;
+
+/// Rows that are read at once, and how long nothing is read then.
+const STEP_ROWS: u16 = 50;
+const STEP_PAUSE: Duration = Duration::from_millis(100);
+/// From the end of a round to the next.
+const ROUND_PAUSE: Duration = Duration::from_secs(10);
+
+/// How far the current round has come.
+pub(super) struct Sweep {
+    /// From 1: what was read before the first round has 0.
+    round: u32,
+    /// The last game that this round has seen, in the order of the database.
+    after: String,
+    /// Nothing is read for so long from this moment.
+    paused_at_ms: i64,
+    pause: Duration,
+}
+
+impl Sweep {
+    /// All games were read just now.
+    pub(super) fn after_load(now_ms: i64) -> Self {
+        Self {
+            round: 1,
+            after: String::new(),
+            paused_at_ms: now_ms,
+            pause: ROUND_PAUSE,
+        }
+    }
+
+    pub(super) fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// Whether a step may be taken.
+    pub(super) fn is_due(&self, now_ms: i64) -> bool {
+        // A clock that was set back must not stop it.
+        let passed = now_ms.abs_diff(self.paused_at_ms);
+        Duration::from_millis(passed) >= self.pause
+    }
+
+    fn rest(&mut self, now_ms: i64, pause: Duration) {
+        self.paused_at_ms = now_ms;
+        self.pause = pause;
+    }
+}
+
+impl Catalogue {
+    /// Takes a step while the games are shown as they were.
+    pub(super) fn sweep_behind(&self, platform: &Platform) {
+        let Ok(doing) = self.sweeping.clone().try_lock_owned() else {
+            return;
+        };
+        let platform = platform.clone();
+        tokio::spawn(async move {
+            let _doing = doing;
+            let catalogue = platform.catalogue();
+            if let Err(error) = catalogue.sweep_step(&platform).await {
+                tracing::warn!(%error, "could not read games again");
+                // What is there will do for a while.
+                if let Some(sweep) = &mut catalogue.inner().sweep {
+                    sweep.rest(platform.clock().now_ms(), ROUND_PAUSE);
+                }
+            }
+        });
+    }
+
+    async fn sweep_step(&self, platform: &Platform) -> Result<(), sqlx::Error> {
+        let _turn = self.loading.lock().await;
+        let sweep = self
+            .inner()
+            .sweep
+            .as_ref()
+            .map(|s| (s.round, s.after.clone()));
+        let Some((round, after)) = sweep else {
+            return Ok(());
+        };
+        let query = select("AND g.game_id > $1 ORDER BY g.game_id LIMIT $2");
+        let rows = sqlx::query(sqlx::AssertSqlSafe(query))
+            .bind(after)
+            .bind(i64::from(STEP_ROWS))
+            .fetch_all(platform.db())
+            .await?;
+        let read = rows.iter().map(|row| Entry::read(row, round));
+        let seen = read.collect::<Result<Vec<Entry>, _>>()?;
+        self.inner().take_over(seen, platform.clock().now_ms());
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// Takes over what a step has read; fewer than it asked for end the round.
+    fn take_over(&mut self, seen: Vec<Entry>, now_ms: i64) {
+        // Forgotten meanwhile: all of it is read anew.
+        let Some(sweep) = &mut self.sweep else {
+            return;
+        };
+        let round = sweep.round;
+        let is_last = seen.len() < usize::from(STEP_ROWS);
+        match seen.last() {
+            Some(last) if !is_last => {
+                sweep.after.clone_from(&last.card.summary.id);
+                sweep.rest(now_ms, STEP_PAUSE);
+            }
+            _ => {
+                sweep.after.clear();
+                sweep.round = round.wrapping_add(1);
+                sweep.rest(now_ms, ROUND_PAUSE);
+            }
+        }
+        let mut changed = false;
+        for entry in seen {
+            let is_room = self.games.len() < GAMES_MAX as usize;
+            if is_room || self.games.contains_key(&entry.card.summary.id) {
+                changed |= self.put(entry);
+            }
+        }
+        if is_last {
+            let listed = self.games.len();
+            self.games.retain(|_, entry| entry.round == round);
+            changed |= self.games.len() < listed;
+        }
+        self.stale = true;
+        if changed {
+            self.games_changed();
+        }
+    }
+}
