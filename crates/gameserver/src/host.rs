@@ -8,10 +8,12 @@ mod outside;
 mod reload;
 mod social;
 mod terrain;
+mod updates;
 
 pub(crate) use handshake::unix_ms;
 use handshake::{Introduction, unix_s};
 pub(crate) use keeping::Returning;
+use updates::Updates;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,6 +25,8 @@ use frolic_protocol::ServerMessage;
 use frolic_protocol::outside::OutsideNews;
 use frolic_protocol::packet;
 use frolic_world::{PlayerNumber, World};
+use indexmap::IndexMap;
+use rustc_hash::FxBuildHasher;
 use tokio::sync::mpsc;
 
 use crate::admission::Admission;
@@ -111,7 +115,7 @@ pub struct Host {
     /// before clients hear of them.
     next_shelf: Option<ScriptShelf>,
     scene_packet: Bytes,
-    sessions: BTreeMap<LinkId, Session>,
+    sessions: IndexMap<LinkId, Session, FxBuildHasher>,
     seats: Seats,
     inbox: mpsc::Receiver<Inbound>,
     sockets: Sockets,
@@ -123,6 +127,7 @@ pub struct Host {
     /// Who came by invitation since the last tick, and whose.
     arrivals: Vec<(PlayerNumber, String)>,
     empty_since_tick: u32,
+    updates: Updates,
     /// How hard it is to keep up, 0 to 3: snapshots are thinned by it.
     pressure: u8,
     /// For debug overlays.
@@ -162,7 +167,7 @@ impl Host {
             scene_packet: packet_of(&settings.meshes, &scene).into(),
             world,
             settings,
-            sessions: BTreeMap::new(),
+            sessions: IndexMap::default(),
             seats: Seats::default(),
             inbox,
             sockets,
@@ -172,6 +177,7 @@ impl Host {
             draining: false,
             arrivals: Vec::new(),
             empty_since_tick: 0,
+            updates: Updates::default(),
             pressure: 0,
             last_second: LastSecond::default(),
         }
@@ -199,8 +205,10 @@ impl Host {
                 .ticks_late
                 .fetch_add(u64::from(late > step / 2), Relaxed);
             let ended = self.tick(began);
+            // Updates that wait are as bad a sign as a tick that does.
+            let behind = if self.updates.are_behind() { 1.0 } else { 0.0 };
             pressure.note(
-                late.div_duration_f32(step),
+                late.div_duration_f32(step).max(behind),
                 began.elapsed().div_duration_f32(step),
             );
             self.pressure = pressure.level();
@@ -234,11 +242,10 @@ impl Host {
         self.deliver_outbox();
         self.tell_outside();
         self.write_logs(began);
-        self.send_snapshots(began);
         self.send_chunks();
-        let snapshots = clock.lap();
+        let updates = self.send_updates(began, &mut clock);
         self.tend_sessions(began);
-        let writes = clock.lap();
+        let tending = clock.lap();
 
         let metrics = &self.metrics;
         metrics
@@ -250,8 +257,8 @@ impl Host {
             tick: micros(began.elapsed()),
             reads,
             step: step.times,
-            snapshots,
-            writes,
+            snapshots: updates.snapshots,
+            writes: updates.writes + tending,
         };
         metrics.tick_took(times);
         self.last_second.note(&times, self.world.tick_hz());
@@ -313,7 +320,7 @@ impl Host {
             } => Line::Channel(ChannelLine::new(outbox, end, written)),
             Carriage::Socket { stream, read_ahead } => {
                 match self.sockets.adopt(link, stream, &read_ahead, now) {
-                    Ok(line) => Line::Socket(Box::new(line)),
+                    Ok(line) => Line::Socket(line),
                     Err(cause) => {
                         tracing::debug!(%cause, "a socket broke before its first message");
                         return;
@@ -399,14 +406,14 @@ impl Host {
 
     /// A connection is over; its player may come back.
     fn closed(&mut self, link: LinkId, now: Instant) {
-        let Some(session) = self.sessions.remove(&link) else {
+        let Some(session) = self.sessions.swap_remove(&link) else {
             return;
         };
         if let Some(cause) = session.kicked() {
             self.metrics.kicked(cause);
         }
         if let Line::Socket(line) = session.line {
-            self.sockets.part(*line, session.slot, now);
+            self.sockets.part(line, session.slot, now);
         }
         let Some(player) = session.player else {
             return;
@@ -487,28 +494,6 @@ impl Host {
         };
     }
 
-    /// Sends their update to those whose turn it is.
-    fn send_snapshots(&mut self, now: Instant) {
-        self.world.look();
-        for session in self.sessions.values_mut() {
-            let Some(player) = session.player.as_ref().filter(|_| !session.is_over()) else {
-                continue;
-            };
-            let (number, is_new) = (player.number, player.is_new());
-            if !is_new && !self.world.update_is_due(number) {
-                continue;
-            }
-            if !session.takes_update(now) {
-                self.metrics.snapshots_skipped.fetch_add(1, Relaxed);
-                continue;
-            }
-            session.tell_snapshot(&mut self.world, self.pressure);
-            if is_new && let Some(seat) = self.seats.get_mut(number) {
-                session.tell_rest(&mut seat.log);
-            }
-        }
-    }
-
     /// Sends what gathered, and lets go of whoever is lost or late.
     fn tend_sessions(&mut self, now: Instant) {
         let tick = self.world.tick();
@@ -570,7 +555,7 @@ impl Host {
             session.kick(KickCause::Stopped, &reason);
             session.flush(began, &self.metrics);
             if let Line::Socket(line) = session.line {
-                self.sockets.part(*line, session.slot, began);
+                self.sockets.part(line, session.slot, began);
             }
         }
         while self.sockets.tend_farewells(Instant::now(), &self.metrics) > 0

@@ -46,9 +46,13 @@ pub enum CloseCode {
 }
 
 /// What carries messages to one client. Nothing here waits.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a socket is looked at in every tick; a box would be one more place to look"
+)]
 pub enum Line {
     /// A WebSocket.
-    Socket(Box<SocketLine>),
+    Socket(SocketLine),
     /// A connection with a task of its own.
     Channel(ChannelLine),
 }
@@ -99,6 +103,14 @@ impl Line {
         match self {
             Line::Socket(line) => line.flush(now, metrics),
             Line::Channel(line) => line.flush(now),
+        }
+    }
+
+    /// Exchanges the memory that frames are gathered in, if there are none.
+    pub fn exchange_buffer(&mut self, other: &mut Vec<u8>) {
+        match self {
+            Line::Socket(line) => line.exchange_buffer(other),
+            Line::Channel(_) => {}
         }
     }
 

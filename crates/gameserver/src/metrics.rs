@@ -85,6 +85,8 @@ pub struct Metrics {
     pub slow_readers: AtomicU32,
     /// Snapshots that were not made because a client did not read.
     pub snapshots_skipped: AtomicU64,
+    /// Updates that had to wait for the next tick.
+    pub updates_deferred: AtomicU64,
     /// Tickets that let somebody in.
     pub tickets_used: AtomicU64,
     /// Players who came back after losing their connection.
@@ -146,6 +148,8 @@ pub struct Figures {
     pub slow_readers: u32,
     /// Snapshots not made for them.
     pub snapshots_skipped: u64,
+    /// Updates that had to wait for the next tick.
+    pub updates_deferred: u64,
     /// Connections ended because their client read too slowly.
     pub slow_reader_kicks: u64,
     /// Players who came back after losing their connection.
@@ -201,6 +205,7 @@ impl Metrics {
             queued_bytes: self.queued_bytes.load(Relaxed),
             slow_readers: self.slow_readers.load(Relaxed),
             snapshots_skipped: self.snapshots_skipped.load(Relaxed),
+            updates_deferred: self.updates_deferred.load(Relaxed),
             slow_reader_kicks: self.kicks[KickCause::SlowReader as usize].load(Relaxed),
             resumed: self.resumed.load(Relaxed),
         }
@@ -284,6 +289,12 @@ impl Metrics {
                 "Snapshots not made for slow readers.",
                 counter,
                 now.snapshots_skipped as f64,
+            ),
+            (
+                "updates_deferred_total",
+                "Updates that had to wait for the next tick.",
+                counter,
+                now.updates_deferred as f64,
             ),
             (
                 "resumed_total",

@@ -106,8 +106,7 @@ impl Seat {
         self.received.wrapping_sub(self.held.len() as u32)
     }
 
-    /// Takes an event or a call, in order.
-    pub fn take_turn(&mut self, seq: Option<u32>, message: ClientMessage) -> Turn {
+    fn take_turn(&mut self, seq: Option<u32>, message: ClientMessage) -> Turn {
         if self.held.is_empty() && self.taken < TAKEN_PER_TICK {
             self.taken += 1;
             return Turn::Now(message);
@@ -135,6 +134,9 @@ impl Seat {
 pub struct Seats {
     by_number: BTreeMap<PlayerNumber, Seat>,
     online: u32,
+    /// Who has used turns in this tick, or waits for more: only their seats
+    /// are looked at when the next begins.
+    spoken: Vec<PlayerNumber>,
 }
 
 impl Seats {
@@ -213,19 +215,39 @@ impl Seats {
             .map(|(number, _)| number)
     }
 
+    /// Takes an event or a call of a player, in order.
+    pub fn take_turn(
+        &mut self,
+        number: PlayerNumber,
+        seq: Option<u32>,
+        message: ClientMessage,
+    ) -> Option<Turn> {
+        let seat = self.by_number.get_mut(&number)?;
+        if seat.taken == 0 && seat.held.is_empty() {
+            self.spoken.push(number);
+        }
+        Some(seat.take_turn(seq, message))
+    }
+
     /// Begins a tick: everybody has their share of turns again. Returns
     /// whose messages wait.
     pub fn begin_tick(&mut self, waiting: &mut Vec<PlayerNumber>) {
-        for (number, seat) in &mut self.by_number {
+        let by_number = &mut self.by_number;
+        self.spoken.retain(|number| {
+            let Some(seat) = by_number.get_mut(number) else {
+                return false;
+            };
             seat.taken = 0;
-            if !seat.held.is_empty() {
-                waiting.push(*number);
-            }
-        }
+            !seat.held.is_empty()
+        });
+        waiting.extend_from_slice(&self.spoken);
     }
 
     /// Players whose time to come back is over.
     pub fn overdue(&self, tick: u32, overdue: &mut Vec<PlayerNumber>) {
+        if self.online as usize == self.by_number.len() {
+            return;
+        }
         overdue.extend(self.iter().filter_map(|(number, seat)| match seat.place {
             Place::Away { until_tick } if until_tick <= tick => Some(number),
             _ => None,
@@ -251,9 +273,8 @@ mod tests {
         };
         let mut heard = Vec::new();
         let mut refused = 0;
-        let seat = seats.get_mut(1).unwrap();
         for n in 0..300 {
-            match seat.take_turn(None, chat(n)) {
+            match seats.take_turn(1, None, chat(n)).unwrap() {
                 Turn::Now(message) => heard.push(message),
                 Turn::Later => {}
                 Turn::Never => refused += 1,

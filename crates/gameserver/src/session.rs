@@ -41,6 +41,8 @@ pub struct Session {
     pub slot: Slot,
     /// What carries it.
     pub line: Line,
+    /// Whether its next update is due and has not been made.
+    pub update_waits: bool,
     /// Binary messages of this tick, sent as one packet.
     packet: Vec<u8>,
     pace: Pace,
@@ -100,6 +102,7 @@ impl Session {
             player: None,
             slot,
             line,
+            update_waits: false,
             packet: Vec::new(),
             pace: Pace::new(now),
             kicked: None,
@@ -227,6 +230,13 @@ impl Session {
         }
     }
 
+    /// Exchanges the memory that messages are gathered in, if there are none.
+    pub fn exchange_packet(&mut self, other: &mut Vec<u8>) {
+        if self.packet.is_empty() {
+            std::mem::swap(&mut self.packet, other);
+        }
+    }
+
     /// Confirms or refuses a JSON command.
     pub fn answer(&mut self, seq: Option<u32>, outcome: Result<(), (&str, String)>) {
         let text = match (seq, outcome) {
@@ -264,7 +274,8 @@ impl Session {
         self.line.close(code, reason);
     }
 
-    fn finish_packet(&mut self) {
+    /// Queues what has gathered as one message.
+    pub fn finish_packet(&mut self) {
         if !self.packet.is_empty() {
             self.line.reliable(&self.packet);
             self.packet.clear();

@@ -285,11 +285,14 @@ impl Host {
 
     /// Renews resume tokens, so that one is young when this process dies.
     pub(super) fn renew_tokens(&mut self) {
-        let every = TOKEN_RENEWED_S * self.world.tick_hz();
-        let tick = self.world.tick();
+        let (tick, tick_hz) = (self.world.tick(), self.world.tick_hz());
+        if !tick.is_multiple_of(tick_hz) {
+            return;
+        }
+        let second = tick / tick_hz;
         for (number, seat) in self.seats.iter() {
-            // Spread: not everybody in the same tick.
-            let turn = tick.wrapping_add(number.wrapping_mul(7)) % every == 0;
+            // Spread: not everybody in the same second.
+            let turn = second.wrapping_add(number).is_multiple_of(TOKEN_RENEWED_S);
             let Some(link) = seat.link().filter(|_| turn) else {
                 continue;
             };

@@ -160,7 +160,7 @@ impl Host {
     ) -> Option<Outcome> {
         let seat = self.seats.get_mut(number)?;
         seat.received = seat.received.wrapping_add(1);
-        match seat.take_turn(seq, message) {
+        match self.seats.take_turn(number, seq, message)? {
             Turn::Now(message) => Some(self.speak(number, message)),
             Turn::Later => None,
             Turn::Never => Some(taken(false)),

@@ -34,6 +34,13 @@ impl OutBuffer {
         self.bytes.len() - self.written
     }
 
+    /// Exchanges its memory, if nothing is in it.
+    pub fn exchange_buffer(&mut self, other: &mut Vec<u8>) {
+        if self.bytes.is_empty() {
+            std::mem::swap(&mut self.bytes, other);
+        }
+    }
+
     /// Adds a message as one frame.
     pub fn push(&mut self, opcode: Opcode, payload: &[u8]) {
         self.bytes.reserve(payload.len() + 10);

@@ -254,6 +254,11 @@ impl SocketLine {
         }
     }
 
+    /// Exchanges the memory that frames are gathered in, if there are none.
+    pub fn exchange_buffer(&mut self, other: &mut Vec<u8>) {
+        self.websocket.get_mut().out.exchange_buffer(other);
+    }
+
     /// Bytes that the kernel has not taken.
     pub fn waiting_bytes(&self) -> usize {
         self.websocket.get_ref().out.waiting()

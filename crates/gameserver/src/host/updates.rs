@@ -1,0 +1,149 @@
+//! Updates: to whom one is owed, and how many fit into a tick.
+//!
+//! All that fit are made first and then written, one write right behind the
+//! other: whoever reads them (the kernel's softirq, a proxy, a thousand bots)
+//! is woken once and not for each.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use super::Host;
+use crate::link::LinkId;
+use crate::metrics::StageClock;
+
+/// By what part of a tick's time the updates of that tick are to be out. Those
+/// that are not are sent first thing in the next: a slow moment moves some
+/// updates by a tick instead of making the world late for all.
+const UPDATES_BY: f32 = 0.75;
+/// Updates that are made before the clock is looked at.
+const MADE_AT_ONCE: usize = 16;
+/// How much of what is believed of a write's time comes from the last tick.
+const NEWS_SHARE: f32 = 0.1;
+
+/// Connections whose update is due, in the order in which it became so. A
+/// session that waits here says so itself: it waits once.
+#[derive(Default)]
+pub(super) struct Updates {
+    waiting: VecDeque<LinkId>,
+    /// Those whose update was made and not written.
+    made: Vec<LinkId>,
+    /// Memory that sessions make and frame their updates in. It is lent to one
+    /// after the other, so that it stays in the processor's cache, and they
+    /// need none of their own.
+    packet: Vec<u8>,
+    frames: Vec<Vec<u8>>,
+    /// What a write takes.
+    write_time: Duration,
+    behind: bool,
+}
+
+/// What a tick's updates took, in microseconds.
+pub(super) struct UpdatesTook {
+    pub snapshots: u32,
+    pub writes: u32,
+}
+
+impl Updates {
+    /// Whether some have waited for longer than a tick.
+    pub(super) fn are_behind(&self) -> bool {
+        self.behind
+    }
+
+    /// Whether so many were made that writing them takes until then.
+    fn are_enough(&self, by: Instant) -> bool {
+        let made = u32::try_from(self.made.len()).unwrap_or(u32::MAX);
+        Instant::now() + self.write_time.saturating_mul(made) >= by
+    }
+
+    fn note_writes(&mut self, took: Duration) {
+        if let Ok(made @ 1..) = u32::try_from(self.made.len()) {
+            let news = (took / made).mul_f32(NEWS_SHARE);
+            self.write_time = self.write_time.mul_f32(1.0 - NEWS_SHARE) + news;
+        }
+    }
+}
+
+impl Host {
+    /// Sends updates to those whose turn it is, as far as the time goes.
+    pub(super) fn send_updates(&mut self, began: Instant, clock: &mut StageClock) -> UpdatesTook {
+        let by = began + Duration::from_secs(1).mul_f32(UPDATES_BY) / self.world.tick_hz().max(1);
+        let mut updates = std::mem::take(&mut self.updates);
+        self.world.look();
+        let due = self.queue_due(&mut updates.waiting);
+        updates.made.clear();
+        while let Some(link) = updates.waiting.pop_front() {
+            self.make_update(link, &mut updates, began);
+            if updates.made.len().is_multiple_of(MADE_AT_ONCE) && updates.are_enough(by) {
+                break;
+            }
+        }
+        let snapshots = clock.lap();
+        for (link, frames) in updates.made.iter().zip(&mut updates.frames) {
+            if let Some(session) = self.sessions.get_mut(link) {
+                session.flush(began, &self.metrics);
+                session.line.exchange_buffer(frames);
+            }
+        }
+        let writes = clock.lap();
+        updates.note_writes(Duration::from_micros(writes.into()));
+        let left = updates.waiting.len();
+        self.metrics
+            .updates_deferred
+            .fetch_add(left as u64, Relaxed);
+        updates.behind = left > due;
+        self.updates = updates;
+        UpdatesTook { snapshots, writes }
+    }
+
+    /// Queues everybody whose update is due in this tick; returns how many.
+    fn queue_due(&mut self, waiting: &mut VecDeque<LinkId>) -> usize {
+        let mut due = 0;
+        for (link, session) in &mut self.sessions {
+            let Some(player) = &session.player else {
+                continue;
+            };
+            let is_new = player.is_new();
+            if session.update_waits || !(is_new || self.world.update_is_due(player.number)) {
+                continue;
+            }
+            session.update_waits = true;
+            due += 1;
+            if is_new {
+                // They see nothing at all yet.
+                waiting.push_front(*link);
+            } else {
+                waiting.push_back(*link);
+            }
+        }
+        due
+    }
+
+    fn make_update(&mut self, link: LinkId, updates: &mut Updates, now: Instant) {
+        let Some(session) = self.sessions.get_mut(&link) else {
+            return;
+        };
+        session.update_waits = false;
+        let Some(player) = session.player.as_ref().filter(|_| !session.is_over()) else {
+            return;
+        };
+        let (number, is_new) = (player.number, player.is_new());
+        if !session.takes_update(now) {
+            self.metrics.snapshots_skipped.fetch_add(1, Relaxed);
+            return;
+        }
+        let place = updates.made.len();
+        updates.made.push(link);
+        if updates.frames.len() <= place {
+            updates.frames.push(Vec::new());
+        }
+        session.line.exchange_buffer(&mut updates.frames[place]);
+        session.exchange_packet(&mut updates.packet);
+        session.tell_snapshot(&mut self.world, self.pressure);
+        if is_new && let Some(seat) = self.seats.get_mut(number) {
+            session.tell_rest(&mut seat.log);
+        }
+        session.finish_packet();
+        session.exchange_packet(&mut updates.packet);
+    }
+}
