@@ -40,7 +40,7 @@ use crate::pressure::Pressure;
 use crate::recording::{self, Recording};
 use crate::scripts::{Press, ScriptShelf};
 use crate::seats::{Place, Seat, Seats};
-use crate::session::Session;
+use crate::session::{Session, Update};
 use crate::social::BlockDoor;
 use crate::store::StoreDoor;
 use crate::transport::Slot;
@@ -505,7 +505,9 @@ impl Host {
                 let reason = "no handshake came; send one within five seconds";
                 session.kick_with(CloseCode::Policy, KickCause::Refused, reason);
             }
-            session.flush(now, &self.metrics);
+            if session.update != Update::Made {
+                session.flush(now, &self.metrics);
+            }
             queued_bytes += session.line.waiting_bytes() as u64;
             slow_readers += u32::from(session.is_slow());
             if session.is_over() {

@@ -41,12 +41,23 @@ pub struct Session {
     pub slot: Slot,
     /// What carries it.
     pub line: Line,
-    /// Whether its next update is due and has not been made.
-    pub update_waits: bool,
+    /// How far its next update is.
+    pub update: Update,
     /// Binary messages of this tick, sent as one packet.
     packet: Vec<u8>,
     pace: Pace,
     kicked: Option<KickCause>,
+}
+
+/// How far a session's next update is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Its turn has not come.
+    NotDue,
+    /// It waits to be made.
+    Due,
+    /// It waits to be written.
+    Made,
 }
 
 /// What exists once a player is in.
@@ -102,7 +113,7 @@ impl Session {
             player: None,
             slot,
             line,
-            update_waits: false,
+            update: Update::NotDue,
             packet: Vec::new(),
             pace: Pace::new(now),
             kicked: None,

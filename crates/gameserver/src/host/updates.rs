@@ -11,13 +11,17 @@ use std::time::{Duration, Instant};
 use super::Host;
 use crate::link::LinkId;
 use crate::metrics::StageClock;
+use crate::session::Update;
 
 /// By what part of a tick's time the updates of that tick are to be out. Those
 /// that are not are sent first thing in the next: a slow moment moves some
 /// updates by a tick instead of making the world late for all.
 const UPDATES_BY: f32 = 0.75;
-/// Updates that are made before the clock is looked at.
-const MADE_AT_ONCE: usize = 16;
+/// Writes take as long as the kernel likes: by now at the latest what is left
+/// of them waits for the next tick as well.
+const WRITES_BY: f32 = 0.85;
+/// Updates that are made, or written, before the clock is looked at.
+const AT_ONCE: usize = 16;
 /// How much of what is believed of a write's time comes from the last tick.
 const NEWS_SHARE: f32 = 0.1;
 
@@ -26,7 +30,7 @@ const NEWS_SHARE: f32 = 0.1;
 #[derive(Default)]
 pub(super) struct Updates {
     waiting: VecDeque<LinkId>,
-    /// Those whose update was made and not written.
+    /// Those whose update was made and not written; some from the last tick.
     made: Vec<LinkId>,
     /// Memory that sessions make and frame their updates in. It is lent to one
     /// after the other, so that it stays in the processor's cache, and they
@@ -56,10 +60,10 @@ impl Updates {
         Instant::now() + self.write_time.saturating_mul(made) >= by
     }
 
-    fn note_writes(&mut self, took: Duration) {
-        if let Ok(made @ 1..) = u32::try_from(self.made.len()) {
-            let news = (took / made).mul_f32(NEWS_SHARE);
-            self.write_time = self.write_time.mul_f32(1.0 - NEWS_SHARE) + news;
+    fn note_writes(&mut self, written: usize, took_us: u32) {
+        if written > 0 {
+            let news = Duration::from_micros(took_us.into()).div_f32(written as f32);
+            self.write_time = self.write_time.mul_f32(1.0 - NEWS_SHARE) + news.mul_f32(NEWS_SHARE);
         }
     }
 }
@@ -67,27 +71,35 @@ impl Updates {
 impl Host {
     /// Sends updates to those whose turn it is, as far as the time goes.
     pub(super) fn send_updates(&mut self, began: Instant, clock: &mut StageClock) -> UpdatesTook {
-        let by = began + Duration::from_secs(1).mul_f32(UPDATES_BY) / self.world.tick_hz().max(1);
+        let step = Duration::from_secs(1) / self.world.tick_hz().max(1);
+        let (made_by, written_by) = (step.mul_f32(UPDATES_BY), step.mul_f32(WRITES_BY));
         let mut updates = std::mem::take(&mut self.updates);
         self.world.look();
         let due = self.queue_due(&mut updates.waiting);
-        updates.made.clear();
         while let Some(link) = updates.waiting.pop_front() {
             self.make_update(link, &mut updates, began);
-            if updates.made.len().is_multiple_of(MADE_AT_ONCE) && updates.are_enough(by) {
+            let made = updates.made.len();
+            if made > 0 && made.is_multiple_of(AT_ONCE) && updates.are_enough(began + made_by) {
                 break;
             }
         }
         let snapshots = clock.lap();
+        let mut written = 0;
         for (link, frames) in updates.made.iter().zip(&mut updates.frames) {
             if let Some(session) = self.sessions.get_mut(link) {
+                session.update = Update::NotDue;
                 session.flush(began, &self.metrics);
                 session.line.exchange_buffer(frames);
             }
+            written += 1;
+            if written % AT_ONCE == 0 && began.elapsed() >= written_by {
+                break;
+            }
         }
         let writes = clock.lap();
-        updates.note_writes(Duration::from_micros(writes.into()));
-        let left = updates.waiting.len();
+        updates.note_writes(written, writes);
+        updates.made.drain(..written);
+        let left = updates.waiting.len() + updates.made.len();
         self.metrics
             .updates_deferred
             .fetch_add(left as u64, Relaxed);
@@ -104,10 +116,11 @@ impl Host {
                 continue;
             };
             let is_new = player.is_new();
-            if session.update_waits || !(is_new || self.world.update_is_due(player.number)) {
+            let is_due = is_new || self.world.update_is_due(player.number);
+            if !is_due || session.update != Update::NotDue {
                 continue;
             }
-            session.update_waits = true;
+            session.update = Update::Due;
             due += 1;
             if is_new {
                 // They see nothing at all yet.
@@ -123,7 +136,7 @@ impl Host {
         let Some(session) = self.sessions.get_mut(&link) else {
             return;
         };
-        session.update_waits = false;
+        session.update = Update::NotDue;
         let Some(player) = session.player.as_ref().filter(|_| !session.is_over()) else {
             return;
         };
@@ -144,6 +157,7 @@ impl Host {
             session.tell_rest(&mut seat.log);
         }
         session.finish_packet();
+        session.update = Update::Made;
         session.exchange_packet(&mut updates.packet);
     }
 }

@@ -1,5 +1,6 @@
 //! A game server on real sockets, against clients that behave and clients that do not.
 
+mod busy;
 mod kept;
 mod line;
 mod player;
