@@ -205,10 +205,8 @@ impl Host {
                 .ticks_late
                 .fetch_add(u64::from(late > step / 2), Relaxed);
             let ended = self.tick(began);
-            // Updates that wait are as bad a sign as a tick that does.
-            let behind = if self.updates.are_behind() { 1.0 } else { 0.0 };
             pressure.note(
-                late.div_duration_f32(step).max(behind),
+                late.div_duration_f32(step),
                 began.elapsed().div_duration_f32(step),
             );
             self.pressure = pressure.level();

@@ -14,8 +14,9 @@ use crate::metrics::StageClock;
 use crate::session::Update;
 
 /// By what part of a tick's time the updates of that tick are to be out. Those
-/// that are not are sent first thing in the next: a slow moment moves some
-/// updates by a tick instead of making the world late for all.
+/// that are not are sent in the next, whatever it takes: a slow moment moves
+/// some updates by a tick instead of making the world late for all, and a world
+/// that is always slow is late rather than silent.
 const UPDATES_BY: f32 = 0.75;
 /// Writes take as long as the kernel likes: by now at the latest what is left
 /// of them waits for the next tick as well.
@@ -39,7 +40,6 @@ pub(super) struct Updates {
     frames: Vec<Vec<u8>>,
     /// What a write takes.
     write_time: Duration,
-    behind: bool,
 }
 
 /// What a tick's updates took, in microseconds.
@@ -49,11 +49,6 @@ pub(super) struct UpdatesTook {
 }
 
 impl Updates {
-    /// Whether some have waited for longer than a tick.
-    pub(super) fn are_behind(&self) -> bool {
-        self.behind
-    }
-
     /// Whether so many were made that writing them takes until then.
     fn are_enough(&self, by: Instant) -> bool {
         let made = u32::try_from(self.made.len()).unwrap_or(u32::MAX);
@@ -75,11 +70,14 @@ impl Host {
         let (made_by, written_by) = (step.mul_f32(UPDATES_BY), step.mul_f32(WRITES_BY));
         let mut updates = std::mem::take(&mut self.updates);
         self.world.look();
-        let due = self.queue_due(&mut updates.waiting);
+        let (owed, owed_writes) = (updates.waiting.len(), updates.made.len());
+        let owed = owed + self.queue_due(&mut updates.waiting);
+        let mut served = 0;
         while let Some(link) = updates.waiting.pop_front() {
             self.make_update(link, &mut updates, began);
-            let made = updates.made.len();
-            if made > 0 && made.is_multiple_of(AT_ONCE) && updates.are_enough(began + made_by) {
+            served += 1;
+            let looks = served >= owed && served % AT_ONCE == 0;
+            if looks && updates.are_enough(began + made_by) {
                 break;
             }
         }
@@ -92,7 +90,8 @@ impl Host {
                 session.line.exchange_buffer(frames);
             }
             written += 1;
-            if written % AT_ONCE == 0 && began.elapsed() >= written_by {
+            let looks = written >= owed_writes && written % AT_ONCE == 0;
+            if looks && began.elapsed() >= written_by {
                 break;
             }
         }
@@ -103,14 +102,14 @@ impl Host {
         self.metrics
             .updates_deferred
             .fetch_add(left as u64, Relaxed);
-        updates.behind = left > due;
         self.updates = updates;
         UpdatesTook { snapshots, writes }
     }
 
-    /// Queues everybody whose update is due in this tick; returns how many.
+    /// Queues everybody whose update is due in this tick: those who see nothing
+    /// at all yet in front, of which it returns how many there are.
     fn queue_due(&mut self, waiting: &mut VecDeque<LinkId>) -> usize {
-        let mut due = 0;
+        let mut in_front = 0;
         for (link, session) in &mut self.sessions {
             let Some(player) = &session.player else {
                 continue;
@@ -121,15 +120,14 @@ impl Host {
                 continue;
             }
             session.update = Update::Due;
-            due += 1;
             if is_new {
-                // They see nothing at all yet.
+                in_front += 1;
                 waiting.push_front(*link);
             } else {
                 waiting.push_back(*link);
             }
         }
-        due
+        in_front
     }
 
     fn make_update(&mut self, link: LinkId, updates: &mut Updates, now: Instant) {
