@@ -22,7 +22,9 @@ const PLAYERS: usize = 64;
 
 #[tokio::test]
 async fn updates_that_do_not_fit_into_a_tick_wait_their_turn() {
-    let server = TestServer::start_with(&[BUSY]).await;
+    let manifest = include_str!("../../../../games/obby/game.toml");
+    let roomy = manifest.replace("max_players = 50", "max_players = 100");
+    let server = TestServer::start_with(&[BUSY, ("game.toml", &roomy)]).await;
     let mut players = Vec::new();
     for number in 0..PLAYERS {
         players.push(Stranger::join(&server, &format!("Player {number}")).await);
