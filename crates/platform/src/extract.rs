@@ -6,7 +6,7 @@ use axum::extract::{
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
-use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
+use serde::de::{Deserialize as _, DeserializeOwned, Deserializer, Error as _, IgnoredAny};
 use serde_json::json;
 
 use crate::error::ApiError;
@@ -24,10 +24,10 @@ where
     async fn from_request(request: Request, state: &S) -> Result<Self, Self::Rejection> {
         check_media_type(request.headers())?;
         let bytes = read_body(request, state).await?;
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            return Ok(Self(T::default()));
+        match bytes.trim_ascii() {
+            b"" | b"null" => Ok(Self(T::default())),
+            body => parse(body).map(Self),
         }
-        parse::<Option<T>>(&bytes).map(|body| Self(body.unwrap_or_default()))
     }
 }
 
@@ -147,6 +147,12 @@ async fn read_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes,
                 ApiError::bad_request("invalid_body", "the request body could not be read")
             }
         })
+}
+
+/// A JSON object within a body, and nothing else: see [`parse`].
+pub fn object<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<T, D::Error> {
+    let fields = serde_json::Map::deserialize(from)?;
+    T::deserialize(serde_json::Value::Object(fields)).map_err(D::Error::custom)
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {

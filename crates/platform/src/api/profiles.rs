@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::extract::object;
+
 /// On a character's head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
@@ -124,7 +126,7 @@ pub struct NewCharacter {
     #[schema(min_length = 1, max_length = 160)]
     pub name: String,
     /// How it looks.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub looks: CharacterLooks,
 }
 
@@ -136,6 +138,7 @@ pub struct EditCharacter {
     #[schema(min_length = 1, max_length = 160)]
     pub name: String,
     /// How it looks from now on.
+    #[serde(deserialize_with = "object")]
     pub looks: CharacterLooks,
     /// The version that was edited; another one in between is not overwritten.
     pub version: u32,

@@ -362,7 +362,7 @@ pub struct PackageProblem {
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct StartUpload {
     /// Size of the whole package.
-    #[schema(minimum = 1, maximum = 104_857_600)]
+    #[schema(minimum = 1)]
     pub size_bytes: u32,
     /// SHA-256 of the whole package in hex; checked at the end when given.
     #[serde(default)]
