@@ -362,7 +362,7 @@ pub struct PackageProblem {
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct StartUpload {
     /// Size of the whole package.
-    #[schema(minimum = 1)]
+    #[schema(value_type = u64, minimum = 1, maximum = 4_294_967_295_u64)]
     pub size_bytes: u32,
     /// SHA-256 of the whole package in hex; checked at the end when given.
     #[serde(default)]
