@@ -1,8 +1,7 @@
 //! Updates: to whom one is owed, and how many fit into a tick.
 //!
 //! All that fit are made first and then written, one write right behind the
-//! other: whoever reads them (the kernel's softirq, a proxy, a thousand bots)
-//! is woken once and not for each.
+//! other: that cost less than small batches did (`bench/RESULTS.md`).
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
