@@ -2,7 +2,7 @@
 // button jumps, and dragging beside them looks around.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launchBrowser } from './browser.mjs';
+import { launchBrowser, picture } from './browser.mjs';
 import { Player } from './player.mjs';
 import { startServer } from './server.mjs';
 
@@ -32,6 +32,42 @@ async function middle(selector) {
   assert.ok(box.x >= 0 && box.x + box.width <= PHONE.width, `${selector} is within the width`);
   assert.ok(box.y >= 0 && box.y + box.height <= PHONE.height, `${selector} is within the height`);
   return [box.x + box.width / 2, box.y + box.height / 2];
+}
+
+/** Pairs of a widget of the game and a control of ours that lie on each other. */
+function covered() {
+  const shown = (element) => element.checkVisibility({ opacityProperty: true }) && element.getBoundingClientRect().width > 0;
+  const all = (selector) => [...document.querySelectorAll(selector)].filter(shown);
+  const widgets = all('[data-widget]');
+  const controls = all('.player button, [data-stick], [data-health]').filter((control) => !control.closest('[data-widget]'));
+  const pairs = [];
+  for (const widget of widgets) {
+    const a = widget.getBoundingClientRect();
+    for (const control of controls) {
+      const b = control.getBoundingClientRect();
+      if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom) {
+        pairs.push(`"${widget.textContent.trim()}" and ${control.ariaLabel ?? control.className}`);
+      }
+    }
+  }
+  return { pairs, widgets: widgets.length, controls: controls.length };
+}
+
+for (const game of ['obby', 'arena', 'sandbox', 'stealth']) {
+  test(`what ${game} shows and the controls keep out of each other's way, upright and on the side`, async () => {
+    const one = game === 'obby' ? player : await Player.enter(browser, server, { game, viewport: PHONE, touch: true });
+    await one.until(() => document.querySelector('[data-widget]') !== null);
+    for (const [name, size] of Object.entries({ upright: PHONE, side: { width: 740, height: 360 } })) {
+      await one.page.setViewportSize(size);
+      await one.until((width) => window.innerWidth === width, size.width);
+      const { pairs, widgets, controls } = await one.page.evaluate(covered);
+      assert.ok(widgets > 0 && controls >= 5, `${widgets} widgets and ${controls} controls`);
+      await picture(one.page, `phone-${game}-${name}`);
+      assert.deepEqual(pairs, [], `${game} ${name}`);
+    }
+    if (one === player) await one.page.setViewportSize(PHONE);
+    else await one.close();
+  });
 }
 
 test('pushing the stick forward walks forward', async () => {
