@@ -61,6 +61,7 @@ export class WorldView {
   #npcs = new Map<number, NpcData>();
   #governor: QualityGovernor;
   #forced: Quality | null;
+  #drawn = false;
   #parts!: PartsView;
   #materials!: MaterialLibrary;
   #lights!: Lights;
@@ -216,6 +217,8 @@ export class WorldView {
     this.renderer.setPixelRatio(Math.min(devicePixelRatio, level.pixelRatioMax));
     this.renderer.setSize(width, height, false);
     this.camera.resize(width, height, this.#viewDistance);
+    // A canvas is emptied with its new size, and would flash until the next frame.
+    if (this.#drawn) this.renderer.render(this.#scene, this.camera.camera);
   }
 
   /** Whose weapons to show. */
@@ -268,6 +271,7 @@ export class WorldView {
     const eye = this.camera.camera.position;
     for (const { avatar, tag } of this.#characters.values()) tag?.update(avatar.root.position, eye);
     this.renderer.render(this.#scene, this.camera.camera);
+    this.#drawn = true;
     const change = this.#forced ? null : this.#governor.frame(dt * 1000);
     if (change) this.#setQuality(change);
   }
