@@ -30,7 +30,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     target("bits", protocol::bits, seeds::noise, 5_000),
     target("chunk", terrain::chunk, terrain::seeds, 2_000),
     target("client", session::client, seeds::server_packets, 1_500),
@@ -62,6 +62,7 @@ pub const TARGETS: [Target; 16] = [
     target("stream", protocol::stream, seeds::client_packets, 5_000),
     target("ticket", protocol::ticket, seeds::tickets, 5_000),
     target("value", protocol::value, seeds::values, 5_000),
+    target("websocket", protocol::websocket, seeds::frames, 5_000),
 ];
 
 const fn target(

@@ -9,6 +9,7 @@ use frolic_protocol::packet::{
 };
 use frolic_protocol::snapshot::{self, CellKey, KnownCells, SnapshotError};
 use frolic_protocol::ticket::{self, TicketClaims};
+use frolic_protocol::websocket::{FrameError, FrameReader};
 use frolic_protocol::{Args, ClientMessage, EntityState, ServerMessage, ValueLimits, json};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -62,6 +63,32 @@ pub fn stream(bytes: &[u8]) {
     if let Ok(whole) = packet::read::<ClientMessage>(bytes, CLIENT_MESSAGE_BYTES_MAX) {
         assert_eq!(read.len(), whole.len());
     }
+}
+
+/// Frames in pieces give what they give at once. The first byte says how long
+/// the pieces are.
+pub fn websocket(bytes: &[u8]) {
+    let Some((size, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let pieces = frames_in(bytes, usize::from(*size).max(1));
+    assert_eq!(pieces, frames_in(bytes, bytes.len().max(1)));
+}
+
+/// What frames say, and what is wrong with them at last.
+fn frames_in(bytes: &[u8], piece_bytes: usize) -> (Vec<String>, Option<FrameError>) {
+    let mut reader = FrameReader::new(CLIENT_MESSAGE_BYTES_MAX);
+    let mut said = Vec::new();
+    for piece in bytes.chunks(piece_bytes) {
+        let read = reader.read::<FrameError>(&mut piece.to_vec(), &mut |incoming| {
+            said.push(format!("{incoming:?}"));
+            Ok(())
+        });
+        if let Err(error) = read {
+            return (said, Some(error));
+        }
+    }
+    (said, None)
 }
 
 pub fn json_command(bytes: &[u8]) {

@@ -483,6 +483,34 @@ pub fn packages() -> Vec<Vec<u8>> {
 }
 
 /// Bytes that mean nothing.
+/// Frames of a client, behind a byte that says in which pieces they come.
+pub fn frames() -> Vec<Vec<u8>> {
+    let frame = |first: u8, payload: &[u8]| {
+        let mask = [0x37, 0xfa, 0x21, 0x3d];
+        let mut bytes = vec![first, 0x80 | 126];
+        bytes.extend_from_slice(&(payload.len() as u16).to_be_bytes());
+        if payload.len() < 126 {
+            bytes.truncate(1);
+            bytes.push(0x80 | payload.len() as u8);
+        }
+        bytes.extend_from_slice(&mask);
+        bytes.extend(payload.iter().zip(mask.iter().cycle()).map(|(a, b)| a ^ b));
+        bytes
+    };
+    let all = [
+        frame(0x82, &[7; 300]),
+        frame(0x81, b"{}"),
+        frame(0x01, b"in "),
+        frame(0x89, b"there?"),
+        frame(0x80, b"pieces"),
+        frame(0x8a, b""),
+        frame(0x88, &[3, 232]),
+    ];
+    let mut seeds = vec![[vec![5], all.concat()].concat()];
+    seeds.extend(all.map(|one| [vec![3], one].concat()));
+    seeds
+}
+
 pub fn noise() -> Vec<Vec<u8>> {
     vec![(0..200u8).map(|byte| byte.wrapping_mul(37)).collect()]
 }

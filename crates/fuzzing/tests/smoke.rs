@@ -87,6 +87,7 @@ smoke_tests!(
     stream,
     ticket,
     value,
+    websocket,
 );
 
 #[test]

@@ -357,8 +357,9 @@ impl Host {
             let Line::Socket(line) = &mut session.line else {
                 continue;
             };
-            line.wake(ready.closed);
-            let reading = line.receive(now, now_s, &mut heard, &self.metrics);
+            let memory = self.sockets.memory();
+            let moment = (now, now_s);
+            let reading = line.receive(ready.closed, moment, memory, &mut heard, &self.metrics);
             let round_trip = line.take_round_trip();
             if let Some((player, time)) = session.player.as_ref().zip(round_trip) {
                 let ms = u16::try_from(time.as_millis()).unwrap_or(u16::MAX);

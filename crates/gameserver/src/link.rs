@@ -187,8 +187,8 @@ impl Intake {
         now_s: f64,
         heard: &mut Vec<Heard>,
     ) -> Result<(), LinkError> {
-        let messages = packet::read(bytes, CLIENT_MESSAGE_BYTES_MAX)?;
-        self.admit(messages, now_s, heard)
+        packet::messages(bytes, CLIENT_MESSAGE_BYTES_MAX)
+            .try_for_each(|message| self.admit(message?, now_s, heard))
     }
 
     /// Takes the next bytes of a stream in.
@@ -202,21 +202,21 @@ impl Intake {
         heard: &mut Vec<Heard>,
     ) -> Result<(), LinkError> {
         let messages = self.stream.push(bytes, CLIENT_MESSAGE_BYTES_MAX)?;
-        self.admit(messages, now_s, heard)
+        messages
+            .into_iter()
+            .try_for_each(|message| self.admit(message, now_s, heard))
     }
 
     fn admit(
         &mut self,
-        messages: Vec<ClientMessage>,
+        message: ClientMessage,
         now_s: f64,
         heard: &mut Vec<Heard>,
     ) -> Result<(), LinkError> {
-        for message in messages {
-            if self.charge(now_s, heard)? {
-                heard.push(Heard::Message { seq: None, message });
-            } else if message.is_counted() {
-                heard.push(Heard::Dropped);
-            }
+        if self.charge(now_s, heard)? {
+            heard.push(Heard::Message { seq: None, message });
+        } else if message.is_counted() {
+            heard.push(Heard::Dropped);
         }
         Ok(())
     }

@@ -36,6 +36,7 @@ pub mod store;
 pub mod terrain;
 pub mod ticket;
 pub mod value;
+pub mod websocket;
 
 pub use entity::{EntityKind, EntityState};
 pub use message::{

@@ -84,14 +84,29 @@ pub fn single<M: Serialize>(message: &M) -> Vec<u8> {
 ///
 /// # Errors
 /// The first thing wrong with it; nothing of it is used then.
-pub fn read<M: DeserializeOwned>(mut packet: &[u8], max: usize) -> Result<Vec<M>, PacketError> {
-    let mut messages = Vec::new();
-    while !packet.is_empty() {
-        let (body, rest) = split_first(packet, max)?.ok_or(PacketError::Truncated)?;
-        messages.push(parse(body)?);
-        packet = rest;
-    }
-    Ok(messages)
+pub fn read<M: DeserializeOwned>(packet: &[u8], max: usize) -> Result<Vec<M>, PacketError> {
+    messages(packet, max).collect()
+}
+
+/// The messages of a whole packet, one after the other. Nothing follows the
+/// first error.
+pub fn messages<M: DeserializeOwned>(
+    packet: &[u8],
+    max: usize,
+) -> impl Iterator<Item = Result<M, PacketError>> {
+    let mut rest = packet;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let first = split_first(std::mem::take(&mut rest), max);
+        Some(first.and_then(|split| {
+            let (body, after) = split.ok_or(PacketError::Truncated)?;
+            let message = parse(body)?;
+            rest = after;
+            Ok(message)
+        }))
+    })
 }
 
 /// A message's bytes, and what follows it.

@@ -6,16 +6,17 @@
 //! client that predicted it is then right without a correction, as long as
 //! the player held the same keys.
 
-use std::collections::VecDeque;
-
 use frolic_protocol::NumberedInput;
 use frolic_sim::{Buttons, CharacterInput};
+use smallvec::SmallVec;
 
 use crate::replay::Fingerprint;
 
 /// Inputs that may wait: as many as one JSON batch may hold. A client that
 /// fills it delays itself and nobody else.
 const QUEUE_MAX: usize = 128;
+/// Inputs that usually wait at most.
+const WAITING_USUALLY: usize = 4;
 /// Repeats that late inputs may still stand for; after that the client slept.
 const LATE_TICKS_MAX: u8 = 20;
 /// Ticks an unheard player goes on walking before they stop.
@@ -26,7 +27,8 @@ const GAP_MAX: u32 = 8;
 /// Inputs of one player.
 #[derive(Default)]
 pub struct InputQueue {
-    waiting: VecDeque<NumberedInput>,
+    /// In order. Seldom more than a few, so they lie here and not elsewhere.
+    waiting: SmallVec<[NumberedInput; WAITING_USUALLY]>,
     /// None until the first input: any number may be the first.
     last_seq: Option<u32>,
     late_ticks: u8,
@@ -46,7 +48,7 @@ impl InputQueue {
                 continue;
             }
             // Nearly always the newest of all.
-            let place = match self.waiting.back() {
+            let place = match self.waiting.last() {
                 Some(last) if last.seq >= input.seq => {
                     self.waiting.partition_point(|other| other.seq < input.seq)
                 }
@@ -71,13 +73,13 @@ impl InputQueue {
     /// The input of the next tick.
     pub fn next_tick(&mut self) -> CharacterInput {
         self.absorb_late();
-        match self.waiting.front().copied() {
+        match self.waiting.first().copied() {
             Some(next) if self.bridges(next.seq) => {
                 self.last_seq = self.last_seq.map(|last| last + 1);
                 self.silent_ticks = 0;
             }
             Some(next) => {
-                self.waiting.pop_front();
+                self.waiting.remove(0);
                 self.last_seq = Some(next.seq);
                 self.current = next.input;
                 self.silent_ticks = 0;
@@ -115,7 +117,7 @@ impl InputQueue {
     fn absorb_late(&mut self) {
         while self.late_ticks > 0
             && let Some(last) = self.last_seq
-            && let Some(next) = self.waiting.front().copied()
+            && let Some(next) = self.waiting.first().copied()
         {
             let stands_for = (next.seq - last).min(u32::from(self.late_ticks));
             self.late_ticks -= stands_for as u8;
@@ -123,7 +125,7 @@ impl InputQueue {
             self.last_seq = Some(last);
             if last == next.seq || next.seq - last > GAP_MAX {
                 self.last_seq = Some(next.seq);
-                self.waiting.pop_front();
+                self.waiting.remove(0);
                 self.current = next.input;
                 self.missed_buttons = self.missed_buttons.with(next.input.buttons);
             }

@@ -13,6 +13,8 @@ pub enum Opcode {
     Close = 8,
     /// A question whether the other side is there.
     Ping = 9,
+    /// The answer to one.
+    Pong = 10,
 }
 
 /// Written bytes in front that are worth moving the rest for.
@@ -57,11 +59,6 @@ impl OutBuffer {
             }
         }
         self.bytes.extend_from_slice(payload);
-    }
-
-    /// Adds a frame that was made elsewhere.
-    pub fn push_frame(&mut self, frame: &[u8]) {
-        self.bytes.extend_from_slice(frame);
     }
 
     /// Writes what is taken now; returns how much that was.

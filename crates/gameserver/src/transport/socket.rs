@@ -1,15 +1,14 @@
 //! One WebSocket, driven by the world's thread: read when it has something,
 //! written once at the end of a tick, never waited for.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::Shutdown;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
+use frolic_protocol::websocket::{FrameError, FrameReader, Incoming};
 use mio::net::TcpStream;
-use tungstenite::protocol::{Role, WebSocket, WebSocketConfig};
-use tungstenite::{Error, Message};
 
 use super::Slot;
 use super::outbuffer::{Opcode, OutBuffer};
@@ -26,10 +25,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Bytes taken from one socket in one tick; the rest waits for the next. Far
 /// above what a client needs, and a bound on the work that one can cause.
-const READ_BYTES_PER_TICK: usize = 32 * 1024;
-/// Read at once. The library's default of 128 KiB is zeroed on every read and
-/// held per client.
-const READ_BUFFER_BYTES: usize = 512;
+pub const READ_BYTES_PER_TICK: usize = 32 * 1024;
 
 /// What is left after reading.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,8 +42,12 @@ pub enum Reading {
 
 /// A WebSocket in the world's thread.
 pub struct SocketLine {
-    websocket: WebSocket<Carrier>,
+    stream: TcpStream,
+    out: OutBuffer,
+    frames: FrameReader,
     intake: Intake,
+    /// Bytes that were read together with the request to upgrade.
+    read_ahead: Vec<u8>,
     heard_at: Instant,
     pinged_at: Instant,
     /// No answer to the last ping yet.
@@ -58,87 +58,131 @@ pub struct SocketLine {
     stuck_since: Option<Instant>,
     /// Something had to be left out: the client reads far too slowly.
     overfull: bool,
+    /// The client sends no more: read until the end is seen.
+    read_closed: bool,
     closing: bool,
     lost: bool,
+}
+
+/// Why reading a socket ended early.
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    #[error("{0}")]
+    Link(#[from] LinkError),
 }
 
 impl SocketLine {
     /// A socket after the upgrade; `read_ahead` are bytes that were read
     /// together with the request.
     pub fn new(stream: TcpStream, read_ahead: &[u8], now: Instant) -> Self {
-        let config = WebSocketConfig::default()
-            .read_buffer_size(READ_BUFFER_BYTES)
-            .write_buffer_size(0)
-            .max_message_size(Some(CLIENT_MESSAGE_BYTES_MAX))
-            .max_frame_size(Some(CLIENT_MESSAGE_BYTES_MAX));
-        let carrier = Carrier {
+        Self {
             stream,
             out: OutBuffer::default(),
-            allowance: 0,
-            readable: true,
-            read_closed: false,
-        };
-        Self {
-            websocket: WebSocket::from_partially_read(
-                carrier,
-                read_ahead.to_vec(),
-                Role::Server,
-                Some(config),
-            ),
+            frames: FrameReader::new(CLIENT_MESSAGE_BYTES_MAX),
             intake: Intake::default(),
+            read_ahead: read_ahead.to_vec(),
             heard_at: now,
             pinged_at: now,
             awaits_pong: false,
             round_trip: None,
             stuck_since: None,
             overfull: false,
+            read_closed: false,
             closing: false,
             lost: false,
         }
     }
 
-    /// The kernel has something to read. `closed`: the client sends no more.
-    pub fn wake(&mut self, closed: bool) {
-        let carrier = self.websocket.get_mut();
-        carrier.readable = true;
-        carrier.read_closed |= closed;
-    }
-
     /// Reads what there is, up to this tick's share, and adds what was
-    /// understood to `heard`. `now_s` is the same moment as `now`.
+    /// understood to `heard`. `closed`: the client sends no more. `now_s` is
+    /// the same moment as `now`; `memory` is what is read into, and its length
+    /// is the share.
     pub fn receive(
         &mut self,
-        now: Instant,
-        now_s: f64,
+        closed: bool,
+        (now, now_s): (Instant, f64),
+        memory: &mut [u8],
         heard: &mut Vec<Heard>,
         metrics: &Metrics,
     ) -> Reading {
+        self.read_closed |= closed;
         if self.is_over() {
             return Reading::Drained;
         }
-        self.websocket.get_mut().allowance = READ_BYTES_PER_TICK;
-        let reading = loop {
-            let taken = match self.websocket.read() {
-                Ok(Message::Binary(bytes)) => self.intake.packet(&bytes, now_s, heard),
-                Ok(Message::Text(text)) => self.intake.text(&text, now_s, heard),
-                // Control frames cost work as well.
-                Ok(Message::Pong(_)) => {
-                    self.note_pong(now);
-                    self.intake.charge(now_s, heard).map(|_| ())
-                }
-                Ok(_) => self.intake.charge(now_s, heard).map(|_| ()),
-                Err(error) => break self.end_of_reading(error),
-            };
-            if let Err(error) = taken {
-                break broken(&error);
-            }
-        };
-        let read = READ_BYTES_PER_TICK - self.websocket.get_ref().allowance;
-        if read > 0 {
-            self.heard_at = now;
-            metrics.bytes_in.fetch_add(read as u64, Relaxed);
+        let mut ahead = std::mem::take(&mut self.read_ahead);
+        if let Err(error) = self.take_in(&mut ahead, (now, now_s), heard) {
+            return broken(&error);
         }
-        reading
+        loop {
+            let count = match self.stream.read(memory) {
+                Ok(count) if count > 0 => count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Reading::Drained,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Ok(_) | Err(_) => {
+                    self.lost = true;
+                    return Reading::Gone;
+                }
+            };
+            self.heard_at = now;
+            metrics.bytes_in.fetch_add(count as u64, Relaxed);
+            if let Err(error) = self.take_in(&mut memory[..count], (now, now_s), heard) {
+                return broken(&error);
+            }
+            if self.closing {
+                return Reading::Gone;
+            }
+            if count == memory.len() {
+                return Reading::More;
+            }
+            // Less than there was room for: the kernel has no more, and will
+            // wake us when it does. Spares asking again.
+            if !self.read_closed {
+                return Reading::Drained;
+            }
+        }
+    }
+
+    fn take_in(
+        &mut self,
+        bytes: &mut [u8],
+        (now, now_s): (Instant, f64),
+        heard: &mut Vec<Heard>,
+    ) -> Result<(), ReadError> {
+        let (mut ponged, mut ending) = (false, None);
+        let (intake, out) = (&mut self.intake, &mut self.out);
+        self.frames.read(bytes, &mut |incoming| {
+            match incoming {
+                Incoming::Binary(bytes) => intake.packet(bytes, now_s, heard)?,
+                Incoming::Text(text) => intake.text(text, now_s, heard)?,
+                // Control frames and pieces cost work as well.
+                Incoming::Ping(bytes) => {
+                    if intake.charge(now_s, heard)? && out.waiting() <= WAITING_BYTES_MAX {
+                        out.push(Opcode::Pong, bytes);
+                    }
+                }
+                Incoming::Pong => {
+                    ponged = true;
+                    intake.charge(now_s, heard)?;
+                }
+                Incoming::Piece => {
+                    intake.charge(now_s, heard)?;
+                }
+                Incoming::Close(code) => ending = Some(code),
+            }
+            Ok::<(), ReadError>(())
+        })?;
+        if ponged {
+            self.note_pong(now);
+        }
+        if let Some(code) = ending {
+            // The same code back, as a client has to be answered.
+            let code = code.map_or(Vec::new(), |code| code.to_be_bytes().to_vec());
+            self.frame(Opcode::Close, &code);
+            self.closing = true;
+        }
+        Ok(())
     }
 
     /// Answers that nobody asked for say nothing.
@@ -152,39 +196,6 @@ impl SocketLine {
     /// length of a tick: sockets are read and written once in each.
     pub fn take_round_trip(&mut self) -> Option<Duration> {
         self.round_trip.take()
-    }
-
-    fn end_of_reading(&mut self, error: Error) -> Reading {
-        match error {
-            Error::Io(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if self.websocket.get_ref().readable {
-                    Reading::More
-                } else {
-                    Reading::Drained
-                }
-            }
-            Error::Capacity(_) => {
-                let reason = format!("a message may have at most {CLIENT_MESSAGE_BYTES_MAX} bytes");
-                Reading::Broken(CloseCode::Size, KickCause::Unreadable, reason)
-            }
-            Error::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake) => {
-                self.lost = true;
-                Reading::Gone
-            }
-            Error::ConnectionClosed => {
-                // The answer to its close frame is on its way out.
-                self.closing = true;
-                Reading::Gone
-            }
-            error @ (Error::Protocol(_) | Error::Utf8(_)) => {
-                let reason = format!("unreadable message: {error}");
-                Reading::Broken(CloseCode::Invalid, KickCause::Unreadable, reason)
-            }
-            _ => {
-                self.lost = true;
-                Reading::Gone
-            }
-        }
     }
 
     /// Queues a binary message.
@@ -213,13 +224,12 @@ impl SocketLine {
         if self.is_over() {
             return;
         }
-        let out = &mut self.websocket.get_mut().out;
-        self.overfull |= out.waiting() > WAITING_BYTES_MAX;
+        self.overfull |= self.out.waiting() > WAITING_BYTES_MAX;
         if self.overfull && opcode != Opcode::Close {
             // What follows would build on what is missing.
             return;
         }
-        out.push(opcode, payload);
+        self.out.push(opcode, payload);
     }
 
     /// Asks now and then whether the client is there, and writes everything
@@ -237,14 +247,13 @@ impl SocketLine {
             self.awaits_pong = true;
             self.frame(Opcode::Ping, b"");
         }
-        let carrier = self.websocket.get_mut();
-        if carrier.out.waiting() == 0 {
+        if self.out.waiting() == 0 {
             return;
         }
-        match carrier.out.write_to(&mut carrier.stream) {
+        match self.out.write_to(&mut self.stream) {
             Ok(written) => {
                 metrics.bytes_out.fetch_add(written as u64, Relaxed);
-                if carrier.out.waiting() == 0 {
+                if self.out.waiting() == 0 {
                     self.stuck_since = None;
                 } else if written > 0 || self.stuck_since.is_none() {
                     self.stuck_since = Some(now);
@@ -256,12 +265,12 @@ impl SocketLine {
 
     /// Exchanges the memory that frames are gathered in, if there are none.
     pub fn exchange_buffer(&mut self, other: &mut Vec<u8>) {
-        self.websocket.get_mut().out.exchange_buffer(other);
+        self.out.exchange_buffer(other);
     }
 
     /// Bytes that the kernel has not taken.
     pub fn waiting_bytes(&self) -> usize {
-        self.websocket.get_ref().out.waiting()
+        self.out.waiting()
     }
 
     /// How long the client has taken nothing although something waits.
@@ -278,7 +287,7 @@ impl SocketLine {
     /// Forgets what was not begun to be written: nobody reads it anyway, and
     /// the last word would stand behind it.
     pub fn abandon(&mut self) {
-        self.websocket.get_mut().out.abandon();
+        self.out.abandon();
         self.overfull = false;
     }
 
@@ -290,7 +299,8 @@ impl SocketLine {
     /// What is left to do after a close frame; none when the client is gone.
     pub fn into_farewell(self, slot: Slot, now: Instant) -> Option<Farewell> {
         (self.closing && !self.lost).then(|| Farewell {
-            websocket: self.websocket,
+            stream: self.stream,
+            out: self.out,
             until: now + FAREWELL,
             shut: false,
             _slot: slot,
@@ -298,19 +308,22 @@ impl SocketLine {
     }
 }
 
-fn broken(error: &LinkError) -> Reading {
-    let cause = match error {
-        LinkError::Packet(_) => KickCause::Unreadable,
-        LinkError::Flood => KickCause::Flood,
+fn broken(error: &ReadError) -> Reading {
+    let (code, cause) = match error {
+        ReadError::Frame(FrameError::TooLong { .. }) => (CloseCode::Size, KickCause::Unreadable),
+        ReadError::Frame(FrameError::Protocol(_)) => (CloseCode::Invalid, KickCause::Unreadable),
+        ReadError::Link(LinkError::Packet(_)) => (CloseCode::Policy, KickCause::Unreadable),
+        ReadError::Link(LinkError::Flood) => (CloseCode::Policy, KickCause::Flood),
     };
-    Reading::Broken(CloseCode::Policy, cause, error.to_string())
+    Reading::Broken(code, cause, error.to_string())
 }
 
 /// A socket on its way out. One that is dropped with unread input is reset,
 /// and the client would lose what it was told last: so write, end our side,
 /// and read until the client ends its own.
 pub struct Farewell {
-    websocket: WebSocket<Carrier>,
+    stream: TcpStream,
+    out: OutBuffer,
     until: Instant,
     shut: bool,
     _slot: Slot,
@@ -319,7 +332,7 @@ pub struct Farewell {
 impl Farewell {
     /// Goes on; true when it is over.
     pub fn is_over(&mut self, now: Instant, scratch: &mut [u8], metrics: &Metrics) -> bool {
-        let Carrier { stream, out, .. } = self.websocket.get_mut();
+        let Self { stream, out, .. } = self;
         if now >= self.until {
             return true;
         }
@@ -348,63 +361,10 @@ impl Farewell {
     }
 }
 
-/// What the WebSocket library reads from and answers pings and closes to.
-struct Carrier {
-    stream: TcpStream,
-    out: OutBuffer,
-    /// Bytes that may still be read in this tick.
-    allowance: usize,
-    /// Whether the kernel may have something.
-    readable: bool,
-    /// The client sends no more: read until the end is seen.
-    read_closed: bool,
-}
-
-impl Read for Carrier {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = buffer.len().min(self.allowance);
-        if !self.readable || length == 0 {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        loop {
-            match self.stream.read(&mut buffer[..length]) {
-                Ok(count) => {
-                    self.allowance -= count;
-                    // Less than asked for: the kernel has no more, and will
-                    // wake us when it does. Spares asking again.
-                    if count < length && !self.read_closed {
-                        self.readable = false;
-                    }
-                    return Ok(count);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.readable &= error.kind() != io::ErrorKind::WouldBlock;
-                    return Err(error);
-                }
-            }
-        }
-    }
-}
-
-impl Write for Carrier {
-    /// Takes a whole frame or nothing, so that frames never mix.
-    fn write(&mut self, frame: &[u8]) -> io::Result<usize> {
-        if self.out.waiting() + frame.len() > WAITING_BYTES_MAX {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        self.out.push_frame(frame);
-        Ok(frame.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
     use std::net::{TcpListener, TcpStream as Blocking};
 
     /// A ping without a payload, and its answer as a client masks it.
@@ -425,11 +385,8 @@ mod tests {
         let mut hear = |line: &mut SocketLine, ms: u64| {
             let now = start + Duration::from_millis(ms);
             while line.heard_at != now {
-                line.wake(false);
-                assert_eq!(
-                    line.receive(now, 0.0, &mut heard, &metrics),
-                    Reading::Drained
-                );
+                let reading = line.receive(false, (now, 0.0), &mut [0; 64], &mut heard, &metrics);
+                assert_eq!(reading, Reading::Drained);
             }
             line.take_round_trip()
         };

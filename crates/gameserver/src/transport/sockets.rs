@@ -9,7 +9,7 @@ use mio::{Events, Interest, Poll, Token};
 use rustc_hash::FxHashMap;
 
 use super::Slot;
-use super::socket::{Farewell, SocketLine};
+use super::socket::{Farewell, READ_BYTES_PER_TICK, SocketLine};
 use crate::link::LinkId;
 use crate::metrics::Metrics;
 
@@ -63,7 +63,8 @@ pub struct Sockets {
     events: Events,
     ready: Queue,
     farewells: Vec<Farewell>,
-    scratch: Vec<u8>,
+    /// What every socket is read into.
+    memory: Vec<u8>,
 }
 
 impl Sockets {
@@ -77,7 +78,7 @@ impl Sockets {
             events: Events::with_capacity(EVENTS_AT_ONCE),
             ready: Queue::default(),
             farewells: Vec::new(),
-            scratch: vec![0; 16 * 1024],
+            memory: vec![0; READ_BYTES_PER_TICK],
         })
     }
 
@@ -138,6 +139,11 @@ impl Sockets {
         self.ready.order.len()
     }
 
+    /// What a socket is to be read into.
+    pub fn memory(&mut self) -> &mut [u8] {
+        &mut self.memory
+    }
+
     /// Reads a socket in the next tick as well: it has more than its share.
     pub fn again(&mut self, link: LinkId) {
         self.ready.push(Ready {
@@ -153,9 +159,9 @@ impl Sockets {
 
     /// Goes on with the sockets on their way out; returns how many are left.
     pub fn tend_farewells(&mut self, now: Instant, metrics: &Metrics) -> usize {
-        let scratch = &mut self.scratch;
+        let memory = &mut self.memory;
         self.farewells
-            .retain_mut(|farewell| !farewell.is_over(now, scratch, metrics));
+            .retain_mut(|farewell| !farewell.is_over(now, memory, metrics));
         self.farewells.len()
     }
 }
