@@ -1,3 +1,5 @@
+//! Frames as clients send them, whole and cut anywhere; and what is refused.
+
 use super::*;
 use proptest::prelude::*;
 
