@@ -10,11 +10,17 @@ use anyhow::{Context, Result, ensure};
 
 use crate::progress::{Progress, Step};
 use crate::stamp::{self};
-use crate::tools::python::{self, Python};
+use crate::tools::PYTHON_MIN;
+use crate::tools::python::{self, Package, Python};
 use crate::workspace::Workspace;
 
 /// Pinned: zig ships the C library and the wasm exception support we rely on.
-const ZIG_PACKAGE: &str = "ziglang==0.17.0";
+const ZIG: Package = Package {
+    requirement: "ziglang==0.17.0",
+    imports: "ziglang",
+    alone: true,
+    python_min: PYTHON_MIN,
+};
 
 const FLAGS: [&str; 16] = [
     "-target",
@@ -58,7 +64,7 @@ fn build(workspace: &Workspace, step: &Step) -> Result<()> {
         luau.join("Common"),
         luau.join("Bytecode"),
     ];
-    let mut facts = vec![ZIG_PACKAGE];
+    let mut facts = vec![ZIG.requirement];
     facts.extend(FLAGS);
     facts.extend(PAIRED_FLAGS);
     let hash = stamp::hash(&inputs, &facts)?;
@@ -69,7 +75,7 @@ fn build(workspace: &Workspace, step: &Step) -> Result<()> {
     if kept.is_file() {
         step.note("unchanged");
     } else {
-        let python = python::install(workspace, step, ZIG_PACKAGE)?;
+        let python = python::install(workspace, step, &ZIG)?;
         compile(workspace, step, &python, &shim, &luau, &kept)?;
         let size = fs::metadata(&kept).map_or(0, |file| file.len());
         step.note(format!("{} KB", size / 1000));

@@ -14,19 +14,38 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use self::counts::Counts;
 use crate::progress::{Finished, Progress, Step};
-use crate::tools::python;
+use crate::tools::PYTHON_FOR_TESTS_MIN;
+use crate::tools::python::{self, Package};
 use crate::workspace::Workspace;
 use crate::{assemble, browser, codegen, luau, postgres, tidy, tools, wasm, web};
 
-/// What the example client in Python imports. Pinned to the last version that
-/// runs on every Python the build takes.
-const WEBSOCKETS_PACKAGE: &str = "websockets==13.1";
-const SOCKETIO_PACKAGE: &str = "python-socketio[client]==5.18.1";
-
+/// What the example client in Python imports.
+const WEBSOCKETS: Package = Package {
+    requirement: "websockets==13.1",
+    imports: "websockets.asyncio.client",
+    alone: true,
+    python_min: PYTHON_FOR_TESTS_MIN,
+};
+const SOCKETIO: Package = Package {
+    requirement: "python-socketio[client]==5.18.1",
+    imports: "socketio, requests, websocket",
+    alone: false,
+    python_min: PYTHON_FOR_TESTS_MIN,
+};
 /// A server that speaks S3.
-const S3_PACKAGE: &str = "moto[s3,server]==5.2.5";
+const S3: Package = Package {
+    requirement: "moto[s3,server]==5.2.5",
+    imports: "moto.s3, moto.server",
+    alone: false,
+    python_min: PYTHON_FOR_TESTS_MIN,
+};
 /// A client that tries everything in an OpenAPI document.
-const SCHEMATHESIS_PACKAGE: &str = "schemathesis==4.32.5";
+const SCHEMATHESIS: Package = Package {
+    requirement: "schemathesis==4.32.5",
+    imports: "schemathesis.cli",
+    alone: false,
+    python_min: PYTHON_FOR_TESTS_MIN,
+};
 
 /// Where property tests read the seed of their cases.
 const PROPERTY_SEED: &str = "PROPTEST_RNG_SEED";
@@ -63,7 +82,7 @@ impl Suite<'_> {
             let fmt = ["fmt", "--all", "--check"];
             step.run(self.workspace.cargo().args(fmt)).map(drop)
         });
-        if !self.part("tools", tools::check(self.progress)) || !self.build_site() {
+        if !self.part("tools", tools::check_for_tests(self.progress)) || !self.build_site() {
             return;
         }
         // The linter and the web checks share the two cores well: one is
@@ -94,7 +113,7 @@ impl Suite<'_> {
     fn example_tests(&self) {
         let ready = self.progress.step("example packages", |step| {
             web::example_packages(self.workspace, step)?;
-            python::install(self.workspace, step, WEBSOCKETS_PACKAGE)
+            python::install(self.workspace, step, &WEBSOCKETS)
         });
         let python = match ready {
             Ok(python) => python,
@@ -200,8 +219,8 @@ impl Suite<'_> {
         let ready = self.progress.step("Postgres", postgres::ensure);
         let ready = ready.and_then(|programs| {
             let pythons = self.progress.step("S3 server, schemathesis", |step| {
-                let s3 = python::install(self.workspace, step, S3_PACKAGE)?;
-                let client = python::install(self.workspace, step, SCHEMATHESIS_PACKAGE)?;
+                let s3 = python::install(self.workspace, step, &S3)?;
+                let client = python::install(self.workspace, step, &SCHEMATHESIS)?;
                 let mut variables = s3.variables_for("FROLIC_S3_PYTHON");
                 variables.extend(client.variables_for("FROLIC_SCHEMATHESIS_PYTHON"));
                 Ok(variables)
@@ -277,7 +296,7 @@ impl Suite<'_> {
         };
         // A stranger's client in another language than the site's.
         let socketio = self.progress.step("python-socketio", |step| {
-            python::install(self.workspace, step, SOCKETIO_PACKAGE)
+            python::install(self.workspace, step, &SOCKETIO)
         });
         if let Err(error) = &socketio {
             self.part("python-socketio", Err(anyhow!("{error:#}")));

@@ -9,6 +9,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use self::python::Version;
 use crate::progress::{Progress, Step};
 use crate::workspace::Workspace;
 
@@ -43,12 +44,36 @@ const NPM: Tool = Tool {
     otherwise: "install it with Node.js from https://nodejs.org",
 };
 
+/// What the build asks of Python: enough to unpack a wheel.
+pub const PYTHON_MIN: Version = (3, 8);
+/// What the tests ask: the example client has `match`, and the newest S3
+/// server and schemathesis run on nothing older.
+pub const PYTHON_FOR_TESTS_MIN: Version = (3, 10);
+
 const PYTHON: Tool = Tool {
     name: "Python 3.8 or newer",
     why: "installs the C++ compiler for the browser's Luau VM",
     apt: "sudo apt-get install -y python3",
     brew: "brew install python3",
     otherwise: "install it from https://www.python.org",
+};
+
+const PYTHON_FOR_TESTS: Tool = Tool {
+    name: "Python 3.10 or newer",
+    why: "runs the example client and programs that the tests talk to",
+    // Debian's own may be older than we need; this one stands beside it.
+    apt: "sudo apt-get install -y python3 python3-venv` or, where that is older, \
+          `curl -LsSf https://astral.sh/uv/install.sh | sh && ~/.local/bin/uv python install 3.12",
+    brew: "brew install python3",
+    otherwise: "install it from https://www.python.org",
+};
+
+const VENV: Tool = Tool {
+    name: "Python's venv",
+    why: "installs programs that the tests talk to",
+    apt: "sudo apt-get install -y python3-venv",
+    brew: "brew install python3",
+    otherwise: "install Python's venv or pip with your package manager",
 };
 
 const CXX: Tool = Tool {
@@ -59,8 +84,18 @@ const CXX: Tool = Tool {
     otherwise: "install the C++ build tools of your platform",
 };
 
-/// Looks for every tool and lists all missing ones at once.
+/// Looks for every tool of the build and lists all missing ones at once.
 pub fn check(progress: &Progress) -> Result<()> {
+    look(progress, PYTHON_MIN)
+}
+
+/// The same for the tests, which ask for more of Python. Said before anything
+/// is compiled, not when the step that needs it has its turn.
+pub fn check_for_tests(progress: &Progress) -> Result<()> {
+    look(progress, PYTHON_FOR_TESTS_MIN)
+}
+
+fn look(progress: &Progress, python_min: Version) -> Result<()> {
     progress.step("tools", |step| {
         let mut missing = Vec::new();
         let mut found = Vec::new();
@@ -75,9 +110,15 @@ pub fn check(progress: &Progress) -> Result<()> {
         if first_line(npm, &["--version"]).is_none() {
             missing.push(NPM.sentence());
         }
-        match python::system() {
-            Some(program) => found.push(program.to_owned()),
-            None => missing.push(PYTHON.sentence()),
+        match python::system(python_min) {
+            Some(program) => {
+                found.push(program.to_owned());
+                let has_venv = python_min < PYTHON_FOR_TESTS_MIN || python::has_installer(program);
+                if !has_venv && !can_apt_install() {
+                    missing.push(venv_missing());
+                }
+            }
+            None => missing.push(python_missing(python_min)),
         }
         if !has_cxx() {
             missing.push(CXX.sentence());
@@ -90,9 +131,18 @@ pub fn check(progress: &Progress) -> Result<()> {
     })
 }
 
-/// The sentence for a missing Python.
-pub fn python_missing() -> String {
-    PYTHON.sentence()
+/// The sentence for a Python that is missing or older than this.
+pub fn python_missing(min: Version) -> String {
+    if min < PYTHON_FOR_TESTS_MIN {
+        PYTHON.sentence()
+    } else {
+        PYTHON_FOR_TESTS.sentence()
+    }
+}
+
+/// The sentence for a Python that can install nothing.
+pub fn venv_missing() -> String {
+    VENV.sentence()
 }
 
 /// Adds the wasm target to the toolchain unless it is there.
@@ -122,7 +172,27 @@ pub fn ensure_wasm_target(workspace: &Workspace, step: &Step) -> Result<()> {
 /// Whether this user may install system packages with apt.
 pub fn can_apt_install() -> bool {
     let root = first_line("id", &["-u"]).is_some_and(|id| id == "0");
-    root && first_line("apt-get", &["--version"]).is_some()
+    root && has_apt()
+}
+
+/// Whether system packages come from apt here.
+pub fn has_apt() -> bool {
+    first_line("apt-get", &["--version"]).is_some()
+}
+
+/// Whether they come from Homebrew.
+pub fn has_brew() -> bool {
+    first_line("brew", &["--version"]).is_some()
+}
+
+/// Installs a system package with apt, which asks nothing.
+pub fn apt_install(step: &Step, package: &str) -> Result<()> {
+    let mut update = Command::new("apt-get");
+    step.run(update.args(["update", "--quiet"]))?;
+    let mut install = Command::new("apt-get");
+    install.args(["install", "--yes", "--no-install-recommends", package]);
+    step.run(install.env("DEBIAN_FRONTEND", "noninteractive"))
+        .map(drop)
 }
 
 /// The first line a program prints, or `None` when it cannot be run.
@@ -155,9 +225,9 @@ fn has_cxx() -> bool {
 
 impl Tool {
     fn sentence(&self) -> String {
-        let how = if first_line("apt-get", &["--version"]).is_some() {
+        let how = if has_apt() {
             format!("run `{}`", self.apt)
-        } else if first_line("brew", &["--version"]).is_some() {
+        } else if has_brew() {
             format!("run `{}`", self.brew)
         } else {
             self.otherwise.to_owned()

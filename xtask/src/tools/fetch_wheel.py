@@ -57,6 +57,12 @@ data = fetch(url)
 if hashlib.sha256(data).hexdigest() != digest:
     sys.exit("%s arrived damaged" % filename)
 with zipfile.ZipFile(io.BytesIO(data)) as wheel:
+    for name in wheel.namelist():
+        if name.endswith(".dist-info/METADATA"):
+            lines = wheel.read(name).decode().split("\n\n")[0].splitlines()
+            others = [line for line in lines if line.startswith("Requires-Dist:") and "extra ==" not in line]
+            if others:
+                sys.exit("%s needs more than itself: %s" % (filename, "; ".join(others)))
     for entry in wheel.infolist():
         path = wheel.extract(entry, folder)
         # zipfile forgets which files are programs.

@@ -1,7 +1,8 @@
 //! Packages from PyPI, each in a folder of its own among the build's tools. A
 //! virtual environment where Python can make one, else pip into a plain
-//! folder, else the wheel itself: Debian splits venv and pip off Python, and
-//! asking people to install them is one step more than needed.
+//! folder, else the wheel itself, if it needs no other package: Debian splits
+//! venv and pip off Python, and asking people who only want to start the
+//! platform to install them is one step more than needed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,6 +47,21 @@ impl Python {
     }
 }
 
+/// A package that some step needs.
+pub struct Package {
+    /// `name==version`, with extras in brackets.
+    pub requirement: &'static str,
+    /// What can be imported once it is there, extras included.
+    pub imports: &'static str,
+    /// Whether its wheel is all of it: no extras, no other packages.
+    pub alone: bool,
+    /// The oldest Python that runs it.
+    pub python_min: Version,
+}
+
+/// The first two numbers of a Python's version.
+pub type Version = (u32, u32);
+
 /// How a package can be installed here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
@@ -54,39 +70,75 @@ enum Way {
     Wheel,
 }
 
-/// The system's Python 3, if there is one.
-pub fn system() -> Option<&'static str> {
-    ["python3", "python"]
+/// Newer versions can stand beside a system's old `python3`, with their number
+/// in their names.
+const PROGRAMS: [&str; 7] = [
+    "python3",
+    "python",
+    "python3.14",
+    "python3.13",
+    "python3.12",
+    "python3.11",
+    "python3.10",
+];
+
+/// The system's Python, if there is one as new as this.
+pub fn system(min: Version) -> Option<&'static str> {
+    PROGRAMS
         .into_iter()
-        .find(|program| succeeds(program, "import sys; sys.exit(sys.version_info < (3, 8))"))
+        .find(|program| is_at_least(Command::new(program), min))
 }
 
-/// Installs `name==version` unless it is there.
-pub fn install(workspace: &Workspace, step: &Step, requirement: &str) -> Result<Python> {
-    let folder = workspace.tools().join(folder_name(requirement));
-    // Written last, so that an interrupted installation is begun again.
-    let complete = folder.join("complete");
-    if complete.is_file()
-        && let Some(python) = installed(&folder)
-    {
+/// Whether packages that need others can be installed with this Python.
+pub fn has_installer(program: &str) -> bool {
+    !installers(program).is_empty()
+}
+
+/// Installs a package unless it is there.
+pub fn install(workspace: &Workspace, step: &Step, package: &Package) -> Result<Python> {
+    let Some(program) = system(package.python_min) else {
+        bail!(super::python_missing(package.python_min));
+    };
+    let folder = workspace.tools().join(folder_name(package.requirement));
+    let python = installed(&folder, program);
+    // Imported each time: a venv outlives the Python that it was made with.
+    if folder.join(COMPLETE).is_file() && imports(&python, package) {
         return Ok(python);
     }
-    let Some(program) = system() else {
-        bail!(super::python_missing());
-    };
+    if !package.alone && !has_installer(program) && super::can_apt_install() {
+        super::apt_install(step, "python3-venv")?;
+    }
+    install_with(step, program, package, &folder)
+}
+
+/// Written last, so that an interrupted installation is begun again.
+const COMPLETE: &str = "complete";
+
+fn install_with(step: &Step, program: &str, package: &Package, folder: &Path) -> Result<Python> {
+    let requirement = package.requirement;
+    let ways = ways(program, package);
+    if ways.is_empty() {
+        bail!(
+            "{requirement} cannot be installed. {}",
+            super::venv_missing()
+        );
+    }
     let mut failures = Vec::new();
-    for way in ways(program) {
+    for way in ways {
         if folder.exists() {
-            fs::remove_dir_all(&folder)
+            fs::remove_dir_all(folder)
                 .with_context(|| format!("cannot clear {}", folder.display()))?;
         }
-        match add(step, way, program, requirement, &folder) {
-            Ok(()) => {
-                fs::write(&complete, requirement)?;
-                return installed(&folder).context("the installed Python is gone");
-            }
-            Err(error) => failures.push(format!("{error:#}")),
+        if let Err(error) = add(step, way, program, requirement, folder) {
+            failures.push(format!("{error:#}"));
+            continue;
         }
+        let python = installed(folder, program);
+        if imports(&python, package) {
+            fs::write(folder.join(COMPLETE), requirement)?;
+            return Ok(python);
+        }
+        failures.push(format!("`import {}` fails after it", package.imports));
     }
     bail!(
         "{requirement} could not be installed; check the network and try again.\n{}",
@@ -102,18 +154,26 @@ fn folder_name(requirement: &str) -> String {
     )
 }
 
-/// Best first. A way that looks open may still fail, so the last one, which
-/// needs nothing, always follows.
-fn ways(program: &str) -> Vec<Way> {
-    let mut ways = Vec::new();
-    if succeeds(program, "import venv, ensurepip") {
-        ways.push(Way::Venv);
+/// Best first. A way that looks open may still fail. The last one needs
+/// nothing but Python, and brings one package and nothing that this asks for.
+fn ways(program: &str, package: &Package) -> Vec<Way> {
+    let mut ways = installers(program);
+    if package.alone {
+        ways.push(Way::Wheel);
     }
-    if succeeds(program, "import pip") {
-        ways.push(Way::Pip);
-    }
-    ways.push(Way::Wheel);
     ways
+}
+
+/// The ways that bring the packages which a package needs.
+fn installers(program: &str) -> Vec<Way> {
+    let open = [
+        (Way::Venv, "import venv, ensurepip"),
+        (Way::Pip, "import pip"),
+    ];
+    let open = open.into_iter();
+    open.filter(|(_, code)| succeeds(Command::new(program), code))
+        .map(|(way, _)| way)
+        .collect()
 }
 
 fn add(step: &Step, way: Way, program: &str, requirement: &str, folder: &Path) -> Result<()> {
@@ -148,18 +208,29 @@ fn add(step: &Step, way: Way, program: &str, requirement: &str, folder: &Path) -
 }
 
 /// The Python of a finished installation.
-fn installed(folder: &Path) -> Option<Python> {
+fn installed(folder: &Path, program: &str) -> Python {
     let python = venv_python(folder);
     if python.exists() {
-        return Some(Python {
+        return Python {
             program: python,
             path: None,
-        });
+        };
     }
-    Some(Python {
-        program: system()?.into(),
+    Python {
+        program: program.into(),
         path: Some(folder.to_path_buf()),
-    })
+    }
+}
+
+/// Whether the package is there, and its Python new enough.
+fn imports(python: &Python, package: &Package) -> bool {
+    is_at_least(python.command(), package.python_min)
+        && succeeds(python.command(), &format!("import {}", package.imports))
+}
+
+fn is_at_least(python: Command, (major, minor): Version) -> bool {
+    let code = format!("import sys; sys.exit(sys.version_info < ({major}, {minor}))");
+    succeeds(python, &code)
 }
 
 fn venv_python(folder: &Path) -> PathBuf {
@@ -170,27 +241,10 @@ fn venv_python(folder: &Path) -> PathBuf {
     }
 }
 
-fn succeeds(program: &str, code: &str) -> bool {
-    let output = Command::new(program).args(["-c", code]).output();
+fn succeeds(mut python: Command, code: &str) -> bool {
+    let output = python.args(["-c", code]).output();
     output.is_ok_and(|output| output.status.success())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_requirement_names_a_folder() {
-        assert_eq!(folder_name("websockets==13.1"), "websockets-13.1");
-        assert_eq!(
-            folder_name("moto[s3,server]==5.2.5"),
-            "moto-s3-server--5.2.5"
-        );
-    }
-
-    #[test]
-    fn there_is_always_a_way_to_a_package() {
-        // A program that fails at everything has neither venv nor pip.
-        assert_eq!(ways("no-such-python"), [Way::Wheel]);
-    }
-}
+mod tests;
