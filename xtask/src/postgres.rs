@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::progress::Step;
 use crate::tools;
@@ -16,6 +16,16 @@ use crate::tools;
 const DEBIAN: &str = "/usr/lib/postgresql";
 /// The oldest whose `initdb` knows what the tests ask of it.
 const VERSION_MIN: u32 = 15;
+
+/// What apt installs where the distribution's own is new enough …
+const OWN: &[&str] = &["apt-get install -y postgresql"];
+/// … and where it is older: from Postgres's own archive, which Debian and
+/// Ubuntu have a program for.
+const ARCHIVE: &[&str] = &[
+    "apt-get install -y postgresql-common ca-certificates",
+    "/usr/share/postgresql-common/pgdg/apt.postgresql.org.sh -y",
+    "apt-get install -y postgresql-17",
+];
 
 /// The folder of `initdb` and `postgres`, installing them when there are none.
 pub fn ensure(step: &Step) -> Result<PathBuf> {
@@ -33,22 +43,67 @@ pub fn ensure(step: &Step) -> Result<PathBuf> {
             step.note(found.display().to_string());
             Ok(found)
         }
-        (None, Err(error)) => Err(error.context(MISSING)),
-        (None, Ok(())) => bail!(MISSING),
+        (None, Err(error)) => Err(error.context(missing())),
+        (None, Ok(())) => bail!(missing()),
     }
 }
 
-const MISSING: &str = "Postgres 15 or newer is missing (the control plane's tests run on it too): \
-     install it with your package manager, for example `sudo apt-get install postgresql`, or set \
-     FROLIC_POSTGRES_BIN to the folder of its programs";
+fn missing() -> String {
+    let how = if tools::has_apt() {
+        advice(candidate())
+    } else if tools::has_brew() {
+        "run `brew install postgresql@17 && export FROLIC_POSTGRES_BIN=$(brew --prefix postgresql@17)/bin`".to_owned()
+    } else {
+        "install it (https://www.postgresql.org/download) and set FROLIC_POSTGRES_BIN to the \
+         folder of its `initdb` and `postgres`"
+            .to_owned()
+    };
+    format!(
+        "Postgres {VERSION_MIN} or newer is missing (the control plane's tests run on it too): {how}."
+    )
+}
+
+/// What somebody who is not root types, by the version that apt would install.
+fn advice(candidate: Option<u32>) -> String {
+    let typed = |commands: &[&str]| {
+        let commands: Vec<String> = commands.iter().map(|one| format!("sudo {one}")).collect();
+        format!("`{}`", commands.join(" && "))
+    };
+    match candidate {
+        Some(version) if version >= VERSION_MIN => format!("run {}", typed(OWN)),
+        Some(version) => format!("your distribution has {version}, so run {}", typed(ARCHIVE)),
+        None => format!(
+            "run {}, or where that is older {}",
+            typed(OWN),
+            typed(ARCHIVE)
+        ),
+    }
+}
 
 fn apt_install(step: &Step) -> Result<()> {
-    let mut update = Command::new("apt-get");
-    step.run(update.args(["update", "--quiet"]))?;
-    let mut install = Command::new("apt-get");
-    install.args(["install", "--yes", "--no-install-recommends", "postgresql"]);
-    step.run(install.env("DEBIAN_FRONTEND", "noninteractive"))
-        .map(drop)
+    step.run(Command::new("apt-get").args(["update", "--quiet"]))?;
+    let old = candidate().is_some_and(|version| version < VERSION_MIN);
+    for command in if old { ARCHIVE } else { OWN } {
+        let mut words = command.split(' ');
+        let mut command = Command::new(words.next().context("a command has a name")?);
+        step.run(command.args(words).env("DEBIAN_FRONTEND", "noninteractive"))?;
+    }
+    Ok(())
+}
+
+/// The version of Postgres that apt would install.
+fn candidate() -> Option<u32> {
+    let mut policy = Command::new("apt-cache");
+    policy.args(["policy", "postgresql"]).env("LC_ALL", "C");
+    let output = policy.output().ok()?;
+    policy_candidate(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// Reads `  Candidate: 14+238`.
+fn policy_candidate(policy: &str) -> Option<u32> {
+    let mut lines = policy.lines().map(str::trim_start);
+    let candidate = lines.find_map(|line| line.strip_prefix("Candidate: "))?;
+    leading_number(candidate)
 }
 
 fn find() -> Option<PathBuf> {
@@ -84,7 +139,11 @@ fn version(postgres: &Path) -> Option<u32> {
 /// Reads `postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)`.
 fn major(line: &str) -> Option<u32> {
     let (_, after) = line.split_once("(PostgreSQL) ")?;
-    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+    leading_number(after)
+}
+
+fn leading_number(text: &str) -> Option<u32> {
+    let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
 }
 
@@ -98,5 +157,28 @@ mod tests {
         assert_eq!(major(debian), Some(15));
         assert_eq!(major("postgres (PostgreSQL) 17beta1"), Some(17));
         assert_eq!(major("postgres: not found"), None);
+    }
+
+    #[test]
+    fn what_apt_would_install_is_read() {
+        let policy = "postgresql:\n  Installed: (none)\n  Candidate: 14+238\n  Version table:\n";
+        assert_eq!(policy_candidate(policy), Some(14));
+        assert_eq!(policy_candidate("  Candidate: 16+257build1.1\n"), Some(16));
+        assert_eq!(policy_candidate("  Candidate: (none)\n"), None);
+        assert_eq!(policy_candidate(""), None);
+    }
+
+    #[test]
+    fn the_advice_leads_to_a_version_that_is_new_enough() {
+        let new = advice(Some(VERSION_MIN));
+        assert_eq!(new, "run `sudo apt-get install -y postgresql`");
+        for unsure in [Some(VERSION_MIN - 1), None] {
+            let said = advice(unsure);
+            assert!(
+                said.contains("&& sudo apt-get install -y postgresql-17"),
+                "{said}"
+            );
+        }
+        assert!(!advice(Some(14)).contains("postgresql`"));
     }
 }
