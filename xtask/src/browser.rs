@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
 
 use crate::progress::Step;
 use crate::tools;
@@ -23,40 +23,74 @@ const APPLICATIONS: [&str; 2] = [
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
 ];
 
+/// Starts a browser as the tests do and opens a page in it.
+const START: &str = "import('./e2e/browser.mjs')\
+    .then(async ({ launchBrowser }) => {\
+        const browser = await launchBrowser();\
+        await (await browser.newPage()).goto('about:blank');\
+        await browser.close();\
+    })";
+
+/// Playwright's program in `web/`, and what it does for a browser.
+const PLAYWRIGHT: &str = "node_modules/playwright-core/cli.js";
+
 /// The path of a browser, installing one when there is none; `None` means
 /// that Playwright brought its own and knows where it is.
 pub fn ensure(workspace: &Workspace, step: &Step) -> Result<Option<PathBuf>> {
-    if let Some(found) = find() {
-        step.note(found.display().to_string());
-        return Ok(Some(found));
+    let found = find().or_else(|| {
+        let installed = tools::can_apt_install() && tools::apt_install(step, "chromium").is_ok();
+        installed.then(find).flatten()
+    });
+    if found.is_none() {
+        step.run(playwright(workspace).args(["install", "chromium"]))
+            .context(
+                "Chromium is missing (the browser tests need it): install it with your package \
+                 manager, for example `sudo apt-get install -y chromium`, or set CHROMIUM to its path",
+            )?;
     }
-    if tools::can_apt_install()
-        && apt_install(step).is_ok()
-        && let Some(found) = find()
-    {
-        step.note(found.display().to_string());
-        return Ok(Some(found));
+    let starts = start(workspace, step, found.as_deref());
+    if starts.is_err() && tools::can_apt_install() {
+        step.run(playwright(workspace).args(["install-deps", "chromium"]))?;
+        start(workspace, step, found.as_deref()).context(cannot_start(found.as_deref()))?;
+    } else {
+        starts.context(cannot_start(found.as_deref()))?;
     }
-    let mut playwright = Command::new("node");
-    playwright.current_dir(workspace.web());
-    playwright.args(["node_modules/playwright-core/cli.js", "install", "chromium"]);
-    if let Err(error) = step.run(&mut playwright) {
-        bail!(
-            "Chromium is missing (the browser tests need it): install it with your package \
-             manager, for example `sudo apt-get install chromium`, or set CHROMIUM to its path.\n{error:#}"
-        );
-    }
-    step.note("Playwright's own");
-    Ok(None)
+    let name = found.as_ref().map(|found| found.display().to_string());
+    step.note(name.unwrap_or_else(|| "Playwright's own".to_owned()));
+    Ok(found)
 }
 
-fn apt_install(step: &Step) -> Result<()> {
-    let mut update = Command::new("apt-get");
-    step.run(update.args(["update", "--quiet"]))?;
-    let mut install = Command::new("apt-get");
-    install.args(["install", "--yes", "--no-install-recommends", "chromium"]);
-    step.run(install.env("DEBIAN_FRONTEND", "noninteractive"))
-        .map(drop)
+fn playwright(workspace: &Workspace) -> Command {
+    let mut playwright = Command::new("node");
+    playwright.current_dir(workspace.web()).arg(PLAYWRIGHT);
+    playwright
+}
+
+/// A browser that is there may still miss libraries of the system, and then
+/// every test would say so in its own way.
+fn start(workspace: &Workspace, step: &Step, browser: Option<&Path>) -> Result<()> {
+    step.say("start it once");
+    let mut node = Command::new("node");
+    node.current_dir(workspace.web()).args(["-e", START]);
+    match browser {
+        Some(browser) => node.env("CHROMIUM", browser),
+        None => node.env_remove("CHROMIUM"),
+    };
+    step.run(&mut node).map(drop)
+}
+
+fn cannot_start(browser: Option<&Path>) -> String {
+    let which = browser.map_or("Playwright's Chromium".to_owned(), |browser| {
+        browser.display().to_string()
+    });
+    let how = if tools::has_apt() {
+        format!("run `cd web && sudo env PATH=\"$PATH\" node {PLAYWRIGHT} install-deps chromium`")
+    } else {
+        "install the libraries named below with your package manager, or set CHROMIUM to a browser \
+         that starts"
+            .to_owned()
+    };
+    format!("{which} does not start, mostly because libraries of the system are missing: {how}")
 }
 
 fn find() -> Option<PathBuf> {
@@ -77,4 +111,22 @@ fn find() -> Option<PathBuf> {
 fn starts(browser: &Path) -> bool {
     let version = Command::new(browser).arg("--version").output();
     version.is_ok_and(|output| output.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::progress::Progress;
+
+    #[test]
+    fn a_browser_that_does_not_start_is_found_out_and_told_in_one_sentence() {
+        // A program that is there and is no browser, as one without its libraries.
+        let workspace = Workspace::locate().unwrap();
+        let browser = env::current_exe().unwrap();
+        let failure = Progress::new().step("test", |step| start(&workspace, step, Some(&browser)));
+        assert!(failure.is_err());
+        let said = cannot_start(None);
+        assert!(said.starts_with("Playwright's Chromium does not start"));
+        assert_eq!(said.lines().count(), 1);
+    }
 }
