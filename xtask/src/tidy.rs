@@ -2,6 +2,7 @@
 //! function from a file to complaints; it also runs as an ordinary test.
 
 mod markdown;
+mod pure;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -67,6 +68,7 @@ pub fn check(root: &Path) -> Result<()> {
         }
         match extension {
             "md" => markdown::dead_paths(name, &text, &files, &mut found),
+            "rs" => pure::outside(name, &text, &mut found),
             "toml" if name.ends_with("Cargo.toml") => lints(&text, &mut found),
             "json" if name.ends_with("package-lock.json") => lock(&text, &mut found),
             _ => {}
@@ -172,6 +174,18 @@ mod tests {
     fn the_house_is_tidy() {
         let workspace = Workspace::locate().unwrap();
         check(&workspace.root).unwrap();
+    }
+
+    /// A folder that is not listed there is one whose paths may rot.
+    #[test]
+    fn no_top_folder_is_forgotten() {
+        let workspace = Workspace::locate().unwrap();
+        for file in tracked_files(&workspace.root).unwrap() {
+            if let Some((top, _)) = file.split_once('/') {
+                let top = format!("{top}/");
+                assert!(markdown::TOP_FOLDERS.contains(&top.as_str()), "{top}");
+            }
+        }
     }
 
     #[test]

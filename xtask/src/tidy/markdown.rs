@@ -4,9 +4,25 @@
 use std::collections::BTreeSet;
 
 /// The top folders that make a piece of code a path.
-const TOP_FOLDERS: [&str; 8] = [
-    "crates/", "web/", "xtask/", "docs/", "games/", "bench/", ".ci/", ".cargo/",
+pub(super) const TOP_FOLDERS: [&str; 10] = [
+    "crates/",
+    "web/",
+    "xtask/",
+    "docs/",
+    "games/",
+    "bench/",
+    "examples/",
+    "fuzz/",
+    ".ci/",
+    ".cargo/",
 ];
+
+/// Files of ours by the end of their names: where the text has said which
+/// folder it is about, the rest of a path is enough (`fleet/queue.rs`).
+const SOURCES: [&str; 6] = [".rs", ".ts", ".svelte", ".mjs", ".cpp", ".sql"];
+/// Luau too, but not where creators are told of scripts of their own.
+const LUAU: &str = ".luau";
+const FOR_US: &str = "ARCHITECTURE.md";
 
 /// Built, and therefore not in a clone.
 const BUILT: [&str; 3] = ["web/dist", "web/src/wasm", "web/node_modules"];
@@ -23,11 +39,24 @@ pub fn dead_paths(name: &str, text: &str, files: &BTreeSet<String>, found: &mut 
             continue;
         }
         let links = links(line).filter_map(|target| resolve(name, target));
-        let code = code(line).filter(|code| is_repository_path(code));
-        for path in links.chain(code.map(str::to_owned)) {
+        let code: Vec<String> = code(line).flat_map(expand).collect();
+        let (whole, others): (Vec<_>, Vec<_>) =
+            code.into_iter().partition(|code| is_repository_path(code));
+        for path in links.chain(whole) {
             let path = path.trim_end_matches('/');
             if !exists(path, files) && !BUILT.iter().any(|built| path.starts_with(built)) {
                 found.push(format!(":{}: `{path}` does not exist", index + 1));
+            }
+        }
+        for path in others.iter().filter(|code| is_short_path(name, code)) {
+            let relative = path.starts_with("./") || path.starts_with("../");
+            let lives = if relative {
+                resolve(name, path).is_some_and(|path| exists(&path, files))
+            } else {
+                ends_a_path(path, files)
+            };
+            if !lives {
+                found.push(format!(":{}: no path ends with `{path}`", index + 1));
             }
         }
     }
@@ -45,9 +74,41 @@ fn code(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
+/// `a/{b,c}.rs` is `a/b.rs` and `a/c.rs`.
+fn expand(code: &str) -> Vec<String> {
+    let parts = code.split_once('{').and_then(|(before, rest)| {
+        let (inside, after) = rest.split_once('}')?;
+        Some((before, inside, after))
+    });
+    let Some((before, inside, after)) = parts else {
+        return vec![code.to_owned()];
+    };
+    let names = inside.split(',').map(str::trim);
+    names.map(|name| format!("{before}{name}{after}")).collect()
+}
+
 fn is_repository_path(code: &str) -> bool {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-/@".contains(letter);
-    TOP_FOLDERS.iter().any(|folder| code.starts_with(folder)) && code.chars().all(plain)
+    TOP_FOLDERS.iter().any(|folder| code.starts_with(folder)) && code.chars().all(is_plain)
+}
+
+/// The end of a path: a file of ours without the folders before it.
+fn is_short_path(name: &str, code: &str) -> bool {
+    let is_source = SOURCES
+        .iter()
+        .any(|end| code.ends_with(end) && code != *end);
+    let is_luau = name == FOR_US && code.ends_with(LUAU) && code != LUAU;
+    (is_source || is_luau) && code.chars().all(is_plain)
+}
+
+fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "._-/@".contains(letter)
+}
+
+fn ends_a_path(path: &str, files: &BTreeSet<String>) -> bool {
+    let end = format!("/{path}");
+    files
+        .iter()
+        .any(|file| file == path || file.ends_with(&end))
 }
 
 /// A relative link as a path from the root; `None` for other kinds of links.
@@ -101,6 +162,44 @@ mod tests {
         );
         check("[site](https://example.org) [here](#words)", &[]);
         check("```\n`web/gone.ts`\n```", &[]);
+    }
+
+    #[test]
+    fn short_paths_are_ends_of_living_ones() {
+        check("`src/a.ts`, `a.ts`, `*.ts`, `.rs`, `main.luau`", &[]);
+        check("`web/src/{a}.ts`, `{a, a}.ts`", &[]);
+        check("`../web/src/a.ts`", &[]);
+        check("`../web/a.ts`", &[":1: no path ends with `../web/a.ts`"]);
+        check("`rc/a.ts`", &[":1: no path ends with `rc/a.ts`"]);
+        check(
+            "`fleet/gone.rs`",
+            &[":1: no path ends with `fleet/gone.rs`"],
+        );
+        check("`src/{a,b}.ts`", &[":1: no path ends with `src/b.ts`"]);
+        check("`web/src/{a,b}.ts`", &[":1: `web/src/b.ts` does not exist"]);
+    }
+
+    #[test]
+    fn every_top_folder_is_looked_after() {
+        for folder in TOP_FOLDERS {
+            let gone = format!("{folder}gone.md");
+            check(
+                &format!("`{gone}`"),
+                &[&format!(":1: `{gone}` does not exist")],
+            );
+        }
+    }
+
+    #[test]
+    fn scripts_are_ours_where_we_are_told_of_them() {
+        let mut found = Vec::new();
+        dead_paths(
+            "ARCHITECTURE.md",
+            "`a/gone.luau`",
+            &BTreeSet::new(),
+            &mut found,
+        );
+        assert_eq!(found, [":1: no path ends with `a/gone.luau`"]);
     }
 
     #[test]
