@@ -112,10 +112,10 @@ impl ClientCore {
         Some(corners.collect())
     }
 
-    /// Everything that moves, 16 floats each: id, kind (1 character, 2
-    /// thing), definition (0: an entity of the scene), flags (1 grounded, 2
-    /// own, 4 dead, from 8 on the mood of an NPC), position, rotation as a
-    /// quaternion, velocity, yaw, pitch.
+    /// Everything that moves, 16 floats each: id (the bits of the float are
+    /// the number), kind (1 character, 2 thing), definition (0: an entity of
+    /// the scene), flags (1 grounded, 2 own, 4 dead, from 8 on the mood of an
+    /// NPC), position, rotation as a quaternion, velocity, yaw, pitch.
     pub fn frame(&mut self, now_ms: f64) -> Vec<f32> {
         self.frame.clear();
         for drawn in self.client.frame(now_ms) {
@@ -252,7 +252,9 @@ fn push_drawn(out: &mut Vec<f32>, drawn: &Drawn) {
         | u16::from(drawn.dead) << 2
         | u16::from(drawn.mood.0) << 3;
     out.extend([
-        drawn.id as f32,
+        // As a number it would be rounded from 2^24 on, and two entities would
+        // become one: ids are never used twice, so a long-lived world gets there.
+        f32::from_bits(drawn.id),
         kind,
         f32::from(drawn.definition),
         f32::from(flags),
@@ -290,4 +292,43 @@ pub fn determinism_digest(seed: u32, steps: u32) -> String {
         "{:016x}",
         frolic_sim::digest::random_walk(u64::from(seed), steps)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use frolic_protocol::npc::Mood;
+    use frolic_sim::{Rotation, Vec3};
+
+    use super::*;
+
+    #[test]
+    fn ids_of_a_long_lived_world_stay_apart_in_a_frame() {
+        let mut frame = Vec::new();
+        // The last is a NaN as a float: its bits must survive as well.
+        for id in [1, 20_000_000, 20_000_001, u32::MAX - 1] {
+            push_drawn(&mut frame, &thing(id));
+        }
+        let ids = frame.chunks(FRAME_STRIDE).map(|record| record[0].to_bits());
+        assert_eq!(
+            ids.collect::<Vec<_>>(),
+            [1, 20_000_000, 20_000_001, u32::MAX - 1]
+        );
+    }
+
+    fn thing(id: u32) -> Drawn {
+        Drawn {
+            id,
+            kind: DrawnKind::Thing,
+            definition: 0,
+            grounded: false,
+            dead: false,
+            own: false,
+            position: Vec3::ZERO,
+            rotation: Rotation::IDENTITY,
+            velocity: Vec3::ZERO,
+            yaw: 0.0,
+            pitch: 0.0,
+            mood: Mood::default(),
+        }
+    }
 }

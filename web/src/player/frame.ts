@@ -36,7 +36,7 @@ export class FrameRecord {
   read(frame: Float32Array, offset: number): this {
     const at = (i: number) => frame[offset + i] ?? 0;
     const flags = at(3);
-    this.id = at(0);
+    this.id = idAt(frame, offset);
     this.isPlayer = at(1) === KIND_PLAYER;
     this.definition = at(2);
     this.grounded = (flags & FLAG_GROUNDED) !== 0;
@@ -51,6 +51,28 @@ export class FrameRecord {
     this.pitch = at(15);
     return this;
   }
+}
+
+/**
+ * The id of the record at `offset`. It is the bits of the float and not its value: a float holds whole numbers only up
+ * to 2^24, and ids are never used twice, so a long-lived world goes beyond that.
+ */
+export function idAt(frame: Float32Array, offset: number): number {
+  return bitsOf(frame)[offset] ?? 0;
+}
+
+/** Writes an id as the core does. */
+export function setId(frame: Float32Array, offset: number, id: number): void {
+  bitsOf(frame)[offset] = id;
+}
+
+let lastFrame: Float32Array = new Float32Array(0);
+let lastBits: Uint32Array = new Uint32Array(0);
+
+/** The same memory as whole numbers; made once per frame, though asked for each record. */
+function bitsOf(frame: Float32Array): Uint32Array {
+  if (frame !== lastFrame) [lastFrame, lastBits] = [frame, new Uint32Array(frame.buffer, frame.byteOffset, frame.length)];
+  return lastBits;
 }
 
 /** Walks over all records of a frame. */

@@ -2,7 +2,7 @@
 import { Quaternion, Vector3 } from 'three';
 import { expect, test } from 'vitest';
 import type { PlayerInfo } from './events';
-import { FRAME_STRIDE } from './frame';
+import { FRAME_STRIDE, setId } from './frame';
 import { degrees, type KnownSource, KnownWorld } from './knownworld';
 import { prefabDefinitions } from './prefabs';
 import type { SceneData } from './scene';
@@ -16,15 +16,22 @@ const scene: SceneData = {
 };
 const ada: PlayerInfo = { id: 'user_1', number: 7, entityId: 1000, name: 'Ada', online: true, team: 'Red', looks: { skin: null, hair: null, shirt: null, trousers: null, accent: null, hat: 'none', face: 'smile' }, stats: [{ name: 'Coins', text: '3', number: 3 }, { name: 'Rank', text: 'Gold', number: null }] };
 
-function record(id: number, kind: number, definition: number, position: number[], velocity = [0, 0, 0]): number[] {
-  const numbers = [id, kind, definition, 0, ...position, 0, 0, 0, 1, ...velocity, 0, 0];
-  expect(numbers.length).toBe(FRAME_STRIDE);
-  return numbers;
+type Row = [id: number, kind: number, definition: number, position: number[], velocity?: number[]];
+
+function frameOf(...rows: Row[]): Float32Array {
+  const frame = new Float32Array(FRAME_STRIDE * rows.length);
+  rows.forEach(([id, kind, definition, position, velocity = [0, 0, 0]], i) => {
+    const numbers = [0, kind, definition, 0, ...position, 0, 0, 0, 1, ...velocity, 0, 0];
+    expect(numbers.length).toBe(FRAME_STRIDE);
+    frame.set(numbers, i * FRAME_STRIDE);
+    setId(frame, i * FRAME_STRIDE, id);
+  });
+  return frame;
 }
 
 function known() {
   const definitions = prefabDefinitions(scene);
-  const state = { frame: new Float32Array([...record(1000, 1, 0, [1, 2, 3], [0, 0, -5]), ...record(2000, 2, 2, [5, 0, 0])]) };
+  const state = { frame: frameOf([1000, 1, 0, [1, 2, 3], [0, 0, -5]], [2000, 2, 2, [5, 0, 0]]) };
   const source = {
     removed: new Set<number>(),
     gonePlayers: new Map<number, PlayerInfo>(),
@@ -58,6 +65,14 @@ test('found by name, tag and distance; what is gone is not found', () => {
   source.removed.add(2);
   state.frame = new Float32Array(0);
   expect([world.exists(2), world.exists(2000), world.find('Door'), world.find('coin')]).toEqual([false, false, [], []]);
+});
+
+test('two entities beyond 2^24 are two', () => {
+  const { world, state } = known();
+  state.frame = frameOf([20_000_000, 2, 2, [1, 0, 0]], [20_000_001, 2, 2, [2, 0, 0]]);
+  expect(world.find('coin')).toEqual([20_000_000, 20_000_001]);
+  expect(world.entity(20_000_000, 'position')).toEqual({ $v: [1, 0, 0] });
+  expect(world.entity(20_000_001, 'position')).toEqual({ $v: [2, 0, 0] });
 });
 
 test('players, their figures, and those who just left', () => {

@@ -1,6 +1,6 @@
 // What this client knows of the world, as scripts ask for it: entities of the scene, what moves, and who is here.
 import type { PlayerInfo, WireValue } from './events';
-import { FRAME_STRIDE, FrameRecord } from './frame';
+import { FRAME_STRIDE, FrameRecord, idAt } from './frame';
 import type { EntityProperty, Found, PlayerProperty, Triple, WorldHost } from './luau/host';
 import { npcState, npcSuspicion } from './npc';
 import { prefabNames } from './prefabs';
@@ -182,7 +182,7 @@ export class KnownWorld implements WorldHost {
     if (frame === this.#frame) return;
     this.#frame = frame;
     this.#offsets.clear();
-    for (let at = 0; at + FRAME_STRIDE <= frame.length; at += FRAME_STRIDE) this.#offsets.set(frame[at] ?? 0, at);
+    for (let at = 0; at + FRAME_STRIDE <= frame.length; at += FRAME_STRIDE) this.#offsets.set(idAt(frame, at), at);
   }
 }
 
