@@ -13,8 +13,10 @@ use crate::progress::{Progress, Step};
 use crate::workspace::Workspace;
 
 /// Crates whose types the web reads. ts-rs exports them from a test each.
-const PACKAGES: [&str; 3] = [
+const PACKAGES: [&str; 5] = [
     "--package=frolic-protocol",
+    "--package=frolic-client",
+    "--package=frolic-client-wasm",
     "--package=frolic-platform",
     "--package=frolic-script",
 ];

@@ -1,124 +1,362 @@
-//! Events as JSON for the page.
+//! Events as JSON for the page. The page's types are generated from these
+//! (`cargo xtask codegen`), so that the two cannot come to differ.
+
+mod parts;
+
+use std::collections::BTreeMap;
 
 use frolic_client::ClientEvent;
-use frolic_protocol::Value;
-use serde_json::{Value as Json, json};
+use frolic_protocol::message::TickFigures;
+use frolic_protocol::npc::NpcState;
+use frolic_protocol::script::ScriptManifest;
+use frolic_protocol::{Args, PlayerInfo, Welcome};
+use serde::Serialize;
+use serde_json::Value as Json;
 
-/// The JSON form of an event; `type` names its kind.
-pub(crate) fn to_json(event: &ClientEvent) -> Json {
-    match event {
-        ClientEvent::Welcome(welcome) => json!({
-            "type": "welcome",
-            "tick": welcome.tick,
-            "entityId": welcome.entity_id,
-            "playerId": welcome.player_id,
-            "playerNumber": welcome.player_number,
-            "worldId": welcome.world_id,
-            "roomCode": welcome.room_code,
-            "tickHz": welcome.tick_hz,
-            "snapshotHz": welcome.snapshot_hz,
-            "resumeToken": welcome.resume_token,
-            "revision": welcome.revision,
-        }),
-        ClientEvent::Scene => json!({ "type": "scene" }),
-        ClientEvent::Definition { index, components } => json!({
-            "type": "definition",
-            "index": index,
-            "components": serde_json::from_str::<Json>(components).unwrap_or(Json::Null),
-        }),
-        ClientEvent::Details { entity, details } => json!({
-            "type": "details",
-            "entity": entity,
-            "attributes": Value::Map(details.attributes.clone()).to_json(),
-            "looks": details.looks,
-        }),
-        ClientEvent::Players(players) => json!({ "type": "players", "players": players }),
-        ClientEvent::ScriptManifest(manifest) => {
-            json!({ "type": "scriptManifest", "manifest": manifest })
-        }
-        ClientEvent::ScriptList => json!({ "type": "scriptList" }),
-        ClientEvent::ScriptsReload { changed, removed } => {
-            json!({ "type": "scriptsReload", "changed": changed, "removed": removed })
-        }
-        ClientEvent::ScriptsStarted => json!({ "type": "scriptsStarted" }),
-        ClientEvent::ScriptVerified { path, hash } => {
-            json!({ "type": "scriptVerified", "path": path, "hash": hash })
-        }
-        ClientEvent::ScriptRun { path } => json!({ "type": "scriptRun", "path": path }),
-        ClientEvent::Remote { name, args } => {
-            json!({ "type": "event", "name": name, "args": args })
-        }
-        ClientEvent::InvokeResult { id, result } => match result {
-            Ok(values) => {
-                json!({ "type": "invokeResult", "id": id, "ok": true, "values": values })
+use parts::{Cast, Looks, ShotLook, WireValue, wire_map};
+
+/// Something that happened, as the core tells the page; `type` names its kind.
+// Types of other crates are named in TypeScript as those crates export them.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+#[serde(
+    tag = "type",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+pub(crate) enum CoreEvent {
+    /// The player is in.
+    Welcome {
+        tick: u32,
+        entity_id: u32,
+        player_id: String,
+        player_number: u32,
+        world_id: String,
+        room_code: String,
+        tick_hz: u32,
+        snapshot_hz: u32,
+        resume_token: String,
+        revision: String,
+    },
+    /// The scene is there to take.
+    Scene,
+    /// How spawned entities of this number look; null when it cannot be read.
+    Definition {
+        index: u16,
+        #[cfg_attr(test, ts(type = "import('../player/scene').Components | null"))]
+        components: Json,
+    },
+    /// Attributes and looks of an entity changed; these are all of them.
+    Details {
+        entity: u32,
+        attributes: BTreeMap<String, WireValue>,
+        looks: Looks,
+    },
+    /// Players who came, changed or left; not all of them.
+    Players {
+        #[cfg_attr(test, ts(type = "import('./PlayerInfo').PlayerInfo[]"))]
+        players: Vec<PlayerInfo>,
+    },
+    /// Which list of scripts is in force.
+    ScriptManifest {
+        #[cfg_attr(test, ts(type = "import('./ScriptManifest').ScriptManifest"))]
+        manifest: ScriptManifest,
+    },
+    /// The list that the manifest names is here and verified.
+    ScriptList,
+    /// A script is here and matches its hash.
+    ScriptVerified { path: String, hash: String },
+    /// Run this script now.
+    ScriptRun { path: String },
+    /// Scripts changed while the world runs.
+    ScriptsReload {
+        changed: Vec<String>,
+        removed: Vec<String>,
+    },
+    /// Everything that runs at the start was told to run.
+    ScriptsStarted,
+    /// The server's scripts fired an event at this client.
+    Event {
+        name: String,
+        #[cfg_attr(test, ts(as = "Vec<WireValue>"))]
+        args: Args,
+    },
+    /// The answer to an invoke.
+    InvokeResult {
+        id: u32,
+        #[cfg_attr(test, ts(as = "Vec<WireValue>"))]
+        values: Args,
+    },
+    /// An invoke that came to nothing.
+    InvokeFailed { id: u32, error: String },
+    /// Where the server's time goes.
+    Figures {
+        #[cfg_attr(test, ts(type = "import('./TickFigures').TickFigures"))]
+        figures: TickFigures,
+    },
+    /// Somebody cast a spell: its code runs here with the same seed.
+    Cast { cast: Cast },
+    /// The ground changed within a box.
+    Terrain { min: [f32; 3], max: [f32; 3] },
+    /// `playerId` is empty for the game itself.
+    Chat {
+        from: String,
+        text: String,
+        player_id: String,
+    },
+    /// How a weapon looks and sounds; also when it changed.
+    Weapon {
+        index: u16,
+        name: String,
+        color: [u8; 3],
+        look: ShotLook,
+        radius: f32,
+        sound: String,
+    },
+    /// What a player holds now.
+    Armed { player: u32, weapon: Option<u16> },
+    /// How the own character is.
+    Vitals {
+        health: f32,
+        max_health: f32,
+        alive: bool,
+    },
+    /// A shot begins to be shown.
+    Shot {
+        weapon: u16,
+        own: bool,
+        shooter: u32,
+        position: [f32; 3],
+        velocity: [f32; 3],
+    },
+    /// A shot met something; target 0: the server has not said what.
+    Impact {
+        weapon: u16,
+        own: bool,
+        target: u32,
+        point: [f32; 3],
+        normal: [f32; 3],
+    },
+    /// An NPC nearby has changed its mind; `target` is the character it minds.
+    Npc {
+        entity: u32,
+        #[cfg_attr(test, ts(type = "import('./NpcState').NpcState"))]
+        before: NpcState,
+        #[cfg_attr(test, ts(type = "import('./NpcState').NpcState"))]
+        state: NpcState,
+        target: Option<u32>,
+        suspicion: f32,
+    },
+    /// The server refused something, or sent something unusable.
+    Error { code: String, message: String },
+    /// The server ends the connection.
+    Kick { reason: String },
+}
+
+impl CoreEvent {
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("plain fields and maps with names as keys are JSON")
+    }
+}
+
+impl From<ClientEvent> for CoreEvent {
+    fn from(event: ClientEvent) -> Self {
+        match event {
+            ClientEvent::Welcome(welcome) => (*welcome).into(),
+            ClientEvent::Scene => Self::Scene,
+            ClientEvent::Definition { index, components } => Self::Definition {
+                index,
+                components: serde_json::from_str(&components).unwrap_or(Json::Null),
+            },
+            ClientEvent::Details { entity, details } => Self::Details {
+                entity,
+                attributes: wire_map(&details.attributes),
+                looks: details.looks.into(),
+            },
+            ClientEvent::Players(players) => Self::Players { players },
+            ClientEvent::ScriptManifest(manifest) => Self::ScriptManifest { manifest },
+            ClientEvent::ScriptList => Self::ScriptList,
+            ClientEvent::ScriptVerified { path, hash } => Self::ScriptVerified { path, hash },
+            ClientEvent::ScriptRun { path } => Self::ScriptRun { path },
+            ClientEvent::ScriptsReload { changed, removed } => {
+                Self::ScriptsReload { changed, removed }
             }
-            Err(error) => json!({ "type": "invokeResult", "id": id, "ok": false, "error": error }),
-        },
-        ClientEvent::Figures(figures) => json!({ "type": "figures", "figures": figures }),
-        ClientEvent::Cast(cast) => json!({ "type": "cast", "cast": cast }),
-        ClientEvent::Terrain { min, max, .. } => {
-            json!({ "type": "terrain", "min": min, "max": max })
+            ClientEvent::ScriptsStarted => Self::ScriptsStarted,
+            ClientEvent::Remote { name, args } => Self::Event { name, args },
+            ClientEvent::InvokeResult { id, result } => match result {
+                Ok(values) => Self::InvokeResult { id, values },
+                Err(error) => Self::InvokeFailed { id, error },
+            },
+            ClientEvent::Figures(figures) => Self::Figures { figures },
+            ClientEvent::Cast(cast) => Self::Cast {
+                cast: (*cast).into(),
+            },
+            ClientEvent::Terrain { min, max, .. } => Self::Terrain { min, max },
+            ClientEvent::Chat {
+                from,
+                text,
+                player_id,
+            } => Self::Chat {
+                from,
+                text,
+                player_id,
+            },
+            ClientEvent::Weapon(weapon) => Self::Weapon {
+                index: weapon.index,
+                name: weapon.name,
+                color: weapon.color,
+                look: weapon.look.into(),
+                radius: weapon.flight.radius,
+                sound: weapon.sound,
+            },
+            ClientEvent::Armed { player, weapon } => Self::Armed { player, weapon },
+            ClientEvent::Vitals(vitals) => Self::Vitals {
+                health: vitals.health,
+                max_health: vitals.health_max,
+                alive: vitals.alive,
+            },
+            ClientEvent::Shot {
+                weapon,
+                own,
+                shooter,
+                position,
+                velocity,
+            } => Self::Shot {
+                weapon,
+                own,
+                shooter,
+                position: position.to_array(),
+                velocity: velocity.to_array(),
+            },
+            ClientEvent::Impact {
+                weapon,
+                own,
+                target,
+                point,
+                normal,
+            } => Self::Impact {
+                weapon,
+                own,
+                target,
+                point: point.to_array(),
+                normal: normal.to_array(),
+            },
+            ClientEvent::Npc(npc) => Self::Npc {
+                entity: npc.entity,
+                before: npc.before,
+                state: npc.state,
+                target: npc.target,
+                suspicion: npc.suspicion,
+            },
+            ClientEvent::Error { code, message } => Self::Error { code, message },
+            ClientEvent::Kick { reason } => Self::Kick { reason },
         }
-        ClientEvent::Chat {
-            from,
-            text,
-            player_id,
-        } => {
-            json!({ "type": "chat", "from": from, "text": text, "playerId": player_id })
+    }
+}
+
+impl From<Welcome> for CoreEvent {
+    fn from(welcome: Welcome) -> Self {
+        Self::Welcome {
+            tick: welcome.tick,
+            entity_id: welcome.entity_id,
+            player_id: welcome.player_id,
+            player_number: welcome.player_number,
+            world_id: welcome.world_id,
+            room_code: welcome.room_code,
+            tick_hz: welcome.tick_hz,
+            snapshot_hz: welcome.snapshot_hz,
+            resume_token: welcome.resume_token,
+            revision: welcome.revision,
         }
-        ClientEvent::Weapon(weapon) => json!({
-            "type": "weapon",
-            "index": weapon.index,
-            "name": weapon.name,
-            "color": weapon.color,
-            "look": weapon.look,
-            "radius": weapon.flight.radius,
-            "sound": weapon.sound,
-        }),
-        ClientEvent::Armed { player, weapon } => {
-            json!({ "type": "armed", "player": player, "weapon": weapon })
-        }
-        ClientEvent::Vitals(vitals) => json!({
-            "type": "vitals",
-            "health": vitals.health,
-            "maxHealth": vitals.health_max,
-            "alive": vitals.alive,
-        }),
-        ClientEvent::Shot {
-            weapon,
-            own,
-            shooter,
-            position,
-            velocity,
-        } => json!({
-            "type": "shot",
-            "weapon": weapon,
-            "own": own,
-            "shooter": shooter,
-            "position": position.to_array(),
-            "velocity": velocity.to_array(),
-        }),
-        ClientEvent::Impact {
-            weapon,
-            own,
-            target,
-            point,
-            normal,
-        } => json!({
-            "type": "impact",
-            "weapon": weapon,
-            "own": own,
-            "target": target,
-            "point": point.to_array(),
-            "normal": normal.to_array(),
-        }),
-        ClientEvent::Npc(npc) => json!({
-            "type": "npc", "entity": npc.entity, "before": npc.before, "state": npc.state,
-            "target": npc.target, "suspicion": npc.suspicion,
-        }),
-        ClientEvent::Error { code, message } => {
-            json!({ "type": "error", "code": code, "message": message })
-        }
-        ClientEvent::Kick { reason } => json!({ "type": "kick", "reason": reason }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use frolic_protocol::Value;
+    use frolic_protocol::details::{self, Details};
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(event: ClientEvent) -> Json {
+        let text = CoreEvent::from(event).to_json();
+        serde_json::from_str(&text).expect("an event is JSON")
+    }
+
+    #[test]
+    fn an_event_names_its_kind_and_its_fields_as_javascript_does() {
+        let chat = ClientEvent::Chat {
+            from: "Ada".into(),
+            text: "hi".into(),
+            player_id: "user_1".into(),
+        };
+        assert_eq!(
+            told(chat),
+            json!({ "type": "chat", "from": "Ada", "text": "hi", "playerId": "user_1" })
+        );
+        assert_eq!(
+            told(ClientEvent::ScriptsStarted),
+            json!({ "type": "scriptsStarted" })
+        );
+    }
+
+    #[test]
+    fn values_of_scripts_keep_their_kind() {
+        let place = Value::Vector([1.0, 2.0, 3.0]);
+        let attributes = BTreeMap::from([("Home".to_owned(), place.clone())]);
+        let looks = details::Looks {
+            opacity: Some(0.5),
+            ..Default::default()
+        };
+        let details = ClientEvent::Details {
+            entity: 20_000_001,
+            details: Details { attributes, looks },
+        };
+        assert_eq!(
+            told(details),
+            json!({
+                "type": "details",
+                "entity": 20_000_001,
+                "attributes": { "Home": { "$v": [1.0, 2.0, 3.0] } },
+                "looks": { "color": null, "opacity": 0.5, "scale": null },
+            })
+        );
+        let remote = ClientEvent::Remote {
+            name: "Scored".into(),
+            args: Args(vec![Value::Entity(7), place]),
+        };
+        assert_eq!(
+            told(remote),
+            json!({ "type": "event", "name": "Scored", "args": [{ "$e": 7 }, { "$v": [1.0, 2.0, 3.0] }] })
+        );
+    }
+
+    #[test]
+    fn an_invoke_is_answered_or_fails() {
+        let answer = |result| told(ClientEvent::InvokeResult { id: 3, result });
+        assert_eq!(
+            answer(Ok(Args(vec![Value::Bool(true)]))),
+            json!({ "type": "invokeResult", "id": 3, "values": [true] })
+        );
+        assert_eq!(
+            answer(Err("no coins".into())),
+            json!({ "type": "invokeFailed", "id": 3, "error": "no coins" })
+        );
+    }
+
+    #[test]
+    fn a_definition_that_cannot_be_read_is_null() {
+        let definition = |components: &str| {
+            told(ClientEvent::Definition {
+                index: 2,
+                components: components.to_owned(),
+            })
+        };
+        assert_eq!(
+            definition("{\"Tag\":[]}")["components"],
+            json!({ "Tag": [] })
+        );
+        assert_eq!(definition("{")["components"], Json::Null);
     }
 }

@@ -14,6 +14,8 @@ use frolic_protocol::{Args, ClientMessage, signature};
 use frolic_sim::{Buttons, CharacterInput};
 use wasm_bindgen::prelude::*;
 
+use event::CoreEvent;
+
 /// Changes of the ground that the page has not taken.
 const TERRAIN_PACKETS_MAX: usize = 4096;
 /// Floats per entity in [`ClientCore::frame`].
@@ -95,7 +97,7 @@ impl ClientCore {
             }
             self.terrain_packets.push_back(std::mem::take(packet));
         }
-        Some(event::to_json(&event).to_string())
+        Some(CoreEvent::from(event).to_json())
     }
 
     /// Text of scene.json, after the `scene` event.

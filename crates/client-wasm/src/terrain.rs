@@ -6,6 +6,7 @@ use frolic_protocol::terrain::{TerrainAction, TerrainOp};
 use frolic_protocol::{ClientMessage, ServerMessage};
 use frolic_terrain::mesh::{Mesh, mesh};
 use frolic_terrain::{BlockRange, CHUNK_SIDE, Material, Settings, Terrain, codec};
+use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
 use crate::ClientCore;
@@ -104,10 +105,23 @@ pub fn terrain_materials() -> String {
     let all = (0..Material::COUNT as u8).filter_map(Material::from_number);
     let about = all.map(|material| {
         let [r, g, b] = material.color(true);
-        let color = format!("#{r:02x}{g:02x}{b:02x}");
-        serde_json::json!({ "name": material.name(), "color": color, "clear": material.is_clear() })
+        TerrainMaterial {
+            name: material.name(),
+            color: format!("#{r:02x}{g:02x}{b:02x}"),
+            clear: material.is_clear(),
+        }
     });
-    serde_json::Value::Array(about.collect()).to_string()
+    serde_json::to_string(&about.collect::<Vec<_>>()).unwrap_or_default()
+}
+
+/// What a block can be made of, by its number.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+struct TerrainMaterial {
+    name: &'static str,
+    color: String,
+    /// Whether one sees through it.
+    clear: bool,
 }
 
 /// A copy of the ground that makes triangles, for a worker.

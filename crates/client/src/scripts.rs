@@ -55,6 +55,7 @@ pub(crate) struct Scripts {
 
 /// Something that can be fetched: a script, a bundle, or the list.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct ScriptUnit {
     /// What to call it in `offer_script` and `request_scripts`.
     pub path: String,

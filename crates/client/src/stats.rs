@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// How the connection is doing.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, rename = "CoreStats"))]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
     /// Newest tick of the server that we know of.

@@ -1,6 +1,7 @@
 // The client core (crates/client-wasm) as the page sees it: its interface, and how it is loaded.
 // The wasm module is built by `cargo xtask wasm` into src/wasm and is not in the repository; a glob lets the site be
 // type-checked and tested without it.
+import type { TerrainMaterial } from '../generated/TerrainMaterial';
 
 /** Connection, replication and prediction of one world. Times are performance.now() milliseconds. */
 export interface ClientCore {
@@ -86,13 +87,6 @@ export interface TerrainMesher {
   take_colors(): Uint8Array<ArrayBuffer>;
   take_indices(): Uint32Array<ArrayBuffer>;
   clear_from(): number;
-}
-
-/** What a block can be made of, by its number. */
-export interface TerrainMaterial {
-  name: string;
-  color: string;
-  clear: boolean;
 }
 
 interface CoreModule {

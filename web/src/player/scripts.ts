@@ -2,6 +2,7 @@
 // with events, replaced when they change. A game whose scripts fail stays playable; the error goes to the console.
 import type { ClientCore } from './core';
 import type { Cast, ScriptEntry, ScriptManifest, WireValue } from './events';
+import type { ScriptUnit } from '../generated/ScriptUnit';
 import type { InputEvent } from './input/input';
 import type { ScriptHost } from './scripthost';
 import type { ScriptCache } from './scriptcache';
@@ -56,14 +57,6 @@ export type Cache = Pick<ScriptCache, 'get' | 'getAll' | 'put'>;
 export type Fetcher = (url: string) => Promise<Uint8Array | null>;
 /** Bytes that are here and bytes in all, and what came last. */
 export type ProgressListener = (haveBytes: number, totalBytes: number, name: string) => void;
-
-/** What the core says is missing. */
-interface Unit {
-  path: string;
-  url: string;
-  size_bytes: number;
-  lazy: boolean;
-}
 
 const MANIFEST = '@manifest';
 const BUNDLE = '@bundle/';
@@ -140,11 +133,11 @@ export class ClientScripts {
       const code = kept[i];
       if (code && this.source.offer_script(entry.path, code) && entry.lazy) this.#provide(entry.path);
     });
-    const units = JSON.parse(this.source.missing_scripts()) as Unit[];
+    const units = JSON.parse(this.source.missing_scripts()) as ScriptUnit[];
     const needed = units.filter((unit) => !unit.lazy);
     const total = needed.reduce((sum, unit) => sum + unit.size_bytes, 0);
     let have = 0;
-    const arrived = (unit: Unit): void => this.onprogress((have += unit.size_bytes), total, unit.path);
+    const arrived = (unit: ScriptUnit): void => this.onprogress((have += unit.size_bytes), total, unit.path);
     if (total > 0) this.onprogress(0, total, '');
     if (this.#started) this.source.request_scripts(needed.map((unit) => unit.path));
     else await this.#fetchAll(needed, LANES, turn, arrived);
@@ -260,7 +253,7 @@ export class ClientScripts {
   }
 
   /** Fetches in order, a few at a time; what cannot be had at its address comes over the game's connection. */
-  async #fetchAll(units: Unit[], lanes: number, turn: number, arrived?: (unit: Unit) => void): Promise<void> {
+  async #fetchAll(units: ScriptUnit[], lanes: number, turn: number, arrived?: (unit: ScriptUnit) => void): Promise<void> {
     const open = [...units];
     const lane = async (): Promise<void> => {
       for (let unit = open.shift(); unit !== undefined; unit = open.shift()) {

@@ -406,7 +406,10 @@ export class PlaySession {
         this.scripts?.happened('npc', [event.entity, event.state, event.before]);
         break;
       case 'invokeResult':
-        this.scripts?.result(event.id, event);
+        this.scripts?.result(event.id, { ok: true, values: event.values });
+        break;
+      case 'invokeFailed':
+        this.scripts?.result(event.id, { ok: false, error: event.error });
         break;
       case 'figures':
         this.serverFigures = event.figures;
@@ -443,6 +446,9 @@ export class PlaySession {
         // The connection closes next; then we come back, to the next server.
         if (!this.#restarting || !this.#resumeToken) this.#end(kicked(event.reason));
         break;
+      default:
+        // A kind that the core has and this page does not handle does not compile.
+        event satisfies never;
     }
   }
 

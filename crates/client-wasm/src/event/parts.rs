@@ -1,0 +1,133 @@
+//! The parts of events whose types other crates do not export to TypeScript.
+//! Taken apart field by field: what those crates add does not compile here
+//! before somebody has decided whether the page gets it.
+
+use std::collections::BTreeMap;
+
+use frolic_protocol::spell::CastEvent;
+use frolic_protocol::{Args, Value, details, projectile};
+use serde::Serialize;
+use serde_json::Value as Json;
+
+/// A value of scripts: plain JSON; a vector is `{"$v":[x,y,z]}`, an entity
+/// `{"$e":id}`.
+#[derive(Serialize)]
+#[cfg_attr(
+    test,
+    derive(ts_rs::TS),
+    ts(
+        export,
+        type = "null | boolean | number | string | WireValue[] | { [key: string]: WireValue }"
+    )
+)]
+pub(crate) struct WireValue(Json);
+
+/// Values by name.
+pub(super) fn wire_map(map: &BTreeMap<String, Value>) -> BTreeMap<String, WireValue> {
+    let wire = |(name, value): (&String, &Value)| (name.clone(), WireValue(value.to_json()));
+    map.iter().map(wire).collect()
+}
+
+/// How a script changed an entity's looks; null is as its definition says.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+pub(crate) struct Looks {
+    /// Red, green, blue.
+    color: Option<[u8; 3]>,
+    /// 0 (not to be seen) to 1.
+    opacity: Option<f32>,
+    /// Its scale.
+    scale: Option<[f32; 3]>,
+}
+
+impl From<details::Looks> for Looks {
+    fn from(looks: details::Looks) -> Self {
+        let details::Looks {
+            color,
+            opacity,
+            scale,
+        } = looks;
+        Self {
+            color,
+            opacity,
+            scale,
+        }
+    }
+}
+
+/// A cast of a spell that happened.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Cast {
+    /// Which spell.
+    spell_id: String,
+    /// SHA-256 of its code, in hex.
+    revision_id: String,
+    /// The caster's character, or 0.
+    caster: u32,
+    /// Where it was aimed at.
+    target: [f32; 3],
+    /// One value: what the caster gave along.
+    #[cfg_attr(test, ts(as = "Vec<WireValue>"))]
+    params: Args,
+    /// Of everything random in it; below 2^53.
+    seed: u64,
+    /// How often it drew from that on the server before its first wait.
+    draws: u32,
+    /// What the server found when the spell looked around, in order.
+    #[cfg_attr(test, ts(as = "Vec<WireValue>"))]
+    answers: Args,
+    /// When.
+    tick: u32,
+}
+
+impl From<CastEvent> for Cast {
+    fn from(cast: CastEvent) -> Self {
+        let CastEvent {
+            spell_id,
+            revision_id,
+            caster,
+            target,
+            params,
+            seed,
+            draws,
+            answers,
+            tick,
+        } = cast;
+        Self {
+            spell_id,
+            revision_id,
+            caster,
+            target,
+            params,
+            seed,
+            draws,
+            answers,
+            tick,
+        }
+    }
+}
+
+/// How shots of a weapon are drawn.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum ShotLook {
+    /// A streak of light.
+    Tracer,
+    /// A ball of the projectile's radius.
+    Ball,
+    /// Not at all; scripts draw it.
+    Nothing,
+}
+
+impl From<projectile::ShotLook> for ShotLook {
+    fn from(look: projectile::ShotLook) -> Self {
+        match look {
+            projectile::ShotLook::Tracer => Self::Tracer,
+            projectile::ShotLook::Ball => Self::Ball,
+            projectile::ShotLook::Nothing => Self::Nothing,
+        }
+    }
+}
