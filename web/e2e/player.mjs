@@ -117,3 +117,15 @@ export class Player {
     return this.page.context().close();
   }
 }
+
+/**
+ * Changes what the platform answers to joins of these pages, once it is a place: a world that has yet to start answers
+ * with what it waits for first, and with the place to whoever asks after it.
+ */
+export function changeJoin(context, change) {
+  return context.route(/\/join(\/[^/]+)?(\?.*)?$/, async (route) => {
+    const response = await route.fetch();
+    const answer = await response.json();
+    await route.fulfill({ response, json: answer.transports ? change(answer) : answer });
+  });
+}

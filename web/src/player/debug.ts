@@ -2,6 +2,7 @@
 // it may change with any version.
 import type { CoreStats, PlayerInfo } from './events';
 import type { Point } from './frame';
+import { type Moment, moments } from './moments';
 import { npcState, type NpcState } from './npc';
 import type { PlaySession } from './session.svelte';
 
@@ -36,6 +37,8 @@ export interface FrolicDebug {
   /** What an avatar wears, as drawn. */
   worn(entityId: number): { hat: string; face: string; shirt: string } | null;
   stats(): CoreStats;
+  /** When what happened on the way into the world, in milliseconds since the page was opened. */
+  moments(): Partial<Record<Moment, number>>;
   /** What stands above the heads of NPCs: entity id and '?' or '!'. */
   npcMarks(): [number, string][];
   /** Visible texts of script widgets. */
@@ -84,6 +87,7 @@ export function exposeDebug(session: PlaySession): () => void {
     players: () => session.players,
     worn: (entityId) => session.view?.wornBy(entityId) ?? null,
     stats: () => session.stats,
+    moments,
     npcMarks: () => [...(session.view?.npcs.marks() ?? [])],
     hudTexts: () => session.hud.texts(),
     ground: {

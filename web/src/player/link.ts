@@ -3,6 +3,7 @@ import * as api from '../lib/api';
 import type { JoinRequest, JoinResponse } from '../generated/rest';
 import { join as joinWorld } from '../lib/joining';
 import { type ClientCore, loadCore } from './core';
+import { mark } from './moments';
 import type { LoadProgress } from './progress.svelte';
 import { connect } from './transport/connect';
 import type { Transport, TransportKind } from './transport/transport';
@@ -37,10 +38,13 @@ export class WorldLink {
     const engine = loadCore();
     engine.catch(() => undefined); // awaited below; the join may fail first
     await api.session();
+    mark('login');
     progress?.done('login');
     const join = await joinWorld(options.wish, { onwait: (wait) => progress?.waiting(wait), signal: options.signal });
+    mark('join');
     progress?.done('join');
     const core = await engine;
+    mark('engine');
     progress?.done('engine');
     let link: WorldLink | null = null;
     const transport = await connect(
@@ -56,6 +60,7 @@ export class WorldLink {
       },
       options.force,
     );
+    mark('connected');
     link = new WorldLink(core, join, transport);
     if (options.previous) core.take_over(options.previous);
     // Scripts that this platform has not signed for this game are refused (BEY-2).

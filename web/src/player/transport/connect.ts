@@ -1,5 +1,6 @@
 // Chooses the transport (NET-1): WebTransport when it opens within a second, otherwise WebSocket.
 import type { JoinResponse } from '../../generated/rest';
+import { mark } from '../moments';
 import type { Transport, TransportHandlers, TransportKind } from './transport';
 import { openWebSocket } from './websocket';
 import { openWebTransport, webTransportAvailable } from './webtransport';
@@ -19,12 +20,14 @@ export async function connect(
   force: TransportKind | null = null,
   openers: Openers = { webTransport: openWebTransport, webSocket: openWebSocket },
 ): Promise<Transport> {
+  mark('connecting');
   const address = transports.webtransport;
   if (address && force !== 'websocket' && (force === 'webtransport' || webTransportAvailable())) {
     try {
       return await withinPatience(address, handlers, force, openers);
     } catch (error) {
       if (force === 'webtransport') throw error;
+      mark('fallback');
       console.info('WebTransport did not open, using WebSocket:', error instanceof Error ? error.message : error);
     }
   }
