@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchBrowser } from './browser.mjs';
-import { Player } from './player.mjs';
+import { changeJoin, Player } from './player.mjs';
 import { startServer } from './server.mjs';
 
 let server;
@@ -55,9 +55,21 @@ test('scripts come from /cdn once, and the second visit costs under 2 KB', async
 });
 
 test('tampered content is refused, and comes from the world instead', async () => {
-  const prepare = (context) => context.route('**/cdn/*', (route) => route.fulfill({ body: 'not what was signed' }));
+  const tampered = [];
+  const said = [];
+  const prepare = async (context) => {
+    context.on('console', (message) => said.push(message.text()));
+    await context.route('**/cdn/*', (route) => {
+      tampered.push(route.request().url());
+      return route.fulfill({ body: 'not what was signed' });
+    });
+  };
   const player = await Player.enter(browser, server, { game: 'obby', prepare });
   await showsHud(player);
+  assert.ok(tampered.length > 0, 'the page asks /cdn first');
+  const refusals = said.filter((text) => text.includes('not what was signed. Asking the world'));
+  // Not equal: what may be needed later is fetched while the game runs, and may have come since.
+  assert.ok(refusals.length > 0 && refusals.length <= tampered.length, `${refusals.length} refusals of ${tampered.length} answers:\n${said.join('\n')}`);
   assert.deepEqual(player.page.complaints, []);
   await player.close();
 });
@@ -66,10 +78,7 @@ test('a list that another platform signed is refused, and none of its scripts ru
   const warnings = [];
   const prepare = async (context) => {
     context.on('console', (message) => warnings.push(message.text()));
-    await context.route('**/join', async (route) => {
-      const response = await route.fetch();
-      await route.fulfill({ response, json: { ...(await response.json()), script_key: 'ab'.repeat(32) } });
-    });
+    await changeJoin(context, (joined) => ({ ...joined, script_key: 'ab'.repeat(32) }));
   };
   const player = await Player.enter(browser, server, { game: 'obby', prepare });
   await player.until(() => window.__frolic.stats().snapshots > 20);

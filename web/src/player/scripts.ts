@@ -113,7 +113,7 @@ export class ClientScripts {
     // While the world runs, the server is nearer than any cache in front of it.
     const fetched = this.#started ? null : await this.fetchContent(manifest.url);
     if (!this.#is(turn)) return;
-    if (!fetched || !this.source.offer_script(MANIFEST, fetched)) this.source.request_scripts([MANIFEST]);
+    if (!this.#takes(MANIFEST, fetched)) this.source.request_scripts([MANIFEST]);
   }
 
   /** The list is here and is what the platform signed: offers what earlier visits have left, then gets the rest. */
@@ -259,12 +259,20 @@ export class ClientScripts {
       for (let unit = open.shift(); unit !== undefined; unit = open.shift()) {
         const bytes = await this.fetchContent(unit.url);
         if (!this.#is(turn)) return;
-        if (bytes && this.source.offer_script(unit.path, bytes)) this.#keep(unit.path);
+        if (this.#takes(unit.path, bytes)) this.#keep(unit.path);
         else this.source.request_scripts([unit.path]);
         arrived?.(unit);
       }
     };
     await Promise.all(Array.from({ length: Math.min(lanes, units.length) }, lane));
+  }
+
+  /** Whether what came from an address is what the platform signed. Says so when it is not: somebody on the way has changed it. */
+  #takes(unit: string, fetched: Uint8Array | null): boolean {
+    if (!fetched) return false;
+    const right = this.source.offer_script(unit, fetched);
+    if (!right) this.host.log('warn', `refused ${unit}: its content is not what was signed. Asking the world for it instead.`);
+    return right;
   }
 
   #keep(unit: string): void {
