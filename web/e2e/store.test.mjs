@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchBrowser, openPage } from './browser.mjs';
+import { Player } from './player.mjs';
 import { startServer } from './server.mjs';
 
 let server;
@@ -34,6 +35,28 @@ test('the first page shows the sample game as a card that leads to its page', as
   assert.equal(await page.locator('[data-play]').getAttribute('href'), `/play/${sample.id}`);
   assert.deepEqual(page.complaints, []);
   await page.context().close();
+});
+
+test('a card shows the picture of its game and how many play it', async () => {
+  const player = await Player.enter(browser, server, { game: sample.id });
+  // A world tells how many are in it with its heartbeats, and the store counts them every few seconds.
+  const counted = async (id) => {
+    const { games } = await (await fetch('/api/games')).json();
+    return games.find((game) => game.id === id)?.players_now === 1;
+  };
+  await player.page.waitForFunction(counted, sample.id, { polling: 250 });
+  const page = await openPage(browser);
+  await page.goto(server.url);
+  const card = page.locator(`[data-game="${sample.id}"]`).first();
+  assert.match(await card.locator('.players').innerText(), /^1\s*player now$/);
+  assert.equal(await card.locator('.players.live .dot').count(), 1, 'the dot is lit');
+  const width = await card.locator('img').evaluate(async (image) => {
+    await image.decode();
+    return image.naturalWidth;
+  });
+  assert.ok(width > 0, 'the thumbnail is drawn');
+  assert.deepEqual(page.complaints, []);
+  await Promise.all([page.context().close(), player.close()]);
 });
 
 test('the thumbnail of the sample game is a picture', async () => {
