@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use frolic_protocol::NumberedInput;
+use frolic_protocol::{Inputs, NumberedInput};
 use frolic_protocol::snapshot::OwnState;
 use frolic_sim::{
     CharacterInput, CharacterParams, CharacterState, StepCache, Vec3, step_character_with,
@@ -195,7 +195,7 @@ impl Prediction {
     }
 
     /// The newest inputs, oldest first.
-    pub fn newest_inputs(&self) -> Vec<NumberedInput> {
+    pub fn newest_inputs(&self) -> Inputs {
         let skip = self.pending.len().saturating_sub(REDUNDANT_INPUTS);
         self.pending
             .iter()

@@ -18,6 +18,7 @@ pub mod details;
 pub mod entity;
 pub mod fleet;
 pub mod fragment;
+pub mod inputs;
 pub mod json;
 pub mod keep;
 pub mod message;
@@ -39,6 +40,7 @@ pub mod value;
 pub mod websocket;
 
 pub use entity::{EntityKind, EntityState};
+pub use inputs::Inputs;
 pub use message::{
     ClientMessage, NumberedInput, PacketAck, PlayerInfo, ServerMessage, Shown, Welcome,
 };

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::avatar::AvatarLooks;
 use crate::fragment::Fragment;
+use crate::inputs::Inputs;
 use crate::npc::NpcEvent;
 use crate::projectile::{Launch, ProjectileHit, Vitals, Weapon};
 use crate::script::{RunContext, ScriptChunk, ScriptManifest};
@@ -67,7 +68,7 @@ pub enum ClientMessage {
         /// What this client draws of the others now.
         shown: Option<Shown>,
         /// In rising order; the server skips those it has.
-        inputs: Vec<NumberedInput>,
+        inputs: Inputs,
     },
     /// Acknowledges a JSON snapshot.
     SnapshotAck {

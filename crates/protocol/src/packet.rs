@@ -187,10 +187,11 @@ mod tests {
                         tick: seq,
                         fraction: 7,
                     }),
-                    inputs: vec![NumberedInput {
+                    inputs: std::iter::once(NumberedInput {
                         seq,
                         input: CharacterInput::new(x, -x, yaw, 0.1, Buttons::JUMP),
-                    }],
+                    })
+                    .collect(),
                 }
             }),
             (any::<u32>(), prop::collection::vec(any_value(), 0..4)).prop_map(|(id, values)| {

@@ -46,6 +46,8 @@ pub struct ClientView {
     allowance: Option<f32>,
     next_number: u32,
     unacknowledged: VecDeque<Packet>,
+    /// Lists of packets that are not waited for any more, for the next ones.
+    spare: Vec<Vec<Told>>,
 }
 
 /// A packet that is on its way.
@@ -111,6 +113,7 @@ impl ClientView {
             allowance: None,
             next_number: 1,
             unacknowledged: VecDeque::new(),
+            spare: Vec::new(),
         }
     }
 
@@ -124,24 +127,31 @@ impl ClientView {
         self.updates == 0
     }
 
-    /// Notes which packets the client has.
-    pub fn acknowledge(&mut self, ack: PacketAck) {
+    /// Notes which packets the client has; returns how many are lost.
+    pub fn acknowledge(&mut self, ack: PacketAck) -> usize {
         let has = |number: u32| match ack.newest.checked_sub(number) {
             Some(0) => true,
             Some(back) if back <= 32 => ack.earlier >> (back - 1) & 1 == 1,
             _ => false,
         };
         let (watch, updates) = (&mut self.watch, self.updates);
-        self.unacknowledged.retain(|packet| {
-            if !has(packet.number) {
-                // Too old to be acknowledged any more is lost.
-                return packet.number.saturating_add(32) >= ack.newest;
+        let spare = &mut self.spare;
+        let mut lost = 0;
+        self.unacknowledged.retain_mut(|packet| {
+            if has(packet.number) {
+                for told in &packet.cells {
+                    note_known(watch, packet.number, told, updates);
+                }
+            } else if packet.number.saturating_add(32) >= ack.newest {
+                return true;
+            } else {
+                lost += 1;
             }
-            for told in &packet.cells {
-                note_known(watch, packet.number, told, updates);
-            }
+            // Known now, or too old to be acknowledged any more.
+            put_away(spare, std::mem::take(&mut packet.cells));
             false
         });
+        lost
     }
 
     /// Makes the next snapshot and hands each of its packets to `send`.
@@ -168,7 +178,7 @@ impl ClientView {
         packet.clear();
         packet = snapshot::write_header(packet, &self.numbered(header));
         header.own = None;
-        let mut told = Vec::new();
+        let mut told = self.spare.pop().unwrap_or_default();
         let lossy = self.delivery == Delivery::Lossy;
         if self.watch.leaving {
             packet = self.drop_cells(packet, &mut told);
@@ -178,7 +188,8 @@ impl ClientView {
             let (index, record) = (candidate.index, candidate.record.clone());
             if lossy && packet.len() + record.len() > PACKET_BYTES && !told.is_empty() {
                 send(&packet);
-                self.expect(std::mem::take(&mut told));
+                let next = self.spare.pop().unwrap_or_default();
+                self.expect(std::mem::replace(&mut told, next));
                 packet.clear();
                 packet = snapshot::write_header(packet, &self.numbered(header));
             }
@@ -196,9 +207,12 @@ impl ClientView {
         send(&packet);
         if lossy {
             self.expect(told);
-        } else if self.watch.leaving {
-            // Not before: candidates count the cells that were watched.
-            self.watch.forget_leaving();
+        } else {
+            put_away(&mut self.spare, told);
+            if self.watch.leaving {
+                // Not before: candidates count the cells that were watched.
+                self.watch.forget_leaving();
+            }
         }
         with.scratch.packet = packet;
     }
@@ -227,8 +241,10 @@ impl ClientView {
 
     /// Remembers what the packet just sent tells.
     fn expect(&mut self, cells: Vec<Told>) {
-        if self.unacknowledged.len() == UNACKNOWLEDGED_MAX {
-            self.unacknowledged.pop_front();
+        if self.unacknowledged.len() == UNACKNOWLEDGED_MAX
+            && let Some(oldest) = self.unacknowledged.pop_front()
+        {
+            put_away(&mut self.spare, oldest.cells);
         }
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
@@ -314,6 +330,12 @@ fn interval(policy: &InterestPolicy, distance: f32, pressure: u8) -> u32 {
         2 => interval * 4,
         _ => interval * 4,
     }
+}
+
+/// Keeps a list's memory for the next packet.
+fn put_away(spare: &mut Vec<Vec<Told>>, mut cells: Vec<Told>) {
+    cells.clear();
+    spare.push(cells);
 }
 
 fn note_known(watch: &mut Watch, number: u32, told: &Told, updates: u32) {

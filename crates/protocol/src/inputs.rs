@@ -1,0 +1,93 @@
+//! The inputs of one message, which lie within it: a world reads thousands of
+//! such messages in a second, and none of them is worth memory of its own.
+
+use std::fmt;
+use std::ops::Deref;
+
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smallvec::SmallVec;
+
+use crate::message::NumberedInput;
+
+/// As many as clients send in one message, repeats included.
+const USUALLY_MAX: usize = 8;
+
+/// Inputs in the order in which they were sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inputs(SmallVec<[NumberedInput; USUALLY_MAX]>);
+
+impl Deref for Inputs {
+    type Target = [NumberedInput];
+
+    fn deref(&self) -> &[NumberedInput] {
+        &self.0
+    }
+}
+
+impl FromIterator<NumberedInput> for Inputs {
+    fn from_iter<I: IntoIterator<Item = NumberedInput>>(inputs: I) -> Self {
+        Self(inputs.into_iter().collect())
+    }
+}
+
+impl Serialize for Inputs {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Inputs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(InputsVisitor)
+    }
+}
+
+struct InputsVisitor;
+
+impl<'de> Visitor<'de> for InputsVisitor {
+    type Value = Inputs;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("a list of inputs")
+    }
+
+    /// How many are announced is a stranger's word: room is made for those
+    /// that are there.
+    fn visit_seq<A: SeqAccess<'de>>(self, mut inputs: A) -> Result<Inputs, A::Error> {
+        let mut all = SmallVec::new();
+        while let Some(input) = inputs.next_element()? {
+            all.push(input);
+        }
+        Ok(Inputs(all))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frolic_sim::CharacterInput;
+
+    #[test]
+    fn they_travel_as_any_list_does() {
+        for count in [0, 1, 8, 9, 128] {
+            let list: Vec<NumberedInput> = (0..count)
+                .map(|seq| NumberedInput {
+                    seq,
+                    input: CharacterInput::default(),
+                })
+                .collect();
+            let inputs: Inputs = list.iter().copied().collect();
+            let bytes = postcard::to_stdvec(&inputs).unwrap();
+            assert_eq!(bytes, postcard::to_stdvec(&list).unwrap());
+            assert_eq!(postcard::from_bytes::<Inputs>(&bytes).unwrap(), inputs);
+            assert_eq!(inputs.0.spilled(), count > 8);
+        }
+    }
+
+    #[test]
+    fn more_than_there_are_cannot_be_announced() {
+        let announced = postcard::to_stdvec(&u64::from(u32::MAX)).unwrap();
+        assert!(postcard::from_bytes::<Inputs>(&announced).is_err());
+    }
+}

@@ -1,0 +1,166 @@
+//! In steady state a tick allocates nothing per player, entity or pair: what
+//! is counted here is every call of the allocator from a client's bytes to its
+//! next snapshot.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use frolic_package::{Limits, Package};
+use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX};
+use frolic_protocol::{ClientMessage, NumberedInput, PacketAck};
+use frolic_sim::{Buttons, CharacterInput, Vec3};
+use frolic_world::{ClientView, Delivery, World, WorldOptions};
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counting. Of each thread its own: tests run at the
+/// same time.
+struct Counting;
+
+// Safety: everything is handed to the system's allocator as it came.
+#[expect(unsafe_code, reason = "an allocator cannot be written without")]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        unsafe { System.realloc(memory, layout, bytes) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Ticks until every square has as many versions as are kept, and buffers are
+/// as large as they become.
+const WARM_UP_TICKS: u32 = 1_200;
+const COUNTED_TICKS: u32 = 300;
+/// A walk that turns all the time: it crosses squares and stays in the area.
+const TURN_PER_TICK: f32 = 0.02;
+
+fn meadow() -> Package {
+    let manifest = "[game]\nid = \"meadow\"\nname = \"Meadow\"\nmax_players = 500\n";
+    let scene = r#"{"format":1,"prefabs":{},"entities":[
+        {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[800,1,800]}}},
+        {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0]},"SpawnPoint":{}}}]}"#;
+    let files = BTreeMap::from([
+        ("game.toml".to_owned(), manifest.as_bytes().to_vec()),
+        ("scene.json".to_owned(), scene.as_bytes().to_vec()),
+    ]);
+    Package::from_files(files, &Limits::default()).unwrap_or_else(|report| panic!("{report}"))
+}
+
+struct Crowd {
+    world: World,
+    views: Vec<ClientView>,
+    /// Packets that each client was sent.
+    sent: Vec<u32>,
+    /// What clients say in this tick; made before it is counted.
+    said: Vec<Vec<u8>>,
+    delivery: Delivery,
+}
+
+impl Crowd {
+    fn new(players: u32, delivery: Delivery) -> Self {
+        let options = WorldOptions::default();
+        let mut world = World::load(&meadow(), options).expect("the world loads");
+        let mut views = Vec::new();
+        for n in 0..players {
+            let number = world.join(format!("p{n}"), format!("P{n}"));
+            // Two metres and a half from one to the next, whatever the number.
+            let place = Vec3::new((n % 20) as f32, 0.04, (n / 20) as f32) * 2.5;
+            world.teleport(number, place);
+            views.push(ClientView::new(number, delivery));
+        }
+        Self {
+            world,
+            sent: vec![0; views.len()],
+            said: vec![Vec::new(); views.len()],
+            views,
+            delivery,
+        }
+    }
+
+    fn speak(&mut self, tick: u32) {
+        for (n, said) in self.said.iter_mut().enumerate() {
+            let yaw = n as f32 + tick as f32 * TURN_PER_TICK;
+            let newest = self.sent[n];
+            let ack = PacketAck {
+                newest,
+                earlier: u32::MAX,
+            };
+            let numbered = |seq: u32| NumberedInput {
+                seq,
+                input: CharacterInput::new(0.0, 1.0, yaw, 0.1, Buttons::default()),
+            };
+            *said = packet::single(&ClientMessage::Inputs {
+                ack: (self.delivery == Delivery::Lossy).then_some(ack),
+                shown: None,
+                inputs: (tick..tick + 4).map(numbered).collect(),
+            });
+        }
+    }
+
+    fn tick(&mut self) {
+        for (view, said) in self.views.iter_mut().zip(&self.said) {
+            for message in packet::messages(said, CLIENT_MESSAGE_BYTES_MAX) {
+                let Ok(ClientMessage::Inputs { ack, inputs, .. }) = message else {
+                    panic!("{message:?}");
+                };
+                self.world.receive_inputs(view.player(), &inputs);
+                if let Some(ack) = ack {
+                    view.acknowledge(ack);
+                }
+            }
+        }
+        self.world.step();
+        self.world.take_outbox();
+        self.world.look();
+        for (view, sent) in self.views.iter_mut().zip(&mut self.sent) {
+            if self.world.update_is_due(view.player()) {
+                self.world.snapshot(view, 0, &mut |_| *sent += 1);
+            }
+        }
+    }
+
+    /// Calls of the allocator per tick, in a crowd that has been there a while.
+    fn allocations_per_tick(players: u32, delivery: Delivery) -> f64 {
+        let mut crowd = Self::new(players, delivery);
+        let mut counted = 0;
+        for tick in 1..=WARM_UP_TICKS + COUNTED_TICKS {
+            crowd.speak(tick);
+            let before = ALLOCATIONS.get();
+            crowd.tick();
+            if tick > WARM_UP_TICKS {
+                counted += ALLOCATIONS.get() - before;
+            }
+        }
+        assert!(crowd.sent.iter().all(|sent| *sent > 100), "all were told");
+        counted as f64 / f64::from(COUNTED_TICKS)
+    }
+}
+
+#[test]
+fn a_tick_allocates_nothing_per_player() {
+    for delivery in [Delivery::Ordered, Delivery::Lossy] {
+        let few = Crowd::allocations_per_tick(100, delivery);
+        let many = Crowd::allocations_per_tick(300, delivery);
+        println!("{delivery:?}: {few:.1} allocations a tick with 100 players, {many:.1} with 300");
+        // A list grows now and then where more meet than ever before.
+        let per_player = (many - few) / 200.0;
+        assert!(
+            per_player < 0.02,
+            "{per_player} allocations per player and tick"
+        );
+    }
+}
