@@ -3,7 +3,7 @@
 
 use frolic_sim::CharacterInput;
 
-use crate::harness::{FRAME_MS, Run, package, walk};
+use crate::harness::{Run, package, walk};
 use crate::link::Quality;
 
 /// How much a drawn step may differ from an even pace before it is seen.
@@ -23,8 +23,8 @@ fn steady_movement_is_predicted_to_the_centimetre_and_drawn_evenly() {
         let error = quantile(errors, 0.99);
         assert!(errors.len() > 200, "{} snapshots", errors.len());
         let entity = run.entity(walker);
-        let own = unevenness(run.drawn_steps(walker, entity), 5.0);
-        let others = unevenness(run.drawn_steps(watcher, entity), 5.0);
+        let own = run.unevenness(walker, entity, 5.0);
+        let others = run.unevenness(watcher, entity, 5.0);
         println!(
             "seed {seed}: own error p99 {:.2} cm; furthest from an even pace: own {:.1} cm, others {:.1} cm",
             error * 100.0,
@@ -79,8 +79,8 @@ fn whoever_is_pushed_by_a_wall_does_not_jitter() {
     let way = run.server_character(pushed).feet - start;
     assert!(way.x > 8.0, "was pushed: {way}");
     let entity = run.entity(pushed);
-    let own = unevenness(run.drawn_steps(pushed, entity), 2.0);
-    let others = unevenness(run.drawn_steps(watcher, entity), 2.0);
+    let own = run.unevenness(pushed, entity, 2.0);
+    let others = run.unevenness(watcher, entity, 2.0);
     println!(
         "pushed: furthest from an even pace: own {:.1} cm, others {:.1} cm",
         own * 100.0,
@@ -102,8 +102,7 @@ fn a_blow_from_a_script_is_taken_up_smoothly() {
         .fire_server("Blow".into(), frolic_protocol::Args(Vec::new()));
     run.for_ms(3_000);
     let entity = run.entity(player);
-    let steps = run.drawn_steps(player, entity);
-    let longest = steps.iter().copied().fold(0.0, f32::max);
+    let longest = run.longest_step(player, entity);
     // 9 m/s sideways comes 100 ms late: a metre to catch up with. It must
     // show as a quick glide, not as a jump.
     println!("blown away: longest drawn step {longest:.2} m");
@@ -113,14 +112,6 @@ fn a_blow_from_a_script_is_taken_up_smoothly() {
     let known = run.client(player).own_state().copied();
     assert_eq!(known, Some(run.server_character(player)));
     assert!(run.server_character(player).feet.x > 2.0, "it was a blow");
-}
-
-/// The largest difference of a drawn step from the pace of `speed` m/s.
-fn unevenness(steps: &[f32], speed: f32) -> f32 {
-    assert!(steps.len() > 150, "{} frames", steps.len());
-    let even = speed * FRAME_MS as f32 / 1000.0;
-    let off = steps.iter().map(|step| (step - even).abs());
-    off.fold(0.0, f32::max)
 }
 
 fn quantile(values: &[f32], share: f64) -> f32 {

@@ -17,8 +17,10 @@ use frolic_world::{
 use crate::link::{Lane, Quality};
 
 const TICK_MS: f64 = 1000.0 / 60.0;
+/// What is longer goes on the stream, as the game server does it.
+const PARTS_BYTES_MAX: usize = 8 * 1024;
 /// Clients draw at about 60 frames a second, not in step with the server.
-pub const FRAME_MS: f64 = 16.0;
+const FRAME_MS: f64 = 16.0;
 
 pub struct Run {
     world: World,
@@ -52,8 +54,10 @@ struct Peer {
     predicted: BTreeMap<u32, Vec3>,
     errors: Vec<f32>,
     drawn: BTreeMap<u32, Vec3>,
-    steps: BTreeMap<u32, Vec<f32>>,
+    steps: BTreeMap<u32, Vec<Vec3>>,
     snapshots: u32,
+    /// Snapshots that had to travel in parts.
+    cut_snapshots: u32,
 }
 
 /// Walking forward at this yaw.
@@ -155,6 +159,7 @@ impl Run {
             drawn: BTreeMap::new(),
             steps: BTreeMap::new(),
             snapshots: 0,
+            cut_snapshots: 0,
         };
         let welcome = Welcome {
             tick: self.world.tick(),
@@ -247,7 +252,7 @@ impl Run {
                 if self.measuring
                     && let Some(last) = last
                 {
-                    let step = (drawn.position - last).length();
+                    let step = drawn.position - last;
                     peer.steps.entry(drawn.id).or_default().push(step);
                 }
             }
@@ -402,11 +407,34 @@ impl Run {
         &self.peers[peer].errors
     }
 
-    pub fn drawn_steps(&self, peer: usize, entity: u32) -> &[f32] {
+    /// From each frame to the next, how far an entity was drawn to have gone.
+    pub fn drawn_steps(&self, peer: usize, entity: u32) -> &[Vec3] {
         self.peers[peer]
             .steps
             .get(&entity)
             .map_or(&[], Vec::as_slice)
+    }
+
+    /// The largest difference of a drawn step from an even pace of `speed` m/s
+    /// along the way as a whole: a step back or aside counts as one too far.
+    pub fn unevenness(&self, peer: usize, entity: u32, speed: f32) -> f32 {
+        let steps = self.drawn_steps(peer, entity);
+        assert!(steps.len() > 150, "{} frames", steps.len());
+        let way: Vec3 = steps.iter().sum();
+        let even = way.normalize() * speed * FRAME_MS as f32 / 1000.0;
+        let off = steps.iter().map(|step| (*step - even).length());
+        off.fold(0.0, f32::max)
+    }
+
+    /// The longest way that an entity was drawn to go in one frame.
+    pub fn longest_step(&self, peer: usize, entity: u32) -> f32 {
+        let steps = self.drawn_steps(peer, entity).iter();
+        steps.map(|step| step.length()).fold(0.0, f32::max)
+    }
+
+    /// Snapshots that a client was sent in parts.
+    pub fn cut_snapshots(&self, peer: usize) -> u32 {
+        self.peers[peer].cut_snapshots
     }
 
     /// Sends garbage down the line.
@@ -424,7 +452,7 @@ impl Run {
 impl Peer {
     /// As a transport would: what does not fit a datagram goes in parts.
     fn send_datagrams(&mut self, now: f64, packet: Vec<u8>) {
-        if self.delivery == Delivery::Ordered {
+        if self.delivery == Delivery::Ordered || packet.len() > PARTS_BYTES_MAX {
             self.down.reliable(now, packet);
             return;
         }
@@ -432,6 +460,7 @@ impl Peer {
             self.down.datagram(now, packet);
             return;
         }
+        self.cut_snapshots += 1;
         let parts = fragment::cut(self.snapshots, &packet).expect("not too long");
         for part in parts {
             let part = packet::single(&ServerMessage::Fragment(part));

@@ -7,7 +7,7 @@ use frolic_package::Package;
 use frolic_sim::{CharacterInput, Vec3};
 use frolic_world::{ClientView, Delivery, World, WorldOptions};
 
-use crate::harness::{FRAME_MS, Run, package, walk};
+use crate::harness::{Run, package, walk};
 use crate::link::Quality;
 
 const GROUND: &str = r#"{"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[200,1,200]}}},
@@ -198,13 +198,7 @@ fn a_rolling_ball_is_drawn_evenly_on_a_bad_line() {
         run.for_ms(4_000);
         run.measure(true);
         run.for_ms(6_000);
-        let steps = run.drawn_steps(watcher, 60);
-        assert!(steps.len() > 300, "{} frames", steps.len());
-        let even = 6.0 * FRAME_MS as f32 / 1000.0;
-        let off = steps
-            .iter()
-            .map(|step| (step - even).abs())
-            .fold(0.0, f32::max);
+        let off = run.unevenness(watcher, 60, 6.0);
         println!(
             "seed {seed}: furthest from an even pace {:.2} cm",
             off * 100.0
@@ -231,8 +225,7 @@ fn a_pushed_box_is_drawn_in_front_of_who_pushes_it() {
         let at = |id: u32| drawn.iter().find(|d| d.id == id).expect("drawn").position.z;
         nearest = nearest.min(at(entity) - at(100));
     }
-    let steps = run.drawn_steps(player, 100);
-    let longest = steps.iter().copied().fold(0.0, f32::max);
+    let longest = run.longest_step(player, 100);
     println!("own character to box: {nearest:.2} m; longest drawn step of the box {longest:.2} m");
     // Half a metre of box and 0.4 m of character.
     assert!(
