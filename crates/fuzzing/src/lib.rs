@@ -10,7 +10,9 @@
 //! change of a format changes them too.
 #![forbid(unsafe_code)]
 
+mod pieces;
 mod protocol;
+mod scripts;
 mod seeds;
 mod session;
 mod store;
@@ -30,7 +32,8 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 22] = [
+    target("avatar", pieces::avatar, pieces::avatar_seeds, 5_000),
     target("bits", protocol::bits, seeds::noise, 5_000),
     target("chunk", terrain::chunk, terrain::seeds, 2_000),
     target("client", session::client, seeds::server_packets, 1_500),
@@ -40,6 +43,8 @@ pub const TARGETS: [Target; 17] = [
         seeds::client_packets,
         5_000,
     ),
+    target("details", pieces::details, pieces::detail_seeds, 5_000),
+    target("fragment", pieces::parts, pieces::part_seeds, 3_000),
     target(
         "json_command",
         protocol::json_command,
@@ -52,6 +57,8 @@ pub const TARGETS: [Target; 17] = [
     target("recording", session::recording, seeds::recordings, 3_000),
     target("replay", session::replay, seeds::records, 150),
     target("scene", store::scene, seeds::scenes, 3_000),
+    target("script_chunk", scripts::chunks, scripts::chunk_seeds, 1_500),
+    target("script_list", scripts::list, scripts::list_seeds, 1_500),
     target(
         "server_packet",
         protocol::server_packet,

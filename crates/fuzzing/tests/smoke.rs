@@ -71,10 +71,13 @@ macro_rules! smoke_tests {
 }
 
 smoke_tests!(
+    avatar,
     bits,
     chunk,
     client,
     client_packet,
+    details,
+    fragment,
     json_command,
     manifest,
     mesh,
@@ -82,6 +85,8 @@ smoke_tests!(
     recording,
     replay,
     scene,
+    script_chunk,
+    script_list,
     server_packet,
     snapshot,
     stream,
