@@ -6,6 +6,11 @@ import { launchBrowser, openPage } from './browser.mjs';
 import { Player } from './player.mjs';
 import { startServer } from './server.mjs';
 
+/** From the click on Play to the world on the screen. */
+const PLAY_WITHIN_MS = 2000;
+/** The best of so many counts: this machine may render in software while it does other things. */
+const CLICKS_MAX = 5;
+
 let server;
 let browser;
 let game;
@@ -19,21 +24,19 @@ after(async () => {
   await server?.stop();
 });
 
-test('a click on Play leads into the world', async (context) => {
-  const page = await openPage(browser, { prepare: lowQuality });
-  await page.goto(`${server.url}/games/${game}`);
-  const clicked = performance.now();
-  await page.locator('[data-play]').click();
-  const player = new Player(page);
-  await player.ready(server);
-  const took = Math.round(performance.now() - clicked);
-  context.diagnostic(`from the click to the world: ${took} ms`);
-  // The aim is 2 s; the rest is for machines that render in software while they do other things.
-  assert.ok(took < 4000, `it took ${took} ms`);
-  assert.match(await player.read('worldId'), /^world_/);
-  await player.walk(1.5);
-  assert.deepEqual(page.complaints, []);
-  await player.close();
+test('a click on Play leads into the world within two seconds', async (context) => {
+  const took = [];
+  const inTime = () => took.some((ms) => ms < PLAY_WITHIN_MS);
+  while (!inTime() && took.length < CLICKS_MAX) {
+    const { player, ms, steps } = await clickPlay();
+    took.push(ms);
+    context.diagnostic(`from the click to the world: ${ms} ms (${steps})`);
+    assert.match(await player.read('worldId'), /^world_/);
+    await player.walk(1.5);
+    assert.deepEqual(player.page.complaints, []);
+    await player.close();
+  }
+  assert.ok(inTime(), `it took ${took.join(', ')} ms`);
 });
 
 test('two players in one world see each other move', async () => {
@@ -113,6 +116,31 @@ test('Tab shows how the connection is doing', async () => {
   assert.equal(await player.page.locator('[data-graphs] polyline').count(), 5);
   await player.close();
 });
+
+/** A new visitor looks at the game's page and clicks on Play. Gives the time until the world is on the screen. */
+async function clickPlay() {
+  const page = await openPage(browser, { prepare: lowQuality });
+  await page.goto(`${server.url}/games/${game}`);
+  await page.evaluate(timeTheWay);
+  await page.locator('[data-play]').click();
+  const player = new Player(page);
+  await player.ready(server);
+  const shown = await player.until(() => performance.getEntriesByName('shown')[0]?.startTime);
+  const [clicked, moments] = await page.evaluate(() => [performance.getEntriesByName('clicked')[0].startTime, window.__frolic.moments()]);
+  const inOrder = Object.entries({ ...moments, shown }).sort(([, a], [, b]) => a - b);
+  const steps = inOrder.map(([name, at]) => `${name} ${Math.round(at - clicked)}`).join(', ');
+  return { player, ms: Math.round(shown - clicked), steps };
+}
+
+/** In the page: marks the click, and the frame after the first one of the world, when that one is on the screen. */
+function timeTheWay() {
+  const watch = () => requestAnimationFrame(window.__frolic?.ready ? () => performance.mark('shown') : watch);
+  const clicked = () => {
+    performance.mark('clicked');
+    watch();
+  };
+  document.addEventListener('click', clicked, { capture: true, once: true });
+}
 
 /** Play links carry no quality, so this page is told before it starts. */
 function lowQuality(context) {

@@ -12,6 +12,7 @@ import { firstPad, readPad } from './input/gamepad';
 import { PlayerInput } from './input/input';
 import { WorldLink } from './link';
 import { loadLuau } from './luau-loader';
+import { mark } from './moments';
 import { forgetPlace, keepPlace, keptPlace } from './place';
 import { LoadProgress } from './progress.svelte';
 import { prefabDefinitions } from './prefabs';
@@ -101,6 +102,7 @@ export class PlaySession {
 
   /** Loads and joins. Failures end in `ending`, never in an exception. */
   async start(canvas: HTMLCanvasElement): Promise<void> {
+    mark('start');
     try {
       const renderer = import('./view/world-view');
       renderer.catch(() => undefined);
@@ -112,6 +114,7 @@ export class PlaySession {
         landed: (own) => own && this.sound.play('land'),
         stepped: (own) => own && this.sound.play('step'),
       });
+      mark('renderer');
       this.view.setCombat(this.combat, (entity) => this.#weaponOf(entity));
       this.view.occludes = (origin, direction, max) => this.terrain.raycast(origin, direction, max)?.distance ?? max;
       this.#showScene();
@@ -141,6 +144,8 @@ export class PlaySession {
   draw(nowMs: number, dt: number): void {
     const { view, link } = this;
     if (!view || !link) return;
+    // Behind the loading screen nobody sees an empty sky, and drawing it holds up what is to come.
+    if (this.phase === 'loading' && !this.#sceneShown) return;
     const frame = link.core.frame(nowMs);
     const removed = link.core.removed();
     view.apply(frame, removed, dt);
@@ -157,7 +162,10 @@ export class PlaySession {
     if (this.#sceneShown && view.ownId !== 0) this.#feed?.look(x, y, z, view.groundDistance);
     view.render(this.input, dt);
     const arriving = this.phase === 'loading' || this.phase === 'reconnecting';
-    if (arriving && link.isOpen && this.#sceneShown && view.ownId !== 0) this.phase = 'playing';
+    if (arriving && link.isOpen && this.#sceneShown && view.ownId !== 0) {
+      mark('playing');
+      this.phase = 'playing';
+    }
   }
 
   get stats(): CoreStats {
@@ -353,6 +361,7 @@ export class PlaySession {
         this.#giveUpAt = null;
         this.#attempts = 0;
         this.#restarting = false;
+        mark('welcome');
         this.progress.done('connect');
         break;
       case 'scene':
@@ -532,6 +541,7 @@ export class PlaySession {
     for (const [id, { looks }] of this.#details) this.view.setLooks(id, looks);
     this.view.setPlayers(this.players);
     this.#sceneShown = true;
+    mark('scene');
     this.progress.done('scene');
   }
 

@@ -88,6 +88,8 @@ export class WorldView {
     private readonly hooks: Hooks = {},
   ) {
     this.renderer = new WebGLRenderer({ canvas, antialias: forced !== 'low', powerPreference: 'high-performance' });
+    // To ask each shader whether it compiled is to wait for it, one after the other.
+    this.renderer.debug.checkShaderErrors = import.meta.env.DEV;
     this.renderer.toneMapping = NeutralToneMapping;
     this.renderer.toneMappingExposure = 1;
     this.renderer.shadowMap.type = PCFShadowMap;
