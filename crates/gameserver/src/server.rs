@@ -225,6 +225,8 @@ pub async fn run(
     let mut routes = routes(transports, figures);
     match &config.source {
         WorldSource::ControlPlane { token, .. } => {
+            let platform = websocket::PlatformToken(Sha256::digest(token).into());
+            routes = routes.layer(axum::Extension(platform));
             routes = routes.merge(reload::routes(inbox.clone(), token));
         }
         WorldSource::Package(_) => routes = routes.merge(bench_routes(metrics.clone())),

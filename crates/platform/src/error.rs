@@ -82,6 +82,12 @@ impl ApiError {
         }
     }
 
+    /// Says when asking again may help.
+    pub fn with_retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+
     /// Whether it is the error with this code.
     pub fn is(&self, code: &str) -> bool {
         self.code == code

@@ -91,7 +91,7 @@ impl RateLimiter {
 }
 
 /// One household has a whole /64 of IPv6: it counts as one.
-fn network_of(address: IpAddr) -> IpAddr {
+pub(crate) fn network_of(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(v6) => {
             let [a, b, c, d, ..] = v6.segments();

@@ -28,6 +28,7 @@ use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
 use crate::moderation::Expulsions;
 use crate::publish::{self, PublishError, Wishes};
+use crate::rooms::Newcomers;
 use crate::settings::Settings;
 use crate::signing;
 use crate::site::{Site, SiteFiles};
@@ -66,6 +67,9 @@ struct Inner {
     committer: Committer,
     waits: Waits,
     rates: RateLimiter,
+    /// Counts proxied sockets, so that opening them uses up nobody's joins.
+    socket_rates: RateLimiter,
+    newcomers: Newcomers,
     attempts: Attempts,
     passwords: Hasher,
     identity: Option<Identity>,
@@ -187,6 +191,8 @@ impl Platform {
         let identity = settings.identity.clone().map(Identity::new).transpose()?;
         Ok(Self(Arc::new(Inner {
             rates: RateLimiter::new(&settings.limits),
+            socket_rates: RateLimiter::new(&settings.limits),
+            newcomers: Newcomers::new(settings.limits.proxied_newcomers_max),
             attempts: Attempts::new(&settings.limits),
             passwords: Hasher::default(),
             identity,
@@ -339,6 +345,14 @@ impl Platform {
 
     pub(crate) fn rates(&self) -> &RateLimiter {
         &self.0.rates
+    }
+
+    pub(crate) fn socket_rates(&self) -> &RateLimiter {
+        &self.0.socket_rates
+    }
+
+    pub(crate) fn newcomers(&self) -> &Newcomers {
+        &self.0.newcomers
     }
 
     /// What is told to Socket.IO clients.

@@ -2,27 +2,31 @@
 //! WebSocket is passed through message by message, with its subprotocol and
 //! query; who may enter is for the game server and its ticket to say.
 
+mod newcomers;
 mod relay;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use axum::extract::ws::{self, WebSocketUpgrade};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, Request, header};
 use axum::response::Response;
+use frolic_protocol::fleet::CLIENT_ADDRESS_HEADER;
 use frolic_protocol::packet::{CLIENT_MESSAGE_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX};
 use tokio::net::TcpSocket;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::{self, protocol::WebSocketConfig};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub use self::newcomers::Newcomers;
 use self::relay::{Patience, Upstream, relay};
 use crate::api::ErrorBody;
 use crate::error::ApiError;
 use crate::extract::ApiPath;
+use crate::limits::ClientAddress;
 use crate::{Platform, address, ids, worlds};
 
 /// Largest WebSocket message from a server: its longest message and the
@@ -56,6 +60,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
         (status = 400, description = "this is not a WebSocket", body = ErrorBody),
         (status = 404, description = "no such room", body = ErrorBody),
         (status = 409, description = "its world sleeps: join it first", body = ErrorBody),
+        (status = 429, description = "too many sockets of your address; show their tickets first", body = ErrorBody),
         (status = 503, description = "its server cannot be reached, or too many sockets are open", body = ErrorBody),
     )
 )]
@@ -63,12 +68,19 @@ pub async fn proxy(
     State(platform): State<Platform>,
     ApiPath(code): ApiPath<String>,
     RawQuery(query): RawQuery,
+    ClientAddress(address): ClientAddress,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
     let upgrade = upgrade.map_err(|_| {
         ApiError::bad_request("websocket_expected", "open this address as a WebSocket")
     })?;
+    if let Some(address) = address {
+        let taken = platform.socket_rates().take(address, Instant::now());
+        taken.map_err(|wait| ApiError::rate_limited(wait.as_secs() + 1))?;
+    }
+    let newcomer = address.map(|address| platform.newcomers().enter(address));
+    let newcomer = newcomer.transpose()?;
     let permit = platform.socket_permit().ok_or_else(|| {
         ApiError::unavailable(
             "too_many_sockets",
@@ -76,9 +88,8 @@ pub async fn proxy(
             5,
         )
     })?;
-    let port = room_port(&platform, &code).await?;
-    let target = SocketAddr::new(address::local_ip(platform.fleet().host()), port);
-    let (upstream, protocol) = connect(target, query, &headers).await?;
+    let room = room(&platform, &code).await?;
+    let (upstream, protocol) = connect(&room, query, &headers, address).await?;
     let mut upgrade = upgrade
         .max_message_size(CLIENT_MESSAGE_BYTES_MAX)
         .max_frame_size(CLIENT_MESSAGE_BYTES_MAX)
@@ -94,12 +105,20 @@ pub async fn proxy(
         idle_max: limits.proxied_idle_max,
     };
     Ok(upgrade.on_upgrade(move |client| async move {
-        relay(client, upstream, patience).await;
+        relay(client, upstream, patience, newcomer).await;
         drop(permit);
     }))
 }
 
-async fn room_port(platform: &Platform, code: &str) -> Result<u16, ApiError> {
+/// The server behind a room code.
+struct Room {
+    target: SocketAddr,
+    /// Shows the server that we are its platform; not known yet of one that
+    /// outlived the last platform.
+    token: Option<String>,
+}
+
+async fn room(platform: &Platform, code: &str) -> Result<Room, ApiError> {
     let code = ids::canonical_room_code(code).ok_or_else(worlds::unknown_room)?;
     let running = platform.fleet().world_of_room(&code);
     let world_id = match running {
@@ -116,14 +135,23 @@ async fn room_port(platform: &Platform, code: &str) -> Result<u16, ApiError> {
             "this world is not running; join it first (POST /join with its room_code)",
         )
     })?;
-    Ok(endpoints.websocket_port)
+    let local = address::local_ip(platform.fleet().host());
+    Ok(Room {
+        target: SocketAddr::new(local, endpoints.websocket_port),
+        token: platform
+            .fleet()
+            .server(&world_id)
+            .and_then(|server| server.token()),
+    })
 }
 
 async fn connect(
-    target: SocketAddr,
+    room: &Room,
     query: Option<String>,
     headers: &HeaderMap,
+    client: Option<IpAddr>,
 ) -> Result<(Upstream, Option<String>), ApiError> {
+    let target = room.target;
     let unreachable = |error: &dyn std::fmt::Display| {
         tracing::warn!(%target, %error, "could not reach a game server");
         ApiError::unavailable(
@@ -146,6 +174,12 @@ async fn connect(
         );
     if let Some(protocols) = headers.get(header::SEC_WEBSOCKET_PROTOCOL) {
         request = request.header(header::SEC_WEBSOCKET_PROTOCOL, protocols);
+    }
+    if let (Some(token), Some(client)) = (&room.token, client) {
+        // Else all who come through here would share one address's bounds.
+        request = request
+            .header(header::AUTHORIZATION, format!("Bearer {token}"))
+            .header(CLIENT_ADDRESS_HEADER, client.to_string());
     }
     let request = request
         .body(())

@@ -116,6 +116,8 @@ pub struct LimitSettings {
     pub connections_max: usize,
     /// WebSockets proxied at once through `/api/rooms`.
     pub proxied_sockets_max: usize,
+    /// Those of one address that may wait there without having shown a ticket.
+    pub proxied_newcomers_max: usize,
     /// Silence after which either end of a proxied WebSocket counts as gone.
     pub proxied_silence_max: Duration,
     /// Time without a message either way after which one is closed.
@@ -191,6 +193,7 @@ impl Default for LimitSettings {
             header_timeout: Duration::from_secs(10),
             connections_max: 12_000,
             proxied_sockets_max: 2_000,
+            proxied_newcomers_max: 32,
             proxied_silence_max: Duration::from_secs(20),
             proxied_idle_max: Duration::from_secs(90),
             socketio_clients_max: 10_000,

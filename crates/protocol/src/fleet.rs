@@ -10,6 +10,10 @@ pub const WORLD_TOKEN_ENV: &str = "FROLIC_WORLD_TOKEN";
 /// Environment variable with the world's ticket key, in hex.
 pub const TICKET_KEY_ENV: &str = "FROLIC_TICKET_KEY";
 
+/// Header in which the control plane says for whom it opens a WebSocket; it
+/// shows the world's token beside it.
+pub const CLIENT_ADDRESS_HEADER: &str = "x-frolic-client-address";
+
 /// `GET /internal/worlds/{id}`: what a game server needs to start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorldBoot {

@@ -3,7 +3,7 @@
 //! the socket (see `socket`), because a task per client costs more than
 //! everything it would do.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -11,11 +11,14 @@ use axum::extract::{ConnectInfo, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use frolic_protocol::fleet::CLIENT_ADDRESS_HEADER;
 use frolic_protocol::json::{BINARY_SUBPROTOCOL, SUBPROTOCOL};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto::upgrade::downcast;
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
 use tokio::net::TcpStream;
 use tungstenite::handshake::derive_accept_key;
 
@@ -48,7 +51,10 @@ pub async fn upgrade(
         let message = "this connection cannot be upgraded to a WebSocket";
         return (StatusCode::UPGRADE_REQUIRED, message).into_response();
     };
-    let slot = match transports.slots.take(client.ip()) {
+    let platform = request.extensions().get();
+    let forwarded = forwarded_for(request.headers(), platform);
+    let client = forwarded.unwrap_or(client.ip());
+    let slot = match transports.slots.take(client) {
         Ok(slot) => slot,
         Err(full) => return (StatusCode::SERVICE_UNAVAILABLE, full.to_string()).into_response(),
     };
@@ -111,6 +117,20 @@ fn raw_socket(upgraded: hyper::upgrade::Upgraded) -> Option<(std::net::TcpStream
     Some((stream, parts.read_buf))
 }
 
+/// SHA-256 of the world's token, by which the platform is known.
+#[derive(Clone)]
+pub struct PlatformToken(pub [u8; 32]);
+
+/// For whom the platform opens this connection, if it is the platform: anybody
+/// could send the header, but only it knows the token.
+fn forwarded_for(headers: &HeaderMap, platform: Option<&PlatformToken>) -> Option<IpAddr> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let address = text(CLIENT_ADDRESS_HEADER)?.parse().ok()?;
+    let given = text(header::AUTHORIZATION.as_str())?.strip_prefix("Bearer ")?;
+    let given: [u8; 32] = Sha256::digest(given).into();
+    bool::from(given.ct_eq(&platform?.0)).then_some(address)
+}
+
 /// The answer to the client's key, if it asks for a WebSocket at all.
 fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, (StatusCode, &'static str)> {
     let refuse = |message| (StatusCode::BAD_REQUEST, message);
@@ -149,4 +169,29 @@ fn words(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = 
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_platform_is_believed_about_whom_it_brings() {
+        let token = PlatformToken(Sha256::digest("the world's token").into());
+        let check = |bearer: Option<&str>, expected: bool| {
+            let mut headers = HeaderMap::new();
+            let address = HeaderValue::from_static("192.0.2.7");
+            headers.insert(CLIENT_ADDRESS_HEADER, address);
+            if let Some(bearer) = bearer {
+                let value = format!("Bearer {bearer}").parse().unwrap();
+                headers.insert(header::AUTHORIZATION, value);
+            }
+            let believed = forwarded_for(&headers, Some(&token));
+            assert_eq!(believed.is_some(), expected, "{bearer:?}");
+            assert_eq!(forwarded_for(&headers, None), None);
+        };
+        check(None, false);
+        check(Some("a guess"), false);
+        check(Some("the world's token"), true);
+    }
 }

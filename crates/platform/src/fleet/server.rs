@@ -280,7 +280,7 @@ impl Server {
         self.run().revision = revision.to_owned();
     }
 
-    pub(super) fn token(&self) -> Option<String> {
+    pub(crate) fn token(&self) -> Option<String> {
         self.run().token.clone()
     }
 

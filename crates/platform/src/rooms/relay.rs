@@ -16,6 +16,8 @@ use tokio::time::{Interval, MissedTickBehavior, interval_at, sleep, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{self, protocol};
 
+use super::newcomers::{Newcomer, is_welcome};
+
 /// A connection to a game server.
 pub type Upstream = WebSocketStream<TcpStream>;
 
@@ -44,8 +46,13 @@ struct Ending {
 }
 
 /// Copies both ways until either side ends, then ends the other in the same
-/// words.
-pub async fn relay(client: WebSocket, server: Upstream, patience: Patience) {
+/// words. The client is a newcomer until the server welcomes it.
+pub async fn relay(
+    client: WebSocket,
+    server: Upstream,
+    patience: Patience,
+    mut newcomer: Option<Newcomer>,
+) {
     let (mut to_client, mut client) = client.split();
     let (mut to_server, mut server) = server.split();
     let lively = AtomicBool::new(true);
@@ -63,6 +70,15 @@ pub async fn relay(client: WebSocket, server: Upstream, patience: Patience) {
         ping: || ws::Message::Ping(Default::default()),
         silent: "the world's server does not answer; join again",
         stuck: "the client reads too slowly",
+    };
+    let from_server = |incoming: Option<_>| {
+        if let Some(Ok(message)) = &incoming
+            && newcomer.is_some()
+            && is_welcome(message)
+        {
+            newcomer = None;
+        }
+        from_server(incoming)
     };
     let ending = tokio::select! {
         ending = upward.go(from_client, silence_max, &lively) => ending,
@@ -116,7 +132,7 @@ where
     /// Passes everything on until one of both sides ends.
     async fn go(
         self,
-        translate: impl Fn(Option<Source::Item>) -> Heard<M>,
+        mut translate: impl FnMut(Option<Source::Item>) -> Heard<M>,
         silence_max: Duration,
         lively: &AtomicBool,
     ) -> Ending {

@@ -19,10 +19,24 @@ async fn open(
     path: &str,
     protocols: Option<&str>,
 ) -> Result<(Socket, Option<String>), Error> {
+    let protocols = protocols.map(|protocols| ("sec-websocket-protocol", protocols));
+    open_with(platform, path, protocols).await
+}
+
+/// As somebody else than this machine, whose word about its clients counts.
+async fn open_from(platform: &TestPlatform, path: &str, address: &str) -> Result<Socket, Error> {
+    let opened = open_with(platform, path, Some(("x-forwarded-for", address))).await;
+    opened.map(|(socket, _)| socket)
+}
+
+async fn open_with(
+    platform: &TestPlatform,
+    path: &str,
+    header: Option<(&'static str, &str)>,
+) -> Result<(Socket, Option<String>), Error> {
     let mut request = format!("ws://127.0.0.1:{}{path}", platform.port).into_client_request()?;
-    if let Some(protocols) = protocols {
-        let headers = request.headers_mut();
-        headers.insert("sec-websocket-protocol", protocols.parse().unwrap());
+    if let Some((name, value)) = header {
+        request.headers_mut().insert(name, value.parse().unwrap());
     }
     let stream = tokio::net::TcpStream::connect(("127.0.0.1", platform.port)).await?;
     let config = WebSocketConfig::default().max_frame_size(None);
@@ -234,6 +248,66 @@ async fn net_10_rooms_that_cannot_be_reached_say_why() {
     }
     platform.platform.fleet().stop(&joined.world_id);
     assert_eq!(status(open(&platform, &path, None).await), 409);
+}
+
+/// Status, code and whether it says when to try again.
+fn refusal(opened: Result<Socket, Error>) -> (u16, String, bool) {
+    let Err(Error::Http(response)) = opened else {
+        panic!("it was let in");
+    };
+    let body = response.body().as_deref().unwrap_or_default();
+    let body: serde_json::Value = serde_json::from_slice(body).unwrap();
+    (
+        response.status().as_u16(),
+        body["error"]["code"].as_str().unwrap().to_owned(),
+        response.headers().contains_key("retry-after"),
+    )
+}
+
+#[tokio::test]
+async fn sec_4_an_address_has_few_connections_that_show_no_ticket() {
+    let platform =
+        TestPlatform::start_with(|settings| settings.limits.proxied_newcomers_max = 3).await;
+    let joined = platform.join(json!({})).await;
+    let path = format!("/api/rooms/{}/ws", joined.room_code);
+    let mut silent = Vec::new();
+    for _ in 0..3 {
+        silent.push(open_from(&platform, &path, "192.0.2.1").await.unwrap());
+    }
+    let too_many = (429, "too_many_newcomers".to_owned(), true);
+    let refused = open_from(&platform, &path, "192.0.2.1").await;
+    assert_eq!(refusal(refused), too_many);
+    let other = open_from(&platform, &path, "192.0.2.2").await;
+    other.expect("others are not kept out");
+
+    // The server answers, but not with a welcome: still a stranger.
+    let stranger = &mut silent[0];
+    stranger.next().await.unwrap().unwrap();
+    order(stranger, r#"{"kind":"error"}"#).await;
+    stranger.next().await.unwrap().unwrap();
+    let refused = open_from(&platform, &path, "192.0.2.1").await;
+    assert_eq!(refusal(refused), too_many);
+    order(&mut silent[0], r#"{"kind":"welcome"}"#).await;
+    silent[0].next().await.unwrap().unwrap();
+    let next = open_from(&platform, &path, "192.0.2.1").await;
+    next.expect("one of them is in and stands in nobody's way");
+}
+
+#[tokio::test]
+async fn sec_4_an_address_opens_a_bounded_number_of_connections_per_time() {
+    let platform = TestPlatform::start_with(|settings| {
+        settings.limits.rate_burst = 4;
+        settings.limits.rate_per_s = 0.001;
+    })
+    .await;
+    let joined = platform.join(json!({})).await;
+    let path = format!("/api/rooms/{}/ws", joined.room_code);
+    for _ in 0..4 {
+        open_from(&platform, &path, "192.0.2.1").await.unwrap();
+    }
+    let refused = open_from(&platform, &path, "192.0.2.1").await;
+    assert_eq!(refusal(refused), (429, "rate_limited".to_owned(), true));
+    open_from(&platform, &path, "192.0.2.2").await.unwrap();
 }
 
 #[tokio::test]
