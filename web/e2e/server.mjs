@@ -88,7 +88,7 @@ function addressOf(child, lines) {
     for (const stream of [child.stdout, child.stderr]) {
       createInterface({ input: stream }).on('line', (line) => {
         lines.push(line);
-        const address = line.match(/http:\/\/127\.0\.0\.1:[1-9]\d*/);
+        const address = line.match(/https?:\/\/127\.0\.0\.1:[1-9]\d*/);
         if (address) {
           clearTimeout(timer);
           resolve(address[0]);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use frolic_platform::signing::write_private;
+use frolic_platform::tls::TlsSettings;
 use frolic_platform::{BlobPlace, DatabaseKind, IdentitySettings, Settings, ids};
 use serde::Deserialize;
 
@@ -43,6 +44,13 @@ pub struct Layer {
     /// Opens /admin [env: ADMIN_TOKEN] [default: closed]
     #[arg(long)]
     pub admin_token: Option<String>,
+    /// Certificate to speak https and wss with, as a PEM file with its chain; see docs/tls.md
+    /// [env: TLS_CERT] [default: plain http, for this machine or behind a proxy]
+    #[arg(long)]
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key, as a PEM file [env: TLS_KEY]
+    #[arg(long)]
+    pub tls_key: Option<PathBuf>,
     /// Where an issuer of identities publishes its keys (JWKS), to log in with its JWTs
     /// [env: IDENTITY_JWKS_URL] [default: passwords only]
     #[arg(long)]
@@ -92,6 +100,8 @@ impl Layer {
             blob_url: get("BLOB_URL"),
             secret_key: get("SECRET_KEY"),
             admin_token: get("ADMIN_TOKEN"),
+            tls_cert: get("TLS_CERT").map(PathBuf::from),
+            tls_key: get("TLS_KEY").map(PathBuf::from),
             identity_jwks_url: get("IDENTITY_JWKS_URL"),
             identity_issuer: get("IDENTITY_ISSUER"),
             identity_audience: get("IDENTITY_AUDIENCE"),
@@ -122,6 +132,8 @@ impl Layer {
             blob_url: self.blob_url.or(below.blob_url),
             secret_key: self.secret_key.or(below.secret_key),
             admin_token: self.admin_token.or(below.admin_token),
+            tls_cert: self.tls_cert.or(below.tls_cert),
+            tls_key: self.tls_key.or(below.tls_key),
             identity_jwks_url: self.identity_jwks_url.or(below.identity_jwks_url),
             identity_issuer: self.identity_issuer.or(below.identity_issuer),
             identity_audience: self.identity_audience.or(below.identity_audience),
@@ -180,7 +192,13 @@ impl Layer {
             self.identity_issuer,
             self.identity_audience,
         )?;
+        let tls = match (self.tls_cert, self.tls_key) {
+            (None, None) => None,
+            (Some(cert), Some(key)) => Some(TlsSettings::new(cert, key)),
+            _ => bail!("set both TLS_CERT and TLS_KEY, or none of them"),
+        };
         let mut settings = Settings::new(data_dir, secret_key);
+        settings.tls = tls;
         settings.identity = identity;
         settings.host = host;
         settings.port = self.port.unwrap_or(5000);
@@ -334,6 +352,10 @@ mod tests {
             },
             Layer {
                 host: Some("example.org".to_owned()),
+                ..Layer::default()
+            },
+            Layer {
+                tls_cert: Some(PathBuf::from("cert.pem")),
                 ..Layer::default()
             },
             Layer {

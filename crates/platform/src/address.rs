@@ -9,77 +9,111 @@ use axum::http::{HeaderMap, header};
 use crate::api::{Transports, WebSocketTransport, WebTransportTransport};
 use crate::fleet::Endpoints;
 
-/// A way to a game server.
+/// The ways to a game server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// The client can open the server's ports on this host.
+pub struct Reach {
+    /// By WebSocket.
+    pub websocket: WebSocketReach,
+    /// Host whose WebTransport port the client may be able to open: a name or
+    /// an address, in brackets where it is IPv6.
+    pub webtransport: Option<String>,
+}
+
+/// A way to a game server's WebSocket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WebSocketReach {
+    /// The client can open the server's port on this host.
     Direct {
-        /// Name or address, in brackets where it is IPv6.
+        /// As in [`Reach::webtransport`].
         host: String,
     },
-    /// Only the platform's own port is open to the client.
+    /// Only the platform's own port is open to the client, or it needs TLS,
+    /// for which game servers have no certificate.
     Proxied {
         /// `ws://host:port` or `wss://host:port`.
         origin: String,
     },
 }
 
+/// Where the platform listens, and its game servers with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Listens {
+    /// Address of both.
+    pub ip: IpAddr,
+    /// Port of the platform.
+    pub port: u16,
+    /// Whether that port speaks TLS.
+    pub tls: bool,
+}
+
 /// Decides from the address under which the client found the platform.
 ///
 /// The `Host` header is the client's own word, and what is made of it goes
 /// back to that client only.
-pub fn reach(headers: &HeaderMap, listen: IpAddr, port: u16) -> Reach {
+pub fn reach(headers: &HeaderMap, listens: Listens) -> Reach {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let authority = text(header::HOST.as_str())
         .and_then(|host| host.parse::<Authority>().ok())
         .filter(|authority| !authority.as_str().contains('@'));
     let Some(authority) = authority else {
-        return Reach::Direct {
-            host: url_host(listen),
-        };
+        return Reach::direct(url_host(listens.ip));
     };
-    let secure = text("x-forwarded-proto").is_some_and(|proto| proto.eq_ignore_ascii_case("https"));
+    let forwarded_proto = text("x-forwarded-proto");
+    let secure =
+        listens.tls || forwarded_proto.is_some_and(|proto| proto.eq_ignore_ascii_case("https"));
     let name = authority.host();
     let local_name = is_loopback_name(name);
-    // Another port than ours is a tunnel or a proxy, which forwards only that
-    // one; and a game server on loopback is out of reach of other machines.
-    let forwarded = secure || authority.port_u16().unwrap_or(80) != port;
-    if forwarded || (listen.is_loopback() && !local_name) {
-        let scheme = if secure { "wss" } else { "ws" };
-        return Reach::Proxied {
-            origin: format!("{scheme}://{authority}"),
-        };
-    }
     let host = if local_name {
         // "localhost" may mean ::1 to a browser, where nobody listens.
-        url_host(listen)
+        url_host(listens.ip)
     } else {
         name.to_owned()
     };
-    Reach::Direct { host }
+    // A game server on loopback is out of reach of other machines.
+    let in_reach = local_name || !listens.ip.is_loopback();
+    // Another port than ours is a tunnel or a proxy, which forwards only that
+    // one.
+    let forwarded = authority.port_u16().unwrap_or(80) != listens.port;
+    if !secure && !forwarded && in_reach {
+        return Reach::direct(host);
+    }
+    let scheme = if secure { "wss" } else { "ws" };
+    Reach {
+        websocket: WebSocketReach::Proxied {
+            origin: format!("{scheme}://{authority}"),
+        },
+        // A page over https may open WebTransport wherever it knows the
+        // certificate's hash. If a proxy on another machine lets no UDP
+        // through, the client goes on by WebSocket after a second.
+        webtransport: (secure && in_reach).then_some(host),
+    }
+}
+
+impl Reach {
+    fn direct(host: String) -> Self {
+        Self {
+            webtransport: Some(host.clone()),
+            websocket: WebSocketReach::Direct { host },
+        }
+    }
 }
 
 /// The transports of a join's answer.
 pub fn transports(reach: &Reach, endpoints: &Endpoints, room_code: &str) -> Transports {
-    match reach {
-        Reach::Direct { host } => Transports {
-            websocket: WebSocketTransport {
-                url: format!("ws://{host}:{}/ws", endpoints.websocket_port),
-            },
-            webtransport: endpoints
-                .webtransport
-                .as_ref()
-                .map(|endpoint| WebTransportTransport {
-                    url: format!("https://{host}:{}/game", endpoint.port),
-                    cert_sha256: endpoint.cert_sha256.clone(),
-                }),
-        },
-        Reach::Proxied { origin } => Transports {
-            websocket: WebSocketTransport {
-                url: format!("{origin}/api/rooms/{room_code}/ws"),
-            },
-            webtransport: None,
-        },
+    let url = match &reach.websocket {
+        WebSocketReach::Direct { host } => format!("ws://{host}:{}/ws", endpoints.websocket_port),
+        WebSocketReach::Proxied { origin } => format!("{origin}/api/rooms/{room_code}/ws"),
+    };
+    let webtransport = endpoints
+        .webtransport
+        .as_ref()
+        .zip(reach.webtransport.as_ref());
+    Transports {
+        websocket: WebSocketTransport { url },
+        webtransport: webtransport.map(|(endpoint, host)| WebTransportTransport {
+            url: format!("https://{host}:{}/game", endpoint.port),
+            cert_sha256: endpoint.cert_sha256.clone(),
+        }),
     }
 }
 
@@ -107,20 +141,47 @@ fn is_loopback_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use frolic_protocol::fleet::WebTransportEndpoint;
+
     use super::*;
 
-    fn check(listen: &str, headers: &[(&'static str, &str)], expected: &str) {
+    fn given(listen: &str, tls: bool, headers: &[(&'static str, &str)]) -> Transports {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.insert(*name, value.parse().unwrap());
         }
         let endpoints = Endpoints {
             websocket_port: 7777,
-            webtransport: None,
+            webtransport: Some(WebTransportEndpoint {
+                port: 8888,
+                cert_sha256: "00".repeat(32),
+            }),
         };
-        let reach = reach(&map, listen.parse().unwrap(), 5000);
-        let url = transports(&reach, &endpoints, "ROOM22").websocket.url;
+        let listens = Listens {
+            ip: listen.parse().unwrap(),
+            port: 5000,
+            tls,
+        };
+        transports(&reach(&map, listens), &endpoints, "ROOM22")
+    }
+
+    #[track_caller]
+    fn check(listen: &str, headers: &[(&'static str, &str)], expected: &str) {
+        let url = given(listen, false, headers).websocket.url;
         assert_eq!(url, expected, "{listen} {headers:?}");
+    }
+
+    #[track_caller]
+    fn check_webtransport(listen: &str, tls: bool, host: &str, expected: Option<&str>) {
+        let forwarded = ("x-forwarded-proto", "https");
+        let headers = [("host", host), forwarded];
+        let headers = if tls { &headers[..1] } else { &headers[..] };
+        let given = given(listen, tls, headers);
+        let room = format!("wss://{host}/api/rooms/ROOM22/ws");
+        assert_eq!(given.websocket.url, room);
+        let url = given.webtransport.map(|transport| transport.url);
+        let expected = expected.map(|host| format!("https://{host}:8888/game"));
+        assert_eq!(url, expected, "{listen}, TLS {tls}, {host}");
     }
 
     #[test]
@@ -160,5 +221,21 @@ mod tests {
             &[("host", "box.lan:5000")],
             "ws://box.lan:5000/api/rooms/ROOM22/ws",
         );
+    }
+
+    #[test]
+    fn webtransport_needs_no_certificate_of_the_operator() {
+        for tls in [true, false] {
+            let name = Some("play.example.org");
+            check_webtransport("0.0.0.0", tls, "play.example.org:5000", name);
+            check_webtransport("0.0.0.0", tls, "play.example.org", name);
+            check_webtransport("::", tls, "[fd00::7]:5000", Some("[fd00::7]"));
+            check_webtransport("127.0.0.1", tls, "play.example.org", None);
+            check_webtransport("127.0.0.1", tls, "localhost:5000", Some("127.0.0.1"));
+        }
+        let tunnel = given("127.0.0.1", false, &[("host", "localhost:8080")]);
+        assert!(tunnel.webtransport.is_none());
+        let direct = given("127.0.0.1", false, &[("host", "localhost:5000")]);
+        assert!(direct.webtransport.is_some());
     }
 }

@@ -225,7 +225,12 @@ async fn admit(
         beside,
     };
     let key = ticket::world_key(&platform.settings().secret_key, &spec.world_id);
-    let reach = address::reach(headers, platform.fleet().host(), platform.port());
+    let listens = address::Listens {
+        ip: platform.fleet().host(),
+        port: platform.port(),
+        tls: platform.certificate().is_some(),
+    };
+    let reach = address::reach(headers, listens);
     let transports = address::transports(&reach, &placement.endpoints, &spec.room_code);
     Ok(JoinResponse {
         server_address: transports.websocket.url.clone(),

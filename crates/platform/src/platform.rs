@@ -37,6 +37,7 @@ use crate::spells::SpellCompiler;
 use crate::store::catalogue::Catalogue;
 use crate::store::recorder::Recorder;
 use crate::store::{self, Uploads};
+use crate::tls::{Certificate, TlsError};
 use crate::worlds;
 
 /// Who the sample games are by.
@@ -74,6 +75,7 @@ struct Inner {
     passwords: Hasher,
     identity: Option<Identity>,
     expulsions: Expulsions,
+    certificate: Option<Certificate>,
     port: u16,
     house_id: String,
     default_game: Mutex<Option<String>>,
@@ -121,6 +123,9 @@ pub enum OpenError {
     /// The database cannot be used.
     #[error(transparent)]
     Database(#[from] OpenDatabaseError),
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The keys of the issuer of identities cannot be asked for.
     #[error("no HTTPS client for the keys of the identity issuer: {0}")]
     Identity(#[from] reqwest::Error),
@@ -154,6 +159,7 @@ impl Platform {
     /// [`OpenError`].
     pub async fn open(settings: Settings, parts: Parts) -> Result<Self, OpenError> {
         crate::tls::use_ring();
+        let certificate = settings.tls.clone().map(Certificate::open).transpose()?;
         let data_dir = &settings.data_dir;
         let place = settings
             .blobs
@@ -220,6 +226,7 @@ impl Platform {
             script_blobs,
             signer,
             fleet,
+            certificate,
             port,
             house_id,
         })))
@@ -383,6 +390,11 @@ impl Platform {
 
     pub(crate) fn expulsions(&self) -> &Expulsions {
         &self.0.expulsions
+    }
+
+    /// What TLS is spoken with, where the platform speaks it itself.
+    pub(crate) fn certificate(&self) -> Option<&Certificate> {
+        self.0.certificate.as_ref()
     }
 
     pub(crate) fn port(&self) -> u16 {

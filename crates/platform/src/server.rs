@@ -1,5 +1,9 @@
 //! Listening: takes connections with bounds on their number and on the time
 //! that their request heads may take, and winds down in order.
+//!
+//! With a certificate the port speaks TLS. Two kinds of plain HTTP are still
+//! answered on it: game servers of this machine, which trust the machine and
+//! know no certificate, and browsers, which are sent to `https`.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -10,21 +14,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::Request;
+use axum::http::uri::Authority;
+use axum::http::{Request, Response, StatusCode, header};
+use axum::response::IntoResponse;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
 use crate::store::recorder;
+use crate::tls::Certificate;
 use crate::{Platform, cleanup, routes};
 
 /// How long open requests get to finish once the fleet is down.
 const WIND_DOWN: Duration = Duration::from_secs(2);
+/// How every conversation in TLS begins: a record of its handshake.
+const TLS_HANDSHAKE_BYTE: u8 = 0x16;
 /// Rest after an accept that failed, most likely for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -73,9 +86,18 @@ impl Platform {
         let sweeping = tokio::spawn(cleanup::sweep_forever(self.clone()));
         let recording = tokio::spawn(recorder::record_forever(self.clone()));
         let building = tokio::spawn(crate::spells::worker::run(self.clone()));
+        let renewing = tokio::spawn({
+            let platform = self.clone();
+            async move {
+                if let Some(certificate) = platform.certificate() {
+                    certificate.follow().await;
+                }
+            }
+        });
         shutdown.await;
         sweeping.abort();
         building.abort();
+        renewing.abort();
         self.fleet().shut_down().await;
         self.sockets().close().await;
         stop.send_replace(true);
@@ -93,7 +115,7 @@ impl Platform {
 async fn accept(platform: Platform, listener: TcpListener, mut stopped: watch::Receiver<bool>) {
     let limits = platform.settings().limits.clone();
     let places = Arc::new(Semaphore::new(limits.connections_max));
-    let app = routes::router(platform);
+    let app = routes::router(platform.clone());
     let mut connections = JoinSet::new();
     loop {
         // Finished connections leave the set, else it would only grow.
@@ -112,6 +134,7 @@ async fn accept(platform: Platform, listener: TcpListener, mut stopped: watch::R
                     stream,
                     peer,
                     place,
+                    tls: platform.certificate().map(Certificate::acceptor),
                     header_timeout: limits.header_timeout,
                     stopped: stopped.clone(),
                 };
@@ -124,7 +147,7 @@ async fn accept(platform: Platform, listener: TcpListener, mut stopped: watch::R
         }
     }
     drop(listener);
-    let _ = tokio::time::timeout(WIND_DOWN, async {
+    let _ = timeout(WIND_DOWN, async {
         while connections.join_next().await.is_some() {}
     })
     .await;
@@ -134,29 +157,111 @@ struct Connection {
     stream: TcpStream,
     peer: SocketAddr,
     place: OwnedSemaphorePermit,
+    /// Where the platform speaks TLS.
+    tls: Option<TlsAcceptor>,
     header_timeout: Duration,
     stopped: watch::Receiver<bool>,
 }
 
 impl Connection {
-    async fn serve(mut self, app: Router) {
-        let _ = self.stream.set_nodelay(true);
+    async fn serve(self, app: Router) {
+        let Self {
+            stream,
+            peer,
+            place,
+            tls,
+            header_timeout,
+            stopped,
+        } = self;
+        let _ = stream.set_nodelay(true);
+        let line = Line {
+            peer,
+            header_timeout,
+            stopped,
+        };
+        match tls {
+            None => line.serve(stream, Speech::AsConfigured, app).await,
+            Some(tls) => match timeout(header_timeout, secure(stream, tls)).await {
+                Ok(Ok(Secured::Tls(stream))) => {
+                    line.serve(*stream, Speech::AsConfigured, app).await;
+                }
+                Ok(Ok(Secured::Plain(stream))) => {
+                    let from_here = is_local(&stream, peer);
+                    line.serve(stream, Speech::Plain { from_here }, app).await;
+                }
+                Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS came about"),
+                Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
+            },
+        }
+        drop(place);
+    }
+}
+
+/// What a client of a port with TLS turned out to speak.
+enum Secured {
+    Tls(Box<tokio_rustls::server::TlsStream<TcpStream>>),
+    Plain(TcpStream),
+}
+
+async fn secure(stream: TcpStream, tls: TlsAcceptor) -> io::Result<Secured> {
+    let mut first = [0];
+    let read = stream.peek(&mut first).await?;
+    if read == 1 && first[0] != TLS_HANDSHAKE_BYTE {
+        return Ok(Secured::Plain(stream));
+    }
+    let stream = tls.accept(stream).await?;
+    Ok(Secured::Tls(Box::new(stream)))
+}
+
+/// Whether both ends are on this machine.
+fn is_local(stream: &TcpStream, peer: SocketAddr) -> bool {
+    let peer = peer.ip().to_canonical();
+    let same = |own: SocketAddr| own.ip().to_canonical() == peer;
+    peer.is_loopback() || stream.local_addr().is_ok_and(same)
+}
+
+/// How a client speaks to us.
+#[derive(Clone, Copy)]
+enum Speech {
+    /// As the operator wants it.
+    AsConfigured,
+    /// Without TLS, where there should be.
+    Plain {
+        /// Whether it is on this machine.
+        from_here: bool,
+    },
+}
+
+/// A connection whose bytes can be read as HTTP.
+struct Line {
+    peer: SocketAddr,
+    header_timeout: Duration,
+    stopped: watch::Receiver<bool>,
+}
+
+impl Line {
+    async fn serve<S>(mut self, stream: S, speech: Speech, app: Router)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let peer = self.peer;
         let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(ConnectInfo(peer));
             let app = app.clone();
             async move {
-                Ok::<_, Infallible>(
-                    app.oneshot(request)
-                        .await
-                        .unwrap_or_else(|never| match never {}),
-                )
+                if let Speech::Plain { from_here } = speech
+                    && !(from_here && request.uri().path().starts_with("/internal/"))
+                {
+                    return Ok(to_https(&request));
+                }
+                let answered = app.oneshot(request).await;
+                Ok::<_, Infallible>(answered.unwrap_or_else(|never| match never {}))
             }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.header_timeout)
-            .serve_connection(TokioIo::new(self.stream), service)
+            .serve_connection(TokioIo::new(stream), service)
             .with_upgrades();
         let mut connection = pin!(connection);
         let served = tokio::select! {
@@ -169,7 +274,29 @@ impl Connection {
         if let Err(error) = served {
             tracing::debug!(%peer, %error, "connection ended early");
         }
-        drop(self.place);
+    }
+}
+
+/// Sends a client that spoke plain HTTP to the same place with TLS. Not for
+/// ever: browsers would remember it after TLS was turned off again.
+fn to_https<B>(request: &Request<B>) -> Response<Body> {
+    let host = request.headers().get(header::HOST);
+    let host = host.and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+    let path = request
+        .uri()
+        .path_and_query()
+        .map_or("/", |path| path.as_str());
+    let message = "this port speaks https\n";
+    match host.filter(|host| !host.as_str().contains('@')) {
+        Some(host) => {
+            let place = format!("https://{host}{path}");
+            let headers = [
+                (header::LOCATION, place),
+                (header::CONNECTION, "close".to_owned()),
+            ];
+            (StatusCode::TEMPORARY_REDIRECT, headers, message).into_response()
+        }
+        None => (StatusCode::BAD_REQUEST, message).into_response(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::blobs::BlobPlace;
+use crate::tls::TlsSettings;
 
 /// Settings of a control plane. Start from [`Settings::new`].
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Settings {
     pub secret_key: Vec<u8>,
     /// Opens `/admin`; without it those endpoints are closed.
     pub admin_token: Option<String>,
+    /// Certificate and key, to speak TLS without a proxy in front (NET-1).
+    pub tls: Option<TlsSettings>,
     /// An issuer of identities beside our own passwords (PLAT-3).
     pub identity: Option<IdentitySettings>,
     /// The game that a join without any id opens.
@@ -146,6 +149,7 @@ impl Settings {
             blobs: None,
             secret_key,
             admin_token: None,
+            tls: None,
             identity: None,
             default_game: None,
             session_lifetime: Duration::from_secs(4 * 60 * 60),

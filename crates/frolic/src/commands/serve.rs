@@ -40,6 +40,11 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let _lock = lock_data_dir(&settings.data_dir)?;
     println!("  data      {}", settings.data_dir.display());
     let admin = settings.admin_token.is_some();
+    let scheme = if settings.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     let platform = open(settings, listens_on, record_dir).await?;
     println!("  database  ready");
     publish_samples(&platform).await;
@@ -54,7 +59,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     println!(
         "\nReady after {:.1} s. Play at {}  (Ctrl-C stops)",
         started.elapsed().as_secs_f64(),
-        address(listens_on)
+        address(scheme, listens_on)
     );
     platform.serve(listener, stop_requested()).await;
     println!("Stopped. Everything is kept for the next start.");
@@ -133,9 +138,9 @@ pub(super) fn lock_data_dir(data_dir: &Path) -> anyhow::Result<File> {
     }
 }
 
-fn address(listens_on: SocketAddr) -> String {
+fn address(scheme: &str, listens_on: SocketAddr) -> String {
     let local = frolic_platform::address::local_ip(listens_on.ip());
-    let url = format!("http://{}", SocketAddr::new(local, listens_on.port()));
+    let url = format!("{scheme}://{}", SocketAddr::new(local, listens_on.port()));
     if listens_on.ip().is_unspecified() {
         format!("{url} (and at every other address of this machine)")
     } else {

@@ -29,6 +29,7 @@ mod socketio;
 mod spells;
 mod store;
 mod support;
+mod tls;
 mod uploading;
 mod waiting;
 mod worlds;

@@ -1,6 +1,7 @@
 //! A platform on a free port with a real database (see `database.rs`), and the
 //! requests that tests make of it.
 
+pub mod certificate;
 pub mod creator;
 pub mod database;
 pub mod gameserver;
