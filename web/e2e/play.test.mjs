@@ -114,6 +114,11 @@ test('Tab shows how the connection is doing', async () => {
     await player.page.locator('[data-debug] dt', { hasText: figure }).waitFor();
   }
   assert.equal(await player.page.locator('[data-graphs] polyline').count(), 5);
+  // On a phone there is less room for it, and still one line for each figure.
+  await player.page.setViewportSize({ width: 360, height: 780 });
+  const broken = await player.page.locator('[data-debug] dt').evaluateAll((names) =>
+    names.filter((name) => name.getClientRects().length !== 1 || name.offsetHeight > 20).map((name) => name.textContent));
+  assert.deepEqual(broken, [], 'names that are broken into two lines');
   await player.close();
 });
 
