@@ -228,6 +228,7 @@ impl Host {
         let reads = clock.lap();
         if self.world.tick().is_multiple_of(self.world.tick_hz()) {
             self.world.set_wall_clock(unix_ms());
+            self.metrics.note_world(self.world.figures());
         }
         let step = self.world.step();
         self.place_arrivals();
@@ -364,6 +365,7 @@ impl Host {
             if let Some((player, time)) = session.player.as_ref().zip(round_trip) {
                 let ms = u16::try_from(time.as_millis()).unwrap_or(u16::MAX);
                 self.world.note_round_trip(player.number, ms);
+                self.metrics.round_trip_took(time);
             }
             messages += heard.len();
             for heard in heard.drain(..) {

@@ -1,16 +1,21 @@
 //! What the game server measures of itself, for heartbeats, `/metrics` and benchmarks.
 
+mod page;
+
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use frolic_world::{Stage, StepTimes};
+use frolic_world::{Stage, StepTimes, WorldFigures};
 use serde::Serialize;
+
+use self::page::Page;
 
 /// Tick times kept: a minute at 60 Hz.
 const TICKS_KEPT: usize = 3600;
+/// Round trips kept: some minutes of a small world, some seconds of a full one.
+const ROUND_TRIPS_KEPT: usize = 1024;
 
 /// Why connections were ended by us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,14 +102,46 @@ pub struct Metrics {
     pub script_bytes: AtomicU64,
     /// Time of scripts in the last tick.
     pub script_us: AtomicU64,
+    /// Sessions by WebTransport.
+    pub webtransport: AtomicU32,
+    /// Snapshots sent.
+    pub snapshots: AtomicU64,
+    /// Packets of snapshots that were sent where they may be lost.
+    pub packets: AtomicU64,
+    /// Those of them that clients did not acknowledge.
+    pub packets_lost: AtomicU64,
+    entities: AtomicU64,
+    waiting_inputs: AtomicU64,
+    repeated_inputs: AtomicU64,
     kicks: [AtomicU64; KICK_CAUSES.len()],
-    ticks: Mutex<Ring>,
+    ticks: Mutex<Ring<StageTimes>>,
+    round_trips: Mutex<Ring<u32>>,
 }
 
-#[derive(Default)]
-struct Ring {
-    values: Vec<StageTimes>,
+/// The newest of many measurements.
+struct Ring<T> {
+    values: Vec<T>,
     next: usize,
+}
+
+impl<T> Default for Ring<T> {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            next: 0,
+        }
+    }
+}
+
+impl<T> Ring<T> {
+    fn push(&mut self, value: T, kept: usize) {
+        if self.values.len() < kept {
+            self.values.push(value);
+        } else {
+            self.values[self.next] = value;
+            self.next = (self.next + 1) % kept;
+        }
+    }
 }
 
 /// Median and 99th percentile, in milliseconds.
@@ -154,21 +191,32 @@ pub struct Figures {
     pub slow_reader_kicks: u64,
     /// Players who came back after losing their connection.
     pub resumed: u64,
+    /// Round trips to clients.
+    pub rtt_ms: Quantiles,
 }
 
 impl Metrics {
     /// Notes how long a tick took.
     pub fn tick_took(&self, times: StageTimes) {
-        let Ok(mut ring) = self.ticks.lock() else {
-            return;
-        };
-        if ring.values.len() < TICKS_KEPT {
-            ring.values.push(times);
-        } else {
-            let at = ring.next;
-            ring.values[at] = times;
-            ring.next = (at + 1) % TICKS_KEPT;
+        if let Ok(mut ring) = self.ticks.lock() {
+            ring.push(times, TICKS_KEPT);
         }
+    }
+
+    /// Notes how long a message to a client and back took. Each connection
+    /// is measured every few seconds.
+    pub fn round_trip_took(&self, time: Duration) {
+        if let Ok(mut ring) = self.round_trips.lock() {
+            ring.push(micros(time), ROUND_TRIPS_KEPT);
+        }
+    }
+
+    /// Notes how the world is.
+    pub fn note_world(&self, world: WorldFigures) {
+        self.entities.store(world.entities as u64, Relaxed);
+        self.waiting_inputs
+            .store(world.waiting_inputs as u64, Relaxed);
+        self.repeated_inputs.store(world.repeated_inputs, Relaxed);
     }
 
     /// Forgets the tick times: a benchmark's warm-up is over.
@@ -208,149 +256,151 @@ impl Metrics {
             updates_deferred: self.updates_deferred.load(Relaxed),
             slow_reader_kicks: self.kicks[KickCause::SlowReader as usize].load(Relaxed),
             resumed: self.resumed.load(Relaxed),
+            rtt_ms: self.round_trips.lock().map_or_else(
+                |_| Quantiles::default(),
+                |ring| quantiles(&ring.values, |us| *us),
+            ),
         }
     }
 
     /// The text form that Prometheus reads.
     pub fn prometheus(&self) -> String {
         let now = self.figures();
-        let (gauge, counter) = ("gauge", "counter");
-        let load = |value: &AtomicU64| value.load(Relaxed) as f64;
-        let lines: &[(&str, &str, &str, f64)] = &[
-            (
-                "players",
-                "Players in the world.",
-                gauge,
-                now.players.into(),
-            ),
-            (
-                "connections",
-                "Open connections.",
-                gauge,
-                now.connections.into(),
-            ),
-            ("tick", "Current tick.", counter, now.tick.into()),
-            (
-                "tick_ms_p50",
-                "Median tick time of the last minute.",
-                gauge,
-                now.tick_ms_p50.into(),
-            ),
-            (
-                "tick_ms_p99",
-                "99th percentile of the tick time.",
-                gauge,
-                now.tick_ms_p99.into(),
-            ),
-            (
-                "ticks_dropped_total",
-                "Ticks dropped because the server was late.",
-                counter,
-                now.ticks_dropped as f64,
-            ),
-            (
-                "ticks_late_total",
-                "Ticks that began more than half a tick late.",
-                counter,
-                now.ticks_late as f64,
-            ),
-            (
-                "pressure",
-                "How hard it is to keep up, 0 to 3.",
-                gauge,
-                now.pressure.into(),
-            ),
-            (
-                "bytes_out_total",
-                "Bytes sent to clients.",
-                counter,
-                now.bytes_out as f64,
-            ),
-            (
-                "bytes_in_total",
-                "Bytes received from clients.",
-                counter,
-                now.bytes_in as f64,
-            ),
-            (
-                "queued_bytes",
-                "Bytes that wait for clients to take them.",
-                gauge,
-                now.queued_bytes as f64,
-            ),
-            (
-                "slow_readers",
-                "Clients that get fewer updates because they do not keep up.",
-                gauge,
-                now.slow_readers.into(),
-            ),
-            (
-                "snapshots_skipped_total",
-                "Snapshots not made for slow readers.",
-                counter,
-                now.snapshots_skipped as f64,
-            ),
-            (
-                "updates_deferred_total",
-                "Updates that had to wait for the next tick.",
-                counter,
-                now.updates_deferred as f64,
-            ),
-            (
-                "resumed_total",
-                "Players who came back after losing their connection.",
-                counter,
-                now.resumed as f64,
-            ),
-            (
-                "script_errors_total",
-                "Errors raised by scripts.",
-                counter,
-                load(&self.script_errors),
-            ),
-            (
-                "script_bytes",
-                "Memory of scripts.",
-                gauge,
-                load(&self.script_bytes),
-            ),
-            (
-                "script_us",
-                "Time of scripts in the last tick.",
-                gauge,
-                load(&self.script_us),
-            ),
-        ];
-        let mut text = String::new();
-        for (name, help, kind, value) in lines {
-            heading(&mut text, name, help, kind);
-            let _ = writeln!(text, "frolic_{name} {value}");
-        }
-        heading(
-            &mut text,
-            "kicks_total",
-            "Connections ended by the server.",
-            counter,
+        let load = |value: &AtomicU64| value.load(Relaxed);
+        let mut page = Page::default();
+        page.gauge("players", "Players in the world.", now.players as f64);
+        page.gauge("connections", "Open connections.", now.connections as f64);
+        page.counter("tick", "Current tick.", now.tick as f64);
+        page.gauge(
+            "tick_ms_p50",
+            "Median tick time of the last minute.",
+            now.tick_ms_p50 as f64,
         );
+        page.gauge(
+            "tick_ms_p99",
+            "99th percentile of the tick time.",
+            now.tick_ms_p99 as f64,
+        );
+        page.counter(
+            "ticks_dropped_total",
+            "Ticks dropped because the server was late.",
+            now.ticks_dropped as f64,
+        );
+        page.counter(
+            "ticks_late_total",
+            "Ticks that began more than half a tick late.",
+            now.ticks_late as f64,
+        );
+        page.gauge(
+            "pressure",
+            "How hard it is to keep up, 0 to 3.",
+            now.pressure as f64,
+        );
+        page.counter(
+            "bytes_out_total",
+            "Bytes sent to clients.",
+            now.bytes_out as f64,
+        );
+        page.counter(
+            "bytes_in_total",
+            "Bytes received from clients.",
+            now.bytes_in as f64,
+        );
+        page.gauge(
+            "queued_bytes",
+            "Bytes that wait for clients to take them.",
+            now.queued_bytes as f64,
+        );
+        page.gauge(
+            "slow_readers",
+            "Clients that get fewer updates because they do not keep up.",
+            now.slow_readers as f64,
+        );
+        page.counter(
+            "snapshots_skipped_total",
+            "Snapshots not made for slow readers.",
+            now.snapshots_skipped as f64,
+        );
+        page.counter(
+            "updates_deferred_total",
+            "Updates that had to wait for the next tick.",
+            now.updates_deferred as f64,
+        );
+        page.counter(
+            "resumed_total",
+            "Players who came back after losing their connection.",
+            now.resumed as f64,
+        );
+        page.counter(
+            "script_errors_total",
+            "Errors raised by scripts.",
+            load(&self.script_errors) as f64,
+        );
+        page.gauge(
+            "script_bytes",
+            "Memory of scripts.",
+            load(&self.script_bytes) as f64,
+        );
+        page.gauge(
+            "script_us",
+            "Time of scripts in the last tick.",
+            load(&self.script_us) as f64,
+        );
+        page.gauge(
+            "webtransport",
+            "Connections by WebTransport; the others are WebSockets.",
+            self.webtransport.load(Relaxed) as f64,
+        );
+        page.gauge(
+            "entities",
+            "Things in the world.",
+            load(&self.entities) as f64,
+        );
+        page.gauge(
+            "waiting_inputs",
+            "Inputs of all players that wait for their tick.",
+            load(&self.waiting_inputs) as f64,
+        );
+        page.counter(
+            "repeated_inputs_total",
+            "Ticks that used a player's last input again: the next had not come.",
+            load(&self.repeated_inputs) as f64,
+        );
+        page.counter(
+            "snapshots_total",
+            "Snapshots sent.",
+            load(&self.snapshots) as f64,
+        );
+        page.counter(
+            "snapshot_packets_total",
+            "Packets of snapshots sent where they may be lost.",
+            load(&self.packets) as f64,
+        );
+        page.counter(
+            "snapshot_packets_lost_total",
+            "Packets of snapshots that clients did not acknowledge.",
+            load(&self.packets_lost) as f64,
+        );
+        page.heading(
+            "rtt_ms",
+            "Round trips to clients, as far as they were measured last.",
+            "gauge",
+        );
+        page.quantiles("rtt_ms", "", now.rtt_ms);
+        page.heading("kicks_total", "Connections ended by the server.", "counter");
         for (cause, name) in KICK_CAUSES {
             let count = self.kicks[cause as usize].load(Relaxed);
-            let _ = writeln!(text, "frolic_kicks_total{{cause=\"{name}\"}} {count}");
+            page.line("kicks_total", &format!("cause=\"{name}\""), count as f64);
         }
-        heading(
-            &mut text,
+        page.heading(
             "stage_ms",
             "Time of a tick's stages in the last minute.",
-            gauge,
+            "gauge",
         );
         for (stage, times) in &now.stage_ms {
-            for (quantile, value) in [("0.5", times.p50), ("0.99", times.p99)] {
-                let _ = writeln!(
-                    text,
-                    "frolic_stage_ms{{stage=\"{stage}\",quantile=\"{quantile}\"}} {value}"
-                );
-            }
+            page.quantiles("stage_ms", &format!("stage=\"{stage}\","), *times);
         }
-        text
+        page.finish()
     }
 }
 
@@ -367,15 +417,8 @@ fn stages(ticks: &[StageTimes]) -> BTreeMap<&'static str, Quantiles> {
     of_step.into_iter().chain(around).collect()
 }
 
-fn heading(text: &mut String, name: &str, help: &str, kind: &str) {
-    let _ = writeln!(
-        text,
-        "# HELP frolic_{name} {help}\n# TYPE frolic_{name} {kind}"
-    );
-}
-
-fn quantiles(ticks: &[StageTimes], stage: impl Fn(&StageTimes) -> u32) -> Quantiles {
-    let mut sorted: Vec<u32> = ticks.iter().map(stage).collect();
+fn quantiles<T>(all: &[T], time_us: impl Fn(&T) -> u32) -> Quantiles {
+    let mut sorted: Vec<u32> = all.iter().map(time_us).collect();
     sorted.sort_unstable();
     let at = |q: f64| {
         let last = sorted.len().saturating_sub(1) as f64;

@@ -121,6 +121,8 @@ impl WorldState {
         let mana = MANA_PER_S * self.dt();
         for player in self.players.values_mut() {
             player.input = player.inputs.next_tick();
+            let repeated = player.online && player.inputs.late_ticks() > 0;
+            self.repeated_inputs += u64::from(repeated);
             player.mana = (player.mana + mana).min(MANA_MAX);
             if player.dead_until.is_some() {
                 player.input = player.input.at_rest();

@@ -52,4 +52,4 @@ pub use spells::CastRefusal;
 pub use stage::{Stage, StepTimes, Stopwatch};
 pub use state::Outgoing;
 pub use terrain::{Place, TerraformError, TerrainView};
-pub use world::{ChatRefusal, LoadError, StepReport, World, WorldOptions};
+pub use world::{ChatRefusal, LoadError, StepReport, World, WorldFigures, WorldOptions};

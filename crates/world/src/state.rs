@@ -105,6 +105,9 @@ pub(crate) struct WorldState {
     pub restyled: BTreeSet<PlayerNumber>,
     /// The time of day in milliseconds, and the tick at which it was that.
     pub wall_clock: (u64, u32),
+    /// Ticks that used a player's last input again; a figure, and no part of
+    /// the world.
+    pub repeated_inputs: u64,
 }
 
 /// Players whose figures everybody is told of at once; the rest follow.
@@ -159,6 +162,7 @@ impl WorldState {
             presence_changes: Vec::new(),
             restyled: BTreeSet::new(),
             wall_clock: (0, 0),
+            repeated_inputs: 0,
         };
         let scene = &package.scene;
         for (entity, transform) in scene.entities.iter().zip(scene.world_transforms()) {

@@ -97,6 +97,18 @@ pub struct StepReport {
     pub times: StepTimes,
 }
 
+/// How a world is, for metrics.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WorldFigures {
+    /// Things in it, characters included.
+    pub entities: usize,
+    /// Inputs of all players that wait for their tick.
+    pub waiting_inputs: usize,
+    /// Ticks so far that used a player's last input again, because the next
+    /// one had not come.
+    pub repeated_inputs: u64,
+}
+
 /// One running world.
 pub struct World {
     state: Rc<RefCell<WorldState>>,
@@ -464,6 +476,17 @@ impl World {
     /// How often a limit stopped or paused scripts.
     pub fn script_cuts(&self) -> u64 {
         self.vm.usage().cuts
+    }
+
+    /// What an operator wants to know of it. Goes through the players.
+    pub fn figures(&self) -> WorldFigures {
+        let state = self.state.borrow();
+        let players = state.players.values();
+        WorldFigures {
+            entities: state.entities.len(),
+            waiting_inputs: players.map(|p| usize::from(p.inputs.queued())).sum(),
+            repeated_inputs: state.repeated_inputs,
+        }
     }
 
     /// How many players are here.

@@ -1,6 +1,7 @@
 //! What players ask for, once they are in.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
 
 use frolic_protocol::message::PROTOCOL_VERSION;
 use frolic_protocol::script::{MANIFEST_PATH, RunContext};
@@ -77,7 +78,8 @@ impl Host {
                     && let Some(player) = &mut session.player
                     && let View::Binary(view) = &mut player.view
                 {
-                    view.acknowledge(ack);
+                    let lost = view.acknowledge(ack);
+                    self.metrics.packets_lost.fetch_add(lost as u64, Relaxed);
                 }
                 // A server that drops ticks has room for fewer inputs than an
                 // honest client sends: that is nobody's fault but its own.

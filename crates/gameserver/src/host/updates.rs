@@ -80,6 +80,8 @@ impl Host {
                 break;
             }
         }
+        let made = (updates.made.len() - owed_writes) as u64;
+        self.metrics.snapshots.fetch_add(made, Relaxed);
         let snapshots = clock.lap();
         let mut written = 0;
         for (link, frames) in updates.made.iter().zip(&mut updates.frames) {
