@@ -1,6 +1,7 @@
 //! The two ways in. Both carry the same packets (NET-1).
 
 mod outbuffer;
+mod quic;
 mod slots;
 pub mod socket;
 pub mod sockets;

@@ -80,6 +80,18 @@ impl Slots {
             is_newcomer: true,
         })
     }
+
+    /// How many stand at the door, of all addresses together.
+    pub fn newcomers(&self) -> u32 {
+        let newcomers = self.counts.newcomers.lock();
+        let newcomers = newcomers.unwrap_or_else(|poisoned| poisoned.into_inner());
+        newcomers.values().sum()
+    }
+
+    /// How many connections there may be.
+    pub fn connections_max(&self) -> u32 {
+        self.counts.connections_max
+    }
 }
 
 /// One connection's place.
@@ -117,7 +129,7 @@ impl Drop for Slot {
 }
 
 /// One household's IPv6 addresses are many; its network is one.
-fn neighbourhood(address: IpAddr) -> IpAddr {
+pub(super) fn neighbourhood(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) if !v6.is_loopback() => {
             let network = u128::from(v6) >> 64 << 64;
@@ -145,6 +157,7 @@ mod tests {
             .map(|n| slots.take([192, 0, 2, n].into()).unwrap())
             .collect();
         assert_eq!(slots.take([192, 0, 2, 9].into()).err(), Some(NoSlot::Full));
+        assert_eq!(slots.newcomers(), 39);
         drop((waiting, others));
         assert_eq!(metrics.connections.load(Relaxed), 0);
         assert!(slots.counts.newcomers.lock().unwrap().is_empty());

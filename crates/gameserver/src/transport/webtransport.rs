@@ -3,113 +3,122 @@
 //! The client opens one bidirectional stream; both sides write framed
 //! messages to it without end.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use frolic_protocol::ServerMessage;
-use frolic_protocol::fleet::WebTransportEndpoint;
 use frolic_protocol::fragment::{self, PART_DATAGRAM_BYTES};
 use frolic_protocol::packet::{self, DATAGRAM_BYTES_MAX};
 use tokio::sync::{mpsc, oneshot};
-use wtransport::endpoint::IncomingSession;
-use wtransport::{Connection, Endpoint, Identity, SendStream, ServerConfig, VarInt};
+use tokio::time::{Instant, timeout_at};
+use wtransport::endpoint::IncomingSessionFuture;
+use wtransport::quinn::Connecting;
+use wtransport::{Connection, RecvStream, SendStream, VarInt};
 
-use super::Transports;
+use super::quic::{IDLE_MAX, LingeringList, Newcomer};
+use super::{Slot, Transports};
 use crate::line::{OUTBOX_PACKETS, Outbound};
 use crate::link::{Carriage, Encoding, Inbound, LinkReader};
+use crate::metrics::Metrics;
 
-const KEEP_ALIVE: Duration = Duration::from_secs(3);
-const IDLE_MAX: Duration = Duration::from_secs(10);
+pub use super::quic::{Listening, listen};
+
 /// How long a client has to take its last message in.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// The stream is written in pieces of this size, each of which shows that
 /// the client reads.
 const PIECE_BYTES: usize = 16 * 1024;
-/// A session that opens no stream by then was never serious.
-const STREAM_WITHIN: Duration = Duration::from_secs(5);
-
-/// A server that listens, and how browsers find it.
-pub struct Listening {
-    /// For the control plane to hand out.
-    pub endpoint: WebTransportEndpoint,
-    server: Endpoint<wtransport::endpoint::endpoint_side::Server>,
-}
-
-/// Opens a UDP port with a certificate of its own. Browsers take a pinned
-/// certificate for 14 days; a world that runs longer is reached by WebSocket.
-///
-/// # Errors
-/// When the port cannot be bound.
-pub fn listen(address: SocketAddr) -> std::io::Result<Listening> {
-    let names = ["localhost", "127.0.0.1", "::1"];
-    let identity = Identity::self_signed(names).map_err(std::io::Error::other)?;
-    let certificate = identity.certificate_chain().as_slice().first();
-    let hash = certificate.map(|certificate| certificate.hash());
-    let hash = hash.ok_or_else(|| std::io::Error::other("the certificate chain is empty"))?;
-    let config = ServerConfig::builder()
-        .with_bind_address(address)
-        .with_identity(identity)
-        .keep_alive_interval(Some(KEEP_ALIVE))
-        .max_idle_timeout(Some(IDLE_MAX))
-        .map_err(std::io::Error::other)?
-        .build();
-    let server = Endpoint::server(config)?;
-    Ok(Listening {
-        endpoint: WebTransportEndpoint {
-            port: server.local_addr()?.port(),
-            cert_sha256: hex::encode(hash.as_ref()),
-        },
-        server,
-    })
-}
+/// A packet in more parts than about eight loses one of them too often: with
+/// one datagram in twenty lost, eight arrive two times in three.
+const PARTS_BYTES_MAX: usize = 8 * 1024;
+/// How often the round trip is noted.
+const MEASURE_EVERY: Duration = Duration::from_secs(5);
+/// A connection that has not asked for its session and opened its stream by
+/// then was never serious.
+const OPEN_WITHIN: Duration = Duration::from_secs(5);
 
 /// Takes sessions until the process ends.
 pub async fn serve(listening: Listening, transports: Transports) {
-    loop {
-        let incoming = listening.server.accept().await;
+    let lingering = LingeringList::default();
+    while let Some(newcomer) = listening.next(&transports.slots, &lingering).await {
         let transports = transports.clone();
         tokio::spawn(async move {
-            if let Err(cause) = session(incoming, transports).await {
+            if let Err(cause) = session(newcomer, transports).await {
                 tracing::debug!(%cause, "webtransport session ended");
             }
         });
     }
 }
 
-async fn session(incoming: IncomingSession, transports: Transports) -> Result<(), String> {
-    let client = incoming.remote_address().ip();
-    let request = incoming.await.map_err(|cause| cause.to_string())?;
+/// A session with its stream.
+struct Opened {
+    connection: Connection,
+    stream: (SendStream, RecvStream),
+    ticket: Option<String>,
+}
+
+async fn open(connecting: Connecting) -> Result<Opened, String> {
+    let late = |_| "no session was opened in time".to_owned();
+    let deadline = Instant::now() + OPEN_WITHIN;
+    let request = IncomingSessionFuture::with_quic_connecting(connecting);
+    let request = timeout_at(deadline, request).await.map_err(late)?;
+    let request = request.map_err(|cause| cause.to_string())?;
     let (path, query) = request
         .path()
         .split_once('?')
         .unwrap_or((request.path(), ""));
     if path != "/game" {
-        request.not_found().await;
+        let _ = timeout_at(deadline, request.not_found()).await;
         return Err("unknown path".into());
     }
-    let slot = match transports.slots.take(client) {
-        Ok(slot) => slot,
-        Err(full) => {
-            request.too_many_requests().await;
-            return Err(full.to_string());
-        }
-    };
     let ticket = query
         .split('&')
         .find_map(|pair| pair.strip_prefix("ticket="))
         .map(str::to_owned);
-    let connection = request.accept().await.map_err(|cause| cause.to_string())?;
-    let stream = tokio::time::timeout(STREAM_WITHIN, connection.accept_bi()).await;
-    let (mut send, mut receive) = stream
-        .map_err(|_| "no stream was opened".to_owned())?
-        .map_err(|cause| cause.to_string())?;
+    let connection = timeout_at(deadline, request.accept()).await.map_err(late)?;
+    let connection = connection.map_err(|cause| cause.to_string())?;
+    match timeout_at(deadline, connection.accept_bi()).await {
+        Ok(Ok(stream)) => Ok(Opened {
+            connection,
+            stream,
+            ticket,
+        }),
+        Ok(Err(cause)) => Err(cause.to_string()),
+        Err(_) => {
+            let reason = "no stream was opened";
+            connection.close(VarInt::from_u32(1), reason.as_bytes());
+            Err(reason.to_owned())
+        }
+    }
+}
 
+async fn session(newcomer: Newcomer, transports: Transports) -> Result<(), String> {
+    let Newcomer {
+        connecting,
+        slot,
+        lingering,
+    } = newcomer;
+    match open(connecting).await {
+        Ok(opened) => play(opened, slot, transports).await,
+        Err(cause) => {
+            lingering.note();
+            Err(cause)
+        }
+    }
+}
+
+async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), String> {
+    let Opened {
+        connection,
+        stream: (mut send, mut receive),
+        ticket,
+    } = opened;
     let (outbox, mut outgoing) = mpsc::channel(OUTBOX_PACKETS);
     let (end, ended) = oneshot::channel();
     let written = Arc::new(AtomicU64::new(0));
     let metrics = transports.metrics.clone();
+    let present = Present::new(metrics.clone());
     let link = transports.link();
     let open = Inbound::Open {
         link,
@@ -132,15 +141,19 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
     let writer = tokio::spawn(async move {
         let mut packets = 0u32;
         while let Some(outbound) = outgoing.recv().await {
+            let room = writer_connection.max_datagram_size();
+            if matches!(outbound, Outbound::Unreliable(_)) {
+                metrics.packets.fetch_add(1, Relaxed);
+            }
             let sent = match outbound {
-                Outbound::Unreliable(bytes) if fits(&writer_connection, bytes.len()) => {
+                Outbound::Unreliable(bytes) if Way::of(bytes.len(), room) == Way::Datagram => {
                     metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
                     written.fetch_add(bytes.len() as u64, Relaxed);
                     // A datagram that cannot be sent now is a lost one.
                     let _ = writer_connection.send_datagram(bytes);
                     Ok(())
                 }
-                Outbound::Unreliable(bytes) if fits(&writer_connection, PART_DATAGRAM_BYTES) => {
+                Outbound::Unreliable(bytes) if Way::of(bytes.len(), room) == Way::Parts => {
                     metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
                     written.fetch_add(bytes.len() as u64, Relaxed);
                     packets = packets.wrapping_add(1);
@@ -150,7 +163,8 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
                     }
                     Ok(())
                 }
-                // A path too narrow for datagrams: late is better than never.
+                // Late is better than never. What says which packet a snapshot
+                // is comes with it, so that it may come behind later ones.
                 Outbound::Reliable(bytes) | Outbound::Unreliable(bytes) => {
                     metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
                     write(&mut send, &bytes, &written).await
@@ -177,6 +191,7 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
         }
     };
     let mut thrown_out = std::pin::pin!(thrown_out);
+    let mut measure = tokio::time::interval(MEASURE_EVERY);
     let mut buffer = vec![0; 16 * 1024];
     let ended = loop {
         let outcome = tokio::select! {
@@ -189,17 +204,37 @@ async fn session(incoming: IncomingSession, transports: Transports) -> Result<()
                 _ => break None,
             },
             reason = &mut thrown_out => break Some(reason),
+            _ = measure.tick() => {
+                present.0.round_trip_took(connection.rtt());
+                Ok(())
+            }
         };
         if let Err(reason) = outcome {
             break Some(reason);
         }
     };
-    if let Some(reason) = ended {
-        connection.close(VarInt::from_u32(1), reason.as_bytes());
-    }
+    // Without a word it would live on for as long as the client likes.
+    let (code, reason) = ended.map_or((0, String::new()), |reason| (1, reason));
+    connection.close(VarInt::from_u32(code), reason.as_bytes());
     writer.abort();
     reader.close().await;
     Ok(())
+}
+
+/// Counts a session for as long as there is one.
+struct Present(Arc<Metrics>);
+
+impl Present {
+    fn new(metrics: Arc<Metrics>) -> Self {
+        metrics.webtransport.fetch_add(1, Relaxed);
+        Self(metrics)
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.0.webtransport.fetch_sub(1, Relaxed);
+    }
 }
 
 /// Writes to the stream as fast as the client reads it; the world's thread
@@ -213,7 +248,46 @@ async fn write(send: &mut SendStream, bytes: &[u8], written: &AtomicU64) -> Resu
     Ok(())
 }
 
-fn fits(connection: &Connection, bytes: usize) -> bool {
-    let max = connection.max_datagram_size().unwrap_or(0);
-    bytes <= max.min(DATAGRAM_BYTES_MAX)
+/// How a packet travels that may be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Datagram,
+    /// In several datagrams.
+    Parts,
+    /// On the stream, where nothing gets lost.
+    Stream,
+}
+
+impl Way {
+    /// The way of a packet, where there is room for so much in a datagram.
+    fn of(bytes: usize, room: Option<usize>) -> Self {
+        let room = room.unwrap_or(0).min(DATAGRAM_BYTES_MAX);
+        if bytes <= room {
+            Way::Datagram
+        } else if bytes <= PARTS_BYTES_MAX && PART_DATAGRAM_BYTES <= room {
+            Way::Parts
+        } else {
+            Way::Stream
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_for_datagrams_goes_on_the_stream() {
+        let wide = Some(1400);
+        assert_eq!(Way::of(1200, wide), Way::Datagram);
+        assert_eq!(Way::of(1201, wide), Way::Parts);
+        assert_eq!(Way::of(PARTS_BYTES_MAX, wide), Way::Parts);
+        assert_eq!(Way::of(PARTS_BYTES_MAX + 1, wide), Way::Stream);
+        // Too narrow for a part, or no datagrams at all.
+        assert_eq!(Way::of(1000, Some(1100)), Way::Datagram);
+        assert_eq!(Way::of(1200, Some(1100)), Way::Stream);
+        assert_eq!(Way::of(1, None), Way::Stream);
+        let parts = fragment::cut(1, &vec![0; PARTS_BYTES_MAX]).map(Iterator::count);
+        assert_eq!(parts, Some(8));
+    }
 }

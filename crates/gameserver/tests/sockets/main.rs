@@ -1,7 +1,10 @@
 //! A game server on real sockets, against clients that behave and clients that do not.
 
 mod busy;
+mod door;
+mod figures;
 mod kept;
+mod large;
 mod line;
 mod player;
 mod resume;

@@ -90,6 +90,11 @@ impl Player {
 
     /// Reads for a few milliseconds and says what is due.
     pub async fn play(&mut self, time: Duration) {
+        self.play_with(time, &mut |_| ()).await;
+    }
+
+    /// The same for somebody who wants to see what happens.
+    pub async fn play_with(&mut self, time: Duration, watch: &mut dyn FnMut(&ClientEvent)) {
         let until = tokio::time::Instant::now() + time;
         loop {
             match tokio::time::timeout_at(until, self.read()).await {
@@ -100,7 +105,10 @@ impl Player {
         }
         self.client.advance(self.now_ms());
         self.flush().await;
-        self.note_events();
+        while let Some(event) = self.client.take_event() {
+            watch(&event);
+            self.note(event);
+        }
     }
 
     /// Reads once.
@@ -112,12 +120,6 @@ impl Player {
         match &mut self.line {
             Some(line) => line.receive(&mut self.client, now_ms).await,
             None => std::future::pending().await,
-        }
-    }
-
-    pub fn note_events(&mut self) {
-        while let Some(event) = self.client.take_event() {
-            self.note(event);
         }
     }
 

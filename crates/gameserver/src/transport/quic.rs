@@ -1,0 +1,212 @@
+//! The door of WebTransport: QUIC connections, before anybody knows whose
+//! they are. What one of them may cost is small, and so is how many there are.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use frolic_protocol::fleet::WebTransportEndpoint;
+use wtransport::config::{QuicServerConfig, QuicTransportConfig};
+use wtransport::quinn::{
+    Connecting, Endpoint, EndpointConfig, IdleTimeout, Incoming, TokioRuntime, VarInt,
+};
+use wtransport::{Identity, ServerConfig};
+
+use super::slots::{Slot, Slots, neighbourhood};
+
+const KEEP_ALIVE: Duration = Duration::from_secs(3);
+/// A connection that is silent for so long is gone.
+pub const IDLE_MAX: Duration = Duration::from_secs(10);
+
+/// Streams that a client may have open: the request and the one that carries
+/// messages. Some more, because their numbers come back late.
+const BIDIRECTIONAL_MAX: u32 = 4;
+/// HTTP/3 has three of its own; browsers may add some to keep servers honest.
+const UNIDIRECTIONAL_MAX: u32 = 8;
+/// What a client may send on a stream, and on all, before somebody reads it.
+/// A message of a client is 64 KiB at most.
+const STREAM_WINDOW_BYTES: u32 = 128 * 1024;
+const WINDOW_BYTES: u32 = 384 * 1024;
+/// Datagrams that wait to be read: some hundred batches of inputs.
+const DATAGRAMS_IN_BYTES: usize = 64 * 1024;
+/// Datagrams that wait for the line: older ones give way, and are of no use
+/// by then.
+const DATAGRAMS_OUT_BYTES: usize = 256 * 1024;
+/// What waits for the client's acknowledgement; enough for 5 MB/s at 200 ms.
+const UNACKNOWLEDGED_BYTES: u64 = 1024 * 1024;
+/// The same for connections that nobody has looked at yet.
+const UNSEEN_MAX: usize = 256;
+const UNSEEN_BYTES: u64 = 16 * 1024;
+const UNSEEN_TOTAL_BYTES: u64 = 2 * 1024 * 1024;
+
+/// With so many at the door a client has to show that it is where it says it
+/// is, before it takes a place: an invented address costs its sender nothing.
+const UNPROVEN_MAX: u32 = 16;
+/// Connections of one address that were given up and are still there.
+const LINGERING_MAX: usize = 4;
+
+/// A server that listens, and how browsers find it.
+pub struct Listening {
+    /// For the control plane to hand out.
+    pub endpoint: WebTransportEndpoint,
+    server: Endpoint,
+    config: QuicServerConfig,
+}
+
+/// A connection that has a place and has said nothing.
+pub struct Newcomer {
+    /// What becomes of it.
+    pub connecting: Connecting,
+    /// Its place.
+    pub slot: Slot,
+    /// To be told when it is given up.
+    pub lingering: Lingering,
+}
+
+/// Connections that were given up before their session began. One that holds
+/// a stream half open stays, because `wtransport` waits for the rest of it
+/// and lets nobody close it; so they are counted until they are gone.
+#[derive(Clone, Default)]
+pub struct LingeringList(Arc<Mutex<Vec<(IpAddr, Weak<QuicTransportConfig>)>>>);
+
+/// One connection that may have to be noted there.
+pub struct Lingering {
+    list: LingeringList,
+    address: IpAddr,
+    /// Lives as long as the connection.
+    config: Weak<QuicTransportConfig>,
+}
+
+impl Lingering {
+    /// It was given up.
+    pub fn note(self) {
+        self.list.with(|known| {
+            known.push((self.address, self.config));
+        });
+    }
+}
+
+impl LingeringList {
+    fn with<T>(&self, act: impl FnOnce(&mut Vec<(IpAddr, Weak<QuicTransportConfig>)>) -> T) -> T {
+        let known = self.0.lock();
+        act(&mut known.unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    /// How many there are of an address.
+    fn count(&self, address: IpAddr) -> usize {
+        self.with(|known| {
+            known.retain(|(_, config)| config.strong_count() > 0);
+            known.iter().filter(|(of, _)| *of == address).count()
+        })
+    }
+}
+
+/// Opens a UDP port with a certificate of its own. Browsers take a pinned
+/// certificate for 14 days; a world that runs longer is reached by WebSocket.
+///
+/// # Errors
+/// When the port cannot be bound.
+pub fn listen(address: SocketAddr) -> std::io::Result<Listening> {
+    let names = ["localhost", "127.0.0.1", "::1"];
+    let identity = Identity::self_signed(names).map_err(std::io::Error::other)?;
+    let certificate = identity.certificate_chain().as_slice().first();
+    let hash = certificate.map(|certificate| certificate.hash());
+    let hash = hash.ok_or_else(|| std::io::Error::other("the certificate chain is empty"))?;
+    let mut config = ServerConfig::builder()
+        .with_bind_address(address)
+        .with_custom_transport(identity, limits())
+        .build()
+        .quic_config()
+        .clone();
+    config
+        .max_incoming(UNSEEN_MAX)
+        .incoming_buffer_size(UNSEEN_BYTES)
+        .incoming_buffer_size_total(UNSEEN_TOTAL_BYTES);
+    let socket = std::net::UdpSocket::bind(address)?;
+    let server = Endpoint::new(
+        EndpointConfig::default(),
+        Some(config.clone()),
+        socket,
+        Arc::new(TokioRuntime),
+    )?;
+    Ok(Listening {
+        endpoint: WebTransportEndpoint {
+            port: server.local_addr()?.port(),
+            cert_sha256: hex::encode(hash.as_ref()),
+        },
+        server,
+        config,
+    })
+}
+
+/// What one connection may take of us.
+fn limits() -> QuicTransportConfig {
+    let mut limits = QuicTransportConfig::default();
+    limits
+        .keep_alive_interval(Some(KEEP_ALIVE))
+        .max_idle_timeout(IdleTimeout::try_from(IDLE_MAX).ok())
+        .max_concurrent_bidi_streams(VarInt::from_u32(BIDIRECTIONAL_MAX))
+        .max_concurrent_uni_streams(VarInt::from_u32(UNIDIRECTIONAL_MAX))
+        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW_BYTES))
+        .receive_window(VarInt::from_u32(WINDOW_BYTES))
+        .send_window(UNACKNOWLEDGED_BYTES)
+        .datagram_receive_buffer_size(Some(DATAGRAMS_IN_BYTES))
+        .datagram_send_buffer_size(DATAGRAMS_OUT_BYTES);
+    limits
+}
+
+impl Listening {
+    /// The next connection that there is a place for; none when the port is
+    /// closed.
+    pub async fn next(&self, slots: &Slots, lingering: &LingeringList) -> Option<Newcomer> {
+        loop {
+            let incoming = self.server.accept().await?;
+            if let Some(newcomer) = self.admit(incoming, slots, lingering) {
+                return Some(newcomer);
+            }
+        }
+    }
+
+    fn admit(
+        &self,
+        incoming: Incoming,
+        slots: &Slots,
+        lingering: &LingeringList,
+    ) -> Option<Newcomer> {
+        let address = incoming.remote_address().ip();
+        if slots.newcomers() >= UNPROVEN_MAX && incoming.may_retry() {
+            // Comes again with the proof.
+            let _ = incoming.retry();
+            return None;
+        }
+        let home = neighbourhood(address);
+        let open = u32::try_from(self.server.open_connections()).unwrap_or(u32::MAX);
+        let slot = match slots.take(address) {
+            Ok(slot) if open < slots.connections_max() && lingering.count(home) < LINGERING_MAX => {
+                slot
+            }
+            _ => {
+                tracing::debug!(%address, "no place for a connection");
+                incoming.refuse();
+                return None;
+            }
+        };
+        let limits = Arc::new(limits());
+        let lingering = Lingering {
+            list: lingering.clone(),
+            address: home,
+            config: Arc::downgrade(&limits),
+        };
+        let mut config = self.config.clone();
+        config.transport_config(limits);
+        let connecting = incoming.accept_with(Arc::new(config));
+        let connecting = connecting
+            .inspect_err(|cause| tracing::debug!(%address, %cause, "not a connection"))
+            .ok()?;
+        Some(Newcomer {
+            connecting,
+            slot,
+            lingering,
+        })
+    }
+}
