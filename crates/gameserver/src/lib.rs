@@ -20,6 +20,7 @@ mod courier;
 mod figures;
 mod flood;
 mod host;
+mod http;
 mod keeper;
 mod line;
 mod link;

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, header};
 use axum::routing::get;
-use axum::serve::ListenerExt;
 use axum::{Json, Router};
 use frolic_package::{Limits, Package};
 use frolic_protocol::fleet::{Expelled, FleetAction, Heartbeat, ServerReady};
@@ -28,6 +27,7 @@ use crate::boot::{BootError, ControlPlane};
 use crate::config::{GameServerConfig, WorldSource};
 use crate::console::{self, Console};
 use crate::host::{Host, HostSettings, Returning, unix_ms};
+use crate::http;
 use crate::keeper::{KeepDoor, KeepFigures};
 use crate::link::{INBOX_MESSAGES, Inbound};
 use crate::lockdown;
@@ -231,13 +231,7 @@ pub async fn run(
         }
         WorldSource::Package(_) => routes = routes.merge(bench_routes(metrics.clone())),
     }
-    // Small messages leave at once: waiting for the last one's acknowledgement
-    // would bunch snapshots up on a slow line.
-    let listener = listener.tap_io(|socket| {
-        let _ = socket.set_nodelay(true);
-    });
-    let routes = routes.into_make_service_with_connect_info::<SocketAddr>();
-    tokio::spawn(async move { axum::serve(listener, routes).await });
+    tokio::spawn(http::serve(listener, routes, connections_max));
 
     if let Some(control_plane) = &control_plane {
         control_plane.ready(&server_ready).await?;

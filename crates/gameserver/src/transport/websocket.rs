@@ -15,7 +15,6 @@ use frolic_protocol::fleet::CLIENT_ADDRESS_HEADER;
 use frolic_protocol::json::{BINARY_SUBPROTOCOL, SUBPROTOCOL};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use hyper_util::server::conn::auto::upgrade::downcast;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -112,7 +111,7 @@ async fn hand_over(
 }
 
 fn raw_socket(upgraded: hyper::upgrade::Upgraded) -> Option<(std::net::TcpStream, Bytes)> {
-    let parts = downcast::<TokioIo<TcpStream>>(upgraded).ok()?;
+    let parts = upgraded.downcast::<TokioIo<TcpStream>>().ok()?;
     let stream = parts.io.into_inner().into_std().ok()?;
     Some((stream, parts.read_buf))
 }

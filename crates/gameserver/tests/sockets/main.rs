@@ -3,6 +3,7 @@
 mod busy;
 mod door;
 mod figures;
+mod http;
 mod kept;
 mod large;
 mod line;
