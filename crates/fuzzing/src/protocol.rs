@@ -144,6 +144,7 @@ pub fn ticket(bytes: &[u8]) {
         name: text.chars().skip(40).take(40).collect(),
         nonce: "n".into(),
         expires_at: 2_000,
+        epoch: 1,
         character: None,
         left: None,
         beside: None,

@@ -417,6 +417,7 @@ pub fn tickets() -> Vec<Vec<u8>> {
         name: "Ada".into(),
         nonce: "abc".into(),
         expires_at: 1_060,
+        epoch: 1,
         character: None,
         left: Some(Default::default()),
         beside: Some("client_2".into()),

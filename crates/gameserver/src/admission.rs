@@ -42,6 +42,9 @@ pub struct Admission {
     /// None: everybody who says a name (development).
     key: Option<TicketKey>,
     token_key: Option<TicketKey>,
+    /// Which process of the world this is. Tickets of an earlier one may have
+    /// been used there.
+    epoch: u64,
     /// Nonces of used tickets and of sessions that are over, until they expire.
     used: HashMap<String, u64>,
     strangers: u32,
@@ -49,13 +52,14 @@ pub struct Admission {
 
 impl Admission {
     /// A door that wants tickets if there is a key.
-    pub fn new(world_id: String, key: Option<TicketKey>) -> Self {
+    pub fn new(world_id: String, key: Option<TicketKey>, epoch: u64) -> Self {
         // Without a key tokens are worth something in this process only.
         let token_key = key.or_else(random).map(|key| ticket::resume_key(&key));
         Self {
             world_id,
             key,
             token_key,
+            epoch,
             used: HashMap::new(),
             strangers: 0,
         }
@@ -80,7 +84,7 @@ impl Admission {
         let ticket = ticket
             .filter(|ticket| !ticket.is_empty())
             .ok_or(TicketError::Missing)?;
-        let claims = ticket::verify(key, ticket, &self.world_id, now_unix_s)?;
+        let claims = self.read_ticket(key, ticket, now_unix_s)?;
         self.used.retain(|_, expires_at| *expires_at >= now_unix_s);
         if self.used.contains_key(&claims.nonce) {
             return Err(TicketError::Used);
@@ -98,8 +102,21 @@ impl Admission {
     /// Whose a ticket is, without using it up; none where tickets are not
     /// looked at, or for a bad one.
     pub fn holder(&self, ticket: Option<&str>, now_unix_s: u64) -> Option<String> {
-        let claims = ticket::verify(self.key.as_ref()?, ticket?, &self.world_id, now_unix_s);
+        let claims = self.read_ticket(self.key.as_ref()?, ticket?, now_unix_s);
         claims.ok().map(|claims| claims.player_id)
+    }
+
+    fn read_ticket(
+        &self,
+        key: &TicketKey,
+        ticket: &str,
+        now_unix_s: u64,
+    ) -> Result<TicketClaims, TicketError> {
+        let claims = ticket::verify(key, ticket, &self.world_id, now_unix_s)?;
+        if claims.epoch != self.epoch {
+            return Err(TicketError::Outdated);
+        }
+        Ok(claims)
     }
 
     /// A resume token for a session; empty when the system has no randomness
@@ -114,6 +131,7 @@ impl Admission {
             name: identity.name.clone(),
             nonce: nonce.to_owned(),
             expires_at: now_unix_s + TOKEN_LIFETIME_S,
+            epoch: self.epoch,
             character: identity.character.clone(),
             left: None,
             beside: None,
@@ -172,6 +190,7 @@ mod tests {
             name: "Ada".into(),
             nonce: "n1".into(),
             expires_at: 100,
+            epoch: 4,
             ..TicketClaims::default()
         }
     }
@@ -180,7 +199,7 @@ mod tests {
     fn a_ticket_works_once() {
         let key = world_key(b"secret", "world_a");
         let ticket = sign(&key, &claims("client_1"));
-        let mut door = Admission::new("world_a".into(), Some(key));
+        let mut door = Admission::new("world_a".into(), Some(key), 4);
         assert_eq!(door.holder(Some(&ticket), 50).as_deref(), Some("client_1"));
         assert_eq!(door.admit(Some(&ticket), None, 50).unwrap().name, "Ada");
         assert_eq!(door.admit(Some(&ticket), None, 51), Err(TicketError::Used));
@@ -189,12 +208,18 @@ mod tests {
             door.admit(Some("e30.e30"), None, 51),
             Err(TicketError::Forged)
         );
+        // The next process does not know that it was used, nor need it.
+        let mut next = Admission::new("world_a".into(), Some(key), 5);
+        assert_eq!(next.holder(Some(&ticket), 52), None);
+        let refusal = next.admit(Some(&ticket), None, 52).unwrap_err();
+        assert_eq!(refusal, TicketError::Outdated);
+        assert!(refusal.to_string().contains("join again"), "{refusal}");
     }
 
     #[test]
     fn a_resume_token_outlives_its_server_for_a_while_and_works_once() {
         let key = world_key(b"secret", "world_a");
-        let before = Admission::new("world_a".into(), Some(key));
+        let before = Admission::new("world_a".into(), Some(key), 4);
         let ada = Identity {
             player_id: "client_1".into(),
             name: "Ada".into(),
@@ -205,7 +230,7 @@ mod tests {
             ..Identity::default()
         };
         let token = before.token(&ada, "session", 1000);
-        let mut after = Admission::new("world_a".into(), Some(key));
+        let mut after = Admission::new("world_a".into(), Some(key), 5);
         let read = after.read_token(&token, 1000 + TOKEN_LIFETIME_S).unwrap();
         assert_eq!((read.admits, read.identity), (true, ada.clone()));
         let late = after.read_token(&token, 1001 + TOKEN_LIFETIME_S).unwrap();
@@ -220,9 +245,10 @@ mod tests {
             after.admit(Some(&token), None, 1000),
             Err(TicketError::Forged)
         );
-        let other = Admission::new("world_b".into(), Some(world_key(b"secret", "world_b")));
+        let key = world_key(b"secret", "world_b");
+        let other = Admission::new("world_b".into(), Some(key), 5);
         assert!(other.read_token(&token, 1000).is_none());
-        let dev = || Admission::new("world_a".into(), None);
+        let dev = || Admission::new("world_a".into(), None, 0);
         assert!(dev().read_token(&dev().token(&ada, "x", 0), 0).is_none());
     }
 }

@@ -451,7 +451,7 @@ fn load(
     let compressed = zstd::bulk::compress(scene, 9).unwrap_or_default();
     let idle_stop_s = package.manifest.world.idle_stop_s;
     let host = HostSettings {
-        admission: Admission::new(settings.world_id.clone(), plan.key),
+        admission: Admission::new(settings.world_id.clone(), plan.key, plan.epoch),
         world_id: settings.world_id,
         room_code: plan.room_code,
         game_id: package.manifest.game.id.clone(),

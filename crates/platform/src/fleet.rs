@@ -101,6 +101,8 @@ pub struct Placement {
     pub spec: WorldSpec,
     /// Where to connect.
     pub endpoints: Endpoints,
+    /// Which process of the world that is: its tickets open no other.
+    pub epoch: u64,
     /// Beside whom to appear, by lasting id.
     pub beside: Option<String>,
 }

@@ -220,6 +220,7 @@ async fn admit(
         name: session.username,
         nonce: hex::encode(ids::random_bytes::<16>()),
         expires_at: platform.clock().now_s() + TICKET_LIFETIME_S,
+        epoch: placement.epoch,
         character: Some(character),
         left: left.map(PlayerState::for_ticket),
         beside,

@@ -3,7 +3,9 @@
 //! A ticket admits one player to one world once, for a short time. It is
 //! `base64url(claims).base64url(hmac)`, keyed per world, so that a game
 //! server that is taken over can forge tickets for its own world only.
-//! Single use is the game server's part: it remembers nonces until they expire.
+//! Single use is the game server's part: it remembers nonces until they expire,
+//! and takes only tickets that were made for its own process, because it knows
+//! nothing of what the one before it took.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -34,6 +36,10 @@ pub struct TicketClaims {
     pub nonce: String,
     /// Unix time in seconds after which it is worthless.
     pub expires_at: u64,
+    /// The only process of the world that it opens: `epoch` of its
+    /// [`WorldBoot`](crate::fleet::WorldBoot). Resume tokens open any.
+    #[serde(default)]
+    pub epoch: u64,
     /// The character they play as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub character: Option<CharacterProfile>,
@@ -72,6 +78,9 @@ pub enum TicketError {
     /// Too old.
     #[error("the ticket has expired; join again for a new one")]
     Expired,
+    /// For a process of this world that is gone.
+    #[error("this world has started anew since the ticket was made; join again for a new one")]
+    Outdated,
     /// For another world.
     #[error("the ticket is for another world")]
     WrongWorld,
@@ -87,7 +96,7 @@ impl TicketError {
             TicketError::Missing => "ticket_missing",
             TicketError::Malformed => "ticket_malformed",
             TicketError::Forged => "ticket_forged",
-            TicketError::Expired => "ticket_expired",
+            TicketError::Expired | TicketError::Outdated => "ticket_expired",
             TicketError::WrongWorld => "ticket_wrong_world",
             TicketError::Used => "ticket_used",
         }
@@ -164,6 +173,7 @@ mod tests {
             name: "Ada".into(),
             nonce: "n1".into(),
             expires_at: 1_000,
+            epoch: 3,
             character: None,
             left: None,
             beside: Some("client_2".into()),

@@ -9,6 +9,7 @@ use frolic_protocol::message::Resumption;
 use crate::line::Transport;
 use crate::player::Player;
 use crate::server::{Shelf, TestServer};
+use crate::stranger::Stranger;
 
 /// Builds what it is told to, and says how much there is.
 const BUILDER: (&str, &str) = (
@@ -81,4 +82,26 @@ async fn a_world_that_runs_elsewhere_ends_itself_and_tells_nobody_it_is_done() {
     assert!(ended.is_ok(), "it goes on");
     assert_eq!(ada.heard("Built").len(), 1);
     assert_eq!(shelf.saved.lock().expect("whole").world.ops.len(), 1);
+}
+
+/// A process knows which tickets it took, and not which the one before it did.
+#[tokio::test]
+async fn net_4_a_ticket_of_an_earlier_process_opens_nothing() {
+    let shelf = shelf();
+    let before = TestServer::start_on(&[SCENE], shelf.clone()).await;
+    let used = before.ticket("world_test", "Ada", 60);
+    let fresh = before.ticket("world_test", "Ben", 60);
+    let mut ada = Stranger::join_with(&before, &used).await.expect("a ticket");
+    ada.next_of("snapshot").await;
+    before.stop().await;
+
+    let after = TestServer::start_on(&[SCENE], shelf).await;
+    for ticket in [used, fresh] {
+        let refused = Stranger::join_with(&after, &ticket).await;
+        assert_eq!(refused.err().as_deref(), Some("ticket_expired"));
+    }
+    // Who joins again gets in.
+    let ticket = after.ticket("world_test", "Ben", 60);
+    assert!(Stranger::join_with(&after, &ticket).await.is_ok());
+    after.stop().await;
 }

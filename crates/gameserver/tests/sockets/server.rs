@@ -31,6 +31,8 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 #[derive(Default)]
 pub struct Shelf {
     pub persistent: bool,
+    /// Processes that the world had.
+    pub epoch: AtomicU64,
     pub saved: Mutex<Saved>,
     /// Whether the world is said to run elsewhere.
     pub replaced: AtomicBool,
@@ -83,6 +85,7 @@ pub struct TestServer {
     /// Where WebTransport is, as the control plane was told.
     pub webtransport: WebTransportEndpoint,
     key: TicketKey,
+    epoch: u64,
     nonce: AtomicU64,
     task: JoinHandle<()>,
 }
@@ -112,9 +115,10 @@ impl TestServer {
             revision: String::new(),
             seed: 1,
             disabled_scripts: Vec::new(),
-            epoch: 1,
+            epoch: shelf.epoch.fetch_add(1, Relaxed) + 1,
             persistent: shelf.persistent,
         };
+        let epoch = boot.epoch;
         let (found, mut webtransport) = mpsc::channel(1);
         let routes = Router::new()
             .route(
@@ -211,6 +215,7 @@ impl TestServer {
             address,
             webtransport: webtransport.expect("a UDP port"),
             key,
+            epoch,
             nonce: AtomicU64::new(first_nonce()),
             task,
         }
@@ -279,6 +284,7 @@ impl TestServer {
             name: name.into(),
             nonce: self.nonce.fetch_add(1, Relaxed).to_string(),
             expires_at: now.as_secs().saturating_add_signed(lasts_s),
+            epoch: self.epoch,
             character: None,
             left: None,
             beside: None,
@@ -342,7 +348,7 @@ where
     String::new()
 }
 
-fn sample_files() -> BTreeMap<String, Vec<u8>> {
+pub fn sample_files() -> BTreeMap<String, Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../games/obby");
     let mut files = BTreeMap::new();
     let mut folders = vec![root.clone()];

@@ -136,6 +136,7 @@ impl<'a> Seeker<'a> {
                     return Ok(Some(Placement {
                         spec: server.spec.clone(),
                         endpoints,
+                        epoch: server.epoch(),
                         beside: self.target.beside(),
                     }));
                 }
