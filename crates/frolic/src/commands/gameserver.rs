@@ -1,5 +1,6 @@
 //! `frolic gameserver`: the process of one world. The control plane starts it.
 
+use std::ffi::OsString;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -12,6 +13,9 @@ use frolic_package::{Limits, Package};
 use frolic_protocol::fleet::{TICKET_KEY_ENV, WORLD_TOKEN_ENV};
 
 use crate::folder;
+
+/// The platform's secret, which it signs tickets with.
+const SECRET_KEY_ENV: &str = "SECRET_KEY";
 
 /// Run one world.
 #[derive(Args, Debug)]
@@ -87,7 +91,10 @@ pub async fn run(args: GameserverArgs) -> Result<()> {
             token: env(WORLD_TOKEN_ENV)?,
             key: ticket_key(&env(TICKET_KEY_ENV)?)?,
         },
-        (None, Some(path)) => WorldSource::Package(Box::new(read_package(path)?)),
+        (None, Some(path)) => {
+            refuse_secrets(|name| std::env::var_os(name))?;
+            WorldSource::Package(Box::new(read_package(path)?))
+        }
         _ => bail!("say where the world comes from: --control-plane URL or --package PATH"),
     };
     let config = GameServerConfig {
@@ -111,6 +118,20 @@ pub async fn run(args: GameserverArgs) -> Result<()> {
     })
     .await?;
     tracing::info!(%reason, "the world stopped");
+    Ok(())
+}
+
+/// Without a control plane everybody comes in who says a name (NET-4): not
+/// what somebody wants who has set up a secret.
+fn refuse_secrets(get: impl Fn(&str) -> Option<OsString>) -> Result<()> {
+    for name in [SECRET_KEY_ENV, TICKET_KEY_ENV, WORLD_TOKEN_ENV] {
+        if get(name).is_some_and(|value| !value.is_empty()) {
+            bail!(
+                "{name} is set, and --package lets everybody in without a ticket; \
+                 unset it, or run the world from a control plane (--control-plane, or frolic serve)"
+            );
+        }
+    }
     Ok(())
 }
 
@@ -160,5 +181,23 @@ fn interest(text: &str) -> Result<InterestPolicy, String> {
     match text.parse::<f32>() {
         Ok(radius) if (1.0..=10_000.0).contains(&radius) => Ok(InterestPolicy::within(radius)),
         _ => Err("takes metres, 1 to 10000, or `all`".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn net_4_a_secret_and_a_world_without_tickets_do_not_go_together() {
+        let with = |set: &'static str, value: &'static str| {
+            refuse_secrets(move |name| (name == set).then(|| value.into()))
+        };
+        for name in ["SECRET_KEY", "FROLIC_TICKET_KEY", "FROLIC_WORLD_TOKEN"] {
+            let refusal = with(name, "0123456789").unwrap_err().to_string();
+            assert!(refusal.starts_with(name), "{refusal}");
+            assert!(with(name, "").is_ok(), "empty is not set");
+        }
+        assert!(with("PORT", "5000").is_ok());
     }
 }

@@ -7,6 +7,7 @@ mod http;
 mod kept;
 mod large;
 mod line;
+mod permissive;
 mod player;
 mod resume;
 mod scripts;
