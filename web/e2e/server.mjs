@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -23,7 +23,7 @@ export async function startServer(env = {}) {
   const dataDir = await mkdtemp(path.join(os.tmpdir(), 'frolic-e2e-'));
   const child = spawn(binary(), ['serve'], {
     cwd: dataDir,
-    env: { ...process.env, HOST: '127.0.0.1', PORT: '0', DATA_DIR: dataDir, SECRET_KEY, ...env },
+    env: { ...withoutSettings(process.env), HOST: '127.0.0.1', PORT: '0', DATA_DIR: dataDir, SECRET_KEY, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const lines = [];
@@ -73,6 +73,14 @@ export function binary() {
   const found = process.env.FROLIC_BIN ?? path.join(target, 'debug', 'frolic');
   if (!existsSync(found)) throw new Error(`no frolic binary at ${found}: run \`cargo xtask test\` first`);
   return found;
+}
+
+/** An environment without what a developer has set for a platform of their own: tests must not reach its database. */
+export function withoutSettings(env) {
+  const list = path.resolve(import.meta.dirname, '../../crates/frolic/src/config/variables.txt');
+  const names = readFileSync(list, 'utf8').trim().split('\n');
+  const isSetting = (name) => names.some((one) => (one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : name === one));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !isSetting(name)));
 }
 
 /** Waits for the line with the address the server listens on. */

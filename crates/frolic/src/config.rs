@@ -1,6 +1,8 @@
 //! Configuration of `frolic serve`: flags beat environment beats `frolic.toml`
 //! beats defaults (R-RUN-4).
 
+pub mod environment;
+
 use std::fs;
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -333,6 +335,30 @@ mod tests {
         assert_eq!(merged.admin_token.as_deref(), Some("env"));
         assert_eq!(merged.host.as_deref(), Some("0.0.0.0"));
         assert_eq!(merged.data_dir, None);
+    }
+
+    #[test]
+    fn the_list_of_variables_is_that_of_what_is_read() {
+        let asked = std::cell::RefCell::new(vec![
+            // By the command line, and by the library for S3.
+            crate::credentials::KEY_VARIABLE.to_owned(),
+            "AWS_*".to_owned(),
+        ]);
+        let lookup = |name: &str| {
+            asked.borrow_mut().push(name.to_owned());
+            None
+        };
+        Layer::from_env(lookup).unwrap();
+        let mut asked = asked.into_inner();
+        asked.sort();
+        let listed: Vec<&str> = environment::variables().collect();
+        assert_eq!(listed, asked, "config/variables.txt");
+        let mut command = std::process::Command::new("frolic");
+        environment::without_settings(&mut command);
+        let taken: Vec<_> = command.get_envs().collect();
+        for name in listed.iter().filter(|name| !name.ends_with('*')) {
+            assert!(taken.contains(&(name.as_ref(), None)), "{name}");
+        }
     }
 
     #[test]

@@ -2,13 +2,17 @@
 //! (Being an integration test it also makes `cargo test` build the binary that
 //! the browser tests run, with the very features the other tests use.)
 
+mod support;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn frolic(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_frolic"));
-    command.args(args).output().expect("cargo built it")
+    support::frolic()
+        .args(args)
+        .output()
+        .expect("cargo built it")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -116,12 +120,12 @@ fn dist_7_packing_writes_a_soul_out_once() {
     fs::write(&soul, "Greet everybody who comes in.\n").unwrap();
     let model = FakeModel::start("print(\"hello\")");
     let run = |args: &[&str], key: Option<&str>| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_frolic"));
+        let mut command = support::frolic();
         command.args(args).current_dir(&folder);
         command.env("SOUL_API_URL", &model.url);
         match key {
             Some(key) => command.env("SOUL_API_KEY", key),
-            None => command.env_remove("SOUL_API_KEY"),
+            None => &mut command,
         };
         command.output().expect("cargo built it")
     };

@@ -1,15 +1,14 @@
 //! A real game server with bots in it, recorded, and done again.
 
+mod support;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
-
-fn frolic() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_frolic"))
-}
+use support::frolic;
 
 fn sample_game() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../games/obby")

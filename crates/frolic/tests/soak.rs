@@ -2,10 +2,10 @@
 //! with other addresses of memory, other seeds of hash maps, another day.
 //! `cargo xtask bench soak` compares the debug with the release build.
 
-use std::process::Command;
+mod support;
 
 fn soak() -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_frolic"))
+    let output = support::frolic()
         .args([
             "bench",
             "soak",

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::config::environment::without_settings;
+
 /// A child that is ended with us.
 pub struct Process {
     child: Child,
@@ -23,7 +25,7 @@ impl Process {
         let core = core
             .filter(|core| cores > *core)
             .filter(|_| Command::new("taskset").arg("--version").output().is_ok());
-        let command = match core {
+        let mut command = match core {
             Some(core) => {
                 let mut command = Command::new("taskset");
                 command.arg("-c").arg(core.to_string()).arg(program);
@@ -31,22 +33,16 @@ impl Process {
             }
             None => Command::new(program),
         };
+        without_settings(&mut command);
         Self::spawn(command, args)
     }
 
-    /// Starts this very program in a folder, with nothing of our settings in
-    /// its environment but what is given.
+    /// Starts this very program in a folder, with no settings but those given.
     pub fn start_in(folder: &Path, env: &[(&str, &str)], args: &[String]) -> Result<Self> {
         let program = std::env::current_exe().context("finding this program")?;
         let mut command = Command::new(program);
         command.current_dir(folder);
-        for name in ["HOST", "PORT", "DATA_DIR", "DATABASE_URL", "BLOB_URL"] {
-            command.env_remove(name);
-        }
-        for name in ["SECRET_KEY", "ADMIN_TOKEN", "DEFAULT_GAME"] {
-            command.env_remove(name);
-        }
-        command.envs(env.iter().copied());
+        without_settings(&mut command).envs(env.iter().copied());
         Self::spawn(command, args)
     }
 

@@ -11,15 +11,27 @@ use std::time::{Duration, Instant};
 use futures_util::{SinkExt, StreamExt};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
+#[path = "../../src/config/environment.rs"]
+mod environment;
 pub mod resident;
+
+pub use environment::without_settings;
 
 pub const ADMIN_TOKEN: &str = "admin-of-this-test-0123456789";
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The binary, without the settings of whoever runs the tests.
+pub fn frolic() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_frolic"));
+    without_settings(&mut command);
+    command
+}
 
 /// `frolic serve` on a free port, ended with the test.
 pub struct Platform {
@@ -35,11 +47,15 @@ pub struct Platform {
 
 impl Platform {
     pub fn start(name: &str) -> Self {
-        let data = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let _ = std::fs::remove_dir_all(&data);
-        std::fs::create_dir_all(&data).expect("the scratch folder is ours");
+        let data = scratch(name);
+        let command = serve(&data, "0");
+        Self::start_as(command, data)
+    }
+
+    /// Another command than the usual one, whose data will be in that folder.
+    pub fn start_as(command: Command, data: PathBuf) -> Self {
         frolic_platform::tls::use_ring();
-        let (process, lines) = serve(&data, "0");
+        let (process, lines) = spawn(command);
         let mut platform = Self {
             process,
             url: String::new(),
@@ -52,9 +68,15 @@ impl Platform {
         platform
     }
 
+    /// Speaks to it with another client.
+    pub fn with_client(mut self, http: reqwest::Client) -> Self {
+        self.http = http;
+        self
+    }
+
     fn wait_for_url(&self) -> String {
-        let line = self.wait_for("Play at http://127.0.0.1:");
-        let url = &line[line.find("http://").expect("just seen")..];
+        let line = self.wait_for("Play at http");
+        let url = &line[line.find("http").expect("just seen")..];
         url.split_whitespace().next().unwrap_or(url).to_owned()
     }
 
@@ -69,7 +91,7 @@ impl Platform {
     pub fn restart(&mut self) {
         let port = self.url.rsplit(':').next().expect("a port").to_owned();
         let port = port.trim_end_matches('/');
-        (self.process, self.lines) = serve(&self.data, port);
+        (self.process, self.lines) = spawn(serve(&self.data, port));
         assert_eq!(self.wait_for_url(), self.url);
         self.orphans.clear();
     }
@@ -146,20 +168,32 @@ impl Platform {
     }
 }
 
-/// `frolic serve`, and what it and its game servers print.
-fn serve(data: &Path, port: &str) -> (Child, mpsc::Receiver<String>) {
-    let mut process = Command::new(env!("CARGO_BIN_EXE_frolic"))
+/// An empty folder for one test.
+pub fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the scratch folder is ours");
+    folder
+}
+
+/// `frolic serve` on this machine, with its data in a folder.
+pub fn serve(data: &Path, port: &str) -> Command {
+    let mut command = frolic();
+    command
         .arg("serve")
         .current_dir(data)
         .env("HOST", "127.0.0.1")
         .env("PORT", port)
         .env("DATA_DIR", data)
         .env("SECRET_KEY", "of-this-test-only-0123456789abcdef")
-        .env("ADMIN_TOKEN", ADMIN_TOKEN)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("cargo built it");
+        .env("ADMIN_TOKEN", ADMIN_TOKEN);
+    command
+}
+
+/// The platform, and what it and its game servers print.
+fn spawn(mut command: Command) -> (Child, mpsc::Receiver<String>) {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn().expect("cargo built it");
     let stdout = process.stdout.take().expect("piped");
     let stderr = process.stderr.take().expect("piped");
     let (told, lines) = mpsc::channel();
@@ -224,6 +258,11 @@ impl Player {
         })
     }
 
+    /// The next message of that kind.
+    pub async fn next_of_kind(&mut self, kind: &str) -> Json {
+        next_of_kind(&mut self.socket, kind).await
+    }
+
     /// The arguments of the next event of that name.
     pub async fn event(&mut self, name: &str) -> Vec<Json> {
         let next = async {
@@ -261,6 +300,27 @@ impl Player {
         let message = Message::Text(command.to_string().into());
         self.socket.send(message).await.expect("the line is up");
     }
+}
+
+/// The next JSON message of that kind.
+pub async fn next_of_kind<S>(socket: &mut WebSocketStream<S>, kind: &str) -> Json
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let next = async {
+        while let Some(Ok(message)) = socket.next().await {
+            let Message::Text(text) = message else {
+                continue;
+            };
+            let body: Json = serde_json::from_str(&text).unwrap_or_default();
+            if body["kind"] == kind {
+                return body;
+            }
+        }
+        panic!("the line ended before {kind} came");
+    };
+    let waited = tokio::time::timeout(PATIENCE, next).await;
+    waited.unwrap_or_else(|_| panic!("{kind} did not come"))
 }
 
 /// A game of one place with one server script.
