@@ -16,6 +16,7 @@ use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
 use super::{check, serve};
 use crate::config::Layer;
 use crate::folder::{self, Look};
+use crate::open_files;
 
 /// Play a game while you make it: what you save is live at once
 #[derive(Args, Debug)]
@@ -47,6 +48,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// # Errors
 /// A sentence that says what to do.
 pub async fn run(args: DevArgs) -> Result<()> {
+    open_files::raise_limit();
     let folder = args
         .folder
         .canonicalize()

@@ -12,7 +12,7 @@ use frolic_gameserver::{GameServerConfig, InterestPolicy, WorldSource};
 use frolic_package::{Limits, Package};
 use frolic_protocol::fleet::{TICKET_KEY_ENV, WORLD_TOKEN_ENV};
 
-use crate::folder;
+use crate::{folder, open_files};
 
 /// The platform's secret, which it signs tickets with.
 const SECRET_KEY_ENV: &str = "SECRET_KEY";
@@ -62,8 +62,11 @@ pub struct GameserverArgs {
     record: Option<PathBuf>,
 }
 
-/// Takes away what no world needs; before any thread is started.
+/// Takes what a full world needs, then away what no world does; before any
+/// thread is started.
 pub fn confine(args: &GameserverArgs) {
+    // Before the walls, which need no gap for it then.
+    open_files::raise_limit();
     let folders = [&args.script_folder, &args.record];
     let port = args.control_plane.as_deref().and_then(port_of);
     lockdown::confine(&Needs {

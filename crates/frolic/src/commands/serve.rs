@@ -11,8 +11,8 @@ use clap::Args;
 use frolic_platform::fleet::ProcessLauncher;
 use frolic_platform::{Clock, Parts, Platform, Settings, bind};
 
-use crate::assets;
 use crate::config::{self, Layer};
+use crate::{assets, open_files};
 
 /// Run the platform: store, login, joining, and a game server per world
 #[derive(Args, Debug)]
@@ -30,6 +30,7 @@ pub struct ServeArgs {
 /// A sentence that says what to do.
 pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let started = Instant::now();
+    open_files::raise_limit();
     let mut layer = config::load(args.layer, args.config.as_deref())?;
     let record_dir = layer.record_dir.take();
     let settings = layer.into_settings()?;
