@@ -5,6 +5,7 @@
 //! `<Service>/<name>.luauc` with a `manifest.json`, which says what of it
 //! counts: a world's process may write there, and neither read nor remove.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,11 +26,13 @@ impl Keepsake {
     pub fn of(game_id: &str, world: &World) -> Self {
         let mut files = Vec::new();
         let mut entries = Vec::new();
+        let mut taken = BTreeSet::new();
         for script in world.scripts() {
-            let path = Path::new(&script.path).with_extension("luauc");
-            files.push((path, script.bytecode().to_vec()));
+            let file = file_of(&script.path, &mut taken);
+            files.push((file.clone().into(), script.bytecode().to_vec()));
             entries.push(serde_json::json!({
                 "path": script.path,
+                "file": file,
                 "hash": format!("sha256:{}", script.sha256_hex),
                 "size_bytes": script.bytecode().len(),
                 "run_context": script.context,
@@ -72,5 +75,138 @@ impl Keepsake {
             }
         }
         Ok(())
+    }
+}
+
+/// The name of a script's file: `.luauc` instead of its ending, or behind it
+/// where another has that name already, as of `A.lua` and `A.luau`.
+fn file_of(path: &str, taken: &mut BTreeSet<String>) -> String {
+    let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
+    let mut file = format!("{stem}.luauc");
+    if taken.contains(&file) {
+        file = path.to_owned();
+        while taken.contains(&file) || file == path {
+            file.push_str(".luauc");
+        }
+    }
+    taken.insert(file.clone());
+    file
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frolic_package::{Limits, Package};
+    use frolic_world::WorldOptions;
+    use serde_json::Value;
+    use sha2::{Digest, Sha256};
+
+    const SCENE: &str = r#"{"format":1,"prefabs":{},"entities":[
+        {"id":1,"name":"Spawn","components":{"Transform":{"position":[0,1,0]},"SpawnPoint":{}}}]}"#;
+
+    fn world(scripts: &[(&str, &str)]) -> World {
+        let manifest = "[game]\nid = \"kept\"\nname = \"Kept\"\nversion = \"1.0.0\"\n";
+        let mut files = vec![
+            ("game.toml".to_owned(), manifest.into()),
+            ("scene.json".to_owned(), SCENE.into()),
+        ];
+        let scripts = scripts.iter();
+        files.extend(scripts.map(|(path, text)| (format!("scripts/{path}"), (*text).into())));
+        let files = files.into_iter().collect();
+        let package = Package::from_files(files, &Limits::default());
+        let package = package.unwrap_or_else(|report| panic!("{report}"));
+        World::load(&package, WorldOptions::default()).unwrap()
+    }
+
+    /// A folder that is gone when the test is over.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let name = format!("frolic-keepsake-{}-{name}", std::process::id());
+            Self(std::env::temp_dir().join(name))
+        }
+
+        /// What the manifest of `inside` says of each script, all of it checked
+        /// against the files.
+        fn scripts(&self, inside: &str) -> Vec<Value> {
+            let folder = self.0.join(inside);
+            let text = fs::read(folder.join("manifest.json")).unwrap();
+            let manifest: Value = serde_json::from_slice(&text).unwrap();
+            for name in ["version", "server_tick"] {
+                assert!(manifest[name].is_u64(), "{name}: {manifest}");
+            }
+            let scripts = manifest["scripts"].as_array().unwrap().clone();
+            for script in &scripts {
+                let file = script["file"].as_str().unwrap();
+                let bytes = fs::read(folder.join(file)).unwrap();
+                let hash = format!("sha256:{}", hex::encode(Sha256::digest(&bytes)));
+                assert_eq!(script["hash"], hash, "{script}");
+                assert_eq!(script["size_bytes"], bytes.len(), "{script}");
+            }
+            scripts
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn entry<'s>(scripts: &'s [Value], path: &str) -> &'s Value {
+        let mut scripts = scripts.iter();
+        scripts.find(|script| script["path"] == path).unwrap()
+    }
+
+    #[test]
+    fn dist_1_every_script_is_on_disk_as_its_manifest_says() {
+        let folder = Folder::new("all");
+        let world = world(&[
+            ("ServerScriptService/Main.luau", "print(1)"),
+            ("StarterGui/Hud.luau", "print(2)"),
+            ("ReplicatedStorage/Deep/Sums.luau", "return {}"),
+        ]);
+        Keepsake::of("kept", &world).write(&folder.0).unwrap();
+        let scripts = folder.scripts("");
+        assert_eq!(folder.scripts("games/kept"), scripts);
+        let main = entry(&scripts, "ServerScriptService/Main.luau");
+        assert_eq!(main["file"], "ServerScriptService/Main.luauc");
+        assert_eq!(main["service"], "ServerScriptService");
+        assert_eq!(main["run_context"], "server");
+        assert_eq!(main["replicate"], false);
+        let hud = entry(&scripts, "StarterGui/Hud.luau");
+        assert_eq!(hud["file"], "StarterGui/Hud.luauc");
+        assert_eq!(hud["run_context"], "client");
+        assert_eq!(hud["replicate"], true);
+        let deep = entry(&scripts, "ReplicatedStorage/Deep/Sums.luau");
+        assert_eq!(deep["file"], "ReplicatedStorage/Deep/Sums.luauc");
+    }
+
+    #[test]
+    fn scripts_that_differ_in_their_ending_only_have_a_file_each() {
+        let folder = Folder::new("endings");
+        let world = world(&[
+            ("ServerScriptService/A.lua", "print('lua')"),
+            ("ServerScriptService/A.luau", "print('luau')"),
+        ]);
+        Keepsake::of("kept", &world).write(&folder.0).unwrap();
+        let scripts = folder.scripts("");
+        let file = |path: &str| entry(&scripts, path)["file"].clone();
+        assert_ne!(
+            file("ServerScriptService/A.lua"),
+            file("ServerScriptService/A.luau")
+        );
+    }
+
+    #[test]
+    fn the_newest_game_is_what_the_manifest_says() {
+        let folder = Folder::new("newest");
+        let old = world(&[("ServerScriptService/Main.luau", "print('old')")]);
+        Keepsake::of("old", &old).write(&folder.0).unwrap();
+        let new = world(&[("ServerScriptService/Main.luau", "print('new')")]);
+        Keepsake::of("kept", &new).write(&folder.0).unwrap();
+        assert_eq!(folder.scripts(""), folder.scripts("games/kept"));
+        assert_ne!(folder.scripts(""), folder.scripts("games/old"));
     }
 }
