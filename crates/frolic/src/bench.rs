@@ -8,6 +8,7 @@ pub mod join;
 pub mod listings;
 mod meadow;
 pub mod npcs;
+pub mod package;
 pub mod physics;
 mod process;
 pub mod projectiles;

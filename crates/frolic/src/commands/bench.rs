@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use crate::bench::{
-    compute, crowd, floor, join, listings, npcs, physics, projectiles, script, snapshot, soak,
-    sockets, stages, step, terrain,
+    compute, crowd, floor, join, listings, npcs, package, physics, projectiles, script, snapshot,
+    soak, sockets, stages, step, terrain,
 };
 
 /// Measure this machine and this build
@@ -22,6 +22,7 @@ enum Benchmark {
     Join(join::JoinArgs),
     Listings(listings::ListingsArgs),
     Npcs(npcs::NpcsArgs),
+    Package(package::PackageArgs),
     Projectiles(projectiles::ProjectilesArgs),
     Physics(physics::PhysicsArgs),
     Script(script::ScriptArgs),
@@ -51,6 +52,7 @@ pub async fn run(args: BenchArgs) -> Result<()> {
         Benchmark::ListingsServer(args) => listings::servers::run(args).await,
         Benchmark::ListingsLoad(args) => listings::load::run(args).await,
         Benchmark::Npcs(args) => npcs::run(args),
+        Benchmark::Package(args) => package::run(args),
         Benchmark::Projectiles(args) => projectiles::run(args),
         Benchmark::Physics(args) => physics::run(args),
         Benchmark::Script(args) => script::run(args),
