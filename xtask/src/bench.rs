@@ -30,7 +30,8 @@ pub fn run(workspace: &Workspace, progress: &Progress, args: &[String]) -> Resul
     for scenario in &wish.scenarios {
         let measured = progress.step(&scenario.title, |step| {
             let output = step.run(&mut command(workspace, step, scenario, &frolic)?)?;
-            last_json(&output).context("the benchmark printed no JSON")
+            let figures = last_json(&output).context("the benchmark printed no JSON")?;
+            Ok(without_programs(figures))
         });
         match measured {
             Ok(figures) => {
@@ -115,6 +116,16 @@ fn last_json(output: &str) -> Option<Value> {
     candidates.next()
 }
 
+/// Bytecode that a benchmark gives away for others to run is no figure.
+fn without_programs(mut figures: Value) -> Value {
+    for scene in figures.as_array_mut().into_iter().flatten() {
+        if let Some(scene) = scene.as_object_mut() {
+            scene.remove("bytecode");
+        }
+    }
+    figures
+}
+
 /// An entry of the results file.
 fn entry(scenario: &Scenario, commit: &str, figures: Value) -> Value {
     json!({
@@ -129,6 +140,14 @@ fn entry(scenario: &Scenario, commit: &str, figures: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_are_not_kept() {
+        let figures = json!([{ "scene": "fib", "ms": 2.5, "bytecode": "c0ffee" }]);
+        let kept = json!([{ "scene": "fib", "ms": 2.5 }]);
+        assert_eq!(without_programs(figures), kept);
+        assert_eq!(without_programs(json!({ "a": 1 })), json!({ "a": 1 }));
+    }
 
     #[test]
     fn json_is_found_behind_log_lines() {

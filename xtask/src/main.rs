@@ -53,8 +53,8 @@ enum Command {
     },
     /// Measure a release build and write bench/results.json
     Bench {
-        /// What: `crowds`, `growth`, `density`, `join`, `step` or a scenario's id, or flags for
-        /// `frolic bench crowd`; everything if nothing is said
+        /// What: `crowds`, `growth`, `density`, a name of `frolic bench` (`join`, `package`, …), `vm`
+        /// or a scenario's id, or flags for `frolic bench crowd`; everything if nothing is said
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },

@@ -154,6 +154,10 @@ fn groups() -> Vec<Group> {
         Group::new(&["projectiles"], vec![projectiles()], table::projectiles),
         Group::new(&["npcs"], vec![npcs()], table::npcs),
         Group::new(&["terrain"], vec![terrain()], table::terrain),
+        Group::new(&["package"], vec![package()], table::package),
+        Group::new(&["compute"], vec![compute()], table::compute),
+        Group::new(&["listings"], vec![listings()], table::listings),
+        Group::new(&["sockets"], vec![sockets()], table::sockets),
     ]
 }
 
@@ -265,6 +269,22 @@ fn terrain() -> Scenario {
     Scenario::new("terrain", "ground of 512 x 512 x 128 blocks", "terrain")
 }
 
+fn package() -> Scenario {
+    Scenario::new("package", "reading and checking packages", "package")
+}
+
+fn compute() -> Scenario {
+    Scenario::new("compute", "pure Luau on this machine", "compute")
+}
+
+fn listings() -> Scenario {
+    Scenario::new("listings", "listings of 10,000 games", "listings")
+}
+
+fn sockets() -> Scenario {
+    Scenario::new("sockets", "idle Socket.IO clients", "sockets")
+}
+
 /// The debug build, if there is one, has to come to the same.
 fn soak() -> Scenario {
     let words = format!("soak --against {DEBUG_BUILD}");
@@ -295,6 +315,29 @@ mod tests {
         let distinct: BTreeSet<_> = all.iter().collect();
         assert_eq!(distinct.len(), all.len(), "{all:?}");
         assert!(all.len() >= 14);
+    }
+
+    /// A benchmark that nobody runs is one whose figures are not known.
+    #[test]
+    fn nothing_is_left_out() {
+        let source = include_str!("../../../crates/frolic/src/commands/bench.rs");
+        let (_, after) = source.split_once("enum Benchmark {").unwrap();
+        let (variants, _) = after.split_once("\n}").unwrap();
+        let all = Wish::of(&[]).unwrap().scenarios;
+        let mut hidden = false;
+        let mut seen = 0;
+        for line in variants.lines().map(str::trim) {
+            let Some((name, _)) = line.split_once('(').filter(|_| !line.starts_with('#')) else {
+                hidden = line.contains("hide = true");
+                continue;
+            };
+            let name = name.to_lowercase();
+            let runs = |scenario: &Scenario| scenario.words.first() == Some(&name);
+            assert!(hidden || all.iter().any(runs), "{name}");
+            hidden = false;
+            seen += 1;
+        }
+        assert!(seen > 10, "{seen}");
     }
 
     #[test]

@@ -198,6 +198,67 @@ pub fn terrain(ids: Vec<String>) -> Table {
     }
 }
 
+/// Packages against what no reader can do without.
+pub fn package(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "package",
+        columns: &[
+            ("files", |f| number(f, "files", 0)),
+            ("packed bytes", |f| number(f, "packed_bytes", 0)),
+            ("unpacked bytes", |f| number(f, "unpacked_bytes", 0)),
+            ("read and check ms", |f| number(f, "read_ms", 2)),
+            ("inflate and hash ms", |f| number(f, "floor_ms", 2)),
+            ("x inflate and hash", |f| number(f, "ratio", 2)),
+        ],
+    }
+}
+
+/// Luau alone; the browser beside it is in the table of `vm`.
+pub fn compute(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "pure Luau",
+        columns: &[("ms", |f| number(f, "ms", 2))],
+    }
+}
+
+/// The store against a route that says hello.
+pub fn listings(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "one core",
+        columns: &[
+            ("games", |f| number(f, "games", 0)),
+            ("listings/s", |f| number(f, "listings_per_s", 0)),
+            ("hello world/s", |f| number(f, "hello_per_s", 0)),
+            ("of hello world", |f| number(f, "share_of_hello", 2)),
+            ("p50 ms", |f| number(f, "listings_ms_p50", 2)),
+            ("p99 ms", |f| number(f, "listings_ms_p99", 2)),
+            ("steady/s", |f| number(f, "steady_per_s", 0)),
+            ("steady p50 ms", |f| number(f, "steady_ms_p50", 2)),
+            ("steady p99 ms", |f| number(f, "steady_ms_p99", 2)),
+            ("bytes each", |f| number(f, "answer_bytes", 0)),
+        ],
+    }
+}
+
+/// Clients that say nothing.
+pub fn sockets(ids: Vec<String>) -> Table {
+    Table {
+        ids,
+        heading: "idle",
+        columns: &[
+            ("clients", |f| number(f, "clients", 0)),
+            ("all in after s", |f| number(f, "connect_s", 1)),
+            ("MB before", |f| number(f, "rss_mb_before", 1)),
+            ("MB with them", |f| number(f, "rss_mb_after", 1)),
+            ("KB per client", |f| number(f, "kb_per_client", 1)),
+            ("CPU % while idle", |f| number(f, "cpu_percent_idle", 1)),
+        ],
+    }
+}
+
 /// Sessions and what they came to.
 pub fn soak(ids: Vec<String>) -> Table {
     Table {
@@ -406,7 +467,8 @@ mod tests {
 
     #[test]
     fn every_table_is_as_wide_as_its_rows() {
-        for table in [crowds, growth, density, join, step] {
+        let tables = [crowds, growth, density, join, step, package, compute];
+        for table in tables.into_iter().chain([listings, sockets]) {
             let text = table(vec!["all-400".to_owned()]).markdown(&results());
             let widths: Vec<usize> = text
                 .trim()
