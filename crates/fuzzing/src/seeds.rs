@@ -226,7 +226,7 @@ pub fn client_packets() -> Vec<Vec<u8>> {
         ClientMessage::Inputs {
             ack: None,
             shown: None,
-            inputs: vec![input; 3],
+            inputs: [input; 3].into_iter().collect(),
         },
         ClientMessage::AskFigures,
         ClientMessage::Ping {
