@@ -58,6 +58,17 @@ async fn until_gone(server: &TestServer) {
     gone.expect("nobody is given up");
 }
 
+/// A connection that was given up takes a moment to end.
+async fn until_admitted(lurker: &Lurker) {
+    let again = async {
+        while lurker.connect().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let again = tokio::time::timeout(PATIENCE, again).await;
+    again.expect("the address is shut out for good");
+}
+
 #[tokio::test]
 async fn a_connection_that_asks_for_no_session_is_counted_and_let_go() {
     let server = TestServer::start().await;
@@ -84,6 +95,7 @@ async fn where_there_is_no_place_quic_is_refused_before_its_handshake() {
     }
     // They have had their time, and others come in.
     until_gone(&server).await;
+    until_admitted(&lurker).await;
     let mut ada = Player::new("Ada");
     ada.connect(&server, Transport::WebTransport).await;
     while ada.welcomes.is_empty() {
@@ -107,13 +119,7 @@ async fn connections_that_cannot_be_closed_are_few_for_each_address() {
     assert!(lurker.connect().await.is_err(), "it comes back at once");
     // They go, and so does what was held against them.
     drop(held);
-    let again = async {
-        while lurker.connect().await.is_err() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    let again = tokio::time::timeout(PATIENCE, again).await;
-    again.expect("the address is shut out for good");
+    until_admitted(&lurker).await;
     server.stop().await;
 }
 
