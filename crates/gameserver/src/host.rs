@@ -40,7 +40,7 @@ use crate::pressure::Pressure;
 use crate::recording::{self, Recording};
 use crate::scripts::{Press, ScriptShelf};
 use crate::seats::{Place, Seat, Seats};
-use crate::session::{Session, Update};
+use crate::session::{Session, Told, Update};
 use crate::social::BlockDoor;
 use crate::store::StoreDoor;
 use crate::transport::Slot;
@@ -318,7 +318,7 @@ impl Host {
                 written,
             } => Line::Channel(ChannelLine::new(outbox, end, written)),
             Carriage::Socket { stream, read_ahead } => {
-                match self.sockets.adopt(link, stream, &read_ahead, now) {
+                match self.sockets.adopt(link, stream, encoding, &read_ahead, now) {
                     Ok(line) => Line::Socket(line),
                     Err(cause) => {
                         tracing::debug!(%cause, "a socket broke before its first message");
@@ -393,14 +393,17 @@ impl Host {
             return;
         }
         match heard {
-            Heard::Message { seq, message } => self.message(link, seq, message),
+            Heard::Message { seq, message, echo } => self.message(link, seq, message, echo),
             Heard::Refused(error) => {
                 session.answer(error.seq, Err((error.code, error.message)));
+                if error.counts {
+                    self.count_dropped(link);
+                }
             }
             Heard::Dropped => self.count_dropped(link),
-            Heard::Flooding => {
-                let message = "too many messages; some were dropped".to_owned();
-                session.answer(None, Err(("flood", message)));
+            Heard::Flooding { seq } => {
+                let message = "too many messages: this one was dropped".to_owned();
+                session.answer(seq, Err(("flood", message)));
             }
         }
     }
@@ -473,14 +476,23 @@ impl Host {
                 }
                 return;
             }
-            let number = seat.log.push(message.clone(), packet.len());
+            let told = Told {
+                echo: seat.labels.take_for(&message),
+                message: message.clone(),
+            };
             // One that waits for its first snapshot is told behind it.
-            if let Some(session) = session.filter(|session| !session.awaits_snapshot()) {
-                seat.log.tell_all();
-                match session.encoding {
-                    Encoding::Binary => session.tell_packet(&packet),
-                    Encoding::Json => session.tell_counted(&message, number),
+            let mut session = session.filter(|session| !session.awaits_snapshot());
+            let number = seat.log.sent().wrapping_add(1);
+            match &mut session {
+                Some(session) if session.encoding == Encoding::Binary => {
+                    session.tell_packet(&packet);
                 }
+                Some(session) => session.tell_counted(&told, number),
+                None => {}
+            }
+            seat.log.push(told, packet.len());
+            if session.is_some() {
+                seat.log.tell_all();
             }
         };
         match to {

@@ -37,7 +37,9 @@ pub enum Outbound {
 pub enum CloseCode {
     /// As agreed.
     Normal = 1000,
-    /// Not a message at all.
+    /// Not WebSocket.
+    Protocol = 1002,
+    /// A text that is none.
     Invalid = 1007,
     /// The client broke a rule.
     Policy = 1008,

@@ -141,11 +141,16 @@ pub enum Heard {
         seq: Option<u32>,
         /// What it says.
         message: ClientMessage,
+        /// What the answer to a JSON command repeats.
+        echo: Option<Box<serde_json::Value>>,
     },
     /// A JSON command that was not: it is answered, not punished.
     Refused(json::CommandError),
-    /// The first message of a flood was dropped.
-    Flooding,
+    /// A message of a flood was dropped: the first, or one with a number.
+    Flooding {
+        /// Number of the JSON command.
+        seq: Option<u32>,
+    },
     /// A message that counts was dropped.
     Dropped,
 }
@@ -163,20 +168,51 @@ pub enum LinkError {
 
 /// The receiving half of a connection: limits and decodes.
 pub struct Intake {
+    encoding: Encoding,
     flood: FloodGuard,
     stream: StreamReader,
 }
 
-impl Default for Intake {
-    fn default() -> Self {
+impl Intake {
+    /// Nothing has come yet.
+    pub fn new(encoding: Encoding) -> Self {
         Self {
+            encoding,
             flood: FloodGuard::new(0.0),
             stream: StreamReader::default(),
         }
     }
-}
 
-impl Intake {
+    /// Takes a binary frame of a WebSocket in. Some libraries send every text
+    /// as one: where JSON is spoken it is read as such.
+    ///
+    /// # Errors
+    /// When the connection is to be closed.
+    pub fn binary(
+        &mut self,
+        bytes: &[u8],
+        now_s: f64,
+        heard: &mut Vec<Heard>,
+    ) -> Result<(), LinkError> {
+        if self.encoding == Encoding::Binary {
+            return self.packet(bytes, now_s, heard);
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.text(text, now_s, heard),
+            Err(_) => {
+                if self.charge(now_s, heard)? {
+                    heard.push(Heard::Refused(json::CommandError {
+                        seq: None,
+                        code: "bad_json",
+                        message: "the message is not a JSON command: it is not UTF-8".into(),
+                        counts: false,
+                    }));
+                }
+                Ok(())
+            }
+        }
+    }
+
     /// Takes a whole packet in; `now_s` counts from any moment.
     ///
     /// # Errors
@@ -214,7 +250,11 @@ impl Intake {
         heard: &mut Vec<Heard>,
     ) -> Result<(), LinkError> {
         if self.charge(now_s, heard)? {
-            heard.push(Heard::Message { seq: None, message });
+            heard.push(Heard::Message {
+                seq: None,
+                message,
+                echo: None,
+            });
         } else if message.is_counted() {
             heard.push(Heard::Dropped);
         }
@@ -231,14 +271,28 @@ impl Intake {
         now_s: f64,
         heard: &mut Vec<Heard>,
     ) -> Result<(), LinkError> {
-        if self.charge(now_s, heard)? {
-            heard.push(match json::parse(text) {
+        let verdict = self.flood.charge(now_s);
+        match verdict {
+            Verdict::Pass => heard.push(match json::parse(text) {
                 Ok(command) => Heard::Message {
-                    seq: Some(command.seq),
+                    seq: command.seq,
                     message: command.message,
+                    echo: command.echo,
                 },
                 Err(error) => Heard::Refused(error),
-            });
+            }),
+            // Every command gets an answer, also one that nobody reads. There
+            // are only so many of these: who goes on is thrown out.
+            Verdict::Warn | Verdict::Drop => {
+                let glance = json::glance(text);
+                if glance.counts {
+                    heard.push(Heard::Dropped);
+                }
+                if verdict == Verdict::Warn || glance.seq.is_some() {
+                    heard.push(Heard::Flooding { seq: glance.seq });
+                }
+            }
+            Verdict::Kick => return Err(LinkError::Flood),
         }
         Ok(())
     }
@@ -252,7 +306,7 @@ impl Intake {
             Verdict::Pass => Ok(true),
             Verdict::Drop => Ok(false),
             Verdict::Warn => {
-                heard.push(Heard::Flooding);
+                heard.push(Heard::Flooding { seq: None });
                 Ok(false)
             }
             Verdict::Kick => Err(LinkError::Flood),
@@ -281,7 +335,7 @@ impl LinkReader {
         Self {
             link,
             inbox,
-            intake: Intake::default(),
+            intake: Intake::new(Encoding::Binary),
             started: std::time::Instant::now(),
             heard: Vec::new(),
             metrics,

@@ -1,14 +1,15 @@
 //! Seats: a player's place in the world, with or without a connection (NET-9).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 
+use frolic_protocol::message::Resumption;
 use frolic_protocol::resume::SentLog;
 use frolic_protocol::{ClientMessage, ServerMessage};
 use frolic_world::PlayerNumber;
 
 use crate::admission::Identity;
 use crate::link::LinkId;
+use crate::session::Told;
 
 /// Events and calls of one player that are handled in one tick; scripts hear
 /// of no more. The rest waits its turn.
@@ -16,6 +17,11 @@ const TAKEN_PER_TICK: u32 = 30;
 /// Events and calls of one player that may wait: what arrives at once after
 /// a stalled line.
 const HELD_MAX: usize = 256;
+
+/// Calls with a label that may wait for their answer.
+const LABELS_MAX: usize = 512;
+/// Numbers that are used for them, one after the other.
+const LABELLED_IDS: u32 = 1 << 20;
 
 /// A player's place.
 pub struct Seat {
@@ -25,10 +31,19 @@ pub struct Seat {
     pub nonce: String,
     /// What it was on the connection before.
     pub last_nonce: String,
+    /// How the present connection came about, as long as nothing was heard on
+    /// it: its welcome may be lost, and the next token with it. Until then the
+    /// last token brings them back.
+    pub unheard: Option<Resumption>,
     /// Their connection, or until which tick they may come back.
     pub place: Place,
     /// Messages that count, to them.
-    pub log: SentLog<Arc<ServerMessage>>,
+    pub log: SentLog<Told>,
+    /// What they call their calls.
+    pub labels: CallLabels,
+    /// Whether they confirm with snapshots what they have, as JSON clients do
+    /// that count nothing themselves.
+    pub confirms: bool,
     /// How many messages that count have come from them.
     pub received: u32,
     /// How many of the session before had come to an earlier process of this
@@ -54,8 +69,46 @@ pub enum Place {
     },
 }
 
-/// A message that waits for a later tick, with the number of its command.
-pub type Held = (Option<u32>, ClientMessage);
+/// A message that waits for a later tick.
+pub struct Held {
+    /// The connection that it came on. Its answer goes there or nowhere: on
+    /// another one the same number is of another command.
+    pub link: LinkId,
+    /// Number of its command.
+    pub seq: Option<u32>,
+    /// What it says.
+    pub message: ClientMessage,
+}
+
+/// Calls whose `id` is no number of ours: a text, say. The world counts them
+/// from the top, and whoever called gets their own back.
+#[derive(Default)]
+pub struct CallLabels {
+    waiting: VecDeque<(u32, Box<serde_json::Value>)>,
+    given: u32,
+}
+
+impl CallLabels {
+    /// The number for a call of this label.
+    pub fn give(&mut self, label: Box<serde_json::Value>) -> u32 {
+        if self.waiting.len() == LABELS_MAX {
+            self.waiting.pop_front();
+        }
+        self.given = self.given.wrapping_add(1);
+        let id = u32::MAX - self.given % LABELLED_IDS;
+        self.waiting.push_back((id, label));
+        id
+    }
+
+    /// The label of the call that a message answers.
+    pub fn take_for(&mut self, message: &ServerMessage) -> Option<Box<serde_json::Value>> {
+        let ServerMessage::InvokeResult { id, .. } = message else {
+            return None;
+        };
+        let place = self.waiting.iter().position(|(known, _)| known == id)?;
+        self.waiting.remove(place).map(|(_, label)| label)
+    }
+}
 
 /// What to do with an event or a call.
 pub enum Turn {
@@ -74,8 +127,11 @@ impl Seat {
             identity,
             nonce,
             last_nonce: String::new(),
+            unheard: None,
             place: Place::Online(link),
             log: SentLog::default(),
+            labels: CallLabels::default(),
+            confirms: false,
             received: 0,
             received_before: 0,
             kept_received: 0,
@@ -93,28 +149,69 @@ impl Seat {
         }
     }
 
+    /// A connection begins for a client that has `received` so many messages,
+    /// as far as it says so. Returns how it goes on, and the number before the
+    /// next message. Who has forgotten the counts begins anew, with the same
+    /// character.
+    pub fn go_on(&mut self, asked: Resumption, received: Option<u32>) -> (Resumption, u32) {
+        let unheard = self.unheard.take();
+        let (resumption, sent) = match (asked, received) {
+            // The count that began anew is one of which nobody has heard.
+            (Resumption::Resumed, Some(received)) if unheard != Some(Resumption::New) => {
+                (asked, self.log.rewind(received))
+            }
+            (Resumption::Resumed, None) if self.confirms => (asked, self.log.rewind(0)),
+            (Resumption::Resumed, _) => {
+                self.restart_counts(unheard.is_some());
+                (Resumption::New, 0)
+            }
+            (other, _) => {
+                self.restart_counts(unheard.is_some());
+                (other, 0)
+            }
+        };
+        self.unheard = Some(resumption);
+        (resumption, sent)
+    }
+
+    /// Something was heard: the welcome has arrived, and the last token is
+    /// worth nothing any more.
+    pub fn note_heard(&mut self) {
+        self.unheard = None;
+    }
+
+    /// The client has every message up to this number: it has acknowledged a
+    /// snapshot that came behind it on a line that keeps the order.
+    pub fn confirm(&mut self, told: u32) {
+        self.log.confirm(told);
+        self.confirms = true;
+    }
+
     /// Both counts start anew, with a client that knows of none. What was
-    /// never told is kept for it.
-    pub fn restart_counts(&mut self) {
-        self.log.restart(false);
+    /// never told is kept for it, and with `keep_told` all that waits to be
+    /// confirmed.
+    fn restart_counts(&mut self, keep_told: bool) {
+        self.log.restart(keep_told);
+        self.confirms = false;
         self.received = 0;
         self.kept_received = 0;
     }
 
     /// Messages that count that have reached the world.
     pub fn handled(&self) -> u32 {
-        self.received.wrapping_sub(self.held.len() as u32)
+        // Of those that wait some may be of a count that is over.
+        self.received.saturating_sub(self.held.len() as u32)
     }
 
-    fn take_turn(&mut self, seq: Option<u32>, message: ClientMessage) -> Turn {
+    fn take_turn(&mut self, held: Held) -> Turn {
         if self.held.is_empty() && self.taken < TAKEN_PER_TICK {
             self.taken += 1;
-            return Turn::Now(message);
+            return Turn::Now(held.message);
         }
         if self.held.len() >= HELD_MAX {
             return Turn::Never;
         }
-        self.held.push_back((seq, message));
+        self.held.push_back(held);
         Turn::Later
     }
 
@@ -201,10 +298,14 @@ impl Seats {
         self.find(|seat| !nonce.is_empty() && seat.nonce == nonce)
     }
 
-    /// The seat of a lasting id, if the token speaks of its last connection.
-    pub fn before_nonce(&self, player_id: &str, nonce: &str) -> Option<PlayerNumber> {
+    /// The seat whose last connection a resume token speaks of, while nothing
+    /// was heard on the present one; or at any time, if a ticket has shown
+    /// that this is the player.
+    pub fn before_nonce(&self, player_id: Option<&str>, nonce: &str) -> Option<PlayerNumber> {
         self.find(|seat| {
-            seat.identity.player_id == player_id && !nonce.is_empty() && seat.last_nonce == nonce
+            let vouched = player_id.is_some_and(|id| id == seat.identity.player_id);
+            let told = seat.unheard.is_none();
+            !nonce.is_empty() && seat.last_nonce == nonce && (vouched || !told)
         })
     }
 
@@ -216,17 +317,12 @@ impl Seats {
     }
 
     /// Takes an event or a call of a player, in order.
-    pub fn take_turn(
-        &mut self,
-        number: PlayerNumber,
-        seq: Option<u32>,
-        message: ClientMessage,
-    ) -> Option<Turn> {
+    pub fn take_turn(&mut self, number: PlayerNumber, held: Held) -> Option<Turn> {
         let seat = self.by_number.get_mut(&number)?;
         if seat.taken == 0 && seat.held.is_empty() {
             self.spoken.push(number);
         }
-        Some(seat.take_turn(seq, message))
+        Some(seat.take_turn(held))
     }
 
     /// Begins a tick: everybody has their share of turns again. Returns
@@ -274,7 +370,12 @@ mod tests {
         let mut heard = Vec::new();
         let mut refused = 0;
         for n in 0..300 {
-            match seats.take_turn(1, None, chat(n)).unwrap() {
+            let held = Held {
+                link: 7,
+                seq: None,
+                message: chat(n),
+            };
+            match seats.take_turn(1, held).unwrap() {
                 Turn::Now(message) => heard.push(message),
                 Turn::Later => {}
                 Turn::Never => refused += 1,
@@ -285,8 +386,8 @@ mod tests {
             let mut waiting = Vec::new();
             seats.begin_tick(&mut waiting);
             for number in waiting {
-                while let Some((_, message)) = seats.get_mut(number).unwrap().next_held() {
-                    heard.push(message);
+                while let Some(held) = seats.get_mut(number).unwrap().next_held() {
+                    heard.push(held.message);
                 }
             }
         }

@@ -1,13 +1,13 @@
 //! One connection in the world's thread: who it is, what it has, what waits for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use frolic_protocol::ServerMessage;
 use frolic_protocol::json;
 use frolic_protocol::packet;
 use frolic_protocol::resume::SentLog;
+use frolic_protocol::{ServerMessage, Welcome};
 use frolic_world::{ClientView, Delivery, JsonView, PlayerNumber, TerrainView, World};
 
 use crate::line::{CloseCode, Line};
@@ -24,6 +24,12 @@ const PACKET_KEPT_BYTES: usize = 64 * 1024;
 /// What a client is told that does not read.
 const TOO_SLOW: &str =
     "you read too slowly: what was sent to you piled up; check your connection and join again";
+/// Messages that may wait for a client's first snapshot, which is made in the
+/// tick that lets it in: unless it takes nothing at all.
+const AFTER_SNAPSHOT_MAX: usize = 1024;
+/// Snapshots of which an acknowledgement is understood: as many as a JSON
+/// client's view remembers.
+const SNAPSHOTS_REMEMBERED: usize = 60;
 /// With so much waiting, nothing large is added.
 const CLOGGED_BYTES: usize = 2 * 1024 * 1024;
 
@@ -45,6 +51,8 @@ pub struct Session {
     pub update: Update,
     /// Binary messages of this tick, sent as one packet.
     packet: Vec<u8>,
+    /// What a JSON client is told behind its first snapshot.
+    after_snapshot: Vec<String>,
     pace: Pace,
     kicked: Option<KickCause>,
 }
@@ -68,14 +76,52 @@ pub struct SessionPlayer {
     pub view: View,
     /// What they have of the ground.
     pub terrain: TerrainView,
-    /// What to tell a JSON client behind its first snapshot.
-    pub after_snapshot: Vec<ServerMessage>,
     /// Scripts they have verified.
     pub verified: BTreeSet<String>,
     /// How many scripts of the manifest were told to run.
     pub executed: usize,
+    /// Whether they have said that a script was not what it should be.
+    pub verify_failed: bool,
     /// Inputs that found the queue full, fading.
     pub refused_inputs: usize,
+    /// Whether anything was heard since the welcome, which has arrived then.
+    pub heard: bool,
+    /// What a JSON client has of the messages that count.
+    pub counted: Counted,
+}
+
+/// A message that counts, on its way to one client.
+pub struct Told {
+    /// The same for everybody who gets it.
+    pub message: Arc<ServerMessage>,
+    /// What the client wants to have back in it.
+    pub echo: Option<Box<serde_json::Value>>,
+}
+
+/// Which messages that count went out in front of which snapshot: who has the
+/// snapshot has them as well, because a socket keeps the order.
+#[derive(Default)]
+pub struct Counted {
+    /// Number of the newest.
+    newest: u32,
+    /// What it was at the ticks of the last snapshots.
+    at_ticks: VecDeque<(u32, u32)>,
+}
+
+impl Counted {
+    fn note_snapshot(&mut self, tick: u32) {
+        if self.at_ticks.len() == SNAPSHOTS_REMEMBERED {
+            self.at_ticks.pop_front();
+        }
+        self.at_ticks.push_back((tick, self.newest));
+    }
+
+    /// The newest message in front of a snapshot, if that is remembered.
+    pub fn before(&mut self, tick: u32) -> Option<u32> {
+        let place = self.at_ticks.iter().position(|(at, _)| *at == tick)?;
+        let (_, newest) = self.at_ticks.drain(..=place).next_back()?;
+        Some(newest)
+    }
 }
 
 /// What a client sees and has, in the form it speaks.
@@ -115,6 +161,7 @@ impl Session {
             line,
             update: Update::NotDue,
             packet: Vec::new(),
+            after_snapshot: Vec::new(),
             pace: Pace::new(now),
             kicked: None,
         }
@@ -149,11 +196,60 @@ impl Session {
 
     /// Whether so much waits already that large things must not be added.
     pub fn is_clogged(&self) -> bool {
-        self.line.waiting_bytes() + self.packet.len() > CLOGGED_BYTES
+        let held_back: usize = self.after_snapshot.iter().map(String::len).sum();
+        self.line.waiting_bytes() + self.packet.len() + held_back > CLOGGED_BYTES
+    }
+
+    /// Queues a text: NET-13 wants the full snapshot right behind the welcome,
+    /// so that whatever else there is to tell waits for it.
+    fn text(&mut self, text: String) {
+        if !self.awaits_snapshot() {
+            self.line.text(&text);
+        } else if self.after_snapshot.len() < AFTER_SNAPSHOT_MAX {
+            self.after_snapshot.push(text);
+        } else {
+            self.kick_with(CloseCode::Policy, KickCause::SlowReader, TOO_SLOW);
+        }
+    }
+
+    fn release_texts(&mut self) {
+        for text in std::mem::take(&mut self.after_snapshot) {
+            self.line.text(&text);
+        }
+    }
+
+    /// Lets a player in on this connection, and tells it so. What it is told
+    /// from now on waits for its first snapshot, if it speaks JSON.
+    pub fn welcome(&mut self, player: SessionPlayer, welcome: Welcome) {
+        self.tell(&ServerMessage::Welcome(Box::new(welcome)));
+        self.player = Some(player);
     }
 
     /// Queues a message; binary ones leave together at the end of the tick.
     pub fn tell(&mut self, message: &ServerMessage) {
+        match self.encoding {
+            Encoding::Binary => packet::write(&mut self.packet, message),
+            Encoding::Json => {
+                if let Some(text) = json::encode(message) {
+                    self.text(text);
+                }
+            }
+        }
+    }
+
+    /// Queues an answer that repeats something of what was asked.
+    pub fn tell_echoing(&mut self, message: &ServerMessage, echo: Option<&serde_json::Value>) {
+        let Some(echo) = echo.filter(|_| self.encoding == Encoding::Json) else {
+            self.tell(message);
+            return;
+        };
+        if let Some(text) = json::encode_echoing(message, echo) {
+            self.text(text);
+        }
+    }
+
+    /// Queues a message that waits for nothing.
+    fn tell_now(&mut self, message: &ServerMessage) {
         match self.encoding {
             Encoding::Binary => packet::write(&mut self.packet, message),
             Encoding::Json => {
@@ -166,21 +262,25 @@ impl Session {
 
     /// Queues a message that counts, with its number: JSON clients are told
     /// it, others count themselves.
-    pub fn tell_counted(&mut self, message: &ServerMessage, number: u32) {
+    pub fn tell_counted(&mut self, told: &Told, number: u32) {
+        if let Some(player) = &mut self.player {
+            player.counted.newest = number;
+        }
         match self.encoding {
-            Encoding::Binary => packet::write(&mut self.packet, message),
+            Encoding::Binary => packet::write(&mut self.packet, &*told.message),
             Encoding::Json => {
-                if let Some(text) = json::encode_counted(message, number) {
-                    self.line.text(&text);
+                let echo = told.echo.as_deref();
+                if let Some(text) = json::encode_counted(&told.message, number, echo) {
+                    self.text(text);
                 }
             }
         }
     }
 
     /// Queues every counted message that was not told on this connection.
-    pub fn tell_rest(&mut self, log: &mut SentLog<Arc<ServerMessage>>) {
-        while let Some((number, message)) = log.next_untold() {
-            self.tell_counted(message, number);
+    pub fn tell_rest(&mut self, log: &mut SentLog<Told>) {
+        while let Some((number, told)) = log.next_untold() {
+            self.tell_counted(told, number);
         }
     }
 
@@ -219,6 +319,7 @@ impl Session {
             View::Json(view) => {
                 if let Some(text) = world.json_snapshot(view) {
                     self.line.text(&text);
+                    player.counted.note_snapshot(world.tick());
                 }
             }
             View::Binary(view) => {
@@ -236,8 +337,8 @@ impl Session {
                 });
             }
         }
-        for message in std::mem::take(&mut player.after_snapshot) {
-            self.tell(&message);
+        if !self.awaits_snapshot() {
+            self.release_texts();
         }
     }
 
@@ -264,7 +365,7 @@ impl Session {
             }
             (None, Ok(())) => return,
         };
-        self.line.text(&text);
+        self.text(text);
     }
 
     /// Says why, and ends the connection.
@@ -278,7 +379,9 @@ impl Session {
             return;
         }
         self.kicked = Some(cause);
-        self.tell(&ServerMessage::Kick {
+        // There will be no snapshot that anything could wait for.
+        self.release_texts();
+        self.tell_now(&ServerMessage::Kick {
             reason: reason.to_owned(),
         });
         self.finish_packet();

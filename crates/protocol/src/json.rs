@@ -6,8 +6,8 @@ mod payload;
 mod projectile;
 mod snapshot;
 
-pub use command::{Command, CommandError, parse};
-pub use event::{ack, encode, encode_counted, error};
+pub use command::{Command, CommandError, Glance, glance, parse};
+pub use event::{ack, encode, encode_counted, encode_echoing, error};
 pub use payload::{
     AckPayload, ChatPayload, EventPayload, HandshakePayload, InputBatch, InvokePayload, JsonInput,
     PingPayload, ScriptsPayload, SpellCastPayload, TerrainChunkPayload, TerrainOpPayload,

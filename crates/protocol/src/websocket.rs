@@ -37,6 +37,9 @@ pub enum FrameError {
         /// What is allowed.
         max: usize,
     },
+    /// A text that is not one.
+    #[error("unreadable message: a text is not UTF-8")]
+    NotUtf8,
     /// Not WebSocket as a client has to speak it.
     #[error("unreadable message: {0}")]
     Protocol(&'static str),
@@ -219,7 +222,7 @@ fn message(is_text: bool, bytes: &[u8]) -> Result<Incoming<'_>, FrameError> {
     }
     std::str::from_utf8(bytes)
         .map(Incoming::Text)
-        .map_err(|_| FrameError::Protocol("a text is not UTF-8"))
+        .map_err(|_| FrameError::NotUtf8)
 }
 
 fn close_code(payload: &[u8]) -> Result<Option<u16>, FrameError> {

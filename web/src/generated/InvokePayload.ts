@@ -7,7 +7,7 @@ export type InvokePayload = {
 /**
  * Comes back with the answer.
  */
-id: number, 
+id: number | string, 
 /**
  * Which function.
  */

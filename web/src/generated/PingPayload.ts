@@ -7,7 +7,7 @@ export type PingPayload = {
 /**
  * Comes back as it is.
  */
-t: number, 
+t: number | string, 
 /**
  * The newest `n` that has come, which the server may then forget.
  */

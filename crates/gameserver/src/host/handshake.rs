@@ -13,7 +13,7 @@ use crate::admission::{Identity, new_nonce};
 use crate::link::{Encoding, LinkId};
 use crate::metrics::KickCause;
 use crate::seats::{Place, Seat};
-use crate::session::{SessionPlayer, View};
+use crate::session::{Counted, SessionPlayer, View};
 
 /// What a client says of itself.
 #[derive(Default)]
@@ -25,6 +25,14 @@ pub(super) struct Introduction {
 }
 
 type Refusal = (&'static str, String);
+
+/// Who was let in, and how.
+struct Entry {
+    number: PlayerNumber,
+    resumption: Resumption,
+    /// The session that their token speaks of.
+    token_nonce: Option<String>,
+}
 
 impl Host {
     /// Checks the ticket or the resume token, and brings the player in.
@@ -39,7 +47,7 @@ impl Host {
         }
         let ticket = said.ticket.clone().or_else(|| session.ticket.take());
         match self.identify(link, ticket.as_deref(), &said) {
-            Ok((number, resumption)) => self.seat(link, seq, number, resumption, said.received),
+            Ok(entry) => self.seat(link, seq, entry, said.received),
             Err((code, message)) => {
                 if let Some(session) = self.sessions.get_mut(&link) {
                     session.answer(seq, Err((code, message.clone())));
@@ -54,7 +62,7 @@ impl Host {
         link: LinkId,
         ticket: Option<&str>,
         said: &Introduction,
-    ) -> Result<(PlayerNumber, Resumption), Refusal> {
+    ) -> Result<Entry, Refusal> {
         let now = unix_s();
         let token = said.resume_token.as_deref().unwrap_or("");
         let claims = self.settings.admission.read_token(token, now);
@@ -66,12 +74,17 @@ impl Host {
         });
         if let Some(claims) = claims {
             let nonce = claims.nonce.clone();
-            let mut known = self.seats.of_nonce(&claims.nonce);
-            if let Some(holder) = &holder {
-                // The welcome of an earlier attempt may never have arrived,
-                // and with it the next token: the ticket vouches for them.
-                known = known.or_else(|| self.seats.before_nonce(holder, &claims.nonce));
+            // The welcome of an earlier attempt may never have arrived, and
+            // with it the next token.
+            let known = self.seats.of_nonce(&claims.nonce);
+            if let Some(seat) = known.and_then(|number| self.seats.get_mut(number)) {
+                // Who has the newest token has read the welcome it came with.
+                seat.note_heard();
             }
+            let known = known.or_else(|| {
+                let holder = holder.as_deref();
+                self.seats.before_nonce(holder, &claims.nonce)
+            });
             if known.is_some() || claims.admits {
                 self.settings.admission.spend(claims.nonce.clone(), now);
             }
@@ -84,13 +97,21 @@ impl Host {
                 }
                 self.unseat(number, "this player continues on another connection");
                 self.metrics.resumed.fetch_add(1, Relaxed);
-                return Ok((number, Resumption::Resumed));
+                return Ok(Entry {
+                    number,
+                    resumption: self.resumption_of(number),
+                    token_nonce: Some(nonce),
+                });
             }
             if claims.admits {
                 let identity = ticketed.unwrap_or(claims.identity);
                 let number = self.admit(link, identity, Some(&nonce))?;
                 self.metrics.resumed.fetch_add(1, Relaxed);
-                return Ok((number, Resumption::Restarted));
+                return Ok(Entry {
+                    number,
+                    resumption: Resumption::Restarted,
+                    token_nonce: Some(nonce),
+                });
             }
         }
         if let Err(refusal) = self.has_room() {
@@ -99,7 +120,11 @@ impl Host {
             here.ok_or(refusal)?;
         }
         let identity = self.use_ticket(ticket, said.name.as_deref(), now)?;
-        Ok((self.admit(link, identity, None)?, Resumption::New))
+        Ok(Entry {
+            number: self.admit(link, identity, None)?,
+            resumption: Resumption::New,
+            token_nonce: None,
+        })
     }
 
     fn use_ticket(
@@ -159,6 +184,15 @@ impl Host {
         Ok(number)
     }
 
+    /// How a player comes back whose seat is known. Who was brought over from
+    /// another process and has heard nothing since still is.
+    fn resumption_of(&self, number: PlayerNumber) -> Resumption {
+        match self.seats.get(number).and_then(|seat| seat.unheard) {
+            Some(Resumption::Restarted) => Resumption::Restarted,
+            _ => Resumption::Resumed,
+        }
+    }
+
     /// Takes a player from the connection they had, which may be gone, or not
     /// have noticed yet that it is.
     fn unseat(&mut self, number: PlayerNumber, reason: &str) {
@@ -171,32 +205,17 @@ impl Host {
     }
 
     /// Gives a player's seat to a connection and tells it everything.
-    fn seat(
-        &mut self,
-        link: LinkId,
-        seq: Option<u32>,
-        number: PlayerNumber,
-        resumption: Resumption,
-        received: Option<u32>,
-    ) {
+    fn seat(&mut self, link: LinkId, seq: Option<u32>, entry: Entry, received: Option<u32>) {
+        let number = entry.number;
         self.seats.move_to(number, Place::Online(link));
         let Some(seat) = self.seats.get_mut(number) else {
             return;
         };
-        seat.last_nonce = std::mem::replace(&mut seat.nonce, new_nonce());
-        let spent = seat.last_nonce.clone();
-        // Who has forgotten the counts begins anew, with the same character.
-        let (resumption, sent) = match (resumption, received) {
-            (Resumption::Resumed, Some(received)) => (resumption, seat.log.rewind(received)),
-            (Resumption::Resumed, None) => {
-                seat.restart_counts();
-                (Resumption::New, 0)
-            }
-            (other, _) => {
-                seat.restart_counts();
-                (other, 0)
-            }
-        };
+        let spent = std::mem::replace(&mut seat.nonce, new_nonce());
+        // The token that they have, whatever others were made of which they
+        // may not have heard.
+        seat.last_nonce = entry.token_nonce.unwrap_or_else(|| spent.clone());
+        let (resumption, sent) = seat.go_on(entry.resumption, received);
         self.settings.admission.spend(spent, unix_s());
         let Some(welcome) = self.welcome(number, resumption, sent) else {
             return;
@@ -210,43 +229,37 @@ impl Host {
         else {
             return;
         };
-        let with_list = session.encoding == Encoding::Json;
-        let manifest = ServerMessage::ScriptManifest(self.shelf.manifest(with_list));
-        let mut greetings = definitions;
-        greetings.extend([presence, manifest]);
-        let (view, after_snapshot) = match session.encoding {
-            Encoding::Binary => {
-                let view = ClientView::new(number, session.line.delivery());
-                (View::Binary(view), Vec::new())
-            }
-            // NET-13: a full snapshot follows the welcome, and everything else
-            // follows that. Strangers draw what snapshots tell; the scene file
-            // is for our own renderer.
-            Encoding::Json => {
-                let greetings = std::mem::take(&mut greetings);
-                (View::Json(JsonView::new(number)), greetings)
-            }
-        };
-        session.player = Some(SessionPlayer {
+        let (is_json, delivery) = (session.encoding == Encoding::Json, session.line.delivery());
+        let player = SessionPlayer {
             number,
-            view,
-            // Strangers have no generator: they ask for what they want.
-            terrain: match session.encoding {
-                Encoding::Binary => TerrainView::new(number),
-                Encoding::Json => TerrainView::asking(number),
+            // Strangers draw what snapshots tell; the scene file is for our own
+            // renderer. And they have no generator for the ground: they ask
+            // for what they want.
+            view: if is_json {
+                View::Json(JsonView::new(number))
+            } else {
+                View::Binary(ClientView::new(number, delivery))
             },
-            after_snapshot,
+            terrain: if is_json {
+                TerrainView::asking(number)
+            } else {
+                TerrainView::new(number)
+            },
             verified: BTreeSet::new(),
             executed: 0,
+            verify_failed: false,
             refused_inputs: 0,
-        });
+            heard: false,
+            counted: Counted::default(),
+        };
         session.slot.come_in();
+        session.welcome(player, welcome);
         session.answer(seq, Ok(()));
-        session.tell(&ServerMessage::Welcome(Box::new(welcome)));
-        if session.encoding == Encoding::Binary {
+        if !is_json {
             session.tell_packet(&scene);
         }
-        for message in &greetings {
+        let manifest = ServerMessage::ScriptManifest(self.shelf.manifest(is_json));
+        for message in definitions.iter().chain([&presence, &manifest]) {
             session.tell(message);
         }
         // What the last connection did not bring, and what has come up since;

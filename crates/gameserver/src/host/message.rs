@@ -10,15 +10,18 @@ use frolic_protocol::{ClientMessage, ServerMessage};
 use frolic_world::{ChatRefusal, PlayerNumber};
 
 use super::{Host, Introduction};
+use crate::line::CloseCode;
 use crate::link::{Encoding, LinkId};
 use crate::metrics::KickCause;
-use crate::seats::{Seat, Turn};
+use crate::seats::{Held, Seat, Turn};
 use crate::session::{Session, View};
 
 /// Names of events and functions.
 const NAME_BYTES_MAX: usize = 64;
 /// Scripts asked for at once.
 const SCRIPT_PATHS_MAX: usize = 1024;
+/// Characters of a path that are repeated to whoever asked for it.
+const PATH_CHARS_TOLD: usize = 80;
 /// Inputs that may find the queue full before the sender is warned, and kicked.
 const REFUSED_INPUTS_WARN: usize = 240;
 const REFUSED_INPUTS_KICK: usize = 1200;
@@ -26,8 +29,15 @@ const REFUSED_INPUTS_KICK: usize = 1200;
 type Outcome = Result<(), (&'static str, String)>;
 
 impl Host {
-    /// Handles one message; JSON commands are confirmed or refused.
-    pub(super) fn message(&mut self, link: LinkId, seq: Option<u32>, message: ClientMessage) {
+    /// Handles one message; JSON commands are confirmed or refused. `echo` is
+    /// what their answer repeats.
+    pub(super) fn message(
+        &mut self,
+        link: LinkId,
+        seq: Option<u32>,
+        message: ClientMessage,
+        echo: Option<Box<serde_json::Value>>,
+    ) {
         if let ClientMessage::Handshake {
             version,
             ticket,
@@ -56,15 +66,23 @@ impl Host {
         let Some(session) = self.sessions.get_mut(&link) else {
             return;
         };
-        let Some(number) = session.player.as_ref().map(|player| player.number) else {
+        let Some(player) = &mut session.player else {
             let advice = "send session.handshake with a ticket first".to_owned();
             session.answer(seq, Err(("no_handshake", advice)));
             return;
         };
+        let number = player.number;
+        if !std::mem::replace(&mut player.heard, true)
+            && let Some(seat) = self.seats.get_mut(number)
+        {
+            seat.note_heard();
+        }
         let outcome: Outcome = match message {
             ClientMessage::Handshake { .. } => Ok(()),
             counted if counted.is_counted() => {
-                let Some(outcome) = self.counted(number, seq, counted) else {
+                let message = self.labelled(number, counted, echo);
+                let held = Held { link, seq, message };
+                let Some(outcome) = self.counted(number, held) else {
                     return;
                 };
                 outcome
@@ -84,14 +102,18 @@ impl Host {
                 // A server that drops ticks has room for fewer inputs than an
                 // honest client sends: that is nobody's fault but its own.
                 let to_blame = if self.pressure == 0 { refused } else { 0 };
-                note_refused(session, to_blame)
-                    .and_then(|()| told_of_dropped(seq.is_some(), refused))
+                let is_json = session.encoding == Encoding::Json;
+                note_refused(session, to_blame).and_then(|()| told_of_dropped(is_json, refused))
             }
             ClientMessage::SnapshotAck { tick } => {
                 if let Some(player) = &mut session.player
                     && let View::Json(view) = &mut player.view
                 {
                     view.acknowledge(tick);
+                    let told = player.counted.before(tick);
+                    if let Some((told, seat)) = told.zip(self.seats.get_mut(number)) {
+                        seat.confirm(told);
+                    }
                 }
                 Ok(())
             }
@@ -106,7 +128,7 @@ impl Host {
                         seat.received
                     }),
                 };
-                session.tell(&pong);
+                session.tell_echoing(&pong, echo.as_deref());
                 Ok(())
             }
             ClientMessage::AskFigures => {
@@ -152,25 +174,36 @@ impl Host {
         }
     }
 
-    /// Counts an event, a call or a line of chat, and handles it now or, when
-    /// many have come at once, in a later tick. None: it is answered then.
-    fn counted(
+    /// A call under a name of the client's own gets a number for the world.
+    fn labelled(
         &mut self,
         number: PlayerNumber,
-        seq: Option<u32>,
-        message: ClientMessage,
-    ) -> Option<Outcome> {
+        mut message: ClientMessage,
+        label: Option<Box<serde_json::Value>>,
+    ) -> ClientMessage {
+        if let ClientMessage::Invoke { id, .. } = &mut message
+            && let Some(label) = label
+            && let Some(seat) = self.seats.get_mut(number)
+        {
+            *id = seat.labels.give(label);
+        }
+        message
+    }
+
+    /// Counts an event, a call or a line of chat, and handles it now or, when
+    /// many have come at once, in a later tick. None: it is answered then.
+    fn counted(&mut self, number: PlayerNumber, held: Held) -> Option<Outcome> {
         let seat = self.seats.get_mut(number)?;
         seat.received = seat.received.wrapping_add(1);
-        match self.seats.take_turn(number, seq, message)? {
+        match self.seats.take_turn(number, held)? {
             Turn::Now(message) => Some(self.speak(number, message)),
             Turn::Later => None,
             Turn::Never => Some(taken(false)),
         }
     }
 
-    /// A message that a client sent and the flood guard kept from us: it
-    /// counts as received, or it would come again after a lost connection.
+    /// A message that a client sent, and that was not taken: it counts as
+    /// received, or it would come again after a lost connection.
     pub(super) fn count_dropped(&mut self, link: LinkId) {
         let player = self.sessions.get(&link).and_then(|s| s.player.as_ref());
         let seat = player.and_then(|player| self.seats.get_mut(player.number));
@@ -185,11 +218,10 @@ impl Host {
         let mut waiting = Vec::new();
         self.seats.begin_tick(&mut waiting);
         for number in waiting {
-            while let Some((seq, message)) = self.seats.get_mut(number).and_then(Seat::next_held) {
-                let outcome = self.speak(number, message);
-                let link = self.seats.get(number).and_then(Seat::link);
-                if let Some(session) = link.and_then(|link| self.sessions.get_mut(&link)) {
-                    session.answer(seq, outcome);
+            while let Some(held) = self.seats.get_mut(number).and_then(Seat::next_held) {
+                let outcome = self.speak(number, held.message);
+                if let Some(session) = self.sessions.get_mut(&held.link) {
+                    session.answer(held.seq, outcome);
                 }
             }
         }
@@ -224,8 +256,7 @@ impl Host {
         let mut sent = BTreeSet::new();
         for path in paths.iter().filter(|path| sent.insert(path.as_str())) {
             let Some(unit) = self.shelf.unit(path) else {
-                let path: String = path.chars().take(80).collect();
-                return Err(("no_such_script", format!("{path} is not in the manifest")));
+                return Err(no_such_script(path));
             };
             if session.is_clogged() {
                 let advice = "too much waits for you already; read it and ask again".into();
@@ -255,8 +286,17 @@ impl Host {
         let Some(session) = self.sessions.get_mut(&link) else {
             return Ok(());
         };
+        let all = self.shelf.entries();
+        if path != MANIFEST_PATH && !all.iter().any(|entry| entry.path == path) {
+            return Err(no_such_script(&path));
+        }
         if !success {
-            tracing::warn!(%path, "a client could not verify a script");
+            // Once: who says it again and again must not fill the log.
+            if let Some(player) = &mut session.player
+                && !std::mem::replace(&mut player.verify_failed, true)
+            {
+                tracing::warn!(%path, "a client could not verify a script");
+            }
             return Ok(());
         }
         if path == MANIFEST_PATH {
@@ -266,10 +306,6 @@ impl Host {
                 session.tell(&ServerMessage::ExecuteScript { path, run_context });
             }
             return Ok(());
-        }
-        let all = self.shelf.entries();
-        if !all.iter().any(|entry| entry.path == path) {
-            return Err(("no_such_script", format!("{path} is not in the manifest")));
         }
         let scripts: Vec<_> = all.iter().filter(|entry| !entry.lazy).collect();
         let mut due = Vec::new();
@@ -314,7 +350,8 @@ fn note_refused(session: &mut Session, refused: usize) -> Outcome {
     }
     let crossed = |limit: usize| before < limit && player.refused_inputs >= limit;
     if crossed(REFUSED_INPUTS_KICK) {
-        session.kick(KickCause::Flood, "too many inputs: send one per tick");
+        let reason = "too many inputs: send one per tick";
+        session.kick_with(CloseCode::Policy, KickCause::Flood, reason);
         return Ok(());
     }
     if crossed(REFUSED_INPUTS_WARN) {
@@ -338,6 +375,12 @@ fn taken(taken: bool) -> Outcome {
     }
     let message = "too many events at once; spread them over more ticks".into();
     Err(("events_dropped", message))
+}
+
+/// The path is the client's: no more of it is repeated than tells which it was.
+fn no_such_script(path: &str) -> (&'static str, String) {
+    let path: String = path.chars().take(PATH_CHARS_TOLD).collect();
+    ("no_such_script", format!("{path} is not in the manifest"))
 }
 
 fn check_name(name: &str) -> Outcome {

@@ -97,15 +97,7 @@ impl Host {
             player.executed = 0;
             let with_list = session.encoding == Encoding::Json;
             let manifest = ServerMessage::ScriptManifest(self.shelf.manifest(with_list));
-            if session.awaits_snapshot() {
-                if let Some(player) = &mut session.player {
-                    let waiting = &mut player.after_snapshot;
-                    waiting.retain(|m| !matches!(m, ServerMessage::ScriptManifest(_)));
-                    waiting.push(manifest);
-                }
-            } else {
-                session.tell(&manifest);
-            }
+            session.tell(&manifest);
         }
     }
 }

@@ -13,7 +13,7 @@ use mio::net::TcpStream;
 use super::Slot;
 use super::outbuffer::{Opcode, OutBuffer};
 use crate::line::{CloseCode, WAITING_BYTES_MAX};
-use crate::link::{Heard, Intake, LinkError};
+use crate::link::{Encoding, Heard, Intake, LinkError};
 use crate::metrics::{KickCause, Metrics};
 
 /// How often a client is asked whether it is still there, and how long its
@@ -76,12 +76,12 @@ enum ReadError {
 impl SocketLine {
     /// A socket after the upgrade; `read_ahead` are bytes that were read
     /// together with the request.
-    pub fn new(stream: TcpStream, read_ahead: &[u8], now: Instant) -> Self {
+    pub fn new(stream: TcpStream, encoding: Encoding, read_ahead: &[u8], now: Instant) -> Self {
         Self {
             stream,
             out: OutBuffer::default(),
             frames: FrameReader::new(CLIENT_MESSAGE_BYTES_MAX),
-            intake: Intake::default(),
+            intake: Intake::new(encoding),
             read_ahead: read_ahead.to_vec(),
             heard_at: now,
             pinged_at: now,
@@ -154,7 +154,7 @@ impl SocketLine {
         let (intake, out) = (&mut self.intake, &mut self.out);
         self.frames.read(bytes, &mut |incoming| {
             match incoming {
-                Incoming::Binary(bytes) => intake.packet(bytes, now_s, heard)?,
+                Incoming::Binary(bytes) => intake.binary(bytes, now_s, heard)?,
                 Incoming::Text(text) => intake.text(text, now_s, heard)?,
                 // Control frames and pieces cost work as well.
                 Incoming::Ping(bytes) => {
@@ -311,7 +311,8 @@ impl SocketLine {
 fn broken(error: &ReadError) -> Reading {
     let (code, cause) = match error {
         ReadError::Frame(FrameError::TooLong { .. }) => (CloseCode::Size, KickCause::Unreadable),
-        ReadError::Frame(FrameError::Protocol(_)) => (CloseCode::Invalid, KickCause::Unreadable),
+        ReadError::Frame(FrameError::NotUtf8) => (CloseCode::Invalid, KickCause::Unreadable),
+        ReadError::Frame(FrameError::Protocol(_)) => (CloseCode::Protocol, KickCause::Unreadable),
         ReadError::Link(LinkError::Packet(_)) => (CloseCode::Policy, KickCause::Unreadable),
         ReadError::Link(LinkError::Flood) => (CloseCode::Policy, KickCause::Flood),
     };
@@ -379,7 +380,7 @@ mod tests {
         let (stream, _) = listener.accept().expect("a connection");
         stream.set_nonblocking(true).expect("a socket");
         let start = Instant::now();
-        let mut line = SocketLine::new(TcpStream::from_std(stream), &[], start);
+        let mut line = SocketLine::new(TcpStream::from_std(stream), Encoding::Binary, &[], start);
         let (metrics, mut heard) = (Metrics::default(), Vec::new());
         // Reads until the kernel has passed the answer on.
         let mut hear = |line: &mut SocketLine, ms: u64| {

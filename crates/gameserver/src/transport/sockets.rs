@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::Slot;
 use super::socket::{Farewell, READ_BYTES_PER_TICK, SocketLine};
-use crate::link::LinkId;
+use crate::link::{Encoding, LinkId};
 use crate::metrics::Metrics;
 
 /// Events taken from the kernel at once.
@@ -90,6 +90,7 @@ impl Sockets {
         &mut self,
         link: LinkId,
         stream: std::net::TcpStream,
+        encoding: Encoding,
         read_ahead: &[u8],
         now: Instant,
     ) -> io::Result<SocketLine> {
@@ -102,7 +103,7 @@ impl Sockets {
             .registry()
             .register(&mut stream, token, Interest::READABLE)?;
         self.again(link);
-        Ok(SocketLine::new(stream, read_ahead, now))
+        Ok(SocketLine::new(stream, encoding, read_ahead, now))
     }
 
     /// Asks the kernel which sockets have something, without waiting.

@@ -1,12 +1,15 @@
 //! A game server on real sockets, against clients that behave and clients that do not.
 
 mod busy;
+mod by_the_book;
 mod door;
+mod error_codes;
 mod figures;
 mod http;
 mod kept;
 mod large;
 mod line;
+mod log_lines;
 mod permissive;
 mod player;
 mod resume;
@@ -194,6 +197,47 @@ async fn a_flood_is_warned_then_kicked() {
 }
 
 #[tokio::test]
+async fn who_sends_far_more_inputs_than_ticks_is_warned_then_kicked() {
+    let server = TestServer::start().await;
+    let mut honest = Stranger::join(&server, "Ada").await;
+    let mut eve = Stranger::join(&server, "Eve").await;
+    let (mut codes, mut seq) = (Vec::new(), 0);
+    // A server that is late itself blames nobody: so it may take a while.
+    let reason = 'kicked: loop {
+        let inputs: Vec<_> = (seq + 1..=seq + 120)
+            .map(|seq| json!({ "seq": seq }))
+            .collect();
+        seq += 120;
+        eve.command("movement", "input_batch", json!({ "inputs": inputs }))
+            .await;
+        let batch = eve.seq();
+        loop {
+            match eve.next().await {
+                Ok(message) if message["kind"] == "error" => {
+                    codes.push(message["code"].as_str().expect("a code").to_owned());
+                    if message["seq"] == batch {
+                        break;
+                    }
+                }
+                Ok(message) if message["kind"] == "ack" && message["seq"] == batch => break,
+                Ok(_) => {}
+                Err(reason) => break 'kicked reason,
+            }
+        }
+        assert!(seq < 120 * 2_000, "never kicked: {codes:?}");
+    };
+    assert!(reason.contains("too many inputs"), "{reason}");
+    assert_eq!(eve.close_code, Some(1008));
+    let place = |code: &str| codes.iter().position(|other| other == code);
+    let (warning, kick) = (place("flood"), place("kick"));
+    assert!(place("inputs_dropped") < warning, "{codes:?}");
+    assert!(warning.is_some() && warning < kick, "{codes:?}");
+    assert_eq!(codes.iter().filter(|code| *code == "flood").count(), 1);
+    honest.next_of("snapshot").await;
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_burst_of_events_is_cut_and_the_rest_is_heard() {
     let server = TestServer::start().await;
     let mut eve = Stranger::join(&server, "Eve").await;
@@ -259,8 +303,10 @@ async fn a_lost_player_resumes_where_they_were() {
     let entity = ada.welcome["entityId"].clone();
     ada.next_of("snapshot").await;
     ada.drop_line().await;
-    let again = Stranger::resume(&server, &token).await.expect("resumes");
+    let mut again = Stranger::resume(&server, &token).await.expect("resumes");
     assert_eq!(again.welcome["entityId"], entity);
+    again.command("session", "ping", json!({})).await;
+    again.next_of("pong").await;
     let stolen = Stranger::resume(&server, &token).await;
     assert!(stolen.is_err(), "a token works once");
     server.stop().await;

@@ -94,7 +94,11 @@ impl Player {
     }
 
     /// The same for somebody who wants to see what happens.
-    pub async fn play_with(&mut self, time: Duration, watch: &mut dyn FnMut(&ClientEvent)) {
+    pub async fn play_with(
+        &mut self,
+        time: Duration,
+        watch: &mut (dyn FnMut(&ClientEvent) + Send),
+    ) {
         let until = tokio::time::Instant::now() + time;
         loop {
             match tokio::time::timeout_at(until, self.read()).await {

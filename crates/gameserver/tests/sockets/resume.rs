@@ -155,3 +155,123 @@ async fn a_stranger_hears_what_was_said_while_away_exactly_once() {
     assert_eq!(eve.next_chat().await["text"], "three");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_token_works_until_the_welcome_that_brings_the_next_has_arrived() {
+    let server = TestServer::start().await;
+    let mut ada = Stranger::join(&server, "Ada").await;
+    let token_of = |stranger: &Stranger| {
+        let token = stranger.welcome["resumeToken"].as_str();
+        token.expect("a token").to_owned()
+    };
+    let (token, entity) = (token_of(&ada), ada.welcome["entityId"].clone());
+    ada.command("session", "ping", json!({})).await;
+    ada.next_of("pong").await;
+    ada.drop_line().await;
+    // The line breaks again and again before the client has read a word.
+    for _ in 0..3 {
+        let mut deaf = Stranger::connect(&server).await;
+        let handshake = json!({ "resumeToken": token });
+        deaf.command("session", "handshake", handshake).await;
+        deaf.next_of("welcome").await;
+        deaf.drop_line().await;
+    }
+    let mut ada = Stranger::resume(&server, &token).await.expect("resumes");
+    assert_eq!(ada.welcome["entityId"], entity);
+    // The newest one works as well, if its welcome was read after all.
+    let newest = token_of(&ada);
+    ada = Stranger::resume(&server, &newest).await.expect("resumes");
+    assert_eq!(ada.welcome["entityId"], entity);
+    ada.command("session", "ping", json!({})).await;
+    ada.next_of("pong").await;
+    for old in [token, newest] {
+        let refused = Stranger::resume(&server, &old).await;
+        assert_eq!(refused.err().as_deref(), Some("ticket_missing"));
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_restarted_server_honours_a_token_until_its_welcome_has_arrived() {
+    let before = TestServer::start().await;
+    let ada = Stranger::join(&before, "Ada").await;
+    let token = ada.welcome["resumeToken"]
+        .as_str()
+        .expect("a token")
+        .to_owned();
+    before.stop().await;
+    let after = TestServer::start().await;
+    for _ in 0..3 {
+        let ada = Stranger::resume_from(&after, &token, 0).await;
+        assert_eq!(ada.welcome["resumption"], "restarted");
+        ada.drop_line().await;
+    }
+    after.stop().await;
+}
+
+#[tokio::test]
+async fn what_came_behind_the_last_acknowledged_snapshot_comes_again() {
+    let server = TestServer::start().await;
+    let mut ada = Stranger::join(&server, "Ada").await;
+    let mut eve = Stranger::join(&server, "Eve").await;
+    let token = eve.welcome["resumeToken"]
+        .as_str()
+        .expect("a token")
+        .to_owned();
+    let say = |text: &str| json!({ "text": text });
+    ada.command("chat", "say", say("one")).await;
+    // The game may have something to say as well.
+    let mut newest = eve.next_chat().await["n"].clone();
+    let tick = loop {
+        let message = eve.next().await.expect("the line holds");
+        if message["kind"] == "snapshot" {
+            break message["tick"].clone();
+        }
+        if message["n"].is_u64() {
+            newest = message["n"].clone();
+        }
+    };
+    eve.command("session", "ack", json!({ "tick": tick })).await;
+    let acknowledged = eve.seq();
+    while eve.next_of("ack").await["seq"] != acknowledged {}
+    // Written to a line on which nobody reads any more.
+    ada.command("chat", "say", say("two")).await;
+    for text in ["one", "two"] {
+        assert_eq!(ada.next_chat().await["text"], text);
+    }
+    let mut eve = Stranger::resume(&server, &token).await.expect("resumes");
+    assert_eq!(eve.welcome["resumption"], "resumed");
+    assert_eq!(eve.welcome["sent"], newest);
+    let two = eve.next_chat().await;
+    assert_eq!(two["text"], "two");
+    server.stop().await;
+}
+
+/// Commands that wait for a later tick are answered where they came from, or
+/// not at all: the next connection counts its own.
+#[tokio::test]
+async fn answers_to_what_waited_do_not_reach_the_next_connection() {
+    let server = TestServer::start().await;
+    let mut eve = Stranger::join(&server, "Eve").await;
+    let token = eve.welcome["resumeToken"]
+        .as_str()
+        .expect("a token")
+        .to_owned();
+    // More than several ticks take, all of them in one.
+    let events = (1000..1200).map(|seq| {
+        let payload = json!({ "name": "Boo", "args": [] });
+        json!({"v":2,"kind":"command","seq":seq,"feature":"network","action":"event","payload":payload}).to_string()
+    });
+    let (mut again, ()) = tokio::join!(Stranger::connect(&server), eve.send_all(events));
+    let handshake = json!({ "resumeToken": token });
+    again.command("session", "handshake", handshake).await;
+    let mut answers = Vec::new();
+    for _ in 0..60 {
+        let message = again.next().await.expect("the line holds");
+        if matches!(message["kind"].as_str(), Some("ack" | "error")) {
+            answers.push(message["seq"].as_u64());
+        }
+    }
+    assert_eq!(answers, [Some(1)]);
+    server.stop().await;
+}

@@ -8,6 +8,8 @@ use serde_json::{Value as Json, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::OpCode;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 use crate::server::TestServer;
@@ -19,6 +21,8 @@ pub struct Stranger {
     source: SplitStream<Socket>,
     pub welcome: Json,
     pub warned: bool,
+    /// What the server closed the connection with.
+    pub close_code: Option<u16>,
     seq: u32,
 }
 
@@ -67,24 +71,7 @@ impl Stranger {
         stream: TcpStream,
         payload: Json,
     ) -> Result<Self, String> {
-        let mut request = server.url().into_client_request().expect("an address");
-        let protocol = "frolic.v2.json".parse().expect("a header");
-        request
-            .headers_mut()
-            .insert("sec-websocket-protocol", protocol);
-        let stream = MaybeTlsStream::Plain(stream);
-        let (socket, answer) = tokio_tungstenite::client_async(request, stream)
-            .await
-            .expect("upgrades");
-        assert_eq!(answer.headers()["sec-websocket-protocol"], "frolic.v2.json");
-        let (sink, source) = socket.split();
-        let mut stranger = Self {
-            sink,
-            source,
-            welcome: Json::Null,
-            warned: false,
-            seq: 0,
-        };
+        let mut stranger = Self::connect_on(server, stream).await;
         stranger.command("session", "handshake", payload).await;
         loop {
             let message = stranger
@@ -100,6 +87,39 @@ impl Stranger {
                 _ => {}
             }
         }
+    }
+
+    /// A connection on which nothing was said yet.
+    pub async fn connect(server: &TestServer) -> Self {
+        let stream = TcpStream::connect(server.address).await.expect("connects");
+        Self::connect_on(server, stream).await
+    }
+
+    async fn connect_on(server: &TestServer, stream: TcpStream) -> Self {
+        let mut request = server.url().into_client_request().expect("an address");
+        let protocol = "frolic.v2.json".parse().expect("a header");
+        request
+            .headers_mut()
+            .insert("sec-websocket-protocol", protocol);
+        let stream = MaybeTlsStream::Plain(stream);
+        let (socket, answer) = tokio_tungstenite::client_async(request, stream)
+            .await
+            .expect("upgrades");
+        assert_eq!(answer.headers()["sec-websocket-protocol"], "frolic.v2.json");
+        let (sink, source) = socket.split();
+        Self {
+            sink,
+            source,
+            welcome: Json::Null,
+            warned: false,
+            close_code: None,
+            seq: 0,
+        }
+    }
+
+    /// Number of the last command.
+    pub fn seq(&self) -> u32 {
+        self.seq
     }
 
     pub async fn command(&mut self, feature: &str, action: &str, payload: Json) {
@@ -118,6 +138,32 @@ impl Stranger {
             .expect("sends");
     }
 
+    /// Sends a frame that no library would send.
+    pub async fn send_frame(&mut self, opcode: OpCode, payload: Vec<u8>) {
+        let frame = Frame::message(payload, opcode, true);
+        let sent = self.sink.send(Message::Frame(frame)).await;
+        sent.expect("sends");
+    }
+
+    /// Sends many texts at once.
+    pub async fn send_all(&mut self, texts: impl Iterator<Item = String>) {
+        for text in texts {
+            let fed = self.sink.feed(Message::Text(text.into())).await;
+            fed.expect("sends");
+        }
+        self.sink.flush().await.expect("sends");
+    }
+
+    /// Goes on counting commands from here.
+    pub fn skip_to(&mut self, seq: u32) {
+        self.seq = seq;
+    }
+
+    pub async fn send_binary(&mut self, bytes: Vec<u8>) {
+        let sent = self.sink.send(Message::Binary(bytes.into())).await;
+        sent.expect("sends");
+    }
+
     /// The next message, or why there is none.
     pub async fn next(&mut self) -> Result<Json, String> {
         loop {
@@ -129,6 +175,7 @@ impl Stranger {
                     return Ok(json);
                 }
                 Some(Ok(Message::Close(frame))) => {
+                    self.close_code = frame.as_ref().map(|frame| frame.code.into());
                     return Err(frame.map(|f| f.reason.to_string()).unwrap_or_default());
                 }
                 Some(Ok(_)) => {}

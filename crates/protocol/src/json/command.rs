@@ -1,5 +1,7 @@
 //! Commands: what a JSON client sends.
 
+use std::borrow::Cow;
+
 use frolic_sim::{Angle, Buttons, CharacterInput};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -13,10 +15,14 @@ use crate::value::{Args, Value, ValueLimits};
 /// A command that was understood.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
-    /// The client's count of commands; every answer names it.
-    pub seq: u32,
+    /// The client's count of commands; every answer names it. Who gives none
+    /// hears of mistakes only.
+    pub seq: Option<u32>,
     /// What it asks for.
     pub message: ClientMessage,
+    /// What its answer repeats as it is, where that is no number of ours: the
+    /// `t` of a ping, the `id` of a call.
+    pub echo: Option<Box<Json>>,
 }
 
 /// A command that was not.
@@ -29,10 +35,24 @@ pub struct CommandError {
     pub code: &'static str,
     /// A sentence for people.
     pub message: String,
+    /// Whether it counts as received all the same (NET-9): the client has
+    /// counted it when it sent it, and must not send it again.
+    pub counts: bool,
+}
+
+/// What a message says of itself to whoever does not read it whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Glance {
+    /// Its number.
+    pub seq: Option<u32>,
+    /// Whether it is one of those that count.
+    pub counts: bool,
 }
 
 /// Most inputs in one batch: a second's worth at the highest rate.
 const BATCH_INPUTS_MAX: usize = 128;
+/// Longest text that comes back as it is.
+const ECHO_BYTES_MAX: usize = 64;
 /// Characters of a parser's complaint that are passed on; it quotes the client.
 const CAUSE_CHARS_MAX: usize = 160;
 
@@ -41,39 +61,54 @@ const CAUSE_CHARS_MAX: usize = 160;
 /// # Errors
 /// What is wrong with it, with its `seq` where that could be read.
 pub fn parse(text: &str) -> Result<Command, CommandError> {
-    let envelope: serde_json::Map<String, Json> =
-        serde_json::from_str(text).map_err(|cause| CommandError {
-            seq: seq_of_unreadable(text),
+    let envelope: serde_json::Map<String, Json> = serde_json::from_str(text).map_err(|cause| {
+        let Glance { seq, counts } = glance(text);
+        CommandError {
+            seq,
             code: "bad_json",
             message: format!("the message is not a JSON command: {cause}"),
-        })?;
+            counts,
+        }
+    })?;
     // The number first: whatever else is wrong, the answer names it.
-    let seq = envelope.get("seq").and_then(Json::as_u64);
+    let given_seq = envelope.get("seq").filter(|seq| !seq.is_null());
+    let seq = given_seq.and_then(Json::as_u64);
     let seq = seq.and_then(|seq| u32::try_from(seq).ok());
-    let fail = |code, message: String| CommandError { seq, code, message };
+    let fail = |code, message: String| CommandError {
+        seq,
+        code,
+        message,
+        counts: false,
+    };
     let text_of = |key: &str| envelope.get(key).and_then(Json::as_str);
-    if envelope.get("v").and_then(Json::as_u64) != Some(u64::from(PROTOCOL_VERSION)) {
+    // NET-14 writes a command without it: whoever names none means this one.
+    let version = envelope.get("v").map(Json::as_u64);
+    if version.is_some_and(|version| version != Some(u64::from(PROTOCOL_VERSION))) {
         let message = format!("this server speaks version {PROTOCOL_VERSION}: send \"v\":2");
         return Err(fail("unsupported_version", message));
     }
     if text_of("kind") != Some("command") {
         return Err(fail("bad_kind", "clients send \"kind\":\"command\"".into()));
     }
-    let (Some(seq), Some(feature), Some(action)) = (seq, text_of("feature"), text_of("action"))
-    else {
-        let message = "a command needs seq (a whole number below 2^32), feature and action";
+    if given_seq.is_some() && seq.is_none() {
+        let message = "seq is a whole number below 2^32, or left out";
+        return Err(fail("bad_command", message.into()));
+    }
+    let (Some(feature), Some(action)) = (text_of("feature"), text_of("action")) else {
+        let message = "a command needs feature and action";
         return Err(fail("bad_command", message.into()));
     };
     let payload = envelope.get("payload").cloned().unwrap_or_default();
-    match message(feature, action, payload) {
-        Some(Ok(message)) => Ok(Command { seq, message }),
-        Some(Err(cause)) => Err(fail(
-            "bad_payload",
-            format!(
-                "the payload of {feature}.{action} is wrong: {}",
-                cut(&cause, CAUSE_CHARS_MAX)
-            ),
-        )),
+    match said(feature, action, payload) {
+        Some(Ok((message, echo))) => Ok(Command { seq, message, echo }),
+        Some(Err(cause)) => {
+            let cause = cut(&cause, CAUSE_CHARS_MAX);
+            let message = format!("the payload of {feature}.{action} is wrong: {cause}");
+            Err(CommandError {
+                counts: counts(feature, action),
+                ..fail("bad_payload", message)
+            })
+        }
         None => Err(fail(
             "unknown_command",
             format!(
@@ -85,7 +120,22 @@ pub fn parse(text: &str) -> Result<Command, CommandError> {
     }
 }
 
-/// What a command says; none when there is no such command.
+type Said = (ClientMessage, Option<Box<Json>>);
+
+/// What a command says, and what its answer repeats; none when there is no
+/// such command.
+fn said(feature: &str, action: &str, payload: Json) -> Option<Result<Said, String>> {
+    match (feature, action) {
+        ("session", "ping") => Some(body(payload).and_then(ping)),
+        ("network", "invoke") => Some(body(payload).and_then(invoke)),
+        _ => {
+            let said = message(feature, action, payload)?;
+            Some(said.map(|message| (message, None)))
+        }
+    }
+}
+
+/// What most commands say, whose answers repeat nothing.
 fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMessage, String>> {
     Some(match (feature, action) {
         ("session", "handshake") => {
@@ -101,18 +151,9 @@ fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMe
             body(payload).map(|p: AckPayload| ClientMessage::SnapshotAck { tick: p.tick })
         }
         ("session", "figures") => Ok(ClientMessage::AskFigures),
-        ("session", "ping") => body(payload).map(|p: PingPayload| ClientMessage::Ping {
-            t: p.t,
-            received: p.received,
-        }),
         ("session", "leave") => Ok(ClientMessage::Leave),
         ("movement", "input_batch") => body(payload).and_then(inputs),
         ("network", "event") => body(payload).map(|p: EventPayload| ClientMessage::Event {
-            name: p.name,
-            args: p.args,
-        }),
-        ("network", "invoke") => body(payload).map(|p: InvokePayload| ClientMessage::Invoke {
-            id: p.id,
             name: p.name,
             args: p.args,
         }),
@@ -145,16 +186,40 @@ fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMe
     })
 }
 
-/// The number of a message that is no command at all: a number too large for
-/// any machine, say, or a payload nested without end. This reading skips what
-/// it does not want, so it gets further.
-fn seq_of_unreadable(text: &str) -> Option<u32> {
+/// Whether commands of this name count: the same as those whose messages do
+/// ([`ClientMessage::is_counted`]).
+fn counts(feature: &str, action: &str) -> bool {
+    matches!(
+        (feature, action),
+        ("network", "event" | "invoke") | ("chat", "say")
+    )
+}
+
+/// Reads what a message says of itself and skips the rest: of one that is
+/// dropped, or that is no command at all (a number too large for any machine,
+/// say, or a payload nested without end). Takes no memory.
+pub fn glance(text: &str) -> Glance {
     #[derive(Deserialize)]
-    struct Numbered {
-        seq: u32,
+    struct Envelope<'text> {
+        v: Option<u16>,
+        seq: Option<u32>,
+        #[serde(borrow)]
+        kind: Option<Cow<'text, str>>,
+        #[serde(borrow)]
+        feature: Option<Cow<'text, str>>,
+        #[serde(borrow)]
+        action: Option<Cow<'text, str>>,
     }
-    let numbered: Numbered = serde_json::from_str(text).ok()?;
-    Some(numbered.seq)
+    let Ok(envelope) = serde_json::from_str::<Envelope>(text) else {
+        return Glance::default();
+    };
+    let is_command = envelope.kind.as_deref() == Some("command")
+        && envelope.v.is_none_or(|version| version == PROTOCOL_VERSION);
+    let name = envelope.feature.as_deref().zip(envelope.action.as_deref());
+    Glance {
+        seq: envelope.seq,
+        counts: is_command && name.is_some_and(|(feature, action)| counts(feature, action)),
+    }
 }
 
 /// What a client sent, cut to what fits an error message.
@@ -171,6 +236,41 @@ fn body<T: DeserializeOwned>(payload: Json) -> Result<T, String> {
         _ => return Err("it is not an object".into()),
     };
     serde_json::from_value(payload).map_err(|cause| cause.to_string())
+}
+
+fn ping(ping: PingPayload) -> Result<Said, String> {
+    let message = ClientMessage::Ping {
+        t: ping.t.as_f64().unwrap_or(0.0),
+        received: ping.received,
+    };
+    Ok((message, Some(echo("t", ping.t)?)))
+}
+
+fn invoke(call: InvokePayload) -> Result<Said, String> {
+    let id = call.id.as_u64().and_then(|id| u32::try_from(id).ok());
+    let label = match id {
+        Some(_) => None,
+        None if call.id.is_null() => return Err("missing field `id`".into()),
+        None => Some(echo("id", call.id)?),
+    };
+    let message = ClientMessage::Invoke {
+        id: id.unwrap_or(0),
+        name: call.name,
+        args: call.args,
+    };
+    Ok((message, label))
+}
+
+/// Something that a client gets back as it is.
+fn echo(field: &str, value: Json) -> Result<Box<Json>, String> {
+    let fits = match &value {
+        Json::Null | Json::Number(_) => true,
+        Json::String(text) => text.len() <= ECHO_BYTES_MAX,
+        _ => false,
+    };
+    fits.then(|| Box::new(value)).ok_or_else(|| {
+        format!("`{field}` is a number, or a text of at most {ECHO_BYTES_MAX} bytes")
+    })
 }
 
 fn terrain_op(op: TerrainOpPayload) -> Result<ClientMessage, String> {

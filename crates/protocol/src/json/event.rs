@@ -29,11 +29,30 @@ pub fn encode(message: &ServerMessage) -> Option<String> {
     Some(with_version(body(message)?).to_string())
 }
 
-/// The text form of a counted message, with its number (NET-9).
-pub fn encode_counted(message: &ServerMessage, number: u32) -> Option<String> {
+/// The same with what the client wants to have back: the `t` of its ping.
+pub fn encode_echoing(message: &ServerMessage, echo: &Json) -> Option<String> {
+    let mut body = with_version(body(message)?);
+    echo_in(&mut body, message, echo);
+    Some(body.to_string())
+}
+
+/// The text form of a counted message, with its number (NET-9), and with what
+/// the client wants to have back: the `id` of its call.
+pub fn encode_counted(message: &ServerMessage, number: u32, echo: Option<&Json>) -> Option<String> {
     let mut body = with_version(body(message)?);
     body["n"] = json!(number);
+    if let Some(echo) = echo {
+        echo_in(&mut body, message, echo);
+    }
     Some(body.to_string())
+}
+
+fn echo_in(body: &mut Json, message: &ServerMessage, echo: &Json) {
+    match message {
+        ServerMessage::Pong { .. } => body["t"] = echo.clone(),
+        ServerMessage::InvokeResult { .. } => body["id"] = echo.clone(),
+        _ => {}
+    }
 }
 
 fn body(message: &ServerMessage) -> Option<Json> {

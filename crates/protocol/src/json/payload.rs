@@ -91,7 +91,8 @@ pub struct AckPayload {
 #[serde(default)]
 pub struct PingPayload {
     /// Comes back as it is.
-    pub t: f64,
+    #[cfg_attr(test, ts(type = "number | string"))]
+    pub t: Json,
     /// The newest `n` that has come, which the server may then forget.
     #[cfg_attr(test, ts(optional, as = "Option<_>"))]
     pub received: u32,
@@ -114,7 +115,9 @@ pub struct EventPayload {
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct InvokePayload {
     /// Comes back with the answer.
-    pub id: u32,
+    #[serde(default)]
+    #[cfg_attr(test, ts(type = "number | string"))]
+    pub id: Json,
     /// Which function.
     pub name: String,
     /// Its arguments.

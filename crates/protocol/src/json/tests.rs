@@ -1,6 +1,7 @@
 //! The JSON form as other people's clients rely on it.
 
 mod commands;
+mod literal;
 
 use super::*;
 use crate::entity::{EntityKind, EntityState};
@@ -17,7 +18,7 @@ fn the_example_of_the_specification_is_understood() {
             "clientTime":1234.5,"payload":{"inputs":[{"seq":101,"up":true,"right":true,"jump":true}]}}"#,
     )
     .unwrap();
-    assert_eq!(command.seq, 42);
+    assert_eq!(command.seq, Some(42));
     let ClientMessage::Inputs { inputs, .. } = command.message else {
         panic!("{command:?}");
     };

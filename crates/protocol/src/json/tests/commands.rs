@@ -1,7 +1,7 @@
 //! Every command of NET-15, right and wrong, in tables.
 
-use crate::json::parse;
-use crate::message::ClientMessage;
+use crate::json::{encode_counted, encode_echoing, glance, parse};
+use crate::message::{ClientMessage, ServerMessage};
 use crate::terrain::{TerrainAction, TerrainOp, TerrainShape};
 use crate::value::{Args, Value};
 use serde_json::{Value as Json, json};
@@ -157,8 +157,12 @@ fn every_command_is_understood() {
         ),
     ];
     for (feature, action, payload, expected) in table {
-        let command = parse(&command(feature, action, payload)).unwrap();
-        assert_eq!((command.seq, command.message), (9, expected));
+        let text = command(feature, action, payload);
+        let command = parse(&text).unwrap();
+        let glance = glance(&text);
+        let counts = command.message.is_counted();
+        assert_eq!((glance.seq, glance.counts), (Some(9), counts), "{text}");
+        assert_eq!((command.seq, command.message), (Some(9), expected));
     }
 }
 
@@ -194,7 +198,8 @@ fn every_wrong_envelope_has_its_own_code_and_keeps_the_seq() {
         (&deep, "bad_json", Some(3)),
         (r#"{"v":1,"seq":3}"#, "unsupported_version", Some(3)),
         (r#"{"v":"2","seq":3}"#, "unsupported_version", Some(3)),
-        (r#"{"seq":3}"#, "unsupported_version", Some(3)),
+        (r#"{"v":null,"seq":3}"#, "unsupported_version", Some(3)),
+        (r#"{"seq":3}"#, "bad_kind", Some(3)),
         (r#"{"v":2,"seq":3}"#, "bad_kind", Some(3)),
         (r#"{"v":2,"kind":"x","seq":3}"#, "bad_kind", Some(3)),
         (
@@ -207,8 +212,14 @@ fn every_wrong_envelope_has_its_own_code_and_keeps_the_seq() {
             "bad_command",
             Some(3),
         ),
+        (r#"{"kind":"command","action":"say"}"#, "bad_command", None),
         (
-            r#"{"v":2,"kind":"command","feature":"chat","action":"say"}"#,
+            r#"{"kind":"command","feature":"chat","action":"say"}"#,
+            "bad_payload",
+            None,
+        ),
+        (
+            r#"{"v":2,"kind":"command","seq":"4","feature":"chat","action":"say"}"#,
             "bad_command",
             None,
         ),
@@ -227,6 +238,28 @@ fn every_wrong_envelope_has_its_own_code_and_keeps_the_seq() {
         let error = parse(text).unwrap_err();
         assert_eq!((error.code, error.seq), (code, seq), "{text}");
         assert!(!error.message.is_empty());
+    }
+}
+
+#[test]
+fn what_was_sent_to_count_counts_however_wrong_its_payload_is() {
+    let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+    let say =
+        |rest: &str| format!(r#"{{"kind":"command","feature":"chat","action":"say",{rest}}}"#);
+    for (text, counts) in [
+        (say(r#""payload":{"text":5}"#), true),
+        (say(r#""payload":{"text":1e999}"#), true),
+        (say(&format!(r#""payload":{deep}"#)), true),
+        (say(r#""v":1"#), false),
+        (say(r#""seq":-1"#), false),
+        (command("session", "ack", json!({})), false),
+        (command("chat", "shout", json!({})), false),
+        (r#"{"feature":"chat","action":"say"}"#.to_owned(), false),
+        ("{ chat say".to_owned(), false),
+    ] {
+        let error = parse(&text).unwrap_err();
+        assert_eq!(error.counts, counts, "{text}");
+        assert_eq!(glance(&text).counts, counts, "{text}");
     }
 }
 
@@ -284,7 +317,9 @@ fn every_wrong_payload_is_an_error_with_its_seq() {
         ("session", "ack", json!({"tick": "yesterday"})),
         ("session", "ack", json!([7])),
         ("session", "ack", json!(7)),
-        ("session", "ping", json!({"t": "now"})),
+        ("session", "ping", json!({"t": ["now"]})),
+        ("session", "ping", json!({"t": true})),
+        ("network", "invoke", json!({"id":{},"name":"x"})),
         ("network", "event", json!({"name": 1, "args": []})),
         ("network", "event", json!({"name": "x", "args": {"a": 1}})),
         ("chat", "say", json!({"text": 5})),
@@ -320,8 +355,6 @@ fn every_wrong_payload_is_an_error_with_its_seq() {
         ("movement", "input_batch", inputs(json!({"seq":-1}))),
         ("session", "ack", json!({"tick": 1e20})),
         ("session", "ack", json!({"tick": -1})),
-        ("session", "ping", json!({"t": "Infinity"})),
-        ("network", "invoke", json!({"id":1e10,"name":"x"})),
         (
             "network",
             "event",
@@ -335,6 +368,8 @@ fn every_wrong_payload_is_an_error_with_its_seq() {
         ("terrain", "op", with("size", json!([1, 1, 1]))),
         ("terrain", "chunk", json!({"x":3000000000u32,"y":0,"z":0})),
         // Too much.
+        ("session", "ping", json!({"t": "x".repeat(65)})),
+        ("network", "invoke", json!({"id":"x".repeat(65),"name":"x"})),
         (
             "movement",
             "input_batch",
@@ -364,5 +399,39 @@ fn every_wrong_payload_is_an_error_with_its_seq() {
         assert_eq!((error.code, error.seq), ("bad_payload", Some(9)), "{short}");
         assert!(error.message.contains(&format!("{feature}.{action}")));
         assert!(error.message.len() < 400, "{}", error.message);
+    }
+}
+
+#[test]
+fn what_a_client_wants_back_comes_back_as_it_was() {
+    let pong = ServerMessage::Pong {
+        t: 0.0,
+        server_time: 0.0,
+        tick: 0,
+        received: 0,
+    };
+    let result = ServerMessage::InvokeResult {
+        id: 0,
+        result: Ok(Args::default()),
+    };
+    for value in ["12", "12.5", "-3", "9007199254740993", "1e10", "\"now\""] {
+        let value: Json = serde_json::from_str(value).unwrap();
+        let ping = parse(&command("session", "ping", json!({ "t": value }))).unwrap();
+        let text = encode_echoing(&pong, &ping.echo.unwrap()).unwrap();
+        let back: Json = serde_json::from_str(&text).unwrap();
+        assert_eq!(back["t"], value);
+
+        let call = json!({ "id": value, "name": "x" });
+        let call = parse(&command("network", "invoke", call)).unwrap();
+        let ClientMessage::Invoke { id, .. } = call.message else {
+            panic!("{:?}", call.message);
+        };
+        let Some(echo) = call.echo else {
+            assert_eq!(json!(id), value, "a number of ours");
+            continue;
+        };
+        let text = encode_counted(&result, 1, Some(&*echo)).unwrap();
+        let back: Json = serde_json::from_str(&text).unwrap();
+        assert_eq!((&back["id"], &back["n"]), (&value, &json!(1)));
     }
 }
