@@ -10,6 +10,8 @@ import { startServer } from '../web/e2e/server.mjs';
 import { openTunnel } from '../web/e2e/tunnel.mjs';
 
 const SECONDS = 8;
+/** Commands whose answers an example may miss because it leaves right behind them. */
+const LAST_WORDS = 10;
 const here = import.meta.dirname;
 
 let server;
@@ -81,7 +83,9 @@ async function walkTogether([adaName, first], [benName, second]) {
   for (const walker of [ada, ben]) {
     const { walked, acks, commands, met, ping, said } = await walker.result();
     assert.ok(walked > 5, `walked ${walked} m:\n${said}`);
-    assert.ok(acks > commands / 2, `${acks} acks for ${commands} commands:\n${said}`);
+    // Whose line is cut misses what was on its way then; else only the last few are not waited for.
+    const unanswered = walker === ada ? LAST_WORDS : commands / 2;
+    assert.ok(acks >= commands - unanswered, `${acks} acks for ${commands} commands:\n${said}`);
     assert.equal(met, 1, said);
     assert.ok(ping < 5000, `a ping of ${ping} ms:\n${said}`);
   }
