@@ -293,10 +293,16 @@ impl WorldState {
         self.next_entity
     }
 
+    /// An id that nothing has. When all have been given out they start anew,
+    /// behind those of the scene.
     fn fresh_id(&mut self) -> u32 {
-        let id = self.next_entity;
-        self.next_entity += 1;
-        id
+        loop {
+            let id = self.next_entity;
+            self.next_entity = id.checked_add(1).unwrap_or(SceneEntity::ID_MAX + 1);
+            if !self.entities.contains_key(&id) {
+                return id;
+            }
+        }
     }
 
     /// Removes an entity and what hangs on it.
@@ -484,4 +490,32 @@ fn meshes(package: &Package) -> Meshes {
         meshes.add(asset, triangles);
     }
     meshes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frolic_package::Limits;
+
+    #[test]
+    fn ids_start_anew_and_nobody_loses_theirs() {
+        let files = BTreeMap::from([
+            (
+                "game.toml".to_owned(),
+                b"[game]\nid = \"test\"\nname = \"Test\"\n".to_vec(),
+            ),
+            (
+                "scene.json".to_owned(),
+                br#"{"format":1,"prefabs":{},"entities":[]}"#.to_vec(),
+            ),
+        ]);
+        let package = Package::from_files(files, &Limits::default())
+            .unwrap_or_else(|report| panic!("{report}"));
+        let mut state = WorldState::load(&package);
+        let first = state.spawn_character(1, "Ada", Vec3::ZERO);
+        state.next_entity = u32::MAX;
+        let ids = [2, 3, 4].map(|number| state.spawn_character(number, "Ben", Vec3::ZERO));
+        assert_eq!(first, SceneEntity::ID_MAX + 1);
+        assert_eq!(ids, [u32::MAX, first + 1, first + 2]);
+    }
 }
