@@ -5,6 +5,12 @@
 //! it is confirmed and steers the next tick, but gets no tick of its own. A
 //! client that predicted it is then right without a correction, as long as
 //! the player held the same keys.
+//!
+//! What a stalled line brings all at once after a longer silence is another
+//! matter: nothing was simulated in its place, so it is queued. A client that
+//! goes on with one input per tick would never get rid of that queue, and feel
+//! everything late for good; so inputs that have been too many for a second
+//! are confirmed two per tick, with one step between them.
 
 use frolic_protocol::NumberedInput;
 use frolic_sim::{Buttons, CharacterInput};
@@ -23,6 +29,13 @@ const LATE_TICKS_MAX: u8 = 20;
 const REPEAT_TICKS_MAX: u32 = 20;
 /// Missing numbers that are bridged by repeats, tick for tick.
 const GAP_MAX: u32 = 8;
+/// Waiting inputs that nobody needs: more than our own client ever aims at, so
+/// that its clock and this rule do not pull at the same queue.
+const SURPLUS_ABOVE: usize = 8;
+/// What is left of a surplus: enough for a line that jitters.
+const SURPLUS_LEAVES: usize = 3;
+/// For how long inputs must have been too many.
+const SURPLUS_TICKS: u8 = 60;
 
 /// Inputs of one player.
 #[derive(Default)]
@@ -36,6 +49,10 @@ pub struct InputQueue {
     current: CharacterInput,
     /// Buttons of inputs that came too late to have a tick; pressed in the next.
     missed_buttons: Buttons,
+    /// For how many ticks too many have waited.
+    full_ticks: u8,
+    /// Inputs are confirmed that get no tick of their own.
+    surplus: bool,
 }
 
 impl InputQueue {
@@ -61,6 +78,9 @@ impl InputQueue {
             {
                 continue;
             }
+            // Only what comes on top shows that there are too many: who sends
+            // a second's worth at a time needs what waits until the next.
+            self.surplus |= self.full_ticks >= SURPLUS_TICKS;
             if self.waiting.len() >= QUEUE_MAX {
                 refused += 1;
                 continue;
@@ -73,6 +93,7 @@ impl InputQueue {
     /// The input of the next tick.
     pub fn next_tick(&mut self) -> CharacterInput {
         self.absorb_late();
+        self.absorb_surplus();
         match self.waiting.first().copied() {
             Some(next) if self.bridges(next.seq) => {
                 self.last_seq = self.last_seq.map(|last| last + 1);
@@ -101,6 +122,7 @@ impl InputQueue {
                 }
             }
         }
+        self.note_waiting();
         let mut input = self.current;
         input.buttons = input.buttons.with(std::mem::take(&mut self.missed_buttons));
         input
@@ -124,12 +146,36 @@ impl InputQueue {
             let last = last + stands_for;
             self.last_seq = Some(last);
             if last == next.seq || next.seq - last > GAP_MAX {
-                self.last_seq = Some(next.seq);
-                self.waiting.remove(0);
-                self.current = next.input;
-                self.missed_buttons = self.missed_buttons.with(next.input.buttons);
+                self.absorb(next);
             }
         }
+    }
+
+    /// One input more than this tick needs, while there are too many.
+    fn absorb_surplus(&mut self) {
+        if self.surplus
+            && let Some(next) = self.waiting.first().copied()
+        {
+            self.absorb(next);
+        }
+    }
+
+    /// Confirms the first input that waits without a tick of its own.
+    fn absorb(&mut self, next: NumberedInput) {
+        self.last_seq = Some(next.seq);
+        self.waiting.remove(0);
+        self.current = next.input;
+        self.missed_buttons = self.missed_buttons.with(next.input.buttons);
+    }
+
+    fn note_waiting(&mut self) {
+        let waiting = self.waiting.len();
+        self.surplus &= waiting > SURPLUS_LEAVES;
+        self.full_ticks = if waiting > SURPLUS_ABOVE {
+            (self.full_ticks + 1).min(SURPLUS_TICKS)
+        } else {
+            0
+        };
     }
 
     /// Whether an input with this number would be taken in, if there is room.
@@ -150,6 +196,8 @@ impl InputQueue {
             silent_ticks,
             current,
             missed_buttons,
+            full_ticks,
+            surplus,
         } = self;
         fingerprint.word(waiting.len() as u64);
         for input in waiting {
@@ -160,6 +208,7 @@ impl InputQueue {
         fingerprint.word(u64::from(*silent_ticks) << 8 | u64::from(*late_ticks));
         fingerprint.input(current);
         fingerprint.word(u64::from(missed_buttons.0));
+        fingerprint.word(u64::from(*full_ticks) << 1 | u64::from(*surplus));
     }
 
     /// Number of the last input that was used.
@@ -298,6 +347,83 @@ mod tests {
             "a jump in numbers is not waited out"
         );
         assert_eq!(queue.ack_seq(), 4_000_000);
+    }
+
+    /// A line that brings one input per tick, but for a stall of so many.
+    fn after_a_stall(queue: &mut InputQueue, stall: u32) -> u32 {
+        let mut seq = 0;
+        for tick in 0..120 {
+            seq += 1;
+            if tick < 60 {
+                queue.push(&[input(seq)]);
+            } else if tick == 59 + stall {
+                let held_back: Vec<_> = (61..=seq).map(input).collect();
+                queue.push(&held_back);
+                break;
+            }
+            queue.next_tick();
+        }
+        seq
+    }
+
+    #[test]
+    fn the_queue_of_a_stalled_line_is_gone_within_two_seconds() {
+        let mut queue = InputQueue::default();
+        let mut seq = after_a_stall(&mut queue, 36);
+        assert!(queue.queued() > 30, "{}", queue.queued());
+        for _ in 0..120 {
+            queue.next_tick();
+            seq += 1;
+            queue.push(&[input(seq)]);
+        }
+        assert!(queue.queued() <= 4, "{} wait", queue.queued());
+        // And what is left is used as it comes again.
+        let before = queue.ack_seq();
+        queue.next_tick();
+        assert_eq!(queue.ack_seq(), before + 1);
+    }
+
+    #[test]
+    fn a_press_among_too_many_inputs_is_not_lost() {
+        let mut queue = InputQueue::default();
+        let mut seq = after_a_stall(&mut queue, 40);
+        let (mut presses, mut pressed_before) = (0, false);
+        for tick in 0..150 {
+            let jumps = queue.next_tick().buttons.contains(Buttons::JUMP);
+            presses += u32::from(jumps && !pressed_before);
+            pressed_before = jumps;
+            seq += 1;
+            let mut next = input(seq);
+            if tick % 10 == 0 && tick < 100 {
+                next.input.buttons = Buttons::JUMP;
+            }
+            queue.push(&[next]);
+        }
+        assert_eq!(presses, 10);
+    }
+
+    #[test]
+    fn what_our_own_client_lets_wait_is_left_alone() {
+        let mut queue = InputQueue::default();
+        queue.push(&(1..=8).map(input).collect::<Vec<_>>());
+        for seq in 9..600 {
+            queue.push(&[input(seq)]);
+            queue.next_tick();
+            assert_eq!(queue.ack_seq(), seq - 8);
+        }
+    }
+
+    #[test]
+    fn who_sends_two_seconds_at_a_time_gets_a_tick_for_every_input() {
+        let mut queue = InputQueue::default();
+        for batch in 0..5 {
+            let seqs = batch * 120 + 1..=batch * 120 + 120;
+            queue.push(&seqs.clone().map(input).collect::<Vec<_>>());
+            for seq in seqs {
+                queue.next_tick();
+                assert_eq!(queue.ack_seq(), seq);
+            }
+        }
     }
 
     proptest! {
