@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use frolic_protocol::{Inputs, NumberedInput};
 use frolic_protocol::snapshot::OwnState;
+use frolic_protocol::{Inputs, NumberedInput};
 use frolic_sim::{
     CharacterInput, CharacterParams, CharacterState, StepCache, Vec3, step_character_with,
 };

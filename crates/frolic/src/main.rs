@@ -37,7 +37,7 @@ enum Command {
     Pack(commands::pack::PackArgs),
     Publish(commands::publish::PublishArgs),
     Replay(commands::replay::ReplayArgs),
-    Serve(commands::serve::ServeArgs),
+    Serve(Box<commands::serve::ServeArgs>),
     Soul(commands::soul::SoulArgs),
     Types(commands::types::TypesArgs),
 }
@@ -76,7 +76,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Pack(args) => commands::pack::run(args),
         Command::Publish(args) => commands::publish::run(args).await,
         Command::Replay(args) => commands::replay::run(args),
-        Command::Serve(args) => commands::serve::run(args).await,
+        Command::Serve(args) => commands::serve::run(*args).await,
         Command::Soul(args) => commands::soul::run(&args),
         Command::Types(args) => commands::types::run(args),
     }

@@ -48,10 +48,6 @@ pub enum CloseCode {
 }
 
 /// What carries messages to one client. Nothing here waits.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a socket is looked at in every tick; a box would be one more place to look"
-)]
 pub enum Line {
     /// A WebSocket.
     Socket(SocketLine),

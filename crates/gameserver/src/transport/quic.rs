@@ -67,7 +67,10 @@ pub struct Newcomer {
 /// a stream half open stays, because `wtransport` waits for the rest of it
 /// and lets nobody close it; so they are counted until they are gone.
 #[derive(Clone, Default)]
-pub struct LingeringList(Arc<Mutex<Vec<(IpAddr, Weak<QuicTransportConfig>)>>>);
+pub struct LingeringList(Arc<Mutex<Vec<GivenUp>>>);
+
+/// Whose connection it was, and what lives as long as it does.
+type GivenUp = (IpAddr, Weak<QuicTransportConfig>);
 
 /// One connection that may have to be noted there.
 pub struct Lingering {
@@ -87,7 +90,7 @@ impl Lingering {
 }
 
 impl LingeringList {
-    fn with<T>(&self, act: impl FnOnce(&mut Vec<(IpAddr, Weak<QuicTransportConfig>)>) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut Vec<GivenUp>) -> T) -> T {
         let known = self.0.lock();
         act(&mut known.unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
