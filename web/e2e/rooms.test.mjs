@@ -78,6 +78,9 @@ test("a stranger's client plays and resumes through the room address", async () 
   const stands = after.entities.get(back.entityId).p;
   assert.ok(Math.hypot(stands[0] - stood[0], stands[2] - stood[2]) < 0.5, `at ${stands}, was at ${stood}`);
 
+  // Something that was heard behind the welcome says that it, and the next token, arrived.
+  again.send('session', 'ping', { t: 1 });
+  await again.next('pong');
   const used = await JsonClient.open(address, { handshake: true, resumeToken: welcome.resumeToken });
   assert.match((await used.next('error', 'a used token is refused')).code, /^ticket_/);
   again.send('session', 'leave');

@@ -23,9 +23,15 @@ function sign(claims, { secret = SECRET_KEY, keyOf = claims.world_id } = {}) {
   return `${body.toString('base64url')}.${hmac(key, body).toString('base64url')}`;
 }
 
+/** Which process of the world is running, as a good ticket names it. */
+function epoch() {
+  return JSON.parse(Buffer.from(world.ticket.split('.')[0], 'base64url')).epoch;
+}
+
 function claims(changes = {}) {
   const now = Math.floor(Date.now() / 1000);
-  const usual = { world_id: world.world_id, player_id: 'client_e2e', name: 'Mallory', expires_at: now + 60 };
+  const person = { player_id: 'client_e2e', name: 'Mallory' };
+  const usual = { world_id: world.world_id, epoch: epoch(), ...person, expires_at: now + 60 };
   return { ...usual, nonce: `nonce-${Math.random()}`, ...changes };
 }
 
@@ -61,6 +67,10 @@ test('a forged ticket is refused', async () => {
 
 test('an expired ticket is refused', async () => {
   await refused(sign(claims({ expires_at: Math.floor(Date.now() / 1000) - 1 })), 'ticket_expired');
+});
+
+test("a ticket for the world's last process is refused", async () => {
+  await refused(sign(claims({ epoch: epoch() - 1 })), 'ticket_expired');
 });
 
 test('a ticket for another world is refused, whichever key signed it', async () => {
