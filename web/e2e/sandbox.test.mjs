@@ -24,8 +24,8 @@ after(async () => {
 const drawn = (player, count = 20) => player.until((wanted) => window.__frolic.ground.chunks >= wanted, count);
 
 /**
- * Out of the protected middle, to the open meadow in the south. Who lets go there stands still within the block at 8:
- * further on the character would be in the way of what it builds before its feet.
+ * Out of the protected middle, to the open meadow in the south. Who lets go there stands still early in the block at 8:
+ * of those who stopped late in it some could not build before their feet, probably because they were in the way.
  */
 async function toTheMeadow(player, x = 0.5) {
   await player.walkingTowards([x, 14], () => player.until(() => window.__frolic.position()[2] > 7.8));
