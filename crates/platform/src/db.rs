@@ -5,6 +5,7 @@
 //! because SQLite refuses to upgrade a reader while another writes. Text is
 //! compared and sorted by its bytes in both (`postgres.rs`).
 
+mod migrations;
 mod postgres;
 mod trouble;
 
@@ -120,7 +121,7 @@ pub async fn open(url: &str) -> Result<AnyPool, OpenDatabaseError> {
             url: without_password(url),
             source,
         })?;
-    sqlx::migrate!("./migrations").run(&pool).await?;
+    migrations::migrator().run(&pool).await?;
     if kind == Kind::Postgres {
         postgres::sort_by_bytes(&pool)
             .await

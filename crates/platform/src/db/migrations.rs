@@ -1,0 +1,66 @@
+//! The schema, step by step: the files of `migrations/`, inside the program.
+//!
+//! sqlx has a macro for this list; with it come all of sqlx, SQLite and TLS a
+//! second time, compiled for the macro alone.
+
+use sqlx::SqlSafeStr;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../migrations/", $name, ".sql")))),*]
+    };
+}
+
+/// Name and content. A file that was released never changes: databases
+/// remember what they were given.
+const FILES: &[(&str, &str)] = files![
+    "0001_start",
+    "0002_store",
+    "0003_capabilities",
+    "0004_lasting",
+    "0005_accounts",
+    "0006_store",
+    "0007_spells",
+    "0008_social",
+    "0009_joining",
+    "0010_spell_takedown",
+];
+
+/// Runs what a database does not have yet.
+pub(super) fn migrator() -> Migrator {
+    let migrations = FILES.iter().map(|&(name, sql)| {
+        let (version, description) = name.split_once('_').expect("number_description");
+        Migration::new(
+            version.parse().expect("number_description"),
+            description.replace('_', " ").into(),
+            MigrationType::Simple,
+            sql.into_sql_str(),
+            false,
+        )
+    });
+    Migrator::with_migrations(migrations.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// What sqlx itself makes of the folder, and what every database in use
+    /// was given.
+    #[tokio::test]
+    async fn the_list_is_the_folder() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+        let folder = Migrator::new(folder).await.expect("our own files");
+        let told = |migrator: &Migrator| -> Vec<_> {
+            let told = |one: &Migration| {
+                let (kind, checksum) = (one.migration_type, one.checksum.clone());
+                (one.version, one.description.clone(), kind, checksum)
+            };
+            migrator.iter().map(told).collect()
+        };
+        assert_eq!(told(&migrator()), told(&folder));
+    }
+}
