@@ -4,48 +4,22 @@
 //! each check (formatting, lints, types, …).
 
 mod counts;
+mod programs;
 
 use std::env;
 use std::fs;
 use std::process::Command;
 use std::sync::Mutex;
+use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail};
 
 use self::counts::Counts;
+use self::programs::{Browser, Programs, Servers};
 use crate::progress::{Finished, Progress, Step};
-use crate::tools::PYTHON_FOR_TESTS_MIN;
-use crate::tools::python::{self, Package};
+use crate::tools::python::Python;
 use crate::workspace::Workspace;
-use crate::{assemble, browser, codegen, luau, postgres, tidy, tools, wasm, web};
-
-/// What the example client in Python imports.
-const WEBSOCKETS: Package = Package {
-    requirement: "websockets==13.1",
-    imports: "websockets.asyncio.client",
-    alone: true,
-    python_min: PYTHON_FOR_TESTS_MIN,
-};
-const SOCKETIO: Package = Package {
-    requirement: "python-socketio[client]==5.18.1",
-    imports: "socketio, requests, websocket",
-    alone: false,
-    python_min: PYTHON_FOR_TESTS_MIN,
-};
-/// A server that speaks S3.
-const S3: Package = Package {
-    requirement: "moto[s3,server]==5.2.5",
-    imports: "moto.s3, moto.server",
-    alone: false,
-    python_min: PYTHON_FOR_TESTS_MIN,
-};
-/// A client that tries everything in an OpenAPI document.
-const SCHEMATHESIS: Package = Package {
-    requirement: "schemathesis==4.32.5",
-    imports: "schemathesis.cli",
-    alone: false,
-    python_min: PYTHON_FOR_TESTS_MIN,
-};
+use crate::{assemble, codegen, luau, tidy, tools, wasm, web};
 
 /// Where property tests read the seed of their cases.
 const PROPERTY_SEED: &str = "PROPTEST_RNG_SEED";
@@ -85,43 +59,49 @@ impl Suite<'_> {
         if !self.part("tools", tools::check_for_tests(self.progress)) || !self.build_site() {
             return;
         }
-        // The linter and the web checks share the two cores well: one is
-        // waiting for rustc most of the time.
-        let _ = assemble::both(
-            || {
+        // What waits for the network, and the web checks, beside the linter.
+        let Programs {
+            servers,
+            examples,
+            browser,
+        } = thread::scope(|scope| {
+            let programs = scope.spawn(|| {
+                let programs = programs::install(self.workspace, self.progress);
                 self.web_checks();
-                Ok(())
-            },
-            || {
-                self.check("clippy", |step| self.clippy(step));
-                Ok(())
-            },
-        );
+                programs
+            });
+            self.check("clippy", |step| self.clippy(step));
+            programs.join().expect("installing does not panic")
+        });
         self.rust_tests();
-        self.postgres_tests();
+        self.with("Postgres tests", servers, |servers| {
+            self.postgres_tests(servers);
+        });
         // After the Rust tests: these built the compiler of test scripts.
         self.web_tests();
         self.build_tests();
         // Last and alone: a browser that renders in software wants both cores.
         if self.needed("frolic", |step| self.build_binary(step)) {
-            self.example_tests();
-            self.browser_tests();
+            self.with("example tests", examples, |python| {
+                self.example_tests(python);
+            });
+            self.with("browser tests", browser, |browser| {
+                self.browser_tests(browser);
+            });
+        }
+    }
+
+    /// Tests that need a program: what kept it from being installed is their
+    /// failure.
+    fn with<P>(&self, name: &str, program: Result<P>, tests: impl FnOnce(&P)) {
+        match program {
+            Ok(program) => tests(&program),
+            Err(error) => drop(self.part(name, Err(error))),
         }
     }
 
     /// The clients that strangers copy from, against a real server.
-    fn example_tests(&self) {
-        let ready = self.progress.step("example packages", |step| {
-            web::example_packages(self.workspace, step)?;
-            python::install(self.workspace, step, &WEBSOCKETS)
-        });
-        let python = match ready {
-            Ok(python) => python,
-            Err(error) => {
-                self.part("example tests", Err(error));
-                return;
-            }
-        };
+    fn example_tests(&self, python: &Python) {
         self.tests("example tests", |step| {
             let mut node = self.node_test();
             node.args(["../examples/walk.test.mjs"])
@@ -215,32 +195,16 @@ impl Suite<'_> {
     /// The control plane's tests once more, on a private Postgres that they
     /// start themselves, and with those that need programs of other people: an
     /// S3 server, and a client that compares the server with its document.
-    fn postgres_tests(&self) {
-        let ready = self.progress.step("Postgres", postgres::ensure);
-        let ready = ready.and_then(|programs| {
-            let pythons = self.progress.step("S3 server, schemathesis", |step| {
-                let s3 = python::install(self.workspace, step, &S3)?;
-                let client = python::install(self.workspace, step, &SCHEMATHESIS)?;
-                let mut variables = s3.variables_for("FROLIC_S3_PYTHON");
-                variables.extend(client.variables_for("FROLIC_SCHEMATHESIS_PYTHON"));
-                Ok(variables)
-            })?;
-            Ok((programs, pythons))
-        });
-        let (programs, pythons) = match ready {
-            Ok(ready) => ready,
-            Err(error) => {
-                self.part("Postgres tests", Err(error));
-                return;
-            }
-        };
+    fn postgres_tests(&self, servers: &Servers) {
         self.tests("Postgres tests", |step| {
             // The same features as before, or half of it is compiled again.
             let wanted = ["--workspace", "--exclude=xtask", "--test=platform"];
             let mut cargo = self.cargo_test(&wanted);
             cargo.env("FROLIC_TEST_DATABASE", "postgres");
-            cargo.env("FROLIC_POSTGRES_BIN", programs);
-            cargo.envs(pythons);
+            cargo.env("FROLIC_POSTGRES_BIN", &servers.postgres);
+            cargo.envs(servers.s3.variables_for("FROLIC_S3_PYTHON"));
+            let schemathesis = &servers.schemathesis;
+            cargo.envs(schemathesis.variables_for("FROLIC_SCHEMATHESIS_PYTHON"));
             if self.filter.is_none() {
                 cargo.arg("--");
             }
@@ -283,28 +247,14 @@ impl Suite<'_> {
         cargo
     }
 
-    fn browser_tests(&self) {
-        let ready = self
-            .progress
-            .step("browser", |step| browser::ensure(self.workspace, step));
-        let browser = match ready {
-            Ok(browser) => browser,
-            Err(error) => {
-                self.part("browser tests", Err(error));
-                return;
-            }
-        };
-        // A stranger's client in another language than the site's.
-        let socketio = self.progress.step("python-socketio", |step| {
-            python::install(self.workspace, step, &SOCKETIO)
-        });
-        if let Err(error) = &socketio {
+    fn browser_tests(&self, browser: &Browser) {
+        if let Err(error) = &browser.socketio {
             self.part("python-socketio", Err(anyhow!("{error:#}")));
         }
         self.tests("browser tests", |step| {
             let mut node = self.node_test();
             node.args(browser_test_files(self.workspace)?);
-            for (name, value) in socketio.iter().flat_map(python::Python::variables) {
+            for (name, value) in browser.socketio.iter().flat_map(Python::variables) {
                 let name = if name == "PYTHON" {
                     "PYTHON_SOCKETIO"
                 } else {
@@ -312,8 +262,8 @@ impl Suite<'_> {
                 };
                 node.env(name, value);
             }
-            if let Some(browser) = &browser {
-                node.env("CHROMIUM", browser);
+            if let Some(program) = &browser.program {
+                node.env("CHROMIUM", program);
             }
             let finished = step.run_unchecked(&mut node)?;
             Ok((counts::tap(&finished.output), finished))
