@@ -66,7 +66,7 @@ impl InterestPolicy {
     }
 
     /// A square at this distance is told of in one of so many updates.
-    pub(crate) fn interval(&self, distance: f32) -> u32 {
+    pub(crate) fn interval(&self, distance: f32) -> u8 {
         match distance {
             _ if !self.by_distance => 1,
             d if d < 48.0 => 1,

@@ -1,6 +1,7 @@
 //! The world in squares, each with its last versions.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use frolic_protocol::EntityState;
@@ -34,9 +35,8 @@ pub(crate) struct Cells {
     tick_hz: u32,
     tick: u32,
     cells: Vec<Cell>,
-    /// Tick of each cell's newest version, apart from the cells: the one
-    /// thing that every client asks of every cell it sees.
-    newest: Vec<u32>,
+    /// What every client asks of every cell it sees, apart from the cells.
+    heads: Vec<Head>,
     by_key: FxHashMap<CellKey, u32>,
     free: Vec<u32>,
     homes: FxHashMap<u32, Home>,
@@ -56,19 +56,44 @@ pub(crate) struct Cell {
     alive: bool,
     changed: bool,
     members: Vec<EntityState>,
-    versions: VecDeque<Version>,
+    versions: VecDeque<Members>,
     records: Vec<Record>,
     records_tick: u32,
 }
 
-struct Version {
+/// The tick of a cell's version, or none, in four bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Version(Option<NonZeroU32>);
+
+impl Version {
+    pub const NONE: Self = Self(None);
+
+    pub fn of(tick: u32) -> Self {
+        Self(NonZeroU32::new(tick.saturating_add(1)))
+    }
+
+    pub fn tick(self) -> Option<u32> {
+        self.0.map(|next| next.get() - 1)
+    }
+}
+
+/// The newest version of a cell, and the record that was last asked for:
+/// mostly the next client wants the same.
+struct Head {
+    newest: Version,
+    record: Option<Record>,
+}
+
+/// What was in a cell.
+struct Members {
     tick: u32,
     entities: Vec<EntityState>,
 }
 
 /// Where a record of this tick is in the shared bytes.
+#[derive(Clone)]
 struct Record {
-    baseline: Option<u32>,
+    baseline: Version,
     bytes: Range<usize>,
 }
 
@@ -87,7 +112,7 @@ impl Cells {
             tick_hz,
             tick: 0,
             cells: Vec::new(),
-            newest: Vec::new(),
+            heads: Vec::new(),
             by_key: FxHashMap::default(),
             free: Vec::new(),
             homes: FxHashMap::default(),
@@ -159,9 +184,9 @@ impl Cells {
         self.cells.get(slot as usize).filter(|cell| cell.alive)
     }
 
-    /// Tick of the newest version of a cell.
-    pub fn newest(&self, slot: u32) -> u32 {
-        self.newest[slot as usize]
+    /// The newest version of a cell.
+    pub fn newest(&self, slot: u32) -> Version {
+        self.heads[slot as usize].newest
     }
 
     /// What is in a cell.
@@ -225,6 +250,9 @@ impl Cells {
     pub fn commit(&mut self, tick: u32) {
         self.tick = tick;
         self.records.clear();
+        for head in &mut self.heads {
+            head.record = None;
+        }
         let kept = (STATES_KEPT / self.homes.len().max(1)).clamp(VERSIONS_MIN, VERSIONS_MAX);
         for slot in self.changed.drain(..) {
             let cell = &mut self.cells[slot as usize];
@@ -236,8 +264,8 @@ impl Cells {
             }
             entities.clear();
             entities.extend_from_slice(&cell.members);
-            cell.versions.push_back(Version { tick, entities });
-            self.newest[slot as usize] = tick;
+            cell.versions.push_back(Members { tick, entities });
+            self.heads[slot as usize].newest = Version::of(tick);
         }
         if tick.is_multiple_of(self.tick_hz.max(1)) {
             self.forget_empty();
@@ -247,7 +275,8 @@ impl Cells {
     fn forget_empty(&mut self) {
         for slot in 0..self.cells.len() {
             let cell = &mut self.cells[slot];
-            let idle = self.tick.saturating_sub(self.newest[slot]);
+            let newest = self.heads[slot].newest.tick();
+            let idle = self.tick.saturating_sub(newest.unwrap_or_default());
             if cell.alive && cell.members.is_empty() && idle > EMPTY_S * self.tick_hz {
                 cell.alive = false;
                 cell.versions = VecDeque::new();
@@ -295,15 +324,19 @@ impl Cells {
             records: Vec::new(),
             records_tick: 0,
         };
+        let head = Head {
+            newest: Version::of(self.tick),
+            record: None,
+        };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.cells[slot as usize] = cell;
-                self.newest[slot as usize] = self.tick;
+                self.heads[slot as usize] = head;
                 slot
             }
             None => {
                 self.cells.push(cell);
-                self.newest.push(self.tick);
+                self.heads.push(head);
                 self.cells.len() as u32 - 1
             }
         };
@@ -344,7 +377,18 @@ impl Cells {
 
     /// The record that brings a client from a version to the newest; made
     /// once per tick. A version that is not kept any more counts as none.
-    pub fn record(&mut self, slot: u32, baseline: Option<u32>, state: &WorldState) -> Range<usize> {
+    pub fn record(&mut self, slot: u32, baseline: Version, state: &WorldState) -> Range<usize> {
+        let last = self.heads[slot as usize].record.as_ref();
+        if let Some(last) = last.filter(|last| last.baseline == baseline) {
+            return last.bytes.clone();
+        }
+        let record = self.find_or_make_record(slot, baseline, state);
+        let bytes = record.bytes.clone();
+        self.heads[slot as usize].record = Some(record);
+        bytes
+    }
+
+    fn find_or_make_record(&mut self, slot: u32, baseline: Version, state: &WorldState) -> Record {
         let tick = self.tick;
         let cell = &mut self.cells[slot as usize];
         if cell.records_tick != tick {
@@ -353,32 +397,30 @@ impl Cells {
         }
         let known = cell.records.iter().find(|known| known.baseline == baseline);
         if let Some(known) = known {
-            return known.bytes.clone();
+            return known.clone();
         }
         let bytes = std::mem::take(&mut self.records);
         let start = bytes.len();
         self.records = self.write_record(bytes, slot, baseline, state);
         let bytes = start..self.records.len();
-        self.cells[slot as usize].records.push(Record {
-            baseline,
-            bytes: bytes.clone(),
-        });
-        bytes
+        let record = Record { baseline, bytes };
+        self.cells[slot as usize].records.push(record.clone());
+        record
     }
 
     fn write_record(
         &self,
         bytes: Vec<u8>,
         slot: u32,
-        baseline: Option<u32>,
+        baseline: Version,
         state: &WorldState,
     ) -> Vec<u8> {
         let cell = &self.cells[slot as usize];
-        let from = baseline.and_then(|tick| {
+        let from = baseline.tick().and_then(|tick| {
             let mut newest_first = cell.versions.iter().rev();
-            newest_first.find(|version| version.tick <= tick)
+            let from = newest_first.find(|version| version.tick <= tick);
+            from.filter(|version| version.tick == tick)
         });
-        let from = from.filter(|version| Some(version.tick) == baseline);
         let (tick, entities) = cell
             .versions
             .back()

@@ -9,7 +9,7 @@ use frolic_protocol::EntityState;
 use frolic_protocol::json::{self, JsonHeader, SnapshotView};
 use frolic_sim::Vec3;
 
-use super::watch::{Viewer, Watch, Watched};
+use super::watch::{Background, Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
 use crate::world::World;
 
@@ -106,12 +106,13 @@ impl JsonView {
         };
         self.watch.refresh(cells, world.interest(), viewer);
         self.watch.forget_leaving();
-        let in_cell = |watched: &Watched| {
-            let distance = cells.distance(watched.key, eye);
+        let in_cell = |(watched, background): (&Watched, &Background)| {
+            let distance = cells.distance(background.key, eye);
             let members = cells.members(watched.slot).iter();
             members.map(move |&state| InView { state, distance })
         };
-        let mut seen: Vec<InView> = self.watch.cells.iter().flat_map(in_cell).collect();
+        let watched = self.watch.cells.iter().zip(&self.watch.backgrounds);
+        let mut seen: Vec<InView> = watched.flat_map(in_cell).collect();
         seen.sort_unstable_by(|a, b| {
             let order = a.state.id.cmp(&b.state.id);
             order.then(a.distance.total_cmp(&b.distance))
@@ -249,6 +250,6 @@ impl JsonView {
 fn urgency(world: &World, seen: &InView, waited: Option<u32>) -> f32 {
     match waited {
         None => 1e6 / (1.0 + seen.distance),
-        Some(ticks) => ticks as f32 / world.interest().interval(seen.distance) as f32,
+        Some(ticks) => ticks as f32 / f32::from(world.interest().interval(seen.distance)),
     }
 }

@@ -7,8 +7,8 @@ use frolic_protocol::PacketAck;
 use frolic_protocol::snapshot::{self, SnapshotHeader};
 
 use super::InterestPolicy;
-use super::cells::Cells;
-use super::watch::{Viewer, Watch, Watched};
+use super::cells::{Cells, Version};
+use super::watch::{Background, Viewer, Watch};
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
 
@@ -27,7 +27,7 @@ const PACKET_BYTES: usize = 1100;
 /// Packets whose acknowledgement is still waited for.
 const UNACKNOWLEDGED_MAX: usize = 256;
 /// Updates after which something unacknowledged is sent again.
-const RESEND_UPDATES: u32 = 5;
+const RESEND_UPDATES: u16 = 5;
 /// Updates after which a version that was acknowledged, and nothing since, is
 /// not built on any more.
 const TRUST_UPDATES: u32 = 100;
@@ -61,7 +61,7 @@ struct Packet {
 struct Told {
     slot: u32,
     born: u32,
-    version: Option<u32>,
+    version: Version,
 }
 
 /// A cell that could be sent.
@@ -70,17 +70,16 @@ struct Candidate {
     index: usize,
     /// Updates since it was last told of, and those it may wait; none if it
     /// was never told of.
-    waited: Option<(u32, u32)>,
-    distance: f32,
+    waited: Option<(u16, u16)>,
     record: Range<usize>,
 }
 
 impl Candidate {
-    fn urgency(&self) -> f32 {
+    fn urgency(&self, watch: &Watch) -> f32 {
         match self.waited {
             // New squares wait for nobody, the near ones least of all.
-            None => 1e3 / (1.0 + self.distance),
-            Some((waited, interval)) => waited as f32 / interval.max(1) as f32,
+            None => 1e3 / (1.0 + watch.backgrounds[self.index].distance),
+            Some((waited, interval)) => f32::from(waited) / f32::from(interval.max(1)),
         }
     }
 }
@@ -196,12 +195,13 @@ impl ClientView {
             packet.extend_from_slice(with.cells.bytes(record));
             let watched = &mut self.watch.cells[index];
             let version = with.cells.newest(watched.slot);
-            watched.sent = Some(version);
-            watched.sent_update = self.updates;
+            watched.sent = version;
+            watched.sent_update = self.updates as u16;
             if lossy {
-                told.push(watched.told(Some(version)));
+                let background = &self.watch.backgrounds[index];
+                told.push(background.told(watched.slot, version));
             } else {
-                watched.known = Some(version);
+                watched.known = version;
             }
         }
         send(&packet);
@@ -219,17 +219,18 @@ impl ClientView {
 
     /// Tells of the cells that went out of view.
     fn drop_cells(&mut self, mut packet: Vec<u8>, told: &mut Vec<Told>) -> Vec<u8> {
-        let (updates, lossy) = (self.updates, self.delivery == Delivery::Lossy);
-        for watched in self.watch.cells.iter_mut().filter(|w| w.leaving) {
-            let just_told = watched.sent.is_none()
-                && updates.wrapping_sub(watched.sent_update) < RESEND_UPDATES;
+        let (updates, lossy) = (self.updates as u16, self.delivery == Delivery::Lossy);
+        let watched = self.watch.cells.iter_mut().zip(&self.watch.backgrounds);
+        for (watched, background) in watched.filter(|(watched, _)| watched.leaving) {
+            let waited = updates.wrapping_sub(watched.sent_update);
+            let just_told = watched.sent == Version::NONE && waited < RESEND_UPDATES;
             if lossy && just_told {
                 continue;
             }
-            watched.sent = None;
+            watched.sent = Version::NONE;
             watched.sent_update = updates;
-            packet = snapshot::write_dropped_cell(packet, watched.key);
-            told.push(watched.told(None));
+            packet = snapshot::write_dropped_cell(packet, background.key);
+            told.push(background.told(watched.slot, Version::NONE));
         }
         packet
     }
@@ -259,29 +260,31 @@ impl ClientView {
         let mut bytes = 0;
         for (index, watched) in self.watch.cells.iter().enumerate() {
             let newest = with.cells.newest(watched.slot);
-            if watched.sent == Some(newest) && watched.known == Some(newest) || watched.leaving {
+            if watched.sent == newest && watched.known == newest || watched.leaving {
                 continue;
             }
-            let waited = self.updates.wrapping_sub(watched.sent_update);
+            let waited = (self.updates as u16).wrapping_sub(watched.sent_update);
             let interval = match watched.sent {
-                None => 0,
-                Some(sent) if sent == newest => RESEND_UPDATES,
-                Some(_) => interval(&with.policy, watched.distance, with.pressure),
+                Version::NONE => 0,
+                sent if sent == newest => RESEND_UPDATES,
+                _ => under_pressure(watched.interval, with.pressure),
             };
             if waited < interval {
                 continue;
             }
             let mut baseline = watched.known;
-            if lossy && self.updates.wrapping_sub(watched.known_update) > TRUST_UPDATES {
-                // Nothing that builds on it seems to arrive.
-                baseline = None;
+            if lossy {
+                let known_update = self.watch.backgrounds[index].known_update;
+                if self.updates.wrapping_sub(known_update) > TRUST_UPDATES {
+                    // Nothing that builds on it seems to arrive.
+                    baseline = Version::NONE;
+                }
             }
             let record = with.cells.record(watched.slot, baseline, with.state);
             bytes += record.len();
             candidates.push(Candidate {
                 index,
-                waited: watched.sent.map(|_| (waited, interval)),
-                distance: watched.distance,
+                waited: (watched.sent != Version::NONE).then_some((waited, interval)),
                 record,
             });
         }
@@ -299,7 +302,7 @@ impl ClientView {
         let candidates = &mut with.scratch.candidates;
         if bytes as f32 > allowance {
             candidates.sort_unstable_by(|a, b| {
-                let order = b.urgency().total_cmp(&a.urgency());
+                let order = b.urgency(&self.watch).total_cmp(&a.urgency(&self.watch));
                 order.then(a.index.cmp(&b.index))
             });
             let mut left = allowance;
@@ -321,13 +324,12 @@ impl ClientView {
 
 /// Updates between two records of a cell. Under pressure the far ones wait
 /// longer first, in the end all of them.
-fn interval(policy: &InterestPolicy, distance: f32, pressure: u8) -> u32 {
-    let interval = policy.interval(distance);
+fn under_pressure(interval: u8, pressure: u8) -> u16 {
+    let interval = u16::from(interval);
     match pressure {
         0 => interval,
         1 | 2 if interval == 1 => 1,
         1 => interval * 2,
-        2 => interval * 4,
         _ => interval * 4,
     }
 }
@@ -339,27 +341,23 @@ fn put_away(spare: &mut Vec<Vec<Told>>, mut cells: Vec<Told>) {
 }
 
 fn note_known(watch: &mut Watch, number: u32, told: &Told, updates: u32) {
-    let Some(watched) = watch.find(told.slot, told.born) else {
+    let Some(index) = watch.find(told.slot, told.born) else {
         return;
     };
-    match told.version {
-        Some(version) if !watched.leaving && number >= watched.since => {
-            watched.known = watched.known.max(Some(version));
-            watched.known_update = updates;
-        }
-        None if watched.leaving => {
-            let (slot, born) = (told.slot, told.born);
-            watch.cells.retain(|w| (w.slot, w.born) != (slot, born));
-            watch.leaving = watch.cells.iter().any(|w| w.leaving);
-        }
-        _ => {}
+    let (watched, background) = (&mut watch.cells[index], &mut watch.backgrounds[index]);
+    let tells_of_leaving = told.version == Version::NONE;
+    if tells_of_leaving && watched.leaving {
+        watch.forget(index);
+    } else if !tells_of_leaving && !watched.leaving && number >= background.since {
+        watched.known = watched.known.max(told.version);
+        background.known_update = updates;
     }
 }
 
-impl Watched {
-    fn told(&self, version: Option<u32>) -> Told {
+impl Background {
+    fn told(&self, slot: u32, version: Version) -> Told {
         Told {
-            slot: self.slot,
+            slot,
             born: self.born,
             version,
         }

@@ -4,7 +4,7 @@ use frolic_protocol::snapshot::CellKey;
 use frolic_sim::Vec3;
 
 use super::InterestPolicy;
-use super::cells::Cells;
+use super::cells::{Cells, Version};
 
 /// What is in view leaves it only this much further out.
 const HYSTERESIS: f32 = 1.15;
@@ -14,13 +14,16 @@ const LOOK_AGAIN_TICKS: u32 = 600;
 /// The cells one client sees, in order of their slots.
 #[derive(Default)]
 pub(crate) struct Watch {
+    /// What every update asks of every cell …
     pub cells: Vec<Watched>,
+    /// … and what only some ask of some, in the same order.
+    pub backgrounds: Vec<Background>,
     /// Whether some of them are on their way out.
     pub leaving: bool,
     looked: Option<Looked>,
     /// Buffers of [`look`](Watch::look), so that looking allocates nothing.
     slots: Vec<u32>,
-    before: Vec<Watched>,
+    before: (Vec<Watched>, Vec<Background>),
 }
 
 /// Who looks.
@@ -38,21 +41,30 @@ struct Looked {
     tick: u32,
 }
 
-/// One cell that a client sees, and what it has of it.
-#[derive(Clone, Debug)]
+/// One cell that a client sees, and what it has of it. All clients' cells
+/// together are more than a processor's caches hold, so this is kept small.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Watched {
     pub slot: u32,
+    /// Newest version that was sent.
+    pub sent: Version,
+    /// Newest version that the client certainly has.
+    pub known: Version,
+    /// The client's update in which the newest was sent, as far as 16 bits
+    /// go: whoever has waited for an hour may wait a moment longer.
+    pub sent_update: u16,
+    /// It is told of in one of so many updates.
+    pub interval: u8,
+    /// Out of view; the client has still to hear of it.
+    pub leaving: bool,
+}
+
+/// What else there is to know of a watched cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Background {
     pub born: u32,
     pub key: CellKey,
     pub distance: f32,
-    /// Newest version that the client certainly has.
-    pub known: Option<u32>,
-    /// Newest version that was sent.
-    pub sent: Option<u32>,
-    /// The client's update in which that was.
-    pub sent_update: u32,
-    /// Out of view; the client has still to hear of it.
-    pub leaving: bool,
     /// Number of the first packet that can tell of it: what was sent before
     /// it last came into view does not count.
     pub since: u32,
@@ -61,17 +73,25 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    fn new(slot: u32, born: u32, key: CellKey) -> Self {
+    fn new(slot: u32) -> Self {
         Self {
             slot,
+            sent: Version::NONE,
+            known: Version::NONE,
+            sent_update: 0,
+            interval: 1,
+            leaving: false,
+        }
+    }
+}
+
+impl Background {
+    fn new(born: u32, key: CellKey, since: u32) -> Self {
+        Self {
             born,
             key,
             distance: 0.0,
-            known: None,
-            sent: None,
-            sent_update: 0,
-            leaving: false,
-            since: 0,
+            since,
             known_update: 0,
         }
     }
@@ -119,12 +139,12 @@ impl Watch {
                 continue;
             };
             if is_in_view(key, distance, 1.0, policy, who.player) {
-                let watched = Watched {
-                    since: who.number,
-                    distance,
-                    ..Watched::new(slot, cell.born, cell.key)
-                };
+                let mut watched = Watched::new(slot);
+                watched.interval = policy.interval(distance);
+                let mut background = Background::new(cell.born, cell.key, who.number);
+                background.distance = distance;
                 self.cells.insert(place, watched);
+                self.backgrounds.insert(place, background);
             }
         }
         looked.births = cells.births();
@@ -142,17 +162,19 @@ impl Watch {
         slots.sort();
         slots.dedup();
 
-        let mut seen_before = std::mem::take(&mut self.before);
-        std::mem::swap(&mut self.cells, &mut seen_before);
+        let (mut cells_before, mut backgrounds_before) = std::mem::take(&mut self.before);
+        std::mem::swap(&mut self.cells, &mut cells_before);
+        std::mem::swap(&mut self.backgrounds, &mut backgrounds_before);
         self.leaving = false;
-        let mut before = seen_before.drain(..).peekable();
+        let before = cells_before.drain(..).zip(backgrounds_before.drain(..));
+        let mut before = before.peekable();
         for &slot in &slots {
             let cell = cells.alive(slot);
             let mut old = None;
             // A slot that was used again is there twice until the client has
             // heard that the first one is gone.
-            while let Some(watched) = before.next_if(|watched| watched.slot == slot) {
-                if cell.is_some_and(|cell| cell.born == watched.born) {
+            while let Some(watched) = before.next_if(|(watched, _)| watched.slot == slot) {
+                if cell.is_some_and(|cell| cell.born == watched.1.born) {
                     old = Some(watched);
                 } else {
                     self.leave(Some(watched));
@@ -162,49 +184,72 @@ impl Watch {
                 continue;
             };
             let distance = cells.distance(cell.key, who.eye);
-            let inside = old.as_ref().is_some_and(|watched| !watched.leaving);
+            let inside = old.is_some_and(|(watched, _)| !watched.leaving);
             let reach = if inside { HYSTERESIS } else { 1.0 };
             if !is_in_view(cell.key, distance, reach, policy, who.player) {
                 self.leave(old);
                 continue;
             }
             // Whoever comes back into view may have been told to forget it.
-            let old = old.filter(|watched| !watched.leaving);
-            let mut watched = old.unwrap_or_else(|| Watched {
-                since: who.number,
-                ..Watched::new(slot, cell.born, cell.key)
+            let old = old.filter(|(watched, _)| !watched.leaving);
+            let (mut watched, mut background) = old.unwrap_or_else(|| {
+                let background = Background::new(cell.born, cell.key, who.number);
+                (Watched::new(slot), background)
             });
-            watched.distance = distance;
+            watched.interval = policy.interval(distance);
+            background.distance = distance;
             self.cells.push(watched);
+            self.backgrounds.push(background);
         }
         drop(before);
-        self.before = seen_before;
+        self.before = (cells_before, backgrounds_before);
         self.slots = slots;
     }
 
-    fn leave(&mut self, watched: Option<Watched>) {
-        let Some(mut watched) = watched else {
+    fn leave(&mut self, watched: Option<(Watched, Background)>) {
+        let Some((mut watched, background)) = watched else {
             return;
         };
-        if watched.sent.is_some() || watched.leaving {
+        if watched.sent != Version::NONE || watched.leaving {
             watched.leaving = true;
             self.leaving = true;
             self.cells.push(watched);
+            self.backgrounds.push(background);
         }
     }
 
     /// Forgets the cells on their way out: the client has heard of it.
     pub fn forget_leaving(&mut self) {
-        self.cells.retain(|watched| !watched.leaving);
-        self.leaving = false;
+        if !std::mem::take(&mut self.leaving) {
+            return;
+        }
+        let mut kept = 0;
+        for index in 0..self.cells.len() {
+            if !self.cells[index].leaving {
+                self.cells.swap(kept, index);
+                self.backgrounds.swap(kept, index);
+                kept += 1;
+            }
+        }
+        self.cells.truncate(kept);
+        self.backgrounds.truncate(kept);
     }
 
-    pub fn find(&mut self, slot: u32, born: u32) -> Option<&mut Watched> {
+    /// Forgets one cell that was on its way out.
+    pub fn forget(&mut self, index: usize) {
+        self.cells.remove(index);
+        self.backgrounds.remove(index);
+        self.leaving = self.cells.iter().any(|watched| watched.leaving);
+    }
+
+    /// Which of the watched a cell is.
+    pub fn find(&self, slot: u32, born: u32) -> Option<usize> {
         let from = self.cells.partition_point(|watched| watched.slot < slot);
-        let mut same_slot = self.cells[from..]
-            .iter_mut()
+        let same_slot = self.cells[from..]
+            .iter()
             .take_while(|watched| watched.slot == slot);
-        same_slot.find(|watched| watched.born == born)
+        let mut indices = (from..).take(same_slot.count());
+        indices.find(|&index| self.backgrounds[index].born == born)
     }
 }
 

@@ -128,7 +128,8 @@ proptest! {
             let seen: BTreeMap<_, _> = watch
                 .cells
                 .iter()
-                .map(|watched| ((watched.slot, watched.born), watched.leaving))
+                .zip(&watch.backgrounds)
+                .map(|(watched, background)| ((watched.slot, background.born), watched.leaving))
                 .collect();
             prop_assert_eq!(&seen, &full.leaving, "after {:?}", event);
             prop_assert_eq!(seen.len(), watch.cells.len(), "nothing twice");
@@ -137,7 +138,7 @@ proptest! {
             prop_assert!(watch.cells.is_sorted_by_key(|watched| watched.slot));
             for watched in &mut watch.cells {
                 // Told of, so that it must be told when it goes.
-                watched.sent = Some(tick);
+                watched.sent = Version::of(tick);
             }
         }
     }
@@ -157,10 +158,10 @@ proptest! {
             let who = Viewer { player: PLAYER, eye, number: 1 };
             watch.refresh(&cells, &policy, who);
             watch.forget_leaving();
-            for watched in &watch.cells {
+            for (watched, background) in watch.cells.iter().zip(&watch.backgrounds) {
                 // Slots are used again: never by somebody else's cell.
                 let cell = cells.alive(watched.slot);
-                prop_assert!(cell.is_none_or(|cell| cell.born == watched.born));
+                prop_assert!(cell.is_none_or(|cell| cell.born == background.born));
             }
             let slack = cells.size() * 0.25;
             for slot in 0..cells.slots() {
@@ -170,7 +171,7 @@ proptest! {
                     CellKey::Everywhere => true,
                     key => radius.is_none_or(|r| cells.distance(key, eye) <= r - slack),
                 };
-                let watched = watch.cells.iter().any(|w| (w.slot, w.born) == (slot, cell.born));
+                let watched = watch.find(slot, cell.born).is_some();
                 prop_assert!(watched || !near, "{:?} is near and not watched", cell.key);
             }
         }
