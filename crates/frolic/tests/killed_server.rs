@@ -1,5 +1,6 @@
 //! A game server is killed under its players: the platform starts it again,
-//! and everybody comes back as who they were (NET-9, PLAT-6).
+//! everybody comes back as who and where they were, and what they said
+//! meanwhile is heard once (NET-9, PLAT-6).
 
 mod support;
 
@@ -7,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use frolic_client::{Client, ClientEvent};
-use frolic_protocol::EntityKind;
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
 use frolic_protocol::message::Resumption;
+use frolic_protocol::{Args, EntityKind, Value};
+use frolic_sim::Vec3;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value as Json, json};
 use support::Platform;
@@ -25,6 +27,20 @@ const PATIENCE: Duration = Duration::from_secs(240);
 const GAME: &str =
     "[game]\nid = \"meadow\"\nname = \"Meadow\"\nmax_players = 250\n\n[simulation]\ntick_hz = 30\n";
 const PLACES_PER_SIDE: u32 = 16;
+/// What each player says while there is no server.
+const SAID: [f64; 2] = [1.0, 2.0];
+/// Answers with all that it has heard of a player.
+const SCRIPT: &str = r#"
+local heard = {}
+Network.OnClientEvent("Say", function(player, number)
+	local all = heard[player.UserId] or {}
+	heard[player.UserId] = all
+	table.insert(all, number)
+	Network.FireClient(player, "Heard", table.unpack(all))
+end)
+"#;
+/// Feet that stand still, and quantized on their way.
+const SAME_PLACE_M: f32 = 0.05;
 
 fn meadow() -> BTreeMap<String, Vec<u8>> {
     let ground = json!({ "id": 1, "name": "Ground", "components": {
@@ -44,6 +60,10 @@ fn meadow() -> BTreeMap<String, Vec<u8>> {
     BTreeMap::from([
         ("game.toml".to_owned(), GAME.as_bytes().to_vec()),
         ("scene.json".to_owned(), scene.to_string().into_bytes()),
+        (
+            "scripts/ServerScriptService/Main.luau".to_owned(),
+            SCRIPT.as_bytes().to_vec(),
+        ),
     ])
 }
 
@@ -77,15 +97,23 @@ struct Player {
     client: Client,
     began: Instant,
     arrivals: Vec<Arrival>,
+    /// Where they stood last, each time they were in.
+    places: Vec<Vec3>,
+    has_spoken: bool,
+    /// What the server last said it had heard.
+    heard: Vec<f64>,
     /// Tells each arrival.
     arrived: mpsc::Sender<u32>,
     /// True when everybody is back.
     over: watch::Receiver<bool>,
 }
 
-/// What a player was told, and how many characters they saw in the end.
+/// A player in the end.
 struct Outcome {
     arrivals: Vec<Arrival>,
+    places: Vec<Vec3>,
+    heard: Vec<f64>,
+    /// How many characters they saw.
     sees: usize,
 }
 
@@ -117,6 +145,8 @@ impl Player {
                     return Ok(Outcome {
                         sees: self.characters(),
                         arrivals: self.arrivals,
+                        places: self.places,
+                        heard: self.heard,
                     });
                 }
                 End::Lost(cause) => {
@@ -125,12 +155,19 @@ impl Player {
                     tokio::time::sleep(Duration::from_millis(200)).await;
                 }
             }
+            // To nobody, once they had been in.
+            if self.arrivals.len() == 1 && !std::mem::replace(&mut self.has_spoken, true) {
+                for number in SAID {
+                    let args = Args(vec![Value::Number(number)]);
+                    self.client.fire_server("Say".to_owned(), args);
+                }
+            }
             self.client.reconnect();
         }
         let (number, count) = (self.number, self.arrivals.len());
-        let sees = self.characters();
+        let (sees, heard) = (self.characters(), &self.heard);
         Err(format!(
-            "player {number} came in {count} times and saw {sees}"
+            "player {number} came in {count} times, saw {sees}, was told {heard:?}"
         ))
     }
 
@@ -182,8 +219,8 @@ impl Player {
                     }
                 }
             }
-            self.note_arrivals().await;
-            if *self.over.borrow() && self.characters() >= PLAYERS as usize {
+            self.note_events().await;
+            if self.is_done() {
                 return Ok(End::Over);
             }
             if self.began.elapsed() > PATIENCE {
@@ -192,19 +229,43 @@ impl Player {
         }
     }
 
-    async fn note_arrivals(&mut self) {
+    async fn note_events(&mut self) {
         while let Some(event) = self.client.take_event() {
-            let ClientEvent::Welcome(welcome) = event else {
-                continue;
-            };
-            self.arrivals.push(Arrival {
-                player_id: welcome.player_id,
-                entity: welcome.entity_id,
-                resumption: welcome.resumption,
-            });
+            match event {
+                ClientEvent::Welcome(welcome) => self.arrivals.push(Arrival {
+                    player_id: welcome.player_id,
+                    entity: welcome.entity_id,
+                    resumption: welcome.resumption,
+                }),
+                ClientEvent::Remote { args, .. } => self.heard = numbers(&args),
+                _ => {}
+            }
+        }
+        let Some(own) = self.client.own_state() else {
+            return;
+        };
+        // Whoever knows where they stand has arrived.
+        if self.places.len() < self.arrivals.len() {
+            self.places.push(own.feet);
             let _ = self.arrived.send(self.number).await;
+        } else if let Some(place) = self.places.last_mut() {
+            *place = own.feet;
         }
     }
+
+    fn is_done(&self) -> bool {
+        *self.over.borrow()
+            && self.characters() >= PLAYERS as usize
+            && self.heard.len() >= SAID.len()
+    }
+}
+
+fn numbers(args: &Args) -> Vec<f64> {
+    let number = |value: &Value| match value {
+        Value::Number(number) => *number,
+        other => panic!("{other:?}"),
+    };
+    args.0.iter().map(number).collect()
 }
 
 /// Waits until everybody has come in once more.
@@ -236,6 +297,9 @@ async fn two_hundred_come_back_after_their_game_server_is_killed() {
             client: Client::new(),
             began,
             arrivals: Vec::new(),
+            places: Vec::new(),
+            has_spoken: false,
+            heard: Vec::new(),
             arrived: arrived.clone(),
             over: over.clone(),
         };
@@ -257,6 +321,12 @@ async fn two_hundred_come_back_after_their_game_server_is_killed() {
         let [before, after] = player.arrivals.as_slice() else {
             panic!("{} arrivals", player.arrivals.len());
         };
+        let [stood, stands] = player.places[..] else {
+            panic!("{} places", player.places.len());
+        };
+        let moved = (stands - stood).length();
+        assert!(moved < SAME_PLACE_M, "stood at {stood}, came to {stands}");
+        assert_eq!(player.heard, SAID, "all of it, in order, once");
         assert_eq!(player.sees, PLAYERS as usize, "everybody, and nobody twice");
         assert_eq!(before.resumption, Resumption::New);
         assert_eq!(after.resumption, Resumption::Restarted, "by its token");
