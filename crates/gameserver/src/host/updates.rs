@@ -15,12 +15,11 @@ use crate::session::Update;
 /// By what part of a tick's time the updates of that tick are to be out. Those
 /// that are not are sent in the next, whatever it takes: a slow moment moves
 /// some updates by a tick instead of making the world late for all, and a world
-/// that is always slow is late rather than silent. What is left of the tick is
-/// for moments in which the machine is somebody else's.
-const UPDATES_BY: f32 = 0.65;
+/// that is always slow is late rather than silent.
+const UPDATES_BY: f32 = 0.75;
 /// Writes take as long as the kernel likes: by now at the latest what is left
 /// of them waits for the next tick as well.
-const WRITES_BY: f32 = 0.75;
+const WRITES_BY: f32 = 0.85;
 /// Updates that are made, or written, before the clock is looked at.
 const AT_ONCE: usize = 16;
 /// How much of what is believed of a write's time comes from the last tick.
