@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::floor::FloorReport;
 use super::game::Game;
-use super::process::{Process, http_get};
+use super::process::{Process, http_get, stolen_s};
 use crate::bots::SwarmReport;
 use crate::open_files;
 use report::{CrowdReport, Floor, Traffic};
@@ -95,6 +95,8 @@ struct Crowd {
     swarm: SwarmReport,
     server_cpu_s_per_s: f64,
     load_cpu_s_per_s: f64,
+    /// What the host took of the server's core.
+    stolen_s_per_s: f64,
     rss_mb: f64,
     /// What the server says of itself.
     stats: Value,
@@ -129,10 +131,11 @@ fn measure_crowd(args: &CrowdArgs) -> Result<Crowd> {
     ensure!(load.line()? == "settled", "the bots did not settle");
     let stats = address.replace("ws://", "http://").replace("/ws", "/stats");
     http_get(&format!("{stats}/reset"))?;
-    let [server_cpu_s_per_s, load_cpu_s_per_s] = watch([&server, &load], args.seconds)?;
+    let used = watch([&server, &load], args.seconds)?;
     Ok(Crowd {
-        server_cpu_s_per_s,
-        load_cpu_s_per_s,
+        server_cpu_s_per_s: used.server,
+        load_cpu_s_per_s: used.load,
+        stolen_s_per_s: used.stolen,
         rss_mb: server.rss_mb()?,
         stats: serde_json::from_str(&http_get(&stats)?)?,
         swarm: last_word(&mut load)?,
@@ -158,23 +161,37 @@ fn measure_floor(args: &CrowdArgs, traffic: &Traffic) -> Result<Floor> {
         load.line()? == "settled",
         "the floor's clients did not settle"
     );
-    let [cpu_s_per_s, load_cpu_s_per_s] = watch([&server, &load], args.seconds)?;
+    let used = watch([&server, &load], args.seconds)?;
     let FloorReport { update_hz } = last_word(&mut load)?;
     Ok(Floor {
-        cpu_s_per_s,
-        load_cpu_s_per_s,
+        cpu_s_per_s: used.server,
+        load_cpu_s_per_s: used.load,
         update_hz,
     })
 }
 
-/// Processor time that each used per second, over nearly all of the time.
-fn watch(processes: [&Process; 2], seconds: u64) -> Result<[f64; 2]> {
-    let used = || -> Result<[f64; 2]> { Ok([processes[0].cpu_s()?, processes[1].cpu_s()?]) };
-    let before = used()?;
+/// Processor time per second: what each process used, and what the host took
+/// of the server's core.
+struct Used {
+    server: f64,
+    load: f64,
+    stolen: f64,
+}
+
+/// Watches over nearly all of the time.
+fn watch([server, load]: [&Process; 2], seconds: u64) -> Result<Used> {
+    let so_far =
+        || -> Result<[f64; 3]> { Ok([server.cpu_s()?, load.cpu_s()?, stolen_s(SERVER_CORE)]) };
+    let before = so_far()?;
     let watched = Duration::from_secs(seconds) - LOOK_BEFORE_END;
     std::thread::sleep(watched);
-    let after = used()?;
-    Ok([0, 1].map(|n| (after[n] - before[n]) / watched.as_secs_f64()))
+    let after = so_far()?;
+    let [server, load, stolen] = [0, 1, 2].map(|n| (after[n] - before[n]) / watched.as_secs_f64());
+    Ok(Used {
+        server,
+        load,
+        stolen,
+    })
 }
 
 fn last_word<T: DeserializeOwned>(process: &mut Process) -> Result<T> {

@@ -118,6 +118,21 @@ impl Drop for Process {
     }
 }
 
+/// Time that a host took from one of its guest's cores since the start, in
+/// seconds; none where nobody says.
+pub fn stolen_s(core: usize) -> f64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    stolen_of(&stat, core).unwrap_or(0.0)
+}
+
+fn stolen_of(stat: &str, core: usize) -> Option<f64> {
+    let name = format!("cpu{core}");
+    let mut rows = stat.lines().map(str::split_whitespace);
+    let mut row = rows.find_map(|mut row| (row.next()? == name).then_some(row))?;
+    // user, nice, system, idle, iowait, irq, softirq, steal
+    Some(row.nth(7)?.parse::<f64>().ok()? / 100.0)
+}
+
 /// One small request; the benchmark itself runs on no runtime.
 pub fn http_get(url: &str) -> Result<String> {
     let rest = url.strip_prefix("http://").context("an http address")?;
@@ -131,4 +146,18 @@ pub fn http_get(url: &str) -> Result<String> {
     stream.read_to_string(&mut answer)?;
     let (_, body) = answer.split_once("\r\n\r\n").context("an answer")?;
     Ok(body.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_stolen_of_one_core_is_read() {
+        let stat = "cpu  9 9 9 9 9 9 9 700 0 0\ncpu0 1 2 3 4 5 6 7 150 0 0\ncpu1 1 2 3 4 5 6 7 550 0 0\nctxt 5\n";
+        assert_eq!(stolen_of(stat, 0), Some(1.5));
+        assert_eq!(stolen_of(stat, 1), Some(5.5));
+        assert_eq!(stolen_of(stat, 2), None);
+        assert_eq!(stolen_of("cpu0 1 2", 0), None);
+    }
 }

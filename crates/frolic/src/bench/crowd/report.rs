@@ -10,6 +10,9 @@ use crate::bots::SwarmReport;
 const LOAD_CPU_MAX: f64 = 0.8;
 /// So does one whose turns come this late.
 const LOAD_LATE_MS_MAX: f64 = 10.0;
+/// A host that takes more than this of the server's core is in every
+/// hundredth tick, and so in their p99.
+const STOLEN_MAX: f64 = 0.01;
 /// The floor has to send as much as the crowd's server did, and the crowd as
 /// much as it was asked to.
 const RATE_TOLERANCE: f64 = 0.03;
@@ -84,6 +87,8 @@ pub struct CrowdReport {
     load_late_ms_p99: f64,
     /// What it costs to be the floor's clients: the least any load can cost.
     floor_load_cpu_s_per_s: f64,
+    /// What the host took of the server's core while the crowd was in.
+    stolen_s_per_s: f64,
     /// Why the first player who did not stay to the end left.
     first_error: Option<String>,
     /// All that the server said of itself: times of its stages, if it knows them.
@@ -127,6 +132,7 @@ impl CrowdReport {
             load_cpu_s_per_s: crowd.load_cpu_s_per_s,
             load_late_ms_p99: swarm.load_late_ms_p99,
             floor_load_cpu_s_per_s: floor.load_cpu_s_per_s,
+            stolen_s_per_s: crowd.stolen_s_per_s,
             first_error: swarm.first_error.clone(),
             server_stats: crowd.stats.clone(),
             warnings: Vec::new(),
@@ -154,6 +160,12 @@ impl CrowdReport {
             let late_ms = self.load_late_ms_p99;
             doubts.push(format!(
                 "the load itself was {late_ms:.1} ms late (p99): gaps are shorter than they look"
+            ));
+        }
+        if self.stolen_s_per_s > STOLEN_MAX {
+            let percent = self.stolen_s_per_s * 100.0;
+            doubts.push(format!(
+                "the host took {percent:.1} % of the server's core: ticks that it fell into look longer"
             ));
         }
         let input_hz = f64::from(args.input_hz);
@@ -219,6 +231,10 @@ impl CrowdReport {
             "load       {:8.3} CPU s/s ({:.3} at least), {:.1} ms late p99",
             self.load_cpu_s_per_s, self.floor_load_cpu_s_per_s, self.load_late_ms_p99
         );
+        println!(
+            "host       {:8.1} % of the server's core taken away",
+            self.stolen_s_per_s * 100.0
+        );
         for warning in &self.warnings {
             println!("warning: {warning}");
         }
@@ -261,6 +277,7 @@ mod tests {
             },
             server_cpu_s_per_s: 0.3,
             load_cpu_s_per_s: 0.2,
+            stolen_s_per_s: 0.0,
             rss_mb: 20.0,
             stats: json!({ "tick_ms_p50": 1.5, "stage_ms": { "snapshots": 0.7 } }),
         }
@@ -325,6 +342,10 @@ mod tests {
         check(
             |crowd, _| crowd.swarm.load_late_ms_p99 = 12.0,
             "12.0 ms late",
+        );
+        check(
+            |crowd, _| crowd.stolen_s_per_s = 0.031,
+            "the host took 3.1 %",
         );
         check(|_, floor| floor.update_hz = 30.0, "30.00 updates");
         check(|crowd, _| crowd.swarm.messages_out_hz = 25.0, "25.0 times");
