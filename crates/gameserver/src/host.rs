@@ -25,8 +25,6 @@ use frolic_protocol::ServerMessage;
 use frolic_protocol::outside::OutsideNews;
 use frolic_protocol::packet;
 use frolic_world::{PlayerNumber, World};
-use indexmap::IndexMap;
-use rustc_hash::FxBuildHasher;
 use tokio::sync::mpsc;
 
 use crate::admission::Admission;
@@ -40,7 +38,8 @@ use crate::pressure::Pressure;
 use crate::recording::{self, Recording};
 use crate::scripts::{Press, ScriptShelf};
 use crate::seats::{Place, Seat, Seats};
-use crate::session::{Session, Told, Update};
+use crate::session::{Session, Told};
+use crate::sessions::Sessions;
 use crate::social::BlockDoor;
 use crate::store::StoreDoor;
 use crate::transport::Slot;
@@ -115,7 +114,7 @@ pub struct Host {
     /// before clients hear of them.
     next_shelf: Option<ScriptShelf>,
     scene_packet: Bytes,
-    sessions: IndexMap<LinkId, Session, FxBuildHasher>,
+    sessions: Sessions,
     seats: Seats,
     inbox: mpsc::Receiver<Inbound>,
     sockets: Sockets,
@@ -167,7 +166,7 @@ impl Host {
             scene_packet: packet_of(&settings.meshes, &scene).into(),
             world,
             settings,
-            sessions: IndexMap::default(),
+            sessions: Sessions::default(),
             seats: Seats::default(),
             inbox,
             sockets,
@@ -270,13 +269,15 @@ impl Host {
         for _ in 0..MESSAGES_PER_TICK {
             match self.inbox.try_recv() {
                 Ok(Inbound::Open {
-                    link,
                     encoding,
                     ticket,
                     carriage,
                     slot,
-                }) => self.open(link, encoding, ticket, carriage, slot, now),
-                Ok(Inbound::Heard { link, heard }) => self.heard(link, heard),
+                }) => self.open(encoding, ticket, carriage, slot, now),
+                Ok(Inbound::Heard { link, heard }) => {
+                    self.heard(link, heard);
+                    self.sessions.settle(link);
+                }
                 Ok(Inbound::Closed { link }) => self.closed(link, now),
                 Ok(Inbound::Reload { request, answer }) => {
                     // Whoever asked may be gone; the world has changed all the same.
@@ -304,13 +305,13 @@ impl Host {
 
     fn open(
         &mut self,
-        link: LinkId,
         encoding: Encoding,
         ticket: Option<String>,
         carriage: Carriage,
         slot: Slot,
         now: Instant,
     ) {
+        let link = slot.link();
         let line = match carriage {
             Carriage::Channel {
                 outbox,
@@ -352,7 +353,7 @@ impl Host {
             let Some(ready) = self.sockets.next_ready() else {
                 break;
             };
-            let Some(session) = self.sessions.get_mut(&ready.link) else {
+            let Some(session) = self.sessions.get_quietly(ready.link) else {
                 continue;
             };
             let Line::Socket(line) = &mut session.line else {
@@ -371,12 +372,13 @@ impl Host {
             for heard in heard.drain(..) {
                 self.heard(ready.link, heard);
             }
+            self.sessions.settle(ready.link);
             match reading {
                 Reading::Drained => {}
                 Reading::More => self.sockets.again(ready.link),
                 Reading::Gone => self.closed(ready.link, now),
                 Reading::Broken(code, cause, reason) => {
-                    if let Some(session) = self.sessions.get_mut(&ready.link) {
+                    if let Some(session) = self.sessions.get_mut(ready.link) {
                         session.kick_with(code, cause, &reason);
                     }
                 }
@@ -385,8 +387,10 @@ impl Host {
         self.heard = heard;
     }
 
+    /// Takes in what a connection says. What that leaves to be sent is not
+    /// noticed before its session is settled.
     fn heard(&mut self, link: LinkId, heard: Heard) {
-        let Some(session) = self.sessions.get_mut(&link) else {
+        let Some(session) = self.sessions.get_quietly(link) else {
             return;
         };
         if session.kicked().is_some() {
@@ -410,7 +414,7 @@ impl Host {
 
     /// A connection is over; its player may come back.
     fn closed(&mut self, link: LinkId, now: Instant) {
-        let Some(session) = self.sessions.swap_remove(&link) else {
+        let Some(session) = self.sessions.remove(link) else {
             return;
         };
         if let Some(cause) = session.kicked() {
@@ -465,7 +469,7 @@ impl Host {
         };
         let sessions = &mut self.sessions;
         let mut tell = |seat: &mut Seat| {
-            let session = seat.link().and_then(|link| sessions.get_mut(&link));
+            let session = seat.link().and_then(|link| sessions.get_mut(link));
             let takes = |session: &Session| reliable || !session.is_behind();
             if !session.as_deref().map_or(reliable, takes) {
                 return;
@@ -509,24 +513,27 @@ impl Host {
 
     /// Sends what gathered, and lets go of whoever is lost or late.
     fn tend_sessions(&mut self, now: Instant) {
-        let tick = self.world.tick();
-        let patience = HANDSHAKE_S * self.world.tick_hz();
+        let (tick, tick_hz) = (self.world.tick(), self.world.tick_hz());
+        let patience = HANDSHAKE_S * tick_hz;
         let mut lost = Vec::new();
         let (mut queued_bytes, mut slow_readers) = (0, 0);
-        for (link, session) in &mut self.sessions {
+        let metrics = &self.metrics;
+        // Those at rest are looked after once a second: whether they are there.
+        let (turn, of) = (tick as usize, tick_hz.max(1) as usize);
+        self.sessions.tend(turn, of, |link, update_waits, session| {
             if session.player.is_none() && tick.saturating_sub(session.opened_tick) == patience {
                 let reason = "no handshake came; send one within five seconds";
                 session.kick_with(CloseCode::Policy, KickCause::Refused, reason);
             }
-            if session.update != Update::Made {
-                session.flush(now, &self.metrics);
+            if !update_waits {
+                session.flush(now, metrics);
             }
             queued_bytes += session.line.waiting_bytes() as u64;
             slow_readers += u32::from(session.is_slow());
             if session.is_over() {
-                lost.push(*link);
+                lost.push(link);
             }
-        }
+        });
         self.metrics.queued_bytes.store(queued_bytes, Relaxed);
         self.metrics.slow_readers.store(slow_readers, Relaxed);
         for link in lost {
@@ -560,7 +567,7 @@ impl Host {
         let players = self.checkpoints(|_| true);
         self.settings.keeper.finish(&mut self.world, players);
         let began = Instant::now();
-        for (_, mut session) in std::mem::take(&mut self.sessions) {
+        for mut session in self.sessions.take_all() {
             // Their places are kept: who joins again goes on where they were,
             // on the next server (REL-4).
             session.tell(&ServerMessage::Error {

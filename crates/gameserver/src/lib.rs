@@ -34,6 +34,7 @@ mod scripts;
 mod seats;
 mod server;
 mod session;
+mod sessions;
 mod social;
 mod store;
 mod transport;

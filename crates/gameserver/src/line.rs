@@ -128,6 +128,14 @@ impl Line {
         }
     }
 
+    /// Whether anything is left to be sent.
+    pub fn is_restless(&self) -> bool {
+        match self {
+            Line::Socket(line) => line.waiting_bytes() > 0,
+            Line::Channel(line) => line.is_restless(),
+        }
+    }
+
     /// Whether the other side has taken so little that it is to be let go.
     pub fn is_stuck(&self, now: Instant) -> bool {
         match self {
@@ -198,6 +206,10 @@ impl ChannelLine {
         !self.backlog.is_empty() || self.outbox.capacity() < self.outbox.max_capacity() / 2
     }
 
+    fn is_restless(&self) -> bool {
+        !self.backlog.is_empty() || self.outbox.capacity() < self.outbox.max_capacity()
+    }
+
     fn waiting_bytes(&self) -> usize {
         self.backlog_bytes
     }
@@ -238,7 +250,7 @@ impl ChannelLine {
     fn note_progress(&mut self, now: Instant) {
         let written = self.written.load(Relaxed);
         let progress = std::mem::replace(&mut self.written_before, written) != written;
-        if self.outbox.capacity() == self.outbox.max_capacity() && self.backlog.is_empty() {
+        if !self.is_restless() {
             self.stuck_since = None;
         } else if progress || self.stuck_since.is_none() {
             self.stuck_since = Some(now);

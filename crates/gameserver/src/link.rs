@@ -18,8 +18,25 @@ use crate::line::Outbound;
 use crate::metrics::Metrics;
 use crate::transport::Slot;
 
-/// Counts connections.
-pub type LinkId = u64;
+/// Names a connection: its place among those that there are, and which of all
+/// that had this place one after the other it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkId {
+    place: u32,
+    round: u32,
+}
+
+impl LinkId {
+    /// The connection that is at this place in this round.
+    pub fn new(place: u32, round: u32) -> Self {
+        Self { place, round }
+    }
+
+    /// Its place: as small as there are few connections.
+    pub fn place(self) -> usize {
+        self.place as usize
+    }
+}
 
 /// Messages that may wait for the world's thread, of all clients together.
 pub const INBOX_MESSAGES: usize = 16 * 1024;
@@ -58,8 +75,6 @@ pub enum Carriage {
 pub enum Inbound {
     /// Somebody connected.
     Open {
-        /// Which connection.
-        link: LinkId,
         /// How it speaks.
         encoding: Encoding,
         /// Ticket from the address, if there was one.

@@ -363,7 +363,8 @@ mod tests {
             ..Identity::default()
         };
         let mut seats = Seats::default();
-        seats.insert(1, Seat::new(identity, "nonce".into(), 7));
+        let link = LinkId::new(7, 1);
+        seats.insert(1, Seat::new(identity, "nonce".into(), link));
         let chat = |n: u32| ClientMessage::Chat {
             text: n.to_string(),
         };
@@ -371,7 +372,7 @@ mod tests {
         let mut refused = 0;
         for n in 0..300 {
             let held = Held {
-                link: 7,
+                link,
                 seq: None,
                 message: chat(n),
             };

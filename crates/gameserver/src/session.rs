@@ -47,25 +47,12 @@ pub struct Session {
     pub slot: Slot,
     /// What carries it.
     pub line: Line,
-    /// How far its next update is.
-    pub update: Update,
     /// Binary messages of this tick, sent as one packet.
     packet: Vec<u8>,
     /// What a JSON client is told behind its first snapshot.
     after_snapshot: Vec<String>,
     pace: Pace,
     kicked: Option<KickCause>,
-}
-
-/// How far a session's next update is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Update {
-    /// Its turn has not come.
-    NotDue,
-    /// It waits to be made.
-    Due,
-    /// It waits to be written.
-    Made,
 }
 
 /// What exists once a player is in.
@@ -159,7 +146,6 @@ impl Session {
             player: None,
             slot,
             line,
-            update: Update::NotDue,
             packet: Vec::new(),
             after_snapshot: Vec::new(),
             pace: Pace::new(now),
@@ -192,6 +178,13 @@ impl Session {
     /// Whether the client gets fewer updates than it should.
     pub fn is_slow(&self) -> bool {
         self.pace.is_slow()
+    }
+
+    /// Whether something waits to be sent, or for its end, or for a handshake:
+    /// it is to be looked after in every tick.
+    pub fn is_restless(&self) -> bool {
+        let waits = !self.packet.is_empty() || self.line.is_restless();
+        waits || self.player.is_none() || self.is_over() || self.is_slow()
     }
 
     /// Whether so much waits already that large things must not be added.

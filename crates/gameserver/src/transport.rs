@@ -9,12 +9,11 @@ pub mod websocket;
 pub mod webtransport;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tokio::sync::mpsc;
 
 pub use self::slots::{Slot, Slots};
-use crate::link::{Inbound, LinkId};
+use crate::link::Inbound;
 use crate::metrics::Metrics;
 
 /// What transports share.
@@ -26,7 +25,6 @@ pub struct Transports {
     pub metrics: Arc<Metrics>,
     /// Room for connections.
     pub slots: Slots,
-    next_link: Arc<AtomicU64>,
 }
 
 impl Transports {
@@ -37,11 +35,6 @@ impl Transports {
             inbox,
             slots: Slots::new(connections_max, metrics.clone()),
             metrics,
-            next_link: Arc::new(AtomicU64::new(1)),
         }
-    }
-
-    fn link(&self) -> LinkId {
-        self.next_link.fetch_add(1, Relaxed)
     }
 }

@@ -37,7 +37,7 @@ struct Entry {
 impl Host {
     /// Checks the ticket or the resume token, and brings the player in.
     pub(super) fn handshake(&mut self, link: LinkId, seq: Option<u32>, said: Introduction) {
-        let Some(session) = self.sessions.get_mut(&link) else {
+        let Some(session) = self.sessions.get_mut(link) else {
             return;
         };
         if session.player.is_some() {
@@ -49,7 +49,7 @@ impl Host {
         match self.identify(link, ticket.as_deref(), &said) {
             Ok(entry) => self.seat(link, seq, entry, said.received),
             Err((code, message)) => {
-                if let Some(session) = self.sessions.get_mut(&link) {
+                if let Some(session) = self.sessions.get_mut(link) {
                     session.answer(seq, Err((code, message.clone())));
                     session.kick(KickCause::Refused, &message);
                 }
@@ -197,7 +197,7 @@ impl Host {
     /// have noticed yet that it is.
     fn unseat(&mut self, number: PlayerNumber, reason: &str) {
         let old = self.seats.get(number).and_then(Seat::link);
-        if let Some(old) = old.and_then(|link| self.sessions.get_mut(&link)) {
+        if let Some(old) = old.and_then(|link| self.sessions.get_mut(link)) {
             old.player = None;
             old.kick(KickCause::Replaced, reason);
         }
@@ -224,8 +224,7 @@ impl Host {
         let mut definitions = self.world.definitions();
         definitions.extend(self.world.weapons());
         let scene = self.scene_packet.clone();
-        let (Some(session), Some(seat)) =
-            (self.sessions.get_mut(&link), self.seats.get_mut(number))
+        let (Some(session), Some(seat)) = (self.sessions.get_mut(link), self.seats.get_mut(number))
         else {
             return;
         };
@@ -267,6 +266,7 @@ impl Host {
         if session.encoding == Encoding::Binary {
             session.tell_rest(&mut seat.log);
         }
+        self.sessions.add_viewer(link, number);
         self.keep_player(number);
         self.note_players();
     }
@@ -311,7 +311,7 @@ impl Host {
             };
             let admission = &self.settings.admission;
             let token = admission.token(&seat.identity, &seat.nonce, unix_s());
-            if let Some(session) = self.sessions.get_mut(&link) {
+            if let Some(session) = self.sessions.get_mut(link) {
                 session.tell(&ServerMessage::ResumeToken { token });
             }
         }

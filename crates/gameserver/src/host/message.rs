@@ -30,7 +30,7 @@ type Outcome = Result<(), (&'static str, String)>;
 
 impl Host {
     /// Handles one message; JSON commands are confirmed or refused. `echo` is
-    /// what their answer repeats.
+    /// what their answer repeats. The session is to be settled afterwards.
     pub(super) fn message(
         &mut self,
         link: LinkId,
@@ -54,7 +54,7 @@ impl Host {
                     received,
                 };
                 self.handshake(link, seq, said);
-            } else if let Some(session) = self.sessions.get_mut(&link) {
+            } else if let Some(session) = self.sessions.get_mut(link) {
                 let message = format!(
                     "this server speaks version {PROTOCOL_VERSION}, the client {version}; reload the page or update the client"
                 );
@@ -63,7 +63,7 @@ impl Host {
             }
             return;
         }
-        let Some(session) = self.sessions.get_mut(&link) else {
+        let Some(session) = self.sessions.get_quietly(link) else {
             return;
         };
         let Some(player) = &mut session.player else {
@@ -169,7 +169,7 @@ impl Host {
             ClientMessage::Terraform(op) => self.terraform(number, &op),
             ClientMessage::ChunkRequest { chunk } => self.wish_chunk(link, chunk),
         };
-        if let Some(session) = self.sessions.get_mut(&link) {
+        if let Some(session) = self.sessions.get_quietly(link) {
             session.answer(seq, outcome);
         }
     }
@@ -205,7 +205,7 @@ impl Host {
     /// A message that a client sent, and that was not taken: it counts as
     /// received, or it would come again after a lost connection.
     pub(super) fn count_dropped(&mut self, link: LinkId) {
-        let player = self.sessions.get(&link).and_then(|s| s.player.as_ref());
+        let player = self.sessions.get(link).and_then(|s| s.player.as_ref());
         let seat = player.and_then(|player| self.seats.get_mut(player.number));
         if let Some(seat) = seat {
             seat.received = seat.received.wrapping_add(1);
@@ -220,7 +220,7 @@ impl Host {
         for number in waiting {
             while let Some(held) = self.seats.get_mut(number).and_then(Seat::next_held) {
                 let outcome = self.speak(number, held.message);
-                if let Some(session) = self.sessions.get_mut(&held.link) {
+                if let Some(session) = self.sessions.get_mut(held.link) {
                     session.answer(held.seq, outcome);
                 }
             }
@@ -249,7 +249,7 @@ impl Host {
                 format!("ask for at most {SCRIPT_PATHS_MAX} scripts"),
             ));
         }
-        let Some(session) = self.sessions.get_mut(&link) else {
+        let Some(session) = self.sessions.get_mut(link) else {
             return Ok(());
         };
         // Asking for the same one again and again is one wish.
@@ -283,7 +283,7 @@ impl Host {
         hash: &str,
         success: bool,
     ) -> Outcome {
-        let Some(session) = self.sessions.get_mut(&link) else {
+        let Some(session) = self.sessions.get_mut(link) else {
             return Ok(());
         };
         let all = self.shelf.entries();

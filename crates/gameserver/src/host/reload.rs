@@ -89,7 +89,7 @@ impl Host {
             return;
         };
         self.shelf = next;
-        for session in self.sessions.values_mut() {
+        for session in self.sessions.iter_mut() {
             let Some(player) = &mut session.player else {
                 continue;
             };

@@ -78,7 +78,7 @@ impl Host {
             return;
         };
         let link = self.seats.get(number).and_then(Seat::link);
-        if let Some(session) = link.and_then(|link| self.sessions.get_mut(&link)) {
+        if let Some(session) = link.and_then(|link| self.sessions.get_mut(link)) {
             session.player = None;
             session.kick(KickCause::Expelled, reason);
         }

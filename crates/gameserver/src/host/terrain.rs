@@ -40,7 +40,7 @@ impl Host {
             }
             Some(true) => {}
         }
-        let session = self.sessions.get_mut(&link);
+        let session = self.sessions.get_mut(link);
         let player = session.and_then(|session| session.player.as_mut());
         if player.is_some_and(|player| player.terrain.wish(chunk)) {
             Ok(())
@@ -58,7 +58,7 @@ impl Host {
         let ServerMessage::TerraformApplied(applied) = &message else {
             return;
         };
-        for session in self.sessions.values_mut() {
+        for session in self.sessions.iter_mut() {
             // Its first snapshot tells the versions.
             if session.awaits_snapshot() {
                 continue;
@@ -78,7 +78,7 @@ impl Host {
             return;
         }
         let world = &mut self.world;
-        for session in self.sessions.values_mut() {
+        for session in self.sessions.iter_mut() {
             // Snapshots come first: a client that is behind gets nothing large.
             if session.is_behind() || session.is_over() || session.awaits_snapshot() {
                 continue;

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use super::Host;
 use crate::link::LinkId;
 use crate::metrics::StageClock;
-use crate::session::Update;
+use crate::session::SessionPlayer;
+use crate::sessions::Update;
 
 /// By what part of a tick's time the updates of that tick are to be out. Those
 /// that are not are sent in the next, whatever it takes: a slow moment moves
@@ -85,11 +86,14 @@ impl Host {
         let snapshots = clock.lap();
         let mut written = 0;
         for (link, frames) in updates.made.iter().zip(&mut updates.frames) {
-            if let Some(session) = self.sessions.get_mut(link) {
-                session.update = Update::NotDue;
+            if let Some(viewer) = self.sessions.viewer(*link) {
+                viewer.update = Update::NotDue;
+            }
+            if let Some(session) = self.sessions.get_quietly(*link) {
                 session.flush(began, &self.metrics);
                 session.line.exchange_buffer(frames);
             }
+            self.sessions.settle(*link);
             written += 1;
             let looks = written >= owed_writes && written % AT_ONCE == 0;
             if looks && began.elapsed() >= written_by {
@@ -111,31 +115,30 @@ impl Host {
     /// at all yet in front, of which it returns how many there are.
     fn queue_due(&mut self, waiting: &mut VecDeque<LinkId>) -> usize {
         let mut in_front = 0;
-        for (link, session) in &mut self.sessions {
-            let Some(player) = &session.player else {
-                continue;
-            };
-            let is_new = player.is_new();
-            let is_due = is_new || self.world.update_is_due(player.number);
-            if !is_due || session.update != Update::NotDue {
+        for (link, viewer) in self.sessions.viewers() {
+            let is_due = viewer.is_new || self.world.update_is_due(viewer.number);
+            if !is_due || viewer.update != Update::NotDue {
                 continue;
             }
-            session.update = Update::Due;
-            if is_new {
+            viewer.update = Update::Due;
+            if viewer.is_new {
                 in_front += 1;
-                waiting.push_front(*link);
+                waiting.push_front(link);
             } else {
-                waiting.push_back(*link);
+                waiting.push_back(link);
             }
         }
         in_front
     }
 
     fn make_update(&mut self, link: LinkId, updates: &mut Updates, now: Instant) {
-        let Some(session) = self.sessions.get_mut(&link) else {
+        let Some(viewer) = self.sessions.viewer(link) else {
             return;
         };
-        session.update = Update::NotDue;
+        viewer.update = Update::NotDue;
+        let Some(session) = self.sessions.get_quietly(link) else {
+            return;
+        };
         let Some(player) = session.player.as_ref().filter(|_| !session.is_over()) else {
             return;
         };
@@ -156,7 +159,11 @@ impl Host {
             session.tell_rest(&mut seat.log);
         }
         session.finish_packet();
-        session.update = Update::Made;
         session.exchange_packet(&mut updates.packet);
+        let is_new = session.player.as_ref().is_some_and(SessionPlayer::is_new);
+        if let Some(viewer) = self.sessions.viewer(link) {
+            viewer.is_new = is_new;
+            viewer.update = Update::Made;
+        }
     }
 }

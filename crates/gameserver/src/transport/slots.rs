@@ -1,11 +1,12 @@
-//! How many may be connected, and how many of one address may stand at the
-//! door without having come in.
+//! The places for connections: how many there are, and how many of one address
+//! may stand at the door without having come in.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::link::LinkId;
 use crate::metrics::Metrics;
 
 /// Connections of one address that have no player yet.
@@ -14,7 +15,7 @@ const NEWCOMERS_MAX: u32 = 32;
 /// through the platform's port.
 const NEWCOMERS_LOOPBACK_MAX: u32 = 256;
 
-/// Counts the connections of a world.
+/// The places of a world's connections.
 #[derive(Clone)]
 pub struct Slots {
     counts: Arc<Counts>,
@@ -23,7 +24,37 @@ pub struct Slots {
 struct Counts {
     metrics: Arc<Metrics>,
     connections_max: u32,
-    newcomers: Mutex<HashMap<IpAddr, u32>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// By address, how many have no player yet.
+    newcomers: HashMap<IpAddr, u32>,
+    /// Places that were taken before and are free again.
+    free: Vec<u32>,
+    /// Places that were ever taken.
+    places: u32,
+    /// Rises with every connection.
+    round: u32,
+}
+
+impl Counts {
+    fn state(&self) -> MutexGuard<'_, State> {
+        let state = self.state.lock();
+        state.unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl State {
+    fn next_link(&mut self) -> LinkId {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places += 1;
+            self.places - 1
+        });
+        self.round = self.round.wrapping_add(1);
+        LinkId::new(place, self.round)
+    }
 }
 
 /// Why a connection was turned away.
@@ -44,7 +75,7 @@ impl Slots {
             counts: Arc::new(Counts {
                 metrics,
                 connections_max,
-                newcomers: Mutex::default(),
+                state: Mutex::default(),
             }),
         }
     }
@@ -56,14 +87,11 @@ impl Slots {
     pub fn take(&self, address: IpAddr) -> Result<Slot, NoSlot> {
         let address = neighbourhood(address);
         let counts = &self.counts;
-        let mut newcomers = counts
-            .newcomers
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut state = counts.state();
         if counts.metrics.connections.load(Relaxed) >= counts.connections_max {
             return Err(NoSlot::Full);
         }
-        let known = newcomers.get(&address).copied().unwrap_or(0);
+        let known = state.newcomers.get(&address).copied().unwrap_or(0);
         let max = if address.is_loopback() {
             NEWCOMERS_LOOPBACK_MAX
         } else {
@@ -72,10 +100,11 @@ impl Slots {
         if known >= max {
             return Err(NoSlot::TooManyNewcomers);
         }
-        newcomers.insert(address, known + 1);
+        state.newcomers.insert(address, known + 1);
         counts.metrics.connections.fetch_add(1, Relaxed);
         Ok(Slot {
             counts: counts.clone(),
+            link: state.next_link(),
             address,
             is_newcomer: true,
         })
@@ -83,9 +112,7 @@ impl Slots {
 
     /// How many stand at the door, of all addresses together.
     pub fn newcomers(&self) -> u32 {
-        let newcomers = self.counts.newcomers.lock();
-        let newcomers = newcomers.unwrap_or_else(|poisoned| poisoned.into_inner());
-        newcomers.values().sum()
+        self.counts.state().newcomers.values().sum()
     }
 
     /// How many connections there may be.
@@ -97,21 +124,23 @@ impl Slots {
 /// One connection's place.
 pub struct Slot {
     counts: Arc<Counts>,
+    link: LinkId,
     address: IpAddr,
     is_newcomer: bool,
 }
 
 impl Slot {
+    /// The connection that has this place.
+    pub fn link(&self) -> LinkId {
+        self.link
+    }
+
     /// Its player is in.
     pub fn come_in(&mut self) {
         if !std::mem::take(&mut self.is_newcomer) {
             return;
         }
-        let counts = &self.counts;
-        let mut newcomers = counts
-            .newcomers
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let newcomers = &mut self.counts.state().newcomers;
         if let Some(count) = newcomers.get_mut(&self.address) {
             *count -= 1;
             if *count == 0 {
@@ -124,6 +153,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.come_in();
+        self.counts.state().free.push(self.link.place() as u32);
         self.counts.metrics.connections.fetch_sub(1, Relaxed);
     }
 }
@@ -158,8 +188,24 @@ mod tests {
             .collect();
         assert_eq!(slots.take([192, 0, 2, 9].into()).err(), Some(NoSlot::Full));
         assert_eq!(slots.newcomers(), 39);
+        let mut places: Vec<_> = waiting.iter().map(|slot| slot.link().place()).collect();
+        places.extend(others.iter().map(|slot| slot.link().place()));
+        assert_eq!(places, Vec::from_iter(0..40));
         drop((waiting, others));
         assert_eq!(metrics.connections.load(Relaxed), 0);
-        assert!(slots.counts.newcomers.lock().unwrap().is_empty());
+        assert!(slots.counts.state().newcomers.is_empty());
+    }
+
+    #[test]
+    fn a_place_is_used_again_under_another_name() {
+        let slots = Slots::new(2, Arc::new(Metrics::default()));
+        let take = || slots.take([192, 0, 2, 1].into()).unwrap();
+        let (first, second) = (take(), take());
+        let gone = first.link();
+        drop(first);
+        let third = take();
+        assert_eq!(third.link().place(), gone.place());
+        assert_ne!(third.link(), gone);
+        assert_ne!(third.link().place(), second.link().place());
     }
 }

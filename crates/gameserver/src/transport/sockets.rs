@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
-use rustc_hash::FxHashMap;
 
 use super::Slot;
 use super::socket::{Farewell, READ_BYTES_PER_TICK, SocketLine};
@@ -33,27 +32,58 @@ pub struct Ready {
 /// its turn comes.
 #[derive(Default)]
 struct Queue {
-    /// Those that had to wait before, or were not read to the end, first.
-    order: VecDeque<LinkId>,
-    /// Whether each of them sends no more.
-    closed: FxHashMap<LinkId, bool>,
+    /// Places of those that had to wait before, or were not read to the end,
+    /// first.
+    order: VecDeque<usize>,
+    /// Who is, or last was, at each place.
+    places: Vec<Option<Waiting>>,
+}
+
+#[derive(Clone, Copy)]
+struct Waiting {
+    link: LinkId,
+    /// It is in the queue.
+    waits: bool,
+    /// It sends no more.
+    closed: bool,
 }
 
 impl Queue {
-    fn push(&mut self, ready: Ready) {
-        match self.closed.get_mut(&ready.link) {
-            Some(closed) => *closed |= ready.closed,
-            None => {
-                self.closed.insert(ready.link, ready.closed);
-                self.order.push_back(ready.link);
-            }
+    /// Takes in a socket, which may have something to read.
+    fn adopt(&mut self, link: LinkId) {
+        let place = link.place();
+        if self.places.len() <= place {
+            self.places.resize(place + 1, None);
+        }
+        // Whoever had this place before may still wait in it: their turn is
+        // the newcomer's then.
+        let waits = self.places[place].is_some_and(|last| last.waits);
+        self.places[place] = Some(Waiting {
+            link,
+            waits,
+            closed: false,
+        });
+        self.push(place, false);
+    }
+
+    fn push(&mut self, place: usize, closed: bool) {
+        let Some(Some(waiting)) = self.places.get_mut(place) else {
+            return;
+        };
+        waiting.closed |= closed;
+        if !std::mem::replace(&mut waiting.waits, true) {
+            self.order.push_back(place);
         }
     }
 
     fn pop(&mut self) -> Option<Ready> {
-        let link = self.order.pop_front()?;
-        let closed = self.closed.remove(&link).unwrap_or(false);
-        Some(Ready { link, closed })
+        let place = self.order.pop_front()?;
+        let waiting = self.places.get_mut(place)?.as_mut()?;
+        waiting.waits = false;
+        Some(Ready {
+            link: waiting.link,
+            closed: waiting.closed,
+        })
     }
 }
 
@@ -98,11 +128,11 @@ impl Sockets {
         // Without it a client that stops reading is noticed late; that is all.
         let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_BYTES);
         let mut stream = TcpStream::from_std(stream);
-        let token = Token(link as usize);
+        let token = Token(link.place());
         self.poll
             .registry()
             .register(&mut stream, token, Interest::READABLE)?;
-        self.again(link);
+        self.ready.adopt(link);
         Ok(SocketLine::new(stream, encoding, read_ahead, now))
     }
 
@@ -119,10 +149,8 @@ impl Sockets {
             let mut count = 0;
             for event in &self.events {
                 count += 1;
-                self.ready.push(Ready {
-                    link: event.token().0 as LinkId,
-                    closed: event.is_read_closed() || event.is_error(),
-                });
+                let closed = event.is_read_closed() || event.is_error();
+                self.ready.push(event.token().0, closed);
             }
             if count < EVENTS_AT_ONCE {
                 return;
@@ -147,10 +175,7 @@ impl Sockets {
 
     /// Reads a socket in the next tick as well: it has more than its share.
     pub fn again(&mut self, link: LinkId) {
-        self.ready.push(Ready {
-            link,
-            closed: false,
-        });
+        self.ready.push(link.place(), false);
     }
 
     /// Lets go of a socket after what was queued for it has left.
@@ -174,22 +199,33 @@ mod tests {
     #[test]
     fn a_socket_waits_once_and_in_its_turn() {
         let mut queue = Queue::default();
-        let say = |queue: &mut Queue, link, closed| queue.push(Ready { link, closed });
-        for (link, closed) in [(1, false), (2, false), (1, true), (3, false), (2, false)] {
-            say(&mut queue, link, closed);
+        let links = [0, 1, 2].map(|place| LinkId::new(place, place + 5));
+        for link in links {
+            queue.adopt(link);
         }
-        let mut next = || queue.pop().map(|ready| (ready.link, ready.closed));
-        assert_eq!(
-            next(),
-            Some((1, true)),
-            "what was said while it waited counts"
-        );
-        assert_eq!(next(), Some((2, false)));
-        say(&mut queue, 1, false);
-        let mut next = || queue.pop().map(|ready| (ready.link, ready.closed));
-        assert_eq!(
-            [next(), next(), next()],
-            [Some((3, false)), Some((1, false)), None]
-        );
+        for (place, closed) in [(0, false), (1, false), (0, true), (2, false), (1, false)] {
+            queue.push(place, closed);
+        }
+        let next = |queue: &mut Queue| queue.pop().map(|ready| (ready.link, ready.closed));
+        let first = next(&mut queue);
+        assert_eq!(first, Some((links[0], true)), "what was said meanwhile");
+        assert_eq!(next(&mut queue), Some((links[1], false)));
+        queue.push(1, false);
+        queue.push(7, true);
+        assert_eq!(next(&mut queue), Some((links[2], false)));
+        assert_eq!(next(&mut queue), Some((links[1], false)));
+        assert_eq!(next(&mut queue), None);
+    }
+
+    #[test]
+    fn a_newcomer_gets_its_turn_and_no_news_of_whoever_was_there_before() {
+        let mut queue = Queue::default();
+        queue.adopt(LinkId::new(0, 1));
+        queue.push(0, true);
+        let newcomer = LinkId::new(0, 2);
+        queue.adopt(newcomer);
+        let turn = queue.pop().map(|ready| (ready.link, ready.closed));
+        assert_eq!(turn, Some((newcomer, false)));
+        assert!(queue.pop().is_none());
     }
 }

@@ -100,7 +100,6 @@ async fn hand_over(
         return;
     };
     let open = Inbound::Open {
-        link: transports.link(),
         encoding,
         ticket,
         carriage: Carriage::Socket { stream, read_ahead },

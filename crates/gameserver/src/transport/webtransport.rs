@@ -119,9 +119,8 @@ async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), 
     let written = Arc::new(AtomicU64::new(0));
     let metrics = transports.metrics.clone();
     let present = Present::new(metrics.clone());
-    let link = transports.link();
+    let link = slot.link();
     let open = Inbound::Open {
-        link,
         encoding: Encoding::Binary,
         ticket,
         carriage: Carriage::Channel {

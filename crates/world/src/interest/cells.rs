@@ -61,6 +61,20 @@ pub(crate) struct Cell {
     records_tick: u32,
 }
 
+impl Cell {
+    /// What was in it at the tick of a version, if that is still kept.
+    fn version(&self, tick: u32) -> Option<&Members> {
+        let newest = self.versions.len().checked_sub(1)?;
+        let back = self.versions[newest].tick.checked_sub(tick)? as usize;
+        // Where something moves in every tick each version is one further back.
+        let guess = newest.checked_sub(back).map(|place| &self.versions[place]);
+        guess.filter(|guess| guess.tick == tick).or_else(|| {
+            let found = self.versions.binary_search_by_key(&tick, |v| v.tick);
+            self.versions.get(found.ok()?)
+        })
+    }
+}
+
 /// The tick of a cell's version, or none, in four bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Version(Option<NonZeroU32>);
@@ -416,11 +430,7 @@ impl Cells {
         state: &WorldState,
     ) -> Vec<u8> {
         let cell = &self.cells[slot as usize];
-        let from = baseline.tick().and_then(|tick| {
-            let mut newest_first = cell.versions.iter().rev();
-            let from = newest_first.find(|version| version.tick <= tick);
-            from.filter(|version| version.tick == tick)
-        });
+        let from = baseline.tick().and_then(|tick| cell.version(tick));
         let (tick, entities) = cell
             .versions
             .back()

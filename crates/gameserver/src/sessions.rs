@@ -1,0 +1,246 @@
+//! All sessions of a world, each at its link's place: found without a search.
+//!
+//! What every tick asks of every one of them lies in rows of its own, which fit
+//! into a processor's caches. Sessions do not, and most have nothing to say in
+//! most ticks: those are left alone.
+
+use frolic_world::PlayerNumber;
+
+use crate::link::LinkId;
+use crate::session::Session;
+
+/// The sessions of all connections that are not over.
+#[derive(Default)]
+pub struct Sessions {
+    /// By place, as many as sessions.
+    rows: Vec<Row>,
+    /// By place; none where nobody is connected.
+    sessions: Vec<Option<Session>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Row {
+    link: Option<LinkId>,
+    viewer: Option<Viewer>,
+    /// There may be something to send, or to end.
+    restless: bool,
+}
+
+/// A session whose player is told what they see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Viewer {
+    /// The player's number.
+    pub number: PlayerNumber,
+    /// They have not been sent any snapshot yet.
+    pub is_new: bool,
+    /// How far their next update is.
+    pub update: Update,
+}
+
+/// How far a session's next update is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Its turn has not come.
+    NotDue,
+    /// It waits to be made.
+    Due,
+    /// It waits to be written.
+    Made,
+}
+
+impl Sessions {
+    /// Takes in a connection's session.
+    pub fn insert(&mut self, link: LinkId, session: Session) {
+        let place = link.place();
+        if self.sessions.len() <= place {
+            self.rows.resize(place + 1, Row::default());
+            self.sessions.resize_with(place + 1, || None);
+        }
+        self.rows[place] = Row {
+            link: Some(link),
+            viewer: None,
+            restless: true,
+        };
+        self.sessions[place] = Some(session);
+    }
+
+    /// Where a connection is, unless it is over: its place may be another's
+    /// by now.
+    fn place(&self, link: LinkId) -> Option<usize> {
+        let row = self.rows.get(link.place())?;
+        (row.link == Some(link)).then_some(link.place())
+    }
+
+    /// A connection's session.
+    pub fn get(&self, link: LinkId) -> Option<&Session> {
+        let place = self.place(link)?;
+        self.sessions[place].as_ref()
+    }
+
+    /// A connection's session, to change it and to tell it something.
+    pub fn get_mut(&mut self, link: LinkId) -> Option<&mut Session> {
+        let place = self.place(link)?;
+        self.rows[place].restless = true;
+        self.sessions[place].as_mut()
+    }
+
+    /// The same for whoever calls [`settle`](Self::settle) afterwards: most
+    /// messages of most clients leave nothing to send.
+    pub fn get_quietly(&mut self, link: LinkId) -> Option<&mut Session> {
+        let place = self.place(link)?;
+        self.sessions[place].as_mut()
+    }
+
+    /// Looks whether a session that was changed quietly has something to send.
+    pub fn settle(&mut self, link: LinkId) {
+        if let Some(place) = self.place(link)
+            && let Some(session) = &self.sessions[place]
+        {
+            self.rows[place].restless |= session.is_restless();
+        }
+    }
+
+    /// Takes a session out.
+    pub fn remove(&mut self, link: LinkId) -> Option<Session> {
+        let place = self.place(link)?;
+        self.rows[place] = Row::default();
+        self.sessions[place].take()
+    }
+
+    /// Every session, to tell it something.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Session> {
+        for row in &mut self.rows {
+            row.restless = true;
+        }
+        self.sessions.iter_mut().flatten()
+    }
+
+    /// Takes all of them out.
+    pub fn take_all(&mut self) -> impl Iterator<Item = Session> + use<> {
+        std::mem::take(self).sessions.into_iter().flatten()
+    }
+
+    /// From now on a session's player is sent updates.
+    pub fn add_viewer(&mut self, link: LinkId, number: PlayerNumber) {
+        if let Some(place) = self.place(link) {
+            self.rows[place].viewer = Some(Viewer {
+                number,
+                is_new: true,
+                update: Update::NotDue,
+            });
+        }
+    }
+
+    /// Everybody who is sent updates.
+    pub fn viewers(&mut self) -> impl Iterator<Item = (LinkId, &mut Viewer)> {
+        let rows = self.rows.iter_mut();
+        rows.filter_map(|row| row.link.zip(row.viewer.as_mut()))
+    }
+
+    /// One of them.
+    pub fn viewer(&mut self, link: LinkId) -> Option<&mut Viewer> {
+        let place = self.place(link)?;
+        self.rows[place].viewer.as_mut()
+    }
+
+    /// Goes over the sessions in which there may be something to do, and over
+    /// every `of`th of the others, another one with each `turn`. `tend` is told
+    /// whether an update waits to be written.
+    pub fn tend(
+        &mut self,
+        turn: usize,
+        of: usize,
+        mut tend: impl FnMut(LinkId, bool, &mut Session),
+    ) {
+        for (place, row) in self.rows.iter_mut().enumerate() {
+            let its_turn = place % of == turn % of;
+            let Some(link) = row.link.filter(|_| row.restless || its_turn) else {
+                continue;
+            };
+            if let Some(session) = &mut self.sessions[place] {
+                let update = row.viewer.map(|viewer| viewer.update);
+                tend(link, update == Some(Update::Made), session);
+                row.restless = session.is_restless();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use frolic_protocol::ServerMessage;
+    use tokio::sync::{mpsc, oneshot};
+
+    use super::*;
+    use crate::line::{ChannelLine, Line};
+    use crate::link::Encoding;
+    use crate::metrics::Metrics;
+    use crate::transport::Slots;
+
+    /// A connection that nobody reads, and has no handshake yet.
+    fn connect(sessions: &mut Sessions, slots: &Slots) -> LinkId {
+        let slot = slots.take([127, 0, 0, 1].into()).unwrap();
+        let link = slot.link();
+        let (outbox, unread) = mpsc::channel(4);
+        // It is not over before the test is.
+        std::mem::forget(unread);
+        let (end, _) = oneshot::channel();
+        let line = Line::Channel(ChannelLine::new(outbox, end, Arc::default()));
+        let session = Session::new(Encoding::Binary, None, line, slot, 0, Instant::now());
+        sessions.insert(link, session);
+        link
+    }
+
+    fn tended(sessions: &mut Sessions, turn: usize) -> Vec<LinkId> {
+        let mut tended = Vec::new();
+        sessions.tend(turn, 100, |link, _, _| tended.push(link));
+        tended
+    }
+
+    #[test]
+    fn a_name_is_not_its_successors() {
+        let slots = Slots::new(8, Arc::new(Metrics::default()));
+        let mut sessions = Sessions::default();
+        let first = connect(&mut sessions, &slots);
+        sessions.add_viewer(first, 7);
+        assert!(sessions.remove(first).is_some());
+        let second = connect(&mut sessions, &slots);
+        assert_eq!(first.place(), second.place());
+        assert!(sessions.get(first).is_none() && sessions.get_mut(first).is_none());
+        assert!(sessions.remove(first).is_none() && sessions.viewer(first).is_none());
+        assert!(sessions.get(second).is_some());
+        assert_eq!(sessions.viewer(second), None, "that was the first one's");
+    }
+
+    #[test]
+    fn who_has_something_to_send_is_tended_in_every_tick() {
+        let slots = Slots::new(8, Arc::new(Metrics::default()));
+        let mut sessions = Sessions::default();
+        let link = connect(&mut sessions, &slots);
+        assert_eq!(tended(&mut sessions, 1), [link]);
+        assert_eq!(tended(&mut sessions, 2), [link], "no handshake came");
+
+        // Told quietly and not settled: nobody knows.
+        sessions.rows[0].restless = false;
+        let session = sessions.get_quietly(link).unwrap();
+        let kick = ServerMessage::Kick {
+            reason: String::new(),
+        };
+        session.tell(&kick);
+        assert_eq!(tended(&mut sessions, 3), []);
+        assert_eq!(tended(&mut sessions, 100), [link], "its turn");
+        sessions.rows[0].restless = false;
+        sessions.settle(link);
+        assert_eq!(tended(&mut sessions, 4), [link]);
+
+        sessions.rows[0].restless = false;
+        sessions.get_mut(link);
+        assert_eq!(tended(&mut sessions, 5), [link]);
+        sessions.rows[0].restless = false;
+        assert_eq!(sessions.iter_mut().count(), 1);
+        assert_eq!(tended(&mut sessions, 6), [link]);
+    }
+}
