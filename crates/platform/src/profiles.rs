@@ -65,7 +65,7 @@ async fn repair(
 ) -> Result<CharacterProfile, sqlx::Error> {
     let mut transaction = db.begin().await?;
     // Begins with a write: two joins at once repair one after the other.
-    sqlx::query(
+    let made = sqlx::query(
         "INSERT INTO characters (user_id, character_id, name, looks, created_at, updated_at)
          VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT (user_id, character_id) DO NOTHING",
     )
@@ -75,7 +75,8 @@ async fn repair(
     .bind(PLAIN_LOOKS)
     .bind(now_ms)
     .execute(&mut *transaction)
-    .await?;
+    .await?
+    .rows_affected();
     let rows = sqlx::query(
         "SELECT character_id, looks FROM characters WHERE user_id = $1
          ORDER BY created_at, character_id LIMIT 100",
@@ -97,11 +98,15 @@ async fn repair(
     .execute(&mut *transaction)
     .await?;
     transaction.commit().await?;
-    tracing::info!(
-        user_id,
-        character = chosen.id,
-        "a selection of a character was repaired"
-    );
+    if made > 0 {
+        tracing::debug!(user_id, "a default character was made");
+    } else {
+        tracing::info!(
+            user_id,
+            character = chosen.id,
+            "a selection of a character was repaired"
+        );
+    }
     Ok(chosen)
 }
 
