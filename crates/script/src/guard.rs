@@ -42,7 +42,7 @@ use crate::limits::VmLimits;
 const POLL: Duration = Duration::from_millis(2);
 /// How often it looks whether a script has begun: waking up costs more than
 /// most scripts do, and a slice is much longer.
-const IDLE_POLL: Duration = Duration::from_millis(8);
+const IDLE_POLL: Duration = Duration::from_millis(16);
 
 /// Offsets of the words that `builtin/common/scheduler.luau` shares with us.
 const SLICE: usize = 0;

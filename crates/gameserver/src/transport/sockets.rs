@@ -76,6 +76,14 @@ impl Queue {
         }
     }
 
+    /// Puts all but the first so many in order of places, in which sessions
+    /// and players lie: neighbours share pages of memory.
+    fn sort_behind(&mut self, count: usize) {
+        if let Some(rest) = self.order.make_contiguous().get_mut(count..) {
+            rest.sort_unstable();
+        }
+    }
+
     fn pop(&mut self) -> Option<Ready> {
         let place = self.order.pop_front()?;
         let waiting = self.places.get_mut(place)?.as_mut()?;
@@ -138,6 +146,12 @@ impl Sockets {
 
     /// Asks the kernel which sockets have something, without waiting.
     pub fn look(&mut self) {
+        let waited = self.ready.order.len();
+        self.take_events();
+        self.ready.sort_behind(waited);
+    }
+
+    fn take_events(&mut self) {
         loop {
             if let Err(error) = self.poll.poll(&mut self.events, Some(Duration::ZERO)) {
                 if error.kind() == io::ErrorKind::Interrupted {
@@ -212,7 +226,14 @@ mod tests {
         assert_eq!(next(&mut queue), Some((links[1], false)));
         queue.push(1, false);
         queue.push(7, true);
-        assert_eq!(next(&mut queue), Some((links[2], false)));
+        queue.push(0, false);
+        queue.sort_behind(1);
+        assert_eq!(
+            next(&mut queue),
+            Some((links[2], false)),
+            "it waited before"
+        );
+        assert_eq!(next(&mut queue), Some((links[0], true)));
         assert_eq!(next(&mut queue), Some((links[1], false)));
         assert_eq!(next(&mut queue), None);
     }
