@@ -10,17 +10,20 @@ use std::time::{Duration, Instant};
 use super::Host;
 use crate::link::LinkId;
 use crate::metrics::StageClock;
+use crate::pressure::PRESSURE_MAX;
 use crate::session::SessionPlayer;
 use crate::sessions::Update;
 
 /// By what part of a tick's time the updates of that tick are to be out. Those
-/// that are not are sent in the next, whatever it takes: a slow moment moves
-/// some updates by a tick instead of making the world late for all, and a world
-/// that is always slow is late rather than silent.
+/// that are not are sent in the next: a slow moment moves some updates by a
+/// tick instead of making the world late for all.
 const UPDATES_BY: f32 = 0.75;
 /// Writes take as long as the kernel likes: by now at the latest what is left
 /// of them waits for the next tick as well.
 const WRITES_BY: f32 = 0.85;
+/// What was put off once may be put off once more by now; after that it is
+/// sent whatever it takes.
+const OWED_BY: f32 = 0.92;
 /// Updates that are made, or written, before the clock is looked at.
 const AT_ONCE: usize = 16;
 /// How much of what is believed of a write's time comes from the last tick.
@@ -33,6 +36,8 @@ pub(super) struct Updates {
     waiting: VecDeque<LinkId>,
     /// Those whose update was made and not written; some from the last tick.
     made: Vec<LinkId>,
+    /// How many of those in front were put off twice: waiting, and made.
+    overdue: (usize, usize),
     /// Memory that sessions make and frame their updates in. It is lent to one
     /// after the other, so that it stays in the processor's cache, and they
     /// need none of their own.
@@ -46,6 +51,29 @@ pub(super) struct Updates {
 pub(super) struct UpdatesTook {
     pub snapshots: u32,
     pub writes: u32,
+}
+
+/// How far a tick may go on with what it owes.
+struct Patience {
+    /// So many are sent whatever it takes …
+    overdue: usize,
+    /// … so many more, those that were put off once, by then …
+    owed: usize,
+    owed_by: Instant,
+    /// … and all others by then.
+    by: Instant,
+}
+
+impl Patience {
+    /// By when the next one is to be done, behind so many; none: whatever it
+    /// takes.
+    fn after(&self, done: usize) -> Option<Instant> {
+        match done {
+            _ if done < self.overdue => None,
+            _ if done < self.owed => Some(self.owed_by),
+            _ => Some(self.by),
+        }
+    }
 }
 
 impl Updates {
@@ -67,23 +95,43 @@ impl Host {
     /// Sends updates to those whose turn it is, as far as the time goes.
     pub(super) fn send_updates(&mut self, began: Instant, clock: &mut StageClock) -> UpdatesTook {
         let step = Duration::from_secs(1) / self.world.tick_hz().max(1);
-        let (made_by, written_by) = (step.mul_f32(UPDATES_BY), step.mul_f32(WRITES_BY));
+        let by = |share: f32| began + step.mul_f32(share);
         let mut updates = std::mem::take(&mut self.updates);
         self.world.look();
         let (owed, owed_writes) = (updates.waiting.len(), updates.made.len());
-        let owed = owed + self.queue_due(&mut updates.waiting);
+        let new = self.queue_due(&mut updates.waiting);
+        // A world that is always slow is late rather than silent: where things
+        // are put off twice, clients have versions of more ages, and share less.
+        let overdue = if self.pressure < PRESSURE_MAX {
+            updates.overdue
+        } else {
+            (owed, owed_writes)
+        };
+        let patience = Patience {
+            overdue: new + overdue.0,
+            owed: new + owed,
+            owed_by: by(OWED_BY),
+            by: by(UPDATES_BY),
+        };
         let mut served = 0;
         while let Some(link) = updates.waiting.pop_front() {
             self.make_update(link, &mut updates, began);
             served += 1;
-            let looks = served >= owed && served % AT_ONCE == 0;
-            if looks && updates.are_enough(began + made_by) {
+            let by = patience.after(served).filter(|_| served % AT_ONCE == 0);
+            if by.is_some_and(|by| updates.are_enough(by)) {
                 break;
             }
         }
+        updates.overdue.0 = patience.owed.saturating_sub(served);
         let made = (updates.made.len() - owed_writes) as u64;
         self.metrics.snapshots.fetch_add(made, Relaxed);
         let snapshots = clock.lap();
+        let patience = Patience {
+            overdue: overdue.1,
+            owed: owed_writes,
+            owed_by: by(OWED_BY),
+            by: by(WRITES_BY),
+        };
         let mut written = 0;
         for (link, frames) in updates.made.iter().zip(&mut updates.frames) {
             if let Some(viewer) = self.sessions.viewer(*link) {
@@ -95,11 +143,12 @@ impl Host {
             }
             self.sessions.settle(*link);
             written += 1;
-            let looks = written >= owed_writes && written % AT_ONCE == 0;
-            if looks && began.elapsed() >= written_by {
+            let by = patience.after(written).filter(|_| written % AT_ONCE == 0);
+            if by.is_some_and(|by| Instant::now() >= by) {
                 break;
             }
         }
+        updates.overdue.1 = owed_writes.saturating_sub(written);
         let writes = clock.lap();
         updates.note_writes(written, writes);
         updates.made.drain(..written);
