@@ -216,3 +216,23 @@ impl Host {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_off_twice_is_not_put_off_again() {
+        let now = Instant::now();
+        let later = |ms| now + Duration::from_millis(ms);
+        let patience = Patience {
+            overdue: 2,
+            owed: 5,
+            owed_by: later(15),
+            by: later(12),
+        };
+        let by: Vec<_> = (0..7).map(|done| patience.after(done)).collect();
+        let (owed, new) = (Some(later(15)), Some(later(12)));
+        assert_eq!(by, [None, None, owed, owed, owed, new, new]);
+    }
+}
