@@ -9,6 +9,8 @@ export const PHONE = { width: 390, height: 844 };
 
 /** Pictures in both themes and at both sizes where SCREENSHOTS names a folder; nothing sticks out, everything has a name. */
 export async function look(page, name) {
+  // A page's own code may still be on its way: the address changes before it is there.
+  await page.locator('main:not([aria-busy=true])').waitFor();
   const before = page.viewportSize();
   for (const [size, viewport] of Object.entries({ wide: WIDE, phone: PHONE })) {
     await page.setViewportSize(viewport);

@@ -124,3 +124,24 @@ test('when the server is gone, pages say so and come back with a retry', async (
   await page.locator('[data-game]').first().waitFor();
   await page.context().close();
 });
+
+test('while the code of a page is on its way the site stands, and when it does not come one is told what to do', async () => {
+  const page = await openPage(browser, { viewport: WIDE });
+  const code = '**/assets/ApiPage-*.js';
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route(code, async (route) => {
+    await held;
+    await route.abort();
+  });
+  await page.goto(`${server.url}/docs/api`);
+  await page.locator('main[aria-busy=true]').getByText('Loading the page').waitFor();
+  await page.getByRole('searchbox', { name: 'Search games' }).waitFor();
+  release();
+  await page.getByRole('heading', { level: 1, name: 'This page did not load' }).waitFor();
+  await look(page, 'page-failed');
+  await page.unroute(code);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Script reference' }).waitFor();
+  await page.context().close();
+});
