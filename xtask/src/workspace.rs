@@ -100,8 +100,19 @@ impl Workspace {
     }
 }
 
+/// Without what `cargo run` says of xtask's own package: ring's build script looks
+/// at it, and would be run again, with all that builds on it, in every other
+/// checkout and after every cargo that was typed by hand.
 fn cargo() -> Command {
-    Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")))
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(cargo);
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
+    command
 }
 
 fn metadata(root: &Path, args: &[&str]) -> Result<Value> {
