@@ -8,6 +8,7 @@ mod door;
 mod light;
 mod outcome;
 mod report;
+mod run_clock;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub use bot::connect;
 pub use cache::ScriptCache;
 pub use door::Door;
 pub use report::{SwarmReport, quantile};
+pub use run_clock::RunClock;
 
 use light::{Arrival, LightSettings, Order};
 use outcome::Outcome;

@@ -15,13 +15,19 @@ use super::game::Game;
 use super::process::{Process, http_get, stolen_s};
 use crate::bots::SwarmReport;
 use crate::open_files;
-use report::{CrowdReport, Floor, Traffic};
+use report::{CrowdReport, Traffic, Turns};
 
 /// Server and load each have a core.
 const SERVER_CORE: usize = 0;
 const LOAD_CORE: usize = 1;
 /// The load stops by itself; look a moment before it does.
 const LOOK_BEFORE_END: Duration = Duration::from_millis(300);
+/// How long crowd and floor run in each of their turns, after a moment in which
+/// they find back to their beat.
+const TURN: Duration = Duration::from_secs(1);
+const SETTLE: Duration = Duration::from_millis(250);
+/// Longer than all turns together.
+const LOAD_SECONDS_MAX: u64 = 600;
 
 /// Measure a world with a crowd in it, against the floor of the same traffic
 #[derive(Args, Debug)]
@@ -71,17 +77,18 @@ fn radius(text: &str) -> Result<String, String> {
     }
 }
 
-/// Runs the crowd, then the floor with messages as the crowd had them.
+/// Runs the crowd by itself, then crowd and floor in turns.
 pub fn run(args: CrowdArgs) -> Result<()> {
     if args.players == 0 || args.players > 10_000 || args.seconds == 0 || args.seconds > 600 {
         bail!("--players takes 1 to 10000 and --seconds 1 to 600");
     }
     // The processes we start inherit it.
     open_files::raise_limit();
-    let crowd = measure_crowd(&args)?;
+    let game = Game::new(args.package.as_deref(), args.area)?;
+    let crowd = measure_crowd(&args, &Server::start(&args, &game)?)?;
     let traffic = Traffic::of(&crowd.swarm);
-    let floor = measure_floor(&args, &traffic)?;
-    let report = CrowdReport::new(&args, &crowd, &floor);
+    let turns = take_turns(&args, &Server::start(&args, &game)?, &traffic)?;
+    let report = CrowdReport::new(&args, &crowd, &turns);
     if args.json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
@@ -93,7 +100,6 @@ pub fn run(args: CrowdArgs) -> Result<()> {
 /// What a run with the crowd gave.
 struct Crowd {
     swarm: SwarmReport,
-    server_cpu_s_per_s: f64,
     load_cpu_s_per_s: f64,
     /// What the host took of the server's core.
     stolen_s_per_s: f64,
@@ -102,8 +108,31 @@ struct Crowd {
     stats: Value,
 }
 
-fn measure_crowd(args: &CrowdArgs) -> Result<Crowd> {
-    let game = Game::new(args.package.as_deref(), args.area)?;
+/// A game server that nobody has been in.
+struct Server {
+    process: Process,
+    address: String,
+}
+
+impl Server {
+    fn start(args: &CrowdArgs, game: &Game) -> Result<Self> {
+        let mut process = Process::start(Some(SERVER_CORE), &server_args(args, game))?;
+        let ready = process.line()?;
+        let address = ready.rsplit(' ').next().context("the server's address")?;
+        Ok(Self {
+            address: address.to_owned(),
+            process,
+        })
+    }
+
+    /// Where it says how it is.
+    fn stats(&self) -> String {
+        let address = self.address.replace("ws://", "http://");
+        address.replace("/ws", "/stats")
+    }
+}
+
+fn server_args(args: &CrowdArgs, game: &Game) -> Vec<String> {
     let mut server_args = words(&["gameserver", "--no-webtransport", "--port", "0"]);
     option(&mut server_args, "package", game.path().display());
     option(&mut server_args, "tick-hz", args.tick_hz);
@@ -113,15 +142,15 @@ fn measure_crowd(args: &CrowdArgs) -> Result<Crowd> {
     if let Some(radius) = &args.radius {
         option(&mut server_args, "radius", radius);
     }
-    let mut server = Process::start(Some(SERVER_CORE), &server_args)?;
-    let ready = server.line()?;
-    let address = ready.rsplit(' ').next().context("the server's address")?;
+    server_args
+}
 
+fn start_load(args: &CrowdArgs, server: &Server, late_joins: u32, seconds: u64) -> Result<Process> {
     let mut load_args = words(&["bots", "--json", "--announce", "--light"]);
-    option(&mut load_args, "url", address);
+    option(&mut load_args, "url", &server.address);
     option(&mut load_args, "players", args.players);
-    option(&mut load_args, "late-joins", args.late_joins);
-    option(&mut load_args, "seconds", args.seconds);
+    option(&mut load_args, "late-joins", late_joins);
+    option(&mut load_args, "seconds", seconds);
     option(&mut load_args, "input-hz", args.input_hz);
     option(&mut load_args, "joins-per-second", args.joins_per_second);
     if let Some(area) = args.area {
@@ -129,68 +158,119 @@ fn measure_crowd(args: &CrowdArgs) -> Result<Crowd> {
     }
     let mut load = Process::start(Some(LOAD_CORE), &load_args)?;
     ensure!(load.line()? == "settled", "the bots did not settle");
-    let stats = address.replace("ws://", "http://").replace("/ws", "/stats");
+    Ok(load)
+}
+
+fn measure_crowd(args: &CrowdArgs, server: &Server) -> Result<Crowd> {
+    let mut load = start_load(args, server, args.late_joins, args.seconds)?;
+    let stats = server.stats();
     http_get(&format!("{stats}/reset"))?;
-    let used = watch([&server, &load], args.seconds)?;
+    let (load_before, stolen_before) = (load.cpu_s()?, stolen_s(SERVER_CORE));
+    let watched = Duration::from_secs(args.seconds) - LOOK_BEFORE_END;
+    std::thread::sleep(watched);
+    let watched_s = watched.as_secs_f64();
     Ok(Crowd {
-        server_cpu_s_per_s: used.server,
-        load_cpu_s_per_s: used.load,
-        stolen_s_per_s: used.stolen,
-        rss_mb: server.rss_mb()?,
+        load_cpu_s_per_s: (load.cpu_s()? - load_before) / watched_s,
+        stolen_s_per_s: (stolen_s(SERVER_CORE) - stolen_before) / watched_s,
+        rss_mb: server.process.rss_mb()?,
         stats: serde_json::from_str(&http_get(&stats)?)?,
         swarm: last_word(&mut load)?,
     })
 }
 
-fn measure_floor(args: &CrowdArgs, traffic: &Traffic) -> Result<Floor> {
-    let mut server_args = words(&["bench", "floor-server"]);
-    option(&mut server_args, "tick-hz", args.tick_hz);
-    option(&mut server_args, "update-hz", traffic.update_hz);
-    option(&mut server_args, "bytes", traffic.update_bytes);
-    let mut server = Process::start(Some(SERVER_CORE), &server_args)?;
-    let port = server.line()?;
+/// A server and its load; only one of several runs at a time.
+struct Pair<'a> {
+    server: &'a Process,
+    load: &'a Process,
+    /// Processor time in the turns so far.
+    server_s: f64,
+    load_s: f64,
+}
+
+impl<'a> Pair<'a> {
+    fn new(server: &'a Process, load: &'a Process) -> Self {
+        Self {
+            server,
+            load,
+            server_s: 0.0,
+            load_s: 0.0,
+        }
+    }
+
+    fn pause(&self) -> Result<()> {
+        // What is sent while the load's clock stands still would count double.
+        self.server.pause()?;
+        self.load.pause()
+    }
+
+    fn resume(&self) -> Result<()> {
+        self.load.resume()?;
+        self.server.resume()
+    }
+
+    fn take_turn(&mut self) -> Result<()> {
+        self.resume()?;
+        std::thread::sleep(SETTLE);
+        let (server, load) = (self.server.cpu_s()?, self.load.cpu_s()?);
+        std::thread::sleep(TURN);
+        self.server_s += self.server.cpu_s()? - server;
+        self.load_s += self.load.cpu_s()? - load;
+        self.pause()
+    }
+}
+
+/// Lets crowd and floor take turns of a second each: the machine is not the
+/// same from one minute to the next, and what they cost is compared.
+fn take_turns(args: &CrowdArgs, server: &Server, traffic: &Traffic) -> Result<Turns> {
+    // Ended by us, not by the clock.
+    let load = start_load(args, server, 0, LOAD_SECONDS_MAX)?;
+    let mut crowd = Pair::new(&server.process, &load);
+    crowd.pause()?;
+
+    let mut floor_args = words(&["bench", "floor-server"]);
+    option(&mut floor_args, "tick-hz", args.tick_hz);
+    option(&mut floor_args, "update-hz", traffic.update_hz);
+    option(&mut floor_args, "bytes", traffic.update_bytes);
+    let mut floor_server = Process::start(Some(SERVER_CORE), &floor_args)?;
+    let port = floor_server.line()?;
+    let turns = args.seconds;
+    let run_s = (TURN + SETTLE).mul_f64(turns as f64).as_secs() + 1;
     let mut load_args = words(&["bench", "floor-clients"]);
     option(&mut load_args, "port", port);
     option(&mut load_args, "players", args.players);
     option(&mut load_args, "input-hz", traffic.input_hz);
     option(&mut load_args, "bytes", traffic.input_bytes);
     option(&mut load_args, "update-bytes", traffic.update_bytes);
-    option(&mut load_args, "seconds", args.seconds);
-    let mut load = Process::start(Some(LOAD_CORE), &load_args)?;
+    option(&mut load_args, "seconds", run_s);
+    let mut floor_load = Process::start(Some(LOAD_CORE), &load_args)?;
     ensure!(
-        load.line()? == "settled",
+        floor_load.line()? == "settled",
         "the floor's clients did not settle"
     );
-    let used = watch([&server, &load], args.seconds)?;
-    let FloorReport { update_hz } = last_word(&mut load)?;
-    Ok(Floor {
-        cpu_s_per_s: used.server,
-        load_cpu_s_per_s: used.load,
-        update_hz,
-    })
-}
-
-/// Processor time per second: what each process used, and what the host took
-/// of the server's core.
-struct Used {
-    server: f64,
-    load: f64,
-    stolen: f64,
-}
-
-/// Watches over nearly all of the time.
-fn watch([server, load]: [&Process; 2], seconds: u64) -> Result<Used> {
-    let so_far =
-        || -> Result<[f64; 3]> { Ok([server.cpu_s()?, load.cpu_s()?, stolen_s(SERVER_CORE)]) };
-    let before = so_far()?;
-    let watched = Duration::from_secs(seconds) - LOOK_BEFORE_END;
-    std::thread::sleep(watched);
-    let after = so_far()?;
-    let [server, load, stolen] = [0, 1, 2].map(|n| (after[n] - before[n]) / watched.as_secs_f64());
-    Ok(Used {
-        server,
-        load,
-        stolen,
+    let mut floor = Pair::new(&floor_server, &floor_load);
+    floor.pause()?;
+    for _ in 0..turns {
+        crowd.take_turn()?;
+        floor.take_turn()?;
+    }
+    floor.resume()?;
+    crowd.resume()?;
+    let stats: Value = serde_json::from_str(&http_get(&server.stats())?)?;
+    ensure!(
+        stats["players"].as_u64() == Some(args.players.into()),
+        "of {} players {} were there in the end",
+        args.players,
+        stats["players"]
+    );
+    let turns_s = TURN.as_secs_f64() * turns as f64;
+    let [server_cpu, floor_cpu, floor_load_cpu] =
+        [crowd.server_s, floor.server_s, floor.load_s].map(|cpu_s| cpu_s / turns_s);
+    let FloorReport { update_hz } = last_word(&mut floor_load)?;
+    Ok(Turns {
+        server_cpu_s_per_s: server_cpu,
+        floor_cpu_s_per_s: floor_cpu,
+        floor_load_cpu_s_per_s: floor_load_cpu,
+        floor_update_hz: update_hz,
     })
 }
 

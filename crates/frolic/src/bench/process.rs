@@ -88,9 +88,29 @@ impl Process {
         false
     }
 
+    /// Stops it where it stands.
+    pub fn pause(&self) -> Result<()> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets it go on after [`pause`](Self::pause).
+    pub fn resume(&self) -> Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let pid = pid.context("a process id")?;
+        kill_process(pid, signal).context("a benchmark process is gone")
+    }
+
     /// Processor time it has used, in seconds, all threads together.
     pub fn cpu_s(&self) -> Result<f64> {
         // taskset replaces itself by the program, so the pid is right.
+        let tasks = format!("/proc/{}/task", self.child.id());
+        if let Some(nanoseconds) = nanoseconds_of(Path::new(&tasks)) {
+            return Ok(nanoseconds as f64 / 1e9);
+        }
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
         let fields: Vec<&str> = stat
             .rsplit_once(')')
@@ -116,6 +136,18 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What the threads of a process used, to the nanosecond; none where the
+/// kernel does not say. Those that have ended are not in it, and ours do not.
+fn nanoseconds_of(tasks: &Path) -> Option<u64> {
+    let mut sum = 0;
+    for task in std::fs::read_dir(tasks).ok()? {
+        let path = task.ok()?.path().join("schedstat");
+        let text = std::fs::read_to_string(path).ok()?;
+        sum += text.split_whitespace().next()?.parse::<u64>().ok()?;
+    }
+    (sum > 0).then_some(sum)
 }
 
 /// Time that a host took from one of its guest's cores since the start, in

@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 
 use super::door::Entry;
 use super::outcome::Outcome;
+use super::run_clock::RunClock;
 use player::Player;
 use wire::Eye;
 
@@ -82,7 +83,7 @@ pub fn start(settings: LightSettings, orders: Receiver<Order>) -> Result<JoinHan
         seats: Vec::new(),
         turns: BinaryHeap::new(),
         buffer: vec![0; 64 * 1024],
-        started: Instant::now(),
+        clock: RunClock::start(),
         measuring: false,
         report: LightReport {
             outcomes: Vec::new(),
@@ -102,7 +103,7 @@ struct Crowd {
     /// When each takes its next turn, in microseconds, and which.
     turns: BinaryHeap<Reverse<(u64, usize)>>,
     buffer: Vec<u8>,
-    started: Instant,
+    clock: RunClock,
     measuring: bool,
     report: LightReport,
 }
@@ -150,8 +151,8 @@ impl Crowd {
         }
     }
 
-    fn now_ms(&self) -> f64 {
-        self.started.elapsed().as_secs_f64() * 1000.0
+    fn now_ms(&mut self) -> f64 {
+        self.clock.elapsed().as_secs_f64() * 1000.0
     }
 
     fn join(&mut self, arrival: Arrival) {
@@ -161,7 +162,7 @@ impl Crowd {
             Ok(seat) => {
                 self.seats.push(Some(seat));
                 let phase = (f64::from(number) * PHASE).fract();
-                let now = self.started.elapsed().as_micros() as u64;
+                let now = self.clock.elapsed().as_micros() as u64;
                 let first = now + (phase * self.beat_us() as f64) as u64;
                 self.turns.push(Reverse((first, index)));
             }
@@ -169,7 +170,7 @@ impl Crowd {
         }
     }
 
-    fn seat(&self, arrival: Arrival, token: Token) -> Result<Seat> {
+    fn seat(&mut self, arrival: Arrival, token: Token) -> Result<Seat> {
         let address = arrival.address;
         // Negative where the way was asked for before this thread began.
         let ago_ms = arrival.began.elapsed().as_secs_f64() * 1000.0;
@@ -198,7 +199,7 @@ impl Crowd {
     /// Takes turns that are due; returns whether more wait.
     fn take_turns(&mut self) -> bool {
         for _ in 0..TURNS_AT_ONCE {
-            let now = self.started.elapsed().as_micros() as u64;
+            let now = self.clock.elapsed().as_micros() as u64;
             let Some(&Reverse((due, index))) = self.turns.peek() else {
                 return false;
             };
@@ -237,7 +238,7 @@ impl Crowd {
     }
 
     fn read(&mut self, index: usize) {
-        let started = self.started;
+        let clock = &mut self.clock;
         let Some(Some(seat)) = self.seats.get_mut(index) else {
             return;
         };
@@ -245,7 +246,7 @@ impl Crowd {
             match seat.socket.read(&mut self.buffer) {
                 Ok(0) => break Err(anyhow!("connection closed")),
                 Ok(count) => {
-                    let now_ms = started.elapsed().as_secs_f64() * 1000.0;
+                    let now_ms = clock.elapsed().as_secs_f64() * 1000.0;
                     let bytes = &self.buffer[..count];
                     if let Err(error) = seat.player.receive(&self.eye, bytes, now_ms) {
                         break Err(error);

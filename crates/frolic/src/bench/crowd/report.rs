@@ -44,11 +44,12 @@ impl Traffic {
     }
 }
 
-/// What a run of the floor gave.
-pub struct Floor {
-    pub cpu_s_per_s: f64,
-    pub load_cpu_s_per_s: f64,
-    pub update_hz: f64,
+/// What server and floor cost in turns.
+pub struct Turns {
+    pub server_cpu_s_per_s: f64,
+    pub floor_cpu_s_per_s: f64,
+    pub floor_load_cpu_s_per_s: f64,
+    pub floor_update_hz: f64,
 }
 
 /// The figures of PERF-4, and more.
@@ -97,8 +98,9 @@ pub struct CrowdReport {
 }
 
 impl CrowdReport {
-    /// Puts both runs together.
-    pub fn new(args: &CrowdArgs, crowd: &Crowd, floor: &Floor) -> Self {
+    /// Puts both runs together: the one without pauses for what clients and
+    /// ticks saw, the turns for what it cost.
+    pub fn new(args: &CrowdArgs, crowd: &Crowd, turns: &Turns) -> Self {
         let swarm = &crowd.swarm;
         let stat = |name: &str| crowd.stats[name].as_f64().unwrap_or(0.0);
         let seen_per_client_s = swarm.entities_mean * swarm.update_hz_mean;
@@ -108,13 +110,13 @@ impl CrowdReport {
             snapshot_hz: args.snapshot_hz,
             tick_ms_p50: stat("tick_ms_p50"),
             tick_ms_p99: stat("tick_ms_p99"),
-            server_cpu_s_per_s: crowd.server_cpu_s_per_s,
+            server_cpu_s_per_s: turns.server_cpu_s_per_s,
             server_rss_mb: crowd.rss_mb,
             bytes_per_client_s: swarm.bytes_per_client_s,
             update_hz_p50: swarm.update_hz_p50,
             update_interval_ms_p99: swarm.update_interval_ms_p99,
-            floor_cpu_s_per_s: floor.cpu_s_per_s,
-            ratio_to_floor: crowd.server_cpu_s_per_s / floor.cpu_s_per_s.max(1e-3),
+            floor_cpu_s_per_s: turns.floor_cpu_s_per_s,
+            ratio_to_floor: turns.server_cpu_s_per_s / turns.floor_cpu_s_per_s.max(1e-3),
             bytes_per_client_entity_update: swarm.bytes_per_client_s / seen_per_client_s.max(1.0),
             players_finished: swarm.finished,
             join_ms_p50: swarm.join_ms_p50,
@@ -127,26 +129,26 @@ impl CrowdReport {
             late_joins: swarm.late_joins,
             late_join_ms_p50: swarm.late_join_ms_p50,
             late_join_ms_p99: swarm.late_join_ms_p99,
-            floor_update_hz: floor.update_hz,
+            floor_update_hz: turns.floor_update_hz,
             messages_out_hz: swarm.messages_out_hz,
             load_cpu_s_per_s: crowd.load_cpu_s_per_s,
             load_late_ms_p99: swarm.load_late_ms_p99,
-            floor_load_cpu_s_per_s: floor.load_cpu_s_per_s,
+            floor_load_cpu_s_per_s: turns.floor_load_cpu_s_per_s,
             stolen_s_per_s: crowd.stolen_s_per_s,
             first_error: swarm.first_error.clone(),
             server_stats: crowd.stats.clone(),
             warnings: Vec::new(),
         };
-        report.warnings = report.doubts(args, floor, swarm.update_hz_mean);
+        report.warnings = report.doubts(args, swarm.update_hz_mean);
         report
     }
 
     /// What makes these figures worth less.
-    fn doubts(&self, args: &CrowdArgs, floor: &Floor, update_hz: f64) -> Vec<String> {
+    fn doubts(&self, args: &CrowdArgs, update_hz: f64) -> Vec<String> {
         let mut doubts = Vec::new();
         let loads = [
             ("load", self.load_cpu_s_per_s),
-            ("floor's load", floor.load_cpu_s_per_s),
+            ("floor's load", self.floor_load_cpu_s_per_s),
         ];
         for (which, cpu) in loads {
             if cpu > LOAD_CPU_MAX {
@@ -175,10 +177,10 @@ impl CrowdReport {
                 "players sent {sent:.1} times per second instead of {input_hz}"
             ));
         }
-        if (floor.update_hz / update_hz.max(1e-9) - 1.0).abs() > RATE_TOLERANCE {
+        if (self.floor_update_hz / update_hz.max(1e-9) - 1.0).abs() > RATE_TOLERANCE {
             doubts.push(format!(
                 "the floor sent {:.2} updates per second instead of {update_hz:.2}",
-                floor.update_hz
+                self.floor_update_hz
             ));
         }
         if self.players_finished < self.players || self.late_joins < args.late_joins {
@@ -275,7 +277,6 @@ mod tests {
                 entities_mean: 400.0,
                 ..SwarmReport::default()
             },
-            server_cpu_s_per_s: 0.3,
             load_cpu_s_per_s: 0.2,
             stolen_s_per_s: 0.0,
             rss_mb: 20.0,
@@ -283,17 +284,18 @@ mod tests {
         }
     }
 
-    fn floor() -> Floor {
-        Floor {
-            cpu_s_per_s: 0.1,
-            load_cpu_s_per_s: 0.1,
-            update_hz: 20.0,
+    fn turns() -> Turns {
+        Turns {
+            server_cpu_s_per_s: 0.3,
+            floor_cpu_s_per_s: 0.1,
+            floor_load_cpu_s_per_s: 0.1,
+            floor_update_hz: 20.0,
         }
     }
 
     #[test]
     fn the_figures_follow_from_the_runs() {
-        let report = CrowdReport::new(&args(), &crowd(), &floor());
+        let report = CrowdReport::new(&args(), &crowd(), &turns());
         assert!((report.ratio_to_floor - 3.0).abs() < 1e-9);
         assert_eq!(report.bytes_per_client_entity_update, 5.0);
         assert_eq!(report.visible_pairs_per_s, 3_200_000.0);
@@ -327,10 +329,10 @@ mod tests {
 
     #[test]
     fn what_spoils_a_run_is_said() {
-        let check = |spoil: fn(&mut Crowd, &mut Floor), warning: &str| {
-            let (mut crowd, mut floor) = (crowd(), floor());
-            spoil(&mut crowd, &mut floor);
-            let warnings = CrowdReport::new(&args(), &crowd, &floor).warnings;
+        let check = |spoil: fn(&mut Crowd, &mut Turns), warning: &str| {
+            let (mut crowd, mut turns) = (crowd(), turns());
+            spoil(&mut crowd, &mut turns);
+            let warnings = CrowdReport::new(&args(), &crowd, &turns).warnings;
             assert_eq!(warnings.len(), 1, "{warnings:?}");
             assert!(warnings[0].contains(warning), "{warnings:?}");
         };
@@ -338,7 +340,10 @@ mod tests {
             |crowd, _| crowd.load_cpu_s_per_s = 0.81,
             "the load used 81 %",
         );
-        check(|_, floor| floor.load_cpu_s_per_s = 0.9, "floor's load used");
+        check(
+            |_, turns| turns.floor_load_cpu_s_per_s = 0.9,
+            "floor's load used",
+        );
         check(
             |crowd, _| crowd.swarm.load_late_ms_p99 = 12.0,
             "12.0 ms late",
@@ -347,7 +352,7 @@ mod tests {
             |crowd, _| crowd.stolen_s_per_s = 0.031,
             "the host took 3.1 %",
         );
-        check(|_, floor| floor.update_hz = 30.0, "30.00 updates");
+        check(|_, turns| turns.floor_update_hz = 30.0, "30.00 updates");
         check(|crowd, _| crowd.swarm.messages_out_hz = 25.0, "25.0 times");
         check(|crowd, _| crowd.swarm.finished = 399, "not everybody");
     }

@@ -1,0 +1,61 @@
+//! Time as a load process lives it: while somebody stops it, none goes by.
+//!
+//! `frolic bench crowd` stops processes to let others have their turn. Whoever
+//! looked at the wall clock would afterwards send everything at once that
+//! was due meanwhile.
+
+use std::time::{Duration, Instant};
+
+/// Nobody looks at the clock more rarely than this while the process runs.
+const STOPPED: Duration = Duration::from_millis(500);
+
+/// A clock that stands still while its process does. It has to be asked all
+/// the time.
+pub struct RunClock {
+    started: Instant,
+    asked: Instant,
+}
+
+impl RunClock {
+    /// Starts at nothing.
+    pub fn start() -> Self {
+        let now = Instant::now();
+        Self {
+            started: now,
+            asked: now,
+        }
+    }
+
+    /// Time since the start in which the process ran.
+    pub fn elapsed(&mut self) -> Duration {
+        self.elapsed_at(Instant::now())
+    }
+
+    fn elapsed_at(&mut self, now: Instant) -> Duration {
+        let since = now.saturating_duration_since(self.asked);
+        if since > STOPPED {
+            self.started += since;
+        }
+        self.asked = now;
+        now.saturating_duration_since(self.started)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_stands_still_while_nobody_asks() {
+        let mut clock = RunClock::start();
+        let start = clock.asked;
+        let mut at = |ms| {
+            clock
+                .elapsed_at(start + Duration::from_millis(ms))
+                .as_millis()
+        };
+        assert_eq!([at(10), at(400)], [10, 400]);
+        assert_eq!(at(1_700), 400, "it was stopped");
+        assert_eq!(at(1_750), 450);
+    }
+}
