@@ -5,6 +5,7 @@ mod event;
 mod payload;
 mod projectile;
 mod snapshot;
+mod whole;
 
 pub use command::{Command, CommandError, Glance, glance, parse};
 pub use event::{ack, encode, encode_counted, encode_echoing, error};
@@ -14,6 +15,8 @@ pub use payload::{
 };
 pub use projectile::JsonProjectile;
 pub use snapshot::{JsonEntity, JsonHeader, JsonStructure, SnapshotView, snapshot};
+pub use whole::Whole;
+pub(crate) use whole::whole_number;
 
 /// The WebSocket subprotocol of this form.
 pub const SUBPROTOCOL: &str = "frolic.v2.json";

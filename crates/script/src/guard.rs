@@ -38,7 +38,8 @@ use mlua::{Buffer, Lua, ffi};
 use self::clock::Clock;
 use crate::limits::VmLimits;
 
-/// How often the watchdog looks; a slice may overrun by this much.
+/// How often the watchdog looks while a script runs. With the time until it
+/// notices that one does, a slice may overrun by this and [`IDLE_POLL`].
 const POLL: Duration = Duration::from_millis(2);
 /// How often it looks whether a script has begun: waking up costs more than
 /// most scripts do, and a slice is much longer.

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::payload::*;
+use super::whole::{Whole, whole_number};
 use crate::message::{ClientMessage, NumberedInput, PROTOCOL_VERSION};
 use crate::terrain::TerrainOp;
 use crate::value::{Args, Value, ValueLimits};
@@ -72,8 +73,7 @@ pub fn parse(text: &str) -> Result<Command, CommandError> {
     })?;
     // The number first: whatever else is wrong, the answer names it.
     let given_seq = envelope.get("seq").filter(|seq| !seq.is_null());
-    let seq = given_seq.and_then(Json::as_u64);
-    let seq = seq.and_then(|seq| u32::try_from(seq).ok());
+    let seq: Option<u32> = given_seq.and_then(whole_number);
     let fail = |code, message: String| CommandError {
         seq,
         code,
@@ -82,8 +82,8 @@ pub fn parse(text: &str) -> Result<Command, CommandError> {
     };
     let text_of = |key: &str| envelope.get(key).and_then(Json::as_str);
     // NET-14 writes a command without it: whoever names none means this one.
-    let version = envelope.get("v").map(Json::as_u64);
-    if version.is_some_and(|version| version != Some(u64::from(PROTOCOL_VERSION))) {
+    let version = envelope.get("v").map(whole_number::<u16>);
+    if version.is_some_and(|version| version != Some(PROTOCOL_VERSION)) {
         let message = format!("this server speaks version {PROTOCOL_VERSION}: send \"v\":2");
         return Err(fail("unsupported_version", message));
     }
@@ -144,11 +144,11 @@ fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMe
                 ticket: p.ticket,
                 resume_token: p.resume_token,
                 name: p.name,
-                received: p.received,
+                received: p.received.map(|Whole(received)| received),
             })
         }
         ("session", "ack") => {
-            body(payload).map(|p: AckPayload| ClientMessage::SnapshotAck { tick: p.tick })
+            body(payload).map(|p: AckPayload| ClientMessage::SnapshotAck { tick: p.tick.0 })
         }
         ("session", "figures") => Ok(ClientMessage::AskFigures),
         ("session", "leave") => Ok(ClientMessage::Leave),
@@ -165,7 +165,7 @@ fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMe
         ("scripts", "request") => {
             body(payload).map(|p: ScriptsPayload| ClientMessage::ScriptRequest {
                 paths: p.paths,
-                from: p.from,
+                from: p.from.0,
             })
         }
         ("scripts", "verify") => {
@@ -178,7 +178,7 @@ fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMe
         ("terrain", "op") => body(payload).and_then(terrain_op),
         ("terrain", "chunk") => {
             body(payload).map(|p: TerrainChunkPayload| ClientMessage::ChunkRequest {
-                chunk: [p.x, p.y, p.z],
+                chunk: [p.x.0, p.y.0, p.z.0],
             })
         }
         ("spell", "cast") => body(payload).and_then(spell_cast),
@@ -201,8 +201,8 @@ fn counts(feature: &str, action: &str) -> bool {
 pub fn glance(text: &str) -> Glance {
     #[derive(Deserialize)]
     struct Envelope<'text> {
-        v: Option<u16>,
-        seq: Option<u32>,
+        v: Option<Whole<u16>>,
+        seq: Option<Whole<u32>>,
         #[serde(borrow)]
         kind: Option<Cow<'text, str>>,
         #[serde(borrow)]
@@ -214,10 +214,12 @@ pub fn glance(text: &str) -> Glance {
         return Glance::default();
     };
     let is_command = envelope.kind.as_deref() == Some("command")
-        && envelope.v.is_none_or(|version| version == PROTOCOL_VERSION);
+        && envelope
+            .v
+            .is_none_or(|version| version.0 == PROTOCOL_VERSION);
     let name = envelope.feature.as_deref().zip(envelope.action.as_deref());
     Glance {
-        seq: envelope.seq,
+        seq: envelope.seq.map(|Whole(seq)| seq),
         counts: is_command && name.is_some_and(|(feature, action)| counts(feature, action)),
     }
 }
@@ -241,7 +243,7 @@ fn body<T: DeserializeOwned>(payload: Json) -> Result<T, String> {
 fn ping(ping: PingPayload) -> Result<Said, String> {
     let message = ClientMessage::Ping {
         t: ping.t.as_f64().unwrap_or(0.0),
-        received: ping.received,
+        received: ping.received.0,
     };
     Ok((message, Some(echo("t", ping.t)?)))
 }
@@ -305,11 +307,11 @@ fn numbered(input: &JsonInput) -> Result<NumberedInput, String> {
     if !input.yaw.is_finite() || !input.pitch.is_finite() {
         return Err(format!(
             "yaw or pitch of input {} is not an angle",
-            input.seq
+            input.seq.0
         ));
     }
     Ok(NumberedInput {
-        seq: input.seq,
+        seq: input.seq.0,
         input: input.to_character_input(),
     })
 }

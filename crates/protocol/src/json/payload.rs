@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use super::whole::Whole;
 use crate::terrain::TerrainAction;
 use crate::value::Args;
 
@@ -18,7 +19,8 @@ pub struct HandshakePayload {
     /// Where the server runs without tickets.
     pub name: Option<String>,
     /// With a resume token: the newest `n` that has come.
-    pub received: Option<u32>,
+    #[cfg_attr(test, ts(as = "Option<u32>"))]
+    pub received: Option<Whole<u32>>,
 }
 
 /// `movement.input_batch`
@@ -34,7 +36,8 @@ pub struct InputBatch {
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct JsonInput {
     /// The client's count of inputs.
-    pub seq: u32,
+    #[cfg_attr(test, ts(as = "u32"))]
+    pub seq: Whole<u32>,
     /// Forward.
     #[serde(default)]
     #[cfg_attr(test, ts(optional, as = "Option<_>"))]
@@ -82,7 +85,8 @@ pub struct JsonInput {
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct AckPayload {
     /// Tick of the newest snapshot the client holds.
-    pub tick: u32,
+    #[cfg_attr(test, ts(as = "u32"))]
+    pub tick: Whole<u32>,
 }
 
 /// `session.ping`
@@ -94,8 +98,8 @@ pub struct PingPayload {
     #[cfg_attr(test, ts(type = "number | string"))]
     pub t: Json,
     /// The newest `n` that has come, which the server may then forget.
-    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
-    pub received: u32,
+    #[cfg_attr(test, ts(optional, as = "Option<u32>"))]
+    pub received: Whole<u32>,
 }
 
 /// `network.event`
@@ -153,8 +157,8 @@ pub struct ScriptsPayload {
     pub paths: Vec<String>,
     /// The first piece that is missing, of each.
     #[serde(default)]
-    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
-    pub from: u32,
+    #[cfg_attr(test, ts(optional, as = "Option<u32>"))]
+    pub from: Whole<u32>,
 }
 
 /// `scripts.verify`
@@ -190,11 +194,14 @@ pub struct TerrainOpPayload {
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct TerrainChunkPayload {
     /// Chunks east.
-    pub x: i32,
+    #[cfg_attr(test, ts(as = "i32"))]
+    pub x: Whole<i32>,
     /// Chunks up.
-    pub y: i32,
+    #[cfg_attr(test, ts(as = "i32"))]
+    pub y: Whole<i32>,
     /// Chunks south.
-    pub z: i32,
+    #[cfg_attr(test, ts(as = "i32"))]
+    pub z: Whole<i32>,
 }
 
 /// `spell.cast`

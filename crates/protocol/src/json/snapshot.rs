@@ -106,8 +106,11 @@ pub fn snapshot(view: &SnapshotView) -> String {
             }
         }
     }
+    // These are in order of ids.
+    let changed = entities.len();
     for state in view.current.iter().filter(|state| on_the_way(state)) {
-        if !entities.iter().any(|told: &JsonEntity| told.id == state.id) {
+        let told = entities[..changed].binary_search_by_key(&state.id, |told: &JsonEntity| told.id);
+        if told.is_err() {
             entities.push(entity(state, view));
         }
     }
@@ -154,8 +157,8 @@ pub fn snapshot(view: &SnapshotView) -> String {
     let mode = if view.header.baseline.is_some() {
         "delta"
     } else {
-        // Worlds have nothing of these yet. A client that looks for them in a
-        // full snapshot, as it may (NET-14), finds that there is none.
+        // A client that looks for shots in a full snapshot, as it may (NET-14),
+        // finds that none fly.
         features.entry("projectile").or_insert(json!({}));
         "full"
     };

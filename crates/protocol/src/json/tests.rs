@@ -44,7 +44,7 @@ fn events_and_results_have_their_documented_form() {
     });
     assert_eq!(
         event,
-        json!({"v":2,"kind":"event","feature":"network","name":"Falls","args":[3.0,{"$v":[1.0,2.0,3.0]}]})
+        json!({"v":2,"kind":"event","feature":"network","name":"Falls","args":[3,{"$v":[1.0,2.0,3.0]}]})
     );
     let result = text(&ServerMessage::InvokeResult {
         id: 4,

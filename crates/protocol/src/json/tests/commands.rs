@@ -167,6 +167,61 @@ fn every_command_is_understood() {
 }
 
 #[test]
+fn clients_whose_numbers_are_doubles_are_understood() {
+    let check = |feature: &str, action: &str, payload: &str, expected: ClientMessage| {
+        let text = format!(
+            r#"{{"v":2.0,"kind":"command","seq":42.0,"feature":"{feature}","action":"{action}","payload":{payload}}}"#
+        );
+        let command = parse(&text).unwrap();
+        assert_eq!((command.seq, &command.message), (Some(42), &expected));
+        let glance = glance(&text);
+        let counts = expected.is_counted();
+        assert_eq!((glance.seq, glance.counts), (Some(42), counts), "{text}");
+    };
+    let tick = ClientMessage::SnapshotAck { tick: 870 };
+    check("session", "ack", r#"{"tick":870.0}"#, tick);
+    let ping = ClientMessage::Ping {
+        t: 3.0,
+        received: 17,
+    };
+    check("session", "ping", r#"{"t":3.0,"received":17.0}"#, ping);
+    let handshake = ClientMessage::Handshake {
+        version: 2,
+        ticket: None,
+        resume_token: None,
+        name: None,
+        received: Some(17),
+    };
+    check("session", "handshake", r#"{"received":17.0}"#, handshake);
+    let scripts = ClientMessage::ScriptRequest {
+        paths: vec!["x".to_owned()],
+        from: 3,
+    };
+    check(
+        "scripts",
+        "request",
+        r#"{"paths":["x"],"from":3.0}"#,
+        scripts,
+    );
+    let chunk = ClientMessage::ChunkRequest { chunk: [-1, 0, 2] };
+    check("terrain", "chunk", r#"{"x":-1.0,"y":0.0,"z":2.0}"#, chunk);
+    let event = ClientMessage::Event {
+        name: "Buy".to_owned(),
+        args: Args(vec![Value::Number(2.0), Value::Entity(4)]),
+    };
+    let args = r#"{"name":"Buy","args":[2.0,{"$e":4.0}]}"#;
+    check("network", "event", args, event);
+    let inputs = r#"{"inputs":[{"seq":101.0,"up":true}]}"#;
+    let text = format!(
+        r#"{{"kind":"command","seq":1,"feature":"movement","action":"input_batch","payload":{inputs}}}"#
+    );
+    let ClientMessage::Inputs { inputs, .. } = parse(&text).unwrap().message else {
+        panic!("{text}");
+    };
+    assert_eq!(inputs[0].seq, 101);
+}
+
+#[test]
 fn a_command_without_any_field_set_may_leave_its_payload_out() {
     for action in ["handshake", "ping", "leave"] {
         assert!(parse(&command("session", action, Json::Null)).is_ok());
@@ -228,6 +283,12 @@ fn every_wrong_envelope_has_its_own_code_and_keeps_the_seq() {
             "bad_command",
             None,
         ),
+        (
+            r#"{"v":2,"kind":"command","seq":1.5,"feature":"chat","action":"say"}"#,
+            "bad_command",
+            None,
+        ),
+        (r#"{"v":2.5,"seq":3}"#, "unsupported_version", Some(3)),
         (
             r#"{"v":2,"kind":"command","seq":4294967296,"feature":"chat","action":"say"}"#,
             "bad_command",
@@ -354,6 +415,9 @@ fn every_wrong_payload_is_an_error_with_its_seq() {
         ),
         ("movement", "input_batch", inputs(json!({"seq":-1}))),
         ("session", "ack", json!({"tick": 1e20})),
+        ("session", "ack", json!({"tick": 7.5})),
+        ("session", "ping", json!({"received": -1.0})),
+        ("session", "handshake", json!({"received": 4294967296.0})),
         ("session", "ack", json!({"tick": -1})),
         (
             "network",
