@@ -1,5 +1,6 @@
 // Both example clients against a real server, in one world: each walks, is
-// seen by the other, and comes back when the test cuts its line.
+// seen by the other, and comes back when the test cuts its line or kills the
+// world's server.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,11 +13,12 @@ import { openTunnel } from '../web/e2e/tunnel.mjs';
 const SECONDS = 8;
 /** Commands whose answers an example may miss because it leaves right behind them. */
 const LAST_WORDS = 10;
+const ADMIN_TOKEN = 'the admin token of the example tests';
 const here = import.meta.dirname;
 
 let server;
 before(async () => {
-  server = await startServer();
+  server = await startServer({ ADMIN_TOKEN });
 });
 after(() => server?.stop());
 
@@ -93,8 +95,40 @@ async function walkTogether([adaName, first], [benName, second]) {
   line.close();
 }
 
+/** Ends the process of a world at once, as a crash does. */
+async function killWorld(room) {
+  const { body } = await server.call('GET', '/admin/servers', { token: ADMIN_TOKEN });
+  const world = body.servers.find((one) => one.room_code === room);
+  assert.ok(world?.pid, JSON.stringify(body));
+  process.kill(world.pid, 'SIGKILL');
+}
+
+/** The next process of the world listens at another port, which only the platform knows. */
+async function walkOn(name, example) {
+  const walker = example(server.url, name, String(2 * SECONDS));
+  const [, room] = await walker.line(/^in as \d+ in room (\w+)/);
+  await killWorld(room);
+  const [, again] = await walker.line(/^back as \d+ in room (\w+)/);
+  assert.equal(again, room, 'the same world');
+  const { walked, said } = await walker.result();
+  assert.ok(walked > 5, `walked ${walked} m:\n${said}`);
+}
+
 test('the example in Python walks, and the one in JavaScript comes back after a lost line', () =>
   walkTogether(['Ada', python], ['Ben', javascript]));
 
 test('the example in JavaScript walks, and the one in Python comes back after a lost line', () =>
   walkTogether(['Cleo', javascript], ['Dora', python]));
+
+test('the example in Python goes on when its server was killed', () => walkOn('Eli', python));
+
+test('the example in JavaScript goes on when its server was killed', () => walkOn('Fay', javascript));
+
+for (const [language, example] of [['Python', python], ['JavaScript', javascript]]) {
+  test(`the example in ${language} stops when its time is over, although there is no world`, async () => {
+    const walker = example(server.url, 'Gus', '2', 'ABCDEF');
+    await walker.line(/404/);
+    const { walked } = await walker.result();
+    assert.equal(walked, 0);
+  });
+}

@@ -1,7 +1,6 @@
 // Walks in a circle through a world (docs/protocol.md): node walk.mjs [PLATFORM] [NAME] [SECONDS] [ROOM CODE]
 import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws'; // Node 22 and browsers have a WebSocket of their own
-
 const [platform = 'http://127.0.0.1:5000', name = 'Ben', seconds = '20', room = ''] = process.argv.slice(2);
 const until = performance.now() + Number(seconds) * 1000;
 const [kept, players, near] = [new Map(), new Map(), new Set()]; // kept: the worlds that deltas may build on, by tick
@@ -9,9 +8,8 @@ let [welcome, world, commands, inputs, acks, walked, ping] = [null, new Map(), 0
 
 async function post(path, body, session = '') {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${session}` };
-  const answer = await fetch(platform + path, { method: 'POST', headers, body: JSON.stringify(body) });
-  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-  return answer.json();
+  const answer = await fetch(platform + path, { method: 'POST', headers, body: JSON.stringify(body), signal: AbortSignal.timeout(9000) });
+  return answer.ok ? answer.json() : Promise.reject(new Error(`${path}: ${answer.status} ${await answer.text()}`));
 }
 
 function send(socket, feature, action, payload = {}) { // each gets an ack or an error that names its number
@@ -28,7 +26,7 @@ const hear = {
     const before = world.get(welcome.entityId);
     world = new Map([...(kept.get(baseline) ?? []), ...movement.entities.map((entity) => [entity.id, entity])]);
     for (const id of movement.removed) world.delete(id);
-    for (const old of kept.keys()) if (old < (baseline ?? tick)) kept.delete(old);
+    for (const old of kept.keys()) if (old < (baseline ?? 0)) kept.delete(old);
     kept.set(tick, world);
     send(socket, 'session', 'ack', { tick });
     const held = () => ({ seq: ++inputs, up: true, yaw: inputs / 18, jump: inputs % 60 < 5 }); // one for each tick
@@ -48,10 +46,12 @@ const hear = {
 };
 
 const receive = (socket, message) => hear[message.kind]?.(socket, message);
-const joined = await post('/join', room ? { room_code: room } : {}, (await post('/login', { username: name })).session_token);
+const { session_token: session } = await post('/login', { username: name });
 const through = `${platform.replace('http', 'ws')}/api/rooms/${room}/ws`; // the same world, by the platform's own port
 for (; performance.now() < until; await sleep(300)) {
   if (welcome) console.log('the line is lost');
+  const joined = await post('/join', { room_code: room || welcome?.roomCode }, session).catch((cause) => console.log(cause.message));
+  if (!joined) continue; // each time anew: a server that was killed comes back at another address
   const socket = new WebSocket(room ? through : joined.server_address, ['frolic.v2.json']);
   socket.on('open', () => send(socket, 'session', 'handshake', { ticket: joined.ticket, resumeToken: welcome?.resumeToken }));
   socket.on('message', (text) => receive(socket, JSON.parse(text)));

@@ -1,10 +1,9 @@
 # Walks in a circle through a world (docs/protocol.md): python walk.py [PLATFORM] [NAME] [SECONDS] [ROOM CODE]
-import asyncio, json, math, sys, time, urllib.request
+import asyncio, json, math, sys, time, urllib.request as web, websockets
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed
-
 platform, name, seconds, room = sys.argv[1:] + ["http://127.0.0.1:5000", "Ada", "20", ""][len(sys.argv) - 1:]
 until = time.monotonic() + float(seconds)
+through = f"{platform.replace('http', 'ws', 1)}/api/rooms/{room}/ws"  # the same world, by the platform's own port
 
 class my:
     welcome, world, kept, players, near = {}, {}, {}, {}, set()  # kept: the worlds that deltas may build on, by tick
@@ -12,7 +11,7 @@ class my:
 
 def post(path, body, session=""):
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {session}"}
-    return json.load(urllib.request.urlopen(urllib.request.Request(platform + path, json.dumps(body).encode(), headers)))
+    return json.load(web.urlopen(web.Request(platform + path, json.dumps(body).encode(), headers), timeout=9))
 
 async def send(socket, feature, action, **payload):
     my.commands += 1  # each gets an ack or an error that names this number
@@ -23,11 +22,10 @@ async def snapshot(socket, tick, baseline, features, **_):  # a full one has no 
     own, before, moved = my.welcome["entityId"], my.world, features["movement"]
     changed = my.kept.get(baseline, {}) | {entity["id"]: entity for entity in moved["entities"]}
     my.world = {id: entity for id, entity in changed.items() if id not in moved["removed"]}
-    my.kept = {old: world for old, world in my.kept.items() if old >= (baseline or tick)} | {tick: my.world}
+    my.kept = {old: world for old, world in my.kept.items() if old >= (baseline or 0)} | {tick: my.world}
     await send(socket, "session", "ack", tick=tick)
-    batch = range(my.inputs + 1, my.inputs + 1 + my.welcome["tickHz"] // my.welcome["snapshotHz"])  # one per tick
-    my.inputs = batch[-1]
-    held = [{"seq": seq, "up": True, "yaw": seq / 18, "jump": seq % 60 < 5} for seq in batch]
+    first, my.inputs = my.inputs + 1, my.inputs + my.welcome["tickHz"] // my.welcome["snapshotHz"]  # one per tick
+    held = [{"seq": seq, "up": True, "yaw": seq / 18, "jump": seq % 60 < 5} for seq in range(first, my.inputs + 1)]
     await send(socket, "movement", "input_batch", inputs=held)
     my.walked += math.dist(before[own]["p"], my.world[own]["p"]) if own in before else 0
     my.players.update((player["entityId"], player["name"]) for player in features.get("presence", {}).get("players", []))
@@ -47,14 +45,16 @@ async def hear(socket, message):
         case "error": print("error:", message["code"], message["message"], flush=True)
 
 async def main():
-    joined = post("/join", {"room_code": room} if room else {}, post("/login", {"username": name})["session_token"])
-    through = f"{platform.replace('http', 'ws', 1)}/api/rooms/{room}/ws"  # the same world, by the platform's own port
-    async for socket in connect(through if room else joined["server_address"], subprotocols=["frolic.v2.json"]):
-        try:
-            await send(socket, "session", "handshake", ticket=joined["ticket"], resumeToken=my.welcome.get("resumeToken"))
-            while time.monotonic() < until: await hear(socket, json.loads(await socket.recv()))
-            return await send(socket, "session", "leave")
-        except ConnectionClosed: print("the line is lost", flush=True)
+    session = post("/login", {"username": name})["session_token"]
+    while time.monotonic() < until:
+        try:  # each time anew: a server that was killed comes back at another address
+            joined = post("/join", {"room_code": room or my.welcome.get("roomCode")}, session)
+            async with connect(through if room else joined["server_address"], subprotocols=["frolic.v2.json"]) as socket:
+                await send(socket, "session", "handshake", ticket=joined["ticket"], resumeToken=my.welcome.get("resumeToken"))
+                while time.monotonic() < until: await hear(socket, json.loads(await socket.recv()))
+                return await send(socket, "session", "leave")
+        except (OSError, websockets.WebSocketException) as cause: print("the line is lost" if my.welcome else cause, flush=True)
+        await asyncio.sleep(0.3)
 
 asyncio.run(main())
 print(f"walked {my.walked:.1f} m, got {my.acks} acks for {my.commands} commands, met {len(my.near)}, ping {my.ping:.0f} ms")

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchBrowser, openPage } from './browser.mjs';
-import { Player } from './player.mjs';
+import { JsonClient } from './json-client.mjs';
+import { changeJoin, Player } from './player.mjs';
 import { startServer } from './server.mjs';
 
 /** From the click on Play to the world on the screen. */
@@ -37,6 +38,28 @@ test('a click on Play leads into the world within two seconds', async (context) 
     await player.close();
   }
   assert.ok(inTime(), `it took ${took.join(', ')} ms`);
+});
+
+test('a ticket that is no good any more when the page connects is replaced without a word', async () => {
+  const joins = [];
+  const prepare = (context) =>
+    changeJoin(context, async (joined) => {
+      joins.push(joined.ticket);
+      // Somebody was quicker with the first one.
+      if (joins.length === 1) await (await JsonClient.open(joined.server_address, { ticket: joined.ticket })).next('welcome');
+      return joined;
+    });
+  const player = await Player.enter(browser, server, { game, prepare });
+  assert.equal(joins.length, 2);
+  await player.close();
+});
+
+test('the place in a tab stays young while it is played, so that a crash later on does not cost it', async () => {
+  const player = await Player.enter(browser, server, { game });
+  const keptAt = () => JSON.parse(sessionStorage.getItem('frolic.place')).at;
+  const first = await player.page.evaluate(keptAt);
+  await player.until((before) => JSON.parse(sessionStorage.getItem('frolic.place')).at > before, first);
+  await player.close();
 });
 
 test('two players in one world see each other move', async () => {

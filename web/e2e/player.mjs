@@ -76,15 +76,18 @@ export class Player {
 
   /** Walks until the own character is `metres` away from where it stood. */
   async walk(metres, key = 'KeyW') {
+    await this.holding(key, () => this.untilMoved(metres));
+  }
+
+  /** Waits until this player is so far from where they are now. */
+  async untilMoved(metres) {
     const start = await this.position();
-    await this.holding(key, () =>
-      this.until(
-        ([[x, , z], far]) => {
-          const now = window.__frolic.position();
-          return now !== null && Math.hypot(now[0] - x, now[2] - z) >= far;
-        },
-        [start, metres],
-      ),
+    await this.until(
+      ([[x, , z], far]) => {
+        const now = window.__frolic.position();
+        return now !== null && Math.hypot(now[0] - x, now[2] - z) >= far;
+      },
+      [start, metres],
     );
   }
 
@@ -126,6 +129,6 @@ export function changeJoin(context, change) {
   return context.route(/\/join(\/[^/]+)?(\?.*)?$/, async (route) => {
     const response = await route.fetch();
     const answer = await response.json();
-    await route.fulfill({ response, json: answer.transports ? change(answer) : answer });
+    await route.fulfill({ response, json: answer.transports ? await change(answer) : answer });
   });
 }

@@ -1,11 +1,13 @@
 // People: a character dressed on the site is seen by others in the world, an invite link lands beside the friend,
-// blocked people do not read each other, and a report leads to a notice and an appeal.
+// blocked people do not read each other, and a report brings a recording and leads to a notice and an appeal.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
 import { forWorlds, launchBrowser, openPage } from './browser.mjs';
 import { Player } from './player.mjs';
-import { startServer } from './server.mjs';
+import { binary, startServer } from './server.mjs';
 
 const ADMIN_TOKEN = 'end-to-end-admin';
 const WIDE = { width: 1280, height: 800 };
@@ -14,7 +16,7 @@ const game = 'obby';
 let server;
 let browser;
 before(async () => {
-  server = await startServer({ ADMIN_TOKEN });
+  server = await startServer({ ADMIN_TOKEN, RECORD_DIR: 'recordings' });
   browser = await launchBrowser();
 });
 after(async () => {
@@ -167,6 +169,14 @@ test('a report in a world reaches a moderator, who answers with a reason, and an
   await desk.goto(`${server.url}/moderation`);
   await desk.getByText('free coins at example dot com').waitFor();
   await pictures(desk, 'moderation');
+  // What happened can be run again, while the world goes on (BEY-8).
+  const [recording] = await Promise.all([desk.waitForEvent('download'), desk.locator('[data-recording]').click()]);
+  const file = path.join(server.dataDir, recording.suggestedFilename());
+  await recording.saveAs(file);
+  const replay = await promisify(execFile)(binary(), ['replay', file, '--json', '--data-dir', server.dataDir]);
+  const { difference, sameHashes, ending } = JSON.parse(replay.stdout);
+  assert.deepEqual({ difference, ending }, { difference: null, ending: 'cut off' });
+  assert.ok(sameHashes > 0, replay.stdout);
   await desk.locator('[data-decide]').click();
   await desk.getByLabel('Why').fill('Advertised a scam in the chat.');
   await picture(desk, 'moderation-decide');

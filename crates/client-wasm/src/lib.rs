@@ -44,6 +44,11 @@ impl ClientCore {
         self.client.handshake(ticket, resume_token, None);
     }
 
+    /// The newest token that brings this session back.
+    pub fn resume_token(&self) -> Option<String> {
+        self.client.resume_token().map(str::to_owned)
+    }
+
     /// Goes on with the session of a core whose connection is lost; before
     /// the handshake.
     pub fn take_over(&mut self, old: &mut ClientCore) {
@@ -77,7 +82,8 @@ impl ClientCore {
         self.client.advance(now_ms);
     }
 
-    /// Bytes for the reliable stream, or one WebSocket message.
+    /// Bytes for the reliable stream, or one WebSocket message. There may be
+    /// more: call it until it gives none.
     pub fn take_reliable(&mut self) -> Option<Vec<u8>> {
         self.client.take_reliable()
     }

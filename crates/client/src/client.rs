@@ -1,36 +1,33 @@
 //! The client itself: messages in, messages out, one step at a time.
 
 mod scripting;
+mod sending;
 mod terrain;
+#[cfg(test)]
+mod tests;
+mod world;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-use frolic_package::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
-use frolic_protocol::details::Details;
 use frolic_protocol::fragment::{Assembler, Fragment};
 use frolic_protocol::message::PROTOCOL_VERSION;
-use frolic_protocol::packet::{
-    self, DATAGRAM_BYTES_MAX, PacketError, SERVER_MESSAGE_BYTES_MAX, StreamReader,
-};
-use frolic_protocol::{Args, ClientMessage, EntityState, ServerMessage, Shown, Welcome};
-use frolic_sim::{CharacterInput, CharacterState, Mesh, Meshes};
+use frolic_protocol::packet::{self, PacketError, SERVER_MESSAGE_BYTES_MAX, StreamReader};
+use frolic_protocol::{ClientMessage, ServerMessage, Shown, Welcome};
+use frolic_sim::{CharacterInput, CharacterState, Meshes};
 
 use crate::event::ClientEvent;
+use crate::outbox::Outbox;
 use crate::pacing::Pacing;
 use crate::playback::{Drawn, DrawnKind, OwnFrame, Playback};
 use crate::prediction::Prediction;
 use crate::replication::Replication;
 use crate::scene::ClientScene;
-use crate::scripts::{Scripts, decompress, hash_of};
+use crate::scripts::Scripts;
 use crate::shots::{DrawnShot, Now, Shots};
 use crate::stats::{Meter, Stats};
 use crate::talk::Talk;
 
 const PING_INTERVAL_MS: f64 = 1000.0;
-/// Largest scene file, unpacked.
-const SCENE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Largest mesh, unpacked.
-const MESH_BYTES_MAX: usize = 8 + 12 * (CORNERS_MAX + TRIANGLES_MAX);
 /// Events the host has not taken; a host that takes none loses the oldest.
 const EVENTS_MAX: usize = 4096;
 
@@ -55,10 +52,11 @@ pub struct Client {
     stream: StreamReader,
     talk: Talk,
     assembler: Assembler,
-    reliable: Vec<u8>,
+    reliable: Outbox,
     datagrams: VecDeque<Vec<u8>>,
     events: VecDeque<ClientEvent>,
-    removed: Vec<u32>,
+    /// Entities that went since the host last asked; some may be back.
+    removed: BTreeSet<u32>,
     drawn: Vec<Drawn>,
     shots: Shots,
     /// The own character is dead: it neither walks nor fires.
@@ -110,6 +108,11 @@ impl Client {
         });
     }
 
+    /// The newest token that brings this session back; none before the welcome.
+    pub fn resume_token(&self) -> Option<&str> {
+        self.talk.token().map(String::as_str)
+    }
+
     /// Goes on with the session of a client whose connection is lost: what
     /// it has heard, what it had to say, and its resume token. The handshake
     /// comes after this.
@@ -127,76 +130,6 @@ impl Client {
         fresh.take_over(self);
         fresh.input = self.input;
         *self = fresh;
-    }
-
-    /// Queues any message. One that counts is kept until the server has it,
-    /// across connections.
-    pub fn send(&mut self, message: &ClientMessage) {
-        if message.is_counted() {
-            let bytes = packet::single(message).len();
-            if self.talk.say(message.clone(), bytes) {
-                self.talk_on();
-            } else {
-                let text = "too much waits for the server; an event was dropped".to_owned();
-                self.trouble("events_dropped", text);
-            }
-        } else {
-            self.write(message);
-        }
-    }
-
-    /// Writes what may leave now of the messages that count.
-    fn talk_on(&mut self) {
-        let before = self.reliable.len();
-        while let Some(message) = self.talk.next() {
-            packet::write(&mut self.reliable, message);
-        }
-        self.sent.add(self.reliable.len() - before);
-    }
-
-    fn write(&mut self, message: &ClientMessage) {
-        if message.is_unreliable() {
-            let packet = packet::single(message);
-            self.sent.add(packet.len());
-            self.datagrams.push_back(packet);
-        } else {
-            let before = self.reliable.len();
-            packet::write(&mut self.reliable, message);
-            self.sent.add(self.reliable.len() - before);
-        }
-    }
-
-    /// Queues `Network.FireServer`.
-    pub fn fire_server(&mut self, name: String, args: Args) {
-        self.send(&ClientMessage::Event { name, args });
-    }
-
-    /// Asks where the server's time goes, for a debug overlay.
-    pub fn ask_figures(&mut self) {
-        self.send(&ClientMessage::AskFigures);
-    }
-
-    /// Queues a cast of a spell; `params` is one value.
-    pub fn cast_spell(&mut self, spell_id: String, params: Args) {
-        self.send(&ClientMessage::CastSpell {
-            spell_id,
-            revision_id: None,
-            params,
-        });
-    }
-
-    /// Queues `Network.FireServerUnreliable`: one datagram, which is dropped
-    /// here when more are said than a server takes. What does not fit one goes
-    /// the reliable way.
-    pub fn fire_server_unreliable(&mut self, name: String, args: Args) {
-        let message = ClientMessage::UnreliableEvent { name, args };
-        if packet::single(&message).len() <= DATAGRAM_BYTES_MAX {
-            if self.talk.spend() {
-                self.write(&message);
-            }
-        } else if let ClientMessage::UnreliableEvent { name, args } = message {
-            self.fire_server(name, args);
-        }
     }
 
     /// Takes a whole packet in: a datagram or a WebSocket message.
@@ -231,12 +164,7 @@ impl Client {
         match message {
             ServerMessage::Welcome(welcome) => self.welcome(*welcome),
             ServerMessage::Scene { hash, zstd } => self.load_scene(&hash, &zstd),
-            ServerMessage::Definition { index, components } => {
-                match self.scene.define(index, &components) {
-                    Ok(()) => self.tell(ClientEvent::Definition { index, components }),
-                    Err(cause) => self.trouble("bad_definition", cause),
-                }
-            }
+            ServerMessage::Definition { index, components } => self.define(index, components),
             ServerMessage::Snapshot(bytes) => self.snapshot(&bytes, now_ms),
             ServerMessage::Fragment(fragment) => self.fragment(fragment, now_ms),
             ServerMessage::Presence(players) => {
@@ -342,73 +270,6 @@ impl Client {
         self.talk_on();
     }
 
-    /// A mesh that cannot be read is not solid; the server says better.
-    fn learn_mesh(&mut self, asset: String, zstd: &[u8]) {
-        let bytes = decompress(zstd, MESH_BYTES_MAX);
-        match bytes.as_deref().map(Triangles::decode) {
-            Ok(Some(triangles)) => self.meshes.add(&asset, &triangles),
-            _ => self.trouble("bad_mesh", format!("{asset} cannot be read")),
-        }
-    }
-
-    fn load_scene(&mut self, hash: &str, zstd: &[u8]) {
-        let tick_hz = self.joined.as_ref().map_or(60, |j| j.welcome.tick_hz);
-        let scene = decompress(zstd, SCENE_BYTES_MAX);
-        let scene = scene.and_then(|bytes| {
-            if hash_of(&bytes) != format!("sha256:{hash}") {
-                return Err("the scene does not match its hash".to_owned());
-            }
-            let json = String::from_utf8(bytes).map_err(|_| "the scene is not text".to_owned())?;
-            ClientScene::load(json, tick_hz, std::mem::take(&mut self.meshes))
-        });
-        match scene {
-            Ok(scene) => {
-                self.scene = scene;
-                self.scene_ready = true;
-                self.tell(ClientEvent::Scene);
-            }
-            Err(cause) => self.trouble("bad_scene", cause),
-        }
-    }
-
-    fn snapshot(&mut self, bytes: &[u8], now_ms: f64) {
-        let Some(joined) = &mut self.joined else {
-            return;
-        };
-        let newest = joined.replication.newest_tick();
-        let (header, applied) = match joined.replication.apply(bytes) {
-            Ok(applied) => applied,
-            Err(cause) => return self.trouble("bad_snapshot", cause.to_string()),
-        };
-        self.scene
-            .apply(header.tick, &applied.changed, &applied.removed);
-        if let Some(own) = header.own.filter(|_| newest < Some(header.tick)) {
-            self.last_snapshot_ms = Some(now_ms);
-            joined.playback.arrived(header.tick, now_ms);
-            joined.pacing.observe(own.queued_inputs, own.late_ticks);
-            joined
-                .prediction
-                .reconcile(&mut self.scene, header.tick, &own);
-            self.shots.acknowledged(own.ack_seq);
-        }
-        if newest < Some(header.tick) {
-            self.script_version = header.scripts;
-        }
-        self.removed.extend(applied.removed);
-        for (entity, details) in applied.details {
-            self.details(entity, details);
-        }
-    }
-
-    fn details(&mut self, entity: u32, details: Details) {
-        let joined = self.joined.as_ref();
-        let state = joined.and_then(|joined| joined.replication.state_of(entity));
-        if let (Some(state), Some(scale)) = (state, details.looks.scale) {
-            self.scene.rescale(state, scale.into());
-        }
-        self.tell(ClientEvent::Details { entity, details });
-    }
-
     fn tell(&mut self, event: ClientEvent) {
         if self.events.len() == EVENTS_MAX {
             self.events.pop_front();
@@ -436,7 +297,7 @@ impl Client {
             return;
         };
         let steps = joined.pacing.steps_due(now_ms);
-        if self.scene_ready && joined.replication.newest_tick().is_some() {
+        if self.scene_ready && joined.replication.newest_own().is_some() {
             let input = match self.dead {
                 true => self.input.at_rest(),
                 false => self.input,
@@ -452,7 +313,7 @@ impl Client {
                 let message = ClientMessage::Inputs {
                     ack: joined.replication.ack(),
                     shown: Some(joined.playback.shown()),
-                    inputs: joined.prediction.newest_inputs(),
+                    inputs: joined.prediction.newest_inputs(steps),
                 };
                 self.send(&message);
             }
@@ -471,24 +332,9 @@ impl Client {
         self.talk_on();
     }
 
-    /// Bytes for the reliable stream, or one WebSocket message.
-    pub fn take_reliable(&mut self) -> Option<Vec<u8>> {
-        (!self.reliable.is_empty()).then(|| std::mem::take(&mut self.reliable))
-    }
-
-    /// One datagram, or one WebSocket message.
-    pub fn take_datagram(&mut self) -> Option<Vec<u8>> {
-        self.datagrams.pop_front()
-    }
-
     /// The next thing to tell the host.
     pub fn take_event(&mut self) -> Option<ClientEvent> {
         self.events.pop_front()
-    }
-
-    /// Entities that are gone since the last call.
-    pub fn take_removed(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.removed)
     }
 
     /// The welcome, once there was one.
@@ -496,28 +342,11 @@ impl Client {
         self.joined.as_ref().map(|joined| &joined.welcome)
     }
 
-    /// Text of scene.json; empty before it came.
-    pub fn scene_json(&self) -> &str {
-        &self.scene.json
-    }
-
-    /// What is solid of an asset that mesh shapes name, to be drawn.
-    pub fn mesh(&self, asset: &str) -> Option<&Mesh> {
-        let (_, mesh) = self.scene.collision.meshes().find(asset)?;
-        Some(mesh)
-    }
-
     /// The own character as predicted.
     pub fn own_state(&self) -> Option<&CharacterState> {
         let joined = self.joined.as_ref()?;
-        joined.replication.newest_tick()?;
+        joined.replication.newest_own()?;
         Some(joined.prediction.state())
-    }
-
-    /// Every entity the server has told us of, as it is now, in order of ids.
-    pub fn entities(&self) -> impl Iterator<Item = &EntityState> {
-        let joined = self.joined.iter();
-        joined.flat_map(|joined| joined.replication.states())
     }
 
     /// Everything that moves, ready to draw; the own character last.
@@ -526,7 +355,7 @@ impl Client {
         let Some(joined) = &mut self.joined else {
             return &self.drawn;
         };
-        if joined.replication.newest_tick().is_none() {
+        if joined.replication.newest_own().is_none() {
             return &self.drawn;
         }
         let own_id = joined.welcome.entity_id;

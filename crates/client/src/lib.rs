@@ -12,6 +12,7 @@
 
 mod client;
 mod event;
+mod outbox;
 mod pacing;
 mod playback;
 mod prediction;

@@ -12,9 +12,9 @@ use crate::scene::ClientScene;
 
 /// Inputs kept for replay: two seconds at 60 Hz.
 const PENDING_MAX: usize = 128;
-/// Each packet repeats this many of the newest inputs, so that it takes that
-/// many losses in a row before the server misses one.
-const REDUNDANT_INPUTS: usize = 6;
+/// An input is in this many packets in a row, its first included, as long as
+/// there is one per packet: it takes as many losses before the server misses it.
+const PACKETS_PER_INPUT: usize = 6;
 /// Corrections beyond this are jumps (a respawn, a teleport), not errors.
 const SMOOTHED_ERROR_MAX_M: f32 = 2.5;
 /// What is left of a shown error after one second.
@@ -194,9 +194,11 @@ impl Prediction {
         (seq, self.tick_of(seq))
     }
 
-    /// The newest inputs, oldest first.
-    pub fn newest_inputs(&self) -> Inputs {
-        let skip = self.pending.len().saturating_sub(REDUNDANT_INPUTS);
+    /// What the next packet says: the inputs of the steps just made, however
+    /// many those were, behind the last few before them; oldest first.
+    pub fn newest_inputs(&self, steps: u32) -> Inputs {
+        let count = steps as usize + PACKETS_PER_INPUT - 1;
+        let skip = self.pending.len().saturating_sub(count);
         self.pending
             .iter()
             .skip(skip)

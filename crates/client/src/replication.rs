@@ -14,6 +14,8 @@ use crate::track::Track;
 
 /// Versions kept of a cell; the server keeps no more.
 const VERSIONS_MAX: usize = 128;
+/// The server tells of a far cell in one of so many updates, at its slowest.
+const SLOWEST_UPDATES: f32 = 32.0;
 /// Cells out of view that are remembered, so that a late packet does not
 /// bring them back.
 const GONE_CELLS_MAX: usize = 4096;
@@ -27,6 +29,9 @@ pub(crate) struct Replication {
     /// Who left a cell for one next door that has not told of them yet.
     on_the_way: Vec<Departure>,
     newest_tick: Option<u32>,
+    /// Of the newest snapshot whose first packet came: that one has the own
+    /// character, and a later one of the same snapshot may come before it.
+    newest_own: Option<u32>,
     ack: Option<PacketAck>,
     /// Snapshots the server should have sent by now, and those that came.
     pub expected: u32,
@@ -57,6 +62,8 @@ pub(crate) struct Applied {
     pub changed: Vec<EntityState>,
     /// Entities that are gone: out of view, or destroyed.
     pub removed: Vec<u32>,
+    /// Parts of the scene that went out of view: they stay where they were.
+    pub out_of_view: Vec<u32>,
     /// Details that changed.
     pub details: Vec<(u32, Details)>,
 }
@@ -67,6 +74,25 @@ impl KnownCells for Cells {
         let mut newest_first = versions.rev();
         let (_, entities) = newest_first.find(|(tick, _)| *tick == version)?;
         Some(entities)
+    }
+}
+
+impl Cells {
+    /// The other cell that an entity is in: what belongs to a player is in a
+    /// square, or everywhere, and in a cell of its owner.
+    fn other_home(&self, id: u32, from: CellKey, owner: u32) -> Option<CellKey> {
+        let owned = CellKey::Owned(owner);
+        if from != owned {
+            return self.has(owned, id).then_some(owned);
+        }
+        let mut others = self.0.keys().copied().filter(|key| *key != from);
+        others.find(|key| self.has(*key, id))
+    }
+
+    /// Whether an entity is in a cell now.
+    fn has(&self, key: CellKey, id: u32) -> bool {
+        let newest = self.0.get(&key).and_then(|cell| cell.versions.back());
+        newest.is_some_and(|(_, now)| now.binary_search_by_key(&id, |e| e.id).is_ok())
     }
 }
 
@@ -101,13 +127,14 @@ impl Replication {
         if let Some(number) = header.number {
             self.ack = Some(acknowledge(self.ack, number));
         }
-        let newer = self.newest_tick.is_none_or(|newest| header.tick > newest);
+        let newer = self.newest_own.is_none_or(|newest| header.tick > newest);
         if header.own.is_some() && newer {
             self.received += 1;
-            self.expected += self.newest_tick.map_or(1, |newest| {
+            self.expected += self.newest_own.map_or(1, |newest| {
                 let due = (header.tick - newest) as f32 / self.update_ticks;
                 (due.round() as u32).clamp(1, 100)
             });
+            self.newest_own = Some(header.tick);
         }
     }
 
@@ -120,10 +147,15 @@ impl Replication {
     ) {
         let cell = self.cells.0.entry(key).or_default();
         let newest = cell.versions.back().map(|(version, _)| *version);
-        if tick < cell.updated || newest.is_some_and(|newest| newest >= content.version) {
+        if tick < cell.updated {
             return;
         }
+        // Even if it says nothing new: it came back into view, and what told
+        // us to drop it before may still be on its way.
         cell.updated = tick;
+        if newest.is_some_and(|newest| newest >= content.version) {
+            return;
+        }
         let old = cell.versions.back().map_or(&[][..], |(_, old)| old);
         let stays = |id: u32| content.entities.binary_search_by_key(&id, |e| e.id).is_ok();
         for gone in old.iter().filter(|state| !stays(state.id)) {
@@ -153,13 +185,12 @@ impl Replication {
                 applied.details.push((*id, details));
             }
         }
-        if let Some(baseline) = content.baseline {
-            // The server has gone on from there: it never goes back further.
-            while cell.versions.front().is_some_and(|(v, _)| *v < baseline) {
-                cell.versions.pop_front();
-            }
-        } else {
-            cell.versions.clear();
+        // The server has gone on from there: it never goes back further. One
+        // that builds on nothing says no such thing: it may have been sent
+        // before the server knew what we have, and the next builds on that.
+        let built_on = content.baseline.unwrap_or(0);
+        while cell.versions.front().is_some_and(|(v, _)| *v < built_on) {
+            cell.versions.pop_front();
         }
         if cell.versions.len() == VERSIONS_MAX {
             cell.versions.pop_front();
@@ -185,15 +216,15 @@ impl Replication {
         }
     }
 
-    /// Whoever left a cell is gone, unless another cell has them by now or is
-    /// about to tell of them.
+    /// Whoever left a cell is gone, unless they are back, or another cell has
+    /// them by now or is about to tell of them.
     fn settle_departures(&mut self, tick: u32, applied: &mut Applied) {
         for departure in std::mem::take(&mut self.on_the_way) {
             let elsewhere = self
                 .tracks
                 .get(&departure.id)
                 .is_none_or(|track| track.cell != departure.from);
-            if elsewhere {
+            if elsewhere || self.cells.has(departure.from, departure.id) {
                 continue;
             }
             let expected = departure.to.is_some_and(|to| {
@@ -204,7 +235,8 @@ impl Replication {
                     .filter(|cell| !cell.versions.is_empty());
                 cell.is_some_and(|cell| cell.updated < departure.tick)
             });
-            if expected && tick.saturating_sub(departure.tick) < self.tick_hz {
+            let waited = tick.saturating_sub(departure.tick);
+            if expected && waited < self.patience_ticks() {
                 self.on_the_way.push(departure);
             } else {
                 self.remove(departure.id, departure.from, applied);
@@ -212,8 +244,20 @@ impl Replication {
         }
     }
 
+    /// How long a cell may take to tell of who came from next door: until its
+    /// turn comes, and a moment for packets that are late.
+    fn patience_ticks(&self) -> u32 {
+        (SLOWEST_UPDATES * self.update_ticks) as u32 + self.tick_hz / 2
+    }
+
     fn remove(&mut self, id: u32, from: CellKey, applied: &mut Applied) {
-        if self.tracks.get(&id).is_none_or(|track| track.cell != from) {
+        let track = self.tracks.get_mut(&id);
+        let Some(track) = track.filter(|track| track.cell == from) else {
+            return;
+        };
+        let owner = track.newest().map_or(0, |state| state.owner);
+        if let Some(other) = self.cells.other_home(id, from, owner) {
+            track.cell = other;
             return;
         }
         let track = self.tracks.remove(&id);
@@ -222,14 +266,20 @@ impl Replication {
         });
         // A part of the scene that went out of view stays where it was last
         // seen: everybody has the scene file.
-        if !of_scene {
-            applied.removed.push(id);
+        match of_scene {
+            true => applied.out_of_view.push(id),
+            false => applied.removed.push(id),
         }
     }
 
     /// The newest tick we know of; none before the first snapshot.
     pub fn newest_tick(&self) -> Option<u32> {
         self.newest_tick
+    }
+
+    /// The newest tick at which we know where we are ourselves.
+    pub fn newest_own(&self) -> Option<u32> {
+        self.newest_own
     }
 
     /// Which numbered packets came.
@@ -245,6 +295,11 @@ impl Replication {
     /// Every entity as it is now.
     pub fn states(&self) -> impl Iterator<Item = &EntityState> {
         self.tracks.values().filter_map(Track::newest)
+    }
+
+    /// The same, each with the tick at which it was so.
+    pub fn dated_states(&self) -> impl Iterator<Item = (u32, &EntityState)> {
+        self.tracks.values().filter_map(Track::newest_dated)
     }
 
     pub fn tracks_mut(&mut self) -> impl Iterator<Item = &mut Track> {
@@ -281,23 +336,4 @@ fn acknowledge(known: Option<PacketAck>, number: u32) -> PacketAck {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn acknowledgements_remember_the_last_33() {
-        let ack = [5, 7, 6, 6, 40]
-            .iter()
-            .fold(None, |ack, n| Some(acknowledge(ack, *n)));
-        let ack = ack.unwrap();
-        assert_eq!(ack.newest, 40);
-        let has = |n: u32| ack.earlier >> (40 - n - 1) & 1 == 1;
-        assert!(!has(8) && !has(39));
-        assert_eq!(acknowledge(Some(ack), 8).earlier.count_ones(), 1);
-        let near = [5, 7, 6]
-            .iter()
-            .fold(None, |ack, n| Some(acknowledge(ack, *n)));
-        assert_eq!(near.unwrap().earlier, 0b11);
-        assert_eq!(acknowledge(near, u32::MAX).earlier, 0);
-    }
-}
+mod tests;

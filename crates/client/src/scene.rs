@@ -1,11 +1,13 @@
 //! The solids this client knows: the scene's, and those of entities it was told of.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use frolic_package::{BodyKind, Components, Limits, Scene, Transform};
 use frolic_protocol::EntityState;
 use frolic_protocol::entity::{EntityKind, SCENE_DEFINITION, flags};
 use frolic_sim::{CollisionWorld, Meshes, Motion, Pose, Rotation, Vec3};
+
+use crate::replication::Applied;
 
 /// A body goes straight on for this long when nothing more is heard of it:
 /// something will have stopped it.
@@ -36,6 +38,8 @@ pub(crate) struct ClientScene {
     pub json: String,
     prefabs: Vec<Components>,
     definitions: HashMap<u16, Components>,
+    /// Definitions of things that were told of before these came.
+    awaited: BTreeSet<u16>,
     /// Scene entities as the file has them, for those that are replicated.
     originals: BTreeMap<u32, (Components, Transform)>,
     movers: BTreeMap<u32, Mover>,
@@ -63,6 +67,7 @@ impl ClientScene {
                 .map(|prefab| prefab.components.clone())
                 .collect(),
             definitions: HashMap::new(),
+            awaited: BTreeSet::new(),
             originals,
             movers: BTreeMap::new(),
             scales: HashMap::new(),
@@ -72,11 +77,32 @@ impl ClientScene {
         })
     }
 
-    /// Learns how entities of a definition look.
-    pub fn define(&mut self, index: u16, components: &str) -> Result<(), String> {
+    /// Goes on from what stood in for the scene while that was on its way:
+    /// datagrams overtake the stream, and nothing solid could be made of them.
+    /// `states` is what they told, each as of its tick.
+    pub fn take_over<'a>(
+        &mut self,
+        early: Self,
+        states: impl Iterator<Item = (u32, &'a EntityState)>,
+    ) {
+        self.definitions = early.definitions;
+        self.scales = early.scales;
+        let states: Vec<_> = states.collect();
+        for (_, state) in &states {
+            // Or a part of the scene would stay as large as the file has it.
+            if self.scales.contains_key(&state.id) {
+                self.collision.remove(state.id);
+            }
+        }
+        self.apply_states(states.into_iter());
+    }
+
+    /// Learns how entities of a definition look. Says whether some were told
+    /// of already; those have to be applied again.
+    pub fn define(&mut self, index: u16, components: &str) -> Result<bool, String> {
         let components = serde_json::from_str(components).map_err(|cause| cause.to_string())?;
         self.definitions.insert(index, components);
-        Ok(())
+        Ok(self.awaited.remove(&index))
     }
 
     fn components_of(&self, state: &EntityState) -> Option<(&Components, Transform)> {
@@ -99,12 +125,21 @@ impl ClientScene {
     }
 
     /// Brings the solids in line with what a snapshot changed.
-    pub fn apply(&mut self, tick: u32, changed: &[EntityState], removed: &[u32]) {
-        self.posed_tick = None;
-        for id in removed {
+    pub fn apply(&mut self, tick: u32, applied: &Applied) {
+        for id in &applied.removed {
             self.remove(*id);
         }
-        for state in changed {
+        for id in &applied.out_of_view {
+            // Nobody says any more when it stops.
+            self.movers.remove(id);
+        }
+        self.apply_states(applied.changed.iter().map(|state| (tick, state)));
+    }
+
+    /// Brings the solids in line with states, each as of its tick.
+    pub fn apply_states<'a>(&mut self, states: impl Iterator<Item = (u32, &'a EntityState)>) {
+        self.posed_tick = None;
+        for (tick, state) in states {
             if state.kind == EntityKind::Character {
                 continue;
             }
@@ -135,6 +170,7 @@ impl ClientScene {
     /// Makes an entity's solid, if it has one.
     fn insert(&mut self, state: &EntityState) -> bool {
         let Some((components, mut transform)) = self.components_of(state) else {
+            self.awaited.insert(state.definition);
             return false;
         };
         let components = components.clone();
@@ -158,7 +194,7 @@ impl ClientScene {
                 from: state.place(),
                 per_tick: state.speed() * self.dt,
                 // Bodies move after characters: those meet them a tick later.
-                tick: tick + u32::from(falls),
+                tick: tick.saturating_add(u32::from(falls)),
                 ticks_max: if falls { BODY_DRIFT_TICKS } else { i64::MAX },
             },
             None => {

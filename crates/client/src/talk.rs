@@ -10,8 +10,11 @@ const BURST: f64 = 200.0;
 /// And per second.
 const PER_S: f64 = 150.0;
 
+/// Bytes of messages that wait to be confirmed. A server confirms what it has
+/// stored, a second or two after it was said.
+pub(crate) const KEPT_BYTES_MAX: usize = 1024 * 1024;
+
 /// Both counts of a session, and what the server has not confirmed.
-#[derive(Default)]
 pub(crate) struct Talk {
     log: SentLog<ClientMessage>,
     received: u32,
@@ -22,9 +25,22 @@ pub(crate) struct Talk {
     refilled_ms: Option<f64>,
 }
 
+impl Default for Talk {
+    fn default() -> Self {
+        Self {
+            log: SentLog::keeping(KEPT_BYTES_MAX),
+            received: 0,
+            token: None,
+            open: false,
+            allowance: 0.0,
+            refilled_ms: None,
+        }
+    }
+}
+
 impl Talk {
-    /// Keeps a message until it is confirmed. False when too many wait for a
-    /// connection already.
+    /// Keeps a message until it is confirmed. False when too many wait for
+    /// that already.
     pub fn say(&mut self, message: ClientMessage, bytes: usize) -> bool {
         if !self.log.has_room(bytes) {
             return false;
@@ -92,7 +108,9 @@ impl Talk {
         self.token = Some(welcome.resume_token.clone());
         match welcome.resumption {
             Resumption::Resumed => {
-                let base = self.log.rewind(welcome.received);
+                // It has heard them, and forgets them if it is killed before
+                // it has stored what came of them.
+                let base = self.log.go_on(welcome.received);
                 let lost_here = welcome.sent.saturating_sub(self.received);
                 self.received = welcome.sent;
                 base.saturating_sub(welcome.received) + lost_here

@@ -103,6 +103,12 @@ impl Track {
         self.samples.back().map(|sample| &sample.state)
     }
 
+    /// The same, with the tick at which it was so.
+    pub fn newest_dated(&self) -> Option<(u32, &EntityState)> {
+        let newest = self.samples.back();
+        newest.map(|sample| (sample.tick, &sample.state))
+    }
+
     /// What to draw at a tick.
     pub fn drawn_at(&self, tick: f64, tick_s: f64) -> Option<Drawn> {
         let after = self.samples.partition_point(|s| f64::from(s.tick) <= tick);

@@ -211,6 +211,7 @@ impl Layer {
             .transpose()?;
         settings.admin_token = self.admin_token.filter(|token| !token.is_empty());
         settings.default_game = self.default_game;
+        settings.record_dir = self.record_dir;
         Ok(settings)
     }
 }

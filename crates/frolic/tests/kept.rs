@@ -274,6 +274,81 @@ async fn dur_3_nothing_acknowledged_is_lost_whatever_is_killed() {
     assert!(returns > 0);
 }
 
+/// Counts in the store what players say, and tells each that it did.
+const TALLY: &str = r#"
+Network.OnClientEvent("Tally", function(player, number)
+	Store.Increment("tally")
+	Network.FireClient(player, "Tallied", number)
+end)
+Network.OnClientEvent("Total", function(player)
+	Network.FireClient(player, "Is", Store.Get("tally"))
+end)
+"#;
+
+/// Comes back to a world whose process was killed, and says again what it
+/// had not heard: docs/protocol.md, "Coming back".
+async fn come_back(
+    platform: &Platform,
+    session: &str,
+    world: &Json,
+    token: &str,
+    said: u64,
+) -> Player {
+    let began = Instant::now();
+    let (mut player, welcome) = loop {
+        let joined = platform.join_as(session, world).await;
+        if let Some(resumed) = Player::try_resume(&joined, token).await {
+            break resumed;
+        }
+        assert!(began.elapsed() < PATIENCE, "nobody gets in any more");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    assert_eq!(welcome["resumption"], "restarted", "{welcome}");
+    let heard = welcome["received"].as_u64().expect("a count");
+    println!("{heard} of {said} were heard");
+    for number in heard + 1..=said {
+        player.fire_with("Tally", json!([number])).await;
+    }
+    player
+}
+
+#[tokio::test]
+async fn net_9_a_killed_server_is_not_told_again_what_it_has_stored() {
+    // How many say it and are told that it is done, and how many more are on
+    // their way, when the server is killed.
+    for (told, on_their_way) in [(12, 0), (5, 20)] {
+        let platform = Platform::start("kept-tally");
+        let creator = platform.login("Creator").await;
+        let files = support::game("tally", 8, TALLY);
+        platform.publish(&creator, &files).await;
+        let joined = platform
+            .join_as(&creator, &json!({ "game_id": "tally" }))
+            .await;
+        let world = json!({ "world_id": joined["world_id"] });
+        let mut player = Player::connect(joined).await;
+        let welcome = player.next_of_kind("welcome").await;
+        let token = welcome["resumeToken"].as_str().expect("a token").to_owned();
+        for number in 1..=told {
+            player.fire_with("Tally", json!([number])).await;
+            assert_eq!(player.event("Tallied").await, [json!(number)]);
+        }
+        let said = told + on_their_way;
+        for number in told + 1..=said {
+            player.fire_with("Tally", json!([number])).await;
+        }
+        if on_their_way > 0 {
+            // Some of them are stored, and some are not.
+            player.event("Tallied").await;
+        }
+        kill(pid_of_world(&platform).await);
+
+        let mut player = come_back(&platform, &creator, &world, &token, said).await;
+        // The store answers in the order in which it was asked.
+        player.fire("Total").await;
+        assert_eq!(player.event("Is").await, [json!(said)], "each once");
+    }
+}
+
 #[tokio::test]
 async fn a_world_goes_on_while_its_platform_is_killed_and_comes_back() {
     let mut platform = Platform::start("kept-adopted");
@@ -281,20 +356,20 @@ async fn a_world_goes_on_while_its_platform_is_killed_and_comes_back() {
     platform.publish(&creator, &game("keep", "")).await;
     let mut player = platform.join("keep").await;
     player.fire_with("Build", json!([1])).await;
-    assert_eq!(player.event("Built").await, [json!(1.0)]);
+    assert_eq!(player.event("Built").await, [json!(1)]);
     let before = only_server(&platform).await;
 
     platform.kill_now();
     // Asked without a platform: told when it is back and has it on disk.
     player.fire_with("Build", json!([2])).await;
     platform.restart();
-    assert_eq!(player.event("Built").await, [json!(2.0)]);
+    assert_eq!(player.event("Built").await, [json!(2)]);
 
     // The session from before works, and leads to the very same process.
     let world = json!({ "world_id": player.world_id });
     let mut other = join_world(&platform, &creator, &world).await;
     other.fire("Count").await;
-    assert_eq!(other.event("Counted").await[0], json!([1.0, 2.0]));
+    assert_eq!(other.event("Counted").await[0], json!([1, 2]));
     let after = only_server(&platform).await;
     assert_eq!(
         (&after["pid"], &after["state"]),
@@ -305,7 +380,7 @@ async fn a_world_goes_on_while_its_platform_is_killed_and_comes_back() {
     kill(after["pid"].as_i64().expect("a process") as i32);
     let mut again = join_world(&platform, &creator, &world).await;
     again.fire("Count").await;
-    assert_eq!(again.event("Counted").await[0], json!([1.0, 2.0]));
+    assert_eq!(again.event("Counted").await[0], json!([1, 2]));
     assert_ne!(only_server(&platform).await["pid"], before["pid"]);
 }
 

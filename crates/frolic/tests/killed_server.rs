@@ -209,11 +209,7 @@ impl Player {
                 },
                 _ = every.tick() => {
                     self.client.advance(self.began.elapsed().as_secs_f64() * 1000.0);
-                    let mut packet = self.client.take_reliable().unwrap_or_default();
-                    while let Some(datagram) = self.client.take_datagram() {
-                        packet.extend_from_slice(&datagram);
-                    }
-                    if !packet.is_empty() {
+                    while let Some(packet) = self.client.take_packet() {
                         let sent = socket.send(Message::Binary(packet.into())).await;
                         sent.map_err(|error| error.to_string())?;
                     }

@@ -62,7 +62,7 @@ async fn scr_9_two_servers_count_exactly_and_outlive_their_platform() {
     assert_eq!(pids.len(), 2);
     assert_ne!(pids[0]["pid"], pids[1]["pid"], "and a process");
 
-    let expected = [json!(120.0), json!(60.0)];
+    let expected = [json!(120), json!(60)];
     assert_eq!(one.event("Total").await, expected);
     assert_eq!(other.event("Total").await, expected);
 

@@ -28,7 +28,9 @@ pub struct Console {
 struct Inner {
     lines: VecDeque<ConsoleLine>,
     dropped: u32,
-    scripts: Vec<ScriptFigures>,
+    /// Shared with whoever makes text of them: the world's thread takes the same
+    /// lock, and must not wait for that.
+    scripts: Arc<[ScriptFigures]>,
     /// Whether somebody has to be told of `scripts`.
     news: bool,
     measured_at: Option<Instant>,
@@ -72,7 +74,7 @@ impl Console {
                 path: cost.path,
             }
         });
-        let scripts: Vec<ScriptFigures> = scripts.collect();
+        let scripts: Arc<[ScriptFigures]> = scripts.collect();
         inner.news |= inner.scripts != scripts;
         inner.scripts = scripts;
     }
@@ -85,7 +87,7 @@ impl Console {
         }
         let count = inner.lines.len().min(REPORT_LINES_MAX);
         let scripts = if std::mem::take(&mut inner.news) {
-            inner.scripts.clone()
+            inner.scripts.to_vec()
         } else {
             Vec::new()
         };
@@ -110,7 +112,8 @@ impl Console {
     /// Figures per script in the form that Prometheus reads. They name server
     /// scripts, so they are not for strangers (SCR-2).
     pub fn prometheus(&self) -> String {
-        prometheus(&self.inner().scripts)
+        let scripts = self.inner().scripts.clone();
+        prometheus(&scripts)
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {

@@ -12,10 +12,12 @@ mod updates;
 
 pub(crate) use handshake::unix_ms;
 use handshake::{Introduction, unix_s};
+use keeping::Counted;
 pub(crate) use keeping::Returning;
+use terrain::Unstored;
 use updates::Updates;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -33,7 +35,7 @@ use crate::figures::LastSecond;
 use crate::keeper::KeepDoor;
 use crate::line::{ChannelLine, CloseCode, Line};
 use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
-use crate::metrics::{KickCause, Metrics, StageClock, StageTimes, micros};
+use crate::metrics::{KickCause, Metrics, Presence, StageClock, StageTimes, micros};
 use crate::pressure::Pressure;
 use crate::recording::{self, Recording};
 use crate::scripts::{Press, ScriptShelf};
@@ -126,6 +128,12 @@ pub struct Host {
     /// Who came by invitation since the last tick, and whose.
     arrivals: Vec<(PlayerNumber, String)>,
     empty_since_tick: u32,
+    /// Commands whose answer waits for the disk, in the order of their operations.
+    unstored: VecDeque<Unstored>,
+    /// Requests to the store at the last look at what players have said.
+    asked_when_seen: u64,
+    /// Somebody came, went or was lost since the metrics were told.
+    presence_changed: bool,
     updates: Updates,
     /// How hard it is to keep up, 0 to 3: snapshots are thinned by it.
     pressure: u8,
@@ -176,6 +184,9 @@ impl Host {
             draining: false,
             arrivals: Vec::new(),
             empty_since_tick: 0,
+            unstored: VecDeque::new(),
+            asked_when_seen: 0,
+            presence_changed: false,
             updates: Updates::default(),
             pressure: 0,
             last_second: LastSecond::default(),
@@ -235,8 +246,9 @@ impl Host {
         self.judge_scripts(report.last_tick_us);
         recording::keep(&mut self.settings.recording, &mut self.world);
         clock.lap();
-        self.settings.store.pass_on(&mut self.world);
+        self.ask_store();
         self.keep();
+        self.answer_stored();
         self.deliver_outbox();
         self.tell_outside();
         self.write_logs(began);
@@ -288,11 +300,15 @@ impl Host {
                 }
                 Ok(Inbound::Signed { hash, signature }) => self.signed(&hash, signature),
                 Ok(Inbound::Store(answers)) => {
+                    self.settings.store.note_answers(answers.len());
                     for answer in answers {
                         self.world.store_answer(answer);
                     }
                 }
-                Ok(Inbound::Kept { seq }) => self.world.ops_kept(seq),
+                Ok(Inbound::Kept { seq, mark }) => {
+                    self.world.ops_kept(seq);
+                    self.seats.note_stored(mark);
+                }
                 Ok(Inbound::Blocks { player_id, blocked }) => self.note_blocks(&player_id, blocked),
                 Ok(Inbound::Expel { player_id, reason }) => self.expel(&player_id, &reason),
                 Ok(Inbound::Drain) => self.draining = true,
@@ -409,6 +425,10 @@ impl Host {
                 let message = "too many messages: this one was dropped".to_owned();
                 session.answer(seq, Err(("flood", message)));
             }
+            Heard::Broken(error) => {
+                let (code, cause) = error.ending();
+                session.kick_with(code, cause, &error.to_string());
+            }
         }
     }
 
@@ -444,8 +464,16 @@ impl Host {
     }
 
     fn note_players(&mut self) {
-        self.metrics.players.store(self.seats.online(), Relaxed);
+        self.presence_changed = true;
         self.empty_since_tick = self.world.tick();
+    }
+
+    /// Once per tick, however many came and went in it.
+    fn tell_presence(&mut self) {
+        if std::mem::take(&mut self.presence_changed) {
+            let (players, away) = (self.seats.online(), self.seats.away());
+            self.metrics.set_presence(Presence { players, away });
+        }
     }
 
     fn deliver_outbox(&mut self) {
@@ -546,10 +574,12 @@ impl Host {
         for number in overdue {
             self.part(number);
         }
+        self.tell_presence();
     }
 
     fn reason_to_stop(&self) -> Option<String> {
-        if self.seats.online() > 0 {
+        // Nobody here, and nobody who may come back.
+        if self.seats.taken() > 0 {
             return None;
         }
         if self.draining {
@@ -564,7 +594,7 @@ impl Host {
     /// Tells everybody, and gives them a moment to hear it.
     fn stop(mut self, reason: String) -> String {
         recording::finish(&mut self.settings.recording, &mut self.world);
-        let players = self.checkpoints(|_| true);
+        let players = self.checkpoints(Counted::Now, |_| true);
         self.settings.keeper.finish(&mut self.world, players);
         let began = Instant::now();
         for mut session in self.sessions.take_all() {

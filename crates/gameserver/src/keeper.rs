@@ -112,6 +112,11 @@ impl KeepDoor {
         self.compact(world, soon);
     }
 
+    /// The mark of whatever is put on the pile next.
+    pub fn next_mark(&self) -> u64 {
+        self.pile.as_ref().map_or(0, |pile| pile.next_mark())
+    }
+
     /// Keeps a player as they are now.
     pub fn player(&self, player: SavedPlayer) {
         if let Some(pile) = &self.pile {
@@ -176,7 +181,7 @@ impl Drop for KeepDoor {
 
 /// Has one pile after the other stored.
 async fn store(pile: Arc<Pile>, control_plane: ControlPlane, inbox: mpsc::Sender<Inbound>) {
-    while let Some(batch) = pile.take().await {
+    while let Some((batch, mark)) = pile.take().await {
         let began = Instant::now();
         let asked = courier::ask("keeping what lasts", courier::for_ever(), || {
             control_plane.keep(&batch, TRY)
@@ -198,9 +203,8 @@ async fn store(pile: Arc<Pile>, control_plane: ControlPlane, inbox: mpsc::Sender
             }
         };
         pile.stored(&batch, reply.seq, began.elapsed());
-        if !batch.ops.is_empty() {
-            // A world that has ended waits for nothing.
-            let _ = inbox.send(Inbound::Kept { seq: reply.seq }).await;
-        }
+        // A world that has ended waits for nothing.
+        let seq = reply.seq;
+        let _ = inbox.send(Inbound::Kept { seq, mark }).await;
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use frolic_protocol::packet::SERVER_MESSAGE_BYTES_MAX;
@@ -12,7 +12,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::metrics::Metrics;
-use crate::pace::STUCK_MAX;
+use crate::pace::{Backlog, Uptake};
 use crate::transport::socket::SocketLine;
 
 /// Packets that may wait in the queue of a connection's task.
@@ -139,8 +139,8 @@ impl Line {
     /// Whether the other side has taken so little that it is to be let go.
     pub fn is_stuck(&self, now: Instant) -> bool {
         match self {
-            Line::Socket(line) => line.is_overfull() || line.stuck_for(now) > STUCK_MAX,
-            Line::Channel(line) => line.is_overfull() || line.stuck_for(now) > STUCK_MAX,
+            Line::Socket(line) => line.is_stuck(now),
+            Line::Channel(line) => line.is_stuck(now),
         }
     }
 
@@ -164,6 +164,8 @@ impl Line {
 /// The queue to a connection's task, and what did not fit it, in order.
 pub struct ChannelLine {
     outbox: mpsc::Sender<Outbound>,
+    /// Bytes that were put into it.
+    queued: u64,
     /// Ends the connection past everything that waits.
     end: Option<oneshot::Sender<String>>,
     /// What its task got rid of, and had when last looked.
@@ -171,7 +173,7 @@ pub struct ChannelLine {
     written_before: u64,
     backlog: Vec<Outbound>,
     backlog_bytes: usize,
-    stuck_since: Option<Instant>,
+    uptake: Uptake,
     overfull: bool,
     lost: bool,
 }
@@ -187,12 +189,13 @@ impl ChannelLine {
     ) -> Self {
         Self {
             outbox,
+            queued: 0,
             end: Some(end),
             written,
             written_before: 0,
             backlog: Vec::new(),
             backlog_bytes: 0,
-            stuck_since: None,
+            uptake: Uptake::default(),
             overfull: false,
             lost: false,
         }
@@ -214,13 +217,8 @@ impl ChannelLine {
         self.backlog_bytes
     }
 
-    fn is_overfull(&self) -> bool {
-        self.overfull
-    }
-
-    fn stuck_for(&self, now: Instant) -> Duration {
-        self.stuck_since
-            .map_or(Duration::ZERO, |since| now.duration_since(since))
+    fn is_stuck(&self, now: Instant) -> bool {
+        self.overfull || self.uptake.is_too_slow(now)
     }
 
     fn abandon(&mut self, reason: &str) {
@@ -245,16 +243,21 @@ impl ChannelLine {
         self.note_progress(now);
     }
 
-    /// Stuck is who has something to take and takes nothing of it. The queue
-    /// alone does not tell: who is behind gets no updates that would fill it.
+    /// The queue alone does not tell how it goes: who is behind gets no updates
+    /// that would fill it.
     fn note_progress(&mut self, now: Instant) {
         let written = self.written.load(Relaxed);
-        let progress = std::mem::replace(&mut self.written_before, written) != written;
-        if !self.is_restless() {
-            self.stuck_since = None;
-        } else if progress || self.stuck_since.is_none() {
-            self.stuck_since = Some(now);
-        }
+        let taken = std::mem::replace(&mut self.written_before, written) != written;
+        let left = if self.is_behind() {
+            let queued = self.queued.saturating_sub(written);
+            let queued = usize::try_from(queued).unwrap_or(usize::MAX);
+            Backlog::Large(queued.saturating_add(self.backlog_bytes))
+        } else if self.is_restless() {
+            Backlog::Small
+        } else {
+            Backlog::Empty
+        };
+        self.uptake.note(taken, left, now);
     }
 
     fn push(&mut self, outbound: Outbound) {
@@ -279,8 +282,12 @@ impl ChannelLine {
     }
 
     fn try_send(&mut self, outbound: Outbound) -> Result<(), Outbound> {
+        let bytes = size(&outbound) as u64;
         match self.outbox.try_send(outbound) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.queued += bytes;
+                Ok(())
+            }
             Err(TrySendError::Full(back)) => Err(back),
             Err(TrySendError::Closed(_)) => {
                 self.lost = true;
@@ -294,5 +301,82 @@ fn size(outbound: &Outbound) -> usize {
     match outbound {
         Outbound::Reliable(bytes) | Outbound::Unreliable(bytes) => bytes.len(),
         Outbound::Close(text) => text.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A line, and what its task has: it takes something only when told to.
+    struct Slow {
+        line: ChannelLine,
+        outgoing: mpsc::Receiver<Outbound>,
+        written: Arc<AtomicU64>,
+        start: Instant,
+    }
+
+    const PACKET_BYTES: usize = 1024;
+
+    impl Slow {
+        fn new() -> Self {
+            let (outbox, outgoing) = mpsc::channel(OUTBOX_PACKETS);
+            let (end, _) = oneshot::channel();
+            let written = Arc::new(AtomicU64::new(0));
+            Self {
+                line: ChannelLine::new(outbox, end, written.clone()),
+                outgoing,
+                written,
+                start: Instant::now(),
+            }
+        }
+
+        fn send(&mut self, packets: usize) {
+            let packet = Bytes::from(vec![7; PACKET_BYTES]);
+            (0..packets).for_each(|_| self.line.push(Outbound::Reliable(packet.clone())));
+        }
+
+        /// Whether it is let go of in this second, in which it takes so many
+        /// packets.
+        fn is_let_go_of(&mut self, second: u64, packets: usize) -> bool {
+            let taken = (0..packets).map_while(|_| self.outgoing.try_recv().ok());
+            let bytes: usize = taken.map(|outbound| size(&outbound)).sum();
+            self.written.fetch_add(bytes as u64, Relaxed);
+            let now = self.start + Duration::from_secs(second);
+            self.line.flush(now);
+            self.line.is_stuck(now)
+        }
+    }
+
+    #[test]
+    fn a_client_that_takes_too_little_for_too_long_is_let_go_of() {
+        let mut slow = Slow::new();
+        slow.send(100);
+        // 2 KiB a second, and as much comes after it: it stays behind, at 100 KiB.
+        let let_go = (0..120).find(|second| {
+            slow.send(2);
+            assert!(slow.line.is_behind(), "after {second} s");
+            slow.is_let_go_of(*second, 2)
+        });
+        assert_eq!(let_go, Some(34), "30 s, and what 100 KiB take");
+    }
+
+    #[test]
+    fn a_client_that_catches_up_is_not_let_go_of() {
+        let mut slow = Slow::new();
+        slow.send(100);
+        let let_go = (0..300).find(|second| slow.is_let_go_of(*second, 3));
+        assert_eq!(let_go, None);
+        assert!(!slow.line.is_restless());
+    }
+
+    #[test]
+    fn a_client_that_takes_nothing_is_let_go_of_soon() {
+        let mut slow = Slow::new();
+        slow.send(1);
+        let let_go = (0..300).find(|second| slow.is_let_go_of(*second, 0));
+        assert_eq!(let_go, Some(9));
     }
 }

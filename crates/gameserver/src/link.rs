@@ -14,8 +14,8 @@ use frolic_protocol::store::StoreAnswer;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::flood::{FloodGuard, Verdict};
-use crate::line::Outbound;
-use crate::metrics::Metrics;
+use crate::line::{CloseCode, Outbound};
+use crate::metrics::{KickCause, Metrics};
 use crate::transport::Slot;
 
 /// Names a connection: its place among those that there are, and which of all
@@ -119,10 +119,12 @@ pub enum Inbound {
     },
     /// The store answered what scripts asked.
     Store(Vec<StoreAnswer>),
-    /// Lasting operations are stored up to this number.
+    /// What lasts is stored.
     Kept {
-        /// Its number.
+        /// Operations up to this number.
         seq: u64,
+        /// Players up to this mark of the pile.
+        mark: u64,
     },
     /// The platform says whom a player has blocked.
     Blocks {
@@ -168,6 +170,9 @@ pub enum Heard {
     },
     /// A message that counts was dropped.
     Dropped,
+    /// Of a connection with a task of its own: it is to be thrown out, and told
+    /// why. It says nothing behind it.
+    Broken(LinkError),
 }
 
 /// Why a connection is to be closed.
@@ -179,6 +184,16 @@ pub enum LinkError {
     /// Too much.
     #[error("too many messages; slow down")]
     Flood,
+}
+
+impl LinkError {
+    /// How the connection ends, and what that counts as.
+    pub fn ending(&self) -> (CloseCode, KickCause) {
+        match self {
+            LinkError::Packet(_) => (CloseCode::Policy, KickCause::Unreadable),
+            LinkError::Flood => (CloseCode::Policy, KickCause::Flood),
+        }
+    }
 }
 
 /// The receiving half of a connection: limits and decodes.
@@ -339,10 +354,16 @@ pub struct LinkReader {
     metrics: Arc<Metrics>,
 }
 
-/// The world's thread has stopped.
-#[derive(Debug, thiserror::Error)]
-#[error("the world has stopped")]
-pub struct WorldGone;
+/// Why a connection's task reads no more.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadEnd {
+    /// The world's thread has stopped.
+    #[error("the world has stopped")]
+    WorldGone,
+    /// The world's thread was told to throw the client out, for this reason.
+    #[error("{0}")]
+    Broken(String),
+}
 
 impl LinkReader {
     /// The reader of a connection that was announced with [`Inbound::Open`].
@@ -360,8 +381,8 @@ impl LinkReader {
     /// Takes a datagram in.
     ///
     /// # Errors
-    /// The reason why the connection is to be closed.
-    pub async fn packet(&mut self, bytes: &[u8]) -> Result<(), String> {
+    /// When nothing more is to be read.
+    pub async fn packet(&mut self, bytes: &[u8]) -> Result<(), ReadEnd> {
         self.metrics.bytes_in.fetch_add(bytes.len() as u64, Relaxed);
         let now_s = self.started.elapsed().as_secs_f64();
         let taken = self.intake.packet(bytes, now_s, &mut self.heard);
@@ -371,25 +392,84 @@ impl LinkReader {
     /// Takes the next bytes of the stream in.
     ///
     /// # Errors
-    /// The reason why the connection is to be closed.
-    pub async fn stream(&mut self, bytes: &[u8]) -> Result<(), String> {
+    /// When nothing more is to be read.
+    pub async fn stream(&mut self, bytes: &[u8]) -> Result<(), ReadEnd> {
         self.metrics.bytes_in.fetch_add(bytes.len() as u64, Relaxed);
         let now_s = self.started.elapsed().as_secs_f64();
         let taken = self.intake.stream(bytes, now_s, &mut self.heard);
         self.pass_on(taken).await
     }
 
-    async fn pass_on(&mut self, taken: Result<(), LinkError>) -> Result<(), String> {
+    async fn pass_on(&mut self, taken: Result<(), LinkError>) -> Result<(), ReadEnd> {
+        let reason = taken.as_ref().err().map(ToString::to_string);
+        self.heard.extend(taken.err().map(Heard::Broken));
         for heard in self.heard.drain(..) {
             let link = self.link;
             let sent = self.inbox.send(Inbound::Heard { link, heard }).await;
-            sent.map_err(|_| WorldGone.to_string())?;
+            sent.map_err(|_| ReadEnd::WorldGone)?;
         }
-        taken.map_err(|error| error.to_string())
+        reason.map_or(Ok(()), |reason| Err(ReadEnd::Broken(reason)))
     }
 
     /// Tells the world's thread that this is over.
     pub async fn close(self) {
         let _ = self.inbox.send(Inbound::Closed { link: self.link }).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the world's thread hears of a connection with a task of its own that
+    /// brings these datagrams, and how its reading ends.
+    async fn read(datagrams: impl IntoIterator<Item = Vec<u8>>) -> (Vec<Heard>, Option<ReadEnd>) {
+        let (inbox, mut world) = mpsc::channel(4096);
+        let metrics = Arc::new(Metrics::default());
+        let mut reader = LinkReader::new(LinkId::new(0, 0), inbox, metrics);
+        let mut end = None;
+        for datagram in datagrams {
+            end = reader.packet(&datagram).await.err();
+            if end.is_some() {
+                break;
+            }
+        }
+        let mut heard = Vec::new();
+        while let Ok(inbound) = world.try_recv() {
+            if let Inbound::Heard { heard: next, .. } = inbound {
+                heard.push(next);
+            }
+        }
+        (heard, end)
+    }
+
+    fn ping() -> Vec<u8> {
+        packet::single(&ClientMessage::Ping {
+            t: 1.0,
+            received: 0,
+        })
+    }
+
+    #[tokio::test]
+    async fn the_world_is_told_to_throw_out_whoever_sends_what_is_no_message() {
+        let (heard, end) = read([ping(), vec![0xff; 64], ping()]).await;
+        let [Heard::Message { .. }, Heard::Broken(error)] = heard.as_slice() else {
+            panic!("{heard:?}");
+        };
+        assert_eq!(error.ending(), (CloseCode::Policy, KickCause::Unreadable));
+        assert_eq!(end, Some(ReadEnd::Broken(error.to_string())));
+    }
+
+    #[tokio::test]
+    async fn the_world_is_told_to_throw_out_whoever_floods() {
+        let (heard, end) = read(std::iter::repeat_with(ping).take(4000)).await;
+        let Some(Heard::Broken(error)) = heard.last() else {
+            panic!("{:?}", heard.last());
+        };
+        assert_eq!(error.ending(), (CloseCode::Policy, KickCause::Flood));
+        assert_eq!(end, Some(ReadEnd::Broken(error.to_string())));
+        let is_warning = |heard: &&Heard| matches!(heard, Heard::Flooding { .. });
+        let warnings = heard.iter().filter(is_warning).count();
+        assert_eq!(warnings, 1, "one warning came first");
     }
 }

@@ -1,21 +1,19 @@
 //! What the game server measures of itself, for heartbeats, `/metrics` and benchmarks.
 
 mod page;
+mod ring;
+mod summary;
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use frolic_world::{Stage, StepTimes, WorldFigures};
+use frolic_world::{StepTimes, WorldFigures};
 use serde::Serialize;
 
 use self::page::Page;
-
-/// Tick times kept: a minute at 60 Hz.
-const TICKS_KEPT: usize = 3600;
-/// Round trips kept: some minutes of a small world, some seconds of a full one.
-const ROUND_TRIPS_KEPT: usize = 1024;
+use self::summary::{Measured, Quantiles};
 
 /// Why connections were ended by us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,11 +63,12 @@ pub struct StageTimes {
     pub writes: u32,
 }
 
-/// Counters shared by the world's thread and the HTTP endpoints.
+/// Counters shared by the world's thread and the HTTP endpoints. The world's
+/// thread never waits for whoever reads them.
 #[derive(Default)]
 pub struct Metrics {
-    /// Players in the world.
-    pub players: AtomicU32,
+    /// Held for as long as it takes to exchange a pointer.
+    presence: Mutex<Arc<Presence>>,
     /// Open connections, those without a player included.
     pub connections: AtomicU32,
     /// Current tick.
@@ -114,43 +113,30 @@ pub struct Metrics {
     waiting_inputs: AtomicU64,
     repeated_inputs: AtomicU64,
     kicks: [AtomicU64; KICK_CAUSES.len()],
-    ticks: Mutex<Ring<StageTimes>>,
-    round_trips: Mutex<Ring<u32>>,
+    measured: Measured,
 }
 
-/// The newest of many measurements.
-struct Ring<T> {
-    values: Vec<T>,
-    next: usize,
+/// Who is in the world, at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Presence {
+    /// Players with a connection.
+    pub players: u32,
+    /// Lasting ids of those who lost theirs and may come back.
+    pub away: Vec<String>,
 }
 
-impl<T> Default for Ring<T> {
-    fn default() -> Self {
-        Self {
-            values: Vec::new(),
-            next: 0,
-        }
+/// How much the round trips of one connection differ, one from the next.
+#[derive(Debug, Default)]
+pub struct Jitter {
+    last: Option<Duration>,
+}
+
+impl Jitter {
+    /// How far a round trip is from the one before it; the first is from none.
+    pub fn after(&mut self, round_trip: Duration) -> Option<Duration> {
+        let last = self.last.replace(round_trip)?;
+        Some(last.abs_diff(round_trip))
     }
-}
-
-impl<T> Ring<T> {
-    fn push(&mut self, value: T, kept: usize) {
-        if self.values.len() < kept {
-            self.values.push(value);
-        } else {
-            self.values[self.next] = value;
-            self.next = (self.next + 1) % kept;
-        }
-    }
-}
-
-/// Median and 99th percentile, in milliseconds.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Quantiles {
-    /// Median.
-    pub p50: f32,
-    /// 99th percentile.
-    pub p99: f32,
 }
 
 /// Figures for a program to read.
@@ -193,22 +179,44 @@ pub struct Figures {
     pub resumed: u64,
     /// Round trips to clients.
     pub rtt_ms: Quantiles,
+    /// By how much they differ from those before them, of the same client.
+    pub jitter_ms: Quantiles,
+    /// The mean of that.
+    pub jitter_ms_mean: f32,
 }
 
 impl Metrics {
     /// Notes how long a tick took.
     pub fn tick_took(&self, times: StageTimes) {
-        if let Ok(mut ring) = self.ticks.lock() {
-            ring.push(times, TICKS_KEPT);
-        }
+        self.measured.tick(&times);
     }
 
     /// Notes how long a message to a client and back took. Each connection
     /// is measured every few seconds.
     pub fn round_trip_took(&self, time: Duration) {
-        if let Ok(mut ring) = self.round_trips.lock() {
-            ring.push(micros(time), ROUND_TRIPS_KEPT);
-        }
+        self.measured.round_trip(micros(time));
+    }
+
+    /// Notes how far that was from the time before, on the same connection.
+    pub fn jitter_was(&self, difference: Duration) {
+        self.measured.jitter(micros(difference));
+    }
+
+    /// Notes who is here.
+    pub fn set_presence(&self, now: Presence) {
+        let now = Arc::new(now);
+        let before = std::mem::replace(&mut *self.lock_presence(), now);
+        // A thousand names are let go of when nobody waits for the lock.
+        drop(before);
+    }
+
+    /// Who is here.
+    pub fn presence(&self) -> Arc<Presence> {
+        self.lock_presence().clone()
+    }
+
+    fn lock_presence(&self) -> MutexGuard<'_, Arc<Presence>> {
+        self.presence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes how the world is.
@@ -221,9 +229,7 @@ impl Metrics {
 
     /// Forgets the tick times: a benchmark's warm-up is over.
     pub fn forget_ticks(&self) {
-        if let Ok(mut ring) = self.ticks.lock() {
-            *ring = Ring::default();
-        }
+        self.measured.forget_ticks();
     }
 
     /// Notes a connection that we ended.
@@ -231,20 +237,17 @@ impl Metrics {
         self.kicks[cause as usize].fetch_add(1, Relaxed);
     }
 
-    /// Everything a program may want.
+    /// Everything a program may want. Anybody may ask: counters are read as they
+    /// are, and what takes work is up to a second old.
     pub fn figures(&self) -> Figures {
-        let ticks = self
-            .ticks
-            .lock()
-            .map_or_else(|_| Vec::new(), |ring| ring.values.clone());
-        let tick = quantiles(&ticks, |times| times.tick);
+        let summary = self.measured.summary(Instant::now());
         Figures {
-            players: self.players.load(Relaxed),
+            players: self.presence().players,
             connections: self.connections.load(Relaxed),
             tick: self.tick.load(Relaxed),
-            tick_ms_p50: tick.p50,
-            tick_ms_p99: tick.p99,
-            stage_ms: stages(&ticks),
+            tick_ms_p50: summary.tick.p50,
+            tick_ms_p99: summary.tick.p99,
+            stage_ms: summary.stages.clone(),
             ticks_dropped: self.ticks_dropped.load(Relaxed),
             ticks_late: self.ticks_late.load(Relaxed),
             pressure: self.pressure.load(Relaxed),
@@ -256,10 +259,9 @@ impl Metrics {
             updates_deferred: self.updates_deferred.load(Relaxed),
             slow_reader_kicks: self.kicks[KickCause::SlowReader as usize].load(Relaxed),
             resumed: self.resumed.load(Relaxed),
-            rtt_ms: self.round_trips.lock().map_or_else(
-                |_| Quantiles::default(),
-                |ring| quantiles(&ring.values, |us| *us),
-            ),
+            rtt_ms: summary.round_trip,
+            jitter_ms: summary.jitter,
+            jitter_ms_mean: summary.jitter_mean,
         }
     }
 
@@ -387,6 +389,17 @@ impl Metrics {
             "gauge",
         );
         page.quantiles("rtt_ms", "", now.rtt_ms);
+        page.heading(
+            "jitter_ms",
+            "By how much round trips differ from those before them, of the same client.",
+            "gauge",
+        );
+        page.quantiles("jitter_ms", "", now.jitter_ms);
+        page.gauge(
+            "jitter_ms_mean",
+            "Mean difference of a round trip from the one before it.",
+            now.jitter_ms_mean as f64,
+        );
         page.heading("kicks_total", "Connections ended by the server.", "counter");
         for (cause, name) in KICK_CAUSES {
             let count = self.kicks[cause as usize].load(Relaxed);
@@ -404,47 +417,20 @@ impl Metrics {
     }
 }
 
-fn stages(ticks: &[StageTimes]) -> BTreeMap<&'static str, Quantiles> {
-    let of_step = Stage::ALL.map(|stage| {
-        let times = quantiles(ticks, |times| times.step.of(stage));
-        (stage.name(), times)
-    });
-    let around = [
-        ("reads", quantiles(ticks, |times| times.reads)),
-        ("snapshots", quantiles(ticks, |times| times.snapshots)),
-        ("writes", quantiles(ticks, |times| times.writes)),
-    ];
-    of_step.into_iter().chain(around).collect()
-}
-
-fn quantiles<T>(all: &[T], time_us: impl Fn(&T) -> u32) -> Quantiles {
-    let mut sorted: Vec<u32> = all.iter().map(time_us).collect();
-    sorted.sort_unstable();
-    let at = |q: f64| {
-        let last = sorted.len().saturating_sub(1) as f64;
-        let found = sorted.get((last * q).round() as usize);
-        found.map_or(0.0, |us| *us as f32 / 1000.0)
-    };
-    Quantiles {
-        p50: at(0.5),
-        p99: at(0.99),
-    }
-}
-
 /// Measures the stages of a tick one after the other.
 pub struct StageClock {
-    last: std::time::Instant,
+    last: Instant,
 }
 
 impl StageClock {
     /// Starts with the tick.
-    pub fn new(began: std::time::Instant) -> Self {
+    pub fn new(began: Instant) -> Self {
         Self { last: began }
     }
 
     /// Microseconds since the last stage ended.
     pub fn lap(&mut self) -> u32 {
-        let now = std::time::Instant::now();
+        let now = Instant::now();
         let time = now.duration_since(self.last);
         self.last = now;
         micros(time)
@@ -485,5 +471,36 @@ mod tests {
         }
         metrics.forget_ticks();
         assert_eq!(metrics.figures().tick_ms_p50, 0.0);
+    }
+
+    #[test]
+    fn who_is_here_can_be_read_while_it_changes() {
+        let metrics = Metrics::default();
+        let away = vec!["user_1".to_owned()];
+        metrics.set_presence(Presence { players: 3, away });
+        let read = metrics.presence();
+        metrics.set_presence(Presence::default());
+        assert_eq!((read.players, read.away.len()), (3, 1));
+        assert_eq!(metrics.figures().players, 0);
+    }
+
+    #[test]
+    fn jitter_is_how_far_round_trips_of_a_connection_are_apart() {
+        let metrics = Metrics::default();
+        let (mut near, mut far) = (Jitter::default(), Jitter::default());
+        // Two steady connections, a long way apart: they are not compared.
+        for (line, ms) in [(&mut near, [20, 20, 24]), (&mut far, [200, 200, 192])] {
+            let times = ms.map(Duration::from_millis);
+            let differences = times.into_iter().filter_map(|time| line.after(time));
+            differences.for_each(|difference| metrics.jitter_was(difference));
+        }
+        let text = metrics.prometheus();
+        for line in [
+            "frolic_jitter_ms{quantile=\"0.5\"} 4",
+            "frolic_jitter_ms{quantile=\"0.99\"} 8",
+            "frolic_jitter_ms_mean 3",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+        }
     }
 }

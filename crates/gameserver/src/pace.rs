@@ -12,7 +12,15 @@ const STEP_UP: Duration = Duration::from_secs(5);
 /// At the lowest rate, one update in 2^3 is sent.
 const LEVEL_MAX: u8 = 3;
 /// A client that takes nothing at all for this long is let go.
-pub const STUCK_MAX: Duration = Duration::from_secs(8);
+const STUCK_MAX: Duration = Duration::from_secs(8);
+/// So is one that takes a little now and then, and was behind all the while: it
+/// is sent no updates, so what it shows is as old as that, and it keeps a place.
+/// Jams of lines that somebody plays on are over long before; whoever is let go
+/// may come back for a minute.
+const BEHIND_FOR: Duration = Duration::from_secs(30);
+/// It has more time for what was large: a scene has up to 16 MiB, and a slow line
+/// is no fault. A line that is slower than this has no room for updates either.
+const SLOWEST_BYTES_PER_S: f64 = 32.0 * 1024.0;
 
 /// What one client keeps up with.
 #[derive(Debug)]
@@ -65,9 +73,109 @@ impl Pace {
     }
 }
 
+/// What a client was sent and has not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backlog {
+    /// Nothing.
+    Empty,
+    /// Not enough to be behind.
+    Small,
+    /// So many bytes that it is behind: it is sent no updates.
+    Large(usize),
+}
+
+/// Whether a client takes in what it is sent.
+#[derive(Debug, Default)]
+pub struct Uptake {
+    /// Since when it has taken nothing although something waits.
+    stuck_since: Option<Instant>,
+    /// Since when it has been behind without a break, and with how many bytes
+    /// at the worst.
+    behind_since: Option<Instant>,
+    most_bytes: usize,
+}
+
+impl Uptake {
+    /// Notes what is left behind an attempt to send, and whether anything was
+    /// taken since the last one.
+    pub fn note(&mut self, taken: bool, left: Backlog, now: Instant) {
+        self.stuck_since = match self.stuck_since {
+            _ if left == Backlog::Empty => None,
+            Some(since) if !taken => Some(since),
+            _ => Some(now),
+        };
+        if let Backlog::Large(bytes) = left {
+            self.behind_since.get_or_insert(now);
+            self.most_bytes = self.most_bytes.max(bytes);
+        } else {
+            self.behind_since = None;
+            self.most_bytes = 0;
+        }
+    }
+
+    /// Whether it is to be let go.
+    pub fn is_too_slow(&self, now: Instant) -> bool {
+        let lasts = |since: Option<Instant>, longer_than: Duration| {
+            since.is_some_and(|since| now.saturating_duration_since(since) > longer_than)
+        };
+        let large = Duration::from_secs_f64(self.most_bytes as f64 / SLOWEST_BYTES_PER_S);
+        lasts(self.stuck_since, STUCK_MAX) || lasts(self.behind_since, BEHIND_FOR + large)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// After how many seconds a client is let go of that is sent so much and
+    /// takes some of it in every `nth` second. None: it is through before.
+    fn let_go_after(mut waiting: usize, taken: usize, nth: u64) -> Option<u64> {
+        let start = Instant::now();
+        let mut uptake = Uptake::default();
+        for second in 0.. {
+            let now = start + Duration::from_secs(second);
+            let takes = second.is_multiple_of(nth);
+            waiting = waiting.saturating_sub(if takes { taken } else { 0 });
+            let left = match waiting {
+                0 => Backlog::Empty,
+                bytes => Backlog::Large(bytes),
+            };
+            uptake.note(takes, left, now);
+            if uptake.is_too_slow(now) {
+                return Some(second);
+            }
+            if left == Backlog::Empty {
+                return None;
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn who_is_behind_for_too_long_is_let_go_although_they_take_a_little() {
+        const KIB: usize = 1024;
+        assert_eq!(let_go_after(200 * KIB, 2 * KIB, 1), Some(37));
+        assert_eq!(let_go_after(200 * KIB, 2 * KIB, 5), Some(37));
+        assert_eq!(let_go_after(200 * KIB, 0, 100), Some(9), "nothing at all");
+        assert_eq!(let_go_after(200 * KIB, 8 * KIB, 1), None);
+        // The largest scene on a line of half a megabit.
+        assert_eq!(let_go_after(16 * KIB * KIB, 64 * KIB, 1), None);
+    }
+
+    #[test]
+    fn who_catches_up_now_and_then_stays() {
+        let start = Instant::now();
+        let mut uptake = Uptake::default();
+        for second in 0..120 {
+            let left = match second % 20 {
+                0 => Backlog::Small,
+                _ => Backlog::Large(100_000),
+            };
+            let now = start + Duration::from_secs(second);
+            uptake.note(true, left, now);
+            assert!(!uptake.is_too_slow(now), "after {second} s");
+        }
+    }
 
     /// Updates sent in each of the given seconds at 20 Hz.
     fn run(behind: impl Fn(u64) -> bool, seconds: u64) -> Vec<u32> {

@@ -18,6 +18,9 @@ const TAKEN_PER_TICK: u32 = 30;
 /// a stalled line.
 const HELD_MAX: usize = 256;
 
+/// Of more than these nobody holds the places for them.
+const AWAY_TOLD_MAX: usize = 1000;
+
 /// Calls with a label that may wait for their answer.
 const LABELS_MAX: usize = 512;
 /// Numbers that are used for them, one after the other.
@@ -49,8 +52,18 @@ pub struct Seat {
     /// How many of the session before had come to an earlier process of this
     /// world, for a client that comes from there.
     pub received_before: u32,
-    /// How many had been handled when the player was last kept.
+    /// How many had been handled when the player was last kept, and the mark
+    /// of the pile that this went to.
     pub kept_received: u32,
+    /// See [`kept_received`](Self::kept_received).
+    pub kept_mark: u64,
+    /// How many are known to be stored as handled. A client that hears of it
+    /// forgets them.
+    pub stored_received: u32,
+    /// How many had been handled at the last look of all players.
+    pub seen_received: u32,
+    /// How many had been handled when scripts last wrote to the store.
+    pub store_received: u32,
     /// Lasting ids of those whose chat is kept from them, and theirs from those.
     pub blocked: BTreeSet<String>,
     held: VecDeque<Held>,
@@ -74,6 +87,8 @@ pub struct Held {
     /// The connection that it came on. Its answer goes there or nowhere: on
     /// another one the same number is of another command.
     pub link: LinkId,
+    /// Which of the messages that count it is; none of a count that is over.
+    pub number: Option<u32>,
     /// Number of its command.
     pub seq: Option<u32>,
     /// What it says.
@@ -135,6 +150,10 @@ impl Seat {
             received: 0,
             received_before: 0,
             kept_received: 0,
+            kept_mark: 0,
+            stored_received: 0,
+            seen_received: 0,
+            store_received: 0,
             blocked: BTreeSet::new(),
             held: VecDeque::new(),
             taken: 0,
@@ -152,8 +171,14 @@ impl Seat {
     /// A connection begins for a client that has `received` so many messages,
     /// as far as it says so. Returns how it goes on, and the number before the
     /// next message. Who has forgotten the counts begins anew, with the same
-    /// character.
-    pub fn go_on(&mut self, asked: Resumption, received: Option<u32>) -> (Resumption, u32) {
+    /// character; a `page` is a client of ours, which confirms what it has heard
+    /// every second: what the last one did not may never have reached it.
+    pub fn go_on(
+        &mut self,
+        asked: Resumption,
+        received: Option<u32>,
+        page: bool,
+    ) -> (Resumption, u32) {
         let unheard = self.unheard.take();
         let (resumption, sent) = match (asked, received) {
             // The count that began anew is one of which nobody has heard.
@@ -162,7 +187,7 @@ impl Seat {
             }
             (Resumption::Resumed, None) if self.confirms => (asked, self.log.rewind(0)),
             (Resumption::Resumed, _) => {
-                self.restart_counts(unheard.is_some());
+                self.restart_counts(page || unheard.is_some());
                 (Resumption::New, 0)
             }
             (other, _) => {
@@ -195,12 +220,27 @@ impl Seat {
         self.confirms = false;
         self.received = 0;
         self.kept_received = 0;
+        self.stored_received = 0;
+        self.seen_received = 0;
+        self.store_received = 0;
+        // What waits is of the count that is over.
+        for held in &mut self.held {
+            held.number = None;
+        }
     }
 
-    /// Messages that count that have reached the world.
+    /// Messages that count that have reached the world, or were refused; up to
+    /// the first that waits.
     pub fn handled(&self) -> u32 {
-        // Of those that wait some may be of a count that is over.
-        self.received.saturating_sub(self.held.len() as u32)
+        let first = self.held.iter().find_map(|held| held.number);
+        first.map_or(self.received, |number| number.saturating_sub(1))
+    }
+
+    /// What was put on a pile is stored, up to this mark.
+    fn note_stored(&mut self, mark: u64) {
+        if self.kept_mark <= mark {
+            self.stored_received = self.stored_received.max(self.kept_received);
+        }
     }
 
     fn take_turn(&mut self, held: Held) -> Turn {
@@ -288,6 +328,22 @@ impl Seats {
         self.online
     }
 
+    /// Players with a connection, and those who may come back.
+    pub fn taken(&self) -> u32 {
+        self.by_number.len() as u32
+    }
+
+    /// Lasting ids of those who may come back, as many as a heartbeat takes.
+    pub fn away(&self) -> Vec<String> {
+        if self.online == self.taken() {
+            return Vec::new();
+        }
+        let away = self.iter().filter(|(_, seat)| seat.link().is_none());
+        away.map(|(_, seat)| seat.identity.player_id.clone())
+            .take(AWAY_TOLD_MAX)
+            .collect()
+    }
+
     /// The seat of a lasting id.
     pub fn of_player(&self, player_id: &str) -> Option<PlayerNumber> {
         self.find(|seat| seat.identity.player_id == player_id)
@@ -339,6 +395,13 @@ impl Seats {
         waiting.extend_from_slice(&self.spoken);
     }
 
+    /// What was put on a pile is stored, up to this mark.
+    pub fn note_stored(&mut self, mark: u64) {
+        for seat in self.by_number.values_mut() {
+            seat.note_stored(mark);
+        }
+    }
+
     /// Players whose time to come back is over.
     pub fn overdue(&self, tick: u32, overdue: &mut Vec<PlayerNumber>) {
         if self.online as usize == self.by_number.len() {
@@ -354,6 +417,32 @@ impl Seats {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is told to a client that comes back and has forgotten its count.
+    fn told_again(page: bool) -> usize {
+        let mut seat = Seat::new(Identity::default(), "nonce".into(), LinkId::new(7, 1));
+        let kick = ServerMessage::Kick {
+            reason: String::new(),
+        };
+        let told = |message: &ServerMessage| Told {
+            echo: None,
+            message: message.clone().into(),
+        };
+        for _ in 0..3 {
+            seat.log.push(told(&kick), 1);
+        }
+        seat.log.tell_all();
+        seat.log.confirm(1);
+        let (resumption, sent) = seat.go_on(Resumption::Resumed, None, page);
+        assert_eq!((resumption, sent), (Resumption::New, 0));
+        std::iter::from_fn(|| seat.log.next_untold().map(|_| ())).count()
+    }
+
+    #[test]
+    fn a_page_that_is_opened_again_hears_what_the_last_one_may_have_missed() {
+        assert_eq!(told_again(true), 2);
+        assert_eq!(told_again(false), 0, "it would have confirmed nothing");
+    }
 
     #[test]
     fn a_burst_of_events_waits_its_turn_and_only_a_flood_is_refused() {
@@ -371,8 +460,10 @@ mod tests {
         let mut heard = Vec::new();
         let mut refused = 0;
         for n in 0..300 {
+            seats.get_mut(1).unwrap().received += 1;
             let held = Held {
                 link,
+                number: Some(n + 1),
                 seq: None,
                 message: chat(n),
             };
@@ -383,6 +474,8 @@ mod tests {
             }
         }
         assert_eq!((heard.len(), refused), (30, 300 - 30 - 256));
+        let handled = |seats: &Seats| seats.get(1).unwrap().handled();
+        assert_eq!(handled(&seats), 30, "what was refused came behind the rest");
         for _ in 0..20 {
             let mut waiting = Vec::new();
             seats.begin_tick(&mut waiting);
@@ -393,5 +486,6 @@ mod tests {
             }
         }
         assert_eq!(heard, (0..286).map(chat).collect::<Vec<_>>());
+        assert_eq!(handled(&seats), 300);
     }
 }

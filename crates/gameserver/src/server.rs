@@ -139,7 +139,8 @@ pub async fn run(
     let confined = config.confined;
     let (store, store_task) = match &control_plane {
         Some(control_plane) => {
-            let (door, task) = StoreDoor::platform(control_plane.clone(), inbox.clone());
+            let (door, task) =
+                StoreDoor::platform(control_plane.clone(), plan.epoch, inbox.clone());
             (door, Some(task))
         }
         None => (StoreDoor::memory(), None),
@@ -559,10 +560,14 @@ async fn heartbeats(
         every.tick().await;
         let figures = metrics.figures();
         let errors = metrics.script_errors.load(Relaxed);
+        // Who used a ticket after this is told of in the next one, and counts
+        // twice until then.
         let arrivals = metrics.tickets_used.load(Relaxed);
+        let here = metrics.presence();
         let heartbeat = Heartbeat {
-            players: figures.players,
+            players: here.players,
             arrived: (arrivals - arrivals_told) as u32,
+            away: here.away.clone(),
             tick: figures.tick,
             tick_ms_p99: figures.tick_ms_p99,
             script_errors: (errors - errors_told) as u32,

@@ -120,6 +120,14 @@ pub enum View {
 }
 
 impl SessionPlayer {
+    /// Reads what the next update begins with; see where it is called.
+    pub fn glance(&self) -> u32 {
+        match &self.view {
+            View::Binary(view) => view.glance(),
+            View::Json(_) => 0,
+        }
+    }
+
     /// Whether they have not been sent any snapshot yet.
     pub fn is_new(&self) -> bool {
         match &self.view {

@@ -2,6 +2,7 @@
 
 mod outbuffer;
 mod quic;
+mod raw;
 mod slots;
 pub mod socket;
 pub mod sockets;

@@ -242,8 +242,9 @@ impl Fleet {
         self.0.start_ms.store(next.max(1), Ordering::Relaxed);
     }
 
-    /// Holds a place in a running world of `game_id` that has room: one of
-    /// `preferred` where there is one, else the fullest.
+    /// Holds a place in a running world of `game_id` that has room: where the
+    /// player was until a moment ago, else one of `preferred` where there is
+    /// one, else the fullest.
     pub fn reserve_in_game(
         &self,
         game_id: &str,
@@ -254,12 +255,13 @@ impl Fleet {
         let mut candidates: Vec<_> = self
             .all()
             .into_iter()
-            .filter(|server| server.spec.game_id == game_id && server.revision() == revision)
-            .filter(|server| !server.is_private())
+            .filter(|server| server.spec.game_id == game_id)
             .filter(|server| matches!(server.phase(), Phase::Ready(_) | Phase::Starting))
-            .map(|server| {
+            .filter_map(|server| {
+                let awaited = server.awaits(player_id);
+                let open = server.revision() == revision && !server.is_private();
                 let liked = preferred.contains(&server.spec.world_id);
-                ((liked, server.occupied()), server)
+                (awaited || open).then(|| ((awaited, liked, server.occupied()), server))
             })
             .collect();
         // Stable: entries come in the order of their ids.

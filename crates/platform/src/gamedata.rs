@@ -29,6 +29,7 @@ use crate::Platform;
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::internal::Caller;
+use crate::keep;
 use crate::settings::StoreSettings;
 
 /// Why a request was not done.
@@ -79,8 +80,9 @@ struct Usage {
 /// `POST /internal/worlds/{id}/store`.
 ///
 /// # Errors
-/// 400 for a batch that no game server of ours sends; 500 when the database
-/// refuses, and nothing of the batch is done then.
+/// 400 for a batch that no game server of ours sends, 409 for writes of a
+/// process that was replaced; 500 when the database refuses, and nothing of the
+/// batch is done then.
 pub async fn handle(
     State(platform): State<Platform>,
     Caller(server): Caller,
@@ -91,6 +93,7 @@ pub async fn handle(
         let message = format!("a batch has a name and 1 to {BATCH_REQUESTS_MAX} requests");
         return Err(ApiError::bad_request("invalid_batch", message));
     }
+    keep::check_heard(&batch.heard)?;
     let allowed = server.take_store_requests(batch.requests.len());
     platform
         .metrics()
@@ -113,14 +116,17 @@ pub async fn handle(
         turns.wait(&spec.game_id, &spec.world_id, &actions).await;
         let mut transaction = platform.db().begin().await?;
         let usage = lock(&mut transaction, &spec.game_id).await?;
+        let now_ms = platform.clock().now_ms();
         let mut game = Game {
             connection: &mut transaction,
             game_id: &spec.game_id,
             limits: &platform.settings().store,
             usage,
-            now_ms: platform.clock().now_ms(),
+            now_ms,
         };
         let answers = game.write(&spec.world_id, &batch).await?;
+        let heard = (batch.epoch, &batch.heard[..]);
+        keep::note_heard(&mut transaction, &spec.world_id, heard, now_ms).await?;
         transaction.commit().await?;
         for (request, answer) in batch.requests.iter().zip(&answers) {
             if let StoreAction::Swap { at, .. } = &request.action {

@@ -21,6 +21,7 @@ use frolic_protocol::keep::{
     PlayerState, SECTION_BYTES_MAX, SECTIONS_MAX, Saved, SavedPlayer, SavedWorld, Section,
 };
 use frolic_protocol::ops::{LoggedOp, WorldOp};
+use frolic_protocol::store::HeardCount;
 use sqlx::{AnyConnection, AnyPool, Row};
 
 use crate::Platform;
@@ -40,6 +41,9 @@ const WORLD_BYTES_MAX: i64 = 256 * 1024 * 1024;
 const RETURN_MS: i64 = 180_000;
 /// Players that a game server is told of when it starts.
 const RETURNING_MAX: i64 = 4096;
+/// Those who were saved that much before the last of their world were not there
+/// at the end.
+const PRESENT_WITHIN_MS: i64 = 60_000;
 /// Longest id of a player, a session and a section.
 const ID_BYTES_MAX: usize = 128;
 
@@ -126,6 +130,55 @@ pub async fn replace_world(
         now_ms,
     };
     log.replace(world).await
+}
+
+/// Checks how far a world says it has heard its players.
+///
+/// # Errors
+/// 400 for what no game server of ours sends.
+pub fn check_heard(heard: &[HeardCount]) -> Result<(), ApiError> {
+    let too_long = |count: &HeardCount| {
+        count.player_id.len() > ID_BYTES_MAX || count.session.len() > ID_BYTES_MAX
+    };
+    if heard.len() > BATCH_PLAYERS_MAX || heard.iter().any(too_long) {
+        return Err(refused(
+            "too many players in one batch, or an id is too long",
+        ));
+    }
+    Ok(())
+}
+
+/// Notes how far the process of this epoch has heard its players, inside the
+/// transaction that stores what came of it. Only of sessions that are kept: who
+/// has left for good does not come back by it.
+///
+/// # Errors
+/// 409 for a process that was replaced.
+pub async fn note_heard(
+    connection: &mut AnyConnection,
+    world_id: &str,
+    (epoch, heard): (u64, &[HeardCount]),
+    now_ms: i64,
+) -> Result<(), ApiError> {
+    let mut log = Log {
+        connection,
+        world_id,
+        now_ms,
+    };
+    log.lock(epoch).await?;
+    for count in heard {
+        sqlx::query(
+            "UPDATE player_checkpoints SET received = $1
+             WHERE world_id = $2 AND player_id = $3 AND session = $4 AND received < $1",
+        )
+        .bind(i64::from(count.received))
+        .bind(world_id)
+        .bind(&count.player_id)
+        .bind(&count.session)
+        .execute(&mut *log.connection)
+        .await?;
+    }
+    Ok(())
 }
 
 fn refused(message: impl Into<String>) -> ApiError {
@@ -275,11 +328,15 @@ impl Log<'_> {
         let Some(state) = state.filter(|_| player.state.is_sound()) else {
             return Ok(());
         };
+        // What the store has noted meanwhile (`note_heard`) may be ahead.
         sqlx::query(
             "INSERT INTO player_checkpoints (world_id, player_id, state, online, session, received, saved_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7)
              ON CONFLICT (world_id, player_id) DO UPDATE SET state = excluded.state,
-               online = excluded.online, session = excluded.session, received = excluded.received,
+               online = excluded.online, session = excluded.session,
+               received = CASE WHEN player_checkpoints.session = excluded.session
+                 AND player_checkpoints.received > excluded.received
+                 THEN player_checkpoints.received ELSE excluded.received END,
                saved_at = excluded.saved_at",
         )
         .bind(self.world_id)
@@ -433,6 +490,27 @@ pub async fn read_world_in(
         },
         ops,
     })
+}
+
+/// Ids of those who were in a world when it was last heard of, or might have
+/// come back to it.
+///
+/// # Errors
+/// When the database does not answer.
+pub async fn present(db: &AnyPool, world_id: &str) -> Result<Vec<String>, sqlx::Error> {
+    // Who left for good has no session any more; who was there when an earlier
+    // process ended, and has not come since, was saved long before the others.
+    let rows = sqlx::query(
+        "SELECT player_id FROM player_checkpoints WHERE world_id = $1 AND session <> ''
+           AND saved_at >= (SELECT MAX(saved_at) FROM player_checkpoints WHERE world_id = $1) - $2
+         ORDER BY saved_at DESC LIMIT $3",
+    )
+    .bind(world_id)
+    .bind(PRESENT_WITHIN_MS)
+    .bind(RETURNING_MAX)
+    .fetch_all(db)
+    .await?;
+    rows.iter().map(|row| row.try_get("player_id")).collect()
 }
 
 async fn read_players(

@@ -10,6 +10,7 @@ mod appeals;
 mod audit;
 mod expelled;
 mod notices;
+mod recordings;
 mod reports;
 mod rules;
 
@@ -29,10 +30,16 @@ use crate::ids;
 /// Name under which the holder of ADMIN_TOKEN is in the log.
 const OPERATOR: &str = "operator";
 
+/// Reporting, which is bounded like joins.
+pub fn rated_routes() -> OpenApiRouter<Platform> {
+    reports::rated_routes()
+}
+
 /// What the rest of the platform mounts.
 pub fn routes() -> OpenApiRouter<Platform> {
     rules::routes()
         .merge(reports::routes())
+        .merge(recordings::routes())
         .merge(actions::routes())
         .merge(notices::routes())
         .merge(appeals::routes())

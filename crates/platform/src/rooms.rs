@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use axum::extract::ws::{self, WebSocketUpgrade};
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, Request, header};
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use axum::response::Response;
 use frolic_protocol::fleet::CLIENT_ADDRESS_HEADER;
 use frolic_protocol::packet::{CLIENT_MESSAGE_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX};
@@ -26,6 +26,7 @@ use self::relay::{Patience, Upstream, relay};
 use crate::api::ErrorBody;
 use crate::error::ApiError;
 use crate::extract::ApiPath;
+use crate::fleet::Phase;
 use crate::limits::ClientAddress;
 use crate::{Platform, address, ids, worlds};
 
@@ -61,7 +62,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
         (status = 404, description = "no such room", body = ErrorBody),
         (status = 409, description = "its world sleeps: join it first", body = ErrorBody),
         (status = 429, description = "too many sockets of your address; show their tickets first", body = ErrorBody),
-        (status = 503, description = "its server cannot be reached, or too many sockets are open", body = ErrorBody),
+        (status = 503, description = "its server is starting or cannot be reached, or too many sockets are open", body = ErrorBody),
     )
 )]
 pub async fn proxy(
@@ -128,21 +129,44 @@ async fn room(platform: &Platform, code: &str) -> Result<Room, ApiError> {
             .map(|world| world.spec.world_id)
             .ok_or_else(worlds::unknown_room)?,
     };
-    let endpoints = platform.fleet().endpoints(&world_id).ok_or_else(|| {
-        ApiError::new(
-            axum::http::StatusCode::CONFLICT,
-            "world_asleep",
-            "this world is not running; join it first (POST /join with its room_code)",
-        )
-    })?;
-    let local = address::local_ip(platform.fleet().host());
+    let fleet = platform.fleet();
+    let server = fleet.server(&world_id).ok_or_else(asleep)?;
+    let endpoints = match server.phase() {
+        Phase::Ready(endpoints) => endpoints,
+        Phase::Starting => return Err(starting(fleet.usual_start())),
+        // It broke down. Whoever was in it has a place in the next process.
+        Phase::BackingOff { until } => {
+            let pause = until.saturating_duration_since(Instant::now());
+            return Err(starting(pause + fleet.usual_start()));
+        }
+        Phase::Stopping | Phase::Ended(_) => return Err(asleep()),
+    };
+    let local = address::local_ip(fleet.host());
     Ok(Room {
         target: SocketAddr::new(local, endpoints.websocket_port),
-        token: platform
-            .fleet()
-            .server(&world_id)
-            .and_then(|server| server.token()),
+        token: server.token(),
     })
+}
+
+fn asleep() -> ApiError {
+    ApiError::new(
+        StatusCode::CONFLICT,
+        "world_asleep",
+        "this world is not running; join it first (POST /join with its room_code)",
+    )
+}
+
+fn starting(wait: Duration) -> ApiError {
+    let message = "this world's server is starting; try again in a moment";
+    ApiError::unavailable("world_starting", message, wait.as_secs() + 1)
+}
+
+/// All subprotocols that a client names, in one header: it may have written them
+/// into several.
+fn subprotocols(headers: &HeaderMap) -> Option<String> {
+    let values = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
+    let names: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 async fn connect(
@@ -172,7 +196,7 @@ async fn connect(
             header::SEC_WEBSOCKET_KEY,
             tungstenite::handshake::client::generate_key(),
         );
-    if let Some(protocols) = headers.get(header::SEC_WEBSOCKET_PROTOCOL) {
+    if let Some(protocols) = subprotocols(headers) {
         request = request.header(header::SEC_WEBSOCKET_PROTOCOL, protocols);
     }
     if let (Some(token), Some(client)) = (&room.token, client) {

@@ -28,6 +28,7 @@ pub fn router(platform: Platform) -> Router {
     let rated = from_fn_with_state(platform.clone(), limit_rate);
     let ordinary = OpenApiRouter::with_openapi(openapi::Document::openapi())
         .merge(join::rated_routes().layer(rated.clone()))
+        .merge(moderation::rated_routes().layer(rated.clone()))
         .merge(join::routes())
         .merge(worlds::rest::routes())
         .merge(store::routes())

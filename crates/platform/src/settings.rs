@@ -20,6 +20,9 @@ pub struct Settings {
     pub database_url: Option<String>,
     /// Where the blobs are; a folder inside `data_dir` when absent.
     pub blobs: Option<BlobPlace>,
+    /// Where game servers record their worlds; nowhere when absent. Reports
+    /// carry what is there (BEY-8).
+    pub record_dir: Option<PathBuf>,
     /// Signs tickets. Never a known default: the caller makes one.
     pub secret_key: Vec<u8>,
     /// Opens `/admin`; without it those endpoints are closed.
@@ -97,6 +100,8 @@ pub struct FleetSettings {
     pub crashes_max: u32,
     /// How long a join holds a place for a client that has not connected yet.
     pub reservation: Duration,
+    /// How long a place waits for somebody whose game server broke down (NET-9).
+    pub resume_hold: Duration,
     /// Game servers that run at once.
     pub servers_max: usize,
     /// How long a world is empty before it gives its process to one that is
@@ -147,6 +152,7 @@ impl Settings {
             data_dir,
             database_url: None,
             blobs: None,
+            record_dir: None,
             secret_key,
             admin_token: None,
             tls: None,
@@ -172,6 +178,7 @@ impl Default for FleetSettings {
             steady_after: Duration::from_secs(60),
             crashes_max: 6,
             reservation: Duration::from_secs(frolic_protocol::ticket::TICKET_LIFETIME_S),
+            resume_hold: Duration::from_secs(60),
             servers_max: 200,
             // Whoever left may be on the way back.
             spare_after: Duration::from_secs(5),

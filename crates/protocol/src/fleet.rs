@@ -66,6 +66,10 @@ pub struct Heartbeat {
     /// that an older version started does not say.
     #[serde(default)]
     pub arrived: u32,
+    /// Lasting ids of those whose connection was lost and whose places wait
+    /// for them (NET-9).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub away: Vec<String>,
     /// Current tick.
     pub tick: u32,
     /// 99th percentile of the tick time of the last minute.

@@ -28,6 +28,7 @@ pub mod outside;
 pub mod packet;
 pub mod projectile;
 pub mod quantize;
+pub mod recording_name;
 pub mod resume;
 pub mod script;
 pub mod signature;

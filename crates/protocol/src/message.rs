@@ -168,6 +168,7 @@ pub struct PlayerStat {
     /// As it is shown.
     pub text: String,
     /// As a number, if it is one.
+    #[serde(serialize_with = "crate::value::serialize_number")]
     pub number: Option<f64>,
 }
 

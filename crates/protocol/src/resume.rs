@@ -16,29 +16,36 @@ pub const LOG_BYTES_MAX: usize = 256 * 1024;
 pub struct SentLog<M> {
     kept: VecDeque<(M, usize)>,
     bytes: usize,
+    bytes_max: usize,
     sent: u32,
     told: u32,
 }
 
 impl<M> Default for SentLog<M> {
     fn default() -> Self {
-        Self {
-            kept: VecDeque::new(),
-            bytes: 0,
-            sent: 0,
-            told: 0,
-        }
+        Self::keeping(LOG_BYTES_MAX)
     }
 }
 
 impl<M> SentLog<M> {
+    /// An empty one that keeps up to so many bytes.
+    pub fn keeping(bytes_max: usize) -> Self {
+        Self {
+            kept: VecDeque::new(),
+            bytes: 0,
+            bytes_max,
+            sent: 0,
+            told: 0,
+        }
+    }
+
     /// Adds a message of about so many bytes and returns its number. The
     /// oldest ones make room; who asks for them later is told of the gap.
     pub fn push(&mut self, message: M, bytes: usize) -> u32 {
         self.kept.push_back((message, bytes));
         self.bytes += bytes;
         self.sent = self.sent.wrapping_add(1);
-        while self.kept.len() > LOG_MESSAGES_MAX || self.bytes > LOG_BYTES_MAX {
+        while self.kept.len() > LOG_MESSAGES_MAX || self.bytes > self.bytes_max {
             self.forget_oldest();
         }
         self.told = self.told.max(self.base());
@@ -77,10 +84,9 @@ impl<M> SentLog<M> {
     }
 
     /// Whether a message of so many bytes finds room without forgetting one
-    /// that was not told yet.
+    /// that is not confirmed yet.
     pub fn has_room(&self, bytes: usize) -> bool {
-        let untold = self.untold_count();
-        untold == 0 || (untold < LOG_MESSAGES_MAX && self.bytes + bytes <= LOG_BYTES_MAX)
+        self.kept.len() < LOG_MESSAGES_MAX && self.bytes + bytes <= self.bytes_max
     }
 
     /// The other side has every message up to this number. A number that was
@@ -103,6 +109,14 @@ impl<M> SentLog<M> {
             self.forget_oldest();
         }
         self.told = self.base();
+        self.told
+    }
+
+    /// A new connection, over which the other side says what it has heard,
+    /// and may still forget: the rest is to be told again, and everything is
+    /// kept until it is confirmed. Returns what [`rewind`](Self::rewind) does.
+    pub fn go_on(&mut self, heard: u32) -> u32 {
+        self.told = heard.clamp(self.base(), self.sent);
         self.told
     }
 
@@ -149,6 +163,26 @@ mod tests {
         assert_eq!(log.size(), (0, 0), "one that is too large is not kept");
         assert_eq!(log.rewind(u32::MAX), log.sent());
         log.confirm(u32::MAX);
+    }
+
+    #[test]
+    fn what_was_heard_is_kept_until_it_is_confirmed() {
+        let mut log = SentLog::keeping(10);
+        for message in 1..=4 {
+            assert!(log.has_room(2));
+            log.push(message, 2);
+        }
+        assert_eq!(tell_all(&mut log), [1, 2, 3, 4]);
+        assert!(!log.has_room(3), "told is not confirmed");
+        assert_eq!(log.go_on(3), 3);
+        assert_eq!(tell_all(&mut log), [4]);
+        // The other side has forgotten some of what it heard.
+        assert_eq!(log.go_on(1), 1);
+        assert_eq!(tell_all(&mut log), [2, 3, 4]);
+        log.confirm(2);
+        assert!(log.has_room(6));
+        assert_eq!(log.go_on(0), 2, "a gap");
+        assert_eq!(log.go_on(9), 4, "nobody has heard what was not said");
     }
 
     #[test]

@@ -150,13 +150,33 @@ pub struct StoreAnswer {
 }
 
 /// `POST …/store`. The one who sends it sends the next after its answer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StoreBatch {
     /// The same when it is sent again, and never for another one: what was
     /// done already is then not done twice.
     pub batch: String,
+    /// Which process of its world sends it; one that was replaced writes
+    /// nothing.
+    pub epoch: u64,
     /// In the order in which scripts asked.
     pub requests: Vec<StoreRequest>,
+    /// How far the world had heard its players when it asked for the last
+    /// write. Kept in the same transaction: neither is stored without the
+    /// other, so that the world's next process is not told again what this one
+    /// has done (NET-9).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heard: Vec<HeardCount>,
+}
+
+/// How many messages of a player have been handled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeardCount {
+    /// Their lasting id.
+    pub player_id: String,
+    /// The session that counts them.
+    pub session: String,
+    /// How many.
+    pub received: u32,
 }
 
 /// Answer to a batch.

@@ -9,6 +9,7 @@
 
 use parry3d::bounding_volume::{Aabb, BoundingVolume};
 use parry3d::math::Vec3;
+use smallvec::SmallVec;
 
 use crate::changes::{self, Squares};
 use crate::character::{CharacterParams, CharacterState};
@@ -24,10 +25,12 @@ const MARGIN_M: f32 = 1.0;
 #[derive(Clone, Debug, Default)]
 pub struct StepCache {
     around: Option<Around>,
-    /// Solids that meet the box of `around`, in order of their ids.
-    candidates: Vec<u32>,
+    /// Solids that meet the box of `around`, in order of their ids. Mostly
+    /// few; thousands of characters look at theirs in every tick, so they lie
+    /// here and not elsewhere.
+    candidates: SmallVec<[u32; 4]>,
     /// Those of them that meet the box of the current step.
-    near: Vec<u32>,
+    near: SmallVec<[u32; 4]>,
     /// The same of the blocks of the terrain, in their order.
     candidate_blocks: Vec<Block>,
     near_blocks: Vec<Block>,
@@ -36,6 +39,7 @@ pub struct StepCache {
     rest: Option<Rest>,
     /// The triangles of meshes that meet the box of the current step.
     pieces: Vec<Solid>,
+    /// Memory for what is looked for.
     found: Vec<u32>,
     /// What the last step touched.
     touches: Vec<Touch>,
@@ -149,7 +153,9 @@ impl StepCache {
         });
         // Something very fast: its box is too wide to be worth remembering.
         let bounds = if self.around.is_some() { &wide } else { bounds };
-        world.near(bounds, &mut self.candidates);
+        world.near(bounds, &mut self.found);
+        self.candidates.clear();
+        self.candidates.extend_from_slice(&self.found);
         world.blocks_near(bounds, &mut self.candidate_blocks);
     }
 

@@ -19,7 +19,7 @@ impl WorldState {
         let entity = self.spawn_character(number, &name, feet);
         let player = Player {
             number,
-            id,
+            id: id.clone(),
             name,
             entity,
             character: CharacterState::at(feet),
@@ -44,6 +44,7 @@ impl WorldState {
         };
         self.note_presence(player.info());
         self.players.insert(number, player);
+        self.note_owner(&id);
         self.events
             .push(ScriptEvent::PlayerJoined { player: number });
         self.events
@@ -58,8 +59,9 @@ impl WorldState {
             return;
         };
         player.online = false;
-        let (entity, info) = (player.entity, player.info());
+        let (entity, id, info) = (player.entity, player.id.clone(), player.info());
         self.note_presence(info);
+        self.note_owner(&id);
         self.events.push(ScriptEvent::PlayerLeft { player: number });
         self.destroy(entity);
     }
@@ -148,9 +150,7 @@ impl WorldState {
                 entity.position = to;
                 entity.velocity = player.character.velocity;
             }
-            if to != from {
-                self.registry.moved(player.entity, to);
-            }
+            self.registry.went(player.entity, from, to);
             self.ways.push(Way {
                 entity: player.entity,
                 from,

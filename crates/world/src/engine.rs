@@ -56,24 +56,29 @@ impl Engine for WorldState {
     }
 
     fn spawn(&mut self, request: &SpawnRequest) -> Result<Spawned, EngineError> {
-        let (name, (definition, components)) = match &request.source {
+        let (name, (definition, components, mut transform)) = match &request.source {
             SpawnSource::Prefab(name) => {
                 let found = self.definitions.prefab(name);
                 let found = found.ok_or_else(|| EngineError::NoSuchPrefab(name.clone()))?;
-                (name.clone(), found)
+                let (definition, components) = found;
+                let transform = components.transform.unwrap_or_default();
+                (name.clone(), (definition, components, transform))
             }
             SpawnSource::Components(json) => ("Entity".to_owned(), self.spawn_components(json)?),
         };
+        if let Some(position) = request.position {
+            transform.position = position;
+        }
         if components.npc.is_some() && !self.has_room_for_npc() {
             let message = format!("{NPCS_MAX} NPCs; destroy some first");
             return Err(EngineError::Limit(message));
         }
         let scripts = components.script.iter().map(|s| s.path.clone()).collect();
-        let entity = WorldState::spawn(self, name, definition, components, request.position)
+        let entity = self
+            .spawn_at(name, definition, components, transform)
             .ok_or_else(|| {
-                EngineError::Limit(format!(
-                    "{SPAWNED_MAX} spawned entities; destroy some first"
-                ))
+                let message = format!("{SPAWNED_MAX} spawned entities; destroy some first");
+                EngineError::Limit(message)
             })?;
         Ok(Spawned { entity, scripts })
     }

@@ -78,6 +78,11 @@ impl World {
         !self.borrow_state().history.fresh.is_empty()
     }
 
+    /// Number up to which operations are stored.
+    pub fn kept_op(&self) -> u64 {
+        self.borrow_state().history.kept
+    }
+
     /// Operations up to this number are stored: whoever waits for one is told.
     pub fn ops_kept(&mut self, up_to: u64) {
         if up_to <= self.borrow_state().history.kept {

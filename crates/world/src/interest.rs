@@ -11,6 +11,7 @@ mod json_view;
 mod view;
 mod watch;
 
+use frolic_sim::Vec3;
 use serde::{Deserialize, Serialize};
 
 pub use json_view::JsonView;
@@ -58,11 +59,17 @@ impl InterestPolicy {
         }
     }
 
+    /// Whether who is at `eye` is told of what happens at a place.
+    pub(crate) fn reaches(&self, eye: Vec3, place: Vec3) -> bool {
+        self.radius
+            .is_none_or(|radius| (place - eye).length_squared() <= radius * radius)
+    }
+
     /// Sides of the squares: small enough for the radius to mean something,
     /// large enough for a record to be worth its head.
     pub(crate) fn cell_size(&self) -> f32 {
         self.radius
-            .map_or(32.0, |radius| (radius / 2.5).clamp(12.0, 32.0))
+            .map_or(32.0, |radius| (radius / 2.0).clamp(12.0, 32.0))
     }
 
     /// A square at this distance is told of in one of so many updates.

@@ -376,10 +376,9 @@ impl WorldState {
         let state = npc.state;
         let what = NpcHappening::StateChanged { state, before };
         self.events.push(ScriptEvent::Npc { entity: id, what });
-        let (feet, radius) = (npc.character.feet, self.updates.policy.radius);
-        let near = |place: Vec3| radius.is_none_or(|radius| (place - feet).length() <= radius);
+        let (feet, policy) = (npc.character.feet, self.updates.policy);
         let present = self.players.values().filter(|player| player.online);
-        let told = present.filter(|player| near(player.character.feet));
+        let told = present.filter(|player| policy.reaches(player.character.feet, feet));
         self.outbox.extend(told.map(|player| Outgoing {
             to: Some(player.number),
             message: ServerMessage::Npc(event),

@@ -187,7 +187,7 @@ impl WorldState {
         let chunks = self.clear_ground();
         let seq = self.log_op(Some(by.to_owned()), WorldOp::Clear, |_| Vec::new());
         for entity in entities {
-            self.structures.hide(seq, entity);
+            self.hide_structure(seq, entity);
             self.destroy(entity);
         }
         self.ground_cleared(seq, chunks);

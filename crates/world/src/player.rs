@@ -66,6 +66,12 @@ pub(crate) struct Player {
 }
 
 impl Player {
+    /// Reads what inputs and updates begin with.
+    pub fn glance(&self) -> u32 {
+        let character = self.character.feet.x.to_bits();
+        self.inputs.ack_seq() ^ u32::from(self.inputs.queued()) ^ character
+    }
+
     /// What their own client learns of them, exactly.
     pub fn own_state(&self) -> OwnState {
         OwnState {

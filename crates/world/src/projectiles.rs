@@ -63,6 +63,10 @@ pub(crate) struct Shot {
     pub input: u32,
     /// Who knows of it, in order.
     told: Vec<PlayerNumber>,
+    /// Whom it may come within sight of before the next look.
+    coming: Vec<PlayerNumber>,
+    /// The tick in which it looks again whom it flies towards.
+    next_look: u32,
 }
 
 impl Projectiles {
@@ -112,6 +116,10 @@ impl WorldState {
                     normal: solid.normal,
                 })
             });
+            if after.bounces != shot.flight.bounces {
+                // It flies where nobody was looked for.
+                shot.next_look = self.tick;
+            }
             shot.flight = after;
             if let Some(met) = hit {
                 ended.push((shot.clone(), Some(met)));

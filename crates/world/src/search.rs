@@ -1,10 +1,11 @@
 //! What scripts find around a place or along a ray: as it is now, or as a
-//! player saw it.
+//! player saw it. And where solids are, for tests that compare.
 
 use frolic_script::{EntityId, PlayerId, RaycastHit, RaycastRequest};
 use frolic_sim::Vec3;
 
 use crate::state::WorldState;
+use crate::world::World;
 
 /// Entities of the wrong tag that a ray passes through before it gives up.
 const PASSED_MAX: usize = 64;
@@ -57,5 +58,13 @@ impl WorldState {
             ignore.push(hit.entity);
         }
         None
+    }
+}
+
+impl World {
+    /// The box around an entity's solid: its lowest and its highest corner.
+    /// None for what is not solid.
+    pub fn bounds_of(&self, entity: EntityId) -> Option<(Vec3, Vec3)> {
+        self.borrow_state().collision.bounds_of(entity)
     }
 }

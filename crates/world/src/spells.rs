@@ -1,5 +1,5 @@
 //! Casts of spells (SIM-10, PLAT-14): whether a player may, with which seed,
-//! and what everybody is told once the spell has run.
+//! and who is told what once the spell has run.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,6 +113,10 @@ struct Open {
     /// Lasting id of the caster.
     by: String,
     revision: String,
+    /// The caster's number, and where they were; a spell may put them
+    /// elsewhere. Somebody who is not here has neither.
+    player: PlayerNumber,
+    from: Option<Vec3>,
 }
 
 impl Known {
@@ -307,6 +311,8 @@ impl WorldState {
             event,
             by,
             revision,
+            player,
+            from: self.players.get(&player).map(|p| p.character.feet),
         };
         self.spells.open.insert(cast, open);
         self.events.push(ScriptEvent::Cast {
@@ -356,11 +362,12 @@ impl WorldState {
         Some((eyes_of(&self.params, player.character.feet), ahead))
     }
 
-    /// A spell has run: everybody is told, with what it found.
+    /// A spell has run: whoever may know of it is told, with what it found.
     pub fn tell_of_cast(&mut self, cast: u32, draws: u32, answers: Vec<Value>) {
         let Some(open) = self.spells.open.remove(&cast) else {
             return;
         };
+        let told = self.who_hears_of(&open);
         let mut event = open.event;
         event.draws = draws;
         event.answers = Args(answers);
@@ -368,11 +375,28 @@ impl WorldState {
         if let Some(news) = news_of(open.by, open.revision, &message) {
             self.visitors.tell(news);
         }
-        self.outbox.push(Outgoing {
-            to: None,
-            message,
+        self.outbox.extend(told.into_iter().map(|to| Outgoing {
+            to,
+            message: message.clone(),
             reliable: true,
+        }));
+    }
+
+    /// Everybody; where there is a radius the caster, and who is within it of
+    /// where they cast from or of what they aimed at (NET-6).
+    fn who_hears_of(&self, cast: &Open) -> Vec<Option<PlayerNumber>> {
+        let policy = self.updates.policy;
+        if policy.radius.is_none() {
+            return vec![None];
+        }
+        let places = [cast.from, Some(Vec3::from(cast.event.target))];
+        let present = self.players.values().filter(|player| player.online);
+        let told = present.filter(|player| {
+            let feet = player.character.feet;
+            let mut places = places.into_iter().flatten();
+            player.number == cast.player || places.any(|place| policy.reaches(feet, place))
         });
+        told.map(|player| Some(player.number)).collect()
     }
 }
 
@@ -409,8 +433,8 @@ fn seed_of(tick: u32, cast: u32, player: PlayerNumber) -> u64 {
 }
 
 impl World {
-    /// A client casts a spell; it happens in the next step, and everybody is
-    /// told.
+    /// A client casts a spell; it happens in the next step, and whoever may
+    /// know of it is told.
     ///
     /// # Errors
     /// When it may not; says why.

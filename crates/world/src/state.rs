@@ -237,21 +237,6 @@ impl WorldState {
     }
 
     /// Makes an entity from components. None when there are too many.
-    pub fn spawn(
-        &mut self,
-        name: String,
-        definition: u16,
-        components: Rc<Components>,
-        position: Option<[f32; 3]>,
-    ) -> Option<u32> {
-        let mut transform = components.transform.unwrap_or_default();
-        if let Some(position) = position {
-            transform.position = position;
-        }
-        self.spawn_at(name, definition, components, transform)
-    }
-
-    /// The same, exactly there.
     pub fn spawn_at(
         &mut self,
         name: String,

@@ -12,6 +12,7 @@ use frolic_script::rotation::quaternion_from_degrees;
 use frolic_script::{BuildRequest, Built, EngineError, EntityId};
 use frolic_sim::Rotation;
 
+use crate::player::PlayerNumber;
 use crate::state::{SPAWNED_MAX, WorldState};
 
 /// Structures of one world.
@@ -28,6 +29,8 @@ pub(crate) struct Structures {
     /// Entities that clients must not see changed before an operation is kept.
     waiting: VecDeque<(u64, EntityId)>,
     hidden: BTreeSet<EntityId>,
+    /// Who is in the world, by lasting id: owners are told of what is theirs.
+    present: BTreeMap<String, PlayerNumber>,
     /// The second, and how many were built in it.
     rate: (u32, u32),
     /// The last operation on any of them.
@@ -49,6 +52,7 @@ impl Default for Structures {
             by_entity: BTreeMap::new(),
             waiting: VecDeque::new(),
             hidden: BTreeSet::new(),
+            present: BTreeMap::new(),
             rate: (0, 0),
             changed: 0,
         }
@@ -83,6 +87,12 @@ impl Structures {
         self.all.get(number).map(|standing| &standing.structure)
     }
 
+    /// The player whom an entity belongs to, if they are here.
+    pub fn present_owner(&self, entity: EntityId) -> Option<PlayerNumber> {
+        let owner = self.of_entity(entity)?.owner.as_ref()?;
+        self.present.get(owner).copied()
+    }
+
     /// Whether clients must not be told of changes of this entity yet.
     pub fn hides(&self, entity: EntityId) -> bool {
         !self.hidden.is_empty() && self.hidden.contains(&entity)
@@ -106,7 +116,7 @@ impl Structures {
     }
 
     /// An operation on one of them: clients see it when it is kept.
-    pub fn hide(&mut self, until: u64, entity: EntityId) {
+    fn hide(&mut self, until: u64, entity: EntityId) {
         self.changed = until;
         self.hidden.insert(entity);
         self.waiting.push_back((until, entity));
@@ -157,13 +167,7 @@ impl WorldState {
         self.stand(structure.clone(), Some(entity));
         let by = request.owner.clone();
         let seq = self.log_op(by, WorldOp::Build(structure), |_| Vec::new());
-        // Spawning has just put it on the list of what clients are told of.
-        if self.touched.pop_if(|id| *id == entity).is_some()
-            && let Some(entity) = self.entities.get_mut(&entity)
-        {
-            entity.touched = false;
-        }
-        self.structures.hide(seq, entity);
+        self.hide_structure(seq, entity);
         Ok(Built {
             entity,
             scripts,
@@ -191,7 +195,21 @@ impl WorldState {
         let structure = number;
         self.structures.all.remove(&number);
         let seq = self.log_op(None, WorldOp::Unbuild { structure }, |_| Vec::new());
-        self.structures.hide(seq, entity);
+        self.hide_structure(seq, entity);
+    }
+
+    /// An operation on a structure: clients see what it did when it is kept.
+    /// It may be on the list of what they are told of, because it was spawned
+    /// just now, or moved before it was destroyed; the next look would find it
+    /// there, or gone.
+    pub fn hide_structure(&mut self, until: u64, entity: EntityId) {
+        self.structures.hide(until, entity);
+        let touched = self.entities.get_mut(&entity).map(|e| &mut e.touched);
+        if touched.is_some_and(std::mem::take)
+            && let Some(at) = self.touched.iter().rposition(|id| *id == entity)
+        {
+            self.touched.remove(at);
+        }
     }
 
     /// Operations up to this number are kept: what they did may be seen.
@@ -216,6 +234,19 @@ impl WorldState {
                 // The next look finds it gone.
                 self.touched.push(id);
             }
+        }
+    }
+
+    /// Somebody came or left: what they built belongs to who they are now.
+    pub fn note_owner(&mut self, id: &str) {
+        let mut online = self.players.values().filter(|player| player.online);
+        let number = online.find(|player| player.id == id).map(|p| p.number);
+        match number {
+            Some(number) => self.structures.present.insert(id.to_owned(), number),
+            None => self.structures.present.remove(id),
+        };
+        for entity in self.structure_entities(Some(id)) {
+            self.replicate(entity);
         }
     }
 

@@ -26,6 +26,7 @@ use crate::world::World;
 pub use rules::TerraformError;
 pub(crate) use saved::{SavedGround, version_in};
 pub use view::TerrainView;
+pub(crate) use view::VersionsView;
 
 /// Places that changed since the last tick; more are told as one.
 const CHANGES_MAX: usize = 256;
@@ -66,8 +67,8 @@ pub(crate) struct Ground {
 
 impl WorldState {
     /// Does an operation that was found good, notes it, and has it told once
-    /// it is kept. Gives how many chunks changed.
-    fn terraform(&mut self, by: Option<PlayerNumber>, op: &Op) -> usize {
+    /// it is kept. Gives its number; none when it changed nothing.
+    fn terraform(&mut self, by: Option<PlayerNumber>, op: &Op) -> Option<u64> {
         let player = by.and_then(|number| self.players.get(&number));
         let by_id = player.map(|player| player.id.clone());
         self.terraform_for(by, by_id, op)
@@ -79,12 +80,11 @@ impl WorldState {
         by: Option<PlayerNumber>,
         by_id: Option<String>,
         op: &Op,
-    ) -> usize {
+    ) -> Option<u64> {
         let chunks = self.change_ground(op);
         if chunks.is_empty() {
-            return 0;
+            return None;
         }
-        let count = chunks.len();
         let wire = TerrainOp::from(op);
         let message = wire.clone();
         let told = chunks.clone();
@@ -105,7 +105,7 @@ impl WorldState {
             self.events
                 .push(ScriptEvent::TerrainChanged { min, max, player });
         }
-        count
+        Some(seq)
     }
 
     /// The ground was cleared by the operation of this number.
@@ -213,7 +213,8 @@ impl Ground {
 }
 
 impl World {
-    /// A player wants to change the ground.
+    /// A player wants to change the ground. Gives the number of the operation
+    /// that did it; none when nothing is different for it.
     ///
     /// # Errors
     /// Why they may not.
@@ -221,7 +222,7 @@ impl World {
         &mut self,
         player: PlayerNumber,
         op: &TerrainOp,
-    ) -> Result<(), TerraformError> {
+    ) -> Result<Option<u64>, TerraformError> {
         if self.entity_of(player).is_none() {
             return Err(TerraformError::NoTerrain);
         }

@@ -124,6 +124,8 @@ pub struct World {
     scene_prefabs: std::collections::BTreeMap<u32, String>,
     interest: InterestPolicy,
     snapshot_hz: u32,
+    /// See [`World::update_is_due`].
+    updates_are_spread: bool,
     cells: Cells,
     scratch: Scratch,
     next_player: PlayerNumber,
@@ -228,6 +230,7 @@ impl World {
                 .collect(),
             interest,
             snapshot_hz,
+            updates_are_spread: false,
             cells: Cells::new(interest.cell_size(), tick_hz),
             scratch: Scratch::default(),
             next_player: 1,
@@ -404,6 +407,7 @@ impl World {
         if self.recorder.as_ref().is_some_and(|r| r.wants_hash(tick)) {
             self.note(&Record::Hash(self.state_hash()));
         }
+        self.arrange_updates();
         laps.end(Stage::Events);
         StepReport {
             scripts: self.vm.usage(),

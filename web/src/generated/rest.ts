@@ -198,8 +198,8 @@ at: string,
  */
 actor_name: string, 
 /**
- * What: `report`, `dismiss`, `warn`, `takedown`, `suspend`, `lift`,
- * `appeal`, `grant` or `refuse`.
+ * What: `report`, `recording` (somebody fetched it), `dismiss`, `warn`,
+ * `takedown`, `suspend`, `lift`, `appeal`, `grant` or `refuse`.
  */
 action: string, 
 /**
@@ -2279,6 +2279,10 @@ details: string,
  */
 evidence: Evidence, 
 /**
+ * What the world recorded of itself, where worlds are recorded.
+ */
+recording: ReportRecording | null, 
+/**
  * Who reported it.
  */
 reporter_id: string, 
@@ -2323,6 +2327,24 @@ page: number,
  * On a full page.
  */
 per_page: number, };
+
+/**
+ * A recording that a report carries:
+ * `GET /api/moderation/reports/{id}/recording`.
+ */
+export type ReportRecording = { 
+/**
+ * Name of the file.
+ */
+file: string, 
+/**
+ * When it was begun, RFC 3339.
+ */
+started_at: string, 
+/**
+ * How far into it the report was made.
+ */
+reported_after_s: number, };
 
 /**
  * Where a report stands.

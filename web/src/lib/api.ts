@@ -140,6 +140,16 @@ async function callOnce<T>(method: string, path: string, { body, query, headers,
   return { value: await answer<T>(response), etag: response.headers.get('ETag') };
 }
 
+/** Fetches a file in the reader's name and has the browser keep it. */
+export async function saveFile(path: string, name: string): Promise<void> {
+  const kept = loadSession();
+  if (!kept) throw new ApiError(401, 'no_session', 'You are not signed in here. Sign in and try again.');
+  const response = await reach(path, { headers: { Authorization: `Bearer ${kept.token}` } });
+  const url = URL.createObjectURL(await response.blob());
+  Object.assign(document.createElement('a'), { href: url, download: name }).click();
+  URL.revokeObjectURL(url);
+}
+
 async function request<T>(path: string, init: RequestInit = {}): Promise<T> {
   const headers = new Headers(init.headers);
   if (init.body) headers.set('Content-Type', 'application/json');

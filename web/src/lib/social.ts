@@ -3,7 +3,7 @@ import type {
   AppealList, AppealState, AuditLog, BlockList, Character, CharacterList, CharacterLooks, Decided, Decision, Invite, InviteInfo, Notice, NoticeList,
   Report, ReportList, ReportStatus,
 } from '../generated/rest';
-import { call } from './api';
+import { call, saveFile } from './api';
 
 const at = (id: string): string => encodeURIComponent(id);
 
@@ -31,6 +31,8 @@ export const listReports = (status: ReportStatus, page: number, signal?: AbortSi
   call<ReportList>('GET', '/api/moderation/reports', { as: 'me', query: { status, page }, signal });
 export const decideReport = (report: Report, decision: Decision) =>
   call<Decided>('POST', `/api/moderation/reports/${at(report.report_id)}/decide`, { as: 'me', body: decision });
+/** What the world recorded of itself, for `frolic replay`. */
+export const saveRecording = ({ report_id }: Report, file: string) => saveFile(`/api/moderation/reports/${at(report_id)}/recording`, file);
 export const listAppeals = (state: AppealState, page: number, signal?: AbortSignal) =>
   call<AppealList>('GET', '/api/moderation/appeals', { as: 'me', query: { state, page }, signal });
 export const decideAppeal = (id: string, grant: boolean, answer: string) =>

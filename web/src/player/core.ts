@@ -6,6 +6,8 @@ import type { TerrainMaterial } from '../generated/TerrainMaterial';
 /** Connection, replication and prediction of one world. Times are performance.now() milliseconds. */
 export interface ClientCore {
   handshake(ticket: string, resumeToken?: string): void;
+  /** The newest token that brings this session back; none before the welcome. */
+  resume_token(): string | undefined;
   /** Goes on with the session of a core whose connection is lost: what it heard, what it had to say. Before the handshake. */
   take_over(old: ClientCore): void;
   /** One WebSocket message or one datagram. Throws when it makes no sense. */

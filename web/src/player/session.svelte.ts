@@ -1,7 +1,7 @@
 // One visit to a world, from the click on Play to leaving: the only place that knows the order of things.
 import { SvelteMap, SvelteSet } from 'svelte/reactivity';
-import { ApiError } from '../lib/api';
 import type { JoinRequest } from '../generated/rest';
+import { comesBack, hasStaleTicket, isFinal, type Standing } from './comeback';
 import { endingOf, kicked, lost, refused, type Ending } from './endings';
 import { parseEvent, type CoreEvent, type CoreStats, type PlayerInfo, type TickFigures, type WireValue } from './events';
 import { type FrameRecord, records } from './frame';
@@ -47,6 +47,8 @@ const RECONNECT_FOR_MS = 60_000;
 const SILENCE_MAX_MS = 12_000;
 /** Players who left and whose names scripts may still ask for. */
 const GONE_PLAYERS_MAX = 100;
+/** How often the place is kept in the tab while it is played: one that crashes says nothing, and the place counts from then. */
+const KEEP_PLACE_EVERY_MS = 5000;
 const RECONNECT_PAUSE_MS = [300, 1000, 2000, 4000, 8000];
 
 export class PlaySession {
@@ -71,7 +73,9 @@ export class PlaySession {
   /** What the server last said of its ticks; only while somebody asks. */
   serverFigures: TickFigures | null = null;
   #resumeToken: string | undefined;
-  #lastError: string | null = null;
+  #lastError: { code: string; message: string } | null = null;
+  /** It was tried once more with a new ticket. */
+  #joinedAgain = false;
   /** The server has said that it stops and that our place is kept. */
   #restarting = false;
   /** Ends a join that waits when the visitor leaves. */
@@ -89,9 +93,10 @@ export class PlaySession {
   #details = new SvelteMap<number, CoreEvent & { type: 'details' }>();
   #disposed = false;
   #lookedAround = false;
-  /** Set while reconnecting. */
+  /** Set while reconnecting, until the welcome. */
   #giveUpAt: number | null = null;
   #attempts = 0;
+  #placeKeptAt = 0;
   #reconnecting = false;
   #scriptCache = new ScriptCache();
 
@@ -138,6 +143,7 @@ export class PlaySession {
     link.core.advance(nowMs);
     link.flush();
     this.#drainEvents();
+    if (nowMs - this.#placeKeptAt > KEEP_PLACE_EVERY_MS) this.#keepPlace();
   }
 
   /** Draws one frame. */
@@ -294,7 +300,9 @@ export class PlaySession {
   #keepPlace(): void {
     const { link } = this;
     if (!link || !this.#resumeToken || this.phase === 'ended') return;
-    keepPlace({ gameId: this.options.gameId, worldId: link.join.world_id, roomCode: link.join.room_code, resumeToken: this.#resumeToken });
+    this.#placeKeptAt = performance.now();
+    const resumeToken = link.core.resume_token() ?? this.#resumeToken;
+    keepPlace({ gameId: this.options.gameId, worldId: link.join.world_id, roomCode: link.join.room_code, resumeToken });
   }
 
   async #open(wish: JoinRequest, patienceMs?: number): Promise<WorldLink> {
@@ -355,7 +363,7 @@ export class PlaySession {
     switch (event.type) {
       case 'welcome':
         this.#resumeToken = event.resumeToken;
-        this.#keepPlace(); // a tab that crashes says nothing
+        this.#keepPlace();
         this.#ownEntity = event.entityId;
         this.#playerNumber = event.playerNumber;
         this.#giveUpAt = null;
@@ -449,11 +457,11 @@ export class PlaySession {
         if (event.code === 'restarting') this.#restarting = true;
         if (event.code === 'chat_too_fast' || event.code === 'bad_chat') this.chat.add('', event.message);
         console.warn(`server: ${event.message} (${event.code})`);
-        this.#lastError = event.message;
+        this.#lastError = event;
         break;
       case 'kick':
-        // The connection closes next; then we come back, to the next server.
-        if (!this.#restarting || !this.#resumeToken) this.#end(kicked(event.reason));
+        // The connection closes next; then we come back, to the next server or with the next ticket.
+        if (!comesBack(this.#standing())) this.#end(kicked(event.reason));
         break;
       default:
         // A kind that the core has and this page does not handle does not compile.
@@ -574,8 +582,30 @@ export class PlaySession {
   #onClosed(reason: string): void {
     this.#drainEvents(); // a kick or an error may have come just before the end
     if (this.phase === 'ended' || this.#disposed) return;
-    if (!this.#resumeToken) return this.#end(refused(this.#lastError ?? reason));
-    void this.#reconnect();
+    if (this.#resumeToken) void this.#reconnect();
+    // Not in yet. Where nobody said why, the server went down before it answered.
+    else if (!this.#joinedAgain && (this.#lastError === null || hasStaleTicket(this.#standing()))) void this.#joinAgain();
+    else this.#end(refused(this.#lastError?.message ?? reason));
+  }
+
+  #standing(): Standing {
+    return {
+      hasPlace: Boolean(this.#resumeToken),
+      // Not the phase: that lasts until the world is drawn, and who is shown out before that was in.
+      reconnecting: this.#giveUpAt !== null,
+      restarting: this.#restarting,
+      joinedAgain: this.#joinedAgain,
+      lastCode: this.#lastError?.code ?? null,
+    };
+  }
+
+  async #joinAgain(): Promise<void> {
+    this.#joinedAgain = true;
+    try {
+      await this.#open(this.options.wish);
+    } catch (error) {
+      this.#end(endingOf(error));
+    }
   }
 
   /** Tries until a minute after the first loss; a welcome ends it, and a refusal on the way only costs an attempt. */
@@ -602,7 +632,7 @@ export class PlaySession {
         await this.#open(room ? { room_code: room } : this.options.wish, RECONNECT_FOR_MS);
         return;
       } catch (error) {
-        if (error instanceof ApiError && error.status === 404) return this.#end(endingOf(error));
+        if (isFinal(error)) return this.#end(endingOf(error));
         console.info('still reconnecting:', error instanceof Error ? error.message : error);
       }
     }

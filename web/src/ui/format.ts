@@ -49,6 +49,14 @@ export function ago(rfc3339: string, now = Date.now()): string {
   return 'just now';
 }
 
+/** 3725 → "1 h 2 min", 125 → "2 min", 40 → "40 s". */
+export function duration(seconds: number): string {
+  if (!(seconds >= 0)) return '';
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
 function written(rfc3339: string, form: Intl.DateTimeFormat): string {
   const at = new Date(rfc3339);
   return Number.isNaN(at.getTime()) ? '' : form.format(at);

@@ -1,6 +1,6 @@
 //! The client's part in the distribution of scripts (DIST-2, DIST-3).
 
-use frolic_protocol::packet;
+use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX};
 use frolic_protocol::script::{MANIFEST_PATH, RunContext, ScriptChunk, ScriptList, ScriptManifest};
 use frolic_protocol::{ClientMessage, ServerMessage};
 
@@ -10,6 +10,8 @@ use crate::scripts::{ChunkOutcome, ScriptUnit, Trust};
 
 /// Paths in one request; a server refuses more.
 const SCRIPT_PATHS_MAX: usize = 1024;
+/// Bytes of them: well within what one message may have.
+const SCRIPT_PATHS_BYTES_MAX: usize = CLIENT_MESSAGE_BYTES_MAX / 2;
 
 impl Client {
     /// Whose signature the world's scripts must have: the platform's key, from
@@ -44,11 +46,8 @@ impl Client {
     pub fn request_scripts(&mut self, paths: Vec<String>) {
         let resumed = |path: &String| self.scripts.resume_at(path) > 0;
         let (resumed, whole): (Vec<String>, Vec<String>) = paths.into_iter().partition(resumed);
-        for paths in whole.chunks(SCRIPT_PATHS_MAX) {
-            self.say_about_scripts(&ClientMessage::ScriptRequest {
-                paths: paths.to_vec(),
-                from: 0,
-            });
+        for paths in in_requests(whole) {
+            self.say_about_scripts(&ClientMessage::ScriptRequest { paths, from: 0 });
         }
         for path in resumed {
             let from = self.scripts.resume_at(&path);
@@ -181,6 +180,25 @@ impl Client {
         self.script_bytes += packet::single(message).len() as u64;
         self.send(message);
     }
+}
+
+/// Cuts paths into what one request may ask for.
+fn in_requests(paths: Vec<String>) -> Vec<Vec<String>> {
+    let mut requests: Vec<Vec<String>> = Vec::new();
+    let mut bytes = 0;
+    for path in paths {
+        bytes += path.len();
+        match requests.last_mut() {
+            Some(last) if last.len() < SCRIPT_PATHS_MAX && bytes <= SCRIPT_PATHS_BYTES_MAX => {
+                last.push(path);
+            }
+            _ => {
+                bytes = path.len();
+                requests.push(vec![path]);
+            }
+        }
+    }
+    requests
 }
 
 fn is_about_scripts(message: &ServerMessage) -> bool {

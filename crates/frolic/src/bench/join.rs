@@ -184,7 +184,7 @@ async fn enter(platform: &Platform, session: &str, target: Target<'_>) -> Result
         snapshot_ms: since_ms(asked),
     };
     client.send(&ClientMessage::Leave);
-    if let Some(goodbye) = client.take_reliable() {
+    while let Some(goodbye) = client.take_reliable() {
         sink.send(Message::Binary(goodbye.into())).await?;
     }
     let _ = sink.close().await;

@@ -151,11 +151,12 @@ impl Bot {
                     None => return Ok(End::Lost("connection closed".into())),
                 },
                 _ = every.tick() => {
-                    let packet = self.turn();
-                    if !packet.is_empty()
-                        && let Err(cause) = sink.send(Message::Binary(packet.into())).await
-                    {
-                        return Ok(End::Lost(format!("sending: {cause}")));
+                    self.turn();
+                    while let Some(packet) = self.client.take_packet() {
+                        self.count_out(packet.len());
+                        if let Err(cause) = sink.send(Message::Binary(packet.into())).await {
+                            return Ok(End::Lost(format!("sending: {cause}")));
+                        }
                     }
                 },
                 _ = self.phase.changed() => {
@@ -172,7 +173,7 @@ impl Bot {
             }
         }
         self.client.send(&ClientMessage::Leave);
-        if let Some(packet) = self.client.take_reliable() {
+        while let Some(packet) = self.client.take_reliable() {
             let _ = sink.send(Message::Binary(packet.into())).await;
         }
         let _ = sink.close().await;
@@ -205,8 +206,8 @@ impl Bot {
         Ok(())
     }
 
-    /// One turn at the keys; what is queued leaves together.
-    fn turn(&mut self) -> Vec<u8> {
+    /// One turn at the keys.
+    fn turn(&mut self) {
         if let Some(state) = self.client.own_state() {
             let feet = state.feet;
             let input = self
@@ -219,15 +220,13 @@ impl Bot {
             self.client.send(&ClientMessage::Chat { text });
         }
         self.client.advance(self.now_ms());
-        let mut packet = self.client.take_reliable().unwrap_or_default();
-        while let Some(datagram) = self.client.take_datagram() {
-            packet.extend_from_slice(&datagram);
-        }
-        if !packet.is_empty() && self.measured.from.is_some() {
+    }
+
+    fn count_out(&mut self, bytes: usize) {
+        if self.measured.from.is_some() {
             self.outcome.messages_out += 1;
-            self.outcome.bytes_out += packet.len() as u64;
+            self.outcome.bytes_out += bytes as u64;
         }
-        packet
     }
 
     /// The connection is lost: keeps the session for the next one. The gap

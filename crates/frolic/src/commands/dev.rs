@@ -76,7 +76,7 @@ pub async fn run(args: DevArgs) -> Result<()> {
     let listener = bind(settings.host, settings.port).await?;
     let listens_on = listener.local_addr()?;
     let _lock = serve::lock_data_dir(&settings.data_dir)?;
-    let platform = serve::open(settings, listens_on, None).await?;
+    let platform = serve::open(settings, listens_on).await?;
     platform.publish_draft(build.archive.clone().into()).await?;
     let game = &build.package.manifest.game;
     let address = play_address(listens_on, &game.id);

@@ -31,8 +31,7 @@ pub struct ServeArgs {
 pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let started = Instant::now();
     open_files::raise_limit();
-    let mut layer = config::load(args.layer, args.config.as_deref())?;
-    let record_dir = layer.record_dir.take();
+    let layer = config::load(args.layer, args.config.as_deref())?;
     let settings = layer.into_settings()?;
     println!("Frolic {}: create, share, play", env!("CARGO_PKG_VERSION"));
     // The port first: the most likely problem is told before any work.
@@ -46,7 +45,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     } else {
         "http"
     };
-    let platform = open(settings, listens_on, record_dir).await?;
+    let platform = open(settings, listens_on).await?;
     println!("  database  ready");
     publish_samples(&platform).await;
     println!(
@@ -67,11 +66,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub async fn open(
-    settings: Settings,
-    listens_on: SocketAddr,
-    record_dir: Option<PathBuf>,
-) -> anyhow::Result<Platform> {
+pub async fn open(settings: Settings, listens_on: SocketAddr) -> anyhow::Result<Platform> {
     let program = std::env::current_exe().context("could not find the path of this program")?;
     // Where DIST-1 wants compiled scripts to be found.
     let scripts = settings.data_dir.join("server").join("scripts");
@@ -80,7 +75,7 @@ pub async fn open(
         "--script-folder".into(),
         scripts.into(),
     ];
-    if let Some(folder) = record_dir {
+    if let Some(folder) = &settings.record_dir {
         args.extend(["--record".into(), folder.into()]);
     }
     let parts = Parts {

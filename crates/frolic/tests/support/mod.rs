@@ -238,9 +238,26 @@ impl Player {
 
     /// None when the game server is not there (any more).
     pub async fn try_connect(joined: &Json) -> Option<Self> {
-        let address = joined["server_address"].as_str().expect("an address");
         let ticket = joined["ticket"].as_str().expect("a ticket");
-        let mut request = format!("{address}?ticket={ticket}")
+        Self::open(joined, &format!("?ticket={ticket}")).await
+    }
+
+    /// Comes back with a resume token; with the welcome.
+    pub async fn try_resume(joined: &Json, token: &str) -> Option<(Self, Json)> {
+        let mut player = Self::open(joined, "").await?;
+        let handshake = json!({
+            "v": 2, "kind": "command", "seq": 0, "feature": "session", "action": "handshake",
+            "payload": { "ticket": joined["ticket"], "resumeToken": token, "received": 0 },
+        });
+        let message = Message::Text(handshake.to_string().into());
+        player.socket.send(message).await.ok()?;
+        let welcome = player.next_of_kind("welcome").await;
+        Some((player, welcome))
+    }
+
+    async fn open(joined: &Json, query: &str) -> Option<Self> {
+        let address = joined["server_address"].as_str().expect("an address");
+        let mut request = format!("{address}{query}")
             .into_client_request()
             .expect("an address");
         let protocol = frolic_protocol::json::SUBPROTOCOL

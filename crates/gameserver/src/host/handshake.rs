@@ -72,7 +72,7 @@ impl Host {
             let holder = holder.as_ref();
             holder.is_none_or(|holder| *holder == claims.identity.player_id)
         });
-        if let Some(claims) = claims {
+        if let Some(mut claims) = claims {
             let nonce = claims.nonce.clone();
             // The welcome of an earlier attempt may never have arrived, and
             // with it the next token.
@@ -85,6 +85,15 @@ impl Host {
                 let holder = holder.as_deref();
                 self.seats.before_nonce(holder, &claims.nonce)
             });
+            let here = known.or_else(|| self.seats.of_player(&claims.identity.player_id));
+            // Who left an earlier process, or was made to, does not come back
+            // by a token of that time: they join again, if they may.
+            let returning = &self.settings.returning;
+            claims.admits &= here.is_some() || returning.expects(&claims.identity.player_id);
+            if claims.admits && here.is_none() {
+                // A token must not be used up for nothing.
+                self.has_room()?;
+            }
             if known.is_some() || claims.admits {
                 self.settings.admission.spend(claims.nonce.clone(), now);
             }
@@ -145,7 +154,8 @@ impl Host {
         if self.draining {
             return Err(("draining", "this server is closing; join again".into()));
         }
-        if self.seats.online() >= self.settings.players_max {
+        // The places of those who may come back are theirs (NET-9).
+        if self.seats.taken() >= self.settings.players_max {
             let message = "this world is full; join again to get another one".into();
             return Err(("world_full", message));
         }
@@ -215,7 +225,9 @@ impl Host {
         // The token that they have, whatever others were made of which they
         // may not have heard.
         seat.last_nonce = entry.token_nonce.unwrap_or_else(|| spent.clone());
-        let (resumption, sent) = seat.go_on(entry.resumption, received);
+        let session = self.sessions.get(link);
+        let page = session.is_some_and(|session| session.encoding == Encoding::Binary);
+        let (resumption, sent) = seat.go_on(entry.resumption, received, page);
         self.settings.admission.spend(spent, unix_s());
         let Some(welcome) = self.welcome(number, resumption, sent) else {
             return;

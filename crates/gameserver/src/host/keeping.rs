@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use frolic_protocol::keep::{PlayerState, SavedPlayer};
+use frolic_protocol::store::HeardCount;
 use frolic_world::PlayerNumber;
 
 use super::Host;
@@ -33,6 +34,13 @@ impl Returning {
         }
     }
 
+    /// Whether a player was in the world, or might have come back to it, when
+    /// an earlier process ended.
+    pub fn expects(&self, player_id: &str) -> bool {
+        let player = self.players.get(player_id);
+        player.is_some_and(|player| !player.session.is_empty())
+    }
+
     fn remember(&mut self, player: SavedPlayer) {
         if self.players.len() >= REMEMBERED_MAX {
             self.players.pop_first();
@@ -58,13 +66,30 @@ impl Host {
         })
     }
 
+    /// Passes on what scripts asked of the store, with how far players had
+    /// been heard by then: a process that follows must not be told again what
+    /// this one has written.
+    pub(super) fn ask_store(&mut self) {
+        let Self {
+            settings,
+            seats,
+            world,
+            ..
+        } = self;
+        settings.store.pass_on(world, || {
+            let seats = seats.iter_mut().map(|(_, seat)| seat);
+            let spoken = seats.filter(|seat| seat.store_received != seat.handled());
+            spoken.map(heard_count).collect()
+        });
+    }
+
     /// Takes what lasts of this tick on its way.
     pub(super) fn keep(&mut self) {
         // With an operation goes how many messages of each player the world had
         // heard by then: neither is stored without the other.
         let with_ops = self.settings.keeper.is_persistent() && self.world.has_ops();
         let players = if with_ops {
-            self.checkpoints(|seat| seat.kept_received != seat.handled())
+            self.checkpoints(Counted::Now, |seat| seat.kept_received != seat.handled())
         } else {
             Vec::new()
         };
@@ -73,8 +98,10 @@ impl Host {
         let every = (tick_hz * PLAYERS_EVERY_MS / 1000).max(1);
         let tick = self.world.tick();
         if self.settings.keeper.keeps() && tick.is_multiple_of(every) {
-            let players = self.checkpoints(|seat| seat.link().is_some());
+            let counted = self.heard_and_done();
+            let players = self.checkpoints(counted, |seat| seat.link().is_some());
             self.settings.keeper.players(players);
+            self.look_at_counts();
         }
         let lifetime = u32::try_from(TOKEN_LIFETIME_S).unwrap_or(u32::MAX);
         if !self.settings.keeper.is_persistent() && tick == tick_hz.saturating_mul(lifetime) {
@@ -83,23 +110,52 @@ impl Host {
         }
     }
 
+    /// How far checkpoints of players go that are made beside everything else:
+    /// what scripts have on its way to the store may be about what players said
+    /// last. Until it is there, they are not kept as heard.
+    fn heard_and_done(&self) -> Counted {
+        let store = &self.settings.store;
+        match () {
+            () if store.has_answered(store.asked()) => Counted::Now,
+            () if store.has_answered(self.asked_when_seen) => Counted::AsSeen,
+            () => Counted::AsKept,
+        }
+    }
+
+    /// Notes how far players have been heard, and what scripts have asked of
+    /// the store by now: once that is answered, so much is done.
+    fn look_at_counts(&mut self) {
+        let store = &self.settings.store;
+        if store.has_answered(self.asked_when_seen) {
+            self.asked_when_seen = store.asked();
+            for (_, seat) in self.seats.iter_mut() {
+                seat.seen_received = seat.handled();
+            }
+        }
+    }
+
     /// The checkpoints of some of those who are here.
-    pub(super) fn checkpoints(&mut self, of: impl Fn(&Seat) -> bool) -> Vec<SavedPlayer> {
-        let world = &self.world;
+    pub(super) fn checkpoints(
+        &mut self,
+        counted: Counted,
+        of: impl Fn(&Seat) -> bool,
+    ) -> Vec<SavedPlayer> {
+        let (world, mark) = (&self.world, self.settings.keeper.next_mark());
         let seats = self.seats.iter_mut().filter(|(_, seat)| of(seat));
         seats
             .filter_map(|(number, seat)| {
                 let state = world.player_state(number)?;
-                Some(saved(seat, state))
+                Some(saved(seat, (counted, mark), state))
             })
             .collect()
     }
 
     /// Keeps a player who has just come or gone.
     pub(super) fn keep_player(&mut self, number: PlayerNumber) {
+        let kept = (self.heard_and_done(), self.settings.keeper.next_mark());
         let state = self.world.player_state(number);
         if let (Some(seat), Some(state)) = (self.seats.get_mut(number), state) {
-            let player = saved(seat, state);
+            let player = saved(seat, kept, state);
             self.settings.keeper.player(player);
         }
     }
@@ -118,7 +174,7 @@ impl Host {
                     online: false,
                     session: String::new(),
                     received: 0,
-                    ..saved(seat, state)
+                    ..saved(seat, (Counted::Now, 0), state)
                 };
                 self.settings.returning.remember(player.clone());
                 self.settings.keeper.player(player);
@@ -128,13 +184,39 @@ impl Host {
     }
 }
 
-fn saved(seat: &mut Seat, state: PlayerState) -> SavedPlayer {
-    seat.kept_received = seat.handled();
+/// How many messages of a player are kept as handled.
+#[derive(Clone, Copy)]
+pub(super) enum Counted {
+    /// All that were.
+    Now,
+    /// As many as at the last look.
+    AsSeen,
+    /// As many as before.
+    AsKept,
+}
+
+fn heard_count(seat: &mut Seat) -> HeardCount {
+    seat.store_received = seat.handled();
+    HeardCount {
+        player_id: seat.identity.player_id.clone(),
+        session: seat.nonce.clone(),
+        received: seat.store_received,
+    }
+}
+
+/// A player as they are now, on the way to the pile of that mark.
+fn saved(seat: &mut Seat, (counted, mark): (Counted, u64), state: PlayerState) -> SavedPlayer {
+    match counted {
+        Counted::Now => seat.kept_received = seat.handled(),
+        Counted::AsSeen => seat.kept_received = seat.kept_received.max(seat.seen_received),
+        Counted::AsKept => {}
+    }
+    seat.kept_mark = mark;
     SavedPlayer {
         player_id: seat.identity.player_id.clone(),
         state,
         online: matches!(seat.place, Place::Online(_)),
         session: seat.nonce.clone(),
-        received: seat.handled(),
+        received: seat.kept_received,
     }
 }

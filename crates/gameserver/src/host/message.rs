@@ -26,7 +26,7 @@ const PATH_CHARS_TOLD: usize = 80;
 const REFUSED_INPUTS_WARN: usize = 240;
 const REFUSED_INPUTS_KICK: usize = 1200;
 
-type Outcome = Result<(), (&'static str, String)>;
+pub(super) type Outcome = Result<(), (&'static str, String)>;
 
 impl Host {
     /// Handles one message; JSON commands are confirmed or refused. `echo` is
@@ -81,7 +81,12 @@ impl Host {
             ClientMessage::Handshake { .. } => Ok(()),
             counted if counted.is_counted() => {
                 let message = self.labelled(number, counted, echo);
-                let held = Held { link, seq, message };
+                let held = Held {
+                    link,
+                    number: None,
+                    seq,
+                    message,
+                };
                 let Some(outcome) = self.counted(number, held) else {
                     return;
                 };
@@ -119,13 +124,20 @@ impl Host {
             }
             ClientMessage::Ping { t, received } => {
                 let seat = self.seats.get_mut(number);
+                let keeps = self.settings.keeper.keeps();
                 let pong = ServerMessage::Pong {
                     t,
                     server_time: self.started.elapsed().as_secs_f64() * 1000.0,
                     tick: self.world.tick(),
                     received: seat.map_or(0, |seat| {
                         seat.log.confirm(received);
-                        seat.received
+                        // What a client hears of here it forgets, so it must
+                        // outlive this process, if anything does.
+                        if keeps {
+                            seat.stored_received
+                        } else {
+                            seat.received
+                        }
                     }),
                 };
                 session.tell_echoing(&pong, echo.as_deref());
@@ -166,7 +178,10 @@ impl Host {
                 .cast(number, &spell_id, revision_id.as_deref(), params)
                 .map_err(|refusal| (refusal.code(), refusal.to_string())),
             ClientMessage::Hide { player_id, hidden } => self.hide(number, player_id, hidden),
-            ClientMessage::Terraform(op) => self.terraform(number, &op),
+            ClientMessage::Terraform(op) => match self.terraform_as_told(link, seq, number, &op) {
+                Some(outcome) => outcome,
+                None => return,
+            },
             ClientMessage::ChunkRequest { chunk } => self.wish_chunk(link, chunk),
         };
         if let Some(session) = self.sessions.get_quietly(link) {
@@ -192,9 +207,10 @@ impl Host {
 
     /// Counts an event, a call or a line of chat, and handles it now or, when
     /// many have come at once, in a later tick. None: it is answered then.
-    fn counted(&mut self, number: PlayerNumber, held: Held) -> Option<Outcome> {
+    fn counted(&mut self, number: PlayerNumber, mut held: Held) -> Option<Outcome> {
         let seat = self.seats.get_mut(number)?;
         seat.received = seat.received.wrapping_add(1);
+        held.number = Some(seat.received);
         match self.seats.take_turn(number, held)? {
             Turn::Now(message) => Some(self.speak(number, message)),
             Turn::Later => None,

@@ -30,7 +30,7 @@ impl Host {
                 params,
             } => self.cast_for(&by, &spell, revision.as_deref(), &params),
             OutsideRequest::Terraform { by, op } => match self.player_of(&by) {
-                Some(number) => self.terraform(number, &op),
+                Some(number) => self.terraform(number, &op).map(|_| ()),
                 None => {
                     let done = self.world.terraform_from_outside(&by, &op);
                     done.map_err(|error| (error.code(), error.to_string()))

@@ -7,17 +7,62 @@ use frolic_protocol::terrain::{TerraformApplied, TerrainOp};
 use frolic_world::PlayerNumber;
 
 use super::Host;
+use super::message::Outcome;
 use crate::link::LinkId;
 
+/// A command that is done, and answered once what it did is stored.
+pub(super) struct Unstored {
+    op: u64,
+    link: LinkId,
+    seq: u32,
+}
+
 impl Host {
-    /// TERRAFORM_REQUEST.
+    /// TERRAFORM_REQUEST. Gives the number of the operation; none when it
+    /// changed nothing.
     pub(super) fn terraform(
         &mut self,
         number: PlayerNumber,
         op: &TerrainOp,
-    ) -> Result<(), (&'static str, String)> {
+    ) -> Result<Option<u64>, (&'static str, String)> {
         let done = self.world.terraform(number, op);
         done.map_err(|error| (error.code(), error.to_string()))
+    }
+
+    /// The same for a client that is told what came of it, when it numbers its
+    /// commands. None: it is told later, because what a player was told is done
+    /// is stored before (DUR-2).
+    pub(super) fn terraform_as_told(
+        &mut self,
+        link: LinkId,
+        seq: Option<u32>,
+        number: PlayerNumber,
+        op: &TerrainOp,
+    ) -> Option<Outcome> {
+        let done = self.terraform(number, op);
+        match (done, seq) {
+            (Err(refusal), _) => Some(Err(refusal)),
+            (Ok(_), None) => Some(Ok(())),
+            (Ok(None), Some(_)) => {
+                let message = "no block is different for it: there was nothing to change";
+                Some(Err(("nothing_changed", message.into())))
+            }
+            (Ok(Some(op)), Some(seq)) => {
+                // No more than operations may wait to be stored.
+                self.unstored.push_back(Unstored { op, link, seq });
+                None
+            }
+        }
+    }
+
+    /// Answers what has been stored by now.
+    pub(super) fn answer_stored(&mut self) {
+        let kept = self.world.kept_op();
+        while let Some(done) = self.unstored.pop_front_if(|waits| waits.op <= kept) {
+            if let Some(session) = self.sessions.get_mut(done.link) {
+                session.answer(Some(done.seq), Ok(()));
+            }
+        }
     }
 
     /// CHUNK_REQUEST: the chunk comes when its turn is.
@@ -42,6 +87,12 @@ impl Host {
         }
         let session = self.sessions.get_mut(link);
         let player = session.and_then(|session| session.player.as_mut());
+        if let Some(player) = &player
+            && !player.terrain.may_ask(&self.world, chunk)
+        {
+            let message = "this chunk is further away than this game tells its players of";
+            return Err(("too_far", message.into()));
+        }
         if player.is_some_and(|player| player.terrain.wish(chunk)) {
             Ok(())
         } else {

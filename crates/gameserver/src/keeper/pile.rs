@@ -27,6 +27,8 @@ struct Heap {
     players: BTreeMap<String, SavedPlayer>,
     forget: BTreeSet<String>,
     checkpoint: Option<Checkpoint>,
+    /// How often something was added.
+    mark: u64,
     closed: bool,
 }
 
@@ -52,6 +54,7 @@ impl Pile {
     /// Puts operations and players on it, to be stored together.
     pub fn add(&self, ops: Vec<LoggedOp>, players: Vec<SavedPlayer>) {
         let mut heap = self.heap();
+        heap.mark += 1;
         let now = Instant::now();
         let numbers = ops.iter().map(|op| (op.seq, now));
         heap.done_at.extend(numbers);
@@ -63,6 +66,11 @@ impl Pile {
         self.figures.waiting(heap.ops.len());
         drop(heap);
         self.grown.notify_one();
+    }
+
+    /// The mark of what is added next.
+    pub fn next_mark(&self) -> u64 {
+        self.heap().mark + 1
     }
 
     /// Nothing is to be kept of a player.
@@ -94,13 +102,14 @@ impl Pile {
         self.grown.notify_one();
     }
 
-    /// Everything that is there, once there is something; none at the end.
-    pub async fn take(&self) -> Option<KeepBatch> {
+    /// Everything that is there, once there is something, and the mark up to
+    /// which players are in it; none at the end.
+    pub async fn take(&self) -> Option<(KeepBatch, u64)> {
         loop {
             {
                 let mut heap = self.heap();
                 if !heap.is_empty() {
-                    return Some(self.batch(&mut heap));
+                    return Some((self.batch(&mut heap), heap.mark));
                 }
                 if heap.closed {
                     return None;
@@ -179,12 +188,14 @@ mod tests {
         let pile = Pile::new(7, Arc::default());
         pile.add(vec![op(1)], vec![player(1)]);
         pile.add(vec![op(2)], vec![player(2)]);
-        let batch = pile.take().await.unwrap();
-        assert_eq!((batch.epoch, batch.ops), (7, vec![op(1), op(2)]));
+        assert_eq!(pile.next_mark(), 3);
+        let (batch, mark) = pile.take().await.unwrap();
+        assert_eq!((batch.epoch, mark), (7, 2));
+        assert_eq!(batch.ops, [op(1), op(2)]);
         assert_eq!(batch.players, [player(2)]);
         pile.forget("ada");
         pile.close();
-        assert_eq!(pile.take().await.unwrap().forget, ["ada"]);
+        assert_eq!(pile.take().await.unwrap().0.forget, ["ada"]);
         assert_eq!(pile.take().await, None);
     }
 
@@ -198,8 +209,8 @@ mod tests {
             ..Checkpoint::default()
         };
         pile.checkpoint(checkpoint(many));
-        assert_eq!(pile.take().await.unwrap().checkpoint, None);
-        let batch = pile.take().await.unwrap();
+        assert_eq!(pile.take().await.unwrap().0.checkpoint, None);
+        let (batch, _) = pile.take().await.unwrap();
         assert_eq!(batch.ops.len(), 1);
         assert_eq!(batch.checkpoint, Some(checkpoint(many)));
     }

@@ -2,7 +2,6 @@
 //! written once at the end of a tick, never waited for.
 
 use std::io::{self, Read};
-use std::net::Shutdown;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -12,9 +11,11 @@ use mio::net::TcpStream;
 
 use super::Slot;
 use super::outbuffer::{Opcode, OutBuffer};
+use super::raw::RawSocket;
 use crate::line::{CloseCode, WAITING_BYTES_MAX};
 use crate::link::{Encoding, Heard, Intake, LinkError};
-use crate::metrics::{KickCause, Metrics};
+use crate::metrics::{Jitter, KickCause, Metrics};
+use crate::pace::{Backlog, Uptake};
 
 /// How often a client is asked whether it is still there, and how long its
 /// answer takes.
@@ -42,7 +43,7 @@ pub enum Reading {
 
 /// A WebSocket in the world's thread.
 pub struct SocketLine {
-    stream: TcpStream,
+    stream: RawSocket,
     out: OutBuffer,
     frames: FrameReader,
     intake: Intake,
@@ -54,8 +55,9 @@ pub struct SocketLine {
     awaits_pong: bool,
     /// How long the last answer took, until it was asked for.
     round_trip: Option<Duration>,
-    /// Since when the client has taken nothing although something waits.
-    stuck_since: Option<Instant>,
+    jitter: Jitter,
+    /// Whether the client takes in what it is sent.
+    uptake: Uptake,
     /// Something had to be left out: the client reads far too slowly.
     overfull: bool,
     /// The client sends no more: read until the end is seen.
@@ -78,7 +80,7 @@ impl SocketLine {
     /// together with the request.
     pub fn new(stream: TcpStream, encoding: Encoding, read_ahead: &[u8], now: Instant) -> Self {
         Self {
-            stream,
+            stream: RawSocket::new(stream),
             out: OutBuffer::default(),
             frames: FrameReader::new(CLIENT_MESSAGE_BYTES_MAX),
             intake: Intake::new(encoding),
@@ -87,7 +89,8 @@ impl SocketLine {
             pinged_at: now,
             awaits_pong: false,
             round_trip: None,
-            stuck_since: None,
+            jitter: Jitter::default(),
+            uptake: Uptake::default(),
             overfull: false,
             read_closed: false,
             closing: false,
@@ -112,7 +115,7 @@ impl SocketLine {
             return Reading::Drained;
         }
         let mut ahead = std::mem::take(&mut self.read_ahead);
-        if let Err(error) = self.take_in(&mut ahead, (now, now_s), heard) {
+        if let Err(error) = self.take_in(&mut ahead, (now, now_s), heard, metrics) {
             return broken(&error);
         }
         loop {
@@ -127,7 +130,8 @@ impl SocketLine {
             };
             self.heard_at = now;
             metrics.bytes_in.fetch_add(count as u64, Relaxed);
-            if let Err(error) = self.take_in(&mut memory[..count], (now, now_s), heard) {
+            let read = &mut memory[..count];
+            if let Err(error) = self.take_in(read, (now, now_s), heard, metrics) {
                 return broken(&error);
             }
             if self.closing {
@@ -149,6 +153,7 @@ impl SocketLine {
         bytes: &mut [u8],
         (now, now_s): (Instant, f64),
         heard: &mut Vec<Heard>,
+        metrics: &Metrics,
     ) -> Result<(), ReadError> {
         let (mut ponged, mut ending) = (false, None);
         let (intake, out) = (&mut self.intake, &mut self.out);
@@ -174,7 +179,7 @@ impl SocketLine {
             Ok::<(), ReadError>(())
         })?;
         if ponged {
-            self.note_pong(now);
+            self.note_pong(now, metrics);
         }
         if let Some(code) = ending {
             // The same code back, as a client has to be answered.
@@ -186,9 +191,13 @@ impl SocketLine {
     }
 
     /// Answers that nobody asked for say nothing.
-    fn note_pong(&mut self, now: Instant) {
+    fn note_pong(&mut self, now: Instant, metrics: &Metrics) {
         if std::mem::take(&mut self.awaits_pong) {
-            self.round_trip = Some(now.saturating_duration_since(self.pinged_at));
+            let round_trip = now.saturating_duration_since(self.pinged_at);
+            self.round_trip = Some(round_trip);
+            if let Some(difference) = self.jitter.after(round_trip) {
+                metrics.jitter_was(difference);
+            }
         }
     }
 
@@ -253,11 +262,11 @@ impl SocketLine {
         match self.out.write_to(&mut self.stream) {
             Ok(written) => {
                 metrics.bytes_out.fetch_add(written as u64, Relaxed);
-                if self.out.waiting() == 0 {
-                    self.stuck_since = None;
-                } else if written > 0 || self.stuck_since.is_none() {
-                    self.stuck_since = Some(now);
-                }
+                let left = match self.out.waiting() {
+                    0 => Backlog::Empty,
+                    bytes => Backlog::Large(bytes),
+                };
+                self.uptake.note(written > 0, left, now);
             }
             Err(_) => self.lost = true,
         }
@@ -273,15 +282,10 @@ impl SocketLine {
         self.out.waiting()
     }
 
-    /// How long the client has taken nothing although something waits.
-    pub fn stuck_for(&self, now: Instant) -> Duration {
-        self.stuck_since
-            .map_or(Duration::ZERO, |since| now.duration_since(since))
-    }
-
-    /// Whether something had to be left out.
-    pub fn is_overfull(&self) -> bool {
-        self.overfull
+    /// Whether the client takes so little that something had to be left out, or
+    /// that it is to be let go.
+    pub fn is_stuck(&self, now: Instant) -> bool {
+        self.overfull || self.uptake.is_too_slow(now)
     }
 
     /// Forgets what was not begun to be written: nobody reads it anyway, and
@@ -313,8 +317,7 @@ fn broken(error: &ReadError) -> Reading {
         ReadError::Frame(FrameError::TooLong { .. }) => (CloseCode::Size, KickCause::Unreadable),
         ReadError::Frame(FrameError::NotUtf8) => (CloseCode::Invalid, KickCause::Unreadable),
         ReadError::Frame(FrameError::Protocol(_)) => (CloseCode::Protocol, KickCause::Unreadable),
-        ReadError::Link(LinkError::Packet(_)) => (CloseCode::Policy, KickCause::Unreadable),
-        ReadError::Link(LinkError::Flood) => (CloseCode::Policy, KickCause::Flood),
+        ReadError::Link(error) => error.ending(),
     };
     Reading::Broken(code, cause, error.to_string())
 }
@@ -323,7 +326,7 @@ fn broken(error: &ReadError) -> Reading {
 /// and the client would lose what it was told last: so write, end our side,
 /// and read until the client ends its own.
 pub struct Farewell {
-    stream: TcpStream,
+    stream: RawSocket,
     out: OutBuffer,
     until: Instant,
     shut: bool,
@@ -343,7 +346,7 @@ impl Farewell {
         };
         if out.waiting() == 0 && !self.shut {
             self.shut = true;
-            if stream.shutdown(Shutdown::Write).is_err() {
+            if stream.shut().is_err() {
                 return true;
             }
         }
@@ -372,15 +375,28 @@ mod tests {
     const PING: [u8; 2] = [0x89, 0x00];
     const PONG: [u8; 6] = [0x8a, 0x80, 1, 2, 3, 4];
 
-    #[test]
-    fn a_pong_tells_the_round_trip_once_and_only_if_asked_for() {
+    /// A client and the line to it, with little room between them.
+    fn connect(start: Instant) -> (Blocking, SocketLine) {
+        const ROOM_BYTES: usize = 16 * 1024;
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let mut client = Blocking::connect(address).expect("connects");
+        let client = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
+        let client = client.expect("a socket");
+        client.set_recv_buffer_size(ROOM_BYTES).expect("a buffer");
+        client.connect(&address.into()).expect("connects");
         let (stream, _) = listener.accept().expect("a connection");
         stream.set_nonblocking(true).expect("a socket");
+        let narrow = socket2::SockRef::from(&stream).set_send_buffer_size(ROOM_BYTES);
+        narrow.expect("a buffer");
+        let stream = TcpStream::from_std(stream);
+        let line = SocketLine::new(stream, Encoding::Binary, &[], start);
+        (client.into(), line)
+    }
+
+    #[test]
+    fn a_pong_tells_the_round_trip_once_and_only_if_asked_for() {
         let start = Instant::now();
-        let mut line = SocketLine::new(TcpStream::from_std(stream), Encoding::Binary, &[], start);
+        let (mut client, mut line) = connect(start);
         let (metrics, mut heard) = (Metrics::default(), Vec::new());
         // Reads until the kernel has passed the answer on.
         let mut hear = |line: &mut SocketLine, ms: u64| {
@@ -403,5 +419,42 @@ mod tests {
         assert_eq!(hear(&mut line, 5_180), round_trip);
         client.write_all(&PONG).expect("writes");
         assert_eq!(hear(&mut line, 5_300), None, "known");
+
+        // The next one takes longer: that is the line's jitter.
+        line.flush(start + Duration::from_millis(10_200), &metrics);
+        client.read_exact(&mut ping).expect("a ping");
+        client.write_all(&PONG).expect("writes");
+        let round_trip = Some(Duration::from_millis(110));
+        assert_eq!(hear(&mut line, 10_310), round_trip);
+        assert_eq!(metrics.figures().jitter_ms.p50, 30.0);
+    }
+
+    #[test]
+    fn a_client_that_reads_a_little_now_and_then_is_let_go_of_after_a_while() {
+        let start = Instant::now();
+        let (mut client, mut line) = connect(start);
+        let (metrics, mut heard) = (Metrics::default(), Vec::new());
+        line.binary(&vec![7; 2 * 1024 * 1024]);
+        let let_go = (0..100).find(|step: &u64| {
+            let now = start + Duration::from_secs(4 * step);
+            // It answers pings, and reads until the kernel takes something more.
+            client.write_all(&PONG).expect("writes");
+            while line.heard_at != now {
+                line.receive(false, (now, 0.0), &mut [0; 64], &mut heard, &metrics);
+            }
+            let before = metrics.bytes_out.load(Relaxed);
+            loop {
+                line.flush(now, &metrics);
+                if metrics.bytes_out.load(Relaxed) > before {
+                    break;
+                }
+                let read = client.read(&mut [0; 16 * 1024]).expect("reads");
+                assert!(read > 0, "the line is closed");
+            }
+            assert!(line.waiting_bytes() > 0, "it reads too fast for this test");
+            line.is_stuck(now)
+        });
+        // 30 s, and 64 s for the 2 MiB: never was it stuck for eight.
+        assert!((Some(20)..=Some(24)).contains(&let_go), "{let_go:?}");
     }
 }

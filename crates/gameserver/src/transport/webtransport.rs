@@ -19,13 +19,16 @@ use wtransport::{Connection, RecvStream, SendStream, VarInt};
 use super::quic::{IDLE_MAX, LingeringList, Newcomer};
 use super::{Slot, Transports};
 use crate::line::{OUTBOX_PACKETS, Outbound};
-use crate::link::{Carriage, Encoding, Inbound, LinkReader};
-use crate::metrics::Metrics;
+use crate::link::{Carriage, Encoding, Inbound, LinkReader, ReadEnd};
+use crate::metrics::{Jitter, Metrics};
 
 pub use super::quic::{Listening, listen};
 
 /// How long a client has to take its last message in.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// How long the world's thread and the writer together have to throw a client
+/// out, before it is closed without a word.
+const THROWN_OUT_WITHIN: Duration = Duration::from_secs(4);
 /// The stream is written in pieces of this size, each of which shows that
 /// the client reads.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -137,7 +140,7 @@ async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), 
     // Writing has a task of its own: a client that does not read its stream
     // must not keep us from reading its inputs.
     let writer_connection = connection.clone();
-    let writer = tokio::spawn(async move {
+    let mut writer = tokio::spawn(async move {
         let mut packets = 0u32;
         while let Some(outbound) = outgoing.recv().await {
             let room = writer_connection.max_datagram_size();
@@ -191,6 +194,7 @@ async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), 
     };
     let mut thrown_out = std::pin::pin!(thrown_out);
     let mut measure = tokio::time::interval(MEASURE_EVERY);
+    let mut jitter = Jitter::default();
     let mut buffer = vec![0; 16 * 1024];
     let ended = loop {
         let outcome = tokio::select! {
@@ -204,12 +208,29 @@ async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), 
             },
             reason = &mut thrown_out => break Some(reason),
             _ = measure.tick() => {
-                present.0.round_trip_took(connection.rtt());
+                let round_trip = connection.rtt();
+                present.0.round_trip_took(round_trip);
+                if let Some(difference) = jitter.after(round_trip) {
+                    present.0.jitter_was(difference);
+                }
                 Ok(())
             }
         };
-        if let Err(reason) = outcome {
-            break Some(reason);
+        match outcome {
+            Ok(()) => {}
+            Err(gone @ ReadEnd::WorldGone) => break Some(gone.to_string()),
+            // The world's thread says why and counts it, as it does of a
+            // WebSocket. Nothing is read meanwhile.
+            Err(ReadEnd::Broken(reason)) => {
+                let told = async {
+                    tokio::select! {
+                        _ = &mut writer => {}
+                        _ = &mut thrown_out => {}
+                    }
+                };
+                let _ = tokio::time::timeout(THROWN_OUT_WITHIN, told).await;
+                break Some(reason);
+            }
         }
     };
     // Without a word it would live on for as long as the client likes.

@@ -43,7 +43,11 @@ const OVERLAY: [(&str, Known); 15] = [
     ),
     (
         "jitter",
-        OnlyThere("it is the scatter of what arrives, and we see only what leaves"),
+        Here(&[
+            "frolic_jitter_ms{quantile=\"0.5\"}",
+            "frolic_jitter_ms{quantile=\"0.99\"}",
+            "frolic_jitter_ms_mean",
+        ]),
     ),
     (
         "loss",

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use frolic_protocol::message::Resumption;
+use serde_json::json;
 
 use crate::line::Transport;
 use crate::player::Player;
@@ -84,6 +85,34 @@ async fn a_world_that_runs_elsewhere_ends_itself_and_tells_nobody_it_is_done() {
     assert_eq!(shelf.saved.lock().expect("whole").world.ops.len(), 1);
 }
 
+/// A client forgets what a pong confirms, so that must outlive the process.
+#[tokio::test]
+async fn net_9_a_pong_confirms_what_is_stored() {
+    let shelf = shelf();
+    let server = TestServer::start_on(&[SCENE], shelf.clone()).await;
+    let mut ada = Stranger::join(&server, "Ada").await;
+    ada.next_of("snapshot").await;
+    shelf.until(|saved| !saved.players.is_empty()).await;
+    shelf.busy.store(true, Relaxed);
+    ada.command("chat", "say", json!({ "text": "one" })).await;
+    assert_eq!(ada.next_chat().await["text"], "one");
+    ada.command("session", "ping", json!({ "t": 1 })).await;
+    assert_eq!(ada.next_of("pong").await["received"], 0);
+    shelf.busy.store(false, Relaxed);
+    shelf.until(|saved| saved.players[0].received == 1).await;
+    let began = std::time::Instant::now();
+    let confirmed = loop {
+        ada.command("session", "ping", json!({ "t": 2 })).await;
+        let received = ada.next_of("pong").await["received"].as_u64();
+        if received > Some(0) {
+            break received;
+        }
+        assert!(began.elapsed() < PATIENCE);
+    };
+    assert_eq!(confirmed, Some(1));
+    server.stop().await;
+}
+
 /// A process knows which tickets it took, and not which the one before it did.
 #[tokio::test]
 async fn net_4_a_ticket_of_an_earlier_process_opens_nothing() {
@@ -103,5 +132,89 @@ async fn net_4_a_ticket_of_an_earlier_process_opens_nothing() {
     // Who joins again gets in.
     let ticket = after.ticket("world_test", "Ben", 60);
     assert!(Stranger::join_with(&after, &ticket).await.is_ok());
+    after.stop().await;
+}
+
+const GROUND: (&str, &str) = (
+    "scene.json",
+    r#"{"format":1,"terrain":{"size":[128,64,128],"generator":{"type":"flat","height":8},"reach":8,"brush":3,"rate":10},
+        "entities":[{"id":1,"name":"Spawn","components":{"Transform":{"position":[0.5,8,0.5]},"SpawnPoint":{}}}]}"#,
+);
+
+#[tokio::test]
+async fn dur_2_a_change_of_the_ground_is_acknowledged_when_it_is_stored() {
+    let shelf = shelf();
+    let server = TestServer::start_on(&[GROUND], shelf.clone()).await;
+    let mut ada = Stranger::join(&server, "Ada").await;
+    ada.next_of("snapshot").await;
+    shelf.busy.store(true, Relaxed);
+    let dig = json!({ "op": "subtract", "center": [0.5, 7.5, 3.5], "radius": 0.5 });
+    ada.command("terrain", "op", dig.clone()).await;
+    let asked = ada.seq();
+    ada.command("session", "ping", json!({ "t": 1 })).await;
+    loop {
+        let message = ada.next().await.expect("goes on");
+        assert_ne!(message["seq"], asked, "nothing is stored yet");
+        if message["kind"] == "pong" {
+            break;
+        }
+    }
+    let stored = || shelf.saved.lock().expect("whole").world.ops.len();
+    assert_eq!(stored(), 0);
+    shelf.busy.store(false, Relaxed);
+    while ada.next_of("ack").await["seq"] != asked {}
+    assert_eq!(stored(), 1);
+    assert_eq!(ada.next_of_feature("terrain").await["action"], "applied");
+
+    // The hole is there already.
+    ada.command("terrain", "op", dig).await;
+    let refused = ada.next_of("error").await;
+    assert_eq!(refused["seq"], ada.seq());
+    assert_eq!(refused["code"], "nothing_changed");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn net_9_a_place_is_kept_in_a_full_world_and_a_token_is_not_used_up_for_nothing() {
+    let shelf = || {
+        Arc::new(Shelf {
+            players_max: 1,
+            ..Shelf::default()
+        })
+    };
+    let first = shelf();
+    let server = TestServer::start_on(&[SCENE], first.clone()).await;
+    let mut ada = Stranger::join(&server, "Ada").await;
+    ada.next_of("snapshot").await;
+    let token = ada.welcome["resumeToken"]
+        .as_str()
+        .expect("a token")
+        .to_owned();
+    drop(ada);
+    let mut away = first.away.subscribe();
+    let told = away.wait_for(|away| away == &["client_Ada"]);
+    let told = tokio::time::timeout(PATIENCE, told).await;
+    told.expect("the platform hears of it").expect("it listens");
+    let ticket = server.ticket("world_test", "Ben", 60);
+    let refused = Stranger::join_with(&server, &ticket).await;
+    assert_eq!(refused.err().as_deref(), Some("world_full"));
+    let ada = Stranger::resume(&server, &token).await.expect("resumes");
+    let token = ada.welcome["resumeToken"]
+        .as_str()
+        .expect("a token")
+        .to_owned();
+    server.stop().await;
+
+    // In the next process somebody else was quicker.
+    let after = TestServer::start_on(&[SCENE], first).await;
+    let mut ben = Stranger::join(&after, "Ben").await;
+    let refused = Stranger::resume(&after, &token).await;
+    assert_eq!(refused.err().as_deref(), Some("world_full"));
+    ben.command("session", "leave", json!({})).await;
+    while ben.next().await.is_ok() {}
+    let ada = Stranger::resume(&after, &token)
+        .await
+        .expect("the same token");
+    assert_eq!(ada.welcome["resumption"], "restarted");
     after.stop().await;
 }

@@ -80,27 +80,58 @@ impl Line {
     /// # Errors
     /// When the line is down.
     pub async fn send(&mut self, client: &mut Client) -> Result<(), String> {
-        let reliable = client.take_reliable().unwrap_or_default();
-        let datagrams = std::iter::from_fn(|| client.take_datagram());
         match self {
             Line::WebSocket(socket) => {
-                let mut packet = reliable;
-                datagrams.for_each(|datagram| packet.extend_from_slice(&datagram));
-                if packet.is_empty() {
-                    return Ok(());
+                while let Some(packet) = client.take_packet() {
+                    let sent = socket.send(Message::Binary(packet.into())).await;
+                    sent.map_err(|error| error.to_string())?;
                 }
-                let sent = socket.send(Message::Binary(packet.into())).await;
-                sent.map_err(|error| error.to_string())
             }
             Line::WebTransport(line) => {
-                for datagram in datagrams {
+                while let Some(datagram) = client.take_datagram() {
                     // One that cannot be sent is a lost one.
                     let _ = line.connection.send_datagram(datagram);
                 }
-                let sent = line.send.write_all(&reliable).await;
-                sent.map_err(|error| error.to_string())
+                while let Some(reliable) = client.take_reliable() {
+                    let sent = line.send.write_all(&reliable).await;
+                    sent.map_err(|error| error.to_string())?;
+                }
             }
         }
+        Ok(())
+    }
+
+    /// Sends bytes as they are, where everything arrives.
+    pub async fn send_bytes(&mut self, bytes: Vec<u8>) {
+        match self {
+            Line::WebSocket(socket) => {
+                let sent = socket.send(Message::Binary(bytes.into())).await;
+                sent.expect("the line holds");
+            }
+            Line::WebTransport(line) => {
+                let sent = line.send.write_all(&bytes).await;
+                sent.expect("the line holds");
+            }
+        }
+    }
+
+    /// Reads to the end, and returns the reason for it. A client is handed what
+    /// came before it.
+    pub async fn end(&mut self, client: &mut Client) -> String {
+        let reason = loop {
+            if let Err(reason) = self.receive(client, 0.0).await {
+                break reason;
+            }
+        };
+        // The end may be known before all of the stream was read.
+        if let Line::WebTransport(line) = self {
+            let mut buffer = vec![0; 16 * 1024];
+            while let Ok(Some(count)) = line.receive.read(&mut buffer).await {
+                let read = client.receive_stream(&buffer[..count], 0.0);
+                read.expect("readable");
+            }
+        }
+        reason
     }
 
     /// Reads once, and hands a client what came. Nothing is lost when the

@@ -5,6 +5,7 @@ mod by_the_book;
 mod door;
 mod error_codes;
 mod figures;
+mod ground;
 mod http;
 mod kept;
 mod large;
@@ -18,6 +19,7 @@ mod server;
 mod slow;
 mod social;
 mod stranger;
+mod thrown_out;
 
 use std::time::Duration;
 

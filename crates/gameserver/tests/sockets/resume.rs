@@ -1,14 +1,18 @@
 //! Lost connections: players come back, and nothing they said or heard is
 //! lost, doubled or out of order.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use frolic_client::ClientEvent;
 use frolic_protocol::message::Resumption;
+use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX};
+use frolic_protocol::{Args, ClientMessage, Value};
 use serde_json::json;
 
 use crate::line::Transport;
 use crate::player::Player;
-use crate::server::TestServer;
+use crate::server::{Shelf, TestServer};
 use crate::stranger::Stranger;
 
 /// Sends back every number it is sent, however many come.
@@ -16,6 +20,15 @@ const ECHO: (&str, &str) = (
     "scripts/ServerScriptService/Echo.luau",
     r#"Network.Declare("Number", { "number: integer" }, { rate = 1000, burst = 1000 })
 Network.OnClientEvent("Number", function(player, number)
+    Network.FireClient(player, "Echo", number)
+end)
+"#,
+);
+/// The same for a number with a text.
+const LETTERS: (&str, &str) = (
+    "scripts/ServerScriptService/Letters.luau",
+    r#"Network.Declare("Letter", { "number: integer", "text: string" }, { rate = 1000, burst = 1000 })
+Network.OnClientEvent("Letter", function(player, number, text)
     Network.FireClient(player, "Echo", number)
 end)
 "#,
@@ -79,6 +92,94 @@ async fn cut_again_and_again(transport: Transport) {
     server.stop().await;
 }
 
+/// What gathered while the line was gone is far more than one WebSocket
+/// message may have, and leaves at once.
+#[tokio::test]
+async fn a_large_burst_after_a_return_arrives_over_a_websocket() {
+    a_large_burst_after_a_return(Transport::WebSocket).await;
+}
+
+#[tokio::test]
+async fn a_large_burst_after_a_return_arrives_over_webtransport() {
+    a_large_burst_after_a_return(Transport::WebTransport).await;
+}
+
+async fn a_large_burst_after_a_return(transport: Transport) {
+    const LETTERS_SENT: u32 = 190;
+    let server = TestServer::start_with(&[LETTERS]).await;
+    let mut ada = Player::new("Ada");
+    ada.connect(&server, transport).await;
+    while ada.welcomes.is_empty() {
+        ada.play(Duration::from_millis(20)).await;
+    }
+    ada.cut();
+    let letter = |number: u32, bytes: usize| {
+        let text = Value::String("x".repeat(bytes));
+        Args(vec![Value::Number(f64::from(number)), text])
+    };
+    for number in 1..=LETTERS_SENT {
+        ada.client
+            .fire_server("Letter".into(), letter(number, 1000));
+    }
+    ada.connect(&server, transport).await;
+    while ada.heard("Echo").len() < LETTERS_SENT as usize {
+        assert!(ada.played() < PATIENCE, "{} came", ada.heard("Echo").len());
+        ada.play(Duration::from_millis(20)).await;
+    }
+    ada.play(Duration::from_millis(300)).await;
+    assert_eq!(ada.heard("Echo"), (1..=LETTERS_SENT).collect::<Vec<_>>());
+    assert_eq!(ada.welcomes, [Resumption::New, Resumption::Resumed]);
+    assert!(!ada.lost);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_longest_message_is_taken_over_a_websocket() {
+    the_longest_message_is_taken(Transport::WebSocket).await;
+}
+
+#[tokio::test]
+async fn the_longest_message_is_taken_over_webtransport() {
+    the_longest_message_is_taken(Transport::WebTransport).await;
+}
+
+/// What the client lets pass the server takes; what it refuses ends nothing.
+async fn the_longest_message_is_taken(transport: Transport) {
+    let server = TestServer::start_with(&[LETTERS, ECHO]).await;
+    let mut ada = Player::new("Ada");
+    ada.connect(&server, transport).await;
+    while ada.welcomes.is_empty() {
+        ada.play(Duration::from_millis(20)).await;
+    }
+    let text = |bytes: usize| Value::String("x".repeat(bytes));
+    let event = |last: usize| {
+        let mut values = vec![text(16 * 1024); 3];
+        values.push(text(last));
+        ClientMessage::Event {
+            name: "Nobody listens".into(),
+            args: Args(values),
+        }
+    };
+    let without = packet::single(&event(16_000)).len() - 16_000;
+    let longest = CLIENT_MESSAGE_BYTES_MAX - without;
+    ada.client.send(&event(longest + 1));
+    ada.client.send(&event(longest));
+    ada.fire("Number", 1);
+    let mut codes = Vec::new();
+    while ada.heard("Echo").is_empty() {
+        assert!(ada.played() < PATIENCE);
+        ada.play_with(Duration::from_millis(20), &mut |event| {
+            if let ClientEvent::Error { code, .. } = event {
+                codes.push(code.clone());
+            }
+        })
+        .await;
+    }
+    assert_eq!(codes, ["event_too_large"]);
+    assert_eq!(ada.welcomes, [Resumption::New], "the line held");
+    server.stop().await;
+}
+
 /// Who loses one transport comes back by the other: a session is not a line.
 #[tokio::test]
 async fn a_session_goes_on_over_the_other_transport() {
@@ -102,17 +203,19 @@ async fn a_session_goes_on_over_the_other_transport() {
 
 #[tokio::test]
 async fn a_restarted_server_knows_its_players_by_their_tokens() {
-    let before = TestServer::start_with(&[ECHO]).await;
+    let shelf = Arc::<Shelf>::default();
+    let before = TestServer::start_on(&[ECHO], shelf.clone()).await;
     let mut ada = Player::new("Ada");
     ada.connect(&before, Transport::WebSocket).await;
     while ada.welcomes.is_empty() {
         ada.play(Duration::from_millis(20)).await;
     }
+    shelf.until(|saved| !saved.players.is_empty()).await;
     before.stop().await;
     ada.cut();
     ada.fire("Number", 1);
 
-    let after = TestServer::start_with(&[ECHO]).await;
+    let after = TestServer::start_on(&[ECHO], shelf).await;
     ada.connect(&after, Transport::WebSocket).await;
     while ada.heard("Echo").is_empty() {
         assert!(ada.played() < PATIENCE);
@@ -193,19 +296,41 @@ async fn a_token_works_until_the_welcome_that_brings_the_next_has_arrived() {
 
 #[tokio::test]
 async fn a_restarted_server_honours_a_token_until_its_welcome_has_arrived() {
-    let before = TestServer::start().await;
+    let shelf = Arc::<Shelf>::default();
+    let before = TestServer::start_on(&[], shelf.clone()).await;
     let ada = Stranger::join(&before, "Ada").await;
     let token = ada.welcome["resumeToken"]
         .as_str()
         .expect("a token")
         .to_owned();
+    shelf.until(|saved| !saved.players.is_empty()).await;
     before.stop().await;
-    let after = TestServer::start().await;
+    let after = TestServer::start_on(&[], shelf).await;
     for _ in 0..3 {
         let ada = Stranger::resume_from(&after, &token, 0).await;
         assert_eq!(ada.welcome["resumption"], "restarted");
         ada.drop_line().await;
     }
+    after.stop().await;
+}
+
+/// Nor does whoever was made to leave: a token is no ticket.
+#[tokio::test]
+async fn who_left_an_earlier_process_does_not_come_back_by_their_token() {
+    let shelf = Arc::<Shelf>::default();
+    let before = TestServer::start_on(&[], shelf.clone()).await;
+    let mut ada = Stranger::join(&before, "Ada").await;
+    let token = ada.welcome["resumeToken"]
+        .as_str()
+        .expect("a token")
+        .to_owned();
+    shelf.until(|saved| !saved.players.is_empty()).await;
+    ada.command("session", "leave", json!({})).await;
+    shelf.until(|saved| saved.players.is_empty()).await;
+    before.stop().await;
+    let after = TestServer::start_on(&[], shelf).await;
+    let refused = Stranger::resume(&after, &token).await;
+    assert_eq!(refused.err().as_deref(), Some("ticket_missing"));
     after.stop().await;
 }
 

@@ -84,7 +84,7 @@ impl Visitor {
     }
 
     async fn flush(&mut self) {
-        if let Some(bytes) = self.client.take_reliable() {
+        while let Some(bytes) = self.client.take_reliable() {
             let sent = self.socket.send(Message::Binary(bytes.into())).await;
             sent.expect("the server listens");
         }

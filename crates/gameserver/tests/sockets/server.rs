@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use frolic_gameserver::{GameServerConfig, WorldSource};
 use frolic_protocol::fleet::{
-    AskBlocks, Expelled, FleetAction, HeartbeatReply, PlayerBlocks, PublishScripts,
+    AskBlocks, Expelled, FleetAction, Heartbeat, HeartbeatReply, PlayerBlocks, PublishScripts,
     PublishedScripts, ServerReady, WebTransportEndpoint, WorldBoot,
 };
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
@@ -22,7 +22,7 @@ use frolic_protocol::signature::ManifestSigner;
 use frolic_protocol::ticket::{TicketClaims, TicketKey, sign, world_key};
 use futures_util::{SinkExt, StreamExt};
 use sha2::{Digest, Sha256};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -36,6 +36,12 @@ pub struct Shelf {
     pub saved: Mutex<Saved>,
     /// Whether the world is said to run elsewhere.
     pub replaced: AtomicBool,
+    /// Whether nothing can be stored right now.
+    pub busy: AtomicBool,
+    /// Players that fit; as many as the game says when it is 0.
+    pub players_max: u32,
+    /// Who was away at the last heartbeat.
+    pub away: watch::Sender<Vec<String>>,
     /// Whom players have blocked.
     pub blocks: Mutex<BTreeMap<String, Vec<String>>>,
     /// One permit for every list that was asked for.
@@ -62,9 +68,24 @@ impl std::ops::Deref for Asked {
 }
 
 impl Shelf {
+    /// Waits until what is stored is as wanted.
+    pub async fn until(&self, wanted: impl Fn(&Saved) -> bool) {
+        let search = async {
+            while !wanted(&self.saved.lock().expect("whole")) {
+                tokio::time::sleep(tokio::time::Duration::from_millis(10)).await;
+            }
+        };
+        let patience = tokio::time::Duration::from_secs(30);
+        let found = tokio::time::timeout(patience, search).await;
+        found.expect("it is stored in time");
+    }
+
     fn keep(&self, batch: KeepBatch) -> Result<Json<KeepReply>, StatusCode> {
         if self.replaced.load(Relaxed) {
             return Err(StatusCode::CONFLICT);
+        }
+        if self.busy.load(Relaxed) {
+            return Err(StatusCode::SERVICE_UNAVAILABLE);
         }
         let mut saved = self.saved.lock().expect("whole");
         let newest = saved.world.newest();
@@ -75,6 +96,8 @@ impl Shelf {
             saved.players.retain(others);
             saved.players.push(player);
         }
+        let forgotten = |known: &SavedPlayer| batch.forget.contains(&known.player_id);
+        saved.players.retain(|known| !forgotten(known));
         let seq = saved.world.newest();
         Ok(Json(KeepReply { seq }))
     }
@@ -119,6 +142,7 @@ impl TestServer {
             persistent: shelf.persistent,
         };
         let epoch = boot.epoch;
+        let players_max = Some(shelf.players_max).filter(|max| *max > 0);
         let (found, mut webtransport) = mpsc::channel(1);
         let routes = Router::new()
             .route(
@@ -167,7 +191,8 @@ impl TestServer {
             )
             .route(
                 "/internal/worlds/world_test/heartbeat",
-                post(async move || {
+                post(async move |Json(beat): Json<Heartbeat>| {
+                    shelf.away.send_replace(beat.away);
                     Json(HeartbeatReply {
                         action: FleetAction::Continue,
                         expelled: shelf.expelled.lock().expect("whole").clone(),
@@ -194,7 +219,7 @@ impl TestServer {
             tick_hz: None,
             snapshot_hz: None,
             interest: None,
-            players_max: None,
+            players_max,
             blame: None,
             confined: true,
             script_folder: None,

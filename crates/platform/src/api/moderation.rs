@@ -153,6 +153,8 @@ pub struct Report {
     pub details: String,
     /// What the reporter's client showed; not proven.
     pub evidence: Evidence,
+    /// What the world recorded of itself, where worlds are recorded.
+    pub recording: Option<ReportRecording>,
     /// Who reported it.
     pub reporter_id: String,
     /// Their name.
@@ -165,6 +167,19 @@ pub struct Report {
     pub notices_before: u32,
     /// RFC 3339.
     pub created_at: String,
+}
+
+/// A recording that a report carries:
+/// `GET /api/moderation/reports/{id}/recording`.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct ReportRecording {
+    /// Name of the file.
+    pub file: String,
+    /// When it was begun, RFC 3339.
+    pub started_at: String,
+    /// How far into it the report was made.
+    pub reported_after_s: u32,
 }
 
 /// `GET /api/moderation/reports`.
@@ -400,8 +415,8 @@ pub struct AuditEntry {
     pub at: String,
     /// Who.
     pub actor_name: String,
-    /// What: `report`, `dismiss`, `warn`, `takedown`, `suspend`, `lift`,
-    /// `appeal`, `grant` or `refuse`.
+    /// What: `report`, `recording` (somebody fetched it), `dismiss`, `warn`,
+    /// `takedown`, `suspend`, `lift`, `appeal`, `grant` or `refuse`.
     pub action: String,
     /// To what.
     pub target_kind: TargetKind,

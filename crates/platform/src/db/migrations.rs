@@ -25,6 +25,7 @@ const FILES: &[(&str, &str)] = files![
     "0008_social",
     "0009_joining",
     "0010_spell_takedown",
+    "0011_report_recording",
 ];
 
 /// Runs what a database does not have yet.

@@ -1,7 +1,7 @@
 //! One game server as the control plane sees it: its phase, who is in it, who
 //! is on the way.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -124,6 +124,12 @@ struct Run {
     store_at: Instant,
     /// Player id and when its place is given up.
     reservations: HashMap<String, Instant>,
+    /// Those who lost their connection, as the process says: their places wait
+    /// for them (NET-9).
+    away: HashSet<String>,
+    /// Those who were in a process that broke down, and how long their places
+    /// wait for them.
+    orphans: HashMap<String, Instant>,
     /// Those for whom there is no place.
     queue: Queue,
     /// As [`WorldSpec::private`], which its owner may change while it runs.
@@ -165,6 +171,8 @@ impl Server {
                 store_left: store_allowance(0),
                 store_at: now,
                 reservations: HashMap::new(),
+                away: HashSet::new(),
+                orphans: HashMap::new(),
                 queue: Queue::new(now),
                 private,
             }),
@@ -230,7 +238,7 @@ impl Server {
     pub(super) fn drain(&self) {
         let mut run = self.run();
         run.draining = true;
-        if run.players == 0 {
+        if run.is_deserted() {
             self.request_stop();
         }
     }
@@ -268,6 +276,7 @@ impl Server {
         run.heard_at = now;
         run.pid = None;
         run.players = 0;
+        run.away.clear();
     }
 
     /// The package whose scripts it runs.
@@ -321,17 +330,20 @@ impl Server {
         let mut run = self.run();
         // Heartbeats name no players: whoever is new was most likely the one
         // who waited longest. A wrong guess only holds a place a little longer.
+        let taken = run.occupied();
         run.release_oldest(beat.arrived);
+        let lost = beat.away.iter().filter(|id| !run.away.contains(*id));
+        let lost = u32::try_from(lost.count()).unwrap_or(u32::MAX);
         let before = run.players.saturating_add(beat.arrived);
-        let departed = before.saturating_sub(beat.players);
+        let departed = before.saturating_sub(beat.players).saturating_sub(lost);
         run.queue.departed(departed, now);
-        let held = run.reservations.len();
-        run.expire_reservations(now);
-        if departed > 0 || run.reservations.len() < held {
+        run.expire(now);
+        run.players = beat.players;
+        run.away = beat.away.iter().cloned().collect();
+        if departed > 0 || run.occupied() < taken {
             self.places.send_modify(|moments| *moments += 1);
         }
         run.heard_at = now;
-        run.players = beat.players;
         run.tick = beat.tick;
         run.tick_ms_p99 = beat.tick_ms_p99;
         run.script_errors += u64::from(beat.script_errors);
@@ -342,7 +354,7 @@ impl Server {
             run.empty_since = now;
         }
         let idle = now.duration_since(run.empty_since) >= self.spec.idle_stop;
-        let drained = run.draining && run.players == 0;
+        let drained = run.draining && run.is_deserted();
         if idle || drained {
             // Still under the lock that `reserve` takes: a join either holds
             // its place before we look, or finds the server leaving.
@@ -362,11 +374,11 @@ impl Server {
         if matches!(*self.phase.borrow(), Phase::Stopping | Phase::Ended(_)) {
             return Reservation::Leaving;
         }
-        if run.draining {
+        run.expire(now);
+        let returning = run.reservations.contains_key(player_id) || run.awaits(player_id);
+        if run.draining && !returning {
             return Reservation::Draining;
         }
-        run.expire_reservations(now);
-        let returning = run.reservations.contains_key(player_id);
         let free = self.spec.max_players.saturating_sub(run.occupied());
         // Whoever waits comes first.
         let ahead = run.queue.ahead_of(player_id, now);
@@ -374,8 +386,23 @@ impl Server {
             return Reservation::Full;
         }
         run.queue.leave(player_id);
+        run.orphans.remove(player_id);
         run.reservations.insert(player_id.to_owned(), now + hold);
         Reservation::Held
+    }
+
+    /// Whether a place waits for somebody who was here a moment ago.
+    pub fn awaits(&self, player_id: &str) -> bool {
+        let mut run = self.run();
+        run.expire(Instant::now());
+        run.awaits(player_id)
+    }
+
+    /// Holds the places of those who were in a process that broke down.
+    pub(super) fn await_orphans(&self, players: Vec<String>, hold: Duration) {
+        let until = Instant::now() + hold;
+        let players = players.into_iter().map(|player| (player, until));
+        self.run().orphans = players.collect();
     }
 
     /// Gives a place back, after a join that failed.
@@ -414,7 +441,7 @@ impl Server {
     pub(super) fn empty_for(&self) -> Option<Duration> {
         let now = Instant::now();
         let mut run = self.run();
-        run.expire_reservations(now);
+        run.expire(now);
         (run.occupied() == 0).then(|| now.duration_since(run.empty_since))
     }
 
@@ -435,10 +462,10 @@ impl Server {
         enough
     }
 
-    /// Players in it and on their way.
+    /// Players in it, on their way, and those whose places wait for them.
     pub fn occupied(&self) -> u32 {
         let mut run = self.run();
-        run.expire_reservations(Instant::now());
+        run.expire(Instant::now());
         run.occupied()
     }
 
@@ -464,6 +491,7 @@ impl Server {
         let mut run = self.run();
         run.crashes += 1;
         run.players = 0;
+        run.away.clear();
         run.pid = None;
     }
 
@@ -531,12 +559,27 @@ impl Server {
 
 impl Run {
     fn occupied(&self) -> u32 {
-        let reserved = u32::try_from(self.reservations.len()).unwrap_or(u32::MAX);
-        self.players.saturating_add(reserved)
+        let orphans = self.orphans.keys().filter(|id| !self.away.contains(*id));
+        let awaited = self.away.iter().chain(orphans);
+        // Whoever is on the way back has a place already.
+        let awaited = awaited.filter(|id| !self.reservations.contains_key(*id));
+        let held = self.reservations.len() + awaited.count();
+        self.players
+            .saturating_add(u32::try_from(held).unwrap_or(u32::MAX))
     }
 
-    fn expire_reservations(&mut self, now: Instant) {
+    fn awaits(&self, player_id: &str) -> bool {
+        self.away.contains(player_id) || self.orphans.contains_key(player_id)
+    }
+
+    /// Nobody is in it, and nobody may come back.
+    fn is_deserted(&self) -> bool {
+        self.players == 0 && self.away.is_empty()
+    }
+
+    fn expire(&mut self, now: Instant) {
         self.reservations.retain(|_, until| *until > now);
+        self.orphans.retain(|_, until| *until > now);
     }
 
     fn release_oldest(&mut self, count: u32) {

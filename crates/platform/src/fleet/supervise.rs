@@ -12,7 +12,7 @@ use super::adopt::ADOPTION_PATIENCE;
 use super::launcher::{GameServer, LaunchRequest, ServerExit};
 use super::server::{End, Phase, Server};
 use super::{Fleet, backoff};
-use crate::{ids, runs};
+use crate::{ids, keep, runs};
 
 /// A world that loses this many scripts is not the game it was.
 const DISABLED_MAX: usize = 16;
@@ -80,8 +80,7 @@ async fn run_until_end(
             }
             // Players wait to come back, and the next launch is another one.
             Outcome::Blamed(script) if server.disabled_scripts().len() < DISABLED_MAX => {
-                server.count_crash();
-                fleet.count_crash();
+                count_crash(fleet, server).await;
                 tracing::error!(
                     world = server.spec.world_id,
                     script,
@@ -112,8 +111,7 @@ async fn run_until_end(
             }
         };
         crashes_in_a_row += 1;
-        server.count_crash();
-        fleet.count_crash();
+        count_crash(fleet, server).await;
         tracing::error!(
             world = server.spec.world_id,
             why,
@@ -133,6 +131,18 @@ async fn run_until_end(
         );
         if !back_off(server, pause).await {
             return End::Stopped;
+        }
+    }
+}
+
+/// Who was in a process that broke down finds their place again in the next.
+async fn count_crash(fleet: &Fleet, server: &Server) {
+    server.count_crash();
+    fleet.count_crash();
+    match keep::present(fleet.db(), &server.spec.world_id).await {
+        Ok(players) => server.await_orphans(players, fleet.settings().resume_hold),
+        Err(error) => {
+            tracing::warn!(%error, world = server.spec.world_id, "whose places to keep is not known");
         }
     }
 }

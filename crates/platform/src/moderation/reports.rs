@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::audit::{self, Entry};
-use super::{Moderator, rules};
+use super::{Moderator, recordings, rules};
 use crate::Platform;
 use crate::api::{
     ErrorBody, Evidence, NewReport, OwnReport, OwnReportList, Report, ReportList, ReportStatus,
@@ -28,12 +28,13 @@ const DETAILS_CHARS_MAX: usize = 1000;
 const LINES_MAX: usize = 20;
 const LINE_CHARS_MAX: usize = 400;
 const ID_BYTES_MAX: usize = 128;
+const WORLD_CHARS_MAX: usize = 64;
 /// Reports of one person that may wait to be read.
 const OPEN_PER_REPORTER_MAX: i64 = 30;
 
 /// Columns of a report, for [`report`].
 const SELECT: &str = "SELECT r.report_id, r.target_kind, r.target_id, r.target_name, r.subject_id, r.subject_name,
-       r.rule, r.details, r.evidence, r.reporter_id, r.reporter_name, r.status, r.created_at,
+       r.rule, r.details, r.evidence, r.reporter_id, r.reporter_name, r.status, r.created_at, r.recording,
        (SELECT COUNT(*) FROM reports o WHERE o.target_kind = r.target_kind AND o.target_id = r.target_id
           AND o.status = 'open') AS open_on_target,
        (SELECT COUNT(*) FROM notices n WHERE n.subject_id = r.subject_id AND n.state = 'active') AS notices_before
@@ -53,9 +54,14 @@ pub struct Target {
     pub subject_name: String,
 }
 
+/// Reporting, which every address may do so often (`limits.rs`).
+pub fn rated_routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new().routes(routes!(create))
+}
+
 pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new()
-        .routes(routes!(create, mine))
+        .routes(routes!(mine))
         .routes(routes!(queue))
         .routes(routes!(show))
 }
@@ -66,7 +72,8 @@ pub fn routes() -> OpenApiRouter<Platform> {
     responses((status = 201, body = OwnReport),
         (status = 200, description = "you have reported this already", body = OwnReport),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
+        (status = 404, body = ErrorBody), (status = 409, body = ErrorBody),
+        (status = 429, description = "too many requests from your address", body = ErrorBody)))]
 async fn create(
     State(platform): State<Platform>,
     session: Session,
@@ -83,6 +90,7 @@ async fn create(
     let (db, now) = (platform.db(), platform.clock().now_ms());
     let report_id = ids::new_id("report");
     let details = texts::lines(&new.details, DETAILS_CHARS_MAX);
+    let world_id = new.evidence.world_id.as_deref().map(named_world);
     let evidence = stored_evidence(new.evidence)?;
     let mut transaction = db.begin().await?;
     // The same again, while the first waits, is the same report.
@@ -142,6 +150,10 @@ async fn create(
         )
     })?;
     let status = if made > 0 {
+        // Not before: a recording stays for good, and only a report is worth that.
+        if let Some(world_id) = world_id {
+            recordings::attach(&platform, &report_id, &session.user_id, &world_id).await;
+        }
         StatusCode::CREATED
     } else {
         StatusCode::OK
@@ -306,6 +318,11 @@ pub async fn find_target(db: &AnyPool, kind: TargetKind, id: &str) -> Result<Tar
     })
 }
 
+/// Id of the world that a report names, as far as it can be one.
+fn named_world(id: &str) -> String {
+    texts::lines(id, WORLD_CHARS_MAX)
+}
+
 fn stored_evidence(mut evidence: Evidence) -> Result<String, ApiError> {
     if evidence.lines.len() > LINES_MAX {
         return Err(ApiError::bad_request(
@@ -313,7 +330,7 @@ fn stored_evidence(mut evidence: Evidence) -> Result<String, ApiError> {
             format!("at most {LINES_MAX} lines of chat; choose the ones that matter"),
         ));
     }
-    evidence.world_id = evidence.world_id.map(|id| texts::lines(&id, 64));
+    evidence.world_id = evidence.world_id.as_deref().map(named_world);
     for line in &mut evidence.lines {
         line.from = texts::lines(&line.from, 64);
         line.text = texts::lines(&line.text, LINE_CHARS_MAX);
@@ -338,6 +355,7 @@ fn own_report(row: &AnyRow) -> Result<OwnReport, sqlx::Error> {
 }
 
 fn report(row: &AnyRow) -> Result<Report, sqlx::Error> {
+    let created_at = row.try_get("created_at")?;
     Ok(Report {
         report_id: row.try_get("report_id")?,
         target_kind: TargetKind::from_name(row.try_get("target_kind")?),
@@ -348,12 +366,13 @@ fn report(row: &AnyRow) -> Result<Report, sqlx::Error> {
         rule: rules::rule(row.try_get("rule")?),
         details: row.try_get("details")?,
         evidence: shown_evidence(row.try_get("evidence")?),
+        recording: recordings::shown(row.try_get("recording")?, created_at),
         reporter_id: row.try_get("reporter_id")?,
         reporter_name: row.try_get("reporter_name")?,
         status: ReportStatus::from_name(row.try_get("status")?),
         open_on_target: to_u32(row.try_get("open_on_target")?),
         notices_before: to_u32(row.try_get("notices_before")?),
-        created_at: rfc3339(row.try_get("created_at")?),
+        created_at: rfc3339(created_at),
     })
 }
 

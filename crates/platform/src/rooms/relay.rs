@@ -25,6 +25,8 @@ pub type Upstream = WebSocketStream<TcpStream>;
 const FAREWELL: Duration = Duration::from_secs(2);
 /// What is still read after the last word, while its answer is on the way.
 const DRAINED_MESSAGES_MAX: usize = 64;
+/// Closes behind which the rest of what a client sent makes no sense.
+const UNREADABLE: [u16; 3] = [close_code::SIZE, close_code::INVALID, close_code::PROTOCOL];
 /// Pings per longest silence: one may get lost.
 const PINGS_PER_SILENCE: u32 = 3;
 
@@ -86,12 +88,12 @@ pub async fn relay(
         () = idle(&lively, patience.idle_max) => Ending::both("nothing was said for too long"),
     };
     let unread = ending.client.as_ref();
-    let unread = unread.is_some_and(|frame| frame.code == close_code::SIZE);
+    let unread = unread.is_some_and(|frame| UNREADABLE.contains(&frame.code));
     let client_close = ending.client.map(|frame| ws::Message::Close(Some(frame)));
     let server_close = ending.server.map(to_upstream);
     let part_with_client = async {
         part(&mut to_client, &mut client, client_close).await;
-        // Nothing can be read behind a message that was too long, and a socket
+        // Nothing can be read behind what could not be read, and a socket
         // that is dropped with unread input is reset: the client would never
         // see why. It stays open for as long as the close frame needs.
         if unread {
@@ -179,8 +181,11 @@ fn from_client(incoming: Option<Result<ws::Message, axum::Error>>) -> Heard<tung
         Some(Ok(ws::Message::Binary(bytes))) => Heard::Message(tungstenite::Message::Binary(bytes)),
         Some(Ok(ws::Message::Ping(_) | ws::Message::Pong(_))) => Heard::Nothing,
         Some(Ok(ws::Message::Close(frame))) => Heard::End(Ending::by_client(frame)),
-        Some(Err(error)) if is_too_long(&error) => Heard::End(Ending::too_long()),
-        Some(Err(_)) | None => Heard::End(Ending::by_client(None)),
+        Some(Err(error)) => Heard::End(match complaint(&error.to_string()) {
+            Some((code, reason)) => Ending::refused(code, reason),
+            None => Ending::by_client(None),
+        }),
+        None => Heard::End(Ending::by_client(None)),
     }
 }
 
@@ -252,14 +257,14 @@ impl Ending {
         }
     }
 
-    fn too_long() -> Self {
-        let reason = format!("a message may have at most {CLIENT_MESSAGE_BYTES_MAX} bytes");
+    /// The client sent what cannot be passed on.
+    fn refused(code: u16, reason: String) -> Self {
         Self {
             client: Some(CloseFrame {
-                code: close_code::SIZE,
+                code,
                 reason: reason.into(),
             }),
-            server: Some(away("the client sent too long a message")),
+            server: Some(away("the client sent what cannot be read")),
         }
     }
 
@@ -291,9 +296,18 @@ fn to_upstream(frame: CloseFrame) -> tungstenite::Message {
     }))
 }
 
-/// Whether a client's message was over the limit. By its words, because axum
+/// What is wrong with what a client sent, in the codes and words of a game
+/// server; none where its line was lost. By the words of the error, because axum
 /// has a WebSocket library of its own, and hides the type of its errors.
-fn is_too_long(error: &axum::Error) -> bool {
-    let error = error.to_string();
-    error.contains("too long") || error.contains("limit")
+fn complaint(error: &str) -> Option<(u16, String)> {
+    if error.contains("too long") || error.contains("limit") {
+        let reason = format!("a message may have at most {CLIENT_MESSAGE_BYTES_MAX} bytes");
+        Some((close_code::SIZE, reason))
+    } else if error.to_ascii_lowercase().contains("utf-8") {
+        Some((close_code::INVALID, "a text frame must be UTF-8".into()))
+    } else if error.contains("protocol error") && !error.contains("without closing handshake") {
+        Some((close_code::PROTOCOL, "this is not WebSocket".into()))
+    } else {
+        None
+    }
 }

@@ -8,12 +8,14 @@ use frolic_protocol::{Args, Value};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
 
+use crate::lasting::Process;
 use crate::support::{TestPlatform, error_of, game_files};
 
 /// A game server as the store sees it.
 struct World<'a> {
     platform: &'a TestPlatform,
     launch: LaunchRequest,
+    epoch: u64,
     batches: std::cell::Cell<u32>,
 }
 
@@ -24,9 +26,11 @@ impl<'a> World<'a> {
         let mut launches = launches.into_iter().rev();
         let launch = launches.find(|launch| launch.world_id == joined.world_id);
         let launch = launch.expect("it was launched");
+        let process = Process::of(platform, &launch).await;
         Self {
             platform,
             launch,
+            epoch: process.epoch,
             batches: Default::default(),
         }
     }
@@ -42,9 +46,11 @@ impl<'a> World<'a> {
         let requests = actions.into_iter().zip(1..);
         let batch = StoreBatch {
             batch: name.to_owned(),
+            epoch: self.epoch,
             requests: requests
                 .map(|(action, id)| StoreRequest { id, action })
                 .collect(),
+            heard: Vec::new(),
         };
         let response = self.post(&batch).await;
         assert_eq!(response.status(), StatusCode::OK);
@@ -122,6 +128,7 @@ async fn scr_9_values_survive_a_restart_and_belong_to_one_game() {
             id: 1,
             action: StoreAction::Get(at("k")),
         }],
+        ..StoreBatch::default()
     };
     let refused = error_of(stolen.post(&batch).await).await;
     assert_eq!(refused, (401, "not_your_world".to_owned()));
@@ -349,6 +356,7 @@ async fn limits_are_told_by_name_and_hurt_nobody_else() {
         let batch = StoreBatch {
             batch: "x".into(),
             requests: (0..requests).map(request).collect(),
+            ..StoreBatch::default()
         };
         let response = world.post(&batch).await;
         assert_eq!(error_of(response).await, (400, "invalid_batch".to_owned()));

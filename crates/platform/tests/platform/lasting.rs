@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use frolic_platform::api::{JoinResponse, LoginResponse};
+use frolic_platform::fleet::LaunchRequest;
 use frolic_platform::ids;
 use frolic_protocol::fleet::WorldBoot;
 use frolic_protocol::keep::{
     Checkpoint, KeepBatch, KeepReply, PlayerState, Saved, SavedPlayer, Section,
 };
 use frolic_protocol::ops::{LoggedOp, Structure, WorldOp};
+use frolic_protocol::store::{HeardCount, StoreAction, StoreBatch, StoreKey, StoreRequest};
 use frolic_protocol::ticket::TicketClaims;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
@@ -33,17 +35,22 @@ pub struct Process<'a> {
     platform: &'a TestPlatform,
     pub world_id: String,
     token: String,
-    epoch: u64,
+    pub epoch: u64,
 }
 
 impl<'a> Process<'a> {
     /// The process that was launched last.
     pub async fn newest(platform: &'a TestPlatform) -> Self {
         let launch = platform.stage.launches.borrow().last().cloned().unwrap();
+        Self::of(platform, &launch).await
+    }
+
+    /// The one that was launched so.
+    pub async fn of(platform: &'a TestPlatform, launch: &LaunchRequest) -> Self {
         let mut process = Self {
             platform,
-            world_id: launch.world_id,
-            token: launch.world_token,
+            world_id: launch.world_id.clone(),
+            token: launch.world_token.clone(),
             epoch: 0,
         };
         let boot: WorldBoot = process
@@ -218,6 +225,82 @@ async fn a_process_that_was_replaced_stores_nothing() {
     assert_eq!(body["error"]["details"]["epoch"], 2, "{body}");
     assert_eq!(new.saved().await.world.ops, [built(1)]);
     assert_eq!(new.keep(&new.batch([built(2)])).await, Ok(2));
+}
+
+/// A write to the store by a process that had heard so many messages of
+/// client_1.
+fn write(process: &Process<'_>, name: &str, session: &str, received: u32) -> StoreBatch {
+    let at = StoreKey {
+        player: None,
+        key: "writes".into(),
+    };
+    StoreBatch {
+        batch: name.to_owned(),
+        epoch: process.epoch,
+        requests: vec![StoreRequest {
+            id: 1,
+            action: StoreAction::Increment { at, by: 1.0 },
+        }],
+        heard: vec![HeardCount {
+            player_id: "client_1".into(),
+            session: session.to_owned(),
+            received,
+        }],
+    }
+}
+
+#[tokio::test]
+async fn net_9_what_was_heard_is_kept_with_what_was_written() {
+    let platform = TestPlatform::start().await;
+    platform.join(json!({ "game_id": "sample" })).await;
+    let process = Process::newest(&platform).await;
+    let keep = async |received: u32| {
+        let mut batch = process.batch([]);
+        batch.players.push(SavedPlayer {
+            received,
+            ..player("client_1", 3.0)
+        });
+        process.keep(&batch).await.unwrap();
+    };
+    let store = async |batch: StoreBatch| {
+        let answer = process.ask(Method::POST, "/store", &batch).await;
+        (answer.status(), answer.text().await.unwrap())
+    };
+    let kept = async || {
+        let players = process.saved().await.players;
+        players.first().map(|player| player.received)
+    };
+    // Nobody comes to be by what they said.
+    assert_eq!(
+        store(write(&process, "a", "nonce", 3)).await.0,
+        StatusCode::OK
+    );
+    assert_eq!(kept().await, None);
+    keep(7).await;
+    store(write(&process, "b", "nonce", 9)).await;
+    assert_eq!(kept().await, Some(9));
+    keep(8).await;
+    assert_eq!(kept().await, Some(9), "what was made before came later");
+    store(write(&process, "c", "nonce", 4)).await;
+    assert_eq!(kept().await, Some(9));
+    store(write(&process, "d", "another", 30)).await;
+    assert_eq!(kept().await, Some(9), "of a session that is over");
+    keep(12).await;
+    assert_eq!(kept().await, Some(12));
+
+    let late = StoreBatch {
+        epoch: process.epoch - 1,
+        ..write(&process, "e", "nonce", 20)
+    };
+    let (status, text) = store(late).await;
+    assert_eq!(status, StatusCode::CONFLICT, "{text}");
+    assert!(text.contains("replaced"), "{text}");
+    assert_eq!(kept().await, Some(12));
+    let (_, text) = store(write(&process, "f", "nonce", 12)).await;
+    assert!(text.contains("[5]"), "five writes, not that one: {text}");
+    let mut too_long = write(&process, "g", "nonce", 13);
+    too_long.heard[0].player_id = "x".repeat(200);
+    assert_eq!(store(too_long).await.0, StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test]

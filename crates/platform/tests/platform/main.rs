@@ -4,6 +4,7 @@
 
 mod accounts;
 mod admin;
+mod coming_back;
 mod conformance;
 mod console;
 mod figures;

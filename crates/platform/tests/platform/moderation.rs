@@ -3,13 +3,16 @@
 
 use frolic_platform::api::{
     AppealList, AppealState, AuditLog, Decided, GameList, JoinResponse, LoginResponse, Notice,
-    NoticeList, NoticeState, OwnReport, OwnReportList, ReportList, ReportStatus, RuleList, Verdict,
+    NoticeList, NoticeState, OwnReport, OwnReportList, Report, ReportList, ReportStatus, RuleList,
+    Verdict,
 };
+use frolic_protocol::keep::{KeepBatch, PlayerState, SavedPlayer};
 use reqwest::{Method, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::support::{ADMIN_TOKEN, TestPlatform, error_of, game_files};
+use crate::lasting::Process;
+use crate::support::{ADMIN_TOKEN, START_MS, TestPlatform, error_of, game_files};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -36,7 +39,17 @@ async fn read<T: DeserializeOwned>(platform: &TestPlatform, token: &str, path: &
 }
 
 async fn report(platform: &TestPlatform, by: &LoginResponse, kind: &str, id: &str) -> OwnReport {
-    let evidence = json!({ "world_id": "world_1", "lines": [{ "from": "Eve", "text": "buy <b>now</b>\u{202e}" }] });
+    report_in(platform, "world_1", by, kind, id).await
+}
+
+async fn report_in(
+    platform: &TestPlatform,
+    world_id: &str,
+    by: &LoginResponse,
+    kind: &str,
+    id: &str,
+) -> OwnReport {
+    let evidence = json!({ "world_id": world_id, "lines": [{ "from": "Eve", "text": "buy <b>now</b>\u{202e}" }] });
     let body = json!({ "target_kind": kind, "target_id": id, "rule": "spam", "details": "all day long", "evidence": evidence });
     let answer = send(
         platform,
@@ -358,4 +371,167 @@ async fn bey_14_only_moderators_judge_and_reports_are_bounded() {
         error_of(answer).await,
         (400, "too_much_evidence".to_owned())
     );
+}
+
+/// Somebody joins, and the process of their world keeps where they are; returns
+/// its id.
+async fn enter(platform: &TestPlatform, who: &LoginResponse) -> String {
+    let joining = json!({ "game_id": "sample" });
+    let joined = platform.try_join(&who.session_token, joining).await;
+    let joined: JoinResponse = joined.json().await.unwrap();
+    let player = SavedPlayer {
+        player_id: who.client_id.clone(),
+        state: PlayerState {
+            health: [100.0, 100.0],
+            ..PlayerState::default()
+        },
+        online: true,
+        session: "nonce".into(),
+        received: 0,
+    };
+    let process = Process::newest(platform).await;
+    let batch = KeepBatch {
+        players: vec![player],
+        ..process.batch([])
+    };
+    process.keep(&batch).await.unwrap();
+    joined.world_id
+}
+
+/// Names of the recordings that were kept for reports.
+fn kept_recordings(folder: &std::path::Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder.join("reported"));
+    let files = files.into_iter().flatten().flatten();
+    files
+        .map(|file| file.file_name().into_string().unwrap())
+        .collect()
+}
+
+async fn recording_platform() -> TestPlatform {
+    TestPlatform::start_with(|settings| {
+        settings.record_dir = Some(settings.data_dir.join("recordings"));
+    })
+    .await
+}
+
+#[tokio::test]
+async fn bey_8_a_report_carries_the_recording_of_its_world() {
+    let platform = recording_platform().await;
+    let folder = platform.data_dir.join("recordings");
+    let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
+    let eve = platform.login("Eve").await;
+    let world_id = enter(&platform, &ada).await;
+    assert_eq!(enter(&platform, &bob).await, world_id);
+
+    let early = report_in(&platform, &world_id, &bob, "user", &eve.client_id).await;
+    let path = format!("/api/moderation/reports/{}", early.report_id);
+    let shown: Report = read(&platform, ADMIN_TOKEN, &path).await;
+    assert!(shown.recording.is_none(), "nothing was recorded yet");
+    let fetch = |token: &str, report_id: &str| {
+        let path = format!("/api/moderation/reports/{report_id}/recording");
+        let request = platform.request(Method::GET, &path).bearer_auth(token);
+        async move { request.send().await.unwrap() }
+    };
+    let answer = fetch(ADMIN_TOKEN, &early.report_id).await;
+    assert_eq!(error_of(answer).await, (404, "no_recording".to_owned()));
+
+    let started = START_MS - 61_500;
+    let file = format!("{world_id}-{started}.replay");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join(&file), b"so far").unwrap();
+    let made = report_in(&platform, &world_id, &ada, "user", &eve.client_id).await;
+    let path = format!("/api/moderation/reports/{}", made.report_id);
+    let shown: Report = read(&platform, ADMIN_TOKEN, &path).await;
+    let recording = shown.recording.unwrap();
+    assert_eq!(
+        (recording.file.as_str(), recording.reported_after_s),
+        (file.as_str(), 61)
+    );
+
+    let refused = fetch(&ada.session_token, &made.report_id).await;
+    assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+    // The operator tidies up; what was reported stays.
+    std::fs::remove_file(folder.join(&file)).unwrap();
+    let answer = fetch(ADMIN_TOKEN, &made.report_id).await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    let name = answer.headers()["content-disposition"].to_str().unwrap();
+    assert_eq!(name, format!("attachment; filename=\"{file}\""));
+    assert_eq!(answer.bytes().await.unwrap(), "so far");
+    let log: AuditLog = read(&platform, ADMIN_TOKEN, "/api/moderation/log").await;
+    let looked = log.entries.iter().find(|entry| entry.action == "recording");
+    assert_eq!(
+        looked.map(|entry| entry.summary.as_str()),
+        Some(file.as_str())
+    );
+
+    std::fs::remove_dir_all(folder.join("reported")).unwrap();
+    let answer = fetch(ADMIN_TOKEN, &made.report_id).await;
+    assert_eq!(error_of(answer).await, (404, "recording_gone".to_owned()));
+}
+
+#[tokio::test]
+async fn bey_8_only_a_report_that_was_made_by_somebody_who_was_there_keeps_a_recording() {
+    let platform = recording_platform().await;
+    let folder = platform.data_dir.join("recordings");
+    let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
+    let eve = platform.login("Eve").await;
+    let world_id = enter(&platform, &ada).await;
+    let file = format!("{world_id}-{}.replay", START_MS - 61_500);
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join(&file), b"so far").unwrap();
+
+    // Bob has only heard of the world; his report is made all the same.
+    let made = report_in(&platform, &world_id, &bob, "user", &eve.client_id).await;
+    let path = format!("/api/moderation/reports/{}", made.report_id);
+    let shown: Report = read(&platform, ADMIN_TOKEN, &path).await;
+    assert!(shown.recording.is_none());
+    assert!(kept_recordings(&folder).is_empty());
+
+    let again = |rule: &str, lines: usize| {
+        let lines = vec![json!({ "from": "Eve", "text": "hello" }); lines];
+        let evidence = json!({ "world_id": world_id, "lines": lines });
+        let body = json!({ "target_kind": "user", "target_id": eve.client_id, "rule": rule, "evidence": evidence });
+        let (platform, token) = (&platform, ada.session_token.clone());
+        async move { send(platform, &token, Method::POST, "/api/reports", body).await }
+    };
+    // Nothing is kept for what is refused, or was reported before.
+    let refused = again("spam", 21).await;
+    assert_eq!(error_of(refused).await.0, 400);
+    assert!(kept_recordings(&folder).is_empty());
+    let made = again("spam", 1).await;
+    assert_eq!(made.status(), StatusCode::CREATED);
+    assert_eq!(kept_recordings(&folder), std::slice::from_ref(&file));
+    std::fs::remove_dir_all(folder.join("reported")).unwrap();
+    let same = again("spam", 1).await;
+    assert_eq!(same.status(), StatusCode::OK);
+    assert!(kept_recordings(&folder).is_empty());
+
+    // She left long ago.
+    platform.clock.advance_ms(11 * 60 * 1000);
+    let late = again("hate", 1).await;
+    assert_eq!(late.status(), StatusCode::CREATED);
+    assert!(kept_recordings(&folder).is_empty());
+}
+
+#[tokio::test]
+async fn bey_14_an_address_reports_a_bounded_number_of_times() {
+    let platform = TestPlatform::start_with(|settings| {
+        settings.limits.rate_burst = 4;
+        settings.limits.rate_per_s = 0.001;
+    })
+    .await;
+    let (ada, eve) = (platform.login("Ada").await, platform.login("Eve").await);
+    let body = json!({ "target_kind": "user", "target_id": eve.client_id, "rule": "spam" });
+    let reporting = || {
+        let request = platform.request(Method::POST, "/api/reports");
+        let request = request.bearer_auth(&ada.session_token).json(&body);
+        // As somebody else than this machine, which may do more.
+        request.header("x-forwarded-for", "192.0.2.1").send()
+    };
+    for _ in 0..4 {
+        assert!(reporting().await.unwrap().status().is_success());
+    }
+    let refused = reporting().await.unwrap();
+    assert!(refused.headers().contains_key("retry-after"));
+    assert_eq!(error_of(refused).await, (429, "rate_limited".to_owned()));
 }

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use crate::support::gameserver::Plan;
 use crate::support::{TestPlatform, error_of};
 use frolic_platform::Settings;
 use frolic_protocol::packet::{CLIENT_MESSAGE_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
@@ -134,7 +138,23 @@ async fn net_10_the_longest_messages_pass_and_longer_ones_are_refused_with_a_rea
     let (code, reason) = ending(&mut socket).await;
     assert_eq!(code, 1009);
     assert!(reason.contains("65536"), "{reason}");
-    server_hears(&platform, "too long").await;
+    server_hears(&platform, "cannot be read").await;
+    enter(&platform).await;
+}
+
+#[tokio::test]
+async fn net_10_what_is_no_text_or_no_websocket_is_refused_with_its_code() {
+    let platform = TestPlatform::start().await;
+    for (kind, bytes, expected) in [
+        (Data::Text, &b"\xff\xfe"[..], 1007),
+        (Data::Reserved(3), b"what?", 1002),
+    ] {
+        let mut socket = enter(&platform).await;
+        let frame = Frame::message(bytes.to_vec(), OpCode::Data(kind), true);
+        socket.send(Message::Frame(frame)).await.unwrap();
+        let (code, reason) = ending(&mut socket).await;
+        assert_eq!(code, expected, "{reason}");
+    }
     enter(&platform).await;
 }
 
@@ -248,6 +268,53 @@ async fn net_10_rooms_that_cannot_be_reached_say_why() {
     }
     platform.platform.fleet().stop(&joined.world_id);
     assert_eq!(status(open(&platform, &path, None).await), 409);
+}
+
+#[tokio::test]
+async fn net_10_a_world_that_broke_down_says_that_it_starts_again() {
+    let platform = TestPlatform::start().await;
+    let joined = platform.join(json!({})).await;
+    let path = format!("/api/rooms/{}/ws", joined.room_code);
+    platform.stage.plan([Plan::Hang]);
+    platform.stage.crash_all();
+    while platform
+        .platform
+        .fleet()
+        .endpoints(&joined.world_id)
+        .is_some()
+    {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let refused = open_from(&platform, &path, "192.0.2.1").await;
+    let starting = (503, "world_starting".to_owned(), true);
+    assert_eq!(refusal(refused), starting, "after the pause or before it");
+    platform.stage.wait_for_launches(2).await;
+    let refused = open_from(&platform, &path, "192.0.2.1").await;
+    assert_eq!(refusal(refused), starting, "while it starts");
+}
+
+#[tokio::test]
+async fn net_10_subprotocols_in_several_headers_reach_the_world() {
+    let platform = TestPlatform::start().await;
+    let joined = platform.join(json!({})).await;
+    // By hand: the library writes one header.
+    let request = format!(
+        "GET /api/rooms/{}/ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+         Sec-WebSocket-Protocol: another.v1\r\nSec-WebSocket-Protocol: frolic.v2.json\r\n\r\n",
+        joined.room_code
+    );
+    let address = ("127.0.0.1", platform.port);
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    let head = String::from_utf8(head).unwrap().to_lowercase();
+    assert!(head.starts_with("http/1.1 101"), "{head}");
+    let chosen = "sec-websocket-protocol: frolic.v2.json\r\n";
+    assert!(head.contains(chosen), "{head}");
 }
 
 /// Status, code and whether it says when to try again.

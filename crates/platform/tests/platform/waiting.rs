@@ -317,7 +317,7 @@ async fn plat_4_crowds_at_several_games_start_one_server_each() {
 }
 
 /// Says to the platform, as the process of a world does, that a player is in it.
-async fn is_in(platform: &TestPlatform, world_id: &str, player_id: &str) {
+pub async fn is_in(platform: &TestPlatform, world_id: &str, player_id: &str) {
     let launches = platform.stage.launches.borrow().clone();
     let launch = launches.iter().rfind(|launch| launch.world_id == world_id);
     let token = &launch.unwrap().world_token;

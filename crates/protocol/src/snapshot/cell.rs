@@ -103,7 +103,10 @@ fn write_entities(
     let mut created = 0u32;
     let mut unchanged = 0u32;
     for before in old {
-        let skipped = rest.partition_point(|after| after.id < before.id);
+        // One by one: mostly there is none, and all together they are once
+        // through the list.
+        let is_new = |after: &&EntityState| after.id < before.id;
+        let skipped = rest.iter().take_while(is_new).count();
         created += skipped as u32;
         rest = &rest[skipped..];
         let after = rest.first().filter(|after| after.id == before.id);

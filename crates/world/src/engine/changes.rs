@@ -46,16 +46,27 @@ impl WorldState {
         Ok(entity)
     }
 
+    /// The definition of components that a script made up, and where it wants
+    /// them.
     pub(super) fn spawn_components(
         &mut self,
         json: &serde_json::Value,
-    ) -> Result<(u16, Rc<Components>), EngineError> {
-        let components: Components = serde_json::from_value(json.clone())
+    ) -> Result<(u16, Rc<Components>, Transform), EngineError> {
+        let mut components: Components = serde_json::from_value(json.clone())
             .map_err(|cause| EngineError::Refused(format!("wrong components: {cause}")))?;
         if let Some(problem) = components.check().first() {
             let message = format!("{}: {}", problem.component, problem.message);
             return Err(EngineError::Refused(message));
         }
+        let transform = components.transform.unwrap_or_default();
+        // Everybody is told what it looks like, and keeps that for good. Where
+        // it is is nobody's business but of those who see it, and would make
+        // another definition for each place.
+        let look = Transform {
+            scale: transform.scale,
+            ..Transform::default()
+        };
+        components.transform = (look != Transform::default()).then_some(look);
         let text = serde_json::to_string(&components)
             .map_err(|cause| EngineError::Refused(cause.to_string()))?;
         let (index, new) = self
@@ -76,7 +87,7 @@ impl WorldState {
             .definitions
             .components(index)
             .ok_or_else(|| EngineError::Refused("the components were not kept".into()))?;
-        Ok((index, components))
+        Ok((index, components, transform))
     }
 
     pub(super) fn details_changed(&mut self, id: EntityId) {

@@ -1,15 +1,18 @@
 //! The world in squares, each with its last versions.
 
+mod records;
+
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
-use std::ops::Range;
 
 use frolic_protocol::EntityState;
-use frolic_protocol::snapshot::{self, CellKey, CellSource, CellVersion};
+use frolic_protocol::snapshot::CellKey;
 use frolic_sim::Vec3;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
-use crate::state::WorldState;
+pub(crate) use records::Extent;
+use records::Record;
 
 /// Versions kept of each cell: baselines for whoever lags behind. Fewer when
 /// very much moves, so that the memory stays bounded.
@@ -17,6 +20,9 @@ const VERSIONS_MAX: usize = 128;
 const VERSIONS_MIN: usize = 16;
 /// Entity states that all versions together may hold, roughly.
 const STATES_KEPT: usize = 512 * 1024;
+/// Of a cell in which nothing changed for this long only the newest version is
+/// kept: whoever has not heard of that by now is told everything.
+const RESTS_S: u32 = 5;
 /// Who leaves a square by less than this share of its side still counts as
 /// inside: walking along a border must not cost anything.
 const BORDER: f32 = 0.1;
@@ -41,10 +47,18 @@ pub(crate) struct Cells {
     free: Vec<u32>,
     homes: FxHashMap<u32, Home>,
     changed: Vec<u32>,
+    /// Entities in the cells of which older versions are kept.
+    lively: usize,
+    /// Versions kept of each of them.
+    kept: usize,
+    /// When it was last looked for what can be forgotten.
+    forgot_at: u32,
     /// Rises with every cell that comes into being.
     births: u32,
     /// The last of them, oldest first.
     newborn: VecDeque<(u32, CellKey)>,
+    /// Rises with every cell that is forgotten.
+    deaths: u32,
     /// Records of this tick, shared by all clients.
     records: Vec<u8>,
 }
@@ -57,8 +71,6 @@ pub(crate) struct Cell {
     changed: bool,
     members: Vec<EntityState>,
     versions: VecDeque<Members>,
-    records: Vec<Record>,
-    records_tick: u32,
 }
 
 impl Cell {
@@ -66,12 +78,12 @@ impl Cell {
     fn version(&self, tick: u32) -> Option<&Members> {
         let newest = self.versions.len().checked_sub(1)?;
         let back = self.versions[newest].tick.checked_sub(tick)? as usize;
-        // Where something moves in every tick each version is one further back.
-        let guess = newest.checked_sub(back).map(|place| &self.versions[place]);
-        guess.filter(|guess| guess.tick == tick).or_else(|| {
-            let found = self.versions.binary_search_by_key(&tick, |v| v.tick);
-            self.versions.get(found.ok()?)
-        })
+        // No further back than ticks have gone by, and just there where something
+        // moved in each of them.
+        let mut later = self.versions.range(newest.saturating_sub(back)..);
+        later
+            .find(|version| version.tick >= tick)
+            .filter(|version| version.tick == tick)
     }
 }
 
@@ -91,24 +103,17 @@ impl Version {
     }
 }
 
-/// The newest version of a cell, and the record that was last asked for:
-/// mostly the next client wants the same.
+/// The newest version of a cell, and the records that were asked for in this
+/// tick: one for each rhythm in which clients are told of it.
 struct Head {
     newest: Version,
-    record: Option<Record>,
+    records: SmallVec<[Record; 4]>,
 }
 
 /// What was in a cell.
 struct Members {
     tick: u32,
     entities: Vec<EntityState>,
-}
-
-/// Where a record of this tick is in the shared bytes.
-#[derive(Clone)]
-struct Record {
-    baseline: Version,
-    bytes: Range<usize>,
 }
 
 /// The cells an entity is in.
@@ -131,8 +136,12 @@ impl Cells {
             free: Vec::new(),
             homes: FxHashMap::default(),
             changed: Vec::new(),
+            lively: 0,
+            kept: VERSIONS_MAX,
+            forgot_at: 0,
             births: 0,
             newborn: VecDeque::with_capacity(NEWBORN_MAX),
+            deaths: 0,
             records: Vec::new(),
         }
     }
@@ -145,6 +154,11 @@ impl Cells {
     /// Rises when there is a cell that was not there before.
     pub fn births(&self) -> u32 {
         self.births
+    }
+
+    /// Rises when a cell is forgotten; its key may come into being again.
+    pub fn deaths(&self) -> u32 {
+        self.deaths
     }
 
     /// Slots and keys of the cells that came into being since
@@ -192,6 +206,11 @@ impl Cells {
     #[cfg(test)]
     pub fn slots(&self) -> u32 {
         self.cells.len() as u32
+    }
+
+    /// The slot of the living cell with this key.
+    pub fn slot_of(&self, key: CellKey) -> Option<u32> {
+        self.by_key.get(&key).copied()
     }
 
     pub fn alive(&self, slot: u32) -> Option<&Cell> {
@@ -265,14 +284,17 @@ impl Cells {
         self.tick = tick;
         self.records.clear();
         for head in &mut self.heads {
-            head.record = None;
+            head.records.clear();
         }
-        let kept = (STATES_KEPT / self.homes.len().max(1)).clamp(VERSIONS_MIN, VERSIONS_MAX);
+        let changed = self.changed.iter();
+        let changing = changed.map(|slot| self.cells[*slot as usize].members.len());
+        self.lively = self.lively.max(changing.sum());
+        self.kept = (STATES_KEPT / self.lively.max(1)).clamp(VERSIONS_MIN, VERSIONS_MAX);
         for slot in self.changed.drain(..) {
             let cell = &mut self.cells[slot as usize];
             cell.changed = false;
             let mut entities = Vec::new();
-            while cell.versions.len() >= kept {
+            while cell.versions.len() >= self.kept {
                 // The oldest version's memory is the newest's.
                 entities = cell.versions.pop_front().map_or(entities, |v| v.entities);
             }
@@ -281,23 +303,42 @@ impl Cells {
             cell.versions.push_back(Members { tick, entities });
             self.heads[slot as usize].newest = Version::of(tick);
         }
-        if tick.is_multiple_of(self.tick_hz.max(1)) {
-            self.forget_empty();
+        if tick.saturating_sub(self.forgot_at) >= self.tick_hz {
+            self.forgot_at = tick;
+            self.forget();
         }
     }
 
-    fn forget_empty(&mut self) {
+    /// Updates after which the version that a client was told of last is still
+    /// kept, even of a cell that changes in every tick; a power of two.
+    pub fn updates_kept(&self, snapshot_hz: u32) -> u16 {
+        // A quarter is for whoever is late.
+        let ticks = self.kept as u32 * 3 / 4;
+        let updates = (ticks * snapshot_hz / self.tick_hz.max(1)).max(1);
+        1 << updates.ilog2().min(15)
+    }
+
+    /// Forgets the cells that have been empty for long, and what those were
+    /// that rest.
+    fn forget(&mut self) {
+        self.lively = 0;
         for slot in 0..self.cells.len() {
             let cell = &mut self.cells[slot];
             let newest = self.heads[slot].newest.tick();
             let idle = self.tick.saturating_sub(newest.unwrap_or_default());
+            if idle <= RESTS_S * self.tick_hz {
+                self.lively += cell.members.len();
+                continue;
+            }
+            let older = cell.versions.len().saturating_sub(1);
+            cell.versions.drain(..older);
             if cell.alive && cell.members.is_empty() && idle > EMPTY_S * self.tick_hz {
                 cell.alive = false;
                 cell.versions = VecDeque::new();
                 cell.members = Vec::new();
-                cell.records = Vec::new();
                 self.by_key.remove(&cell.key);
                 self.free.push(slot as u32);
+                self.deaths = self.deaths.wrapping_add(1);
             }
         }
     }
@@ -335,12 +376,10 @@ impl Cells {
             changed: false,
             members: Vec::new(),
             versions: VecDeque::new(),
-            records: Vec::new(),
-            records_tick: 0,
         };
         let head = Head {
             newest: Version::of(self.tick),
-            record: None,
+            records: SmallVec::new(),
         };
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -389,66 +428,6 @@ impl Cells {
         }
     }
 
-    /// The record that brings a client from a version to the newest; made
-    /// once per tick. A version that is not kept any more counts as none.
-    pub fn record(&mut self, slot: u32, baseline: Version, state: &WorldState) -> Range<usize> {
-        let last = self.heads[slot as usize].record.as_ref();
-        if let Some(last) = last.filter(|last| last.baseline == baseline) {
-            return last.bytes.clone();
-        }
-        let record = self.find_or_make_record(slot, baseline, state);
-        let bytes = record.bytes.clone();
-        self.heads[slot as usize].record = Some(record);
-        bytes
-    }
-
-    fn find_or_make_record(&mut self, slot: u32, baseline: Version, state: &WorldState) -> Record {
-        let tick = self.tick;
-        let cell = &mut self.cells[slot as usize];
-        if cell.records_tick != tick {
-            cell.records_tick = tick;
-            cell.records.clear();
-        }
-        let known = cell.records.iter().find(|known| known.baseline == baseline);
-        if let Some(known) = known {
-            return known.clone();
-        }
-        let bytes = std::mem::take(&mut self.records);
-        let start = bytes.len();
-        self.records = self.write_record(bytes, slot, baseline, state);
-        let bytes = start..self.records.len();
-        let record = Record { baseline, bytes };
-        self.cells[slot as usize].records.push(record.clone());
-        record
-    }
-
-    fn write_record(
-        &self,
-        bytes: Vec<u8>,
-        slot: u32,
-        baseline: Version,
-        state: &WorldState,
-    ) -> Vec<u8> {
-        let cell = &self.cells[slot as usize];
-        let from = baseline.tick().and_then(|tick| cell.version(tick));
-        let (tick, entities) = cell
-            .versions
-            .back()
-            .map_or((self.tick, &[][..]), |v| (v.tick, &v.entities[..]));
-        let to = CellVersion { tick, entities };
-        let from = from.map(|v| CellVersion {
-            tick: v.tick,
-            entities: &v.entities,
-        });
-        let source = Source { cells: self, state };
-        snapshot::write_cell(bytes, self.tick, self.tick_hz, cell.key, from, to, &source)
-    }
-
-    /// Bytes of a record of this tick.
-    pub fn bytes(&self, record: Range<usize>) -> &[u8] {
-        &self.records[record]
-    }
-
     /// How far a place is from a cell; nothing for cells without a place.
     pub fn distance(&self, key: CellKey, place: Vec3) -> f32 {
         distance(self.size, key, place)
@@ -490,22 +469,5 @@ pub(crate) enum Relevance {
     Everywhere,
 }
 
-struct Source<'a> {
-    cells: &'a Cells,
-    state: &'a WorldState,
-}
-
-impl CellSource for Source<'_> {
-    fn details(&self, id: u32) -> Vec<u8> {
-        let entity = self.state.entities.get(&id);
-        entity.map_or_else(Vec::new, |entity| entity.details().encode())
-    }
-
-    fn square_of(&self, id: u32) -> Option<(i16, i16)> {
-        let home = self.cells.homes.get(&id)?;
-        match self.cells.cells[home.cell as usize].key {
-            CellKey::Square { x, z } => Some((x, z)),
-            _ => None,
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

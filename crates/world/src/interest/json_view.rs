@@ -1,6 +1,7 @@
 //! What one JSON client has. Its snapshots are differences between whole
 //! sets, as NET-14 wants them, so it costs what it sees. What does not fit its
-//! budget is left as the client has it, the far and the lately told first.
+//! budget is left as the client has it, the far and the lately told first; a
+//! client that has nothing to leave is sent all of it, and the next one later.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -11,11 +12,14 @@ use frolic_sim::Vec3;
 
 use super::watch::{Background, Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
+use crate::terrain::VersionsView;
 use crate::world::World;
 
-/// Sets kept per client: three seconds at 20 Hz. A client that has not
-/// acknowledged for longer gets a full snapshot.
-const SENT_MAX: usize = 60;
+/// Snapshots for which a set is kept: three seconds at 20 Hz. A client that
+/// has not acknowledged for longer gets a full one.
+const SENT_MAX: u32 = 60;
+/// States in all kept sets of a client, some 6 MB.
+const STATES_KEPT: usize = 64 * 1024;
 /// Updates' worth of bytes that may be saved up; also what a new client gets
 /// at once.
 const SAVED_UPDATES: f32 = 10.0;
@@ -26,12 +30,17 @@ const ENTITY_BYTES: f32 = 170.0;
 pub struct JsonView {
     pub(crate) player: PlayerNumber,
     watch: Watch,
+    /// What it may acknowledge, oldest first; what it has acknowledged is the
+    /// first.
     sent: VecDeque<Sent>,
+    /// Counts snapshots.
+    snapshots: u32,
     acknowledged: Option<u32>,
     /// Bytes that may be sent; below nothing after a large snapshot.
     allowance: Option<f32>,
     /// The tick at which each entity in view was last told as it is.
     told: BTreeMap<u32, u32>,
+    ground: VersionsView,
 }
 
 /// An entity in view, and how far away its square is.
@@ -51,6 +60,8 @@ struct Choice {
 
 struct Sent {
     tick: u32,
+    /// Which of the snapshots it was.
+    number: u32,
     entities: Rc<[EntityState]>,
 }
 
@@ -61,9 +72,11 @@ impl JsonView {
             player,
             watch: Watch::default(),
             sent: VecDeque::new(),
+            snapshots: 0,
             acknowledged: None,
             allowance: None,
             told: BTreeMap::new(),
+            ground: VersionsView::default(),
         }
     }
 
@@ -76,6 +89,12 @@ impl JsonView {
     pub fn acknowledge(&mut self, tick: u32) {
         let known = self.sent.iter().any(|sent| sent.tick == tick);
         if known && self.acknowledged.is_none_or(|old| tick > old) {
+            if self.acknowledged.is_none() {
+                // All there was when it came has arrived, however much that
+                // was, and it waits for what happens since. Only once: or who
+                // acknowledges seldom enough would get everything for nothing.
+                self.allowance = self.allowance.map(|left| left.max(0.0));
+            }
             self.acknowledged = Some(tick);
             while self.sent.front().is_some_and(|sent| sent.tick < tick) {
                 self.sent.pop_front();
@@ -86,6 +105,16 @@ impl JsonView {
     fn baseline(&self) -> Option<&Sent> {
         let tick = self.acknowledged?;
         self.sent.front().filter(|sent| sent.tick == tick)
+    }
+
+    /// An entity as the last snapshot had it.
+    fn told_last(&self, id: u32) -> Option<EntityState> {
+        let last = self
+            .sent
+            .back()
+            .filter(|sent| sent.number == self.snapshots)?;
+        let place = last.entities.binary_search_by_key(&id, |state| state.id);
+        place.ok().map(|place| last.entities[place])
     }
 
     /// Everything in view, in order of ids.
@@ -103,6 +132,7 @@ impl JsonView {
             player: self.player,
             eye,
             number: 0,
+            turn: 0,
         };
         self.watch.refresh(cells, world.interest(), viewer);
         self.watch.forget_leaving();
@@ -148,19 +178,35 @@ impl JsonView {
             prefab_of: &|state| world.prefab_of(state),
             structure_of: &|id| world.structure_of(id),
             tick_hz: world.tick_hz(),
-            voxel: &world.terrain_versions_after(header.baseline),
+            voxel: &self
+                .ground
+                .after(world, self.player, header.tick, header.baseline),
         });
         if let Some(allowance) = &mut self.allowance {
             *allowance -= text.len() as f32;
         }
-        if self.sent.len() == SENT_MAX {
+        self.keep(header.tick, choice.current);
+        Some(text)
+    }
+
+    /// Keeps what the client has after a snapshot, should it acknowledge it.
+    /// Where there is no room for that the older ones stay: the first
+    /// acknowledgement on its way is for one of those, and makes room.
+    fn keep(&mut self, tick: u32, entities: Vec<EntityState>) {
+        self.snapshots = self.snapshots.wrapping_add(1);
+        let number = self.snapshots;
+        let too_old = |sent: &Sent| number.wrapping_sub(sent.number) >= SENT_MAX;
+        while self.sent.front().is_some_and(too_old) {
             self.sent.pop_front();
         }
-        self.sent.push_back(Sent {
-            tick: header.tick,
-            entities: choice.current.into(),
-        });
-        Some(text)
+        let kept: usize = self.sent.iter().map(|sent| sent.entities.len()).sum();
+        if self.sent.is_empty() || kept + entities.len() <= STATES_KEPT {
+            self.sent.push_back(Sent {
+                tick,
+                number,
+                entities: entities.into(),
+            });
+        }
     }
 
     /// What fits this client's budget. None: nothing does now.
@@ -190,6 +236,7 @@ impl JsonView {
         let own = world.entity_of(self.player);
         let mut due = Vec::new();
         let mut must = 0;
+        let mut again = Vec::new();
         for (index, seen) in in_view.iter().enumerate() {
             let state = &seen.state;
             let same = had(state.id) == Some(state);
@@ -199,8 +246,11 @@ impl JsonView {
             // Whatever was told since the baseline would fall back to it.
             let told = self.told.get(&state.id).copied();
             let told_since = header.baseline.is_some() && told > header.baseline;
-            if own == Some(state.id) || told_since {
+            if own == Some(state.id) {
                 must += 1;
+            } else if told_since {
+                must += 1;
+                again.push(index);
             } else {
                 // Without a baseline everything is new to the client.
                 let told = told.filter(|_| header.baseline.is_some());
@@ -209,13 +259,22 @@ impl JsonView {
             }
         }
         let all = (must + due.len()) as f32 * ENTITY_BYTES;
-        let whole = header.baseline.is_none() && !self.is_new();
-        // A whole world at a time is much, so it comes more rarely.
-        if allowance <= 0.0 || whole && allowance < all.min(saved_max - per_update) {
+        // Who has nothing gets everything: what is left out now would never be
+        // told to a client that does not acknowledge. So it comes more rarely.
+        let whole = header.baseline.is_none();
+        let whole_again = whole && !self.is_new();
+        if allowance <= 0.0 || whole_again && allowance < all.min(saved_max - per_update) {
             return None;
         }
         let mut waits = vec![false; in_view.len()];
-        if all > allowance {
+        let mut repeated = vec![None; in_view.len()];
+        if !whole && all > allowance {
+            // Those that must be told again are told what they were told. If
+            // they had news each time, they would never be confirmed, and keep
+            // everybody else waiting for ever.
+            for index in again {
+                repeated[index] = self.told_last(in_view[index].state.id);
+            }
             due.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             let room = (allowance / ENTITY_BYTES) as usize;
             for (_, index) in due.iter().skip(room.saturating_sub(must)) {
@@ -227,9 +286,12 @@ impl JsonView {
             left_out: Vec::new(),
         };
         let before = std::mem::take(&mut self.told);
-        for (seen, waits) in in_view.iter().zip(waits) {
+        for ((seen, waits), repeated) in in_view.iter().zip(waits).zip(repeated) {
             let id = seen.state.id;
-            let told = if waits {
+            let told = if let Some(state) = repeated {
+                choice.current.push(state);
+                before.get(&id).copied()
+            } else if waits {
                 choice.left_out.push(id);
                 choice.current.extend(had(id));
                 before.get(&id).copied()
@@ -253,3 +315,6 @@ fn urgency(world: &World, seen: &InView, waited: Option<u32>) -> f32 {
         Some(ticks) => ticks as f32 / f32::from(world.interest().interval(seen.distance)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,13 @@
 //! What one client has, and what it is sent next.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use frolic_protocol::PacketAck;
 use frolic_protocol::snapshot::{self, SnapshotHeader};
 
 use super::InterestPolicy;
-use super::cells::{Cells, Version};
-use super::watch::{Background, Viewer, Watch};
+use super::cells::{Cells, Extent, Version};
+use super::watch::{Background, Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
 
@@ -26,14 +25,19 @@ pub enum Delivery {
 const PACKET_BYTES: usize = 1100;
 /// Packets whose acknowledgement is still waited for.
 const UNACKNOWLEDGED_MAX: usize = 256;
-/// Updates after which something unacknowledged is sent again.
-const RESEND_UPDATES: u16 = 5;
-/// Updates after which a version that was acknowledged, and nothing since, is
-/// not built on any more.
+/// Turns after which something unacknowledged is sent again. On a line with
+/// 200 ms there and back and 30 ms of jitter (NET-8) an acknowledgement takes
+/// up to five at 20 updates a second, with the ticks and frames it waits for:
+/// who does not wait for it sends whole squares twice.
+const RESEND_TURNS: u16 = 8;
+/// Updates after which a version is not built on any more when nothing that
+/// was sent behind it is acknowledged.
 const TRUST_UPDATES: u32 = 100;
 /// Updates' worth of bytes that may be saved up; also what a new client gets
 /// at once.
 const SAVED_UPDATES: f32 = 10.0;
+/// So much of it is left to what competes for it.
+const CONTESTED_UPDATES: f32 = 5.0;
 
 /// One client's view of the world.
 pub struct ClientView {
@@ -64,22 +68,25 @@ struct Told {
     version: Version,
 }
 
-/// A cell that could be sent.
+/// A cell that competes with others for the bytes of an update.
 struct Candidate {
     /// Which of the watched.
-    index: usize,
-    /// Updates since it was last told of, and those it may wait; none if it
-    /// was never told of.
-    waited: Option<(u16, u16)>,
-    record: Range<usize>,
+    index: u32,
+    /// Turns since it was last told of, or came into view.
+    waited: u16,
+    /// Turns that it may wait; none if it was never told of.
+    interval: u16,
+    record: Extent,
 }
 
 impl Candidate {
     fn urgency(&self, watch: &Watch) -> f32 {
-        match self.waited {
-            // New squares wait for nobody, the near ones least of all.
-            None => 1e3 / (1.0 + watch.backgrounds[self.index].distance),
-            Some((waited, interval)) => f32::from(waited) / f32::from(interval.max(1)),
+        let waited = f32::from(self.waited);
+        match self.interval {
+            // New squares wait for nobody, the near ones least of all; and the
+            // far ones not for ever.
+            0 => waited + 1e3 / (1.0 + watch.backgrounds[self.index as usize].distance),
+            interval => waited / f32::from(interval),
         }
     }
 }
@@ -97,6 +104,8 @@ pub(crate) struct Sender<'a> {
     pub state: &'a WorldState,
     pub policy: InterestPolicy,
     pub snapshot_hz: u32,
+    /// Counts updates as the world does: the same for all clients.
+    pub turn: u16,
     pub pressure: u8,
     pub scratch: &'a mut Scratch,
 }
@@ -119,6 +128,14 @@ impl ClientView {
     /// Whose view it is.
     pub fn player(&self) -> PlayerNumber {
         self.player
+    }
+
+    /// Reads what the next snapshot goes over, and says anything of it: see
+    /// where it is called.
+    pub fn glance(&self) -> u32 {
+        // As far apart as the lines that memory comes in.
+        let apart = self.watch.cells.iter().step_by(4);
+        apart.fold(0, |seen, watched| seen ^ watched.slot)
     }
 
     /// Whether nothing was sent yet.
@@ -163,10 +180,10 @@ impl ClientView {
             player: self.player,
             eye,
             number: self.next_number,
+            turn: with.turn,
         };
         self.watch.refresh(with.cells, &with.policy, viewer);
         self.updates = self.updates.wrapping_add(1);
-        self.choose(with);
         let mut header = SnapshotHeader {
             tick: with.cells.tick(),
             scripts: with.state.script_version,
@@ -177,14 +194,19 @@ impl ClientView {
         packet.clear();
         packet = snapshot::write_header(packet, &self.numbered(header));
         header.own = None;
-        let mut told = self.spare.pop().unwrap_or_default();
         let lossy = self.delivery == Delivery::Lossy;
+        // What is certainly heard need not be remembered.
+        let mut told = match lossy {
+            true => self.spare.pop().unwrap_or_default(),
+            false => Vec::new(),
+        };
         if self.watch.leaving {
-            packet = self.drop_cells(packet, &mut told);
+            packet = self.drop_cells(packet, &mut told, with.turn);
         }
+        self.choose(with, &mut packet);
         for at in 0..with.scratch.candidates.len() {
             let candidate = &with.scratch.candidates[at];
-            let (index, record) = (candidate.index, candidate.record.clone());
+            let (index, record) = (candidate.index as usize, candidate.record);
             if lossy && packet.len() + record.len() > PACKET_BYTES && !told.is_empty() {
                 send(&packet);
                 let next = self.spare.pop().unwrap_or_default();
@@ -192,13 +214,18 @@ impl ClientView {
                 packet.clear();
                 packet = snapshot::write_header(packet, &self.numbered(header));
             }
-            packet.extend_from_slice(with.cells.bytes(record));
+            with.cells.append(record, &mut packet);
             let watched = &mut self.watch.cells[index];
             let version = with.cells.newest(watched.slot);
+            let settled = watched.known == watched.sent;
             watched.sent = version;
-            watched.sent_update = self.updates as u16;
+            watched.sent_turn = with.turn;
             if lossy {
-                let background = &self.watch.backgrounds[index];
+                let background = &mut self.watch.backgrounds[index];
+                if settled {
+                    // Nothing was waited for until now, however long that was.
+                    background.known_update = self.updates;
+                }
                 told.push(background.told(watched.slot, version));
             } else {
                 watched.known = version;
@@ -207,30 +234,29 @@ impl ClientView {
         send(&packet);
         if lossy {
             self.expect(told);
-        } else {
-            put_away(&mut self.spare, told);
-            if self.watch.leaving {
-                // Not before: candidates count the cells that were watched.
-                self.watch.forget_leaving();
-            }
+        } else if self.watch.leaving {
+            // Not before: candidates count the cells that were watched.
+            self.watch.forget_leaving();
         }
         with.scratch.packet = packet;
     }
 
     /// Tells of the cells that went out of view.
-    fn drop_cells(&mut self, mut packet: Vec<u8>, told: &mut Vec<Told>) -> Vec<u8> {
-        let (updates, lossy) = (self.updates as u16, self.delivery == Delivery::Lossy);
+    fn drop_cells(&mut self, mut packet: Vec<u8>, told: &mut Vec<Told>, turn: u16) -> Vec<u8> {
+        let lossy = self.delivery == Delivery::Lossy;
         let watched = self.watch.cells.iter_mut().zip(&self.watch.backgrounds);
         for (watched, background) in watched.filter(|(watched, _)| watched.leaving) {
-            let waited = updates.wrapping_sub(watched.sent_update);
-            let just_told = watched.sent == Version::NONE && waited < RESEND_UPDATES;
+            let waited = turn.wrapping_sub(watched.sent_turn);
+            let just_told = watched.sent == Version::NONE && waited < RESEND_TURNS;
             if lossy && just_told {
                 continue;
             }
             watched.sent = Version::NONE;
-            watched.sent_update = updates;
+            watched.sent_turn = turn;
             packet = snapshot::write_dropped_cell(packet, background.key);
-            told.push(background.told(watched.slot, Version::NONE));
+            if lossy {
+                told.push(background.told(watched.slot, Version::NONE));
+            }
         }
         packet
     }
@@ -252,28 +278,43 @@ impl ClientView {
         self.unacknowledged.push_back(Packet { number, cells });
     }
 
-    /// Fills the scratch's candidates with what is sent now.
-    fn choose(&mut self, with: &mut Sender) {
+    /// Writes what a client on an ordered line has and what is due of it, while
+    /// there are bytes enough: mostly that is all. What is new, and what is left
+    /// when bytes are short, becomes the scratch's candidates.
+    fn choose(&mut self, with: &mut Sender, packet: &mut Vec<u8>) {
         let candidates = &mut with.scratch.candidates;
         candidates.clear();
         let lossy = self.delivery == Delivery::Lossy;
-        let mut bytes = 0;
-        for (index, watched) in self.watch.cells.iter().enumerate() {
-            let newest = with.cells.newest(watched.slot);
-            if watched.sent == newest && watched.known == newest || watched.leaving {
+        let most = with.cells.updates_kept(with.snapshot_hz);
+        let stretch = Stretch::under(with.pressure, most);
+        let budget = Budget::of(&with.policy, with.snapshot_hz);
+        let mut allowance = budget.map(|budget| budget.refill(self.allowance));
+        let contested = budget.map_or(0.0, |budget| budget.per_update * CONTESTED_UPDATES);
+        let mut room = match lossy {
+            true => 0.0,
+            false => allowance.map_or(f32::INFINITY, |allowance| allowance - contested),
+        };
+        let (room_before, mut bytes) = (room, 0);
+        for (index, watched) in self.watch.cells.iter_mut().enumerate() {
+            let interval = stretch.interval(watched);
+            let its_turn = is_its_turn(watched, with.turn, interval);
+            let settled = watched.sent != Version::NONE && watched.known == watched.sent;
+            // Most cells; nothing but the client's own memory was looked at.
+            if settled && !its_turn || watched.leaving {
                 continue;
             }
-            let waited = (self.updates as u16).wrapping_sub(watched.sent_update);
-            let interval = match watched.sent {
-                Version::NONE => 0,
-                sent if sent == newest => RESEND_UPDATES,
-                _ => under_pressure(watched.interval, with.pressure),
+            let newest = with.cells.newest(watched.slot);
+            let waited = with.turn.wrapping_sub(watched.sent_turn);
+            let (interval, is_due) = match watched.sent {
+                Version::NONE => (0, true),
+                sent if sent != newest => (interval, its_turn),
+                _ => (RESEND_TURNS, !settled && waited >= RESEND_TURNS),
             };
-            if waited < interval {
+            if !is_due {
                 continue;
             }
             let mut baseline = watched.known;
-            if lossy {
+            if lossy && !settled {
                 let known_update = self.watch.backgrounds[index].known_update;
                 if self.updates.wrapping_sub(known_update) > TRUST_UPDATES {
                     // Nothing that builds on it seems to arrive.
@@ -281,31 +322,38 @@ impl ClientView {
                 }
             }
             let record = with.cells.record(watched.slot, baseline, with.state);
+            if room > 0.0 && watched.sent != Version::NONE {
+                room -= record.len() as f32;
+                with.cells.append(record, packet);
+                watched.sent = newest;
+                watched.sent_turn = with.turn;
+                watched.known = newest;
+                continue;
+            }
             bytes += record.len();
             candidates.push(Candidate {
-                index,
-                waited: (watched.sent != Version::NONE).then_some((waited, interval)),
+                index: index as u32,
+                waited,
+                interval,
                 record,
             });
         }
-        self.stay_within_budget(with, bytes);
+        if let Some(allowance) = &mut allowance {
+            *allowance -= room_before - room;
+            self.stay_within(allowance, with, bytes);
+        }
+        self.allowance = allowance;
     }
 
-    fn stay_within_budget(&mut self, with: &mut Sender, bytes: usize) {
-        let Some(bytes_per_s) = with.policy.bytes_per_s else {
-            return;
-        };
-        let per_update = bytes_per_s as f32 / with.snapshot_hz.max(1) as f32;
-        let saved_max = per_update * SAVED_UPDATES;
-        let saved = self.allowance.unwrap_or(saved_max);
-        let mut allowance = (saved + per_update).min(saved_max);
+    /// Leaves the most urgent of the candidates, as far as bytes go.
+    fn stay_within(&self, allowance: &mut f32, with: &mut Sender, bytes: usize) {
         let candidates = &mut with.scratch.candidates;
-        if bytes as f32 > allowance {
+        if bytes as f32 > *allowance {
             candidates.sort_unstable_by(|a, b| {
                 let order = b.urgency(&self.watch).total_cmp(&a.urgency(&self.watch));
                 order.then(a.index.cmp(&b.index))
             });
-            let mut left = allowance;
+            let mut left = *allowance;
             let mut count = 0;
             for candidate in candidates.iter() {
                 if left <= 0.0 {
@@ -317,20 +365,71 @@ impl ClientView {
             candidates.truncate(count);
         }
         let spent: usize = candidates.iter().map(|c| c.record.len()).sum();
-        allowance -= spent as f32;
-        self.allowance = Some(allowance);
+        *allowance -= spent as f32;
     }
 }
 
-/// Updates between two records of a cell. Under pressure the far ones wait
-/// longer first, in the end all of them.
-fn under_pressure(interval: u8, pressure: u8) -> u16 {
-    let interval = u16::from(interval);
-    match pressure {
-        0 => interval,
-        1 | 2 if interval == 1 => 1,
-        1 => interval * 2,
-        _ => interval * 4,
+/// What a client may be sent, in bytes.
+#[derive(Clone, Copy)]
+struct Budget {
+    per_update: f32,
+}
+
+impl Budget {
+    /// None: as much as there is.
+    fn of(policy: &InterestPolicy, snapshot_hz: u32) -> Option<Self> {
+        let bytes_per_s = policy.bytes_per_s?;
+        let per_update = bytes_per_s as f32 / snapshot_hz.max(1) as f32;
+        Some(Self { per_update })
+    }
+
+    /// What may be sent in the next update, with what was left of the last.
+    fn refill(self, left: Option<f32>) -> f32 {
+        let saved_max = self.per_update * SAVED_UPDATES;
+        left.map_or(saved_max, |left| (left + self.per_update).min(saved_max))
+    }
+}
+
+/// Whether a cell's turn has come since it was last told of. It is the same for
+/// all clients with the same interval, whenever they began: so they have the
+/// same versions, and what is encoded for one is there for the others. Whoever
+/// was late is back in step with the next.
+fn is_its_turn(watched: &Watched, turn: u16, interval: u16) -> bool {
+    debug_assert!(interval.is_power_of_two());
+    // Cells are spread evenly over the turns.
+    let count = |turn: u16| turn.wrapping_add(watched.slot as u16);
+    // Counts differ above the interval's bit: they are not in the same round.
+    interval == 1 || count(turn) ^ count(watched.sent_turn) >= interval
+}
+
+/// How much longer cells wait under pressure: the far ones first, in the end
+/// all of them.
+struct Stretch {
+    near: u16,
+    far: u16,
+    /// No cell waits longer than this: what it builds on would not be kept, and
+    /// a whole record is more work than all those that were saved.
+    most: u16,
+}
+
+impl Stretch {
+    fn under(pressure: u8, most: u16) -> Self {
+        let (near, far) = match pressure {
+            0 => (1, 1),
+            1 => (1, 2),
+            2 => (1, 4),
+            _ => (4, 4),
+        };
+        Self { near, far, most }
+    }
+
+    /// Turns between two records of a cell.
+    fn interval(&self, watched: &Watched) -> u16 {
+        let interval = match u16::from(watched.interval) {
+            1 => self.near,
+            far => far * self.far,
+        };
+        interval.min(self.most)
     }
 }
 
@@ -346,9 +445,12 @@ fn note_known(watch: &mut Watch, number: u32, told: &Told, updates: u32) {
     };
     let (watched, background) = (&mut watch.cells[index], &mut watch.backgrounds[index]);
     let tells_of_leaving = told.version == Version::NONE;
-    if tells_of_leaving && watched.leaving {
+    if number < background.since || tells_of_leaving != watched.leaving {
+        return;
+    }
+    if tells_of_leaving {
         watch.forget(index);
-    } else if !tells_of_leaving && !watched.leaving && number >= background.since {
+    } else {
         watched.known = watched.known.max(told.version);
         background.known_update = updates;
     }
@@ -363,3 +465,6 @@ impl Background {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

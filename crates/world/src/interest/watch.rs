@@ -32,12 +32,15 @@ pub(crate) struct Viewer {
     pub eye: Vec3,
     /// The number of their next packet.
     pub number: u32,
+    /// The world's turn.
+    pub turn: u16,
 }
 
 /// From where, and at how much of a world, the last look was taken.
 struct Looked {
     from: Vec3,
     births: u32,
+    deaths: u32,
     tick: u32,
 }
 
@@ -50,10 +53,11 @@ pub(crate) struct Watched {
     pub sent: Version,
     /// Newest version that the client certainly has.
     pub known: Version,
-    /// The client's update in which the newest was sent, as far as 16 bits
-    /// go: whoever has waited for an hour may wait a moment longer.
-    pub sent_update: u16,
-    /// It is told of in one of so many updates.
+    /// The world's turn in which the newest was sent, or since which it waits
+    /// for its first; as far as 16 bits go: whoever has waited for an hour may
+    /// wait a moment longer.
+    pub sent_turn: u16,
+    /// It is told of in one of so many turns; a power of two.
     pub interval: u8,
     /// Out of view; the client has still to hear of it.
     pub leaving: bool,
@@ -66,19 +70,23 @@ pub(crate) struct Background {
     pub key: CellKey,
     pub distance: f32,
     /// Number of the first packet that can tell of it: what was sent before
-    /// it last came into view does not count.
+    /// it last came into view, or went out of it, does not count.
     pub since: u32,
-    /// The client's update in which a version became known.
+    /// The client's update in which a version became known, or in which the
+    /// first was sent that is not.
     pub known_update: u32,
+    /// The client may still have what this square was before it last came into
+    /// view: it must hear when it leaves, even if it was told nothing since.
+    pub lingers: bool,
 }
 
 impl Watched {
-    fn new(slot: u32) -> Self {
+    pub fn new(slot: u32, turn: u16) -> Self {
         Self {
             slot,
             sent: Version::NONE,
             known: Version::NONE,
-            sent_update: 0,
+            sent_turn: turn,
             interval: 1,
             leaving: false,
         }
@@ -93,6 +101,7 @@ impl Background {
             distance: 0.0,
             since,
             known_update: 0,
+            lingers: false,
         }
     }
 }
@@ -106,6 +115,7 @@ impl Watch {
         self.looked = Some(Looked {
             from: who.eye,
             births: cells.births(),
+            deaths: cells.deaths(),
             tick: cells.tick(),
         });
         self.look(cells, policy, &who);
@@ -128,18 +138,23 @@ impl Watch {
         let Some(born) = cells.born_since(looked.births) else {
             return false;
         };
+        // Only what was forgotten can come into being again.
+        let may_return = self.leaving || looked.deaths != cells.deaths();
         for (slot, key) in born {
             let ours = self.cells.binary_search_by_key(&slot, |known| known.slot);
             let Err(place) = ours else {
                 // A slot of ours that is another cell's now.
                 return false;
             };
+            if may_return && self.backgrounds.iter().any(|known| known.key == key) {
+                return false;
+            }
             let distance = cells.distance(key, who.eye);
             let Some(cell) = cells.alive(slot) else {
                 continue;
             };
             if is_in_view(key, distance, 1.0, policy, who.player) {
-                let mut watched = Watched::new(slot);
+                let mut watched = Watched::new(slot, who.turn);
                 watched.interval = policy.interval(distance);
                 let mut background = Background::new(cell.born, cell.key, who.number);
                 background.distance = distance;
@@ -177,7 +192,7 @@ impl Watch {
                 if cell.is_some_and(|cell| cell.born == watched.1.born) {
                     old = Some(watched);
                 } else {
-                    self.leave(Some(watched));
+                    self.leave(Some(watched), who);
                 }
             }
             let Some(cell) = cell else {
@@ -187,14 +202,16 @@ impl Watch {
             let inside = old.is_some_and(|(watched, _)| !watched.leaving);
             let reach = if inside { HYSTERESIS } else { 1.0 };
             if !is_in_view(cell.key, distance, reach, policy, who.player) {
-                self.leave(old);
+                self.leave(old, who);
                 continue;
             }
-            // Whoever comes back into view may have been told to forget it.
-            let old = old.filter(|(watched, _)| !watched.leaving);
-            let (mut watched, mut background) = old.unwrap_or_else(|| {
-                let background = Background::new(cell.born, cell.key, who.number);
-                (Watched::new(slot), background)
+            // Whoever comes back into view may have been told to forget it, and
+            // may not have heard.
+            let lingers = old.is_some() && !inside;
+            let (mut watched, mut background) = old.filter(|_| inside).unwrap_or_else(|| {
+                let mut background = Background::new(cell.born, cell.key, who.number);
+                background.lingers = lingers;
+                (Watched::new(slot, who.turn), background)
             });
             watched.interval = policy.interval(distance);
             background.distance = distance;
@@ -204,18 +221,52 @@ impl Watch {
         drop(before);
         self.before = (cells_before, backgrounds_before);
         self.slots = slots;
+        if self.leaving {
+            self.give_way(cells);
+        }
     }
 
-    fn leave(&mut self, watched: Option<(Watched, Background)>) {
-        let Some((mut watched, background)) = watched else {
+    fn leave(&mut self, watched: Option<(Watched, Background)>, who: &Viewer) {
+        let Some((mut watched, mut background)) = watched else {
             return;
         };
-        if watched.sent != Version::NONE || watched.leaving {
-            watched.leaving = true;
-            self.leaving = true;
-            self.cells.push(watched);
-            self.backgrounds.push(background);
+        if watched.sent == Version::NONE && !watched.leaving && !background.lingers {
+            return;
         }
+        if !watched.leaving {
+            // An earlier packet can only have told that it left before.
+            background.since = who.number;
+        }
+        watched.leaving = true;
+        self.leaving = true;
+        self.cells.push(watched);
+        self.backgrounds.push(background);
+    }
+
+    /// Forgets what is on its way out and has come into being again, in view.
+    /// A client knows squares by their keys alone: it puts the whole record of
+    /// the new one in the place of the old one, and would take it for dropped
+    /// as well.
+    fn give_way(&mut self, cells: &Cells) {
+        for index in (0..self.cells.len()).rev() {
+            if let Some(heir) = self.heir_of(index, cells) {
+                self.backgrounds[heir].lingers = true;
+                self.cells.remove(index);
+                self.backgrounds.remove(index);
+            }
+        }
+        self.leaving = self.cells.iter().any(|watched| watched.leaving);
+    }
+
+    /// Which of the watched has the key of one that is on its way out.
+    fn heir_of(&self, index: usize, cells: &Cells) -> Option<usize> {
+        if !self.cells[index].leaving {
+            return None;
+        }
+        let slot = cells.slot_of(self.backgrounds[index].key)?;
+        let born = cells.alive(slot)?.born;
+        self.find(slot, born)
+            .filter(|heir| !self.cells[*heir].leaving)
     }
 
     /// Forgets the cells on their way out: the client has heard of it.

@@ -133,6 +133,8 @@ impl WorldState {
             delay: shooter.map_or(0, |player| self.view_delay(player)),
             input: aim.input,
             told: Vec::new(),
+            coming: Vec::new(),
+            next_look: self.tick,
         };
         let id = shot.id;
         self.projectiles.next_id = id;

@@ -172,7 +172,7 @@ impl WorldState {
             normal: met.map_or(Vec3::Y, |met| met.normal).to_array(),
             tick: self.tick,
         };
-        self.projectiles.tell_hit(shot, told);
+        self.tell_hit(shot, told, met.and_then(|met| met.player));
         let Some(met) = met else {
             return;
         };

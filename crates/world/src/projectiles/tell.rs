@@ -1,19 +1,24 @@
-//! Who is told of which shot. Everybody near where it begins, once; whoever
-//! comes near on the way, then; and all of them when it hits.
+//! Who is told of which shot, once: its shooter, and whoever it comes within
+//! sight of, when it does (NET-6). And of what it hit: its shooter, whoever was
+//! hit, and who sees the place.
 
 use frolic_protocol::ServerMessage;
 use frolic_protocol::json::JsonProjectile;
 use frolic_protocol::projectile::{Launch, ProjectileHit};
 use frolic_sim::Vec3;
 
-use super::{Projectiles, Shot};
+use super::Shot;
 use crate::player::PlayerNumber;
 use crate::state::{Outgoing, WorldState};
 
 /// How far shots are seen where the game does not say how far anything is.
 const SIGHT_M: f32 = 250.0;
-/// Each shot looks this often who has come near, in ticks.
+/// Each shot looks this often whom it flies towards, in ticks; and whenever it
+/// has bounced. Only of those it asks in every tick whether it is there.
 const LOOK_EVERY_TICKS: u32 = 12;
+/// How fast characters come towards a shot between two looks, in metres per
+/// second. Who falls faster is found by the next look.
+const APPROACH_M_PER_S: f32 = 20.0;
 /// Shots in one snapshot of a JSON client.
 const JSON_SHOTS_MAX: usize = 64;
 
@@ -42,22 +47,91 @@ impl Shot {
             },
         }
     }
-}
 
-impl Projectiles {
-    /// Notes a hit for everybody who knows of the shot.
-    pub(super) fn tell_hit(&mut self, shot: &Shot, hit: ProjectileHit) {
-        for player in &shot.told {
-            self.news.entry(*player).or_default().hits.push(hit);
-        }
+    fn is_known_to(&self, player: PlayerNumber) -> bool {
+        self.told.binary_search(&player).is_ok()
+    }
+
+    /// How near it comes to a place in the seconds ahead, unless something is
+    /// in its way.
+    fn nearest(&self, place: Vec3, seconds: f32) -> f32 {
+        let fall = 0.5 * self.params.gravity * seconds * seconds;
+        let way = self.flight.velocity * seconds - Vec3::Y * fall;
+        let there = place - self.flight.position;
+        let share = there.dot(way) / way.length_squared().max(f32::MIN_POSITIVE);
+        // The way is a bow: this far from the straight line, at most.
+        let bend = fall.abs() / 4.0;
+        (there - way * share.clamp(0.0, 1.0)).length() - bend
+    }
+
+    /// Finds the players whom it may come within sight of before the next
+    /// look. They are not told yet: most shots end before they are there.
+    fn look(&mut self, tick: u32, dt: f32, sight: f32, players: &[(PlayerNumber, Vec3)]) {
+        self.next_look = tick + LOOK_EVERY_TICKS;
+        let seconds = LOOK_EVERY_TICKS as f32 * dt;
+        let reach = sight + APPROACH_M_PER_S * seconds;
+        let mut coming = std::mem::take(&mut self.coming);
+        coming.clear();
+        let near = players.iter().filter(|(number, feet)| {
+            let own = self.shooter == Some(*number);
+            (own || self.nearest(*feet, seconds) <= reach) && !self.is_known_to(*number)
+        });
+        coming.extend(near.map(|(number, _)| *number));
+        self.coming = coming;
+    }
+
+    /// Those of them whom it comes within sight of now: in the next tick at
+    /// the latest, or the fastest would be past before anybody knows.
+    fn arrivals(
+        &mut self,
+        dt: f32,
+        sight: f32,
+        players: &[(PlayerNumber, Vec3)],
+    ) -> Vec<PlayerNumber> {
+        let mut coming = std::mem::take(&mut self.coming);
+        let is_seen_by = |number: &mut PlayerNumber| {
+            let at = players.binary_search_by_key(number, |(number, _)| *number);
+            let own = self.shooter == Some(*number);
+            own || at.is_ok_and(|at| self.nearest(players[at].1, dt) <= sight)
+        };
+        let arrived = coming.extract_if(.., is_seen_by).collect();
+        self.coming = coming;
+        arrived
     }
 }
 
 impl WorldState {
+    /// Notes a hit for its shooter, whoever was hit, and those who see where
+    /// it was. Without a radius all who know of the shot hear of its end.
+    pub(super) fn tell_hit(
+        &mut self,
+        shot: &Shot,
+        hit: ProjectileHit,
+        victim: Option<PlayerNumber>,
+    ) {
+        let sight = self.sight();
+        let everywhere = self.updates.policy.radius.is_none();
+        let point = Vec3::from(hit.point);
+        for player in self.players.values().filter(|player| player.online) {
+            let number = player.number;
+            let concerned = [shot.shooter, victim].contains(&Some(number));
+            let sees = || (player.character.feet - point).length_squared() <= sight * sight;
+            let knows = shot.is_known_to(number);
+            // That something is there no more is of interest to who knew it.
+            if concerned || knows && everywhere || (knows || hit.met) && sees() {
+                let news = self.projectiles.news.entry(number).or_default();
+                news.hits.push(hit);
+            }
+        }
+    }
+
     /// Passes on what happened to shots in this tick.
     pub(super) fn tell_projectiles(&mut self) {
+        if self.projectiles.flying.is_empty() && self.projectiles.news.is_empty() {
+            return;
+        }
         let sight = self.sight();
-        let tick = self.tick;
+        let (tick, dt) = (self.tick, self.dt());
         let projectiles = &mut self.projectiles;
         let players: Vec<(PlayerNumber, Vec3)> = self
             .players
@@ -66,23 +140,14 @@ impl WorldState {
             .map(|player| (player.number, player.character.feet))
             .collect();
         for shot in &mut projectiles.flying {
-            let age = tick.wrapping_sub(shot.born_tick);
-            if age % LOOK_EVERY_TICKS != 0 {
-                continue;
+            if tick >= shot.next_look {
+                shot.look(tick, dt, sight, &players);
             }
-            // What comes towards somebody is in sight before the next look.
-            let ahead = shot.flight.velocity.length() * 0.25;
-            let reach = sight + ahead;
-            for (number, feet) in &players {
-                let away = (*feet - shot.flight.position).length_squared();
-                let own = shot.shooter == Some(*number);
-                if away > reach * reach && !own {
-                    continue;
-                }
-                if let Err(place) = shot.told.binary_search(number) {
-                    shot.told.insert(place, *number);
-                    let news = projectiles.news.entry(*number).or_default();
-                    news.launches.push(shot.launch(tick, *number));
+            for number in shot.arrivals(dt, sight, &players) {
+                if let Err(place) = shot.told.binary_search(&number) {
+                    shot.told.insert(place, number);
+                    let news = projectiles.news.entry(number).or_default();
+                    news.launches.push(shot.launch(tick, number));
                 }
             }
         }
@@ -116,14 +181,20 @@ impl WorldState {
         true
     }
 
-    /// The nearest shots that a player may know of, for a JSON snapshot.
+    /// The nearest shots that a player may know of, for a JSON snapshot: own
+    /// ones, and of others, where there is a radius, those that are in sight.
     pub fn json_projectiles(&self, player: PlayerNumber) -> Vec<JsonProjectile> {
-        let known = |shot: &&Shot| shot.told.binary_search(&player).is_ok();
+        let feet = self.players.get(&player).map(|p| p.character.feet);
+        let feet = feet.unwrap_or(Vec3::ZERO);
+        let away = |shot: &Shot| (shot.flight.position - feet).length_squared();
+        let everywhere = self.updates.policy.radius.is_none();
+        let sight = self.sight();
+        let known = |shot: &&Shot| {
+            let seen = everywhere || shot.shooter == Some(player) || away(shot) <= sight * sight;
+            seen && shot.is_known_to(player)
+        };
         let mut near: Vec<&Shot> = self.projectiles.flying.iter().filter(known).collect();
         if near.len() > JSON_SHOTS_MAX {
-            let feet = self.players.get(&player).map(|p| p.character.feet);
-            let feet = feet.unwrap_or(Vec3::ZERO);
-            let away = |shot: &Shot| (shot.flight.position - feet).length_squared();
             near.sort_by(|a, b| away(a).total_cmp(&away(b)));
             near.truncate(JSON_SHOTS_MAX);
         }

@@ -106,7 +106,7 @@ impl WorldState {
         &mut self,
         number: PlayerNumber,
         wanted: &TerrainOp,
-    ) -> Result<(), TerraformError> {
+    ) -> Result<Option<u64>, TerraformError> {
         let terrain = self.collision.terrain().ok_or(TerraformError::NoTerrain)?;
         if !terrain.settings().editable {
             return Err(TerraformError::NotEditable);
@@ -118,8 +118,7 @@ impl WorldState {
         }
         let op = wanted.resolve()?;
         self.check(number, &op)?;
-        self.terraform(Some(number), &op);
-        Ok(())
+        Ok(self.terraform(Some(number), &op))
     }
 
     fn check(&self, number: PlayerNumber, op: &Op) -> Result<(), TerraformError> {

@@ -46,6 +46,6 @@ impl WorldState {
     pub fn script_terraform(&mut self, op: &Op) -> Result<bool, EngineError> {
         self.has_terrain()?;
         self.spend_script_use(op).map_err(EngineError::Limit)?;
-        Ok(self.terraform(None, op) > 0)
+        Ok(self.terraform(None, op).is_some())
     }
 }

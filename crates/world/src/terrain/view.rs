@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use frolic_protocol::terrain::{ChunkData, ChunkVersion};
 use frolic_sim::Vec3;
-use frolic_terrain::ChunkPos;
+use frolic_terrain::{ChunkPos, Grid};
 
 use crate::player::PlayerNumber;
+use crate::state::WorldState;
 use crate::world::World;
 
 /// Bytes of chunks for one client in a second, on top of its snapshots.
@@ -18,6 +19,9 @@ const BYTES_PER_S: f32 = 96.0 * 1024.0;
 const SAVED_BYTES: f32 = 48.0 * 1024.0;
 /// Chunks beyond this are not told of: nobody sees that far.
 const FAR_M: f32 = 384.0;
+/// Where the game sets a radius (NET-6): so much further, because the ground
+/// has to be there before somebody who runs or falls stands on it.
+const AHEAD_M: f32 = 2.0 * LOOK_AGAIN_M;
 /// Chunks that a client may wait for.
 const WISHES_MAX: usize = 256;
 /// Whoever went so far has other chunks near.
@@ -69,11 +73,9 @@ impl TerrainView {
     /// Whether this client is told of an operation that changed these chunks.
     /// If so, it has them in those versions, as far as it had the ones before.
     pub fn hears(&mut self, world: &World, chunks: &[ChunkVersion]) -> bool {
-        let Some(eye) = world.character(self.player).map(|c| c.feet) else {
-            return false;
-        };
-        let near = |at: &ChunkVersion| distance(world, at.chunk, eye).is_some_and(|d| d <= FAR_M);
-        if !chunks.iter().any(near) {
+        let state = world.borrow_state();
+        let near = |reach: Reach| chunks.iter().any(|at| reach.distance(at.chunk).is_some());
+        if !Reach::of(&state, self.player).is_some_and(near) {
             return false;
         }
         for at in chunks {
@@ -83,6 +85,14 @@ impl TerrainView {
             }
         }
         true
+    }
+
+    /// Whether this client may ask for a chunk: any, unless the game says how
+    /// far its players are told of anything.
+    pub fn may_ask(&self, world: &World, at: ChunkPos) -> bool {
+        let state = world.borrow_state();
+        state.updates.policy.radius.is_none()
+            || Reach::of(&state, self.player).is_some_and(|reach| reach.distance(at).is_some())
     }
 
     /// The client asks for a chunk. False when it waits for too many already.
@@ -171,21 +181,83 @@ impl TerrainView {
         let state = world.borrow_state();
         let told = state.ground.told.iter();
         let stale = told.filter(|(at, (version, _))| *version != self.known_version(**at));
+        let reach = Reach::of(&state, self.player);
         let mut behind: Vec<(f32, ChunkPos)> = stale
-            .filter_map(|(at, _)| Some((distance_in(&state, *at, eye)?, *at)))
-            .filter(|(away, _)| *away <= FAR_M)
+            .filter_map(|(at, _)| Some((reach.as_ref()?.distance(*at)?, *at)))
             .collect();
         behind.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
         self.behind = behind.into_iter().map(|(_, at)| at).collect();
     }
 }
 
-fn distance(world: &World, at: ChunkPos, eye: Vec3) -> Option<f32> {
-    distance_in(&world.borrow_state(), at, eye)
+/// The versions that a JSON client is told of in its snapshots.
+#[derive(Default)]
+pub(crate) struct VersionsView {
+    /// Where the game sets a radius: the changed chunks that are in reach, and
+    /// the tick of the first snapshot since they are.
+    entered: BTreeMap<ChunkPos, u32>,
 }
 
-/// From a point to the middle of a chunk.
-fn distance_in(state: &crate::state::WorldState, at: ChunkPos, eye: Vec3) -> Option<f32> {
-    let terrain = state.collision.terrain()?;
-    Some((Vec3::from(terrain.grid().middle_of_chunk(at)) - eye).length())
+impl VersionsView {
+    /// What the snapshot of this tick tells a client that has the baseline:
+    /// chunks that have changed since, and those that have come into reach.
+    pub fn after(
+        &mut self,
+        world: &World,
+        player: PlayerNumber,
+        tick: u32,
+        baseline: Option<u32>,
+    ) -> Vec<ChunkVersion> {
+        let state = world.borrow_state();
+        if state.updates.policy.radius.is_none() {
+            return world.terrain_versions_after(baseline);
+        }
+        let Some(reach) = Reach::of(&state, player) else {
+            return Vec::new();
+        };
+        let mut news = Vec::new();
+        for (&chunk, &(version, since)) in &state.ground.told {
+            if reach.distance(chunk).is_none() {
+                self.entered.remove(&chunk);
+                continue;
+            }
+            let entered = *self.entered.entry(chunk).or_insert(tick);
+            if baseline.is_none_or(|baseline| since.max(entered) > baseline) {
+                news.push(ChunkVersion { chunk, version });
+            }
+        }
+        news
+    }
+}
+
+/// How far a player is told of the ground.
+struct Reach<'world> {
+    grid: &'world Grid,
+    eye: Vec3,
+    /// On the level, as far as the squares of the interest go; at any height,
+    /// because whoever falls is at the bottom soon.
+    level_m: f32,
+}
+
+impl<'world> Reach<'world> {
+    /// None for somebody who is not there, and where there is no ground.
+    fn of(state: &'world WorldState, player: PlayerNumber) -> Option<Self> {
+        let grid = state.collision.terrain()?.grid();
+        // From the middle of a chunk to its corner.
+        let half_m = grid.chunk_m() * std::f32::consts::FRAC_1_SQRT_2;
+        let radius = state.updates.policy.radius;
+        Some(Self {
+            grid,
+            eye: state.players.get(&player)?.character.feet,
+            level_m: radius.map_or(FAR_M, |radius| radius + AHEAD_M + half_m),
+        })
+    }
+
+    /// How far away the middle of a chunk is; none when it is out of reach.
+    fn distance(&self, at: ChunkPos) -> Option<f32> {
+        let way = Vec3::from(self.grid.middle_of_chunk(at)) - self.eye;
+        let level = Vec3::new(way.x, 0.0, way.z).length();
+        let away = way.length();
+        (away <= FAR_M && level <= self.level_m).then_some(away)
+    }
 }

@@ -1,18 +1,22 @@
 //! A server and its clients in one thread, moved by hand.
 
+mod packages;
+
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use frolic_client::{Client, ClientEvent, Drawn};
-use frolic_package::{Limits, Package};
+use frolic_package::Package;
 use frolic_protocol::fragment;
 use frolic_protocol::message::Resumption;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, DATAGRAM_BYTES_MAX};
 use frolic_protocol::{ClientMessage, EntityState, ServerMessage, Welcome};
+use frolic_sim::random::Random;
 use frolic_sim::{Buttons, CharacterInput, CharacterState, Vec3};
 use frolic_world::{
     ClientView, Delivery, InterestPolicy, PlayerNumber, TerrainView, World, WorldOptions,
 };
+
+pub use packages::{obby, package};
 
 use crate::link::{Lane, Quality};
 
@@ -33,6 +37,12 @@ pub struct Run {
     quality: Quality,
     /// How snapshots travel to those who join from now on.
     pub delivery: Delivery,
+    /// How much later than the welcome the scene comes to those who join from
+    /// now on, and all that the stream carries behind it.
+    pub scene_late_ms: f64,
+    /// The server is late now and then: each update has a pressure of its own.
+    pub strained: bool,
+    pressures: Random,
     seed: u64,
     measuring: bool,
 }
@@ -63,40 +73,6 @@ struct Peer {
 /// Walking forward at this yaw.
 pub fn walk(yaw: f32) -> CharacterInput {
     CharacterInput::new(0.0, 1.0, yaw, 0.0, Buttons::default())
-}
-
-/// The sample game from the repository.
-pub fn obby() -> Package {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../games/obby");
-    let mut files = BTreeMap::new();
-    read_folder(&root, &root, &mut files);
-    Package::from_files(files, &Limits::default()).unwrap_or_else(|report| panic!("{report}"))
-}
-
-fn read_folder(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
-    for entry in std::fs::read_dir(folder).expect("the sample game is there") {
-        let path = entry.expect("readable").path();
-        if path.is_dir() {
-            read_folder(root, &path, files);
-        } else {
-            let name = path.strip_prefix(root).expect("below the root");
-            let name = name.to_str().expect("plain names").to_owned();
-            files.insert(name, std::fs::read(&path).expect("readable"));
-        }
-    }
-}
-
-/// A game made of a scene and scripts.
-pub fn package(scene: &str, scripts: &[(&str, &str)]) -> Package {
-    let manifest = "[game]\nid = \"test\"\nname = \"Test\"\nversion = \"1.0.0\"\n";
-    let mut files = BTreeMap::from([
-        ("game.toml".to_owned(), manifest.as_bytes().to_vec()),
-        ("scene.json".to_owned(), scene.as_bytes().to_vec()),
-    ]);
-    for (path, text) in scripts {
-        files.insert((*path).to_owned(), text.as_bytes().to_vec());
-    }
-    Package::from_files(files, &Limits::default()).unwrap_or_else(|report| panic!("{report}"))
 }
 
 impl Run {
@@ -134,6 +110,9 @@ impl Run {
             next_frame_ms: 5.0,
             quality,
             delivery: Delivery::Lossy,
+            scene_late_ms: 0.0,
+            strained: false,
+            pressures: Random::new(seed),
             seed,
             measuring: false,
         }
@@ -183,7 +162,9 @@ impl Run {
             zstd: zstd::bulk::compress(&self.scene, 1).expect("compresses"),
         };
         let welcome = ServerMessage::Welcome(Box::new(welcome));
-        for message in [&welcome].into_iter().chain(&self.meshes).chain([&scene]) {
+        peer.down.reliable(self.now_ms, packet::single(&welcome));
+        peer.down.hold_back(self.now_ms + self.scene_late_ms);
+        for message in self.meshes.iter().chain([&scene]) {
             peer.down.reliable(self.now_ms, packet::single(message));
         }
         self.peers.push(peer);
@@ -201,9 +182,14 @@ impl Run {
 
     /// From now on nothing is lost or late.
     pub fn heal(&mut self) {
+        self.change_lines(Quality::GOOD);
+    }
+
+    /// From now on everybody's line is like this.
+    pub fn change_lines(&mut self, quality: Quality) {
         for peer in &mut self.peers {
-            peer.up.quality = Quality::GOOD;
-            peer.down.quality = Quality::GOOD;
+            peer.up.quality = quality;
+            peer.down.quality = quality;
         }
     }
 
@@ -241,7 +227,7 @@ impl Run {
                 let seq = peer.client.stats(now).input_seq;
                 peer.predicted.insert(seq, state.feet);
             }
-            if let Some(bytes) = peer.client.take_reliable() {
+            while let Some(bytes) = peer.client.take_reliable() {
                 peer.up.reliable(now, bytes);
             }
             while let Some(bytes) = peer.client.take_datagram() {
@@ -327,10 +313,16 @@ impl Run {
             if !self.world.update_is_due(peer.number) {
                 continue;
             }
+            let pressure = if self.strained {
+                self.pressures.below(4) as u8
+            } else {
+                0
+            };
             let mut packets = Vec::new();
-            self.world.snapshot(&mut peer.view, 0, &mut |packet| {
-                packets.push(packet.to_vec())
-            });
+            self.world
+                .snapshot(&mut peer.view, pressure, &mut |packet| {
+                    packets.push(packet.to_vec())
+                });
             for bytes in packets {
                 if self.measuring {
                     note_error(peer, &self.world, &bytes);

@@ -36,6 +36,17 @@ const BUILDER: (&str, &str) = (
             Network.FireClient(player, "Razed", #all - 1)
         end
     end)
+    Network.OnClientEvent("Shift", function(player)
+        for _, structure in World.Structures(player) do
+            structure.Position += Vector3.new(0, 1, 0)
+        end
+    end)
+    Network.OnClientEvent("Topple", function(player)
+        for _, structure in World.Structures(player) do
+            structure.Position += Vector3.new(0, 1, 0)
+            structure.Destroy()
+        end
+    end)
     Network.OnClientEvent("Flood", function(player)
         local built = 0
         for _ = 1, 300 do
@@ -128,6 +139,36 @@ fn nobody_sees_or_hears_of_what_is_not_kept() {
     world.step();
     assert_eq!(told(&mut world), ["Razed"]);
     assert_eq!(shown(&mut world), 0);
+}
+
+/// Whatever is done to it before: all of that is gone with it when it is kept.
+#[test]
+fn what_moves_and_goes_at_once_is_shown_until_that_is_kept() {
+    for cleared in [false, true] {
+        let mut world = world(None);
+        let ada = world.join("ada".into(), "Ada".into());
+        world.step();
+        build(&mut world, ada, "Wall", 8.0, 0.0);
+        world.step();
+        world.ops_kept(1);
+        world.step();
+        assert_eq!(shown(&mut world), 1);
+        if cleared {
+            fire(&mut world, ada, "Shift", vec![]);
+            world.step();
+            world.clear("ada").expect("there is room");
+        } else {
+            fire(&mut world, ada, "Topple", vec![]);
+        }
+        for _ in 0..30 {
+            world.step();
+            assert_eq!(shown(&mut world), 1, "still there for clients");
+        }
+        assert!(world.structures().is_empty(), "gone for scripts");
+        world.ops_kept(2);
+        world.step();
+        assert_eq!(shown(&mut world), 0);
+    }
 }
 
 #[test]

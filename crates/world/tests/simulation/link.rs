@@ -86,6 +86,12 @@ impl Lane {
         self.fly(self.last_reliable_ms, bytes);
     }
 
+    /// What is reliable arrives no earlier than this from now on: the stream
+    /// has much to carry, or waits for something that got lost.
+    pub fn hold_back(&mut self, until_ms: f64) {
+        self.last_reliable_ms = self.last_reliable_ms.max(until_ms);
+    }
+
     /// What has arrived by now, in the order of arrival.
     pub fn arrived(&mut self, now_ms: f64) -> Vec<Vec<u8>> {
         let mut due: Vec<_> = Vec::new();

@@ -4,6 +4,7 @@
 
 mod arrival_of_inputs;
 mod arriving;
+mod bytes;
 mod feel;
 mod harness;
 mod interacting;
@@ -15,11 +16,15 @@ mod meshes;
 mod npcs;
 mod outside;
 mod physics;
+mod reach;
 mod reloading;
 mod replaying;
+mod resending;
 mod rewinding;
 mod scripting;
 mod shooting;
+mod sight;
+mod solids;
 mod spells;
 mod terraforming;
 mod triggers;

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use frolic_client::ClientEvent;
 use frolic_package::{Limits, Package};
+use frolic_protocol::spell::CastEvent;
 use frolic_protocol::{Args, Value};
 use frolic_script::LogLevel;
+use frolic_sim::Vec3;
 use frolic_world::replay::{Ending, RecordOptions, replay};
-use frolic_world::{CastRefusal, World, WorldOptions};
+use frolic_world::{CastRefusal, InterestPolicy, World, WorldOptions};
 
 use crate::harness::Run;
 use crate::link::Quality;
@@ -78,11 +80,7 @@ fn a_cast_changes_the_world_and_everybody_hears_of_it() {
     );
     let mut casts = Vec::new();
     for peer in [ada, bob] {
-        let events = run.take_events(peer).into_iter();
-        casts.extend(events.filter_map(|event| match event {
-            ClientEvent::Cast(cast) => Some(cast),
-            _ => None,
-        }));
+        casts.extend(casts_heard(&mut run, peer));
     }
     let [first, second] = casts.as_slice() else {
         panic!("each hears of it once: {casts:?}");
@@ -101,6 +99,48 @@ fn a_cast_changes_the_world_and_everybody_hears_of_it() {
         run.world().position_of("Flame").is_none(),
         "they are gone by themselves"
     );
+}
+
+fn casts_heard(run: &mut Run, peer: usize) -> Vec<CastEvent> {
+    let events = run.take_events(peer).into_iter();
+    events
+        .filter_map(|event| match event {
+            ClientEvent::Cast(cast) => Some(*cast),
+            _ => None,
+        })
+        .collect()
+}
+
+/// NET-6: a cast says where it went, and what was found there.
+#[test]
+fn a_cast_reaches_nobody_who_sees_neither_caster_nor_target() {
+    let policy = Some(InterestPolicy::within(30.0));
+    let mut run = Run::with_interest(&game(true), 1, Quality::GOOD, policy);
+    let [ada, beside, behind, far] = ["Ada", "Ben", "Cleo", "Dora"].map(|name| run.join(name));
+    run.for_ms(200);
+    // The barrel is 5 m ahead of Ada.
+    for (peer, place) in [
+        (beside, [0.0, 0.6, 27.0]),
+        (behind, [0.0, 0.6, -33.0]),
+        (far, [40.0, 0.6, 20.0]),
+    ] {
+        let number = run.number(peer);
+        run.world_mut().teleport(number, Vec3::from(place));
+    }
+    run.for_ms(300);
+    let number = run.number(ada);
+    run.world_mut()
+        .cast(number, "fire", None, at(BARREL))
+        .expect("Ada may");
+    run.world_mut()
+        .cast_from_outside("user_9", "fire", None, at([45.0, 1.0, 25.0]))
+        .expect("so may a visitor");
+    run.for_ms(200);
+    let targets = [ada, beside, behind, far].map(|peer| {
+        let casts = casts_heard(&mut run, peer).into_iter();
+        casts.map(|cast| cast.target[0]).collect::<Vec<f32>>()
+    });
+    assert_eq!(targets, [vec![0.0], vec![0.0], vec![0.0], vec![45.0]]);
 }
 
 #[test]

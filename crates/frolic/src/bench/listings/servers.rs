@@ -57,7 +57,7 @@ async fn open(folder: &Path) -> Result<(TcpListener, Platform)> {
     let settings = Settings::new(folder.to_owned(), vec![7; 32]);
     let listener = bind(settings.host, 0).await?;
     let address = listener.local_addr()?;
-    let platform = serve::open(settings, address, None).await?;
+    let platform = serve::open(settings, address).await?;
     Ok((listener, platform))
 }
 

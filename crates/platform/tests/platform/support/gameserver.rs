@@ -3,7 +3,7 @@
 
 #![allow(clippy::result_large_err, reason = "the WebSocket library's callback")]
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -50,10 +50,16 @@ pub struct Stage {
     pub alive: watch::Sender<u32>,
     /// Heartbeats answered so far.
     pub beats: watch::Sender<u64>,
+    /// The same by world.
+    pub beats_of: watch::Sender<BTreeMap<String, u64>>,
     /// Last words, of all servers.
     pub last_words: Mutex<Vec<String>>,
     /// Players that heartbeats report.
     pub players: AtomicU32,
+    /// Those who lost their connection, as heartbeats name them.
+    pub away: Mutex<Vec<String>>,
+    /// The only world whose heartbeats name them; none: all do.
+    pub away_from: Mutex<Option<String>>,
     /// Those who came and went between two heartbeats.
     pub passed_through: AtomicU32,
     /// Plans of the next launches; `Run` when empty.
@@ -75,6 +81,27 @@ impl Stage {
 
     pub fn launch_count(&self) -> usize {
         self.launches.borrow().len()
+    }
+
+    /// The only player loses the connection.
+    pub async fn lose(&self, player_id: &str) {
+        self.players.store(0, Ordering::SeqCst);
+        *self.away.lock().unwrap() = vec![player_id.to_owned()];
+        self.wait_for_heartbeats().await;
+    }
+
+    /// A player of one of several worlds loses the connection.
+    pub async fn lose_in(&self, world_id: &str, player_id: &str) {
+        *self.away_from.lock().unwrap() = Some(world_id.to_owned());
+        *self.away.lock().unwrap() = vec![player_id.to_owned()];
+        let count = |beats: &BTreeMap<String, u64>| beats.get(world_id).copied().unwrap_or(0);
+        let mut beats = self.beats_of.subscribe();
+        let now = count(&beats.borrow());
+        // The second began after now.
+        beats
+            .wait_for(|beats| count(beats) >= now + 2)
+            .await
+            .unwrap();
     }
 
     pub async fn wait_for_launches(&self, count: usize) {
@@ -233,9 +260,15 @@ async fn run(
         let players = stage.players.load(Ordering::SeqCst);
         let new = players.saturating_sub(told);
         told = players;
+        let away_from = stage.away_from.lock().unwrap().clone();
+        let away = match away_from.is_none_or(|world_id| world_id == request.world_id) {
+            true => stage.away.lock().unwrap().clone(),
+            false => Vec::new(),
+        };
         let heartbeat = Heartbeat {
             players,
             arrived: new + stage.passed_through.swap(0, Ordering::SeqCst),
+            away,
             tick: 1,
             tick_ms_p99: 1.5,
             script_errors: 0,
@@ -247,6 +280,9 @@ async fn run(
             .await
             .unwrap();
         stage.beats.send_modify(|beats| *beats += 1);
+        stage.beats_of.send_modify(|beats| {
+            *beats.entry(request.world_id.clone()).or_default() += 1;
+        });
         if reply.action == FleetAction::Stop && plan != Plan::Stubborn {
             break "told to stop";
         }
@@ -294,7 +330,7 @@ async fn checked(request: reqwest::RequestBuilder) -> reqwest::Response {
     request.send().await.unwrap().error_for_status().unwrap()
 }
 
-/// Greets with path and query, answers with the first subprotocol asked for,
+/// Greets with path and query, answers with the last subprotocol asked for,
 /// and sends everything back, or does what a text tells it to.
 async fn echo(listener: TcpListener, stage: Arc<Stage>) {
     while let Ok((stream, _)) = listener.accept().await {
@@ -361,9 +397,11 @@ async fn obey(
 
 fn select_protocol(request: &Request, mut response: Response) -> Result<Response, ErrorResponse> {
     let name = "sec-websocket-protocol";
-    if let Some(asked) = request.headers().get(name) {
-        let first = asked.to_str().unwrap().split(',').next().unwrap().trim();
-        response.headers_mut().insert(name, first.parse().unwrap());
+    let asked = request.headers().get_all(name).iter();
+    let mut asked = asked.flat_map(|names| names.to_str().unwrap().split(','));
+    if let Some(last) = asked.next_back() {
+        let chosen = last.trim().parse().unwrap();
+        response.headers_mut().insert(name, chosen);
     }
     Ok(response)
 }

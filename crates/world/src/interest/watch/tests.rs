@@ -1,11 +1,12 @@
 //! Looking around sees what looking at every cell of the world would see.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use frolic_protocol::{EntityKind, EntityState};
 use proptest::prelude::*;
 
 use super::*;
+use crate::interest::Delivery;
 use crate::interest::cells::Relevance;
 
 const PLAYER: u32 = 7;
@@ -52,6 +53,8 @@ fn event() -> impl Strategy<Value = Event> {
 struct FullScan {
     /// By slot and birth: whether it is on its way out.
     leaving: BTreeMap<(u32, u32), bool>,
+    /// The keys of all that ever were.
+    keys: BTreeMap<(u32, u32), CellKey>,
 }
 
 impl FullScan {
@@ -61,6 +64,7 @@ impl FullScan {
             let Some(cell) = cells.alive(slot) else {
                 continue;
             };
+            self.keys.insert((slot, cell.born), cell.key);
             let inside = self.leaving.get(&(slot, cell.born)) == Some(&false);
             let reach = if inside { HYSTERESIS } else { 1.0 };
             let in_view = match (cell.key, policy.radius) {
@@ -75,8 +79,18 @@ impl FullScan {
         for known in self.leaving.keys() {
             after.entry(*known).or_insert(true);
         }
+        let in_view = after.iter().filter(|(_, leaving)| !**leaving);
+        let in_view: BTreeSet<_> = in_view.map(|(known, _)| self.keys[known]).collect();
+        after.retain(|known, leaving| !*leaving || !in_view.contains(&self.keys[known]));
         self.leaving = after;
     }
+}
+
+/// Clients know squares by their keys: telling of two that have the same one
+/// would be telling of one of them twice.
+fn no_key_is_there_twice(watch: &Watch) -> bool {
+    let keys: BTreeSet<_> = watch.backgrounds.iter().map(|known| known.key).collect();
+    keys.len() == watch.backgrounds.len()
 }
 
 fn happen(event: &Event, cells: &mut Cells, tick: &mut u32, eye: &mut Vec3) {
@@ -122,7 +136,7 @@ proptest! {
                 watch.forget_leaving();
                 full.leaving.retain(|_, leaving| !*leaving);
             }
-            let who = Viewer { player: PLAYER, eye, number: 1 };
+            let who = Viewer { player: PLAYER, eye, number: 1, turn: 0 };
             watch.look(&cells, &policy, &who);
             full.look(&cells, &policy, eye);
             let seen: BTreeMap<_, _> = watch
@@ -133,6 +147,7 @@ proptest! {
                 .collect();
             prop_assert_eq!(&seen, &full.leaving, "after {:?}", event);
             prop_assert_eq!(seen.len(), watch.cells.len(), "nothing twice");
+            prop_assert!(no_key_is_there_twice(&watch), "after {:?}", event);
             let leaving = watch.cells.iter().any(|watched| watched.leaving);
             prop_assert_eq!(watch.leaving, leaving);
             prop_assert!(watch.cells.is_sorted_by_key(|watched| watched.slot));
@@ -146,6 +161,7 @@ proptest! {
     /// Not looking is right only when nothing that matters has happened.
     #[test]
     fn a_watch_that_does_not_look_misses_nothing_near(
+        delivery in prop_oneof![Just(Delivery::Ordered), Just(Delivery::Lossy)],
         radius in prop::option::of(5.0f32..120.0),
         events in prop::collection::vec(event(), 1..120),
     ) {
@@ -155,13 +171,20 @@ proptest! {
         let (mut eye, mut tick) = (Vec3::ZERO, 0);
         for event in &events {
             happen(event, &mut cells, &mut tick, &mut eye);
-            let who = Viewer { player: PLAYER, eye, number: 1 };
+            let who = Viewer { player: PLAYER, eye, number: 1, turn: 0 };
             watch.refresh(&cells, &policy, who);
-            watch.forget_leaving();
+            prop_assert!(no_key_is_there_twice(&watch), "after {:?}", event);
+            if delivery == Delivery::Ordered || matches!(event, Event::Hear) {
+                watch.forget_leaving();
+            }
+            for watched in &mut watch.cells {
+                watched.sent = Version::of(tick);
+            }
             for (watched, background) in watch.cells.iter().zip(&watch.backgrounds) {
                 // Slots are used again: never by somebody else's cell.
                 let cell = cells.alive(watched.slot);
-                prop_assert!(cell.is_none_or(|cell| cell.born == background.born));
+                let same = cell.is_none_or(|cell| cell.born == background.born);
+                prop_assert!(same || watched.leaving);
             }
             let slack = cells.size() * 0.25;
             for slot in 0..cells.slots() {
@@ -171,9 +194,51 @@ proptest! {
                     CellKey::Everywhere => true,
                     key => radius.is_none_or(|r| cells.distance(key, eye) <= r - slack),
                 };
-                let watched = watch.find(slot, cell.born).is_some();
+                let watched = watch.find(slot, cell.born);
+                let watched = watched.is_some_and(|index| !watch.cells[index].leaving);
                 prop_assert!(watched || !near, "{:?} is near and not watched", cell.key);
             }
         }
     }
+}
+
+/// The cells that a client watches, and whether it has still to hear that they
+/// left.
+fn watched_keys(watch: &Watch) -> Vec<(CellKey, bool)> {
+    let both = watch.cells.iter().zip(&watch.backgrounds);
+    both.map(|(watched, background)| (background.key, watched.leaving))
+        .collect()
+}
+
+/// The client is told that a square left and does not hear it; the square comes
+/// back, and leaves again before there was room to tell of it.
+#[test]
+fn a_client_that_may_still_have_a_square_hears_that_it_left() {
+    let policy = InterestPolicy::within(30.0);
+    let mut cells = Cells::new(policy.cell_size(), TICK_HZ);
+    let (mut eye, mut tick) = (Vec3::ZERO, 0);
+    let key = CellKey::Square { x: 0, z: 0 };
+    let at_home = Event::Place(1, [1.0, 1.0], false, 0);
+    happen(&at_home, &mut cells, &mut tick, &mut eye);
+    let mut watch = Watch::default();
+    let mut look_from = |x: f32, number: u32| {
+        let who = Viewer {
+            player: PLAYER,
+            eye: Vec3::new(x, 0.0, 0.0),
+            number,
+            turn: 0,
+        };
+        watch.look(&cells, &policy, &who);
+        let sent = number == 1;
+        for watched in watch.cells.iter_mut().filter(|_| sent) {
+            watched.sent = Version::of(tick);
+        }
+        (watched_keys(&watch), watch.backgrounds[0].since)
+    };
+    assert_eq!(look_from(0.0, 1), (vec![(key, false)], 1));
+    assert_eq!(look_from(500.0, 2), (vec![(key, true)], 2));
+    // An acknowledgement counts from where it last left or came.
+    assert_eq!(look_from(500.0, 3), (vec![(key, true)], 2));
+    assert_eq!(look_from(0.0, 4), (vec![(key, false)], 4));
+    assert_eq!(look_from(500.0, 5), (vec![(key, true)], 5));
 }

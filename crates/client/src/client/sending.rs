@@ -1,0 +1,159 @@
+//! What this client says: what a server would not take is refused here, where
+//! a script can still be told, and the rest waits to be written.
+
+use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, DATAGRAM_BYTES_MAX};
+use frolic_protocol::{Args, ClientMessage, ValueLimits};
+
+use super::Client;
+use crate::event::ClientEvent;
+use crate::outbox::fits;
+
+/// Characters of a name that are repeated to whoever used it.
+const NAME_CHARS_TOLD: usize = 64;
+
+impl Client {
+    /// Queues any message. One that counts is kept until the server has it,
+    /// across connections. One that no server takes is refused with an error
+    /// event: it would end the connection, and again after every return.
+    pub fn send(&mut self, message: &ClientMessage) {
+        let packet = packet::single(message);
+        if let Err((code, text)) = check(message, packet.len()) {
+            self.refuse(message, code, text);
+        } else if !message.is_counted() {
+            self.write(packet, message.is_unreliable());
+        } else if self.talk.say(message.clone(), packet.len()) {
+            self.talk_on();
+        } else {
+            let text = "too much waits for the server; an event was dropped".to_owned();
+            self.refuse(message, "events_dropped", text);
+        }
+    }
+
+    fn refuse(&mut self, message: &ClientMessage, code: &str, text: String) {
+        if let ClientMessage::Invoke { id, .. } = message {
+            // Whoever called waits for an answer, and no other will come.
+            self.tell(ClientEvent::InvokeResult {
+                id: *id,
+                result: Err(text.clone()),
+            });
+        }
+        self.trouble(code, text);
+    }
+
+    /// Writes what may leave now of the messages that count.
+    pub(super) fn talk_on(&mut self) {
+        while let Some(message) = self.talk.next() {
+            let packet = packet::single(message);
+            self.write(packet, false);
+        }
+    }
+
+    fn write(&mut self, packet: Vec<u8>, unreliable: bool) {
+        self.sent.add(packet.len());
+        if unreliable {
+            self.datagrams.push_back(packet);
+        } else {
+            self.reliable.push(packet);
+        }
+    }
+
+    /// Queues `Network.FireServer`.
+    pub fn fire_server(&mut self, name: String, args: Args) {
+        self.send(&ClientMessage::Event { name, args });
+    }
+
+    /// Asks where the server's time goes, for a debug overlay.
+    pub fn ask_figures(&mut self) {
+        self.send(&ClientMessage::AskFigures);
+    }
+
+    /// Queues a cast of a spell; `params` is one value.
+    pub fn cast_spell(&mut self, spell_id: String, params: Args) {
+        self.send(&ClientMessage::CastSpell {
+            spell_id,
+            revision_id: None,
+            params,
+        });
+    }
+
+    /// Queues `Network.FireServerUnreliable`: one datagram, which is dropped
+    /// here when more are said than a server takes. What does not fit one goes
+    /// the reliable way.
+    pub fn fire_server_unreliable(&mut self, name: String, args: Args) {
+        let message = ClientMessage::UnreliableEvent { name, args };
+        if packet::single(&message).len() <= DATAGRAM_BYTES_MAX {
+            if self.talk.spend() {
+                self.send(&message);
+            }
+        } else if let ClientMessage::UnreliableEvent { name, args } = message {
+            self.fire_server(name, args);
+        }
+    }
+
+    /// Bytes for the reliable stream, or one WebSocket message. There may be
+    /// more: call it until it gives none.
+    pub fn take_reliable(&mut self) -> Option<Vec<u8>> {
+        self.reliable.take()
+    }
+
+    /// One datagram, or one WebSocket message.
+    pub fn take_datagram(&mut self) -> Option<Vec<u8>> {
+        self.datagrams.pop_front()
+    }
+
+    /// For hosts that have a WebSocket and nothing else: its next message,
+    /// with as much of what waits, reliable or not, as one may hold. There may
+    /// be more: call it until it gives none.
+    pub fn take_packet(&mut self) -> Option<Vec<u8>> {
+        let mut packet = self.reliable.take().unwrap_or_default();
+        while let Some(datagram) = self.datagrams.front()
+            && fits(&packet, datagram)
+        {
+            packet.extend_from_slice(datagram);
+            self.datagrams.pop_front();
+        }
+        (!packet.is_empty()).then_some(packet)
+    }
+}
+
+/// Whether a server takes this message, whose packet has so many bytes. A
+/// WebSocket is the narrower way: there the length before the message counts.
+fn check(message: &ClientMessage, bytes: usize) -> Result<(), (&'static str, String)> {
+    if let Some(args) = args_of(message)
+        && let Err(cause) = args.check(&ValueLimits::default())
+    {
+        return Err(("bad_args", cause.to_string()));
+    }
+    if bytes <= CLIENT_MESSAGE_BYTES_MAX {
+        return Ok(());
+    }
+    // The name may be what is too long.
+    let brief = |name: &str| name.chars().take(NAME_CHARS_TOLD).collect::<String>();
+    let (what, code) = match message {
+        ClientMessage::Event { name, .. } => {
+            (format!("the event {}", brief(name)), "event_too_large")
+        }
+        ClientMessage::Invoke { name, .. } => {
+            (format!("the call of {}", brief(name)), "event_too_large")
+        }
+        ClientMessage::CastSpell { .. } => ("a spell's parameters".to_owned(), "spell_too_large"),
+        ClientMessage::Chat { .. } => ("the text".to_owned(), "bad_chat"),
+        _ => ("a message".to_owned(), "message_too_large"),
+    };
+    Err((
+        code,
+        format!(
+            "{what} takes {bytes} bytes, {CLIENT_MESSAGE_BYTES_MAX} are the most at once; send less, or in parts"
+        ),
+    ))
+}
+
+fn args_of(message: &ClientMessage) -> Option<&Args> {
+    match message {
+        ClientMessage::Event { args, .. }
+        | ClientMessage::Invoke { args, .. }
+        | ClientMessage::UnreliableEvent { args, .. }
+        | ClientMessage::CastSpell { params: args, .. } => Some(args),
+        _ => None,
+    }
+}

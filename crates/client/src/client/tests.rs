@@ -1,0 +1,242 @@
+//! What leaves a client is what a server takes, whatever it is asked to say.
+
+use frolic_protocol::message::Resumption;
+use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
+use frolic_protocol::{Args, Value};
+
+use super::*;
+use crate::talk::KEPT_BYTES_MAX;
+
+/// A client that is in a world, and has said hello.
+pub(super) fn joined() -> Client {
+    let mut client = Client::new();
+    welcome(&mut client, Resumption::New, 0);
+    client
+}
+
+fn welcome(client: &mut Client, resumption: Resumption, received: u32) {
+    let welcome = ServerMessage::Welcome(Box::new(Welcome {
+        tick: 1,
+        entity_id: 1,
+        player_id: "p".into(),
+        player_number: 1,
+        world_id: "w".into(),
+        room_code: "R".into(),
+        tick_hz: 60,
+        snapshot_hz: 20,
+        resume_token: "token".into(),
+        server_time: 0.0,
+        revision: String::new(),
+        character: Default::default(),
+        resumption,
+        received,
+        sent: 0,
+    }));
+    let packet = packet::single(&welcome);
+    client.receive(&packet, 0.0).expect("a welcome");
+    while client.take_event().is_some() {}
+}
+
+fn text(bytes: usize) -> Value {
+    Value::String("x".repeat(bytes))
+}
+
+/// An event whose packet has exactly so many bytes.
+fn event_of(bytes: usize) -> ClientMessage {
+    let event = |last: usize| {
+        let mut values = vec![text(16 * 1024); 3];
+        values.push(text(last));
+        let args = Args(values);
+        ClientMessage::Event {
+            name: "Big".into(),
+            args,
+        }
+    };
+    let without = packet::single(&event(16_000)).len() - 16_000;
+    let event = event(bytes - without);
+    assert_eq!(packet::single(&event).len(), bytes);
+    event
+}
+
+/// Every message in what a client gives, each piece no longer than a server
+/// takes and readable by itself.
+fn said(client: &mut Client) -> (Vec<usize>, Vec<ClientMessage>) {
+    let pieces: Vec<Vec<u8>> = std::iter::from_fn(|| client.take_reliable()).collect();
+    let read = |piece: &Vec<u8>| -> Vec<ClientMessage> {
+        assert!(piece.len() <= CLIENT_MESSAGE_BYTES_MAX, "{}", piece.len());
+        packet::read(piece, CLIENT_MESSAGE_BYTES_MAX).expect("whole messages")
+    };
+    let messages = pieces.iter().flat_map(read).collect();
+    (pieces.iter().map(Vec::len).collect(), messages)
+}
+
+fn numbers(messages: &[ClientMessage]) -> Vec<u32> {
+    let number = |message: &ClientMessage| match message {
+        ClientMessage::Event { args, .. } => match args.0.first() {
+            Some(Value::Number(number)) => Some(*number as u32),
+            _ => None,
+        },
+        _ => None,
+    };
+    messages.iter().filter_map(number).collect()
+}
+
+fn codes(client: &mut Client) -> Vec<String> {
+    let events = std::iter::from_fn(|| client.take_event());
+    let code = |event| match event {
+        ClientEvent::Error { code, .. } => Some(code),
+        _ => None,
+    };
+    events.filter_map(code).collect()
+}
+
+#[test]
+fn many_messages_of_one_frame_leave_in_pieces_that_a_server_takes() {
+    let mut client = joined();
+    for number in 0..150 {
+        let args = Args(vec![Value::Number(f64::from(number)), text(1000)]);
+        client.fire_server("Letter".into(), args);
+    }
+    let (sizes, messages) = said(&mut client);
+    assert_eq!(numbers(&messages), (0..150).collect::<Vec<_>>());
+    // As few as possible: all but the last are nearly full.
+    assert_eq!(sizes.len(), 3, "{sizes:?}");
+    assert!(sizes[..2].iter().all(|size| *size > 63_000), "{sizes:?}");
+    assert!(client.take_reliable().is_none());
+}
+
+#[test]
+fn what_waited_for_a_line_leaves_in_pieces_after_the_return() {
+    let mut client = joined();
+    client.reconnect();
+    for number in 0..200 {
+        let args = Args(vec![Value::Number(f64::from(number)), text(400)]);
+        client.fire_server("Letter".into(), args);
+    }
+    assert_eq!(
+        said(&mut client).0,
+        [0usize; 0],
+        "nothing before the welcome"
+    );
+    welcome(&mut client, Resumption::Resumed, 0);
+    let (sizes, messages) = said(&mut client);
+    assert_eq!(numbers(&messages), (0..200).collect::<Vec<_>>());
+    assert_eq!(sizes.len(), 2, "{sizes:?}");
+}
+
+#[test]
+fn inputs_do_not_make_a_websocket_message_too_long() {
+    let mut client = joined();
+    client.send(&event_of(CLIENT_MESSAGE_BYTES_MAX - 1));
+    for number in 0..200 {
+        let args = Args(vec![Value::Number(f64::from(number)), text(1000)]);
+        client.fire_server_unreliable("Often".into(), args);
+    }
+    let mut bytes = 0;
+    while let Some(packet) = client.take_packet() {
+        assert!(packet.len() <= CLIENT_MESSAGE_BYTES_MAX, "{}", packet.len());
+        let read = packet::read::<ClientMessage>(&packet, CLIENT_MESSAGE_BYTES_MAX);
+        assert!(!read.expect("whole messages").is_empty());
+        bytes += packet.len();
+    }
+    assert!(bytes > 3 * CLIENT_MESSAGE_BYTES_MAX, "{bytes}");
+    assert!(client.take_datagram().is_none() && client.take_reliable().is_none());
+}
+
+#[test]
+fn the_longest_message_is_taken_and_a_longer_one_refused_with_words() {
+    let mut client = joined();
+    client.send(&event_of(CLIENT_MESSAGE_BYTES_MAX));
+    assert_eq!(said(&mut client).0, [CLIENT_MESSAGE_BYTES_MAX]);
+    assert!(codes(&mut client).is_empty());
+
+    client.send(&event_of(CLIENT_MESSAGE_BYTES_MAX + 1));
+    match client.take_event() {
+        Some(ClientEvent::Error { code, message }) => {
+            assert_eq!(code, "event_too_large");
+            assert!(
+                message.contains("the event Big takes 65537 bytes"),
+                "{message}"
+            );
+            assert!(message.contains("65536 are the most"), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+    // It is not kept either: nothing but the first comes again.
+    client.reconnect();
+    welcome(&mut client, Resumption::Resumed, 0);
+    assert_eq!(said(&mut client).0, [CLIENT_MESSAGE_BYTES_MAX]);
+}
+
+#[test]
+fn whatever_a_server_would_close_the_line_for_is_refused() {
+    let mut client = joined();
+    let large = || Args(vec![text(16 * 1024); 5]);
+    client.cast_spell("s".into(), large());
+    client.send(&ClientMessage::Chat {
+        text: "x".repeat(70_000),
+    });
+    client.send(&ClientMessage::Hide {
+        player_id: "x".repeat(70_000),
+        hidden: true,
+    });
+    client.fire_server_unreliable("x".repeat(70_000), Args::default());
+    client.fire_server("Long".into(), Args(vec![text(16 * 1024 + 1)]));
+    let nowhere = Args(vec![Value::Vector([f32::NAN; 3])]);
+    client.fire_server_unreliable("Where".into(), nowhere);
+    let told = codes(&mut client);
+    let wanted = [
+        "spell_too_large",
+        "bad_chat",
+        "message_too_large",
+        "event_too_large",
+        "bad_args",
+        "bad_args",
+    ];
+    assert_eq!(told, wanted);
+    assert!(client.take_packet().is_none());
+}
+
+/// A script that called would wait for ever.
+#[test]
+fn a_call_that_is_refused_gets_its_answer() {
+    let mut client = joined();
+    let call = |id, args| ClientMessage::Invoke {
+        id,
+        name: "Price".into(),
+        args: Args(args),
+    };
+    client.send(&call(7, vec![text(16 * 1024); 5]));
+    client.reconnect();
+    for id in 8..100 {
+        client.send(&call(id, vec![text(16 * 1024)]));
+    }
+    let events = std::iter::from_fn(|| client.take_event());
+    let failed: Vec<u32> = events
+        .filter_map(|event| match event {
+            ClientEvent::InvokeResult { id, result } => result.is_err().then_some(id),
+            _ => None,
+        })
+        .collect();
+    let kept = (KEPT_BYTES_MAX / packet::single(&call(8, vec![text(16 * 1024)])).len()) as u32;
+    let wanted: Vec<u32> = std::iter::once(7).chain(8 + kept..100).collect();
+    assert_eq!(failed, wanted);
+}
+
+#[test]
+fn a_request_for_many_scripts_with_long_paths_is_cut() {
+    let mut client = joined();
+    let path = |number: usize| format!("{}/{number}.luau", "long".repeat(45));
+    client.request_scripts((0..3000).map(path).collect());
+    client.request_scripts((0..1500).map(|number| number.to_string()).collect());
+    assert!(codes(&mut client).is_empty());
+    let mut asked = Vec::new();
+    for message in said(&mut client).1 {
+        if let ClientMessage::ScriptRequest { paths, .. } = message {
+            assert!(paths.len() <= 1024);
+            asked.extend(paths);
+        }
+    }
+    assert_eq!(asked.len(), 4500);
+    assert_eq!(asked[2999], path(2999));
+}

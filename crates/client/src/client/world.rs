@@ -1,0 +1,149 @@
+//! The world as the server tells of it: the scene, how things look, and
+//! snapshots, which may come before either. Those are datagrams where the rest
+//! is a stream, and overtake it.
+
+use frolic_package::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
+use frolic_protocol::EntityState;
+use frolic_protocol::details::Details;
+use frolic_protocol::entity::flags;
+use frolic_sim::{Mesh, Vec3};
+
+use super::Client;
+use crate::event::ClientEvent;
+use crate::scene::ClientScene;
+use crate::scripts::{decompress, hash_of};
+
+/// Largest scene file, unpacked.
+const SCENE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Largest mesh, unpacked.
+const MESH_BYTES_MAX: usize = 8 + 12 * (CORNERS_MAX + TRIANGLES_MAX);
+/// Entities that are gone and that the host has not asked for: more than a
+/// world may have at a time.
+const REMOVED_MAX: usize = 32 * 1024;
+
+impl Client {
+    /// A mesh that cannot be read is not solid; the server says better.
+    pub(super) fn learn_mesh(&mut self, asset: String, zstd: &[u8]) {
+        let bytes = decompress(zstd, MESH_BYTES_MAX);
+        match bytes.as_deref().map(Triangles::decode) {
+            Ok(Some(triangles)) => self.meshes.add(&asset, &triangles),
+            _ => self.trouble("bad_mesh", format!("{asset} cannot be read")),
+        }
+    }
+
+    pub(super) fn load_scene(&mut self, hash: &str, zstd: &[u8]) {
+        let tick_hz = self.joined.as_ref().map_or(60, |j| j.welcome.tick_hz);
+        let scene = decompress(zstd, SCENE_BYTES_MAX);
+        let scene = scene.and_then(|bytes| {
+            if hash_of(&bytes) != format!("sha256:{hash}") {
+                return Err("the scene does not match its hash".to_owned());
+            }
+            let json = String::from_utf8(bytes).map_err(|_| "the scene is not text".to_owned())?;
+            ClientScene::load(json, tick_hz, std::mem::take(&mut self.meshes))
+        });
+        match scene {
+            Ok(mut scene) => {
+                let joined = self.joined.iter();
+                let states = joined.flat_map(|joined| joined.replication.dated_states());
+                scene.take_over(std::mem::take(&mut self.scene), states);
+                self.scene = scene;
+                self.scene_ready = true;
+                self.tell(ClientEvent::Scene);
+            }
+            Err(cause) => self.trouble("bad_scene", cause),
+        }
+    }
+
+    pub(super) fn define(&mut self, index: u16, components: String) {
+        let awaited = match self.scene.define(index, &components) {
+            Ok(awaited) => awaited,
+            Err(cause) => return self.trouble("bad_definition", cause),
+        };
+        if let Some(joined) = self.joined.as_ref().filter(|_| awaited) {
+            let states = joined.replication.dated_states();
+            let of_its_kind = states.filter(|(_, state)| state.definition == index);
+            self.scene.apply_states(of_its_kind);
+        }
+        self.tell(ClientEvent::Definition { index, components });
+    }
+
+    pub(super) fn snapshot(&mut self, bytes: &[u8], now_ms: f64) {
+        let Some(joined) = &mut self.joined else {
+            return;
+        };
+        let newest = joined.replication.newest_tick();
+        let newest_own = joined.replication.newest_own();
+        let (header, applied) = match joined.replication.apply(bytes) {
+            Ok(applied) => applied,
+            Err(cause) => return self.trouble("bad_snapshot", cause.to_string()),
+        };
+        self.scene.apply(header.tick, &applied);
+        if let Some(own) = header.own.filter(|_| newest_own < Some(header.tick)) {
+            self.last_snapshot_ms = Some(now_ms);
+            joined.playback.arrived(header.tick, now_ms);
+            joined.pacing.observe(own.queued_inputs, own.late_ticks);
+            joined
+                .prediction
+                .reconcile(&mut self.scene, header.tick, &own);
+            self.shots.acknowledged(own.ack_seq);
+        }
+        if newest < Some(header.tick) {
+            self.script_version = header.scripts;
+        }
+        self.removed.extend(applied.removed);
+        while self.removed.len() > REMOVED_MAX {
+            // The youngest: a host that has not asked for so long never drew it.
+            self.removed.pop_last();
+        }
+        for (entity, details) in applied.details {
+            self.details(entity, details);
+        }
+    }
+
+    fn details(&mut self, entity: u32, details: Details) {
+        let joined = self.joined.as_ref();
+        let state = joined.and_then(|joined| joined.replication.state_of(entity));
+        if let (Some(state), Some(scale)) = (state, details.looks.scale) {
+            self.scene.rescale(state, scale.into());
+        }
+        self.tell(ClientEvent::Details { entity, details });
+    }
+
+    /// Entities that went since the last call and are not back, in order of
+    /// ids.
+    pub fn take_removed(&mut self) -> Vec<u32> {
+        let removed = std::mem::take(&mut self.removed);
+        let joined = self.joined.as_ref();
+        let is_back = |id: u32| {
+            let state = joined.and_then(|joined| joined.replication.state_of(id));
+            state.is_some_and(|state| !state.has(flags::DESTROYED))
+        };
+        removed.into_iter().filter(|id| !is_back(*id)).collect()
+    }
+
+    /// Every entity the server has told us of, as it is now, in order of ids.
+    pub fn entities(&self) -> impl Iterator<Item = &EntityState> {
+        let joined = self.joined.iter();
+        joined.flat_map(|joined| joined.replication.states())
+    }
+
+    /// The box around an entity's solid, where prediction has it: its lowest
+    /// and its highest corner. None for what is not solid.
+    pub fn bounds_of(&self, entity: u32) -> Option<(Vec3, Vec3)> {
+        self.scene.collision.bounds_of(entity)
+    }
+
+    /// Text of scene.json; empty before it came.
+    pub fn scene_json(&self) -> &str {
+        &self.scene.json
+    }
+
+    /// What is solid of an asset that mesh shapes name, to be drawn.
+    pub fn mesh(&self, asset: &str) -> Option<&Mesh> {
+        let (_, mesh) = self.scene.collision.meshes().find(asset)?;
+        Some(mesh)
+    }
+}
+
+#[cfg(test)]
+mod tests;

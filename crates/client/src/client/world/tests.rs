@@ -1,0 +1,224 @@
+//! What comes in another order than it was sent, and what a host hears of it.
+
+use std::collections::BTreeSet;
+
+use frolic_protocol::details::Looks;
+use frolic_protocol::entity::EntityKind;
+use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX};
+use frolic_protocol::snapshot::{self, CellKey, CellSource, CellVersion, OwnState, SnapshotHeader};
+use frolic_protocol::{ClientMessage, ServerMessage, quantize};
+use frolic_sim::CharacterState;
+
+use super::*;
+use crate::client::tests::joined;
+
+const SCENE: &str = r#"{"format":1,
+    "prefabs":{"Wall":{"components":{"Shape":{"type":"box","size":[2,2,2]}}}},
+    "entities":[
+    {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[100,1,100]}}},
+    {"id":2,"name":"Gate","components":{"Transform":{"position":[4,1,0]},"Shape":{"type":"box","size":[2,2,2]}}},
+    {"id":3,"name":"Crate","components":{"Transform":{"position":[8,1,0]},"Shape":{"type":"box","size":[2,2,2]}}},
+    {"id":4,"name":"Post","components":{"Transform":{"position":[12,1,0]},"Shape":{"type":"box","size":[2,2,2]}}}]}"#;
+
+const HERE: CellKey = CellKey::Square { x: 0, z: 0 };
+const SPAWNED: u32 = 1_000_001;
+
+fn hear(client: &mut Client, packet: Vec<u8>) {
+    client.receive(&packet, 0.0).expect("readable");
+}
+
+fn scene() -> Vec<u8> {
+    let hash = hash_of(SCENE.as_bytes());
+    let hash = hash.strip_prefix("sha256:").expect("a SHA-256").to_owned();
+    let zstd = zstd::bulk::compress(SCENE.as_bytes(), 1).expect("compresses");
+    packet::single(&ServerMessage::Scene { hash, zstd })
+}
+
+/// Whatever has details is twice as large.
+struct Source;
+
+impl CellSource for Source {
+    fn details(&self, _: u32) -> Vec<u8> {
+        let looks = Looks {
+            scale: Some([2.0; 3]),
+            ..Looks::default()
+        };
+        let details = Details {
+            looks,
+            ..Details::default()
+        };
+        details.encode()
+    }
+
+    fn square_of(&self, _: u32) -> Option<(i16, i16)> {
+        None
+    }
+}
+
+/// A packet of a snapshot. The first of one has the own character, this far
+/// along x; `here` is what is in the square, or that it is out of view.
+fn told(tick: u32, own: Option<f32>, here: Option<&[EntityState]>) -> Vec<u8> {
+    let own = own.map(|x| OwnState {
+        ack_seq: 0,
+        late_ticks: 0,
+        queued_inputs: 0,
+        character: CharacterState::at(Vec3::new(x, 0.0, 0.0)),
+    });
+    let header = SnapshotHeader {
+        tick,
+        scripts: 1,
+        number: None,
+        own,
+    };
+    let bytes = snapshot::write_header(Vec::new(), &header);
+    let bytes = match here {
+        Some(entities) => {
+            let now = CellVersion { tick, entities };
+            snapshot::write_cell(bytes, tick, 60, HERE, None, now, &Source)
+        }
+        None => snapshot::write_dropped_cell(bytes, HERE),
+    };
+    packet::single(&ServerMessage::Snapshot(bytes))
+}
+
+fn thing(id: u32, definition: u16, x: f32) -> EntityState {
+    let mut thing = EntityState::new(id, EntityKind::Thing);
+    thing.definition = definition;
+    thing.position = quantize::position(Vec3::new(x, 1.0, 0.0));
+    thing
+}
+
+/// Where a solid is along x, and how wide it is, in centimetres and without the
+/// skin that boxes around solids have.
+fn solid(client: &Client, id: u32) -> Option<(i32, i32)> {
+    let (low, high) = client.bounds_of(id)?;
+    let middle = (low.x + high.x) * 50.0;
+    let width = (high.x - low.x) * 100.0;
+    Some((middle.round() as i32, (width / 5.0).round() as i32 * 5))
+}
+
+#[test]
+fn what_was_told_before_the_scene_came_is_solid_with_it() {
+    let (wall, large, made_up) = (SPAWNED, SPAWNED + 1, SPAWNED + 2);
+    let mut states = [
+        thing(2, 0, 20.0),
+        thing(3, 0, 8.0),
+        thing(4, 0, 12.0),
+        thing(wall, 1, -6.0),
+        thing(large, 1, -12.0),
+        thing(made_up, 2, -20.0),
+    ];
+    states[1].flags |= flags::DESTROYED;
+    states[2].details = 1;
+    states[4].details = 1;
+    let mut client = joined();
+    hear(&mut client, told(10, Some(0.0), Some(&states[..])));
+    let ids = [1, 2, 3, 4, wall, large, made_up];
+    assert_eq!(ids.map(|id| solid(&client, id)), [None; 7]);
+    hear(&mut client, scene());
+    assert_eq!(
+        ids.map(|id| solid(&client, id)),
+        [
+            Some((0, 10_000)),
+            Some((2_000, 200)),
+            None,
+            Some((1_200, 400)),
+            Some((-600, 200)),
+            Some((-1_200, 400)),
+            None,
+        ]
+    );
+    let definition = ServerMessage::Definition {
+        index: 2,
+        components: r#"{"Shape":{"type":"box","size":[1,1,1]}}"#.to_owned(),
+    };
+    hear(&mut client, packet::single(&definition));
+    assert_eq!(solid(&client, made_up), Some((-2_000, 100)));
+}
+
+#[test]
+fn a_later_packet_of_a_snapshot_does_not_hide_where_we_are() {
+    let mut client = joined();
+    hear(&mut client, scene());
+    let x = |client: &Client| client.own_state().map(|state| state.feet.x);
+    hear(&mut client, told(10, None, None));
+    assert_eq!(x(&client), None, "nobody has said yet");
+    hear(&mut client, told(10, Some(1.0), None));
+    assert_eq!(x(&client), Some(1.0));
+    hear(&mut client, told(13, None, None));
+    hear(&mut client, told(13, Some(2.0), None));
+    assert_eq!(x(&client), Some(2.0));
+    hear(&mut client, told(10, Some(1.0), None));
+    assert_eq!(x(&client), Some(2.0), "from before");
+    assert_eq!(client.stats(0.0).snapshots, 2);
+    assert_eq!(client.stats(0.0).loss, 0.0);
+}
+
+#[test]
+fn a_part_of_the_scene_that_left_view_goes_nowhere() {
+    let mut gate = thing(2, 0, 4.0);
+    gate.velocity = quantize::velocity(Vec3::X * 10.0);
+    let mut client = joined();
+    hear(&mut client, scene());
+    hear(&mut client, told(10, Some(0.0), Some(&[gate][..])));
+    hear(&mut client, told(13, Some(0.0), None));
+    for frame in 1..=300 {
+        client.advance(f64::from(frame) * 16.0);
+    }
+    assert_eq!(solid(&client, 2), Some((400, 200)));
+}
+
+/// A tab that is not looked at hears of everything and asks for nothing.
+#[test]
+fn what_is_back_when_somebody_asks_was_not_removed() {
+    let (stays, goes) = (thing(SPAWNED, 1, 1.0), thing(SPAWNED + 1, 1, 2.0));
+    let mut client = joined();
+    hear(&mut client, told(10, Some(0.0), Some(&[stays, goes][..])));
+    for tick in [13, 19] {
+        hear(&mut client, told(tick, None, None));
+        hear(&mut client, told(tick + 3, None, Some(&[stays][..])));
+    }
+    assert_eq!(client.take_removed(), [goes.id]);
+    assert!(client.take_removed().is_empty());
+    // What is destroyed is still told of.
+    let mut destroyed = thing(3, 0, 8.0);
+    destroyed.flags |= flags::DESTROYED;
+    hear(&mut client, told(25, None, Some(&[destroyed, stays][..])));
+    assert_eq!(client.take_removed(), [3]);
+}
+
+#[test]
+fn nobody_who_never_asks_fills_the_memory() {
+    let many: Vec<EntityState> = (0..40_000)
+        .map(|number| thing(SPAWNED + number, 1, 1.0))
+        .collect();
+    let mut client = joined();
+    hear(&mut client, told(10, Some(0.0), Some(&many[..])));
+    hear(&mut client, told(13, None, None));
+    let removed = client.take_removed();
+    assert_eq!((removed.len(), removed[0]), (REMOVED_MAX, SPAWNED));
+}
+
+#[test]
+fn every_input_leaves_after_a_hitch() {
+    let mut client = joined();
+    hear(&mut client, scene());
+    hear(&mut client, told(10, Some(0.0), None));
+    let mut now_ms = 0.0;
+    let mut left = BTreeSet::new();
+    for frame in 0..40 {
+        now_ms += if frame == 20 { 130.0 } else { 16.0 };
+        client.advance(now_ms);
+        while let Some(datagram) = client.take_datagram() {
+            let said = packet::read::<ClientMessage>(&datagram, CLIENT_MESSAGE_BYTES_MAX);
+            for message in said.expect("whole messages") {
+                if let ClientMessage::Inputs { inputs, .. } = message {
+                    left.extend(inputs.iter().map(|input| input.seq));
+                }
+            }
+        }
+    }
+    let made = client.stats(now_ms).input_seq;
+    assert!(made > 40, "{made} steps");
+    assert_eq!(left, (1..=made).collect::<BTreeSet<u32>>());
+}

@@ -1,0 +1,190 @@
+//! Records that come late, twice, or with a square in between.
+
+use super::*;
+
+/// A slow page is sent everything again before the server knows that it has
+/// it, and what comes behind that builds on the first.
+#[test]
+fn a_record_that_builds_on_nothing_leaves_what_others_build_on() {
+    let mut replication = Replication::new(60, 20);
+    let key = CellKey::Everywhere;
+    let mut tell = |version: u32, baseline: Option<u32>| {
+        let content = CellContent {
+            version,
+            baseline,
+            entities: Vec::new(),
+            gone_next_door: Vec::new(),
+            details: Vec::new(),
+        };
+        replication.update_cell(version, key, content, &mut Applied::default());
+        let known = [10, 25, 28].map(|v| replication.cells.entities(key, v).is_some());
+        (version, known)
+    };
+    assert_eq!(tell(10, None), (10, [true, false, false]));
+    assert_eq!(tell(25, None), (25, [true, true, false]));
+    assert_eq!(tell(28, Some(10)), (28, [true, true, true]));
+    assert_eq!(tell(31, Some(28)), (31, [false, false, true]));
+}
+
+#[test]
+fn acknowledgements_remember_the_last_33() {
+    let ack = [5, 7, 6, 6, 40]
+        .iter()
+        .fold(None, |ack, n| Some(acknowledge(ack, *n)));
+    let ack = ack.unwrap();
+    assert_eq!(ack.newest, 40);
+    let has = |n: u32| ack.earlier >> (40 - n - 1) & 1 == 1;
+    assert!(!has(8) && !has(39));
+    assert_eq!(acknowledge(Some(ack), 8).earlier.count_ones(), 1);
+    let near = [5, 7, 6]
+        .iter()
+        .fold(None, |ack, n| Some(acknowledge(ack, *n)));
+    assert_eq!(near.unwrap().earlier, 0b11);
+    assert_eq!(acknowledge(near, u32::MAX).earlier, 0);
+}
+
+const K: CellKey = CellKey::Square { x: 0, z: 0 };
+const L: CellKey = CellKey::Square { x: 1, z: 0 };
+const NOBODY: [u32; 0] = [];
+
+fn ball(id: u32) -> EntityState {
+    let mut ball = EntityState::new(id, EntityKind::Thing);
+    ball.definition = 1;
+    ball
+}
+
+fn content(version: u32, entities: &[EntityState]) -> CellContent {
+    CellContent {
+        version,
+        baseline: None,
+        entities: entities.to_vec(),
+        gone_next_door: Vec::new(),
+        details: Vec::new(),
+    }
+}
+
+/// Takes records of one snapshot in; returns who is gone after it.
+fn tell(
+    replication: &mut Replication,
+    tick: u32,
+    records: Vec<(CellKey, Option<CellContent>)>,
+) -> Vec<u32> {
+    let mut applied = Applied::default();
+    for (key, content) in records {
+        match content {
+            Some(content) => replication.update_cell(tick, key, content, &mut applied),
+            None => replication.drop_cell(tick, key, &mut applied),
+        }
+    }
+    replication.settle_departures(tick, &mut applied);
+    applied.removed
+}
+
+/// At pressure 2 a far square has its turn in one of 32 updates.
+#[test]
+fn whoever_crosses_a_far_border_does_not_blink() {
+    let mut replication = Replication::new(60, 20);
+    let both = vec![
+        (K, Some(content(10, &[ball(7)]))),
+        (L, Some(content(10, &[]))),
+    ];
+    assert_eq!(tell(&mut replication, 10, both), NOBODY);
+    let mut left = content(100, &[]);
+    left.gone_next_door.push((7, L));
+    assert_eq!(tell(&mut replication, 100, vec![(K, Some(left))]), NOBODY);
+    for tick in (103..100 + 32 * 3).step_by(3) {
+        assert_eq!(
+            tell(&mut replication, tick, Vec::new()),
+            NOBODY,
+            "tick {tick}"
+        );
+    }
+    let arrived = vec![(L, Some(content(196, &[ball(7)])))];
+    assert_eq!(tell(&mut replication, 196, arrived), NOBODY);
+    assert!(replication.state_of(7).is_some());
+}
+
+#[test]
+fn whoever_never_arrives_next_door_is_gone_in_the_end() {
+    let mut replication = Replication::new(60, 20);
+    let both = vec![
+        (K, Some(content(10, &[ball(7)]))),
+        (L, Some(content(10, &[]))),
+    ];
+    tell(&mut replication, 10, both);
+    let mut left = content(100, &[]);
+    left.gone_next_door.push((7, L));
+    tell(&mut replication, 100, vec![(K, Some(left))]);
+    assert_eq!(tell(&mut replication, 300, Vec::new()), [7]);
+}
+
+/// They turned round at the border, before the square next door had its turn.
+#[test]
+fn whoever_comes_back_to_the_square_they_left_stays() {
+    let mut replication = Replication::new(60, 20);
+    let both = vec![
+        (K, Some(content(10, &[ball(7)]))),
+        (L, Some(content(10, &[]))),
+    ];
+    tell(&mut replication, 10, both);
+    let mut left = content(100, &[]);
+    left.gone_next_door.push((7, L));
+    assert_eq!(tell(&mut replication, 100, vec![(K, Some(left))]), NOBODY);
+    let back = vec![(K, Some(content(106, &[ball(7)])))];
+    assert_eq!(tell(&mut replication, 106, back), NOBODY);
+    let without = vec![(L, Some(content(124, &[])))];
+    assert_eq!(tell(&mut replication, 124, without), NOBODY);
+    assert_eq!(tell(&mut replication, 500, Vec::new()), NOBODY);
+    assert!(replication.state_of(7).is_some());
+    // And is gone when they leave for good.
+    let gone = vec![(K, Some(content(503, &[])))];
+    assert_eq!(tell(&mut replication, 503, gone), [7]);
+}
+
+/// The scene file has it, so it is not taken away.
+#[test]
+fn a_part_of_the_scene_is_out_of_view_and_not_removed() {
+    let mut replication = Replication::new(60, 20);
+    let gate = EntityState::new(3, EntityKind::Thing);
+    tell(&mut replication, 10, vec![(K, Some(content(10, &[gate])))]);
+    let mut applied = Applied::default();
+    replication.drop_cell(13, K, &mut applied);
+    assert_eq!(applied.removed, NOBODY);
+    assert_eq!(applied.out_of_view, [3]);
+}
+
+/// A square went out of view and came back, and nothing in it has changed.
+#[test]
+fn a_late_packet_does_not_drop_what_is_back_in_view() {
+    let mut replication = Replication::new(60, 20);
+    let whole = || Some(content(10, &[ball(7)]));
+    tell(&mut replication, 10, vec![(K, whole())]);
+    tell(&mut replication, 16, vec![(K, whole())]);
+    let gone = tell(&mut replication, 13, vec![(K, None)]);
+    assert_eq!(gone, NOBODY, "dropped before it came back");
+    assert!(replication.cells.entities(K, 10).is_some());
+    assert_eq!(tell(&mut replication, 19, vec![(K, None)]), [7]);
+}
+
+/// What belongs to the player is in a square and in a cell of theirs.
+#[test]
+fn what_is_ones_own_is_gone_only_when_no_cell_has_it() {
+    const MINE: CellKey = CellKey::Owned(3);
+    let mut wall = ball(7);
+    wall.owner = 3;
+    let with = |version: u32| Some(content(version, &[wall]));
+    let without = |version: u32| Some(content(version, &[]));
+    for (first, last) in [(K, MINE), (MINE, K)] {
+        let mut replication = Replication::new(60, 20);
+        let both = vec![(K, with(10)), (MINE, with(10))];
+        assert_eq!(tell(&mut replication, 10, both), NOBODY);
+        // Whatever spoke of it last.
+        let again = vec![(first, with(13))];
+        assert_eq!(tell(&mut replication, 13, again), NOBODY);
+        let gone = tell(&mut replication, 16, vec![(first, None)]);
+        assert_eq!(gone, NOBODY, "{last:?} has it");
+        assert!(replication.state_of(7).is_some());
+        let gone = tell(&mut replication, 19, vec![(last, without(19))]);
+        assert_eq!(gone, [7], "nobody has it");
+    }
+}

@@ -1,0 +1,198 @@
+//! What has to be sorted before it can be told: times of ticks and round trips.
+//! Anybody may ask, as often as they like; it is made once a second at most.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use frolic_world::Stage;
+use serde::Serialize;
+
+use super::StageTimes;
+use super::ring::Ring;
+
+/// Tick times kept: a minute at 60 Hz.
+const TICKS_KEPT: usize = 3600;
+/// Round trips kept: some minutes of a small world, some seconds of a full one.
+const ROUND_TRIPS_KEPT: usize = 1024;
+/// For how long a summary is good.
+const LASTS: Duration = Duration::from_secs(1);
+
+/// What is measured around the world's step, in front of its stages.
+const AROUND: [&str; 4] = ["tick", "reads", "snapshots", "writes"];
+const FIELDS: usize = AROUND.len() + Stage::ALL.len();
+
+/// Median and 99th percentile, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Quantiles {
+    /// Median.
+    pub p50: f32,
+    /// 99th percentile.
+    pub p99: f32,
+}
+
+/// Everything that takes sorting.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// Whole ticks.
+    pub tick: Quantiles,
+    /// The parts of a tick, by name.
+    pub stages: BTreeMap<&'static str, Quantiles>,
+    /// Round trips to clients.
+    pub round_trip: Quantiles,
+    /// Differences between round trips of the same client that followed each
+    /// other.
+    pub jitter: Quantiles,
+    /// Their mean, in milliseconds.
+    pub jitter_mean: f32,
+}
+
+/// Measurements, and what was last made of them. Only readers take the lock.
+#[derive(Default)]
+pub struct Measured {
+    ticks: Ring<FIELDS, TICKS_KEPT>,
+    round_trips: Ring<1, ROUND_TRIPS_KEPT>,
+    jitter: Ring<1, ROUND_TRIPS_KEPT>,
+    summary: Mutex<Option<(Instant, Arc<Summary>)>>,
+}
+
+impl Measured {
+    /// Notes a tick.
+    pub fn tick(&self, times: &StageTimes) {
+        let mut numbers = [0; FIELDS];
+        let around = [times.tick, times.reads, times.snapshots, times.writes];
+        numbers[..AROUND.len()].copy_from_slice(&around);
+        for stage in Stage::ALL {
+            numbers[AROUND.len() + stage as usize] = times.step.of(stage);
+        }
+        self.ticks.note(numbers);
+    }
+
+    /// Notes a round trip, in microseconds.
+    pub fn round_trip(&self, time_us: u32) {
+        self.round_trips.note([time_us]);
+    }
+
+    /// Notes by how much a round trip differed from the one before, in
+    /// microseconds.
+    pub fn jitter(&self, difference_us: u32) {
+        self.jitter.note([difference_us]);
+    }
+
+    /// Forgets the ticks, and what was made of them.
+    pub fn forget_ticks(&self) {
+        let mut kept = self.kept();
+        self.ticks.forget();
+        *kept = None;
+    }
+
+    /// The figures as they were within the last second.
+    pub fn summary(&self, now: Instant) -> Arc<Summary> {
+        let mut kept = self.kept();
+        if let Some((made, summary)) = &*kept
+            && now.saturating_duration_since(*made) < LASTS
+        {
+            return summary.clone();
+        }
+        let summary = Arc::new(self.sum_up());
+        *kept = Some((now, summary.clone()));
+        summary
+    }
+
+    fn sum_up(&self) -> Summary {
+        let ticks = self.ticks.values();
+        let part = |place: usize| quantiles(ticks.iter().map(|tick| tick[place]));
+        let around = AROUND.into_iter().enumerate().skip(1);
+        let around = around.map(|(place, name)| (name, part(place)));
+        let step = Stage::ALL.map(|stage| (stage.name(), part(AROUND.len() + stage as usize)));
+        let jitter = self.jitter.values();
+        let sum: u64 = jitter.iter().map(|[time_us]| u64::from(*time_us)).sum();
+        let first = |[time_us]: [u32; 1]| time_us;
+        Summary {
+            tick: part(0),
+            stages: around.chain(step).collect(),
+            round_trip: quantiles(self.round_trips.values().into_iter().map(first)),
+            jitter_mean: sum as f32 / jitter.len().max(1) as f32 / 1000.0,
+            jitter: quantiles(jitter.into_iter().map(first)),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<(Instant, Arc<Summary>)>> {
+        self.summary.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn quantiles(times_us: impl Iterator<Item = u32>) -> Quantiles {
+    let mut sorted: Vec<u32> = times_us.collect();
+    sorted.sort_unstable();
+    let at = |q: f64| {
+        let last = sorted.len().saturating_sub(1) as f64;
+        let found = sorted.get((last * q).round() as usize);
+        found.map_or(0.0, |us| *us as f32 / 1000.0)
+    };
+    Quantiles {
+        p50: at(0.5),
+        p99: at(0.99),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tick(ms: u32) -> StageTimes {
+        StageTimes {
+            tick: ms * 1000,
+            ..StageTimes::default()
+        }
+    }
+
+    #[test]
+    fn figures_are_made_once_a_second_however_many_ask() {
+        let (measured, start) = (Measured::default(), Instant::now());
+        let at = |ms| start + Duration::from_millis(ms);
+        measured.tick(&tick(5));
+        let first = measured.summary(at(0));
+        assert_eq!(first.tick.p50, 5.0);
+        measured.tick(&tick(9));
+        let same = measured.summary(at(999));
+        assert!(Arc::ptr_eq(&first, &same), "made again");
+        assert_eq!(measured.summary(at(1000)).tick.p99, 9.0);
+        // A benchmark's warm-up is not in what it reads next.
+        measured.forget_ticks();
+        measured.tick(&tick(2));
+        assert_eq!(measured.summary(at(1001)).tick.p99, 2.0);
+    }
+
+    #[test]
+    fn the_world_does_not_wait_for_whoever_reads() {
+        let measured = Measured::default();
+        // As if a reader stopped in the middle of it.
+        let reading = measured.kept();
+        measured.tick(&tick(5));
+        measured.round_trip(40_000);
+        measured.jitter(3_000);
+        drop(reading);
+        let summary = measured.summary(Instant::now());
+        let told = (summary.tick.p50, summary.round_trip.p50, summary.jitter.p50);
+        assert_eq!(told, (5.0, 40.0, 3.0));
+    }
+
+    #[test]
+    fn every_part_of_a_tick_has_its_name() {
+        let measured = Measured::default();
+        measured.tick(&StageTimes {
+            reads: 1_000,
+            snapshots: 2_000,
+            writes: 3_000,
+            ..tick(20)
+        });
+        let stages = &measured.summary(Instant::now()).stages;
+        let of = |name: &str| stages.get(name).map(|times| times.p99);
+        assert_eq!(of("reads"), Some(1.0));
+        assert_eq!(of("snapshots"), Some(2.0));
+        assert_eq!(of("writes"), Some(3.0));
+        assert_eq!(of("physics"), Some(0.0));
+        assert_eq!(stages.len(), Stage::ALL.len() + 3, "{stages:?}");
+    }
+}

@@ -1,0 +1,58 @@
+//! Whoever floods, or sends what is no message, is told why and counted, whatever
+//! carries it.
+
+use frolic_client::{Client, ClientEvent};
+use frolic_protocol::{ClientMessage, packet};
+
+use crate::line::{Line, Transport};
+use crate::server::TestServer;
+
+/// Joins and sends this; returns what the client was told before the end, and
+/// with it.
+async fn throw_out(
+    server: &TestServer,
+    transport: Transport,
+    bytes: Vec<u8>,
+) -> (Option<String>, String) {
+    let mut line = Line::open(server, transport).await;
+    let mut client = Client::new();
+    let ticket = server.ticket("world_test", "Eve", 60);
+    client.handshake(Some(ticket), None, None);
+    line.send(&mut client).await.expect("the line holds");
+    line.send_bytes(bytes).await;
+    let reason = line.end(&mut client).await;
+    let mut told = None;
+    while let Some(event) = client.take_event() {
+        if let ClientEvent::Kick { reason } = event {
+            told = Some(reason);
+        }
+    }
+    (told, reason)
+}
+
+async fn everybody_is_told_why(transport: Transport) {
+    let server = TestServer::start().await;
+    let ping = packet::single(&ClientMessage::Ping {
+        t: 1.0,
+        received: 0,
+    });
+    let cases = [(vec![0xff; 64], "unreadable"), (ping.repeat(4000), "flood")];
+    for (bytes, cause) in cases {
+        let (told, reason) = throw_out(&server, transport, bytes).await;
+        assert!(!reason.is_empty(), "closed without a reason: {cause}");
+        assert_eq!(told, Some(reason), "{cause}");
+        let counter = format!("frolic_kicks_total{{cause=\"{cause}\"}}");
+        server.until_metric(&counter).await;
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn over_a_websocket_whoever_breaks_the_rules_is_told_why() {
+    everybody_is_told_why(Transport::WebSocket).await;
+}
+
+#[tokio::test]
+async fn over_webtransport_whoever_breaks_the_rules_is_told_why() {
+    everybody_is_told_why(Transport::WebTransport).await;
+}

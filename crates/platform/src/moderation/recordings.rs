@@ -1,0 +1,236 @@
+//! The recording that a report carries (BEY-8): moderators fetch it and run
+//! what happened again with `frolic replay`.
+//!
+//! Game servers write into one folder, which operators tidy as they like. What
+//! was reported gets a second name in a folder inside that: it goes on growing
+//! while the world runs, takes no room of its own, and stays when the first
+//! name is deleted.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use frolic_protocol::recording_name::RecordingName;
+use futures_util::stream;
+use sqlx::AnyPool;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::audit::{self, Entry};
+use super::{Moderator, reports};
+use crate::Platform;
+use crate::api::{ErrorBody, ReportRecording};
+use crate::clock::rfc3339;
+use crate::error::ApiError;
+use crate::extract::ApiPath;
+
+/// Where reported recordings are, inside the folder of all.
+const REPORTED: &str = "reported";
+const PIECE_BYTES: usize = 64 * 1024;
+/// Somebody needs about that long to tell what they saw.
+const TIME_TO_REPORT_MS: i64 = 20_000;
+/// Who has been away from a world for longer does not report what happened there
+/// just now.
+const AWAY_MS_MAX: i64 = 10 * 60 * 1000;
+
+pub fn routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new().routes(routes!(download))
+}
+
+/// Keeps the recording of a world for a report that was made just now, if
+/// whoever made it was there. A report without one is better than no report, so a
+/// disk or a database that refuses is told of and no more.
+pub async fn attach(platform: &Platform, report_id: &str, reporter_id: &str, world_id: &str) {
+    let Some(folder) = platform.settings().record_dir.clone() else {
+        return;
+    };
+    let now_ms = platform.clock().now_ms();
+    let attached = async {
+        let db = platform.db();
+        if !was_there(db, reporter_id, world_id, now_ms).await? {
+            return Ok(());
+        }
+        if let Some(name) = keep(folder, world_id.to_owned(), now_ms).await? {
+            sqlx::query("UPDATE reports SET recording = $1 WHERE report_id = $2")
+                .bind(name)
+                .bind(report_id)
+                .execute(db)
+                .await
+                .map_err(io::Error::other)?;
+        }
+        Ok::<(), io::Error>(())
+    };
+    if let Err(error) = attached.await {
+        tracing::warn!(%error, report_id, "a report carries no recording");
+    }
+}
+
+/// Whether somebody was in a world a moment ago. Worlds keep where their players
+/// are about once a second.
+async fn was_there(db: &AnyPool, user_id: &str, world_id: &str, now_ms: i64) -> io::Result<bool> {
+    let row = sqlx::query(
+        "SELECT player_id FROM player_checkpoints
+         WHERE world_id = $1 AND player_id = $2 AND saved_at >= $3",
+    )
+    .bind(world_id)
+    .bind(user_id)
+    .bind(now_ms.saturating_sub(AWAY_MS_MAX))
+    .fetch_optional(db)
+    .await;
+    Ok(row.map_err(io::Error::other)?.is_some())
+}
+
+/// Keeps the recording of what happened just now in a world, and gives its name.
+async fn keep(folder: PathBuf, world_id: String, now_ms: i64) -> io::Result<Option<String>> {
+    let happened_ms = now_ms.saturating_sub(TIME_TO_REPORT_MS).cast_unsigned();
+    let kept = tokio::task::spawn_blocking(move || keep_newest(&folder, &world_id, happened_ms));
+    kept.await
+        .unwrap_or_else(|panic| Err(io::Error::other(panic)))
+}
+
+fn keep_newest(folder: &Path, world_id: &str, happened_ms: u64) -> io::Result<Option<String>> {
+    // A process that is younger than what happened was started since.
+    let rank = |name: &RecordingName| {
+        let started = name.started_unix_ms();
+        (started <= happened_ms, started)
+    };
+    let mut newest: Option<RecordingName> = None;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_str().and_then(RecordingName::parse);
+        let name = name.filter(|name| name.world() == world_id);
+        // Not a link to elsewhere: moderators will be sent what is in it.
+        let name = name.filter(|_| entry.file_type().is_ok_and(|kind| kind.is_file()));
+        newest = newest.into_iter().chain(name).max_by_key(rank);
+    }
+    let Some(name) = newest.map(|name| name.to_string()) else {
+        return Ok(None);
+    };
+    let reported = folder.join(REPORTED);
+    fs::create_dir_all(&reported)?;
+    match fs::hard_link(folder.join(&name), reported.join(&name)) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(Some(name)),
+    }
+}
+
+/// How moderators see what a row names.
+pub fn shown(file: Option<String>, reported_at_ms: i64) -> Option<ReportRecording> {
+    let name = RecordingName::parse(&file?)?;
+    let started = i64::try_from(name.started_unix_ms()).ok()?;
+    Some(ReportRecording {
+        file: name.to_string(),
+        started_at: rfc3339(started),
+        reported_after_s: u32::try_from((reported_at_ms - started) / 1000).unwrap_or(0),
+    })
+}
+
+/// The recording of a report, for `frolic replay`
+#[utoipa::path(get, path = "/api/moderation/reports/{id}/recording", tag = "moderation",
+    security(("bearer" = [])), params(("id" = String, Path)),
+    responses((status = 200, description = "A `.replay` file, as far as it is written", content_type = "application/octet-stream"),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
+async fn download(
+    State(platform): State<Platform>,
+    moderator: Moderator,
+    ApiPath(id): ApiPath<String>,
+) -> Result<Response, ApiError> {
+    let report = reports::find(platform.db(), &id).await?;
+    let recording = report.recording.ok_or_else(|| {
+        let message = "this report carries no recording: worlds were not recorded (RECORD_DIR), or it names none";
+        ApiError::not_found("no_recording", message)
+    })?;
+    let gone = || {
+        let message = "the recording was deleted, or is on another machine";
+        ApiError::not_found("recording_gone", message)
+    };
+    let folder = platform.settings().record_dir.as_ref().ok_or_else(gone)?;
+    let path = folder.join(REPORTED).join(&recording.file);
+    let is_file = tokio::fs::symlink_metadata(&path).await;
+    if !is_file.is_ok_and(|found| found.is_file()) {
+        return Err(gone());
+    }
+    let file = tokio::fs::File::open(&path).await?;
+    let bytes = file.metadata().await?.len();
+    // It holds what everybody there did and said: that somebody looked is told.
+    let entry = Entry {
+        actor: (&moderator.id, &moderator.name),
+        action: "recording",
+        target_kind: report.target_kind.name(),
+        target_id: &report.target_id,
+        target_name: &report.target_name,
+        rule: &report.rule.id,
+        summary: &recording.file,
+    };
+    let mut connection = platform.db().acquire().await?;
+    audit::write(&mut connection, platform.clock().now_ms(), entry).await?;
+    let mut response = Response::new(pieces(file.take(bytes)));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
+    let kind = HeaderValue::from_static("application/octet-stream");
+    headers.insert(header::CONTENT_TYPE, kind);
+    let name = format!("attachment; filename=\"{}\"", recording.file);
+    let name = HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("attachment"));
+    headers.insert(header::CONTENT_DISPOSITION, name);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// A body that is read while it is sent.
+fn pieces(file: impl AsyncRead + Send + Unpin + 'static) -> Body {
+    Body::from_stream(stream::try_unfold(file, |mut file| async move {
+        let mut piece = vec![0; PIECE_BYTES];
+        let read = file.read(&mut piece).await?;
+        piece.truncate(read);
+        Ok::<_, io::Error>((read > 0).then_some((piece, file)))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_of_that_world_is_kept_when_the_folder_is_tidied() {
+        let folder = std::env::temp_dir().join(format!("frolic-reported-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        for (name, text) in [
+            ("world_1-100.replay", "older"),
+            ("world_1-2000.replay", "newer"),
+            ("world_1-x-3000.replay", "of another world"),
+            ("world_2-9000.replay", "of another world"),
+            ("world_1-4000.txt", "something else"),
+        ] {
+            fs::write(folder.join(name), text).unwrap();
+        }
+        fs::create_dir(folder.join("world_1-5000.replay")).unwrap();
+        let keep = |world: &str, happened_ms| keep_newest(&folder, world, happened_ms).unwrap();
+        let kept = Some("world_1-2000.replay".to_owned());
+        assert_eq!(keep("world_1", 2500), kept);
+        assert_eq!(keep("world_1", 2500), kept, "again");
+        let before = Some("world_1-100.replay".to_owned());
+        assert_eq!(keep("world_1", 1999), before, "of the process before");
+        assert_eq!(keep("world_1", 99), kept, "nothing is as old");
+        assert_eq!(keep("world_3", 2500), None);
+        fs::remove_file(folder.join("world_1-2000.replay")).unwrap();
+        let text = fs::read_to_string(folder.join(REPORTED).join("world_1-2000.replay"));
+        assert_eq!(text.unwrap(), "newer");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_report_says_how_far_into_the_recording_it_was_made() {
+        let shown = shown(
+            Some("world_1-1763250000000.replay".into()),
+            1_763_250_061_500,
+        )
+        .unwrap();
+        assert_eq!(shown.reported_after_s, 61);
+        assert_eq!(shown.started_at, rfc3339(1_763_250_000_000));
+    }
+}

@@ -1,0 +1,101 @@
+//! Whoever lost their connection finds their place again (NET-9), also where
+//! others wait for one.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use frolic_platform::api::{JoinResponse, LoginResponse};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::support::{TestPlatform, error_of, game_files};
+use crate::waiting::is_in;
+
+async fn join(platform: &TestPlatform, who: &LoginResponse, body: &Value) -> JoinResponse {
+    let answer = platform.try_join(&who.session_token, body.clone()).await;
+    assert_eq!(answer.status(), StatusCode::OK, "{}", who.username);
+    answer.json().await.unwrap()
+}
+
+async fn is_refused(platform: &TestPlatform, who: &LoginResponse, body: &Value) {
+    let answer = platform.try_join(&who.session_token, body.clone()).await;
+    assert_eq!(error_of(answer).await, (409, "world_full".to_owned()));
+}
+
+/// A world for one, with Ada in it.
+async fn adas_world(platform: &TestPlatform, ada: &LoginResponse) -> Value {
+    platform.publish_sample(&game_files("duel", 1)).await;
+    let place = join(platform, ada, &json!({ "game_id": "duel" })).await;
+    platform.stage.players.store(1, Ordering::SeqCst);
+    platform.stage.wait_for_heartbeats().await;
+    json!({ "room_code": place.room_code })
+}
+
+#[tokio::test]
+async fn net_9_a_full_world_keeps_the_place_of_whoever_lost_the_line() {
+    let platform = TestPlatform::start().await;
+    let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
+    let room = adas_world(&platform, &ada).await;
+    platform.stage.lose(&ada.client_id).await;
+    is_refused(&platform, &bob, &room).await;
+    join(&platform, &ada, &room).await;
+    is_refused(&platform, &bob, &room).await;
+    // Her minute is over.
+    platform.stage.passed_through.store(1, Ordering::SeqCst);
+    platform.stage.away.lock().unwrap().clear();
+    platform.stage.wait_for_heartbeats().await;
+    join(&platform, &bob, &room).await;
+}
+
+#[tokio::test]
+async fn net_9_a_world_that_drains_takes_back_whoever_lost_the_line() {
+    let platform = TestPlatform::start().await;
+    let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
+    let room = adas_world(&platform, &ada).await;
+    platform.stage.lose(&ada.client_id).await;
+    let place = join(&platform, &ada, &room).await;
+    platform.platform.fleet().drain(&place.world_id);
+    platform.stage.wait_for_heartbeats().await;
+    assert_eq!(join(&platform, &ada, &room).await.world_id, place.world_id);
+    platform.stage.away.lock().unwrap().clear();
+    // Nobody is there and nobody may come back: it stops, and starts anew.
+    platform.stage.wait_for_alive(0).await;
+    join(&platform, &bob, &room).await;
+}
+
+#[tokio::test]
+async fn net_9_a_closed_tab_that_is_opened_again_leads_to_the_same_world() {
+    let platform = TestPlatform::start().await;
+    let ada = platform.login("Ada").await;
+    let any = json!({ "game_id": "sample" });
+    let quiet = platform.join(json!({})).await;
+    let fuller = platform.join(json!({})).await;
+    let theirs = json!({ "world_id": fuller.world_id });
+    platform.join(theirs.clone()).await;
+    let stranger = platform.login("Eve").await;
+    assert_eq!(
+        join(&platform, &stranger, &any).await.world_id,
+        fuller.world_id
+    );
+    let stage = &platform.stage;
+    stage.lose_in(&quiet.world_id, &ada.client_id).await;
+    assert_eq!(join(&platform, &ada, &any).await.world_id, quiet.world_id);
+}
+
+#[tokio::test]
+async fn net_9_a_killed_game_server_keeps_the_places_of_those_who_were_in_it() {
+    let platform = TestPlatform::start_with(|settings| {
+        settings.fleet.backoff_first = Duration::from_millis(10);
+    })
+    .await;
+    let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
+    let room = adas_world(&platform, &ada).await;
+    let world_id = platform.stage.launches.borrow()[0].world_id.clone();
+    is_in(&platform, &world_id, &ada.client_id).await;
+    platform.stage.players.store(0, Ordering::SeqCst);
+    platform.stage.crash_all();
+    platform.stage.wait_for_launches(2).await;
+    platform.stage.wait_for_heartbeats().await;
+    is_refused(&platform, &bob, &room).await;
+    join(&platform, &ada, &room).await;
+}

@@ -1,0 +1,138 @@
+//! The ground where the game sets a radius (NET-6): changes outside are told
+//! when one comes near, and the ground under one's feet in time.
+
+use frolic_protocol::ServerMessage;
+use frolic_protocol::terrain::{
+    ChunkData, TerraformApplied, TerrainAction, TerrainOp, TerrainShape,
+};
+use frolic_sim::Vec3;
+use frolic_world::{InterestPolicy, JsonView, PlayerNumber, TerrainView, World, WorldOptions};
+use serde_json::Value as Json;
+
+use crate::harness::package;
+use crate::sight::{RADIUS_M, feet, join, snapshot};
+
+/// Level ground of blocks at y = 8, wide enough to be out of reach of.
+const BLOCKS: &str = r#"{
+  "format": 1,
+  "entities": [{"id": 1, "name": "Spawn", "components": {"Transform": {"position": [0.5, 8, 0.5]}, "SpawnPoint": {}}}],
+  "terrain": {
+    "size": [512, 64, 512],
+    "generator": {"type": "flat", "height": 8},
+    "materials": ["stone"],
+    "reach": 8,
+    "brush": 3,
+    "rate": 10
+  }
+}"#;
+
+fn ground(radius: Option<f32>) -> World {
+    let options = WorldOptions {
+        interest: radius.map(InterestPolicy::within),
+        ..WorldOptions::default()
+    };
+    World::load(&package(BLOCKS, &[]), options).expect("the world loads")
+}
+
+/// Digs below a player's feet, and has it kept. Gives what is told of it.
+fn dig(world: &mut World, player: PlayerNumber) -> TerraformApplied {
+    let [x, _, z] = feet(world, player).to_array();
+    let op = TerrainOp {
+        action: TerrainAction::Subtract,
+        center: [x + 2.0, 7.5, z],
+        shape: TerrainShape::Sphere { radius: 0.5 },
+        material: None,
+    };
+    world.step();
+    world.take_outbox();
+    world.terraform(player, &op).expect("it may be dug there");
+    world.step();
+    let seq = world.take_ops().last().expect("an operation").seq;
+    world.ops_kept(seq);
+    let outbox = world.take_outbox();
+    outbox
+        .into_iter()
+        .find_map(|outgoing| match outgoing.message {
+            ServerMessage::TerraformApplied(applied) => Some(applied),
+            _ => None,
+        })
+        .expect("it is told")
+}
+
+/// All chunks that a client gets in a while.
+fn chunks(world: &mut World, view: &mut TerrainView) -> Vec<[i32; 3]> {
+    let mut got: Vec<ChunkData> = Vec::new();
+    for _ in 0..60 {
+        world.step();
+        view.next(world, &mut |chunk| got.push(chunk));
+    }
+    got.into_iter().map(|chunk| chunk.at.chunk).collect()
+}
+
+#[test]
+fn changes_of_the_ground_outside_the_radius_are_told_when_one_comes_near() {
+    for (radius, far) in [(Some(RADIUS_M), false), (None, true)] {
+        let mut world = ground(radius);
+        let ada = join(&mut world, "Ada", [0.5, 8.0, 0.5]);
+        let ben = join(&mut world, "Ben", [150.5, 8.0, 0.5]);
+        let applied = dig(&mut world, ben);
+        let chunk = applied.chunks[0].chunk;
+        let mut view = TerrainView::new(ada);
+        assert_eq!(view.hears(&world, &applied.chunks), far);
+        assert_eq!(view.may_ask(&world, chunk), far);
+        // Who comes in later gets chunks instead of operations.
+        let mut late = TerrainView::new(ada);
+        assert_eq!(chunks(&mut world, &mut late).contains(&chunk), far);
+        assert!(TerrainView::new(ben).hears(&world, &applied.chunks));
+        assert!(view.may_ask(&world, [0, 0, 0]), "the ground below");
+        if !far {
+            world.teleport(ada, Vec3::new(115.5, 8.0, 0.5));
+            assert!(chunks(&mut world, &mut view).contains(&chunk));
+            assert!(view.may_ask(&world, chunk));
+        }
+    }
+}
+
+/// Whoever falls is at the bottom before the next look at the ground.
+#[test]
+fn the_ground_far_below_is_known_in_spite_of_a_radius() {
+    let mut world = ground(Some(10.0));
+    let ada = join(&mut world, "Ada", [0.5, 60.0, 0.5]);
+    let ben = join(&mut world, "Ben", [0.5, 8.0, 3.5]);
+    let applied = dig(&mut world, ben);
+    world.teleport(ada, Vec3::new(0.5, 60.0, 0.5));
+    assert!(TerrainView::new(ada).hears(&world, &applied.chunks));
+}
+
+#[test]
+fn a_json_snapshot_has_versions_of_chunks_in_reach() {
+    let versions = |snapshot: &Json| -> Vec<i64> {
+        let all = snapshot["features"]["voxel"]["versions"].as_array();
+        let x = |version: &Json| version["x"].as_i64().expect("a place");
+        all.map_or(Vec::new(), |all| all.iter().map(x).collect())
+    };
+    let mut world = ground(Some(RADIUS_M));
+    let ada = join(&mut world, "Ada", [0.5, 8.0, 0.5]);
+    let ben = join(&mut world, "Ben", [150.5, 8.0, 0.5]);
+    let near = dig(&mut world, ada).chunks[0].chunk[0];
+    let far = dig(&mut world, ben).chunks[0].chunk[0];
+    let (near, far) = (i64::from(near), i64::from(far));
+    let mut view = JsonView::new(ada);
+    let mut next = |world: &mut World, acknowledge: bool| {
+        world.step();
+        world.look();
+        let snapshot = snapshot(world, &mut view);
+        if acknowledge {
+            view.acknowledge(snapshot["tick"].as_u64().expect("a tick") as u32);
+        }
+        versions(&snapshot)
+    };
+    assert_eq!(next(&mut world, true), [near]);
+    assert_eq!(next(&mut world, true), [0; 0], "nothing is new");
+    world.teleport(ada, Vec3::new(115.5, 8.0, 0.5));
+    assert_eq!(next(&mut world, false), [far], "it came into reach");
+    assert_eq!(next(&mut world, true), [far], "that was not acknowledged");
+    assert_eq!(next(&mut world, true), [0; 0]);
+    world.teleport(ada, Vec3::new(0.5, 8.0, 0.5));
+    assert_eq!(next(&mut world, true), [near], "it came back");
+}

@@ -1,0 +1,170 @@
+//! What is solid on a client is what is solid on the server: characters are
+//! predicted against the one and moved against the other.
+
+use std::collections::BTreeMap;
+
+use frolic_package::SceneEntity;
+use frolic_protocol::EntityState;
+use frolic_sim::Vec3;
+use frolic_world::{Delivery, InterestPolicy};
+
+use crate::harness::{Run, package};
+use crate::link::Quality;
+
+/// Ids of a scene that are looked at.
+const SCENE_IDS: u32 = 20;
+/// Ids of spawned things that are looked at.
+const SPAWNED_IDS: u32 = 200;
+/// Positions are told in steps of 4 mm.
+const OFF_MAX_M: f32 = 0.02;
+
+/// Compares what a client has, as far as it rests, with what the server has.
+/// Everything must have arrived.
+pub fn check(run: &Run, player: usize, seed: u64) {
+    let client = run.client(player);
+    let by_id = |state: &EntityState| (state.id, *state);
+    let known: BTreeMap<u32, EntityState> = client.entities().map(by_id).collect();
+    let all: BTreeMap<u32, EntityState> = run.everything().iter().map(by_id).collect();
+    let first_spawned = SceneEntity::ID_MAX + 1;
+    let spawned = first_spawned..first_spawned + SPAWNED_IDS;
+    for id in (1..=SCENE_IDS).chain(spawned) {
+        let of_scene = id < first_spawned;
+        let state = known.get(&id);
+        // Posed for the tick that is predicted, not for this one.
+        let moves = |state: &EntityState| state.velocity != [0; 3] || state.motion.is_some();
+        if state.is_some_and(moves) {
+            continue;
+        }
+        // A part of the scene that is out of view is as it was last seen.
+        if of_scene && state.is_none() && all.contains_key(&id) {
+            continue;
+        }
+        let truth = run.world().bounds_of(id);
+        let truth = truth.filter(|_| of_scene || state.is_some());
+        let has = client.bounds_of(id);
+        let off = match (truth, has) {
+            (Some(truth), Some(has)) => {
+                let [low, high] = [has.0 - truth.0, has.1 - truth.1];
+                low.abs().max(high.abs()).max_element()
+            }
+            (None, None) => 0.0,
+            _ => f32::INFINITY,
+        };
+        assert!(
+            off < OFF_MAX_M,
+            "seed {seed}, player {player}: {id} is {truth:?} and {has:?} to the client"
+        );
+    }
+}
+
+/// Everything rests, and nothing of it is as the scene file says.
+fn ruins() -> frolic_package::Package {
+    package(
+        r##"{"format":1,"prefabs":{"Wall":{"components":{"Shape":{"type":"box","size":[4,2,1]}}}},
+            "entities":[
+            {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[400,1,400]}}},
+            {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0]},"SpawnPoint":{}}},
+            {"id":3,"name":"Gate","components":{"Transform":{"position":[6,1,0]},"Shape":{"type":"box","size":[2,2,2]}}},
+            {"id":4,"name":"Crate","components":{"Transform":{"position":[9,1,0]},"Shape":{"type":"box","size":[2,2,2]}}},
+            {"id":5,"name":"Post","components":{"Transform":{"position":[12,1,0]},"Shape":{"type":"box","size":[1,2,1]}}}]}"##,
+        &[(
+            "scripts/ServerScriptService/Ruins.luau",
+            r#"World.Find("Gate").Position = Vector3.new(6, 1, 7)
+               World.Find("Crate").Destroy()
+               World.Find("Post").Scale = Vector3.new(3, 1, 3)
+               local wall = World.Spawn("Wall", Vector3.new(-6, 1, 0))
+               wall.Rotation = Vector3.new(0, 30, 0)
+               World.Spawn("Wall", Vector3.new(-9, 1, 5)).Scale = Vector3.new(2, 2, 2)
+               World.Spawn({ Shape = { type = "sphere", radius = 1 } }, Vector3.new(0, 1, -6))"#,
+        )],
+    )
+}
+
+#[test]
+fn a_scene_that_snapshots_overtake_is_as_the_server_has_it() {
+    for (seed, delivery) in [(1, Delivery::Lossy), (2, Delivery::Ordered)] {
+        let mut run = Run::new(&ruins(), seed, Quality::GOOD);
+        run.delivery = delivery;
+        run.scene_late_ms = 1_000.0;
+        let player = run.join("Ada");
+        run.for_ms(900);
+        let early = run.client(player).entities().count();
+        assert_eq!(early > 0, delivery == Delivery::Lossy, "{early} were told");
+        assert_eq!(run.client(player).bounds_of(1), None, "no scene yet");
+        run.for_ms(600);
+        assert_eq!(run.client(player).entities().count(), 7);
+        check(&run, player, seed);
+    }
+}
+
+/// A cart of the scene that drives out of view.
+fn railway() -> frolic_package::Package {
+    package(
+        r##"{"format":1,"prefabs":{},"entities":[
+            {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[800,1,800]}}},
+            {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0]},"SpawnPoint":{}}},
+            {"id":3,"name":"Cart","components":{"Transform":{"position":[5,1,5]},"Shape":{"type":"box","size":[2,2,2]}}}]}"##,
+        &[(
+            "scripts/ServerScriptService/Cart.luau",
+            r#"task.wait(1)
+               World.Find("Cart").SetVelocity(Vector3.new(15, 0, 0))"#,
+        )],
+    )
+}
+
+/// It would push whoever stands far along its way, and nobody would see it.
+#[test]
+fn what_drove_out_of_view_does_not_drive_on() {
+    let policy = Some(InterestPolicy::within(30.0));
+    let mut run = Run::with_interest(&railway(), 3, Quality::GOOD, policy);
+    let player = run.join("Ada");
+    run.for_ms(1_500);
+    let cart = |run: &Run| run.client(player).entities().any(|state| state.id == 3);
+    assert!(cart(&run), "it is seen driving off");
+    run.for_ms(8_000);
+    assert!(!cart(&run), "it is out of view");
+    let x = |bounds: Option<(Vec3, Vec3)>| bounds.map(|(low, _)| low.x);
+    let is = x(run.world().bounds_of(3));
+    assert!(is > Some(100.0), "it went on: {is:?}");
+    let stays = x(run.client(player).bounds_of(3));
+    assert!(stays > Some(6.0) && stays < Some(80.0), "{stays:?}");
+}
+
+#[test]
+fn things_made_up_alike_have_one_definition_that_says_no_place() {
+    let game = package(
+        r##"{"format":1,"prefabs":{},"entities":[
+            {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[800,1,800]}}},
+            {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0]},"SpawnPoint":{}}}]}"##,
+        &[(
+            "scripts/ServerScriptService/Crates.luau",
+            r#"for i = 1, 5 do
+                   World.Spawn({
+                       Transform = { position = { 4321, 1, i * 4 }, scale = { 2, 1, 1 } },
+                       Shape = { type = "box", size = { 1, 1, 1 } },
+                   })
+               end
+               World.Spawn({ Shape = { type = "box", size = { 1, 1, 1 } } }, Vector3.new(-4321, 1, 0))
+               World.Spawn({ Transform = { position = { 7, 1, 7 } }, Shape = { type = "box", size = { 1, 1, 1 } } })"#,
+        )],
+    );
+    let mut run = Run::new(&game, 4, Quality::GOOD);
+    let player = run.join("Ada");
+    run.for_ms(1_000);
+    let definitions = run.world().definitions();
+    assert_eq!(definitions.len(), 2, "{definitions:?}");
+    let told = format!("{definitions:?}");
+    assert!(!told.contains("4321") && !told.contains('7'), "{told}");
+    // And everything is where and as large as it was wanted.
+    let mut places: Vec<[i32; 3]> = run
+        .client(player)
+        .entities()
+        .filter(|state| state.definition != 0)
+        .map(|state| state.place().to_array().map(|part| part.round() as i32))
+        .collect();
+    places.sort_unstable();
+    let row = (1..=5).map(|i| [4321, 1, i * 4]);
+    let wanted: Vec<[i32; 3]> = [[-4321, 1, 0], [7, 1, 7]].into_iter().chain(row).collect();
+    assert_eq!(places, wanted);
+    check(&run, player, 4);
+}

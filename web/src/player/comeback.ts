@@ -1,0 +1,41 @@
+// What ends a visit, and what only costs an attempt to come back.
+import { ApiError } from '../lib/api';
+
+/** The ticket was good when it was made: a new one is all that is needed. */
+const STALE_TICKET = ['ticket_expired', 'ticket_used'];
+/** Refusals that stay the same however often one asks: this page is too old for the server. */
+const FINAL = ['unsupported_version'];
+
+/** How things stand when the server ends a connection. */
+export interface Standing {
+  /** We were in, or have a token from before: there may be a place to come back to. */
+  hasPlace: boolean;
+  /** The connection was lost, and no welcome has come since. */
+  reconnecting: boolean;
+  /** The server has said that it stops, and that our place is kept. */
+  restarting: boolean;
+  /** It was tried once more with a new ticket. */
+  joinedAgain: boolean;
+  /** Code of the last error on this connection. */
+  lastCode: string | null;
+}
+
+/** The ticket grew old on a slow line, and no other was tried yet. */
+export function hasStaleTicket({ joinedAgain, lastCode }: Standing): boolean {
+  return !joinedAgain && lastCode !== null && STALE_TICKET.includes(lastCode);
+}
+
+/**
+ * Whether a kick is not the end. On the way back it is the refusal of one handshake (the world is full at this moment, or its
+ * server just stops), and the next attempt may do better. Who is in and is shown out stays out.
+ */
+export function comesBack(standing: Standing): boolean {
+  const { hasPlace, reconnecting, restarting, lastCode } = standing;
+  if (!hasPlace) return hasStaleTicket(standing);
+  return restarting || (reconnecting && (lastCode === null || !FINAL.includes(lastCode)));
+}
+
+/** Whether a join on the way back failed for good: the world is gone, or we may not be in it any more (a suspension, say). */
+export function isFinal(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 403 || error.status === 404);
+}
