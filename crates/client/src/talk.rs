@@ -107,21 +107,16 @@ impl Talk {
         self.allowance = BURST;
         self.token = Some(welcome.resume_token.clone());
         match welcome.resumption {
-            Resumption::Resumed => {
+            Resumption::Resumed | Resumption::Restarted => {
                 // It has heard them, and forgets them if it is killed before
                 // it has stored what came of them.
-                let base = self.log.go_on(welcome.received);
+                let lost_there = self.log.go_on(welcome.received);
                 let lost_here = welcome.sent.saturating_sub(self.received);
                 self.received = welcome.sent;
-                base.saturating_sub(welcome.received) + lost_here
+                lost_there + lost_here
             }
-            Resumption::New | Resumption::Restarted => {
-                if welcome.resumption == Resumption::Restarted {
-                    // What the server before this one had, and kept.
-                    self.log.confirm(welcome.received);
-                }
-                self.log
-                    .restart(welcome.resumption == Resumption::Restarted);
+            Resumption::New => {
+                self.log.restart(false);
                 self.received = 0;
                 0
             }

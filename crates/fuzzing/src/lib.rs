@@ -32,7 +32,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 22] = [
+pub const TARGETS: [Target; 23] = [
     target("avatar", pieces::avatar, pieces::avatar_seeds, 5_000),
     target("bits", protocol::bits, seeds::noise, 5_000),
     target("chunk", terrain::chunk, terrain::seeds, 2_000),
@@ -51,6 +51,7 @@ pub const TARGETS: [Target; 22] = [
         seeds::json_commands,
         5_000,
     ),
+    target("kept_log", protocol::kept_log, seeds::kept_logs, 5_000),
     target("manifest", store::manifest, seeds::manifests, 3_000),
     target("mesh", store::mesh, seeds::meshes, 3_000),
     target("package", store::package, seeds::packages, 2_000),

@@ -7,6 +7,7 @@ use frolic_protocol::bits::{BitReader, BitWriter};
 use frolic_protocol::packet::{
     self, CLIENT_MESSAGE_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX, StreamReader,
 };
+use frolic_protocol::resume::KeptLog;
 use frolic_protocol::snapshot::{self, CellKey, KnownCells, SnapshotError};
 use frolic_protocol::ticket::{self, TicketClaims};
 use frolic_protocol::websocket::{FrameError, FrameReader};
@@ -143,6 +144,7 @@ pub fn ticket(bytes: &[u8]) {
         player_id: text.chars().take(40).collect(),
         name: text.chars().skip(40).take(40).collect(),
         nonce: "n".into(),
+        session: "s".into(),
         expires_at: 2_000,
         epoch: 1,
         character: None,
@@ -153,6 +155,20 @@ pub fn ticket(bytes: &[u8]) {
     let read = ticket::verify(&key, &signed, "world_1", 1_000);
     assert_eq!(read.as_ref(), Ok(&claims), "{signed}");
     assert!(ticket::verify(&[8; 32], &signed, "world_1", 1_000).is_err());
+}
+
+/// What one process of a server leaves to the next.
+pub fn kept_log(bytes: &[u8]) {
+    let lasts = |id: u32| id < 1_000_000;
+    if let Some(log) = KeptLog::from_bytes(bytes, &lasts) {
+        let written = log.to_bytes();
+        let again = KeptLog::from_bytes(&written, &lasts);
+        // Nothing is written of a log that never had anything.
+        assert!(again.is_some() || written.is_empty());
+        if let Some(again) = again {
+            assert_eq!(again.to_bytes(), written);
+        }
+    }
 }
 
 pub fn value(bytes: &[u8]) {

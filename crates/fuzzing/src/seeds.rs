@@ -1,5 +1,6 @@
 //! Inputs to start from, made by the real encoders.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -8,6 +9,7 @@ use frolic_protocol::avatar::AvatarLooks;
 use frolic_protocol::message::{PlayerStat, Resumption};
 use frolic_protocol::npc::{NpcEvent, NpcState};
 use frolic_protocol::projectile::{Launch, ProjectileHit, ShotLook, Vitals, Weapon};
+use frolic_protocol::resume::{KeptLog, KeptMessage, SentLog};
 use frolic_protocol::script::{
     MANIFEST_PATH, RunContext, ScriptChunk, ScriptEntry, ScriptList, ScriptManifest,
 };
@@ -410,12 +412,34 @@ pub fn json_commands() -> Vec<Vec<u8>> {
     .into()
 }
 
+pub fn kept_logs() -> Vec<Vec<u8>> {
+    let mut log = SentLog::restored(7);
+    for message in [
+        ServerMessage::Event {
+            name: "Falls".into(),
+            args: Args(vec![Value::Entity(3), Value::Number(2.5)]),
+        },
+        ServerMessage::InvokeResult {
+            id: 9,
+            result: Err("nothing answers".into()),
+        },
+    ] {
+        log.push(message, 40);
+    }
+    let kept = KeptLog::of(&log, true, 4096, |message| KeptMessage {
+        message: Cow::Borrowed(message),
+        echo: Some("\"a\"".into()),
+    });
+    vec![kept.to_bytes()]
+}
+
 pub fn tickets() -> Vec<Vec<u8>> {
     let claims = TicketClaims {
         world_id: "world_1".into(),
         player_id: "client_1".into(),
         name: "Ada".into(),
         nonce: "abc".into(),
+        session: "def".into(),
         expires_at: 1_060,
         epoch: 1,
         character: None,

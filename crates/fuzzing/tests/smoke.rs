@@ -79,6 +79,7 @@ smoke_tests!(
     details,
     fragment,
     json_command,
+    kept_log,
     manifest,
     mesh,
     package,

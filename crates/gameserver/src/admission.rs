@@ -29,8 +29,10 @@ pub struct Identity {
 pub struct ResumeClaims {
     /// Whose it is.
     pub identity: Identity,
-    /// Which session it speaks of.
+    /// Which connection it came with.
     pub nonce: String,
+    /// Whose counts go on.
+    pub session: String,
     /// Whether a server that does not know the session lets its holder in:
     /// it is young enough, and was not used here.
     pub admits: bool,
@@ -119,9 +121,15 @@ impl Admission {
         Ok(claims)
     }
 
-    /// A resume token for a session; empty when the system has no randomness
-    /// to give, and then it resumes nothing.
-    pub fn token(&self, identity: &Identity, nonce: &str, now_unix_s: u64) -> String {
+    /// A resume token for the connection of this nonce, of a session; empty when
+    /// the system has no randomness to give, and then it resumes nothing.
+    pub fn token(
+        &self,
+        identity: &Identity,
+        nonce: &str,
+        session: &str,
+        now_unix_s: u64,
+    ) -> String {
         let Some(key) = self.token_key.as_ref().filter(|_| !nonce.is_empty()) else {
             return String::new();
         };
@@ -130,6 +138,7 @@ impl Admission {
             player_id: identity.player_id.clone(),
             name: identity.name.clone(),
             nonce: nonce.to_owned(),
+            session: session.to_owned(),
             expires_at: now_unix_s + TOKEN_LIFETIME_S,
             epoch: self.epoch,
             character: identity.character.clone(),
@@ -153,6 +162,7 @@ impl Admission {
                 beside: None,
             },
             nonce: claims.nonce,
+            session: claims.session,
             admits,
         })
     }
@@ -229,13 +239,14 @@ mod tests {
             }),
             ..Identity::default()
         };
-        let token = before.token(&ada, "session", 1000);
+        let token = before.token(&ada, "nonce", "session", 1000);
         let mut after = Admission::new("world_a".into(), Some(key), 5);
         let read = after.read_token(&token, 1000 + TOKEN_LIFETIME_S).unwrap();
         assert_eq!((read.admits, read.identity), (true, ada.clone()));
+        assert_eq!(read.session, "session");
         let late = after.read_token(&token, 1001 + TOKEN_LIFETIME_S).unwrap();
         assert!(!late.admits);
-        after.spend("session".into(), 1001);
+        after.spend("nonce".into(), 1001);
         assert!(!after.read_token(&token, 1002).unwrap().admits);
 
         // A ticket is no token, a token no ticket, and worlds have their own.
@@ -249,6 +260,10 @@ mod tests {
         let other = Admission::new("world_b".into(), Some(key), 5);
         assert!(other.read_token(&token, 1000).is_none());
         let dev = || Admission::new("world_a".into(), None, 0);
-        assert!(dev().read_token(&dev().token(&ada, "x", 0), 0).is_none());
+        assert!(
+            dev()
+                .read_token(&dev().token(&ada, "x", "", 0), 0)
+                .is_none()
+        );
     }
 }

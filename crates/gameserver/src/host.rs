@@ -227,13 +227,12 @@ impl Host {
         }
     }
 
-    /// One tick; a reason means that the world is to stop.
+    /// One tick; a reason means that the world is to stop. The last one is as
+    /// whole as the others: what was heard in it is not forgotten.
     fn tick(&mut self, began: Instant) -> Option<String> {
         let mut clock = StageClock::new(began);
         self.take_held();
-        if let Some(reason) = self.take_messages(began) {
-            return Some(reason);
-        }
+        let reason = self.take_messages(began);
         self.read_sockets(began);
         let reads = clock.lap();
         if self.world.tick().is_multiple_of(self.world.tick_hz()) {
@@ -247,9 +246,10 @@ impl Host {
         recording::keep(&mut self.settings.recording, &mut self.world);
         clock.lap();
         self.ask_store();
-        self.keep();
         self.answer_stored();
         self.deliver_outbox();
+        // With what players were told in this tick.
+        self.keep();
         self.tell_outside();
         self.write_logs(began);
         self.send_chunks();
@@ -272,7 +272,7 @@ impl Host {
         };
         metrics.tick_took(times);
         self.last_second.note(&times, self.world.tick_hz());
-        None
+        reason
     }
 
     /// Takes in what waits in the inbox: everything that sockets do not

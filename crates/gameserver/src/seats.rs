@@ -1,13 +1,18 @@
 //! Seats: a player's place in the world, with or without a connection (NET-9).
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
+use frolic_package::SceneEntity;
+use frolic_protocol::keep::SavedPlayer;
 use frolic_protocol::message::Resumption;
-use frolic_protocol::resume::SentLog;
+use frolic_protocol::packet;
+use frolic_protocol::resume::{KeptLog, KeptMessage, SentLog};
 use frolic_protocol::{ClientMessage, ServerMessage};
 use frolic_world::PlayerNumber;
 
-use crate::admission::Identity;
+use crate::admission::{Identity, new_nonce};
 use crate::link::LinkId;
 use crate::session::Told;
 
@@ -17,6 +22,10 @@ const TAKEN_PER_TICK: u32 = 30;
 /// Events and calls of one player that may wait: what arrives at once after
 /// a stalled line.
 const HELD_MAX: usize = 256;
+
+/// Messages that a client may have heard of an earlier process which that had
+/// not kept any more: it sends fewer in a second or two.
+const AHEAD_MAX: u32 = 64 * 1024;
 
 /// Of more than these nobody holds the places for them.
 const AWAY_TOLD_MAX: usize = 1000;
@@ -30,8 +39,11 @@ const LABELLED_IDS: u32 = 1 << 20;
 pub struct Seat {
     /// Who they are.
     pub identity: Identity,
-    /// Names this session in its resume tokens; nobody can guess it.
+    /// Names the present connection in its resume tokens; nobody can guess it.
     pub nonce: String,
+    /// Names the session as long as its counts go on, on whatever connection
+    /// and in whatever process.
+    pub session: String,
     /// What it was on the connection before.
     pub last_nonce: String,
     /// How the present connection came about, as long as nothing was heard on
@@ -49,9 +61,6 @@ pub struct Seat {
     pub confirms: bool,
     /// How many messages that count have come from them.
     pub received: u32,
-    /// How many of the session before had come to an earlier process of this
-    /// world, for a client that comes from there.
-    pub received_before: u32,
     /// How many had been handled when the player was last kept, and the mark
     /// of the pile that this went to.
     pub kept_received: u32,
@@ -64,6 +73,8 @@ pub struct Seat {
     pub seen_received: u32,
     /// How many had been handled when scripts last wrote to the store.
     pub store_received: u32,
+    /// Number of the newest message to them when they were last kept.
+    pub kept_sent: u32,
     /// Lasting ids of those whose chat is kept from them, and theirs from those.
     pub blocked: BTreeSet<String>,
     held: VecDeque<Held>,
@@ -141,6 +152,7 @@ impl Seat {
         Self {
             identity,
             nonce,
+            session: new_nonce(),
             last_nonce: String::new(),
             unheard: None,
             place: Place::Online(link),
@@ -148,12 +160,12 @@ impl Seat {
             labels: CallLabels::default(),
             confirms: false,
             received: 0,
-            received_before: 0,
             kept_received: 0,
             kept_mark: 0,
             stored_received: 0,
             seen_received: 0,
             store_received: 0,
+            kept_sent: 0,
             blocked: BTreeSet::new(),
             held: VecDeque::new(),
             taken: 0,
@@ -166,6 +178,36 @@ impl Seat {
             Place::Online(link) => Some(link),
             Place::Away { .. } => None,
         }
+    }
+
+    /// Goes on with what an earlier process of the world has left of this
+    /// session.
+    pub fn inherit(&mut self, saved: SavedPlayer) {
+        let of_scene = |id: u32| id <= SceneEntity::ID_MAX;
+        let kept = KeptLog::from_bytes(&saved.told, &of_scene);
+        if kept.is_none() && !saved.told.is_empty() {
+            let player = saved.player_id;
+            tracing::warn!(player, "what was left to tell them cannot be read");
+        }
+        let kept = kept.unwrap_or_default();
+        self.session = saved.session;
+        self.confirms = kept.confirms;
+        self.log = SentLog::restored(kept.base);
+        for KeptMessage { message, echo } in kept.messages {
+            let bytes = packet::single(&*message).len();
+            let told = Told {
+                message: Arc::new(message.into_owned()),
+                echo: echo.and_then(|echo| serde_json::from_str(&echo).ok()),
+            };
+            self.log.push(told, bytes);
+        }
+        self.kept_sent = self.log.sent();
+        let received = saved.received;
+        self.received = received;
+        self.kept_received = received;
+        self.stored_received = received;
+        self.seen_received = received;
+        self.store_received = received;
     }
 
     /// A connection begins for a client that has `received` so many messages,
@@ -181,18 +223,28 @@ impl Seat {
     ) -> (Resumption, u32) {
         let unheard = self.unheard.take();
         let (resumption, sent) = match (asked, received) {
+            (Resumption::New, _) => {
+                self.restart_counts(unheard.is_some());
+                (asked, 0)
+            }
+            (Resumption::Restarted, Some(received))
+                if received.saturating_sub(self.log.sent()) <= AHEAD_MAX =>
+            {
+                (asked, self.log.take_up(received))
+            }
             // The count that began anew is one of which nobody has heard.
             (Resumption::Resumed, Some(received)) if unheard != Some(Resumption::New) => {
                 (asked, self.log.rewind(received))
             }
-            (Resumption::Resumed, None) if self.confirms => (asked, self.log.rewind(0)),
-            (Resumption::Resumed, _) => {
+            (_, None) if self.confirms => (asked, self.log.rewind(0)),
+            // A stranger may count what it says, and not what it hears.
+            (Resumption::Restarted, None) if !page => {
+                self.log.restart(true);
+                (asked, 0)
+            }
+            (Resumption::Resumed | Resumption::Restarted, _) => {
                 self.restart_counts(page || unheard.is_some());
                 (Resumption::New, 0)
-            }
-            (other, _) => {
-                self.restart_counts(unheard.is_some());
-                (other, 0)
             }
         };
         self.unheard = Some(resumption);
@@ -217,6 +269,8 @@ impl Seat {
     /// confirmed.
     fn restart_counts(&mut self, keep_told: bool) {
         self.log.restart(keep_told);
+        self.session = new_nonce();
+        self.kept_sent = 0;
         self.confirms = false;
         self.received = 0;
         self.kept_received = 0;
@@ -234,6 +288,16 @@ impl Seat {
     pub fn handled(&self) -> u32 {
         let first = self.held.iter().find_map(|held| held.number);
         first.map_or(self.received, |number| number.saturating_sub(1))
+    }
+
+    /// What they have not confirmed, in up to so many bytes, for
+    /// [`inherit`](Self::inherit).
+    pub fn left_to_tell(&self, bytes_max: usize) -> Vec<u8> {
+        let kept = KeptLog::of(&self.log, self.confirms, bytes_max, |told| KeptMessage {
+            message: Cow::Borrowed(&*told.message),
+            echo: told.echo.as_ref().map(|echo| echo.to_string().into()),
+        });
+        kept.to_bytes()
     }
 
     /// What was put on a pile is stored, up to this mark.

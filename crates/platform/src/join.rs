@@ -219,6 +219,7 @@ async fn admit(
         player_id: session.user_id.clone(),
         name: session.username,
         nonce: hex::encode(ids::random_bytes::<16>()),
+        session: String::new(),
         expires_at: platform.clock().now_s() + TICKET_LIFETIME_S,
         epoch: placement.epoch,
         character: Some(character),

@@ -19,6 +19,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use frolic_protocol::keep::{
     BATCH_OPS_MAX, BATCH_PLAYERS_MAX, CHECKPOINT_BYTES_MAX, Checkpoint, KeepBatch, KeepReply,
     PlayerState, SECTION_BYTES_MAX, SECTIONS_MAX, Saved, SavedPlayer, SavedWorld, Section,
+    TOLD_BYTES_MAX,
 };
 use frolic_protocol::ops::{LoggedOp, WorldOp};
 use frolic_protocol::store::HeardCount;
@@ -201,6 +202,12 @@ fn check(batch: &KeepBatch, persistent: bool) -> Result<(), ApiError> {
     if ids.chain(sessions).any(|id| id.len() > ID_BYTES_MAX) {
         return Err(refused("an id is too long"));
     }
+    if players
+        .iter()
+        .any(|player| player.told.len() > TOLD_BYTES_MAX)
+    {
+        return Err(refused("too much is left to tell a player"));
+    }
     let in_order = ops.windows(2).all(|pair| pair[1].seq == pair[0].seq + 1);
     if !in_order {
         return Err(refused("operations are numbered without gaps"));
@@ -330,14 +337,14 @@ impl Log<'_> {
         };
         // What the store has noted meanwhile (`note_heard`) may be ahead.
         sqlx::query(
-            "INSERT INTO player_checkpoints (world_id, player_id, state, online, session, received, saved_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7)
+            "INSERT INTO player_checkpoints (world_id, player_id, state, online, session, received, told, saved_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
              ON CONFLICT (world_id, player_id) DO UPDATE SET state = excluded.state,
                online = excluded.online, session = excluded.session,
                received = CASE WHEN player_checkpoints.session = excluded.session
                  AND player_checkpoints.received > excluded.received
                  THEN player_checkpoints.received ELSE excluded.received END,
-               saved_at = excluded.saved_at",
+               told = excluded.told, saved_at = excluded.saved_at",
         )
         .bind(self.world_id)
         .bind(&player.player_id)
@@ -345,6 +352,7 @@ impl Log<'_> {
         .bind(i64::from(player.online))
         .bind(&player.session)
         .bind(i64::from(player.received))
+        .bind(BASE64.encode(&player.told))
         .bind(self.now_ms)
         .execute(&mut *self.connection)
         .await?;
@@ -519,7 +527,7 @@ async fn read_players(
     since: i64,
 ) -> Result<Vec<SavedPlayer>, sqlx::Error> {
     let rows = sqlx::query(
-        "SELECT player_id, state, online, session, received FROM player_checkpoints
+        "SELECT player_id, state, online, session, received, told FROM player_checkpoints
          WHERE world_id = $1 AND saved_at >= $2 ORDER BY saved_at DESC LIMIT $3",
     )
     .bind(world_id)
@@ -533,12 +541,15 @@ async fn read_players(
         let Ok(state) = serde_json::from_str(&state) else {
             continue;
         };
+        let told: String = row.try_get("told")?;
         players.push(SavedPlayer {
             player_id: row.try_get("player_id")?,
             state,
             online: row.try_get::<i64, _>("online")? != 0,
             session: row.try_get("session")?,
             received: to_u32(row.try_get("received")?),
+            // Damaged, it is as good as none: nobody is kept out for that.
+            told: BASE64.decode(told).unwrap_or_default(),
         });
     }
     Ok(players)

@@ -25,6 +25,9 @@ pub const STATS_MAX: usize = 16;
 /// See [`STATS_MAX`].
 pub const STAT_BYTES_MAX: usize = 64;
 
+/// Bytes of [`SavedPlayer::told`].
+pub const TOLD_BYTES_MAX: usize = 64 * 1024;
+
 /// Where a player was and how they fared: what they go on with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlayerState {
@@ -88,13 +91,17 @@ pub struct SavedPlayer {
     pub state: PlayerState,
     /// Whether they were connected.
     pub online: bool,
-    /// Names their session in its resume tokens.
+    /// Names their session, for as long as its counts go on.
     #[serde(default)]
     pub session: String,
     /// Messages that count of theirs in this session whose consequences are
     /// stored with this.
     #[serde(default)]
     pub received: u32,
+    /// Messages that count to them that they had not confirmed, in a form that
+    /// game servers know, base64 where it travels as text.
+    #[serde(default, with = "base64_bytes", skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<u8>,
 }
 
 /// A part of a world's checkpoint. Whoever wrote it knows its form.

@@ -225,7 +225,7 @@ pub struct Welcome {
     /// Whether the counts below go on from an earlier connection.
     pub resumption: Resumption,
     /// How many counted messages the server has from this client; after a
-    /// restart, how many of the count before had consequences that are kept.
+    /// restart, how many had consequences that are kept.
     pub received: u32,
     /// Number of the last counted message before those that follow now. More
     /// than the client has: those between are lost.
@@ -264,8 +264,8 @@ pub enum Resumption {
     /// The same session: counts go on, and what was not confirmed comes again.
     Resumed,
     /// The server was restarted in between and knows the player from their
-    /// token and their checkpoint. Counts start at nothing; what the server
-    /// before had not kept is sent again, because it is gone.
+    /// token and their checkpoint. Counts go on from there: what the server
+    /// before had not kept as heard is sent again, because it is gone.
     Restarted,
 }
 

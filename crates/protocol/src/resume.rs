@@ -1,7 +1,11 @@
 //! What it takes to go on after a lost connection (NET-9): each side numbers
 //! the messages that count, and keeps those that the other has not confirmed.
 
+mod kept;
+
 use std::collections::VecDeque;
+
+pub use kept::{KeptLog, KeptMessage};
 
 /// Messages that one side keeps for the other.
 pub const LOG_MESSAGES_MAX: usize = 2048;
@@ -39,6 +43,15 @@ impl<M> SentLog<M> {
         }
     }
 
+    /// One that goes on behind this number.
+    pub fn restored(base: u32) -> Self {
+        Self {
+            sent: base,
+            told: base,
+            ..Self::default()
+        }
+    }
+
     /// Adds a message of about so many bytes and returns its number. The
     /// oldest ones make room; who asks for them later is told of the gap.
     pub fn push(&mut self, message: M, bytes: usize) -> u32 {
@@ -55,6 +68,13 @@ impl<M> SentLog<M> {
     /// Number of the newest message.
     pub fn sent(&self) -> u32 {
         self.sent
+    }
+
+    /// Number of the newest message that is not kept any more, and those since
+    /// with their bytes.
+    pub fn unconfirmed(&self) -> (u32, impl Iterator<Item = (&M, usize)>) {
+        let kept = self.kept.iter().map(|(message, bytes)| (message, *bytes));
+        (self.base(), kept)
     }
 
     /// Messages that wait for a connection.
@@ -112,12 +132,28 @@ impl<M> SentLog<M> {
         self.told
     }
 
+    /// A new connection to another process of the other side, over which it says
+    /// what it has. This log may be older than that: it was kept some time
+    /// before this side ended, and what was said since is forgotten here.
+    /// Returns what [`rewind`](Self::rewind) does.
+    pub fn take_up(&mut self, received: u32) -> u32 {
+        if received > self.sent {
+            self.kept.clear();
+            self.bytes = 0;
+            self.sent = received;
+        }
+        self.rewind(received)
+    }
+
     /// A new connection, over which the other side says what it has heard,
     /// and may still forget: the rest is to be told again, and everything is
-    /// kept until it is confirmed. Returns what [`rewind`](Self::rewind) does.
+    /// kept until it is confirmed. Returns how many it lacks that are not kept
+    /// any more; the count goes on without them.
     pub fn go_on(&mut self, heard: u32) -> u32 {
-        self.told = heard.clamp(self.base(), self.sent);
-        self.told
+        let missing = self.base().saturating_sub(heard);
+        self.sent -= missing;
+        self.told = heard.min(self.sent);
+        missing
     }
 
     /// The other side has forgotten the count: it starts anew. Messages that
@@ -174,15 +210,42 @@ mod tests {
         }
         assert_eq!(tell_all(&mut log), [1, 2, 3, 4]);
         assert!(!log.has_room(3), "told is not confirmed");
-        assert_eq!(log.go_on(3), 3);
+        assert_eq!(log.go_on(3), 0);
         assert_eq!(tell_all(&mut log), [4]);
         // The other side has forgotten some of what it heard.
-        assert_eq!(log.go_on(1), 1);
+        assert_eq!(log.go_on(1), 0);
         assert_eq!(tell_all(&mut log), [2, 3, 4]);
         log.confirm(2);
         assert!(log.has_room(6));
+        assert_eq!(log.go_on(9), 0, "nobody has heard what was not said");
+        assert!(tell_all(&mut log).is_empty());
         assert_eq!(log.go_on(0), 2, "a gap");
-        assert_eq!(log.go_on(9), 4, "nobody has heard what was not said");
+        assert_eq!(
+            log.next_untold(),
+            Some((1, &3)),
+            "counted as the other side does"
+        );
+    }
+
+    #[test]
+    fn a_log_of_an_earlier_process_goes_on_behind_what_was_heard() {
+        let restored = || {
+            let mut log = SentLog::restored(4);
+            log.push(5, 1);
+            log.push(6, 1);
+            log
+        };
+        let mut log = restored();
+        assert_eq!(log.unconfirmed().0, 4);
+        assert_eq!(log.take_up(5), 5);
+        assert_eq!(tell_all(&mut log), [6]);
+        // More was heard than that process had kept.
+        let mut log = restored();
+        assert_eq!(log.take_up(9), 9);
+        log.push(10, 1);
+        assert_eq!(log.take_up(9), 9, "the welcome was lost");
+        assert_eq!(log.next_untold(), Some((10, &10)));
+        assert_eq!(restored().take_up(0), 4, "a gap");
     }
 
     #[test]

@@ -40,6 +40,10 @@ pub struct TicketClaims {
     /// [`WorldBoot`](crate::fleet::WorldBoot). Resume tokens open any.
     #[serde(default)]
     pub epoch: u64,
+    /// Of a resume token: the session whose counts go on, however often its
+    /// connection was another.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub session: String,
     /// The character they play as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub character: Option<CharacterProfile>,
@@ -174,6 +178,7 @@ mod tests {
             nonce: "n1".into(),
             expires_at: 1_000,
             epoch: 3,
+            session: String::new(),
             character: None,
             left: None,
             beside: Some("client_2".into()),

@@ -124,6 +124,27 @@ impl Args {
 }
 
 impl Value {
+    /// The same with nil for the entities that are not like that.
+    #[must_use]
+    pub fn with_entities(self, are: &impl Fn(u32) -> bool) -> Self {
+        match self {
+            Value::Entity(id) if !are(id) => Value::Nil,
+            Value::List(items) => {
+                let items = items.into_iter().map(|item| item.with_entities(are));
+                Value::List(items.collect())
+            }
+            Value::Map(map) => {
+                let items = map.into_iter();
+                Value::Map(
+                    items
+                        .map(|(key, item)| (key, item.with_entities(are)))
+                        .collect(),
+                )
+            }
+            other => other,
+        }
+    }
+
     /// The JSON form: plain JSON, with `{"$v":[x,y,z]}` for vectors and
     /// `{"$e":id}` for entities. Whole numbers are written without a point;
     /// numbers JSON cannot hold become null.

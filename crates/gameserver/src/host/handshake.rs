@@ -113,12 +113,18 @@ impl Host {
                 });
             }
             if claims.admits {
+                let here = here.and_then(|number| self.seats.get(number));
+                // Who came to this process in another way has other counts.
+                let resumption = match here {
+                    Some(seat) if seat.session != claims.session => Resumption::New,
+                    _ => Resumption::Restarted,
+                };
                 let identity = ticketed.unwrap_or(claims.identity);
-                let number = self.admit(link, identity, Some(&nonce))?;
+                let number = self.admit(link, identity, Some(&claims.session))?;
                 self.metrics.resumed.fetch_add(1, Relaxed);
                 return Ok(Entry {
                     number,
-                    resumption: Resumption::Restarted,
+                    resumption,
                     token_nonce: Some(nonce),
                 });
             }
@@ -189,7 +195,9 @@ impl Host {
         }
         let mut seat = Seat::new(identity, String::new(), link);
         let same = saved.filter(|saved| session == Some(saved.session.as_str()));
-        seat.received_before = same.map_or(0, |saved| saved.received);
+        if let Some(saved) = same {
+            seat.inherit(saved);
+        }
         self.seats.insert(number, seat);
         Ok(number)
     }
@@ -295,15 +303,12 @@ impl Host {
             room_code: self.settings.room_code.clone(),
             tick_hz: self.world.tick_hz(),
             snapshot_hz: self.world.snapshot_hz(),
-            resume_token: admission.token(&seat.identity, &seat.nonce, unix_s()),
+            resume_token: admission.token(&seat.identity, &seat.nonce, &seat.session, unix_s()),
             server_time: self.server_time_ms(),
             revision: self.world.revision().to_owned(),
             character: self.world.character_params(),
             resumption,
-            received: match resumption {
-                Resumption::Restarted => seat.received_before,
-                _ => seat.received,
-            },
+            received: seat.received,
             sent,
         })
     }
@@ -322,7 +327,8 @@ impl Host {
                 continue;
             };
             let admission = &self.settings.admission;
-            let token = admission.token(&seat.identity, &seat.nonce, unix_s());
+            let (nonce, named) = (&seat.nonce, &seat.session);
+            let token = admission.token(&seat.identity, nonce, named, unix_s());
             if let Some(session) = self.sessions.get_mut(link) {
                 session.tell(&ServerMessage::ResumeToken { token });
             }

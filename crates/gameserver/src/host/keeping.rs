@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use frolic_protocol::keep::{PlayerState, SavedPlayer};
+use frolic_protocol::keep::{PlayerState, SavedPlayer, TOLD_BYTES_MAX};
 use frolic_protocol::store::HeardCount;
 use frolic_world::PlayerNumber;
 
@@ -16,6 +16,9 @@ const REMEMBERED_MAX: usize = 4096;
 /// Between two checkpoints of players, in milliseconds: with the way to the
 /// disk, less than a second of movement can be lost.
 const PLAYERS_EVERY_MS: u32 = 800;
+
+/// Bytes of what is left to tell to all players together, in one checkpoint.
+const TOLD_TOGETHER_BYTES: usize = 4 * 1024 * 1024;
 
 /// Where players were who are not here.
 #[derive(Default)]
@@ -62,6 +65,7 @@ impl Host {
                 online: false,
                 session: String::new(),
                 received: 0,
+                told: Vec::new(),
             })
         })
     }
@@ -99,7 +103,9 @@ impl Host {
         let tick = self.world.tick();
         if self.settings.keeper.keeps() && tick.is_multiple_of(every) {
             let counted = self.heard_and_done();
-            let players = self.checkpoints(counted, |seat| seat.link().is_some());
+            let players = self.checkpoints(counted, |seat| {
+                seat.link().is_some() || seat.kept_sent != seat.log.sent()
+            });
             self.settings.keeper.players(players);
             self.look_at_counts();
         }
@@ -141,11 +147,13 @@ impl Host {
         of: impl Fn(&Seat) -> bool,
     ) -> Vec<SavedPlayer> {
         let (world, mark) = (&self.world, self.settings.keeper.next_mark());
+        let everybody = self.seats.taken().max(1) as usize;
+        let share = (TOLD_TOGETHER_BYTES / everybody).min(TOLD_BYTES_MAX);
         let seats = self.seats.iter_mut().filter(|(_, seat)| of(seat));
         seats
             .filter_map(|(number, seat)| {
                 let state = world.player_state(number)?;
-                Some(saved(seat, (counted, mark), state))
+                Some(saved(seat, (counted, mark), state, share))
             })
             .collect()
     }
@@ -155,7 +163,7 @@ impl Host {
         let kept = (self.heard_and_done(), self.settings.keeper.next_mark());
         let state = self.world.player_state(number);
         if let (Some(seat), Some(state)) = (self.seats.get_mut(number), state) {
-            let player = saved(seat, kept, state);
+            let player = saved(seat, kept, state, TOLD_BYTES_MAX);
             self.settings.keeper.player(player);
         }
     }
@@ -174,7 +182,7 @@ impl Host {
                     online: false,
                     session: String::new(),
                     received: 0,
-                    ..saved(seat, (Counted::Now, 0), state)
+                    ..saved(seat, (Counted::Now, 0), state, 0)
                 };
                 self.settings.returning.remember(player.clone());
                 self.settings.keeper.player(player);
@@ -199,24 +207,32 @@ fn heard_count(seat: &mut Seat) -> HeardCount {
     seat.store_received = seat.handled();
     HeardCount {
         player_id: seat.identity.player_id.clone(),
-        session: seat.nonce.clone(),
+        session: seat.session.clone(),
         received: seat.store_received,
     }
 }
 
-/// A player as they are now, on the way to the pile of that mark.
-fn saved(seat: &mut Seat, (counted, mark): (Counted, u64), state: PlayerState) -> SavedPlayer {
+/// A player as they are now, on the way to the pile of that mark, with up to so
+/// many bytes of what they are to be told.
+fn saved(
+    seat: &mut Seat,
+    (counted, mark): (Counted, u64),
+    state: PlayerState,
+    told_bytes: usize,
+) -> SavedPlayer {
     match counted {
         Counted::Now => seat.kept_received = seat.handled(),
         Counted::AsSeen => seat.kept_received = seat.kept_received.max(seat.seen_received),
         Counted::AsKept => {}
     }
     seat.kept_mark = mark;
+    seat.kept_sent = seat.log.sent();
     SavedPlayer {
         player_id: seat.identity.player_id.clone(),
         state,
         online: matches!(seat.place, Place::Online(_)),
-        session: seat.nonce.clone(),
+        session: seat.session.clone(),
         received: seat.kept_received,
+        told: seat.left_to_tell(told_bytes),
     }
 }

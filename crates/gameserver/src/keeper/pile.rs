@@ -180,6 +180,7 @@ mod tests {
             online: true,
             session: String::new(),
             received,
+            told: Vec::new(),
         }
     }
 

@@ -74,8 +74,17 @@ impl Player {
     }
 
     pub async fn flush(&mut self) {
-        if let Some(line) = &mut self.line {
-            line.send(&mut self.client).await.expect("the line holds");
+        self.try_flush().await.expect("the line holds");
+    }
+
+    /// Says what is due.
+    ///
+    /// # Errors
+    /// Why the line is over.
+    pub async fn try_flush(&mut self) -> Result<(), String> {
+        match &mut self.line {
+            Some(line) => line.send(&mut self.client).await,
+            None => Ok(()),
         }
     }
 

@@ -1,13 +1,17 @@
 //! Lost connections: players come back, and nothing they said or heard is
 //! lost, doubled or out of order.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use frolic_client::ClientEvent;
+use frolic_protocol::keep::Saved;
 use frolic_protocol::message::Resumption;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX};
-use frolic_protocol::{Args, ClientMessage, Value};
+use frolic_protocol::resume::{KeptLog, KeptMessage};
+use frolic_protocol::{Args, ClientMessage, ServerMessage, Value};
 use serde_json::json;
 
 use crate::line::Transport;
@@ -224,6 +228,108 @@ async fn a_restarted_server_knows_its_players_by_their_tokens() {
     assert_eq!(ada.welcomes, [Resumption::New, Resumption::Restarted]);
     assert_eq!(ada.players[0], ada.players[1]);
     assert_eq!(ada.heard("Echo"), [1]);
+    after.stop().await;
+}
+
+/// One process after the other is stopped while a player speaks, who has not
+/// read all of what it says.
+#[tokio::test]
+async fn net_9_what_a_stopped_server_had_for_a_player_comes_from_the_next() {
+    const PROCESSES: usize = 4;
+    let shelf = Arc::<Shelf>::default();
+    let mut ada = Player::new("Ada");
+    let mut fired = 0;
+    for process in 0..PROCESSES {
+        let server = TestServer::start_on(&[ECHO], shelf.clone()).await;
+        ada.connect(&server, Transport::WebSocket).await;
+        let unread = fired as usize + 20 * process;
+        while ada.welcomes.len() == process || ada.heard("Echo").len() < unread {
+            assert!(ada.played() < PATIENCE);
+            fired += 1;
+            ada.fire("Number", fired);
+            ada.play(Duration::from_millis(20)).await;
+        }
+        shelf.stopping.store(server.epoch, Relaxed);
+        let mut ended = pin!(server.ended());
+        loop {
+            tokio::select! {
+                () = &mut ended => break,
+                () = tokio::time::sleep(Duration::from_millis(5)) => {}
+            }
+            if fired < 300 * (process as u32 + 1) {
+                fired += 1;
+                ada.fire("Number", fired);
+            }
+            // Nobody listens any more in its last moments.
+            let _ = ada.try_flush().await;
+        }
+        ada.cut();
+    }
+    let server = TestServer::start_on(&[ECHO], shelf).await;
+    ada.connect(&server, Transport::WebSocket).await;
+    while ada.heard("Echo").len() < fired as usize {
+        let came = ada.heard("Echo").len();
+        assert!(ada.played() < PATIENCE, "{came} of {fired} came");
+        ada.play(Duration::from_millis(20)).await;
+    }
+    ada.play(Duration::from_millis(300)).await;
+    assert_eq!(ada.heard("Echo"), (1..=fired).collect::<Vec<_>>());
+    assert!(!ada.lost);
+    assert_eq!(ada.welcomes[1..], [Resumption::Restarted; PROCESSES]);
+    server.stop().await;
+}
+
+/// What was stored last is all that is left of a process that is killed.
+#[tokio::test]
+async fn net_9_a_killed_server_leaves_what_it_had_for_whoever_was_away() {
+    let shelf = Arc::<Shelf>::default();
+    let before = TestServer::start_on(&[], shelf.clone()).await;
+    let mut ada = Stranger::join(&before, "Ada").await;
+    let mut eve = Stranger::join(&before, "Eve").await;
+    let token = eve.welcome["resumeToken"]
+        .as_str()
+        .expect("a token")
+        .to_owned();
+    let say = |text: &str| json!({ "text": text });
+    ada.command("chat", "say", say("one")).await;
+    let received = eve.next_chat().await["n"].as_u64().expect("a number");
+    eve.drop_line().await;
+    ada.command("chat", "say", say("two")).await;
+    for text in ["one", "two"] {
+        assert_eq!(ada.next_chat().await["text"], text);
+    }
+    let left = |saved: &Saved| {
+        let mut players = saved.players.iter();
+        let eve = players.find(|player| player.player_id == "client_Eve")?;
+        KeptLog::from_bytes(&eve.told, &|_| true)
+    };
+    let is_second = |kept: &KeptMessage| matches!(&*kept.message, ServerMessage::Chat { text, .. } if text == "two");
+    shelf
+        .until(|saved| left(saved).is_some_and(|log| log.messages.iter().any(is_second)))
+        .await;
+    let killed = Arc::new(Shelf {
+        saved: shelf.saved.lock().expect("whole").clone().into(),
+        epoch: 1.into(),
+        ..Shelf::default()
+    });
+    before.stop().await;
+
+    let after = TestServer::start_on(&[], killed).await;
+    // The line breaks before the first welcome is read.
+    let deaf = Stranger::resume_from(&after, &token, received).await;
+    deaf.drop_line().await;
+    let mut eve = Stranger::resume_from(&after, &token, received).await;
+    assert_eq!(eve.welcome["resumption"], "restarted");
+    assert_eq!(eve.welcome["sent"], received);
+    let second = eve.next_chat().await;
+    assert_eq!(
+        (&second["text"], &second["n"]),
+        (&json!("two"), &json!(received + 1))
+    );
+    eve.command("chat", "say", say("three")).await;
+    let third = eve.next_chat().await;
+    assert_eq!(third["text"], "three");
+    assert!(third["n"].as_u64() > Some(received + 1), "{third}");
     after.stop().await;
 }
 

@@ -48,6 +48,8 @@ pub struct Shelf {
     pub asked_blocks: Asked,
     /// Whom heartbeats name.
     pub expelled: Mutex<Vec<Expelled>>,
+    /// The process whose heartbeats are answered with an order to stop.
+    pub stopping: AtomicU64,
 }
 
 /// A semaphore that starts empty.
@@ -108,7 +110,7 @@ pub struct TestServer {
     /// Where WebTransport is, as the control plane was told.
     pub webtransport: WebTransportEndpoint,
     key: TicketKey,
-    epoch: u64,
+    pub epoch: u64,
     nonce: AtomicU64,
     task: JoinHandle<()>,
 }
@@ -193,8 +195,12 @@ impl TestServer {
                 "/internal/worlds/world_test/heartbeat",
                 post(async move |Json(beat): Json<Heartbeat>| {
                     shelf.away.send_replace(beat.away);
+                    let stops = shelf.stopping.load(Relaxed) == epoch;
                     Json(HeartbeatReply {
-                        action: FleetAction::Continue,
+                        action: match stops {
+                            true => FleetAction::Stop,
+                            false => FleetAction::Continue,
+                        },
                         expelled: shelf.expelled.lock().expect("whole").clone(),
                     })
                 }),
@@ -251,6 +257,7 @@ impl TestServer {
         self.task.await.expect("it ends in order");
     }
 
+    /// Ends it at once, as when it is killed.
     pub async fn stop(self) {
         self.task.abort();
     }
@@ -310,9 +317,7 @@ impl TestServer {
             nonce: self.nonce.fetch_add(1, Relaxed).to_string(),
             expires_at: now.as_secs().saturating_add_signed(lasts_s),
             epoch: self.epoch,
-            character: None,
-            left: None,
-            beside: None,
+            ..TicketClaims::default()
         }
     }
 

@@ -26,6 +26,7 @@ const FILES: &[(&str, &str)] = files![
     "0009_joining",
     "0010_spell_takedown",
     "0011_report_recording",
+    "0012_left_to_tell",
 ];
 
 /// Runs what a database does not have yet.

@@ -118,6 +118,7 @@ fn player(player_id: &str, x: f32) -> SavedPlayer {
         online: true,
         session: "nonce".into(),
         received: 7,
+        told: vec![1, 0, 255],
     }
 }
 
@@ -258,6 +259,7 @@ async fn net_9_what_was_heard_is_kept_with_what_was_written() {
         let mut batch = process.batch([]);
         batch.players.push(SavedPlayer {
             received,
+            told: Vec::new(),
             ..player("client_1", 3.0)
         });
         process.keep(&batch).await.unwrap();

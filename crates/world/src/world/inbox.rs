@@ -9,7 +9,6 @@ use frolic_script::ScriptEvent;
 use super::World;
 use crate::player::PlayerNumber;
 use crate::replay::Record;
-use crate::state::WorldState;
 
 /// Events and calls that one player's client may send per tick: a script's
 /// handler runs for each, inside the tick.
@@ -76,24 +75,8 @@ impl World {
     /// an entity, and a client must not make them keep what it made up.
     pub(crate) fn known_entities(&self, values: Vec<Value>) -> Vec<Value> {
         let state = self.state.borrow();
-        values
-            .into_iter()
-            .map(|value| known(&state, value))
-            .collect()
-    }
-}
-
-fn known(state: &WorldState, value: Value) -> Value {
-    match value {
-        Value::Entity(id) if state.alive(id).is_none() => Value::Nil,
-        Value::List(items) => {
-            Value::List(items.into_iter().map(|item| known(state, item)).collect())
-        }
-        Value::Map(map) => Value::Map(
-            map.into_iter()
-                .map(|(key, item)| (key, known(state, item)))
-                .collect(),
-        ),
-        other => other,
+        let is_alive = |id| state.alive(id).is_some();
+        let values = values.into_iter();
+        values.map(|value| value.with_entities(&is_alive)).collect()
     }
 }
