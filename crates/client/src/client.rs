@@ -327,6 +327,7 @@ impl Client {
                 t: now_ms,
                 received: self.talk.received(),
             });
+            self.report(now_ms);
         }
         self.talk.refill(now_ms);
         self.talk_on();

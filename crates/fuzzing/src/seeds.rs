@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use frolic_package::{Limits, Package, pack};
 use frolic_protocol::avatar::AvatarLooks;
-use frolic_protocol::message::{PlayerStat, Resumption};
+use frolic_protocol::message::{LineReport, PlayerStat, Resumption};
 use frolic_protocol::npc::{NpcEvent, NpcState};
 use frolic_protocol::projectile::{Launch, ProjectileHit, ShotLook, Vitals, Weapon};
 use frolic_protocol::resume::{KeptLog, KeptMessage, SentLog};
@@ -231,6 +231,7 @@ pub fn client_packets() -> Vec<Vec<u8>> {
             inputs: [input; 3].into_iter().collect(),
         },
         ClientMessage::AskFigures,
+        ClientMessage::Report(LineReport::default()),
         ClientMessage::Ping {
             t: 5.0,
             received: 2,

@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use frolic_protocol::message::LineReport;
 use frolic_world::{StepTimes, WorldFigures};
 use serde::Serialize;
 
 use self::page::Page;
-use self::summary::{Measured, Quantiles};
+use self::summary::{ClientFigures, ClientSees, Measured, Quantiles};
 
 /// Why connections were ended by us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,11 @@ pub struct StageTimes {
     pub writes: u32,
 }
 
+/// The most that a client is believed in one report: there is one per second.
+const REPORTED_CORRECTIONS_MAX: u32 = 240;
+const REPORTED_INPUTS_MAX: u32 = 1000;
+const REPORTED_MS_MAX: f32 = 60_000.0;
+
 /// Counters shared by the world's thread and the HTTP endpoints. The world's
 /// thread never waits for whoever reads them.
 #[derive(Default)]
@@ -109,6 +115,7 @@ pub struct Metrics {
     pub packets: AtomicU64,
     /// Those of them that clients did not acknowledge.
     pub packets_lost: AtomicU64,
+    client_corrections: AtomicU64,
     entities: AtomicU64,
     waiting_inputs: AtomicU64,
     repeated_inputs: AtomicU64,
@@ -183,6 +190,10 @@ pub struct Figures {
     pub jitter_ms: Quantiles,
     /// The mean of that.
     pub jitter_ms_mean: f32,
+    /// What clients tell of their connections, by the overlay's names.
+    pub clients: ClientFigures,
+    /// Corrections that they have told of.
+    pub client_corrections: u64,
 }
 
 impl Metrics {
@@ -200,6 +211,21 @@ impl Metrics {
     /// Notes how far that was from the time before, on the same connection.
     pub fn jitter_was(&self, difference: Duration) {
         self.measured.jitter(micros(difference));
+    }
+
+    /// Notes what a client tells of its connection, and how many corrections it
+    /// has not told of before. It may tell what it likes: one of many.
+    pub fn client_reported(&self, report: &LineReport, corrections: u32) {
+        let corrections = corrections.min(REPORTED_CORRECTIONS_MAX);
+        self.client_corrections
+            .fetch_add(u64::from(corrections), Relaxed);
+        let micros = |ms: f32| (ms.clamp(0.0, REPORTED_MS_MAX) * 1000.0) as u32;
+        self.measured.report(ClientSees {
+            input_seq: report.input_seq,
+            pending_inputs: report.pending_inputs.min(REPORTED_INPUTS_MAX),
+            snapshot_age_us: micros(report.snapshot_age_ms),
+            jitter_us: micros(report.jitter_ms),
+        });
     }
 
     /// Notes who is here.
@@ -262,6 +288,8 @@ impl Metrics {
             rtt_ms: summary.round_trip,
             jitter_ms: summary.jitter,
             jitter_ms_mean: summary.jitter_mean,
+            clients: summary.clients,
+            client_corrections: self.client_corrections.load(Relaxed),
         }
     }
 
@@ -400,6 +428,37 @@ impl Metrics {
             "Mean difference of a round trip from the one before it.",
             now.jitter_ms_mean as f64,
         );
+        page.counter(
+            "client_corrections_total",
+            "Corrections of predicted movement, as clients tell.",
+            now.client_corrections as f64,
+        );
+        let clients = now.clients;
+        for (name, help, figure) in [
+            (
+                "client_input_sequence",
+                "Numbers of the newest inputs, as clients tell.",
+                clients.input_seq,
+            ),
+            (
+                "client_pending_inputs",
+                "Inputs that are not confirmed yet, as clients tell.",
+                clients.pending_inputs,
+            ),
+            (
+                "client_snapshot_age_ms",
+                "Time since a snapshot came, as clients tell.",
+                clients.snapshot_age_ms,
+            ),
+            (
+                "client_jitter_ms",
+                "By how much snapshots come early or late, as clients tell.",
+                clients.jitter_ms,
+            ),
+        ] {
+            page.heading(name, help, "gauge");
+            page.quantiles(name, "", figure);
+        }
         page.heading("kicks_total", "Connections ended by the server.", "counter");
         for (cause, name) in KICK_CAUSES {
             let count = self.kicks[cause as usize].load(Relaxed);

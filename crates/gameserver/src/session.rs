@@ -75,6 +75,8 @@ pub struct SessionPlayer {
     pub heard: bool,
     /// What a JSON client has of the messages that count.
     pub counted: Counted,
+    /// Corrections that the client has told of.
+    pub corrections: u32,
 }
 
 /// A message that counts, on its way to one client.

@@ -11,7 +11,8 @@ pub use command::{Command, CommandError, Glance, glance, parse};
 pub use event::{ack, encode, encode_counted, encode_echoing, error};
 pub use payload::{
     AckPayload, ChatPayload, EventPayload, HandshakePayload, InputBatch, InvokePayload, JsonInput,
-    PingPayload, ScriptsPayload, SpellCastPayload, TerrainChunkPayload, TerrainOpPayload,
+    PingPayload, ReportPayload, ScriptsPayload, SpellCastPayload, TerrainChunkPayload,
+    TerrainOpPayload,
 };
 pub use projectile::JsonProjectile;
 pub use snapshot::{JsonEntity, JsonHeader, JsonStructure, SnapshotView, snapshot};

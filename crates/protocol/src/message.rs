@@ -44,6 +44,22 @@ pub struct Shown {
     pub fraction: u8,
 }
 
+/// What a client makes of its own connection, for whoever runs the world
+/// (NET-11). Nobody vouches for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LineReport {
+    /// Number of its newest input.
+    pub input_seq: u32,
+    /// Inputs that are not confirmed yet.
+    pub pending_inputs: u32,
+    /// How often it was wrong about its own character since the welcome.
+    pub corrections: u32,
+    /// Milliseconds since a snapshot came.
+    pub snapshot_age_ms: f32,
+    /// By how much snapshots come early or late, in milliseconds.
+    pub jitter_ms: f32,
+}
+
 /// What a client asks for or tells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ClientMessage {
@@ -156,6 +172,8 @@ pub enum ClientMessage {
         /// Whether to hide or to show.
         hidden: bool,
     },
+    /// Tells how the connection is at the client's end.
+    Report(LineReport),
 }
 
 /// A figure beside a player's name (`leaderstats`).
@@ -438,6 +456,7 @@ impl ClientMessage {
                 | ClientMessage::Ping { .. }
                 | ClientMessage::UnreliableEvent { .. }
                 | ClientMessage::AskFigures
+                | ClientMessage::Report(_)
         )
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 use frolic_protocol::avatar::AvatarLooks;
 use frolic_protocol::fragment::Fragment;
-use frolic_protocol::message::{PlayerStat, Resumption, StageFigure, TickFigures};
+use frolic_protocol::message::{LineReport, PlayerStat, Resumption, StageFigure, TickFigures};
 use frolic_protocol::npc::{NpcEvent, NpcState};
 use frolic_protocol::packet::{
     self, CLIENT_MESSAGE_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX, StreamReader,
@@ -46,6 +46,7 @@ variants!(
     CLIENT_MESSAGES, client_name, ClientMessage:
     Handshake, Inputs, SnapshotAck, Ping, Leave, Event, Invoke, ScriptRequest, ScriptVerify, Chat,
     Terraform, ChunkRequest, CastSpell, UnreliableEvent, AskFigures, Hide,
+    Report,
 );
 
 variants!(
@@ -212,6 +213,13 @@ fn client_samples() -> Vec<ClientMessage> {
             player_id: "client_2".into(),
             hidden: true,
         },
+        ClientMessage::Report(LineReport {
+            input_seq: 900,
+            pending_inputs: 7,
+            corrections: 2,
+            snapshot_age_ms: 31.5,
+            jitter_ms: 4.25,
+        }),
     ]
 }
 

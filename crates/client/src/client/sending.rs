@@ -1,6 +1,7 @@
 //! What this client says: what a server would not take is refused here, where
 //! a script can still be told, and the rest waits to be written.
 
+use frolic_protocol::message::LineReport;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, DATAGRAM_BYTES_MAX};
 use frolic_protocol::{Args, ClientMessage, ValueLimits};
 
@@ -65,6 +66,18 @@ impl Client {
     /// Asks where the server's time goes, for a debug overlay.
     pub fn ask_figures(&mut self) {
         self.send(&ClientMessage::AskFigures);
+    }
+
+    /// Tells whoever runs the world what the overlay shows of this connection.
+    pub(super) fn report(&mut self, now_ms: f64) {
+        let stats = self.stats(now_ms);
+        self.send(&ClientMessage::Report(LineReport {
+            input_seq: stats.input_seq,
+            pending_inputs: stats.pending_inputs as u32,
+            corrections: stats.corrections,
+            snapshot_age_ms: stats.snapshot_age_ms as f32,
+            jitter_ms: stats.jitter_ms as f32,
+        }));
     }
 
     /// Queues a cast of a spell; `params` is one value.

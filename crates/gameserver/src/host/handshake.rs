@@ -270,6 +270,7 @@ impl Host {
             refused_inputs: 0,
             heard: false,
             counted: Counted::default(),
+            corrections: 0,
         };
         session.slot.come_in();
         session.welcome(player, welcome);

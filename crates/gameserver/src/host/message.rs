@@ -143,6 +143,14 @@ impl Host {
                 session.tell_echoing(&pong, echo.as_deref());
                 Ok(())
             }
+            ClientMessage::Report(report) => {
+                if let Some(player) = &mut session.player {
+                    let before = std::mem::replace(&mut player.corrections, report.corrections);
+                    let new = report.corrections.saturating_sub(before);
+                    self.metrics.client_reported(&report, new);
+                }
+                Ok(())
+            }
             ClientMessage::AskFigures => {
                 let figures = self.last_second.figures().clone();
                 session.tell(&ServerMessage::Figures(figures));

@@ -15,6 +15,8 @@ use super::ring::Ring;
 const TICKS_KEPT: usize = 3600;
 /// Round trips kept: some minutes of a small world, some seconds of a full one.
 const ROUND_TRIPS_KEPT: usize = 1024;
+/// Reports of clients kept: each sends one per second.
+const REPORTS_KEPT: usize = 1024;
 /// For how long a summary is good.
 const LASTS: Duration = Duration::from_secs(1);
 
@@ -22,7 +24,7 @@ const LASTS: Duration = Duration::from_secs(1);
 const AROUND: [&str; 4] = ["tick", "reads", "snapshots", "writes"];
 const FIELDS: usize = AROUND.len() + Stage::ALL.len();
 
-/// Median and 99th percentile, in milliseconds.
+/// Median and 99th percentile; of times, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Quantiles {
     /// Median.
@@ -45,6 +47,34 @@ pub struct Summary {
     pub jitter: Quantiles,
     /// Their mean, in milliseconds.
     pub jitter_mean: f32,
+    /// What clients tell of their connections.
+    pub clients: ClientFigures,
+}
+
+/// What one client tells of its connection.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientSees {
+    /// Number of its newest input.
+    pub input_seq: u32,
+    /// Inputs that are not confirmed.
+    pub pending_inputs: u32,
+    /// Since its newest snapshot came.
+    pub snapshot_age_us: u32,
+    /// By how much they come early or late.
+    pub jitter_us: u32,
+}
+
+/// What many of them tell.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct ClientFigures {
+    /// See [`ClientSees`].
+    pub input_seq: Quantiles,
+    /// See [`ClientSees`].
+    pub pending_inputs: Quantiles,
+    /// See [`ClientSees`].
+    pub snapshot_age_ms: Quantiles,
+    /// See [`ClientSees`].
+    pub jitter_ms: Quantiles,
 }
 
 /// Measurements, and what was last made of them. Only readers take the lock.
@@ -53,6 +83,7 @@ pub struct Measured {
     ticks: Ring<FIELDS, TICKS_KEPT>,
     round_trips: Ring<1, ROUND_TRIPS_KEPT>,
     jitter: Ring<1, ROUND_TRIPS_KEPT>,
+    reports: Ring<4, REPORTS_KEPT>,
     summary: Mutex<Option<(Instant, Arc<Summary>)>>,
 }
 
@@ -77,6 +108,16 @@ impl Measured {
     /// microseconds.
     pub fn jitter(&self, difference_us: u32) {
         self.jitter.note([difference_us]);
+    }
+
+    /// Notes what a client tells.
+    pub fn report(&self, told: ClientSees) {
+        self.reports.note([
+            told.input_seq,
+            told.pending_inputs,
+            told.snapshot_age_us,
+            told.jitter_us,
+        ]);
     }
 
     /// Forgets the ticks, and what was made of them.
@@ -114,6 +155,18 @@ impl Measured {
             round_trip: quantiles(self.round_trips.values().into_iter().map(first)),
             jitter_mean: sum as f32 / jitter.len().max(1) as f32 / 1000.0,
             jitter: quantiles(jitter.into_iter().map(first)),
+            clients: self.clients(),
+        }
+    }
+
+    fn clients(&self) -> ClientFigures {
+        let reports = self.reports.values();
+        let told = |place: usize| reports.iter().map(move |report| report[place]);
+        ClientFigures {
+            input_seq: quantiles_of(told(0), 1.0),
+            pending_inputs: quantiles_of(told(1), 1.0),
+            snapshot_age_ms: quantiles(told(2)),
+            jitter_ms: quantiles(told(3)),
         }
     }
 
@@ -123,12 +176,16 @@ impl Measured {
 }
 
 fn quantiles(times_us: impl Iterator<Item = u32>) -> Quantiles {
-    let mut sorted: Vec<u32> = times_us.collect();
+    quantiles_of(times_us, 1000.0)
+}
+
+fn quantiles_of(numbers: impl Iterator<Item = u32>, per: f32) -> Quantiles {
+    let mut sorted: Vec<u32> = numbers.collect();
     sorted.sort_unstable();
     let at = |q: f64| {
         let last = sorted.len().saturating_sub(1) as f64;
         let found = sorted.get((last * q).round() as usize);
-        found.map_or(0.0, |us| *us as f32 / 1000.0)
+        found.map_or(0.0, |number| *number as f32 / per)
     };
     Quantiles {
         p50: at(0.5),

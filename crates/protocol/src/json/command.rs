@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::payload::*;
 use super::whole::{Whole, whole_number};
-use crate::message::{ClientMessage, NumberedInput, PROTOCOL_VERSION};
+use crate::message::{ClientMessage, LineReport, NumberedInput, PROTOCOL_VERSION};
 use crate::terrain::TerrainOp;
 use crate::value::{Args, Value, ValueLimits};
 
@@ -151,6 +151,7 @@ fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMe
             body(payload).map(|p: AckPayload| ClientMessage::SnapshotAck { tick: p.tick.0 })
         }
         ("session", "figures") => Ok(ClientMessage::AskFigures),
+        ("session", "report") => body(payload).map(report),
         ("session", "leave") => Ok(ClientMessage::Leave),
         ("movement", "input_batch") => body(payload).and_then(inputs),
         ("network", "event") => body(payload).map(|p: EventPayload| ClientMessage::Event {
@@ -246,6 +247,16 @@ fn ping(ping: PingPayload) -> Result<Said, String> {
         received: ping.received.0,
     };
     Ok((message, Some(echo("t", ping.t)?)))
+}
+
+fn report(told: ReportPayload) -> ClientMessage {
+    ClientMessage::Report(LineReport {
+        input_seq: told.input_seq.0,
+        pending_inputs: told.pending_inputs.0,
+        corrections: told.corrections.0,
+        snapshot_age_ms: told.snapshot_age_ms,
+        jitter_ms: told.jitter_ms,
+    })
 }
 
 fn invoke(call: InvokePayload) -> Result<Said, String> {

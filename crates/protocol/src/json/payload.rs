@@ -102,6 +102,29 @@ pub struct PingPayload {
     pub received: Whole<u32>,
 }
 
+/// `session.report`
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReportPayload {
+    /// Number of the newest input.
+    #[cfg_attr(test, ts(optional, as = "Option<u32>"))]
+    pub input_seq: Whole<u32>,
+    /// Inputs behind the newest `ackSeq`.
+    #[cfg_attr(test, ts(optional, as = "Option<u32>"))]
+    pub pending_inputs: Whole<u32>,
+    /// How often the own character was not where it was predicted, since the
+    /// welcome.
+    #[cfg_attr(test, ts(optional, as = "Option<u32>"))]
+    pub corrections: Whole<u32>,
+    /// Milliseconds since a snapshot came.
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub snapshot_age_ms: f32,
+    /// By how much they come early or late.
+    #[cfg_attr(test, ts(optional, as = "Option<_>"))]
+    pub jitter_ms: f32,
+}
+
 /// `network.event`
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
