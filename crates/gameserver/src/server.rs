@@ -448,8 +448,8 @@ fn load(
     };
     let world =
         World::load(&package, options).map_err(|error| GameServerError::Load(error.to_string()))?;
-    let scene = package.scene_json();
-    let compressed = zstd::bulk::compress(scene, 9).unwrap_or_default();
+    let scene = package.scene_for_clients();
+    let compressed = zstd::bulk::compress(&scene, 9).unwrap_or_default();
     let idle_stop_s = package.manifest.world.idle_stop_s;
     let host = HostSettings {
         admission: Admission::new(settings.world_id.clone(), plan.key, plan.epoch),
@@ -462,7 +462,7 @@ fn load(
         idle_stop_s: settings
             .stops_when_idle
             .then_some(idle_stop_s.saturating_add(IDLE_GRACE_S)),
-        scene: (hex::encode(Sha256::digest(scene)), compressed),
+        scene: (hex::encode(Sha256::digest(&scene)), compressed),
         meshes: package
             .meshes
             .iter()

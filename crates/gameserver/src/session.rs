@@ -320,6 +320,15 @@ impl Session {
         let lossy = self.line.delivery() == Delivery::Lossy;
         match &mut player.view {
             View::Json(view) => {
+                // A look is told before whatever has it; NET-13 wants the first
+                // snapshot right behind the welcome.
+                let awaits = view.is_new();
+                let (line, later) = (&mut self.line, &mut self.after_snapshot);
+                view.acquaint(world, &mut |message| match json::encode(message) {
+                    Some(text) if awaits => later.push(text),
+                    Some(text) => line.text(&text),
+                    None => {}
+                });
                 if let Some(text) = world.json_snapshot(view) {
                     self.line.text(&text);
                     player.counted.note_snapshot(world.tick());
@@ -338,6 +347,7 @@ impl Session {
                         line.unreliable(std::mem::take(packet));
                     }
                 });
+                view.acquaint(world, &mut |message| packet::write(packet, message));
             }
         }
         if !self.awaits_snapshot() {

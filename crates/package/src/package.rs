@@ -4,6 +4,7 @@ mod assets;
 mod meshes;
 mod validate;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -89,7 +90,22 @@ impl Package {
         })
     }
 
-    /// The bytes of scene.json, as clients get them.
+    /// scene.json as clients get it; see [`crate::Components::for_clients`].
+    pub fn scene_for_clients(&self) -> Cow<'_, [u8]> {
+        let mut scene = self.scene.clone();
+        let prefabs = scene.prefabs.values_mut();
+        let entities = scene.entities.iter_mut();
+        let all = prefabs.map(|prefab| &mut prefab.components);
+        for components in all.chain(entities.map(|entity| &mut entity.components)) {
+            *components = std::mem::take(components).for_clients();
+        }
+        match scene == self.scene {
+            true => Cow::Borrowed(self.scene_json()),
+            false => Cow::Owned(scene.to_canonical_json().into_bytes()),
+        }
+    }
+
+    /// The bytes of scene.json.
     pub fn scene_json(&self) -> &[u8] {
         self.files.get("scene.json").map_or(b"", Vec::as_slice)
     }

@@ -299,8 +299,8 @@ pub enum ServerMessage {
         /// One zstd frame.
         zstd: Vec<u8>,
     },
-    /// What entities of this definition look like; sent before or with their
-    /// first snapshot. Prefabs of the scene are known without it.
+    /// What entities of this definition look like; sent with the first snapshot
+    /// of one that this client sees. Prefabs of the scene are known without it.
     Definition {
         /// Its number.
         index: u16,

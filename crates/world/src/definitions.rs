@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use frolic_package::{Components, Scene};
+use frolic_protocol::ServerMessage;
 
 /// Prefabs in the order of their names, counted from 1, then whatever scripts
 /// spawned from components of their own.
@@ -11,8 +12,21 @@ pub(crate) struct Definitions {
     names: BTreeMap<String, u16>,
     components: Vec<Rc<Components>>,
     prefab_count: usize,
-    /// Definitions that clients do not know from the scene, as JSON.
+    /// Those that clients do not know from the scene, by their JSON.
     extra: BTreeMap<String, u16>,
+    /// What clients are told of them, in their order.
+    told: Vec<String>,
+}
+
+/// Why components of a script got no number.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MakeError {
+    /// There is no end to what a script can make up.
+    #[error("too many different sets of components")]
+    TooMany,
+    /// A number in them is none.
+    #[error(transparent)]
+    NotJson(#[from] serde_json::Error),
 }
 
 /// Different sets of components that scripts may make up in one world.
@@ -35,6 +49,7 @@ impl Definitions {
             prefab_count: components.len(),
             components,
             extra: BTreeMap::new(),
+            told: Vec::new(),
         }
     }
 
@@ -43,19 +58,22 @@ impl Definitions {
         Some((index, self.components[usize::from(index) - 1].clone()))
     }
 
-    /// The number of components that came from a script; the flag is true the
-    /// first time, when clients have to be told. None when there are too many.
-    pub fn of_components(&mut self, components: Components, json: &str) -> Option<(u16, bool)> {
-        if let Some(index) = self.extra.get(json) {
-            return Some((*index, false));
+    /// The number of components that came from a script. None when there are too
+    /// many.
+    pub fn of_components(&mut self, components: Components) -> Result<u16, MakeError> {
+        let json = serde_json::to_string(&components)?;
+        if let Some(index) = self.extra.get(&json) {
+            return Ok(*index);
         }
         if self.extra.len() >= EXTRA_MAX {
-            return None;
+            return Err(MakeError::TooMany);
         }
+        let told = serde_json::to_string(&components.clone().for_clients())?;
         self.components.push(Rc::new(components));
-        let index = u16::try_from(self.components.len()).ok()?;
-        self.extra.insert(json.to_owned(), index);
-        Some((index, true))
+        let index = u16::try_from(self.components.len()).map_err(|_| MakeError::TooMany)?;
+        self.extra.insert(json, index);
+        self.told.push(told);
+        Ok(index)
     }
 
     pub fn components(&self, index: u16) -> Option<Rc<Components>> {
@@ -78,10 +96,20 @@ impl Definitions {
         self.names.keys().nth(index).map(String::as_str)
     }
 
-    /// What clients have to be told on joining: number and JSON.
-    pub fn extra(&self) -> impl Iterator<Item = (u16, &str)> {
-        self.extra
-            .iter()
-            .map(|(json, index)| (*index, json.as_str()))
+    /// How many came from scripts.
+    pub fn extra_count(&self) -> usize {
+        self.told.len()
+    }
+
+    /// The number of the first of them.
+    pub fn first_extra(&self) -> u16 {
+        u16::try_from(self.prefab_count + 1).unwrap_or(u16::MAX)
+    }
+
+    /// What clients are told of one of them, counted from 0.
+    pub fn told(&self, number: usize) -> Option<ServerMessage> {
+        let components = self.told.get(number)?.clone();
+        let index = u16::try_from(self.prefab_count + 1 + number).ok()?;
+        Some(ServerMessage::Definition { index, components })
     }
 }

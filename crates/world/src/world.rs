@@ -203,6 +203,7 @@ impl World {
             };
             Recorder::new(&header, record)
         });
+        let made_up_from = state.definitions.first_extra();
         let state = Rc::new(RefCell::new(state));
         let mut vm = Vm::new(state.clone(), options.scripts, options.seed)?;
         let of_prefabs = package.scene.prefabs.values();
@@ -231,7 +232,7 @@ impl World {
             interest,
             snapshot_hz,
             updates_are_spread: false,
-            cells: Cells::new(interest.cell_size(), tick_hz),
+            cells: Cells::new(interest.cell_size(), tick_hz, made_up_from),
             scratch: Scratch::default(),
             next_player: 1,
             inbox: Vec::new(),
@@ -587,21 +588,10 @@ impl World {
         std::mem::take(&mut self.state.borrow_mut().logs)
     }
 
-    /// What a client that joins has to be told besides the scene.
-    pub fn definitions(&self) -> Vec<ServerMessage> {
-        let state = self.state.borrow();
-        let extra = state.definitions.extra();
-        extra
-            .map(|(index, components)| ServerMessage::Definition {
-                index,
-                components: components.to_owned(),
-            })
-            .collect()
-    }
-
-    /// What a client that joins has to know of weapons, and who holds which.
-    pub fn weapons(&self) -> Vec<ServerMessage> {
-        self.state.borrow().weapon_messages()
+    /// What a client that joins has to know of weapons, and who holds which, as
+    /// far as that is told to this player whatever they see.
+    pub fn weapons(&self, player: PlayerNumber) -> Vec<ServerMessage> {
+        self.state.borrow().weapon_messages(player)
     }
 
     /// Shots in flight.

@@ -241,8 +241,7 @@ impl Host {
             return;
         };
         let presence = ServerMessage::Presence(self.world.players());
-        let mut definitions = self.world.definitions();
-        definitions.extend(self.world.weapons());
+        let weapons = self.world.weapons(number);
         let scene = self.scene_packet.clone();
         let (Some(session), Some(seat)) = (self.sessions.get_mut(link), self.seats.get_mut(number))
         else {
@@ -279,7 +278,7 @@ impl Host {
             session.tell_packet(&scene);
         }
         let manifest = ServerMessage::ScriptManifest(self.shelf.manifest(is_json));
-        for message in definitions.iter().chain([&presence, &manifest]) {
+        for message in weapons.iter().chain([&presence, &manifest]) {
             session.tell(message);
         }
         // What the last connection did not bring, and what has come up since;

@@ -99,6 +99,16 @@ impl Components {
             network_identity: self.network_identity.or(prefab.network_identity),
         }
     }
+
+    /// As players' machines get them: how a thing looks and what is solid of it. Where an NPC is
+    /// on its way to, out of everybody's sight, stays on the server (NET-6).
+    #[must_use]
+    pub fn for_clients(mut self) -> Components {
+        if let Some(npc) = &mut self.npc {
+            npc.patrol.clear();
+        }
+        self
+    }
 }
 
 /// Position, rotation and size relative to the parent, or to the world without one.

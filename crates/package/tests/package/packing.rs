@@ -4,7 +4,7 @@ use std::io::{Cursor, Read, Write};
 use std::time::{Duration, Instant};
 
 use super::fixtures::{GAME_TOML, SCENE_JSON, game, gzip, read, tar};
-use frolic_package::{Limits, Package, Rule, pack};
+use frolic_package::{Limits, Package, Rule, Scene, pack};
 use proptest::prelude::*;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x10\0\0\0\x09rest";
@@ -189,6 +189,39 @@ fn scripts_and_thumbnail_are_easy_to_reach() {
     );
     assert_eq!(package.thumbnail(), Some(("assets/t.png", PNG)));
     assert_eq!(package.scene_json(), SCENE_JSON.as_bytes());
+    assert_eq!(*package.scene_for_clients(), *SCENE_JSON.as_bytes());
+}
+
+#[test]
+fn net_6_clients_get_the_scene_without_the_ways_of_its_guards() {
+    let scene = r#"{"format": 1, "prefabs": {"Guard": {"components": {"Npc": {"patrol": [[123, 0, 7]], "reach": 2}}}},
+        "entities": [{"id": 1, "name": "Spawn", "components": {"SpawnPoint": {}}},
+        {"id": 2, "name": "Bob", "prefab": "Guard", "components": {"Npc": {"patrol": ["Spawn", [321, 0, 7]]}}}]}"#;
+    let files = game(&[("scene.json", scene.as_bytes())]);
+    let package = Package::from_files(files, &Limits::default()).unwrap();
+    let told = String::from_utf8(package.scene_for_clients().into_owned()).unwrap();
+    for secret in ["patrol", "123", "321"] {
+        assert!(!told.contains(secret), "{told}");
+    }
+    // All the rest is there.
+    let told = Scene::parse(told.as_bytes(), &Limits::default()).unwrap();
+    let mut expected = package.scene.clone();
+    let mut guard = expected
+        .prefabs
+        .get_mut("Guard")
+        .unwrap()
+        .components
+        .npc
+        .as_mut();
+    guard.as_mut().unwrap().patrol.clear();
+    expected.entities[1]
+        .components
+        .npc
+        .as_mut()
+        .unwrap()
+        .patrol
+        .clear();
+    assert_eq!(told, expected);
 }
 
 /// PKG-8 asks for 300 ms with the scripts compiled. This is the part without them, with room for

@@ -4,14 +4,15 @@
 use std::rc::Rc;
 
 use frolic_package::{Components, Transform};
+use frolic_protocol::Value;
 use frolic_protocol::details::SCALE_MAX;
-use frolic_protocol::{ServerMessage, Value};
 use frolic_script::{EngineError, EntityId, PlayerId};
 use frolic_sim::{Motion, Vec3};
 
+use crate::definitions::MakeError;
 use crate::entity::Entity;
 use crate::player::Player;
-use crate::state::{Outgoing, WorldState};
+use crate::state::WorldState;
 
 /// Entities that may hang on one, and below each other.
 const CHILDREN_MAX: usize = 1000;
@@ -59,30 +60,18 @@ impl WorldState {
             return Err(EngineError::Refused(message));
         }
         let transform = components.transform.unwrap_or_default();
-        // Everybody is told what it looks like, and keeps that for good. Where
-        // it is is nobody's business but of those who see it, and would make
-        // another definition for each place.
+        // What it looks like is told with its first snapshot and kept for good.
+        // Where it is would make another definition for each place.
         let look = Transform {
             scale: transform.scale,
             ..Transform::default()
         };
         components.transform = (look != Transform::default()).then_some(look);
-        let text = serde_json::to_string(&components)
-            .map_err(|cause| EngineError::Refused(cause.to_string()))?;
-        let (index, new) = self
-            .definitions
-            .of_components(components, &text)
-            .ok_or_else(|| EngineError::Limit("too many different sets of components".into()))?;
-        if new {
-            self.outbox.push(Outgoing {
-                to: None,
-                message: ServerMessage::Definition {
-                    index,
-                    components: text,
-                },
-                reliable: true,
-            });
-        }
+        let made = self.definitions.of_components(components);
+        let index = made.map_err(|error| match error {
+            MakeError::TooMany => EngineError::Limit(error.to_string()),
+            MakeError::NotJson(_) => EngineError::Refused(error.to_string()),
+        })?;
         let components = self
             .definitions
             .components(index)

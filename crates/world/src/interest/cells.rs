@@ -61,6 +61,10 @@ pub(crate) struct Cells {
     deaths: u32,
     /// Records of this tick, shared by all clients.
     records: Vec<u8>,
+    /// Definitions from this one on are looks that scripts made up.
+    made_up_from: u16,
+    /// Rises when something that has such a look comes into a cell.
+    made_up_arrivals: u32,
 }
 
 pub(crate) struct Cell {
@@ -69,6 +73,8 @@ pub(crate) struct Cell {
     pub born: u32,
     alive: bool,
     changed: bool,
+    /// How many of its members have a look that scripts made up.
+    made_up: u32,
     members: Vec<EntityState>,
     versions: VecDeque<Members>,
 }
@@ -125,7 +131,8 @@ struct Home {
 }
 
 impl Cells {
-    pub fn new(size: f32, tick_hz: u32) -> Self {
+    /// Squares of that size; definitions from `made_up_from` on are no prefabs.
+    pub fn new(size: f32, tick_hz: u32, made_up_from: u16) -> Self {
         Self {
             size,
             tick_hz,
@@ -143,6 +150,8 @@ impl Cells {
             newborn: VecDeque::with_capacity(NEWBORN_MAX),
             deaths: 0,
             records: Vec::new(),
+            made_up_from,
+            made_up_arrivals: 0,
         }
     }
 
@@ -234,6 +243,22 @@ impl Cells {
         all.sort_unstable_by_key(|state| state.id);
         all.dedup_by_key(|state| state.id);
         all
+    }
+
+    /// How often something with a look that scripts made up came into a cell.
+    pub fn made_up_arrivals(&self) -> u32 {
+        self.made_up_arrivals
+    }
+
+    /// What has such a look in a cell.
+    pub fn made_up(&self, slot: u32) -> impl Iterator<Item = &EntityState> {
+        let cell = &self.cells[slot as usize];
+        let members = match cell.made_up {
+            0 => &[],
+            _ => cell.members.as_slice(),
+        };
+        let from = self.made_up_from;
+        members.iter().filter(move |state| state.definition >= from)
     }
 
     /// Notes what an entity is now, and where.
@@ -374,6 +399,7 @@ impl Cells {
             born: self.births,
             alive: true,
             changed: false,
+            made_up: 0,
             members: Vec::new(),
             versions: VecDeque::new(),
         };
@@ -409,15 +435,22 @@ impl Cells {
         {
             Ok(at) if cell.members[at] == *state => return,
             Ok(at) => cell.members[at] = *state,
-            Err(at) => cell.members.insert(at, *state),
+            Err(at) => {
+                cell.members.insert(at, *state);
+                if state.definition >= self.made_up_from {
+                    cell.made_up += 1;
+                    self.made_up_arrivals = self.made_up_arrivals.wrapping_add(1);
+                }
+            }
         }
         self.note_change(slot);
     }
 
     fn take_out(&mut self, slot: u32, id: u32) {
-        let members = &mut self.cells[slot as usize].members;
-        if let Ok(at) = members.binary_search_by_key(&id, |known| known.id) {
-            members.remove(at);
+        let cell = &mut self.cells[slot as usize];
+        if let Ok(at) = cell.members.binary_search_by_key(&id, |known| known.id) {
+            let state = cell.members.remove(at);
+            cell.made_up -= u32::from(state.definition >= self.made_up_from);
             self.note_change(slot);
         }
     }

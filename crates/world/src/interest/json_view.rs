@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use frolic_protocol::EntityState;
 use frolic_protocol::json::{self, JsonHeader, SnapshotView};
+use frolic_protocol::{EntityState, ServerMessage};
 use frolic_sim::Vec3;
 
+use super::acquainted::Acquainted;
 use super::watch::{Background, Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
 use crate::terrain::VersionsView;
@@ -41,6 +42,7 @@ pub struct JsonView {
     /// The tick at which each entity in view was last told as it is.
     told: BTreeMap<u32, u32>,
     ground: VersionsView,
+    acquainted: Acquainted,
 }
 
 /// An entity in view, and how far away its square is.
@@ -77,7 +79,15 @@ impl JsonView {
             allowance: None,
             told: BTreeMap::new(),
             ground: VersionsView::default(),
+            acquainted: Acquainted::default(),
         }
+    }
+
+    /// Tells what the client has to hear besides its next snapshot.
+    pub fn acquaint(&mut self, world: &World, tell: &mut dyn FnMut(&ServerMessage)) {
+        self.watch(world);
+        self.acquainted
+            .tell(world, (self.player, &self.watch), tell);
     }
 
     /// Whether nothing was sent yet.
@@ -123,8 +133,8 @@ impl JsonView {
         in_view.into_iter().map(|seen| seen.state).collect()
     }
 
-    fn look(&mut self, world: &World) -> Vec<InView> {
-        let cells = world.cells();
+    /// Looks around; returns from where.
+    fn watch(&mut self, world: &World) -> Vec3 {
         let eye = world
             .character(self.player)
             .map_or(Vec3::ZERO, |character| character.feet);
@@ -134,8 +144,14 @@ impl JsonView {
             number: 0,
             turn: 0,
         };
-        self.watch.refresh(cells, world.interest(), viewer);
+        self.watch.refresh(world.cells(), world.interest(), viewer);
         self.watch.forget_leaving();
+        eye
+    }
+
+    fn look(&mut self, world: &World) -> Vec<InView> {
+        let eye = self.watch(world);
+        let cells = world.cells();
         let in_cell = |(watched, background): (&Watched, &Background)| {
             let distance = cells.distance(background.key, eye);
             let members = cells.members(watched.slot).iter();

@@ -2,14 +2,16 @@
 
 use std::collections::VecDeque;
 
-use frolic_protocol::PacketAck;
 use frolic_protocol::snapshot::{self, SnapshotHeader};
+use frolic_protocol::{PacketAck, ServerMessage};
 
 use super::InterestPolicy;
+use super::acquainted::Acquainted;
 use super::cells::{Cells, Extent, Version};
 use super::watch::{Background, Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
+use crate::world::World;
 
 /// How snapshots travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,7 @@ pub struct ClientView {
     unacknowledged: VecDeque<Packet>,
     /// Lists of packets that are not waited for any more, for the next ones.
     spare: Vec<Vec<Told>>,
+    acquainted: Acquainted,
 }
 
 /// A packet that is on its way.
@@ -122,6 +125,7 @@ impl ClientView {
             next_number: 1,
             unacknowledged: VecDeque::new(),
             spare: Vec::new(),
+            acquainted: Acquainted::default(),
         }
     }
 
@@ -136,6 +140,13 @@ impl ClientView {
         // As far apart as the lines that memory comes in.
         let apart = self.watch.cells.iter().step_by(4);
         apart.fold(0, |seen, watched| seen ^ watched.slot)
+    }
+
+    /// Tells what the client has to hear besides its last snapshot, right behind
+    /// it.
+    pub fn acquaint(&mut self, world: &World, tell: &mut dyn FnMut(&ServerMessage)) {
+        self.acquainted
+            .tell(world, (self.player, &self.watch), tell);
     }
 
     /// Whether nothing was sent yet.

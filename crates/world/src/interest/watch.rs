@@ -20,6 +20,8 @@ pub(crate) struct Watch {
     pub backgrounds: Vec<Background>,
     /// Whether some of them are on their way out.
     pub leaving: bool,
+    /// Rises when some may have come into view.
+    pub changes: u32,
     looked: Option<Looked>,
     /// Buffers of [`look`](Watch::look), so that looking allocates nothing.
     slots: Vec<u32>,
@@ -160,6 +162,7 @@ impl Watch {
                 background.distance = distance;
                 self.cells.insert(place, watched);
                 self.backgrounds.insert(place, background);
+                self.changes = self.changes.wrapping_add(1);
             }
         }
         looked.births = cells.births();
@@ -170,6 +173,7 @@ impl Watch {
     /// others are out of view as they were, so it costs what is seen and not
     /// what there is.
     fn look(&mut self, cells: &Cells, policy: &InterestPolicy, who: &Viewer) {
+        self.changes = self.changes.wrapping_add(1);
         let mut slots = std::mem::take(&mut self.slots);
         cells.find_around(who.eye, policy.radius, who.player, &mut slots);
         slots.extend(self.cells.iter().map(|watched| watched.slot));

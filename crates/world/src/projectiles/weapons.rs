@@ -102,8 +102,10 @@ impl WorldState {
             .get_mut(&number)
             .ok_or(EngineError::NoSuchPlayer(number))?;
         if std::mem::replace(&mut player.arms.weapon, index) != index {
+            // Where there is a radius, the others hear of it when they see it.
+            let near_only = self.updates.policy.radius.is_some();
             self.outbox.push(Outgoing {
-                to: None,
+                to: near_only.then_some(number),
                 message: ServerMessage::Armed {
                     player: number,
                     weapon: index,
@@ -120,13 +122,22 @@ impl WorldState {
         Some(self.projectiles.armoury.get(index)?.weapon.name.clone())
     }
 
-    /// What a client that comes has to know of weapons.
-    pub fn weapon_messages(&self) -> Vec<ServerMessage> {
+    /// Whether scripts have made any weapon.
+    pub fn has_weapons(&self) -> bool {
+        !self.projectiles.armoury.arms.is_empty()
+    }
+
+    /// What the client of a player who comes has to know of weapons.
+    pub fn weapon_messages(&self, player: PlayerNumber) -> Vec<ServerMessage> {
         let weapons = self.projectiles.armoury.iter();
         let mut messages: Vec<ServerMessage> = weapons
             .map(|arm| ServerMessage::Weapon(arm.weapon.clone()))
             .collect();
-        let online = self.players.values().filter(|player| player.online);
+        let near_only = self.updates.policy.radius.is_some();
+        let online = self
+            .players
+            .values()
+            .filter(|other| other.online && (other.number == player || !near_only));
         messages.extend(online.filter_map(|player| {
             player.arms.weapon.map(|weapon| ServerMessage::Armed {
                 player: player.number,

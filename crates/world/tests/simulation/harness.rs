@@ -68,6 +68,8 @@ struct Peer {
     snapshots: u32,
     /// Snapshots that had to travel in parts.
     cut_snapshots: u32,
+    /// What it was told besides them, of what it sees.
+    looks: Vec<ServerMessage>,
 }
 
 /// Walking forward at this yaw.
@@ -139,6 +141,7 @@ impl Run {
             steps: BTreeMap::new(),
             snapshots: 0,
             cut_snapshots: 0,
+            looks: Vec::new(),
         };
         let welcome = Welcome {
             tick: self.world.tick(),
@@ -331,6 +334,11 @@ impl Run {
                 let packet = packet::single(&ServerMessage::Snapshot(bytes));
                 peer.send_datagrams(now, packet);
             }
+            let (view, down, looks) = (&mut peer.view, &mut peer.down, &mut peer.looks);
+            view.acquaint(&self.world, &mut |message| {
+                looks.push(message.clone());
+                down.reliable(now, packet::single(message));
+            });
         }
     }
 
@@ -349,6 +357,11 @@ impl Run {
     pub fn entity(&self, peer: usize) -> u32 {
         let entity = self.world.entity_of(self.peers[peer].number);
         entity.expect("a player has a character")
+    }
+
+    /// What a client was told of what it sees, besides snapshots.
+    pub fn looks(&self, peer: usize) -> &[ServerMessage] {
+        &self.peers[peer].looks
     }
 
     /// What a client should know once it has heard everything.

@@ -2,6 +2,7 @@
 //! delays, repeats and reorders, and nothing that depends on the wall clock.
 //! Every run is decided by its seed, so a failure repeats exactly.
 
+mod acquainted;
 mod arrival_of_inputs;
 mod arriving;
 mod bytes;

@@ -151,7 +151,7 @@ fn things_made_up_alike_have_one_definition_that_says_no_place() {
     let mut run = Run::new(&game, 4, Quality::GOOD);
     let player = run.join("Ada");
     run.for_ms(1_000);
-    let definitions = run.world().definitions();
+    let definitions = run.looks(player);
     assert_eq!(definitions.len(), 2, "{definitions:?}");
     let told = format!("{definitions:?}");
     assert!(!told.contains("4321") && !told.contains('7'), "{told}");

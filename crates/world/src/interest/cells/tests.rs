@@ -10,6 +10,7 @@ fn old_versions_are_found_whether_or_not_something_moved_in_every_tick() {
         born: 1,
         alive: true,
         changed: false,
+        made_up: 0,
         members: Vec::new(),
         versions: VecDeque::new(),
     };
@@ -33,7 +34,7 @@ fn place(cells: &mut Cells, id: u32, x: f32, height: i32) {
 /// A built-up world in which one thing moves.
 #[test]
 fn what_rests_leaves_its_versions_to_what_moves() {
-    let mut cells = Cells::new(32.0, 60);
+    let mut cells = Cells::new(32.0, 60, u16::MAX);
     for tick in 1..=600 {
         // All of them move in the beginning.
         let moving = if tick < 20 { 0..30_000 } else { 0..1 };

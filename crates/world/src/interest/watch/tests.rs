@@ -127,7 +127,7 @@ proptest! {
         events in prop::collection::vec(event(), 1..120),
     ) {
         let policy = InterestPolicy { radius, ..InterestPolicy::default() };
-        let mut cells = Cells::new(policy.cell_size(), TICK_HZ);
+        let mut cells = Cells::new(policy.cell_size(), TICK_HZ, u16::MAX);
         let (mut watch, mut full) = (Watch::default(), FullScan::default());
         let (mut eye, mut tick) = (Vec3::ZERO, 0);
         for event in &events {
@@ -166,7 +166,7 @@ proptest! {
         events in prop::collection::vec(event(), 1..120),
     ) {
         let policy = InterestPolicy { radius, ..InterestPolicy::default() };
-        let mut cells = Cells::new(policy.cell_size(), TICK_HZ);
+        let mut cells = Cells::new(policy.cell_size(), TICK_HZ, u16::MAX);
         let mut watch = Watch::default();
         let (mut eye, mut tick) = (Vec3::ZERO, 0);
         for event in &events {
@@ -215,7 +215,7 @@ fn watched_keys(watch: &Watch) -> Vec<(CellKey, bool)> {
 #[test]
 fn a_client_that_may_still_have_a_square_hears_that_it_left() {
     let policy = InterestPolicy::within(30.0);
-    let mut cells = Cells::new(policy.cell_size(), TICK_HZ);
+    let mut cells = Cells::new(policy.cell_size(), TICK_HZ, u16::MAX);
     let (mut eye, mut tick) = (Vec3::ZERO, 0);
     let key = CellKey::Square { x: 0, z: 0 };
     let at_home = Event::Place(1, [1.0, 1.0], false, 0);
