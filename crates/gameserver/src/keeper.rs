@@ -164,6 +164,13 @@ impl KeepDoor {
         pile.checkpoint(world.checkpoint_since(&mut self.sent));
     }
 
+    /// Notes whether the world tells players only of what is near.
+    pub fn note_near_only(&self, near_only: bool) {
+        if let Some(pile) = &self.pile {
+            pile.note_near_only(near_only);
+        }
+    }
+
     /// Checkpoints begin where this one ends: the world was made from it.
     pub fn begin_after(&mut self, checkpoint: &Checkpoint) {
         self.compacted.0 = checkpoint.seq;

@@ -448,6 +448,7 @@ fn load(
     };
     let world =
         World::load(&package, options).map_err(|error| GameServerError::Load(error.to_string()))?;
+    keeper.note_near_only(world.is_near_only());
     let scene = package.scene_for_clients();
     let compressed = zstd::bulk::compress(&scene, 9).unwrap_or_default();
     let idle_stop_s = package.manifest.world.idle_stop_s;

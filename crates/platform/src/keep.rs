@@ -30,6 +30,7 @@ use crate::db::{begin_reading, to_u32};
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::internal::Caller;
+use crate::socketio::Followers;
 
 pub use commit::Committer;
 
@@ -69,8 +70,9 @@ pub async fn keep(
         0 => Vec::new(),
         _ => batch.ops.clone(),
     };
+    let followers = Followers::of(&spec.world_id, batch.near_only);
     let seq = committer.keep(&spec.world_id, batch, now_ms).await?;
-    platform.sockets().tell_ops(&spec.world_id, &told);
+    platform.sockets().tell_ops(&followers, &told);
     platform.metrics().kept(began.elapsed(), ops, players);
     Ok(Json(KeepReply { seq }))
 }
@@ -270,10 +272,12 @@ impl Log<'_> {
         }
         if (newest, compacted) != (known, checkpoint_seq) {
             sqlx::query(
-                "UPDATE world_runs SET op_seq = $1, checkpoint_seq = $2 WHERE world_id = $3",
+                "UPDATE world_runs SET op_seq = $1, checkpoint_seq = $2, near_only = $3
+                 WHERE world_id = $4",
             )
             .bind(newest.cast_signed())
             .bind(compacted.cast_signed())
+            .bind(i64::from(batch.near_only))
             .bind(self.world_id)
             .execute(&mut *self.connection)
             .await?;

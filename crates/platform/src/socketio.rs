@@ -1,7 +1,8 @@
 //! Socket.IO (PLAT-15): worlds, spells, builds and casts for any Socket.IO v4
 //! client, on the same port as everything else.
 //!
-//! A world is a room; what is told to it reaches nobody else. [`Sockets`] is
+//! A world is a room; what is told to it reaches nobody else, and where players
+//! are told only of what is near, no more than [`Followers`] says. [`Sockets`] is
 //! what the rest of the platform tells things through; [`door`] lets clients in
 //! and hands what they say to the handlers, one message of a client after the
 //! other.
@@ -73,6 +74,45 @@ fn room(world_id: &str) -> String {
     format!("world:{world_id}")
 }
 
+/// The room of those who may know everything that happens in a world.
+fn overseers(world_id: &str) -> String {
+    format!("world:{world_id}:overseers")
+}
+
+/// The room of one person's connections that are in a world.
+fn visits_of(world_id: &str, user_id: &str) -> String {
+    format!("world:{world_id}:of:{user_id}")
+}
+
+/// Who follows a world from outside.
+pub struct Followers<'a> {
+    world_id: &'a str,
+    /// Whether only what somebody does themselves is told to them: players are
+    /// told of nothing that is far, and whoever plays can follow as well
+    /// (NET-6).
+    near_only: bool,
+}
+
+impl<'a> Followers<'a> {
+    /// Those of a world, which tells its players only of what is near, or not.
+    pub fn of(world_id: &'a str, near_only: bool) -> Self {
+        Self {
+            world_id,
+            near_only,
+        }
+    }
+
+    /// The rooms that hear of what somebody did.
+    fn hear(&self, by: Option<&str>) -> Vec<String> {
+        if !self.near_only {
+            return vec![room(self.world_id)];
+        }
+        let own = by.filter(|by| !by.is_empty());
+        let own = own.map(|by| visits_of(self.world_id, by));
+        own.into_iter().chain([overseers(self.world_id)]).collect()
+    }
+}
+
 /// The room of all connections of one person.
 fn home(user_id: &str) -> String {
     format!("user:{user_id}")
@@ -106,20 +146,21 @@ impl Sockets {
 
     /// Tells everybody.
     pub fn tell_all(&self, event: &'static str, data: &impl Serialize) {
-        self.tell(None, event, data);
+        self.tell(Vec::new(), event, data);
     }
 
     /// Tells those who are in a world.
     pub fn tell_world(&self, world_id: &str, event: &'static str, data: &impl Serialize) {
-        self.tell(Some(room(world_id)), event, data);
+        self.tell(vec![room(world_id)], event, data);
     }
 
     /// Tells all connections of one person.
     pub fn tell_user(&self, user_id: &str, event: &'static str, data: &impl Serialize) {
-        self.tell(Some(home(user_id)), event, data);
+        self.tell(vec![home(user_id)], event, data);
     }
 
-    fn tell(&self, to: Option<String>, event: &'static str, data: &impl Serialize) {
+    /// To some rooms, or to everybody.
+    fn tell(&self, to: Vec<String>, event: &'static str, data: &impl Serialize) {
         let (Some(io), Ok(runtime)) = (self.io.get(), tokio::runtime::Handle::try_current()) else {
             return;
         };
@@ -131,9 +172,9 @@ impl Sockets {
         };
         let io = io.clone();
         let sending = async move {
-            let sent = match to {
-                Some(room) => io.to(room).emit(event, &data).await,
-                None => io.emit(event, &data).await,
+            let sent = match to.is_empty() {
+                false => io.to(to).emit(event, &data).await,
+                true => io.emit(event, &data).await,
             };
             // Whoever reads too slowly misses it; the others have it.
             if let Err(error) = sent {
@@ -151,7 +192,8 @@ impl Sockets {
     }
 
     /// `spell.cast_event`.
-    pub fn tell_cast(&self, world_id: &str, news: CastNews) {
+    pub fn tell_cast(&self, followers: &Followers<'_>, news: CastNews) {
+        let (world_id, hear) = (followers.world_id, followers.hear(Some(&news.by)));
         let mut told = json!({ "world_id": world_id, "revision_id": news.revision_id });
         let cast = &news.cast;
         let name = cast["spellId"].as_str().unwrap_or_default();
@@ -171,11 +213,12 @@ impl Sockets {
         }
         told["code_sha256"] = cast["revisionId"].clone();
         told["params"] = cast["params"].get(0).cloned().unwrap_or(Value::Null);
-        self.tell_world(world_id, "spell.cast_event", &told);
+        self.tell(hear, "spell.cast_event", &told);
     }
 
     /// `apply_op` and `world_cleared`, in the order of the log.
-    pub fn tell_ops(&self, world_id: &str, ops: &[LoggedOp]) {
+    pub fn tell_ops(&self, followers: &Followers<'_>, ops: &[LoggedOp]) {
+        let world_id = followers.world_id;
         if ops.is_empty() || self.clients_in(world_id) == 0 {
             return;
         }
@@ -185,7 +228,8 @@ impl Sockets {
                 let told = json!({ "world_id": world_id, "op_id": op.op_id, "by": op.by });
                 self.tell_world(world_id, "world_cleared", &told);
             } else {
-                self.tell_world(world_id, "apply_op", &flat(world_id, &op));
+                let hear = followers.hear(op.by.as_deref());
+                self.tell(hear, "apply_op", &flat(world_id, &op));
             }
         }
     }

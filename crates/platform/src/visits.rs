@@ -17,6 +17,7 @@ use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::fleet::{Server, WorldSpec};
 use crate::internal::Caller;
+use crate::socketio::Followers;
 use crate::spells::Actor;
 use crate::{games, worlds};
 
@@ -150,10 +151,11 @@ pub async fn news(
     }
     let world_id = &server.spec.world_id;
     let sockets = platform.sockets();
+    let followers = Followers::of(world_id, news.near_only);
     for cast in news.casts {
-        sockets.tell_cast(world_id, cast);
+        sockets.tell_cast(&followers, cast);
     }
-    sockets.tell_ops(world_id, &news.ops);
+    sockets.tell_ops(&followers, &news.ops);
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -171,23 +173,26 @@ pub struct ToldOp {
     pub by: Option<String>,
 }
 
-/// One page of a world's log, from behind `after`; and the number of its
-/// newest operation.
+/// One page of a world's log, from behind `after`: all of it, or what one person
+/// did.
 ///
 /// # Errors
 /// When the database refuses.
 pub async fn log(
     db: &AnyPool,
     world_id: &str,
+    by: Option<&str>,
     after: i64,
     limit: i64,
 ) -> Result<Vec<ToldOp>, sqlx::Error> {
     let rows = sqlx::query(
         "SELECT op_id, op_type, op_data, player_id FROM world_ops
-         WHERE world_id = $1 AND op_id > $2 ORDER BY op_id LIMIT $3",
+         WHERE world_id = $1 AND op_id > $2 AND ($3 = '' OR player_id = $3)
+         ORDER BY op_id LIMIT $4",
     )
     .bind(world_id)
     .bind(after)
+    .bind(by.unwrap_or_default())
     .bind(limit)
     .fetch_all(db)
     .await?;
@@ -204,21 +209,36 @@ pub async fn log(
     told.collect()
 }
 
-/// The newest operation of a world, and the last one that only its checkpoint
-/// has.
+/// Where the log of a world ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogEnds {
+    /// Its newest operation.
+    pub newest: u64,
+    /// The last one that only the checkpoint has.
+    pub checkpoint: u64,
+    /// Whether players there are told only of what is near.
+    pub near_only: bool,
+}
+
+/// Where the log of a world ends.
 ///
 /// # Errors
 /// When the database refuses.
-pub async fn log_ends(db: &AnyPool, world_id: &str) -> Result<(u64, u64), sqlx::Error> {
-    let row = sqlx::query("SELECT op_seq, checkpoint_seq FROM world_runs WHERE world_id = $1")
-        .bind(world_id)
-        .fetch_optional(db)
-        .await?;
+pub async fn log_ends(db: &AnyPool, world_id: &str) -> Result<LogEnds, sqlx::Error> {
+    let row =
+        sqlx::query("SELECT op_seq, checkpoint_seq, near_only FROM world_runs WHERE world_id = $1")
+            .bind(world_id)
+            .fetch_optional(db)
+            .await?;
     let Some(row) = row else {
-        return Ok((0, 0));
+        return Ok(LogEnds::default());
     };
     let seq = |name| row.try_get::<i64, _>(name).map(i64::cast_unsigned);
-    Ok((seq("op_seq")?, seq("checkpoint_seq")?))
+    Ok(LogEnds {
+        newest: seq("op_seq")?,
+        checkpoint: seq("checkpoint_seq")?,
+        near_only: row.try_get::<i64, _>("near_only")? != 0,
+    })
 }
 
 /// An operation that has just been logged.

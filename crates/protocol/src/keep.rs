@@ -139,6 +139,10 @@ pub struct Checkpoint {
 pub struct KeepBatch {
     /// Which process of the world this is, counted.
     pub epoch: u64,
+    /// Whether players are told only of what is near: then what others do here is
+    /// nobody's business outside.
+    #[serde(default)]
+    pub near_only: bool,
     /// Operations in their order.
     #[serde(default)]
     pub ops: Vec<LoggedOp>,

@@ -105,6 +105,10 @@ pub struct CastNews {
 /// outside.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OutsideNews {
+    /// Whether players are told only of what is near; see
+    /// [`KeepBatch`](crate::keep::KeepBatch).
+    #[serde(default)]
+    pub near_only: bool,
     /// In the order they happened.
     pub casts: Vec<CastNews>,
     /// Operations of a world that keeps none; of the others the control plane

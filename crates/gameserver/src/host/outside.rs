@@ -122,7 +122,12 @@ impl Host {
         };
         casts.truncate(NEWS_MAX);
         ops.truncate(NEWS_MAX);
-        if news.try_send(OutsideNews { casts, ops }).is_err() {
+        let news_of_tick = OutsideNews {
+            near_only: self.world.is_near_only(),
+            casts,
+            ops,
+        };
+        if news.try_send(news_of_tick).is_err() {
             // The tick never waits; whoever follows from outside asks again.
             tracing::debug!("those outside miss something");
         }

@@ -2,6 +2,7 @@
 //! operations by its history, players by their number.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use super::figures::KeepFigures;
 /// Filled by the world's thread, taken by a task.
 pub struct Pile {
     epoch: u64,
+    near_only: AtomicBool,
     heap: Mutex<Heap>,
     grown: Notify,
     figures: Arc<KeepFigures>,
@@ -45,10 +47,16 @@ impl Pile {
     pub fn new(epoch: u64, figures: Arc<KeepFigures>) -> Self {
         Self {
             epoch,
+            near_only: AtomicBool::new(false),
             heap: Mutex::default(),
             grown: Notify::new(),
             figures,
         }
+    }
+
+    /// Notes whether the world tells players only of what is near.
+    pub fn note_near_only(&self, near_only: bool) {
+        self.near_only.store(near_only, Relaxed);
     }
 
     /// Puts operations and players on it, to be stored together.
@@ -134,6 +142,7 @@ impl Pile {
         };
         KeepBatch {
             epoch: self.epoch,
+            near_only: self.near_only.load(Relaxed),
             ops,
             players: std::mem::take(&mut heap.players).into_values().collect(),
             forget: std::mem::take(&mut heap.forget).into_iter().collect(),

@@ -5,14 +5,14 @@ use socketioxide::extract::SocketRef;
 use sqlx::Row;
 
 use super::door::{Answer, Reply, optional, text};
-use super::room;
 use super::visitor::Visitor;
+use super::{overseers, room, visits_of};
 use crate::Platform;
 use crate::api::WorldInfo;
 use crate::error::ApiError;
 use crate::games::{self, GameRow};
 use crate::texts;
-use crate::visits;
+use crate::visits::{self, LogEnds};
 use crate::worlds::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, Wish};
 
 /// What a world of nothing in particular is made of, where it is there.
@@ -138,13 +138,20 @@ pub async fn join(
     if let Some(before) = visitor.move_to(Some(world_id.clone()))
         && before != world_id
     {
-        socket.leave(room(&before));
+        go_out(socket, visitor, &before);
     }
     // Before the log is read: an operation in between is told twice rather than
     // never, and has a number.
-    socket.join(room(&world_id));
+    let user_id = &visitor.actor.user_id;
+    socket.join([room(&world_id), visits_of(&world_id, user_id)]);
+    let oversees =
+        visitor.is_admin() || visits::owner_of(platform.db(), &world_id).await? == *user_id;
+    if oversees {
+        socket.join(overseers(&world_id));
+    }
     let clients = platform.sockets().clients_in(&world_id);
-    let (newest, checkpoint) = visits::log_ends(platform.db(), &world_id).await?;
+    let ends = visits::log_ends(platform.db(), &world_id).await?;
+    let newest = ends.newest;
     let joined = json!({
         "world_id": world_id,
         "world": world,
@@ -156,7 +163,8 @@ pub async fn join(
     let tell = |event, told: &Value| {
         let _ = socket.emit(event, told);
     };
-    send_log(platform, &world_id, (newest, checkpoint), tell).await?;
+    let only = (ends.near_only && !oversees).then_some(user_id.as_str());
+    send_log(platform, &world_id, ends, only, tell).await?;
     Ok(Reply::Told(joined))
 }
 
@@ -173,21 +181,37 @@ pub async fn set_back(platform: &Platform, world_id: &str) -> Result<(), ApiErro
     let ends = visits::log_ends(platform.db(), world_id).await?;
     let told = json!({ "world_id": world_id, "set_back": true });
     sockets.tell_world(world_id, "world_cleared", &told);
-    let tell = |event, told: &Value| sockets.tell_world(world_id, event, told);
-    send_log(platform, world_id, ends, tell).await
+    // Who is told only of what they do has not done any of it now.
+    let hear = match ends.near_only {
+        true => overseers(world_id),
+        false => room(world_id),
+    };
+    let tell = |event, told: &Value| sockets.tell(vec![hear.clone()], event, told);
+    send_log(platform, world_id, ends, None, tell).await
 }
 
-/// `sync_ops` with what is in the log, or `sync_complete` when that is nothing.
+/// Leaves the rooms of a world.
+fn go_out(socket: &SocketRef, visitor: &Visitor, world_id: &str) {
+    socket.leave([
+        room(world_id),
+        visits_of(world_id, &visitor.actor.user_id),
+        overseers(world_id),
+    ]);
+}
+
+/// `sync_ops` with what is in the log, or only with what one person did; or
+/// `sync_complete` when that is nothing.
 async fn send_log(
     platform: &Platform,
     world_id: &str,
-    (newest, checkpoint): (u64, u64),
+    ends: LogEnds,
+    only: Option<&str>,
     tell: impl Fn(&'static str, &Value),
 ) -> Result<(), ApiError> {
     let mut after = 0;
     let mut sent = 0;
     loop {
-        let page = visits::log(platform.db(), world_id, after, OPS_PER_MESSAGE).await?;
+        let page = visits::log(platform.db(), world_id, only, after, OPS_PER_MESSAGE).await?;
         let Some(last) = page.last().map(|op| op.op_id) else {
             break;
         };
@@ -200,15 +224,19 @@ async fn send_log(
             "ops": ops,
             "complete": !more,
             // Operations up to this one are in the world's checkpoint only.
-            "checkpoint": checkpoint,
-            "newest": newest,
+            "checkpoint": ends.checkpoint,
+            "newest": ends.newest,
         });
         tell("sync_ops", &told);
         if !more {
             return Ok(());
         }
     }
-    let done = json!({ "world_id": world_id, "checkpoint": checkpoint, "newest": newest });
+    let done = json!({
+        "world_id": world_id,
+        "checkpoint": ends.checkpoint,
+        "newest": ends.newest,
+    });
     tell("sync_complete", &done);
     Ok(())
 }
@@ -217,7 +245,7 @@ async fn send_log(
 pub fn leave(socket: &SocketRef, visitor: &Visitor) -> Answer {
     let left = visitor.move_to(None);
     if let Some(world_id) = &left {
-        socket.leave(room(world_id));
+        go_out(socket, visitor, world_id);
     }
     Ok(Reply::Event("world.left", json!({ "left_world_id": left })))
 }
@@ -241,7 +269,7 @@ pub async fn ping(platform: &Platform, visitor: &Visitor) -> Answer {
     let (clients, ops) = match &world {
         Some(world_id) => (
             platform.sockets().clients_in(world_id),
-            visits::log_ends(platform.db(), world_id).await?.0,
+            visits::log_ends(platform.db(), world_id).await?.newest,
         ),
         None => (platform.sockets().clients(), 0),
     };

@@ -3,12 +3,18 @@
 
 use std::time::Duration;
 
+use frolic_platform::api::LoginResponse;
+use frolic_protocol::keep::KeepBatch;
+use frolic_protocol::ops::LoggedOp;
+use frolic_protocol::outside::{CastNews, OutsideNews};
 use futures_util::{SinkExt, StreamExt};
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
+use crate::lasting::{Process, built, kept_game};
 use crate::support::TestPlatform;
 
 /// A Socket.IO client, as small as can be.
@@ -214,7 +220,7 @@ async fn worlds_are_rooms_and_spells_are_for_all() {
     // Its owner sets the world back: whoever follows it is told.
     let path = format!("/world/{world_id}");
     let back = test
-        .request(reqwest::Method::POST, &path)
+        .request(Method::POST, &path)
         .bearer_auth(&login.session_token)
         .json(&json!({ "state": { "checkpoint_op": 0, "sections": [], "ops": [] } }));
     assert_eq!(back.send().await.unwrap().status(), 201);
@@ -326,4 +332,84 @@ async fn only_so_many_are_let_in() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     panic!("the place stays taken");
+}
+
+/// Where players are told only of what is near, following from outside shows
+/// nobody more than that (NET-6).
+#[tokio::test(flavor = "multi_thread")]
+async fn net_6_who_follows_a_world_of_near_things_hears_of_what_they_do_themselves() {
+    let test = TestPlatform::start().await;
+    test.publish_sample(&kept_game("near")).await;
+    let (ada, bob) = (test.login("Ada").await, test.login("Bob").await);
+    let token = |login: &LoginResponse| Some(json!({ "token": login.session_token }));
+    let mut owner = Client::connect(&test, token(&ada)).await;
+    let made = json!({ "name": "Woods", "game_id": "near" });
+    let made = owner.ask("world.create", made, "world.created").await;
+    let world = json!({ "world_id": made["world_id"] });
+    test.try_join(&ada.session_token, world.clone()).await;
+    let process = Process::newest(&test).await;
+    let by = |seq: u64, login: &LoginResponse| LoggedOp {
+        by: Some(login.client_id.clone()),
+        ..built(seq)
+    };
+    let keep = async |ops: Vec<LoggedOp>| {
+        let batch = KeepBatch {
+            near_only: true,
+            ..process.batch(ops)
+        };
+        process.keep(&batch).await.unwrap();
+    };
+    // Joins, and gives the numbers of the operations they are told of.
+    let follow = async |client: &mut Client| -> Vec<u64> {
+        client.emit("world.join", world.clone()).await;
+        loop {
+            let (event, told) = client.next().await;
+            match event.as_str() {
+                "sync_complete" => return Vec::new(),
+                "sync_ops" => {
+                    let ops = told["ops"].as_array().unwrap().iter();
+                    return ops.map(|op| op["op_id"].as_u64().unwrap()).collect();
+                }
+                _ => {}
+            }
+        }
+    };
+    keep(vec![by(1, &ada), by(2, &bob)]).await;
+    let mut ben = Client::connect(&test, token(&bob)).await;
+    let mut eve = Client::connect(&test, None).await;
+    assert_eq!(follow(&mut owner).await, [1, 2], "it is her world");
+    assert_eq!(follow(&mut ben).await, [2]);
+    assert!(follow(&mut eve).await.is_empty());
+
+    let cast = |login: &LoginResponse| CastNews {
+        by: login.client_id.clone(),
+        revision_id: "r".into(),
+        cast: json!({ "spellId": "spark", "target": [1, 2, 3] }),
+    };
+    let news = OutsideNews {
+        near_only: true,
+        casts: vec![cast(&ada), cast(&bob)],
+        ops: Vec::new(),
+    };
+    process.ask(Method::POST, "/news", &news).await;
+    keep(vec![by(3, &ada), by(4, &bob)]).await;
+    let heard = async |client: &mut Client| -> Vec<String> {
+        client.emit("ping", json!({})).await;
+        let mut heard = Vec::new();
+        loop {
+            match client.next().await {
+                (event, _) if event == "pong" => return heard,
+                (event, told) if event == "spell.cast_event" => {
+                    heard.push(format!("cast by {}", told["caster_id"].as_str().unwrap()));
+                }
+                (event, told) if event == "apply_op" => heard.push(told["op_id"].to_string()),
+                _ => {}
+            }
+        }
+    };
+    let casts = [&ada, &bob].map(|login| format!("cast by {}", login.client_id));
+    let all = [&casts[0], &casts[1], "3", "4"];
+    assert_eq!(heard(&mut owner).await, all);
+    assert_eq!(heard(&mut ben).await, [&casts[1], "4"]);
+    assert!(heard(&mut eve).await.is_empty());
 }

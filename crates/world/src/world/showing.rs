@@ -138,6 +138,11 @@ impl World {
         &self.cells
     }
 
+    /// Whether players are told only of what is within a radius.
+    pub fn is_near_only(&self) -> bool {
+        self.interest.radius.is_some()
+    }
+
     pub(crate) fn interest(&self) -> &InterestPolicy {
         &self.interest
     }
