@@ -427,7 +427,7 @@ pub fn kept_logs() -> Vec<Vec<u8>> {
     ] {
         log.push(message, 40);
     }
-    let kept = KeptLog::of(&log, true, 4096, |message| KeptMessage {
+    let kept = KeptLog::of(&log, (0, u32::MAX), 4096, |message| KeptMessage {
         message: Cow::Borrowed(message),
         echo: Some("\"a\"".into()),
     });

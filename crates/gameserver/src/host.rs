@@ -246,6 +246,10 @@ impl Host {
         recording::keep(&mut self.settings.recording, &mut self.world);
         clock.lap();
         self.ask_store();
+        if !self.settings.keeper.is_persistent() {
+            // Nobody waits for what is not stored.
+            self.settings.keeper.pass_on(&mut self.world, Vec::new());
+        }
         self.answer_stored();
         self.deliver_outbox();
         // With what players were told in this tick.
@@ -471,8 +475,11 @@ impl Host {
     /// Once per tick, however many came and went in it.
     fn tell_presence(&mut self) {
         if std::mem::take(&mut self.presence_changed) {
-            let (players, away) = (self.seats.online(), self.seats.away());
-            self.metrics.set_presence(Presence { players, away });
+            self.metrics.set_presence(Presence {
+                players: self.seats.online(),
+                away: self.seats.away(),
+                returned: self.settings.returning.returned().to_vec(),
+            });
         }
     }
 
@@ -509,7 +516,7 @@ impl Host {
                 return;
             }
             let told = Told {
-                echo: seat.labels.take_for(&message),
+                echo: seat.answered(&message),
                 message: message.clone(),
             };
             // One that waits for its first snapshot is told behind it.

@@ -130,6 +130,8 @@ pub struct Presence {
     pub players: u32,
     /// Lasting ids of those who lost theirs and may come back.
     pub away: Vec<String>,
+    /// Lasting ids of those who came from an earlier process of the world.
+    pub returned: Vec<String>,
 }
 
 /// How much the round trips of one connection differ, one from the next.
@@ -536,7 +538,11 @@ mod tests {
     fn who_is_here_can_be_read_while_it_changes() {
         let metrics = Metrics::default();
         let away = vec!["user_1".to_owned()];
-        metrics.set_presence(Presence { players: 3, away });
+        metrics.set_presence(Presence {
+            players: 3,
+            away,
+            ..Presence::default()
+        });
         let read = metrics.presence();
         metrics.set_presence(Presence::default());
         assert_eq!((read.players, read.away.len()), (3, 1));

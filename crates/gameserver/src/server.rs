@@ -569,6 +569,7 @@ async fn heartbeats(
             players: here.players,
             arrived: (arrivals - arrivals_told) as u32,
             away: here.away.clone(),
+            returned: here.returned.clone(),
             tick: figures.tick,
             tick_ms_p99: figures.tick_ms_p99,
             script_errors: (errors - errors_told) as u32,

@@ -75,7 +75,16 @@ pub struct SessionPlayer {
     pub heard: bool,
     /// What a JSON client has of the messages that count.
     pub counted: Counted,
-    /// Corrections that the client has told of.
+    /// What the client last told of its connection.
+    pub reported: Reported,
+}
+
+/// What a client last told of its connection.
+#[derive(Clone, Copy, Default)]
+pub struct Reported {
+    /// When.
+    pub tick: u32,
+    /// Corrections until then.
     pub corrections: u32,
 }
 
@@ -335,6 +344,8 @@ impl Session {
                 }
             }
             View::Binary(view) => {
+                let packet = &mut self.packet;
+                view.acquaint(world, &mut |message| packet::write(packet, message));
                 if lossy && !self.packet.is_empty() {
                     // In front of the snapshot, on the line that is reliable.
                     self.line.reliable(&self.packet);
@@ -347,7 +358,6 @@ impl Session {
                         line.unreliable(std::mem::take(packet));
                     }
                 });
-                view.acquaint(world, &mut |message| packet::write(packet, message));
             }
         }
         if !self.awaits_snapshot() {

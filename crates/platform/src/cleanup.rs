@@ -6,7 +6,7 @@ use sqlx::Row;
 
 use crate::Platform;
 use crate::api::CleanupReport;
-use crate::{social, store, worlds};
+use crate::{keep, social, store, worlds};
 
 /// How often the platform sweeps by itself.
 const INTERVAL: Duration = Duration::from_secs(15 * 60);
@@ -62,7 +62,8 @@ pub async fn sweep(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
 }
 
 /// Forgets where players were who do not come back there: the world is not
-/// kept and their time is over, or they are no users any more.
+/// kept and their time is over, or they are no users any more. And what was to
+/// be told to those whose time is over.
 async fn sweep_places(platform: &Platform, now: i64) -> Result<(), sqlx::Error> {
     sqlx::query(
         "DELETE FROM player_checkpoints WHERE saved_at < $1 AND world_id IN
@@ -71,6 +72,10 @@ async fn sweep_places(platform: &Platform, now: i64) -> Result<(), sqlx::Error> 
     .bind(now.saturating_sub(PLACE_KEEP_MS))
     .execute(platform.db())
     .await?;
+    sqlx::query("UPDATE player_checkpoints SET told = '' WHERE told <> '' AND saved_at < $1")
+        .bind(now.saturating_sub(keep::RETURN_MS))
+        .execute(platform.db())
+        .await?;
     sqlx::query(
         "DELETE FROM player_checkpoints WHERE NOT EXISTS
            (SELECT 1 FROM users u WHERE u.user_id = player_checkpoints.player_id)",

@@ -22,8 +22,9 @@ use std::time::Duration;
 use sqlx::AnyPool;
 use tokio::time::{Instant, timeout_at};
 
+use crate::clock::Clock;
 use crate::settings::FleetSettings;
-use crate::worlds;
+use crate::{keep, worlds};
 pub use launcher::{GameServer, LaunchRequest, Launcher, ProcessLauncher, ServerExit};
 pub use queue::Turn;
 pub use server::{End, Endpoints, Phase, Reservation, Server, WorldSpec};
@@ -118,6 +119,7 @@ struct Inner {
     host: IpAddr,
     secret: Vec<u8>,
     db: AnyPool,
+    clock: Clock,
     servers: Mutex<HashMap<String, Arc<Server>>>,
     failures: Mutex<HashMap<String, Failure>>,
     stopping: AtomicBool,
@@ -156,7 +158,7 @@ impl Fleet {
         control_plane: String,
         host: IpAddr,
         secret: Vec<u8>,
-        db: AnyPool,
+        (db, clock): (AnyPool, Clock),
     ) -> Self {
         Self(Arc::new(Inner {
             launcher,
@@ -165,6 +167,7 @@ impl Fleet {
             host,
             secret,
             db,
+            clock,
             servers: Mutex::default(),
             failures: Mutex::default(),
             stopping: AtomicBool::new(false),
@@ -175,23 +178,23 @@ impl Fleet {
         }))
     }
 
-    /// Starts `spec`'s world and holds a place, without waiting.
+    /// Starts `spec`'s world, which is new, and holds a place, without waiting.
     ///
     /// # Errors
     /// [`FleetError`] when it may not start now.
     pub fn open(&self, spec: &WorldSpec, player_id: &str) -> Result<Arc<Server>, FleetError> {
-        let server = self.server_or_start(spec)?;
+        let server = self.start(spec, Vec::new())?;
         server.reserve(player_id, self.0.settings.reservation);
         Ok(server)
     }
 
-    /// Looks for a place in `spec`'s world without waiting for anything;
-    /// starts its server when none runs.
+    /// Looks for a place in `spec`'s world without waiting for one; starts its
+    /// server when none runs.
     ///
     /// # Errors
     /// [`FleetError`] when it may not start now.
-    pub fn try_enter(&self, spec: &WorldSpec, player_id: &str) -> Result<Step, FleetError> {
-        let server = self.server_or_start(spec)?;
+    pub async fn try_enter(&self, spec: &WorldSpec, player_id: &str) -> Result<Step, FleetError> {
+        let server = self.server_or_start(spec).await?;
         Ok(
             match server.reserve(player_id, self.0.settings.reservation) {
                 Reservation::Held => Step::Held(server),
@@ -386,7 +389,30 @@ impl Fleet {
         Instant::now() + self.0.settings.start_timeout + Duration::from_secs(1)
     }
 
-    fn server_or_start(&self, spec: &WorldSpec) -> Result<Arc<Server>, FleetError> {
+    /// Who was there when the last process was stopped, a moment ago, may be on
+    /// the way back and finds their place (REL-4).
+    async fn server_or_start(&self, spec: &WorldSpec) -> Result<Arc<Server>, FleetError> {
+        if let Some(server) = self.server(&spec.world_id) {
+            return Ok(server);
+        }
+        let hold_ms = i64::try_from(self.0.settings.resume_hold.as_millis());
+        let since_ms = self.0.clock.now_ms() - hold_ms.unwrap_or(i64::MAX);
+        let expected = self.were_present(&spec.world_id, since_ms).await;
+        self.start(spec, expected)
+    }
+
+    /// Who was in the last process of a world, if that was heard of since then.
+    async fn were_present(&self, world_id: &str, since_ms: i64) -> Vec<String> {
+        let players = keep::present(self.db(), world_id, since_ms).await;
+        players.unwrap_or_else(|error| {
+            tracing::warn!(%error, world_id, "whose places to keep is not known");
+            Vec::new()
+        })
+    }
+
+    /// The server of a world, started when none runs: with places for those who
+    /// are expected.
+    fn start(&self, spec: &WorldSpec, expected: Vec<String>) -> Result<Arc<Server>, FleetError> {
         let mut servers = self.servers();
         if let Some(server) = servers.get(&spec.world_id) {
             return Ok(server.clone());
@@ -401,6 +427,7 @@ impl Fleet {
             return Err(FleetError::TooManyServers);
         }
         let server = Arc::new(Server::new(spec.clone()));
+        server.await_orphans(expected, self.0.settings.resume_hold);
         servers.insert(spec.world_id.clone(), server.clone());
         drop(servers);
         self.0.starts.fetch_add(1, Ordering::Relaxed);

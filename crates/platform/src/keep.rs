@@ -40,7 +40,7 @@ const OPS_SINCE_CHECKPOINT_MAX: i64 = 100_000;
 const WORLD_BYTES_MAX: i64 = 256 * 1024 * 1024;
 /// How long after their last checkpoint players may come back with nothing but
 /// a resume token.
-const RETURN_MS: i64 = 180_000;
+pub const RETURN_MS: i64 = 180_000;
 /// Players that a game server is told of when it starts.
 const RETURNING_MAX: i64 = 4096;
 /// Those who were saved that much before the last of their world were not there
@@ -240,6 +240,7 @@ struct Log<'a> {
 impl Log<'_> {
     async fn write(&mut self, batch: &KeepBatch) -> Result<u64, ApiError> {
         let (known, checkpoint_seq) = self.lock(batch.epoch).await?;
+        self.note_near_only(batch.near_only).await?;
         let fresh: Vec<&LoggedOp> = batch.ops.iter().filter(|op| op.seq > known).collect();
         if let Some(first) = fresh.first()
             && first.seq != known + 1
@@ -272,12 +273,10 @@ impl Log<'_> {
         }
         if (newest, compacted) != (known, checkpoint_seq) {
             sqlx::query(
-                "UPDATE world_runs SET op_seq = $1, checkpoint_seq = $2, near_only = $3
-                 WHERE world_id = $4",
+                "UPDATE world_runs SET op_seq = $1, checkpoint_seq = $2 WHERE world_id = $3",
             )
             .bind(newest.cast_signed())
             .bind(compacted.cast_signed())
-            .bind(i64::from(batch.near_only))
             .bind(self.world_id)
             .execute(&mut *self.connection)
             .await?;
@@ -307,6 +306,17 @@ impl Log<'_> {
         };
         let seq = |name| row.try_get::<i64, _>(name).map(i64::cast_unsigned);
         Ok((seq("op_seq")?, seq("checkpoint_seq")?))
+    }
+
+    /// Notes whether players are told only of what is near; seldom another word
+    /// than before.
+    async fn note_near_only(&mut self, near_only: bool) -> Result<(), sqlx::Error> {
+        sqlx::query("UPDATE world_runs SET near_only = $1 WHERE world_id = $2 AND near_only <> $1")
+            .bind(i64::from(near_only))
+            .bind(self.world_id)
+            .execute(&mut *self.connection)
+            .await?;
+        Ok(())
     }
 
     async fn add(&mut self, logged: &LoggedOp) -> Result<(), ApiError> {
@@ -505,20 +515,26 @@ pub async fn read_world_in(
 }
 
 /// Ids of those who were in a world when it was last heard of, or might have
-/// come back to it.
+/// come back to it; of nobody whose world was last heard of before `since_ms`.
 ///
 /// # Errors
 /// When the database does not answer.
-pub async fn present(db: &AnyPool, world_id: &str) -> Result<Vec<String>, sqlx::Error> {
+pub async fn present(
+    db: &AnyPool,
+    world_id: &str,
+    since_ms: i64,
+) -> Result<Vec<String>, sqlx::Error> {
     // Who left for good has no session any more; who was there when an earlier
     // process ended, and has not come since, was saved long before the others.
     let rows = sqlx::query(
         "SELECT player_id FROM player_checkpoints WHERE world_id = $1 AND session <> ''
            AND saved_at >= (SELECT MAX(saved_at) FROM player_checkpoints WHERE world_id = $1) - $2
-         ORDER BY saved_at DESC LIMIT $3",
+           AND (SELECT MAX(saved_at) FROM player_checkpoints WHERE world_id = $1) >= $3
+         ORDER BY saved_at DESC LIMIT $4",
     )
     .bind(world_id)
     .bind(PRESENT_WITHIN_MS)
+    .bind(since_ms)
     .bind(RETURNING_MAX)
     .fetch_all(db)
     .await?;

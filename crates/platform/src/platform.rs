@@ -191,7 +191,7 @@ impl Platform {
             format!("http://{internal}"),
             parts.listens_on.ip(),
             settings.secret_key.clone(),
-            db.clone(),
+            (db.clone(), parts.clock.clone()),
         );
         fleet.adopt_survivors().await?;
         let identity = settings.identity.clone().map(Identity::new).transpose()?;

@@ -102,14 +102,26 @@ impl<'a> Followers<'a> {
         }
     }
 
-    /// The rooms that hear of what somebody did.
-    fn hear(&self, by: Option<&str>) -> Vec<String> {
+    /// The rooms that hear of what somebody did somewhere.
+    fn hear(&self, by: Option<&str>) -> To {
         if !self.near_only {
-            return vec![room(self.world_id)];
+            return To::world(self.world_id);
         }
         let own = by.filter(|by| !by.is_empty());
         let own = own.map(|by| visits_of(self.world_id, by));
-        own.into_iter().chain([overseers(self.world_id)]).collect()
+        To::Rooms(own.into_iter().chain([overseers(self.world_id)]).collect())
+    }
+}
+
+/// Whom something is told to.
+enum To {
+    Everybody,
+    Rooms(Vec<String>),
+}
+
+impl To {
+    fn world(world_id: &str) -> Self {
+        Self::Rooms(vec![room(world_id)])
     }
 }
 
@@ -146,21 +158,20 @@ impl Sockets {
 
     /// Tells everybody.
     pub fn tell_all(&self, event: &'static str, data: &impl Serialize) {
-        self.tell(Vec::new(), event, data);
+        self.tell(To::Everybody, event, data);
     }
 
     /// Tells those who are in a world.
     pub fn tell_world(&self, world_id: &str, event: &'static str, data: &impl Serialize) {
-        self.tell(vec![room(world_id)], event, data);
+        self.tell(To::world(world_id), event, data);
     }
 
     /// Tells all connections of one person.
     pub fn tell_user(&self, user_id: &str, event: &'static str, data: &impl Serialize) {
-        self.tell(vec![home(user_id)], event, data);
+        self.tell(To::Rooms(vec![home(user_id)]), event, data);
     }
 
-    /// To some rooms, or to everybody.
-    fn tell(&self, to: Vec<String>, event: &'static str, data: &impl Serialize) {
+    fn tell(&self, to: To, event: &'static str, data: &impl Serialize) {
         let (Some(io), Ok(runtime)) = (self.io.get(), tokio::runtime::Handle::try_current()) else {
             return;
         };
@@ -172,9 +183,9 @@ impl Sockets {
         };
         let io = io.clone();
         let sending = async move {
-            let sent = match to.is_empty() {
-                false => io.to(to).emit(event, &data).await,
-                true => io.emit(event, &data).await,
+            let sent = match to {
+                To::Rooms(rooms) => io.to(rooms).emit(event, &data).await,
+                To::Everybody => io.emit(event, &data).await,
             };
             // Whoever reads too slowly misses it; the others have it.
             if let Err(error) = sent {
@@ -228,7 +239,11 @@ impl Sockets {
                 let told = json!({ "world_id": world_id, "op_id": op.op_id, "by": op.by });
                 self.tell_world(world_id, "world_cleared", &told);
             } else {
-                let hear = followers.hear(op.by.as_deref());
+                // What is gone has no place any more.
+                let hear = match op.op_type.as_str() {
+                    "unbuild" => To::world(world_id),
+                    _ => followers.hear(op.by.as_deref()),
+                };
                 self.tell(hear, "apply_op", &flat(world_id, &op));
             }
         }

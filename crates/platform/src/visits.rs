@@ -174,7 +174,7 @@ pub struct ToldOp {
 }
 
 /// One page of a world's log, from behind `after`: all of it, or what one person
-/// did.
+/// did and what is gone.
 ///
 /// # Errors
 /// When the database refuses.
@@ -187,7 +187,7 @@ pub async fn log(
 ) -> Result<Vec<ToldOp>, sqlx::Error> {
     let rows = sqlx::query(
         "SELECT op_id, op_type, op_data, player_id FROM world_ops
-         WHERE world_id = $1 AND op_id > $2 AND ($3 = '' OR player_id = $3)
+         WHERE world_id = $1 AND op_id > $2 AND ($3 = '' OR player_id = $3 OR op_type IN ('unbuild', 'clear'))
          ORDER BY op_id LIMIT $4",
     )
     .bind(world_id)

@@ -70,6 +70,10 @@ pub struct Heartbeat {
     /// for them (NET-9).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub away: Vec<String>,
+    /// Lasting ids of those who came back from an earlier process of the world,
+    /// lately: nobody needs to hold a place for them any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub returned: Vec<String>,
     /// Current tick.
     pub tick: u32,
     /// 99th percentile of the tick time of the last minute.

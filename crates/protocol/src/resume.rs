@@ -5,7 +5,7 @@ mod kept;
 
 use std::collections::VecDeque;
 
-pub use kept::{KeptLog, KeptMessage};
+pub use kept::{KeptCall, KeptLog, KeptMessage};
 
 /// Messages that one side keeps for the other.
 pub const LOG_MESSAGES_MAX: usize = 2048;
@@ -72,9 +72,24 @@ impl<M> SentLog<M> {
 
     /// Number of the newest message that is not kept any more, and those since
     /// with their bytes.
-    pub fn unconfirmed(&self) -> (u32, impl Iterator<Item = (&M, usize)>) {
+    pub fn unconfirmed(
+        &self,
+    ) -> (
+        u32,
+        impl DoubleEndedIterator<Item = (&M, usize)> + ExactSizeIterator,
+    ) {
         let kept = self.kept.iter().map(|(message, bytes)| (message, *bytes));
         (self.base(), kept)
+    }
+
+    /// Number of the newest message that was told.
+    pub fn told(&self) -> u32 {
+        self.told
+    }
+
+    /// Those up to this number were told by whoever kept this log before.
+    pub fn note_told(&mut self, told: u32) {
+        self.told = told.clamp(self.base(), self.sent);
     }
 
     /// Messages that wait for a connection.

@@ -58,8 +58,10 @@ impl Definitions {
         Some((index, self.components[usize::from(index) - 1].clone()))
     }
 
-    /// The number of components that came from a script. None when there are too
-    /// many.
+    /// The number of components that came from a script.
+    ///
+    /// # Errors
+    /// When there are too many.
     pub fn of_components(&mut self, components: Components) -> Result<u16, MakeError> {
         let json = serde_json::to_string(&components)?;
         if let Some(index) = self.extra.get(&json) {

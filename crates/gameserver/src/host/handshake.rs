@@ -13,7 +13,7 @@ use crate::admission::{Identity, new_nonce};
 use crate::link::{Encoding, LinkId};
 use crate::metrics::KickCause;
 use crate::seats::{Place, Seat};
-use crate::session::{Counted, SessionPlayer, View};
+use crate::session::{Counted, Reported, SessionPlayer, View};
 
 /// What a client says of itself.
 #[derive(Default)]
@@ -113,14 +113,15 @@ impl Host {
                 });
             }
             if claims.admits {
-                let here = here.and_then(|number| self.seats.get(number));
-                // Who came to this process in another way has other counts.
-                let resumption = match here {
-                    Some(seat) if seat.session != claims.session => Resumption::New,
-                    _ => Resumption::Restarted,
+                // Who came to this process in another way has other counts, and so
+                // has a session of which nothing was kept.
+                let goes_on = here.is_none() && self.settings.returning.knows(&claims);
+                let resumption = match goes_on {
+                    true => Resumption::Restarted,
+                    false => Resumption::New,
                 };
                 let identity = ticketed.unwrap_or(claims.identity);
-                let number = self.admit(link, identity, Some(&claims.session))?;
+                let number = self.admit(link, identity, Some(goes_on))?;
                 self.metrics.resumed.fetch_add(1, Relaxed);
                 return Ok(Entry {
                     number,
@@ -169,12 +170,14 @@ impl Host {
     }
 
     /// The number of a player who has shown who they are. One who is here
-    /// already, or was until a moment ago, takes their character over.
+    /// already, or was until a moment ago, takes their character over. Who comes
+    /// by a token of an earlier process goes on with what that left, with the
+    /// same counts or others.
     fn admit(
         &mut self,
         link: LinkId,
         identity: Identity,
-        session: Option<&str>,
+        goes_on: Option<bool>,
     ) -> Result<PlayerNumber, Refusal> {
         if let Some(number) = self.seats.of_player(&identity.player_id) {
             self.dress(number, &identity);
@@ -194,9 +197,8 @@ impl Host {
             self.arrivals.push((number, friend.clone()));
         }
         let mut seat = Seat::new(identity, String::new(), link);
-        let same = saved.filter(|saved| session == Some(saved.session.as_str()));
-        if let Some(saved) = same {
-            seat.inherit(saved);
+        if let Some((saved, goes_on)) = saved.zip(goes_on) {
+            seat.inherit(saved, goes_on);
         }
         self.seats.insert(number, seat);
         Ok(number)
@@ -269,7 +271,7 @@ impl Host {
             refused_inputs: 0,
             heard: false,
             counted: Counted::default(),
-            corrections: 0,
+            reported: Reported::default(),
         };
         session.slot.come_in();
         session.welcome(player, welcome);

@@ -8,7 +8,7 @@ use frolic_protocol::store::HeardCount;
 use frolic_world::PlayerNumber;
 
 use super::Host;
-use crate::admission::{Identity, TOKEN_LIFETIME_S};
+use crate::admission::{Identity, ResumeClaims, TOKEN_LIFETIME_S};
 use crate::seats::{Place, Seat};
 
 /// Players that are remembered after they left; the platform knows the others.
@@ -24,6 +24,8 @@ const TOLD_TOGETHER_BYTES: usize = 4 * 1024 * 1024;
 #[derive(Default)]
 pub struct Returning {
     players: BTreeMap<String, SavedPlayer>,
+    /// Those of an earlier process who have come back.
+    returned: Vec<String>,
 }
 
 impl Returning {
@@ -34,7 +36,22 @@ impl Returning {
             players: players
                 .map(|player| (player.player_id.clone(), player))
                 .collect(),
+            returned: Vec::new(),
         }
+    }
+
+    /// Lasting ids of those who were in an earlier process and are here again:
+    /// as long as somebody may hold their places.
+    pub fn returned(&self) -> &[String] {
+        &self.returned
+    }
+
+    fn take(&mut self, player_id: &str) -> Option<SavedPlayer> {
+        let player = self.players.remove(player_id)?;
+        if !player.session.is_empty() && self.returned.len() < REMEMBERED_MAX {
+            self.returned.push(player_id.to_owned());
+        }
+        Some(player)
     }
 
     /// Whether a player was in the world, or might have come back to it, when
@@ -42,6 +59,14 @@ impl Returning {
     pub fn expects(&self, player_id: &str) -> bool {
         let player = self.players.get(player_id);
         player.is_some_and(|player| !player.session.is_empty())
+    }
+
+    /// Whether it is the session of a token in which they were then. An older
+    /// version gave tokens without one.
+    pub fn knows(&self, claims: &ResumeClaims) -> bool {
+        let player = self.players.get(&claims.identity.player_id);
+        let session = &claims.session;
+        player.is_some_and(|player| player.session == *session && !session.is_empty())
     }
 
     fn remember(&mut self, player: SavedPlayer) {
@@ -55,7 +80,7 @@ impl Returning {
 impl Host {
     /// Where a player goes on who is not in the world, if that is known.
     pub(super) fn place_of(&mut self, identity: &Identity) -> Option<SavedPlayer> {
-        let known = self.settings.returning.players.remove(&identity.player_id);
+        let known = self.settings.returning.take(&identity.player_id);
         known.or_else(|| {
             // A ticket says it only where worlds are kept.
             let state: PlayerState = identity.left.clone()?;
@@ -93,7 +118,10 @@ impl Host {
         // heard by then: neither is stored without the other.
         let with_ops = self.settings.keeper.is_persistent() && self.world.has_ops();
         let players = if with_ops {
-            self.checkpoints(Counted::Now, |seat| seat.kept_received != seat.handled())
+            self.checkpoints(Counted::Now, |seat| {
+                // Somebody's words may be what those who are away missed.
+                seat.kept_received != seat.handled() || seat.is_away_with_news()
+            })
         } else {
             Vec::new()
         };
@@ -104,15 +132,20 @@ impl Host {
         if self.settings.keeper.keeps() && tick.is_multiple_of(every) {
             let counted = self.heard_and_done();
             let players = self.checkpoints(counted, |seat| {
-                seat.link().is_some() || seat.kept_sent != seat.log.sent()
+                seat.link().is_some() || seat.is_away_with_news()
             });
             self.settings.keeper.players(players);
             self.look_at_counts();
         }
         let lifetime = u32::try_from(TOKEN_LIFETIME_S).unwrap_or(u32::MAX);
-        if !self.settings.keeper.is_persistent() && tick == tick_hz.saturating_mul(lifetime) {
-            // Whoever has not come back by now starts anew.
-            self.settings.returning = Returning::default();
+        if tick == tick_hz.saturating_mul(lifetime) {
+            let returning = &mut self.settings.returning;
+            returning.returned = Vec::new();
+            if !self.settings.keeper.is_persistent() {
+                // Whoever has not come back by now starts anew.
+                returning.players.clear();
+            }
+            self.presence_changed = true;
         }
     }
 
@@ -136,6 +169,7 @@ impl Host {
             self.asked_when_seen = store.asked();
             for (_, seat) in self.seats.iter_mut() {
                 seat.seen_received = seat.handled();
+                seat.seen_sent = seat.log.sent();
             }
         }
     }
@@ -147,8 +181,7 @@ impl Host {
         of: impl Fn(&Seat) -> bool,
     ) -> Vec<SavedPlayer> {
         let (world, mark) = (&self.world, self.settings.keeper.next_mark());
-        let everybody = self.seats.taken().max(1) as usize;
-        let share = (TOLD_TOGETHER_BYTES / everybody).min(TOLD_BYTES_MAX);
+        let share = self.told_share();
         let seats = self.seats.iter_mut().filter(|(_, seat)| of(seat));
         seats
             .filter_map(|(number, seat)| {
@@ -158,12 +191,17 @@ impl Host {
             .collect()
     }
 
+    /// Bytes of what is left to tell one player, in a checkpoint.
+    fn told_share(&self) -> usize {
+        (TOLD_TOGETHER_BYTES / self.seats.with_log().max(1)).min(TOLD_BYTES_MAX)
+    }
+
     /// Keeps a player who has just come or gone.
     pub(super) fn keep_player(&mut self, number: PlayerNumber) {
         let kept = (self.heard_and_done(), self.settings.keeper.next_mark());
-        let state = self.world.player_state(number);
+        let (state, share) = (self.world.player_state(number), self.told_share());
         if let (Some(seat), Some(state)) = (self.seats.get_mut(number), state) {
-            let player = saved(seat, kept, state, TOLD_BYTES_MAX);
+            let player = saved(seat, kept, state, share);
             self.settings.keeper.player(player);
         }
     }
@@ -182,6 +220,7 @@ impl Host {
                     online: false,
                     session: String::new(),
                     received: 0,
+                    told: Vec::new(),
                     ..saved(seat, (Counted::Now, 0), state, 0)
                 };
                 self.settings.returning.remember(player.clone());
@@ -220,13 +259,20 @@ fn saved(
     state: PlayerState,
     told_bytes: usize,
 ) -> SavedPlayer {
+    // What they were told goes with what they said: who says something again is
+    // answered again.
     match counted {
-        Counted::Now => seat.kept_received = seat.handled(),
-        Counted::AsSeen => seat.kept_received = seat.kept_received.max(seat.seen_received),
+        Counted::Now => {
+            seat.kept_received = seat.handled();
+            seat.kept_sent = seat.log.sent();
+        }
+        Counted::AsSeen => {
+            seat.kept_received = seat.kept_received.max(seat.seen_received);
+            seat.kept_sent = seat.kept_sent.max(seat.seen_sent);
+        }
         Counted::AsKept => {}
     }
     seat.kept_mark = mark;
-    seat.kept_sent = seat.log.sent();
     SavedPlayer {
         player_id: seat.identity.player_id.clone(),
         state,

@@ -14,7 +14,7 @@ use crate::line::CloseCode;
 use crate::link::{Encoding, LinkId};
 use crate::metrics::KickCause;
 use crate::seats::{Held, Seat, Turn};
-use crate::session::{Session, View};
+use crate::session::{Reported, Session, View};
 
 /// Names of events and functions.
 const NAME_BYTES_MAX: usize = 64;
@@ -131,6 +131,7 @@ impl Host {
                     tick: self.world.tick(),
                     received: seat.map_or(0, |seat| {
                         seat.log.confirm(received);
+                        seat.counts |= received > 0;
                         // What a client hears of here it forgets, so it must
                         // outlive this process, if anything does.
                         if keeps {
@@ -144,9 +145,17 @@ impl Host {
                 Ok(())
             }
             ClientMessage::Report(report) => {
-                if let Some(player) = &mut session.player {
-                    let before = std::mem::replace(&mut player.corrections, report.corrections);
+                let (tick, tick_hz) = (self.world.tick(), self.world.tick_hz());
+                if let Some(player) = &mut session.player
+                    // One per second, and one that comes a little early.
+                    && tick.saturating_sub(player.reported.tick) >= tick_hz / 2
+                {
+                    let before = player.reported.corrections;
                     let new = report.corrections.saturating_sub(before);
+                    player.reported = Reported {
+                        tick,
+                        corrections: report.corrections,
+                    };
                     self.metrics.client_reported(&report, new);
                 }
                 Ok(())
@@ -171,7 +180,7 @@ impl Host {
             } => self.script_verified(link, path, &hash, success),
             ClientMessage::UnreliableEvent { name, args } => {
                 // Nobody waits for word of what may get lost anyway.
-                let _ = self.speak(number, ClientMessage::Event { name, args });
+                let _ = self.speak(number, None, ClientMessage::Event { name, args });
                 return;
             }
             ClientMessage::Event { .. }
@@ -219,8 +228,9 @@ impl Host {
         let seat = self.seats.get_mut(number)?;
         seat.received = seat.received.wrapping_add(1);
         held.number = Some(seat.received);
+        let which = held.number;
         match self.seats.take_turn(number, held)? {
-            Turn::Now(message) => Some(self.speak(number, message)),
+            Turn::Now(message) => Some(self.speak(number, which, message)),
             Turn::Later => None,
             Turn::Never => Some(taken(false)),
         }
@@ -243,7 +253,7 @@ impl Host {
         self.seats.begin_tick(&mut waiting);
         for number in waiting {
             while let Some(held) = self.seats.get_mut(number).and_then(Seat::next_held) {
-                let outcome = self.speak(number, held.message);
+                let outcome = self.speak(number, held.number, held.message);
                 if let Some(session) = self.sessions.get_mut(held.link) {
                     session.answer(held.seq, outcome);
                 }
@@ -251,7 +261,13 @@ impl Host {
         }
     }
 
-    fn speak(&mut self, number: PlayerNumber, message: ClientMessage) -> Outcome {
+    /// Passes a message on to the world; `which` of those that count it is.
+    fn speak(
+        &mut self,
+        number: PlayerNumber,
+        which: Option<u32>,
+        message: ClientMessage,
+    ) -> Outcome {
         match message {
             ClientMessage::Event { name, args } => {
                 check_name(&name)?;
@@ -259,7 +275,11 @@ impl Host {
             }
             ClientMessage::Invoke { id, name, args } => {
                 check_name(&name)?;
-                taken(self.world.receive_invoke(number, id, name, args))
+                taken(self.world.receive_invoke(number, id, name, args))?;
+                if let Some((which, seat)) = which.zip(self.seats.get_mut(number)) {
+                    seat.note_call(id, which);
+                }
+                Ok(())
             }
             ClientMessage::Chat { text } => self.chat(number, &text),
             _ => Ok(()),

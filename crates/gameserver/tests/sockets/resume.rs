@@ -333,6 +333,58 @@ async fn net_9_a_killed_server_leaves_what_it_had_for_whoever_was_away() {
     after.stop().await;
 }
 
+const SLOW: (&str, &str) = (
+    "scripts/ServerScriptService/Slow.luau",
+    r#"Network.OnClientInvoke("Slow", function(player) task.wait(1000) return 1 end)
+Network.OnClientInvoke("Quick", function(player) return 2 end)
+"#,
+);
+
+/// Whoever waits for an answer would wait for ever.
+#[tokio::test]
+async fn net_9_a_call_that_no_process_answers_is_told_so_once() {
+    let shelf = Arc::<Shelf>::default();
+    let before = TestServer::start_on(&[SLOW], shelf.clone()).await;
+    let mut ada = Stranger::join(&before, "Ada").await;
+    let token = ada.welcome["resumeToken"]
+        .as_str()
+        .expect("a token")
+        .to_owned();
+    let label = "\u{1}".repeat(64);
+    for (id, name) in [
+        (json!(7), "Slow"),
+        (json!(label), "Slow"),
+        (json!(8), "Quick"),
+    ] {
+        let call = json!({ "id": id, "name": name, "args": [] });
+        ada.command("network", "invoke", call).await;
+    }
+    let quick = ada.next_of_feature("network.result").await;
+    assert_eq!((&quick["id"], &quick["value"]), (&json!(8), &json!(2)));
+    let received = quick["n"].as_u64().expect("a number");
+    shelf
+        .until(|saved| saved.players.iter().any(|player| player.received == 3))
+        .await;
+    before.stop().await;
+
+    let after = TestServer::start_on(&[SLOW], shelf).await;
+    let mut ada = Stranger::resume_from(&after, &token, received).await;
+    for id in [json!(7), json!(label)] {
+        let told = ada.next_of_feature("network.result").await;
+        assert_eq!((&told["id"], &told["ok"]), (&id, &json!(false)), "{told}");
+        assert!(
+            told["error"]
+                .as_str()
+                .is_some_and(|why| why.contains("restarted")),
+            "{told}"
+        );
+    }
+    let call = json!({ "id": 9, "name": "Quick", "args": [] });
+    ada.command("network", "invoke", call).await;
+    assert_eq!(ada.next_of_feature("network.result").await["id"], 9);
+    after.stop().await;
+}
+
 #[tokio::test]
 async fn a_stranger_hears_what_was_said_while_away_exactly_once() {
     let server = TestServer::start().await;

@@ -127,8 +127,8 @@ struct Run {
     /// Those who lost their connection, as the process says: their places wait
     /// for them (NET-9).
     away: HashSet<String>,
-    /// Those who were in a process that broke down, and how long their places
-    /// wait for them.
+    /// Those who were in a process that broke down or was stopped, and how long
+    /// their places wait for them.
     orphans: HashMap<String, Instant>,
     /// Those for whom there is no place.
     queue: Queue,
@@ -338,6 +338,9 @@ impl Server {
         let departed = before.saturating_sub(beat.players).saturating_sub(lost);
         run.queue.departed(departed, now);
         run.expire(now);
+        for player_id in &beat.returned {
+            run.orphans.remove(player_id);
+        }
         run.players = beat.players;
         run.away = beat.away.iter().cloned().collect();
         if departed > 0 || run.occupied() < taken {
@@ -398,7 +401,7 @@ impl Server {
         run.awaits(player_id)
     }
 
-    /// Holds the places of those who were in a process that broke down.
+    /// Holds the places of those who were in a process that is gone.
     pub(super) fn await_orphans(&self, players: Vec<String>, hold: Duration) {
         let until = Instant::now() + hold;
         let players = players.into_iter().map(|player| (player, until));

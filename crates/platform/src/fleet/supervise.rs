@@ -12,7 +12,7 @@ use super::adopt::ADOPTION_PATIENCE;
 use super::launcher::{GameServer, LaunchRequest, ServerExit};
 use super::server::{End, Phase, Server};
 use super::{Fleet, backoff};
-use crate::{ids, keep, runs};
+use crate::{ids, runs};
 
 /// A world that loses this many scripts is not the game it was.
 const DISABLED_MAX: usize = 16;
@@ -139,12 +139,8 @@ async fn run_until_end(
 async fn count_crash(fleet: &Fleet, server: &Server) {
     server.count_crash();
     fleet.count_crash();
-    match keep::present(fleet.db(), &server.spec.world_id).await {
-        Ok(players) => server.await_orphans(players, fleet.settings().resume_hold),
-        Err(error) => {
-            tracing::warn!(%error, world = server.spec.world_id, "whose places to keep is not known");
-        }
-    }
+    let players = fleet.were_present(&server.spec.world_id, 0).await;
+    server.await_orphans(players, fleet.settings().resume_hold);
 }
 
 /// Waits before the next launch; false when the server was asked to stop.

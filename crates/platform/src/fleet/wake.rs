@@ -23,7 +23,7 @@ impl Fleet {
     pub async fn wake(&self, spec: &WorldSpec) -> Result<Arc<Server>, FleetError> {
         let deadline = self.join_deadline();
         loop {
-            let server = self.server_or_start(spec)?;
+            let server = self.server_or_start(spec).await?;
             if super::wait_until_ready(&server, deadline).await?.is_some() {
                 return Ok(server);
             }

@@ -200,7 +200,7 @@ async fn enter(
     if platform.fleet().server(&spec.world_id).is_none() {
         worlds::touch(platform.db(), &spec.world_id, platform.clock().now_ms()).await?;
     }
-    Ok(platform.fleet().try_enter(spec, &session.user_id)?)
+    Ok(platform.fleet().try_enter(spec, &session.user_id).await?)
 }
 
 /// A place in a running world with room, else in a new one. One join at a

@@ -6,10 +6,11 @@ use sqlx::Row;
 
 use super::door::{Answer, Reply, optional, text};
 use super::visitor::Visitor;
-use super::{overseers, room, visits_of};
+use super::{To, overseers, room, visits_of};
 use crate::Platform;
 use crate::api::WorldInfo;
 use crate::error::ApiError;
+use crate::fleet::WorldSpec;
 use crate::games::{self, GameRow};
 use crate::texts;
 use crate::visits::{self, LogEnds};
@@ -131,7 +132,7 @@ pub async fn join(
     data: &Value,
 ) -> Answer {
     let world_id = text(data, "world_id")?;
-    visits::world(platform, &visitor.actor, &world_id).await?;
+    let spec = visits::world(platform, &visitor.actor, &world_id).await?;
     let world = find(platform, &world_id).await?;
     // Keeps the row from being swept while somebody looks at it.
     worlds::touch(platform.db(), &world_id, platform.clock().now_ms()).await?;
@@ -144,8 +145,7 @@ pub async fn join(
     // never, and has a number.
     let user_id = &visitor.actor.user_id;
     socket.join([room(&world_id), visits_of(&world_id, user_id)]);
-    let oversees =
-        visitor.is_admin() || visits::owner_of(platform.db(), &world_id).await? == *user_id;
+    let oversees = visitor.is_admin() || made_game(platform, visitor, &spec).await?;
     if oversees {
         socket.join(overseers(&world_id));
     }
@@ -186,8 +186,18 @@ pub async fn set_back(platform: &Platform, world_id: &str) -> Result<(), ApiErro
         true => overseers(world_id),
         false => room(world_id),
     };
-    let tell = |event, told: &Value| sockets.tell(vec![hear.clone()], event, told);
+    let tell = |event, told: &Value| sockets.tell(To::Rooms(vec![hear.clone()]), event, told);
     send_log(platform, world_id, ends, None, tell).await
+}
+
+/// Whether the game of a world is theirs: whoever plays it can make a world of it.
+async fn made_game(
+    platform: &Platform,
+    visitor: &Visitor,
+    spec: &WorldSpec,
+) -> Result<bool, ApiError> {
+    let game = games::find(platform.db(), &spec.game_id).await?;
+    Ok(game.is_some_and(|game| game.creator_id == visitor.actor.user_id))
 }
 
 /// Leaves the rooms of a world.

@@ -99,3 +99,40 @@ async fn net_9_a_killed_game_server_keeps_the_places_of_those_who_were_in_it() {
     is_refused(&platform, &bob, &room).await;
     join(&platform, &ada, &room).await;
 }
+
+#[tokio::test]
+async fn net_9_a_stopped_game_server_keeps_the_places_of_those_who_were_in_it() {
+    let platform = TestPlatform::start().await;
+    let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
+    let room = adas_world(&platform, &ada).await;
+    let world_id = platform.stage.launches.borrow()[0].world_id.clone();
+    is_in(&platform, &world_id, &ada.client_id).await;
+    platform.platform.fleet().stop(&world_id);
+    platform.stage.wait_for_alive(0).await;
+    platform.stage.players.store(0, Ordering::SeqCst);
+    // He is the first at the door of the next one.
+    is_refused(&platform, &bob, &room).await;
+    join(&platform, &ada, &room).await;
+}
+
+#[tokio::test]
+async fn who_is_back_by_their_token_has_one_place_and_not_two() {
+    let platform = TestPlatform::start_with(|settings| {
+        settings.fleet.backoff_first = Duration::from_millis(10);
+    })
+    .await;
+    platform.publish_sample(&game_files("duel", 2)).await;
+    let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
+    let place = join(&platform, &ada, &json!({ "game_id": "duel" })).await;
+    let room = json!({ "room_code": place.room_code });
+    platform.stage.players.store(1, Ordering::SeqCst);
+    platform.stage.wait_for_heartbeats().await;
+    is_in(&platform, &place.world_id, &ada.client_id).await;
+    platform.stage.crash_all();
+    platform.stage.wait_for_launches(2).await;
+    // She did not ask the platform, and is in the next process already.
+    let returned = || platform.stage.returned.lock().unwrap();
+    returned().push(ada.client_id.clone());
+    platform.stage.wait_for_heartbeats().await;
+    join(&platform, &bob, &room).await;
+}

@@ -16,6 +16,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use crate::lasting::{Process, built, kept_game};
 use crate::support::TestPlatform;
+use crate::support::creator::Creator;
 
 /// A Socket.IO client, as small as can be.
 struct Client {
@@ -339,12 +340,16 @@ async fn only_so_many_are_let_in() {
 #[tokio::test(flavor = "multi_thread")]
 async fn net_6_who_follows_a_world_of_near_things_hears_of_what_they_do_themselves() {
     let test = TestPlatform::start().await;
-    test.publish_sample(&kept_game("near")).await;
-    let (ada, bob) = (test.login("Ada").await, test.login("Bob").await);
+    let creator = Creator::new(&test, "Ada").await;
+    let archive = frolic_package::pack(&kept_game("near")).unwrap();
+    creator.upload("", archive).await;
+    let (ada, bob) = (creator.login, test.login("Bob").await);
     let token = |login: &LoginResponse| Some(json!({ "token": login.session_token }));
     let mut owner = Client::connect(&test, token(&ada)).await;
+    let mut ben = Client::connect(&test, token(&bob)).await;
     let made = json!({ "name": "Woods", "game_id": "near" });
-    let made = owner.ask("world.create", made, "world.created").await;
+    // Whoever plays can make a world, and hears no more for that.
+    let made = ben.ask("world.create", made, "world.created").await;
     let world = json!({ "world_id": made["world_id"] });
     test.try_join(&ada.session_token, world.clone()).await;
     let process = Process::newest(&test).await;
@@ -375,9 +380,8 @@ async fn net_6_who_follows_a_world_of_near_things_hears_of_what_they_do_themselv
         }
     };
     keep(vec![by(1, &ada), by(2, &bob)]).await;
-    let mut ben = Client::connect(&test, token(&bob)).await;
     let mut eve = Client::connect(&test, None).await;
-    assert_eq!(follow(&mut owner).await, [1, 2], "it is her world");
+    assert_eq!(follow(&mut owner).await, [1, 2], "it is her game");
     assert_eq!(follow(&mut ben).await, [2]);
     assert!(follow(&mut eve).await.is_empty());
 

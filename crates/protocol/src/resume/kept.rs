@@ -31,29 +31,49 @@ impl KeptMessage<'_> {
     }
 }
 
-/// Messages that were not confirmed, the oldest first.
+/// A call that was heard and not answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptCall<'a> {
+    /// From the invoke.
+    pub id: u32,
+    /// As [`KeptMessage::echo`], for its answer.
+    pub echo: Option<Cow<'a, str>>,
+}
+
+/// Messages that were not confirmed, in their order, and calls that nobody will
+/// answer any more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeptLog<'a> {
     /// Number of the message before the first.
     pub base: u32,
+    /// Number of the newest that was told.
+    pub told: u32,
     /// Whether the client confirms with snapshots what it has.
     pub confirms: bool,
-    /// Those behind it, without a gap.
+    /// Those behind `base`, without a gap.
     pub messages: Vec<KeptMessage<'a>>,
+    /// Calls that the next process says so of.
+    pub calls: Vec<KeptCall<'a>>,
 }
 
 impl<'a> KeptLog<'a> {
-    /// What a log has to keep, the oldest first, in up to about so many bytes.
+    /// What a log has to keep of the messages behind `after` and up to `until`,
+    /// in up to about so many bytes. The oldest make room, as they do in the
+    /// log itself: who asks for them is told of the gap.
     pub fn of<M>(
         log: &'a SentLog<M>,
-        confirms: bool,
+        (after, until): (u32, u32),
         bytes_max: usize,
         as_kept: impl Fn(&'a M) -> KeptMessage<'a>,
     ) -> Self {
         let (base, unconfirmed) = log.unconfirmed();
+        let until = until.clamp(base, log.sent());
+        let after = after.clamp(base, until);
+        let (skipped, count) = ((after - base) as usize, (until - after) as usize);
+        let wanted = unconfirmed.skip(skipped).take(count);
         let mut room = bytes_max.saturating_sub(HEAD_BYTES);
         let mut messages = Vec::new();
-        for (message, bytes) in unconfirmed {
+        for (message, bytes) in wanted.rev() {
             let kept = as_kept(message);
             let Some(left) = room.checked_sub(kept.bytes(bytes)) else {
                 break;
@@ -61,10 +81,13 @@ impl<'a> KeptLog<'a> {
             room = left;
             messages.push(kept);
         }
+        messages.reverse();
         Self {
-            base,
-            confirms,
+            base: until - messages.len() as u32,
+            told: log.told().min(until),
+            confirms: false,
             messages,
+            calls: Vec::new(),
         }
     }
 
@@ -121,7 +144,8 @@ mod tests {
     }
 
     fn kept(log: &SentLog<ServerMessage>, bytes_max: usize) -> Vec<u8> {
-        let kept = KeptLog::of(log, true, bytes_max, |message| KeptMessage {
+        let all = (0, u32::MAX);
+        let kept = KeptLog::of(log, all, bytes_max, |message| KeptMessage {
             message: Cow::Borrowed(message),
             echo: Some("\"label\"".into()),
         });
@@ -141,7 +165,7 @@ mod tests {
         log.tell_all();
         log.confirm(1);
         let back = read(&kept(&log, 1000)).unwrap();
-        assert_eq!((back.base, back.confirms), (1, true));
+        assert_eq!((back.base, back.told), (1, 4));
         let last = back.messages.last().unwrap();
         assert_eq!(last.echo.as_deref(), Some("\"label\""));
         let ServerMessage::Event { args, .. } = &*last.message else {
@@ -150,11 +174,21 @@ mod tests {
         let entities = Value::List(vec![Value::Entity(7), Value::Nil]);
         assert_eq!(args.0, [Value::Number(4.0), entities]);
 
-        // With little room the oldest are kept: there is no gap before them.
+        // With little room the newest are kept, and whoever asks for the others
+        // is told of the gap.
         let bytes = kept(&log, HEAD_BYTES + 2 * 55);
         let back = read(&bytes).unwrap();
-        assert_eq!((back.base, back.messages.len()), (1, 2));
+        assert_eq!((back.base, back.messages.len()), (2, 2));
         assert!(bytes.len() <= HEAD_BYTES + 2 * 55, "{}", bytes.len());
+        let of = |range| {
+            KeptLog::of(&log, range, 1000, |message| KeptMessage {
+                message: Cow::Borrowed(message),
+                echo: None,
+            })
+        };
+        let some = of((2, 3));
+        assert_eq!((some.base, some.messages.len(), some.told), (2, 1, 3));
+        assert_eq!((of((9, 0)).base, of((9, 9)).base), (1, 4));
     }
 
     /// When this fails, [`VERSION`] has to rise: a process of the new version
@@ -175,9 +209,9 @@ mod tests {
         for byte in kept(&log, 1000) {
             hex.push_str(&format!("{byte:02x}"));
         }
-        let version_1 = "01000103090546616c6c730f020401080207070000000747420f000107226c6162656c22\
+        let version_1 = "0100000003090546616c6c730f020401080207070000000747420f000107226c6162656c22\
             0b034164610568656c6c6f06757365725f310107226c6162656c22\
-            0a03000201000107226c6162656c22";
+            0a03000201000107226c6162656c2200";
         assert_eq!(hex, version_1);
     }
 

@@ -1,4 +1,4 @@
-//! What a client is told of besides snapshots, once it sees something that
+//! What a client is told of besides snapshots, before it sees something that
 //! needs it: looks that scripts made up, and weapons in others' hands. Where
 //! the game sets no radius everybody sees everything.
 
@@ -6,26 +6,37 @@ use std::collections::BTreeMap;
 
 use frolic_protocol::{EntityKind, ServerMessage};
 
-use super::watch::Watch;
+use super::cells::Cells;
+use super::watch::{Watch, Watched};
+use crate::definitions::Definitions;
 use crate::player::PlayerNumber;
 use crate::world::World;
 
 /// What one client has heard.
 #[derive(Default)]
 pub(crate) struct Acquainted {
-    /// Made-up looks by number, as bits.
-    looks: Vec<u64>,
+    /// How many made-up looks it was told of; the first ones where there is no
+    /// radius, else those in `looks`.
     looks_told: usize,
+    /// Bits by number.
+    looks: Vec<u64>,
     /// When looks were last searched for: after how many changes of the view,
-    /// and of who is where.
+    /// and how many arrivals of things that have one.
     searched: Option<(u32, u32)>,
     /// What others held when that was told.
     arms: BTreeMap<PlayerNumber, u16>,
     /// The tick of the last look at hands.
-    arms_at: u32,
+    arms_at: Option<u32>,
 }
 
 impl Acquainted {
+    /// Whether there may be something to tell; mostly there is not.
+    pub fn may_lack(&self, world: &World) -> bool {
+        let state = world.borrow_state();
+        self.looks_told < state.definitions.extra_count()
+            || world.is_near_only() && state.has_weapons()
+    }
+
     /// Tells what is news to the player who watches these cells.
     pub fn tell(
         &mut self,
@@ -33,58 +44,69 @@ impl Acquainted {
         (player, watch): (PlayerNumber, &Watch),
         tell: &mut dyn FnMut(&ServerMessage),
     ) {
-        let made_up = world.borrow_state().definitions.extra_count();
+        let definitions = &world.borrow_state().definitions;
+        let made_up = definitions.extra_count();
+        if !world.is_near_only() {
+            for number in self.looks_told..made_up {
+                definitions.told(number).iter().for_each(&mut *tell);
+            }
+            self.looks_told = made_up;
+            return;
+        }
         if self.looks_told < made_up {
-            self.tell_looks(world, watch, made_up, tell);
+            self.tell_looks(definitions, world.cells(), watch, tell);
         }
-        if world.interest().radius.is_some() && world.borrow_state().has_weapons() {
-            self.tell_arms(world, (player, watch), tell);
-        }
+        self.tell_arms(world, (player, watch), tell);
     }
 
     fn tell_looks(
         &mut self,
-        world: &World,
+        definitions: &Definitions,
+        cells: &Cells,
         watch: &Watch,
-        made_up: usize,
         tell: &mut dyn FnMut(&ServerMessage),
     ) {
-        self.looks.resize(made_up.div_ceil(64), 0);
-        let state = world.borrow_state();
-        if world.interest().radius.is_none() {
-            // In their order, so they are the first so many.
-            for number in self.looks_told..made_up {
-                self.tell_look(&state.definitions.told(number), number, tell);
-            }
-            return;
-        }
-        let cells = world.cells();
+        self.looks.resize(definitions.extra_count().div_ceil(64), 0);
         let now = (watch.changes, cells.made_up_arrivals());
-        if self.searched.replace(now) == Some(now) {
+        let before = self.searched.replace(now);
+        if before == Some(now) {
             return;
         }
-        let first = state.definitions.first_extra();
-        for watched in watch.cells.iter().filter(|watched| !watched.leaving) {
-            for state_told in cells.made_up(watched.slot) {
-                let number = usize::from(state_told.definition - first);
-                let (word, bit) = (number / 64, 1 << (number % 64));
-                if self.looks.get(word).is_some_and(|word| word & bit == 0) {
-                    self.tell_look(&state.definitions.told(number), number, tell);
+        // The view is the same as before, mostly.
+        let same_view = before.filter(|(changes, _)| *changes == watch.changes);
+        let arrived = same_view.and_then(|(_, arrivals)| cells.made_up_since(arrivals));
+        match arrived {
+            Some(slots) => {
+                for slot in slots.filter(|slot| watch.sees(*slot)) {
+                    self.tell_looks_in(definitions, cells, slot, tell);
+                }
+            }
+            None => {
+                for watched in in_view(watch) {
+                    self.tell_looks_in(definitions, cells, watched.slot, tell);
                 }
             }
         }
     }
 
-    fn tell_look(
+    fn tell_looks_in(
         &mut self,
-        look: &Option<ServerMessage>,
-        number: usize,
+        definitions: &Definitions,
+        cells: &Cells,
+        slot: u32,
         tell: &mut dyn FnMut(&ServerMessage),
     ) {
-        self.looks[number / 64] |= 1 << (number % 64);
-        self.looks_told += 1;
-        if let Some(look) = look {
-            tell(look);
+        for seen in cells.made_up(slot) {
+            let number = usize::from(seen.definition - definitions.first_extra());
+            let bit = 1 << (number % 64);
+            let Some(word) = self.looks.get_mut(number / 64) else {
+                continue;
+            };
+            if *word & bit == 0 {
+                *word |= bit;
+                self.looks_told += 1;
+                definitions.told(number).iter().for_each(&mut *tell);
+            }
         }
     }
 
@@ -96,32 +118,35 @@ impl Acquainted {
         (player, watch): (PlayerNumber, &Watch),
         tell: &mut dyn FnMut(&ServerMessage),
     ) {
-        let (tick, cells) = (world.tick(), world.cells());
-        if self.arms_at > 0 && tick.saturating_sub(self.arms_at) < world.tick_hz() {
+        let (state, tick) = (world.borrow_state(), world.tick());
+        let since = self.arms_at.map(|at| tick.saturating_sub(at));
+        if !state.has_weapons() || since.is_some_and(|since| since < world.tick_hz()) {
             return;
         }
-        self.arms_at = tick;
-        let state = world.borrow_state();
+        self.arms_at = Some(tick);
         self.arms
             .retain(|number, _| state.players.contains_key(number));
-        for watched in watch.cells.iter().filter(|watched| !watched.leaving) {
-            for seen in cells.members(watched.slot) {
-                let number = seen.owner;
-                if seen.kind != EntityKind::Character || number == player {
-                    continue;
-                }
-                let holds = state.players.get(&number).and_then(|p| p.arms.weapon);
-                let before = match holds {
-                    Some(weapon) => self.arms.insert(number, weapon),
-                    None => self.arms.remove(&number),
-                };
-                if before != holds {
-                    tell(&ServerMessage::Armed {
-                        player: number,
-                        weapon: holds,
-                    });
-                }
+        let members = in_view(watch).flat_map(|watched| world.cells().members(watched.slot));
+        for seen in members.filter(|seen| seen.kind == EntityKind::Character) {
+            let number = seen.owner;
+            if number == player {
+                continue;
+            }
+            let holds = state.players.get(&number).and_then(|p| p.arms.weapon);
+            let before = match holds {
+                Some(weapon) => self.arms.insert(number, weapon),
+                None => self.arms.remove(&number),
+            };
+            if before != holds {
+                tell(&ServerMessage::Armed {
+                    player: number,
+                    weapon: holds,
+                });
             }
         }
     }
+}
+
+fn in_view(watch: &Watch) -> impl Iterator<Item = &Watched> {
+    watch.cells.iter().filter(|watched| !watched.leaving)
 }

@@ -63,8 +63,10 @@ pub(crate) struct Cells {
     records: Vec<u8>,
     /// Definitions from this one on are looks that scripts made up.
     made_up_from: u16,
-    /// Rises when something that has such a look comes into a cell.
+    /// How often something that has such a look came into a cell, and the cells
+    /// of the last times.
     made_up_arrivals: u32,
+    made_up_arrived: VecDeque<u32>,
 }
 
 pub(crate) struct Cell {
@@ -152,6 +154,7 @@ impl Cells {
             records: Vec::new(),
             made_up_from,
             made_up_arrivals: 0,
+            made_up_arrived: VecDeque::new(),
         }
     }
 
@@ -248,6 +251,14 @@ impl Cells {
     /// How often something with a look that scripts made up came into a cell.
     pub fn made_up_arrivals(&self) -> u32 {
         self.made_up_arrivals
+    }
+
+    /// The cells into which something came since there were so many arrivals;
+    /// none when that is too long ago.
+    pub fn made_up_since(&self, arrivals: u32) -> Option<impl Iterator<Item = u32>> {
+        let count = self.made_up_arrivals.wrapping_sub(arrivals) as usize;
+        let first = self.made_up_arrived.len().checked_sub(count)?;
+        Some(self.made_up_arrived.range(first..).copied())
     }
 
     /// What has such a look in a cell.
@@ -440,6 +451,10 @@ impl Cells {
                 if state.definition >= self.made_up_from {
                     cell.made_up += 1;
                     self.made_up_arrivals = self.made_up_arrivals.wrapping_add(1);
+                    if self.made_up_arrived.len() == NEWBORN_MAX {
+                        self.made_up_arrived.pop_front();
+                    }
+                    self.made_up_arrived.push_back(slot);
                 }
             }
         }

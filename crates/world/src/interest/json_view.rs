@@ -85,6 +85,9 @@ impl JsonView {
 
     /// Tells what the client has to hear besides its next snapshot.
     pub fn acquaint(&mut self, world: &World, tell: &mut dyn FnMut(&ServerMessage)) {
+        if !self.acquainted.may_lack(world) {
+            return;
+        }
         self.watch(world);
         self.acquainted
             .tell(world, (self.player, &self.watch), tell);

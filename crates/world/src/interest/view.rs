@@ -142,9 +142,21 @@ impl ClientView {
         apart.fold(0, |seen, watched| seen ^ watched.slot)
     }
 
-    /// Tells what the client has to hear besides its last snapshot, right behind
-    /// it.
+    /// Tells what the client has to hear before its next snapshot.
     pub fn acquaint(&mut self, world: &World, tell: &mut dyn FnMut(&ServerMessage)) {
+        let Some(eye) = world.character(self.player).map(|character| character.feet) else {
+            return;
+        };
+        if !self.acquainted.may_lack(world) {
+            return;
+        }
+        let viewer = Viewer {
+            player: self.player,
+            eye,
+            number: self.next_number,
+            turn: world.turn(),
+        };
+        self.watch.refresh(world.cells(), world.interest(), viewer);
         self.acquainted
             .tell(world, (self.player, &self.watch), tell);
     }

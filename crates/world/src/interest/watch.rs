@@ -297,6 +297,14 @@ impl Watch {
         self.leaving = self.cells.iter().any(|watched| watched.leaving);
     }
 
+    /// Whether the cell in this slot is in view.
+    pub fn sees(&self, slot: u32) -> bool {
+        let from = self.cells.partition_point(|watched| watched.slot < slot);
+        let mut same = self.cells[from..].iter();
+        let mut same = same.by_ref().take_while(|watched| watched.slot == slot);
+        same.any(|watched| !watched.leaving)
+    }
+
     /// Which of the watched a cell is.
     pub fn find(&self, slot: u32, born: u32) -> Option<usize> {
         let from = self.cells.partition_point(|watched| watched.slot < slot);

@@ -17,7 +17,7 @@ use crate::interest::InterestPolicy;
 use crate::player::PlayerNumber;
 
 /// How every recording begins; the last byte is the version of its form.
-const MARK: [u8; 8] = *b"frolrec\x03";
+const MARK: [u8; 8] = *b"frolrec\x04";
 /// Longest record: the longest message of a client, and room for names.
 const RECORD_BYTES_MAX: usize = 128 * 1024;
 /// What a world was made from, at most, and in one piece of it.

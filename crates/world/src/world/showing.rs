@@ -102,18 +102,24 @@ impl World {
     /// its packets to `send`. Under `pressure` (0 to 3) far things are told
     /// of less often.
     pub fn snapshot(&mut self, view: &mut ClientView, pressure: u8, send: &mut dyn FnMut(&[u8])) {
+        let turn = self.turn();
         let state = self.state.borrow();
-        let turn = u64::from(state.tick) * u64::from(self.snapshot_hz);
         let mut sender = Sender {
             cells: &mut self.cells,
             state: &state,
             policy: self.interest,
             snapshot_hz: self.snapshot_hz,
-            turn: (turn / u64::from(state.tick_hz.max(1))) as u16,
+            turn,
             pressure,
             scratch: &mut self.scratch,
         };
         view.send(&mut sender, send);
+    }
+
+    /// Counts updates: the same for all clients.
+    pub(crate) fn turn(&self) -> u16 {
+        let ticks = u64::from(self.tick()) * u64::from(self.snapshot_hz);
+        (ticks / u64::from(self.tick_hz().max(1))) as u16
     }
 
     /// A JSON client's next snapshot of what [`World::look`] saw; none when

@@ -79,10 +79,10 @@ impl Clients {
             world.step();
             world.look();
             if world.update_is_due(self.binary.player()) {
-                world.snapshot(&mut self.binary, 0, &mut |_| {});
                 let heard = &mut self.heard;
                 self.binary
                     .acquaint(world, &mut |message| heard.push(message.clone()));
+                world.snapshot(&mut self.binary, 0, &mut |_| {});
                 let heard = &mut self.heard_as_json;
                 self.json
                     .acquaint(world, &mut |message| heard.push(message.clone()));

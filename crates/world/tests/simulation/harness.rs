@@ -321,6 +321,11 @@ impl Run {
             } else {
                 0
             };
+            let (view, down, looks) = (&mut peer.view, &mut peer.down, &mut peer.looks);
+            view.acquaint(&self.world, &mut |message| {
+                looks.push(message.clone());
+                down.reliable(now, packet::single(message));
+            });
             let mut packets = Vec::new();
             self.world
                 .snapshot(&mut peer.view, pressure, &mut |packet| {
@@ -334,11 +339,6 @@ impl Run {
                 let packet = packet::single(&ServerMessage::Snapshot(bytes));
                 peer.send_datagrams(now, packet);
             }
-            let (view, down, looks) = (&mut peer.view, &mut peer.down, &mut peer.looks);
-            view.acquaint(&self.world, &mut |message| {
-                looks.push(message.clone());
-                down.reliable(now, packet::single(message));
-            });
         }
     }
 

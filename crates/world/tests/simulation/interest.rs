@@ -105,7 +105,9 @@ fn run_about(policy: Option<InterestPolicy>, delivery: Delivery, strained: bool,
     for &player in &players {
         run.steer(player, CharacterInput::default());
     }
-    run.for_ms(4_000);
+    // Whoever stands still looks around again after ten seconds, and sees what
+    // is at the very edge of their radius.
+    run.for_ms(11_000);
     check_worlds(&run, &players, policy, seed);
     let mut balls = Vec::new();
     for event in run.take_events(players[0]) {

@@ -58,6 +58,8 @@ pub struct Stage {
     pub players: AtomicU32,
     /// Those who lost their connection, as heartbeats name them.
     pub away: Mutex<Vec<String>>,
+    /// Those who came back from an earlier process, as heartbeats name them.
+    pub returned: Mutex<Vec<String>>,
     /// The only world whose heartbeats name them; none: all do.
     pub away_from: Mutex<Option<String>>,
     /// Those who came and went between two heartbeats.
@@ -269,6 +271,7 @@ async fn run(
             players,
             arrived: new + stage.passed_through.swap(0, Ordering::SeqCst),
             away,
+            returned: stage.returned.lock().unwrap().clone(),
             tick: 1,
             tick_ms_p99: 1.5,
             script_errors: 0,
