@@ -102,15 +102,16 @@ pub fn serve(args: ServerArgs) -> Result<()> {
     let mut buffer = vec![0u8; 64 * 1024];
     loop {
         next += step;
-        let now = Instant::now();
-        let late = now.saturating_duration_since(next);
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        // Most likely it was stopped in its sleep.
+        let late = next.elapsed();
         if late > step * CATCH_UP_TICKS {
             // Who was stopped goes on in the same beat, and sends nothing that
             // was due meanwhile.
             let missed = late.as_nanos() / step.as_nanos().max(1);
             next += step * u32::try_from(missed).unwrap_or(u32::MAX);
+            continue;
         }
-        std::thread::sleep(next.saturating_duration_since(now));
         look(&mut poll, &mut events, Duration::ZERO)?;
         for event in &events {
             if event.token() == LISTENER {
