@@ -253,7 +253,7 @@ impl Seat {
             }
         };
         self.unheard = Some(resumption);
-        self.counts |= received.is_some();
+        self.counts |= page || received.is_some();
         (resumption, sent)
     }
 

@@ -156,3 +156,16 @@ fn what_is_not_kept_as_heard_is_not_kept_as_answered() {
     assert_eq!(seat.answered(&answer), None);
     assert!(read(&seat).unwrap().calls.is_empty());
 }
+
+#[test]
+fn a_page_that_has_confirmed_nothing_yet_is_told_again_what_it_may_have_missed() {
+    for (page, kept) in [(true, 1), (false, 0)] {
+        let mut seat = Seat::new(Identity::default(), "nonce".into(), LinkId::new(7, 1));
+        seat.go_on(Resumption::New, None, page);
+        seat.log.push(chat("1"), 10);
+        seat.log.tell_all();
+        seat.kept_sent = 1;
+        let log = KeptLog::from_bytes(&seat.left_to_tell(1000), &|_| true).unwrap();
+        assert_eq!((log.base + kept, log.messages.len()), (1, kept as usize));
+    }
+}
