@@ -7,7 +7,7 @@ use frolic_protocol::bits::{BitReader, BitWriter};
 use frolic_protocol::packet::{
     self, CLIENT_MESSAGE_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX, StreamReader,
 };
-use frolic_protocol::resume::KeptLog;
+use frolic_protocol::resume::{KeptLog, KeptPacket};
 use frolic_protocol::snapshot::{self, CellKey, KnownCells, SnapshotError};
 use frolic_protocol::ticket::{self, TicketClaims};
 use frolic_protocol::websocket::{FrameError, FrameReader};
@@ -160,14 +160,32 @@ pub fn ticket(bytes: &[u8]) {
 /// What one process of a server leaves to the next.
 pub fn kept_log(bytes: &[u8]) {
     let lasts = |id: u32| id < 1_000_000;
-    if let Some(log) = KeptLog::from_bytes(bytes, &lasts) {
-        let written = log.to_bytes();
-        let again = KeptLog::from_bytes(&written, &lasts);
-        // Nothing is written of a log that never had anything.
-        assert!(again.is_some() || written.is_empty());
-        if let Some(again) = again {
-            assert_eq!(again.to_bytes(), written);
-        }
+    let Some(log) = KeptLog::from_bytes(bytes, &lasts) else {
+        return;
+    };
+    let packets: Vec<Vec<u8>> = log
+        .messages
+        .iter()
+        .map(|kept| packet::single(&kept.message))
+        .collect();
+    let messages = packets.iter().zip(&log.messages);
+    let written = KeptLog {
+        base: log.base,
+        told: log.told,
+        confirms: log.confirms,
+        messages: messages
+            .map(|(packet, kept)| KeptPacket {
+                packet,
+                echo: kept.echo.clone(),
+            })
+            .collect(),
+        calls: log.calls.clone(),
+    }
+    .to_bytes();
+    // Nothing is written of a log that never had anything.
+    match KeptLog::from_bytes(&written, &lasts) {
+        Some(again) => assert_eq!(format!("{again:?}"), format!("{log:?}")),
+        None => assert!(written.is_empty()),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Inputs to start from, made by the real encoders.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -9,7 +8,7 @@ use frolic_protocol::avatar::AvatarLooks;
 use frolic_protocol::message::{LineReport, PlayerStat, Resumption};
 use frolic_protocol::npc::{NpcEvent, NpcState};
 use frolic_protocol::projectile::{Launch, ProjectileHit, ShotLook, Vitals, Weapon};
-use frolic_protocol::resume::{KeptLog, KeptMessage, SentLog};
+use frolic_protocol::resume::{KeptLog, KeptPacket, SentLog};
 use frolic_protocol::script::{
     MANIFEST_PATH, RunContext, ScriptChunk, ScriptEntry, ScriptList, ScriptManifest,
 };
@@ -425,10 +424,12 @@ pub fn kept_logs() -> Vec<Vec<u8>> {
             result: Err("nothing answers".into()),
         },
     ] {
-        log.push(message, 40);
+        let packet = packet::single(&message);
+        let bytes = packet.len();
+        log.push(packet, bytes);
     }
-    let kept = KeptLog::of(&log, (0, u32::MAX), 4096, |message| KeptMessage {
-        message: Cow::Borrowed(message),
+    let kept = KeptLog::of(&log, (0, u32::MAX), 4096, |packet| KeptPacket {
+        packet,
         echo: Some("\"a\"".into()),
     });
     vec![kept.to_bytes()]

@@ -132,6 +132,8 @@ pub struct Host {
     unstored: VecDeque<Unstored>,
     /// Requests to the store at the last look at what players have said.
     asked_when_seen: u64,
+    /// Whose connection began or ended since the last tick.
+    came_or_went: Vec<PlayerNumber>,
     /// Somebody came, went or was lost since the metrics were told.
     presence_changed: bool,
     updates: Updates,
@@ -186,6 +188,7 @@ impl Host {
             empty_since_tick: 0,
             unstored: VecDeque::new(),
             asked_when_seen: 0,
+            came_or_went: Vec::new(),
             presence_changed: false,
             updates: Updates::default(),
             pressure: 0,
@@ -245,7 +248,6 @@ impl Host {
         self.judge_scripts(report.last_tick_us);
         recording::keep(&mut self.settings.recording, &mut self.world);
         clock.lap();
-        self.ask_store();
         if !self.settings.keeper.is_persistent() {
             // Nobody waits for what is not stored.
             self.settings.keeper.pass_on(&mut self.world, Vec::new());
@@ -253,6 +255,7 @@ impl Host {
         self.answer_stored();
         self.deliver_outbox();
         // With what players were told in this tick.
+        self.ask_store();
         self.keep();
         self.tell_outside();
         self.write_logs(began);
@@ -453,7 +456,7 @@ impl Host {
         let until_tick = self.world.tick() + RESUME_S * self.world.tick_hz();
         self.seats
             .move_to(player.number, Place::Away { until_tick });
-        self.keep_player(player.number);
+        self.came_or_went.push(player.number);
         self.note_players();
     }
 
@@ -497,7 +500,7 @@ impl Host {
     fn deliver(&mut self, to: Option<PlayerNumber>, message: ServerMessage, reliable: bool) {
         let message = Arc::new(message);
         // Encoded once for everybody who speaks binary.
-        let packet = packet::single(&*message);
+        let packet: Arc<[u8]> = packet::single(&*message).into();
         let deaf = match &*message {
             ServerMessage::Chat { player_id, .. } => social::deaf_to(&self.seats, player_id),
             _ => BTreeSet::new(),
@@ -518,6 +521,7 @@ impl Host {
             let told = Told {
                 echo: seat.answered(&message),
                 message: message.clone(),
+                packet: packet.clone(),
             };
             // One that waits for its first snapshot is told behind it.
             let mut session = session.filter(|session| !session.awaits_snapshot());

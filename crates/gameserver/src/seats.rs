@@ -1,6 +1,6 @@
 //! Seats: a player's place in the world, with or without a connection (NET-9).
 
-mod labels;
+mod calls;
 mod seat;
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use frolic_world::PlayerNumber;
 pub use self::seat::{Held, Place, Seat, Turn};
 
 /// Of more than these nobody holds the places for them.
-const AWAY_TOLD_MAX: usize = 1000;
+pub const AWAY_TOLD_MAX: usize = 1000;
 
 /// Everybody in the world, connected or expected back.
 #[derive(Default)]
@@ -79,10 +79,19 @@ impl Seats {
         self.by_number.len() as u32
     }
 
-    /// Players who have messages to confirm.
-    pub fn with_log(&self) -> usize {
-        let logs = self.by_number.values().map(|seat| seat.log.size().0);
-        logs.filter(|messages| *messages > 0).count()
+    /// How many bytes each player may have of what is left to tell, so that it is
+    /// no more than `together` of all: most have little.
+    pub fn told_share(&self, each: usize, together: usize) -> usize {
+        let sizes = self.by_number.values().map(|seat| seat.left_bytes());
+        let (mut total, mut with_some) = (0usize, 0usize);
+        for bytes in sizes.filter(|bytes| *bytes > 0) {
+            total = total.saturating_add(bytes.min(each));
+            with_some += 1;
+        }
+        match total <= together {
+            true => each,
+            false => (together / with_some.max(1)).min(each),
+        }
     }
 
     /// Lasting ids of those who may come back, as many as a heartbeat takes.

@@ -92,6 +92,8 @@ pub struct Reported {
 pub struct Told {
     /// The same for everybody who gets it.
     pub message: Arc<ServerMessage>,
+    /// Its binary form.
+    pub packet: Arc<[u8]>,
     /// What the client wants to have back in it.
     pub echo: Option<Box<serde_json::Value>>,
 }

@@ -141,11 +141,12 @@ pub async fn replace_world(
 /// 400 for what no game server of ours sends.
 pub fn check_heard(heard: &[HeardCount]) -> Result<(), ApiError> {
     let too_long = |count: &HeardCount| {
-        count.player_id.len() > ID_BYTES_MAX || count.session.len() > ID_BYTES_MAX
+        let ids = count.player_id.len().max(count.session.len());
+        ids > ID_BYTES_MAX || count.told.len() > TOLD_BYTES_MAX
     };
     if heard.len() > BATCH_PLAYERS_MAX || heard.iter().any(too_long) {
         return Err(refused(
-            "too many players in one batch, or an id is too long",
+            "too many players in one batch, or an id or what is left to tell is too long",
         ));
     }
     Ok(())
@@ -170,14 +171,19 @@ pub async fn note_heard(
     };
     log.lock(epoch).await?;
     for count in heard {
+        // Without what was told by then, that is as it was.
         sqlx::query(
-            "UPDATE player_checkpoints SET received = $1
+            "UPDATE player_checkpoints SET received = $1,
+               sent = CASE WHEN $5 <> '' THEN $6 ELSE sent END,
+               told = CASE WHEN $5 <> '' THEN $5 ELSE told END
              WHERE world_id = $2 AND player_id = $3 AND session = $4 AND received < $1",
         )
         .bind(i64::from(count.received))
         .bind(world_id)
         .bind(&count.player_id)
         .bind(&count.session)
+        .bind(BASE64.encode(&count.told))
+        .bind(i64::from(count.sent))
         .execute(&mut *log.connection)
         .await?;
     }
@@ -349,16 +355,25 @@ impl Log<'_> {
         let Some(state) = state.filter(|_| player.state.is_sound()) else {
             return Ok(());
         };
-        // What the store has noted meanwhile (`note_heard`) may be ahead.
+        // What the store has noted meanwhile (`note_heard`) may be of a later
+        // moment of the same session.
         sqlx::query(
-            "INSERT INTO player_checkpoints (world_id, player_id, state, online, session, received, told, saved_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+            "INSERT INTO player_checkpoints (world_id, player_id, state, online, session, received, sent, told, saved_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
              ON CONFLICT (world_id, player_id) DO UPDATE SET state = excluded.state,
                online = excluded.online, session = excluded.session,
                received = CASE WHEN player_checkpoints.session = excluded.session
                  AND player_checkpoints.received > excluded.received
                  THEN player_checkpoints.received ELSE excluded.received END,
-               told = excluded.told, saved_at = excluded.saved_at",
+               sent = CASE WHEN player_checkpoints.session = excluded.session
+                 AND player_checkpoints.sent > excluded.sent
+                 THEN player_checkpoints.sent ELSE excluded.sent END,
+               told = CASE WHEN player_checkpoints.session = excluded.session
+                 AND (player_checkpoints.sent > excluded.sent
+                   OR player_checkpoints.sent = excluded.sent
+                   AND player_checkpoints.received > excluded.received)
+                 THEN player_checkpoints.told ELSE excluded.told END,
+               saved_at = excluded.saved_at",
         )
         .bind(self.world_id)
         .bind(&player.player_id)
@@ -366,6 +381,7 @@ impl Log<'_> {
         .bind(i64::from(player.online))
         .bind(&player.session)
         .bind(i64::from(player.received))
+        .bind(i64::from(player.sent))
         .bind(BASE64.encode(&player.told))
         .bind(self.now_ms)
         .execute(&mut *self.connection)
@@ -547,7 +563,7 @@ async fn read_players(
     since: i64,
 ) -> Result<Vec<SavedPlayer>, sqlx::Error> {
     let rows = sqlx::query(
-        "SELECT player_id, state, online, session, received, told FROM player_checkpoints
+        "SELECT player_id, state, online, session, received, sent, told FROM player_checkpoints
          WHERE world_id = $1 AND saved_at >= $2 ORDER BY saved_at DESC LIMIT $3",
     )
     .bind(world_id)
@@ -568,6 +584,7 @@ async fn read_players(
             online: row.try_get::<i64, _>("online")? != 0,
             session: row.try_get("session")?,
             received: to_u32(row.try_get("received")?),
+            sent: to_u32(row.try_get("sent")?),
             // Damaged, it is as good as none: nobody is kept out for that.
             told: BASE64.decode(told).unwrap_or_default(),
         });

@@ -98,6 +98,10 @@ pub struct SavedPlayer {
     /// stored with this.
     #[serde(default)]
     pub received: u32,
+    /// Number of the newest message that counts to them that `told` knows of. Of
+    /// one session, what has a smaller one, or fewer received, is older.
+    #[serde(default)]
+    pub sent: u32,
     /// Messages that count to them that they had not confirmed, in a form that
     /// game servers know, base64 where it travels as text.
     #[serde(default, with = "base64_bytes", skip_serializing_if = "Vec::is_empty")]
@@ -205,7 +209,7 @@ pub struct Structures {
 /// Version of [`Structures`].
 pub const STRUCTURES_VERSION: u32 = 1;
 
-mod base64_bytes {
+pub(crate) mod base64_bytes {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD as BASE64;
     use serde::{Deserialize, Deserializer, Serializer};

@@ -5,12 +5,14 @@ mod kept;
 
 use std::collections::VecDeque;
 
-pub use kept::{KeptCall, KeptLog, KeptMessage};
+pub use kept::{KeptCall, KeptLog, KeptMessage, KeptPacket};
 
 /// Messages that one side keeps for the other.
 pub const LOG_MESSAGES_MAX: usize = 2048;
 /// Bytes of them.
 pub const LOG_BYTES_MAX: usize = 256 * 1024;
+/// No session is told more: whoever says so has made it up.
+pub const COUNT_MAX: u32 = u32::MAX / 2;
 
 /// Counted messages to the other side, the first of which is number 1.
 ///
@@ -70,16 +72,9 @@ impl<M> SentLog<M> {
         self.sent
     }
 
-    /// Number of the newest message that is not kept any more, and those since
-    /// with their bytes.
-    pub fn unconfirmed(
-        &self,
-    ) -> (
-        u32,
-        impl DoubleEndedIterator<Item = (&M, usize)> + ExactSizeIterator,
-    ) {
-        let kept = self.kept.iter().map(|(message, bytes)| (message, *bytes));
-        (self.base(), kept)
+    /// Number of the newest message that is not kept any more, and those since.
+    pub fn unconfirmed(&self) -> (u32, impl DoubleEndedIterator<Item = &M> + ExactSizeIterator) {
+        (self.base(), self.kept.iter().map(|(message, _)| message))
     }
 
     /// Number of the newest message that was told.
@@ -173,12 +168,15 @@ impl<M> SentLog<M> {
 
     /// The other side has forgotten the count: it starts anew. Messages that
     /// were told are dropped, or with `keep_told` kept as if they were not.
-    pub fn restart(&mut self, keep_told: bool) {
+    /// Returns by how much the numbers of those that are kept are smaller now.
+    pub fn restart(&mut self, keep_told: bool) -> u32 {
         while !keep_told && self.base() < self.told {
             self.forget_oldest();
         }
+        let smaller = self.base();
         self.sent = self.kept.len() as u32;
         self.told = 0;
+        smaller
     }
 
     /// Number of the newest message that is not kept any more.

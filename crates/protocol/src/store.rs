@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::keep::base64_bytes;
 use crate::value::{Args, Value, ValueError, ValueLimits};
 
 /// Bytes of a key, a ranking's name or the id of whose data it is.
@@ -177,6 +178,13 @@ pub struct HeardCount {
     pub session: String,
     /// How many.
     pub received: u32,
+    /// Number of the newest message to them by then; see
+    /// [`SavedPlayer`](crate::keep::SavedPlayer).
+    #[serde(default)]
+    pub sent: u32,
+    /// What they had not confirmed of those, answers to what was heard among it.
+    #[serde(default, with = "base64_bytes", skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<u8>,
 }
 
 /// Answer to a batch.

@@ -113,15 +113,19 @@ impl Host {
                 });
             }
             if claims.admits {
-                // Who came to this process in another way has other counts, and so
-                // has a session of which nothing was kept.
-                let goes_on = here.is_none() && self.settings.returning.knows(&claims);
+                // Who came to this process in another way has other counts. Of a
+                // session that began in the last moment nothing may have been
+                // kept: whoever counts says everything again.
+                let goes_on = here.is_none()
+                    && !claims.session.is_empty()
+                    && (self.settings.returning.knows(&claims) || said.received.is_some());
                 let resumption = match goes_on {
                     true => Resumption::Restarted,
                     false => Resumption::New,
                 };
                 let identity = ticketed.unwrap_or(claims.identity);
-                let number = self.admit(link, identity, Some(goes_on))?;
+                let session = goes_on.then_some(claims.session);
+                let number = self.admit(link, identity, Some(session))?;
                 self.metrics.resumed.fetch_add(1, Relaxed);
                 return Ok(Entry {
                     number,
@@ -170,14 +174,14 @@ impl Host {
     }
 
     /// The number of a player who has shown who they are. One who is here
-    /// already, or was until a moment ago, takes their character over. Who comes
-    /// by a token of an earlier process goes on with what that left, with the
-    /// same counts or others.
+    /// already, or was until a moment ago, takes their character over. Who is the
+    /// `heir` of an earlier process, by its token, goes on with what that left:
+    /// in the session of that name, or with none in a new one.
     fn admit(
         &mut self,
         link: LinkId,
         identity: Identity,
-        goes_on: Option<bool>,
+        heir: Option<Option<String>>,
     ) -> Result<PlayerNumber, Refusal> {
         if let Some(number) = self.seats.of_player(&identity.player_id) {
             self.dress(number, &identity);
@@ -197,8 +201,8 @@ impl Host {
             self.arrivals.push((number, friend.clone()));
         }
         let mut seat = Seat::new(identity, String::new(), link);
-        if let Some((saved, goes_on)) = saved.zip(goes_on) {
-            seat.inherit(saved, goes_on);
+        if let Some((saved, session)) = saved.zip(heir) {
+            seat.inherit(saved, session);
         }
         self.seats.insert(number, seat);
         Ok(number)
@@ -289,7 +293,7 @@ impl Host {
             session.tell_rest(&mut seat.log);
         }
         self.sessions.add_viewer(link, number);
-        self.keep_player(number);
+        self.came_or_went.push(number);
         self.note_players();
     }
 

@@ -9,7 +9,7 @@ use frolic_world::PlayerNumber;
 
 use super::Host;
 use crate::admission::{Identity, ResumeClaims, TOKEN_LIFETIME_S};
-use crate::seats::{Place, Seat};
+use crate::seats::{AWAY_TOLD_MAX, Place, Seat};
 
 /// Players that are remembered after they left; the platform knows the others.
 const REMEMBERED_MAX: usize = 4096;
@@ -19,6 +19,12 @@ const PLAYERS_EVERY_MS: u32 = 800;
 
 /// Bytes of what is left to tell to all players together, in one checkpoint.
 const TOLD_TOGETHER_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of what is left to tell to one player and to all, with what scripts
+/// write to the store in one tick: many of those may wait for a database.
+const TOLD_WITH_STORE_BYTES: (usize, usize) = (4 * 1024, 64 * 1024);
+/// Bytes of what is left to tell to those who are away, with one operation. More
+/// of it waits for the next checkpoint of all.
+const AWAY_WITH_OP_BYTES: usize = 64 * 1024;
 
 /// Where players were who are not here.
 #[derive(Default)]
@@ -48,7 +54,7 @@ impl Returning {
 
     fn take(&mut self, player_id: &str) -> Option<SavedPlayer> {
         let player = self.players.remove(player_id)?;
-        if !player.session.is_empty() && self.returned.len() < REMEMBERED_MAX {
+        if !player.session.is_empty() && self.returned.len() < AWAY_TOLD_MAX {
             self.returned.push(player_id.to_owned());
         }
         Some(player)
@@ -67,6 +73,19 @@ impl Returning {
         let player = self.players.get(&claims.identity.player_id);
         let session = &claims.session;
         player.is_some_and(|player| player.session == *session && !session.is_empty())
+    }
+
+    /// Nobody comes back by a token of an earlier process any more. Where they
+    /// were lasts in a world that is kept.
+    fn end(&mut self, is_persistent: bool) {
+        self.returned = Vec::new();
+        if is_persistent {
+            for player in self.players.values_mut() {
+                player.told = Vec::new();
+            }
+        } else {
+            self.players.clear();
+        }
     }
 
     fn remember(&mut self, player: SavedPlayer) {
@@ -90,6 +109,7 @@ impl Host {
                 online: false,
                 session: String::new(),
                 received: 0,
+                sent: 0,
                 told: Vec::new(),
             })
         })
@@ -97,7 +117,7 @@ impl Host {
 
     /// Passes on what scripts asked of the store, with how far players had
     /// been heard by then: a process that follows must not be told again what
-    /// this one has written.
+    /// this one has written, and has to answer it.
     pub(super) fn ask_store(&mut self) {
         let Self {
             settings,
@@ -106,9 +126,11 @@ impl Host {
             ..
         } = self;
         settings.store.pass_on(world, || {
+            let (each, together) = TOLD_WITH_STORE_BYTES;
+            let share = seats.told_share(each, together);
             let seats = seats.iter_mut().map(|(_, seat)| seat);
             let spoken = seats.filter(|seat| seat.store_received != seat.handled());
-            spoken.map(heard_count).collect()
+            spoken.map(|seat| heard_count(seat, share)).collect()
         });
     }
 
@@ -118,9 +140,15 @@ impl Host {
         // heard by then: neither is stored without the other.
         let with_ops = self.settings.keeper.is_persistent() && self.world.has_ops();
         let players = if with_ops {
+            let mut room = AWAY_WITH_OP_BYTES;
             self.checkpoints(Counted::Now, |seat| {
                 // Somebody's words may be what those who are away missed.
-                seat.kept_received != seat.handled() || seat.is_away_with_news()
+                seat.kept.received != seat.handled()
+                    || seat.is_away_with_news() && {
+                        let left = room.checked_sub(seat.left_bytes());
+                        room = left.unwrap_or(room);
+                        left.is_some()
+                    }
             })
         } else {
             Vec::new()
@@ -129,22 +157,21 @@ impl Host {
         let tick_hz = self.world.tick_hz();
         let every = (tick_hz * PLAYERS_EVERY_MS / 1000).max(1);
         let tick = self.world.tick();
+        let came_or_went = std::mem::take(&mut self.came_or_went);
+        let counted = self.heard_and_done();
         if self.settings.keeper.keeps() && tick.is_multiple_of(every) {
-            let counted = self.heard_and_done();
             let players = self.checkpoints(counted, |seat| {
                 seat.link().is_some() || seat.is_away_with_news()
             });
             self.settings.keeper.players(players);
             self.look_at_counts();
         }
+        self.keep_those(&came_or_went, counted);
         let lifetime = u32::try_from(TOKEN_LIFETIME_S).unwrap_or(u32::MAX);
         if tick == tick_hz.saturating_mul(lifetime) {
-            let returning = &mut self.settings.returning;
-            returning.returned = Vec::new();
-            if !self.settings.keeper.is_persistent() {
-                // Whoever has not come back by now starts anew.
-                returning.players.clear();
-            }
+            self.settings
+                .returning
+                .end(self.settings.keeper.is_persistent());
             self.presence_changed = true;
         }
     }
@@ -168,8 +195,7 @@ impl Host {
         if store.has_answered(self.asked_when_seen) {
             self.asked_when_seen = store.asked();
             for (_, seat) in self.seats.iter_mut() {
-                seat.seen_received = seat.handled();
-                seat.seen_sent = seat.log.sent();
+                seat.seen = seat.cut();
             }
         }
     }
@@ -178,10 +204,10 @@ impl Host {
     pub(super) fn checkpoints(
         &mut self,
         counted: Counted,
-        of: impl Fn(&Seat) -> bool,
+        mut of: impl FnMut(&Seat) -> bool,
     ) -> Vec<SavedPlayer> {
         let (world, mark) = (&self.world, self.settings.keeper.next_mark());
-        let share = self.told_share();
+        let share = self.seats.told_share(TOLD_BYTES_MAX, TOLD_TOGETHER_BYTES);
         let seats = self.seats.iter_mut().filter(|(_, seat)| of(seat));
         seats
             .filter_map(|(number, seat)| {
@@ -191,18 +217,20 @@ impl Host {
             .collect()
     }
 
-    /// Bytes of what is left to tell one player, in a checkpoint.
-    fn told_share(&self) -> usize {
-        (TOLD_TOGETHER_BYTES / self.seats.with_log().max(1)).min(TOLD_BYTES_MAX)
-    }
-
-    /// Keeps a player who has just come or gone.
-    pub(super) fn keep_player(&mut self, number: PlayerNumber) {
-        let kept = (self.heard_and_done(), self.settings.keeper.next_mark());
-        let (state, share) = (self.world.player_state(number), self.told_share());
-        if let (Some(seat), Some(state)) = (self.seats.get_mut(number), state) {
-            let player = saved(seat, kept, state, share);
-            self.settings.keeper.player(player);
+    /// Keeps those who have just come or gone, with what they said last and what
+    /// came of it.
+    fn keep_those(&mut self, numbers: &[PlayerNumber], counted: Counted) {
+        if numbers.is_empty() {
+            return;
+        }
+        let kept = (counted, self.settings.keeper.next_mark());
+        let share = self.seats.told_share(TOLD_BYTES_MAX, TOLD_TOGETHER_BYTES);
+        for number in numbers {
+            let state = self.world.player_state(*number);
+            if let (Some(seat), Some(state)) = (self.seats.get_mut(*number), state) {
+                let player = saved(seat, kept, state, share);
+                self.settings.keeper.player(player);
+            }
         }
     }
 
@@ -220,6 +248,7 @@ impl Host {
                     online: false,
                     session: String::new(),
                     received: 0,
+                    sent: 0,
                     told: Vec::new(),
                     ..saved(seat, (Counted::Now, 0), state, 0)
                 };
@@ -242,12 +271,19 @@ pub(super) enum Counted {
     AsKept,
 }
 
-fn heard_count(seat: &mut Seat) -> HeardCount {
-    seat.store_received = seat.handled();
+fn heard_count(seat: &mut Seat, told_bytes: usize) -> HeardCount {
+    let cut = seat.cut();
+    seat.store_received = cut.received;
     HeardCount {
         player_id: seat.identity.player_id.clone(),
         session: seat.session.clone(),
-        received: seat.store_received,
+        received: cut.received,
+        sent: cut.sent,
+        // What is kept of it already is better than a part of it.
+        told: match seat.left_bytes() <= told_bytes {
+            true => seat.left_to_tell(cut, told_bytes),
+            false => Vec::new(),
+        },
     }
 }
 
@@ -259,26 +295,21 @@ fn saved(
     state: PlayerState,
     told_bytes: usize,
 ) -> SavedPlayer {
-    // What they were told goes with what they said: who says something again is
-    // answered again.
-    match counted {
-        Counted::Now => {
-            seat.kept_received = seat.handled();
-            seat.kept_sent = seat.log.sent();
-        }
-        Counted::AsSeen => {
-            seat.kept_received = seat.kept_received.max(seat.seen_received);
-            seat.kept_sent = seat.kept_sent.max(seat.seen_sent);
-        }
-        Counted::AsKept => {}
-    }
+    let cut = match counted {
+        Counted::Now => seat.cut(),
+        Counted::AsSeen => seat.kept.max(seat.seen),
+        Counted::AsKept => seat.kept,
+    };
+    let told = seat.left_to_tell(cut, told_bytes);
+    seat.note_kept(cut);
     seat.kept_mark = mark;
     SavedPlayer {
         player_id: seat.identity.player_id.clone(),
         state,
         online: matches!(seat.place, Place::Online(_)),
         session: seat.session.clone(),
-        received: seat.kept_received,
-        told: seat.left_to_tell(told_bytes),
+        received: cut.received,
+        sent: cut.sent,
+        told,
     }
 }

@@ -217,7 +217,7 @@ impl Host {
             && let Some(label) = label
             && let Some(seat) = self.seats.get_mut(number)
         {
-            *id = seat.labels.give(label);
+            *id = seat.calls.label(label);
         }
         message
     }
@@ -276,8 +276,8 @@ impl Host {
             ClientMessage::Invoke { id, name, args } => {
                 check_name(&name)?;
                 taken(self.world.receive_invoke(number, id, name, args))?;
-                if let Some((which, seat)) = which.zip(self.seats.get_mut(number)) {
-                    seat.note_call(id, which);
+                if let Some(seat) = self.seats.get_mut(number) {
+                    seat.calls.taken(id, which);
                 }
                 Ok(())
             }

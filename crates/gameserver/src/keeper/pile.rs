@@ -189,6 +189,7 @@ mod tests {
             online: true,
             session: String::new(),
             received,
+            sent: 0,
             told: Vec::new(),
         }
     }

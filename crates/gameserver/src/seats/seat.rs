@@ -1,7 +1,6 @@
 //! One player's place: what was said and heard, on however many connections and
 //! in however many processes of the world (NET-9).
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -9,10 +8,10 @@ use frolic_package::SceneEntity;
 use frolic_protocol::keep::SavedPlayer;
 use frolic_protocol::message::Resumption;
 use frolic_protocol::packet;
-use frolic_protocol::resume::{KeptCall, KeptLog, KeptMessage, SentLog};
+use frolic_protocol::resume::{COUNT_MAX, KeptCall, KeptLog, KeptPacket, SentLog};
 use frolic_protocol::{ClientMessage, ServerMessage};
 
-use super::labels::CallLabels;
+use super::calls::{Calls, Label};
 use crate::admission::{Identity, new_nonce};
 use crate::link::LinkId;
 use crate::session::Told;
@@ -27,15 +26,34 @@ const HELD_MAX: usize = 256;
 /// Messages that a client may have heard of an earlier process which that had
 /// not kept any more: it sends fewer in a second or two.
 const AHEAD_MAX: u32 = 64 * 1024;
-/// No session is told more; who says so has made it up.
-const COUNT_MAX: u32 = u32::MAX / 2;
 
-/// Calls of one player that are remembered until they are answered.
-const CALLS_MAX: usize = 256;
-/// Bytes of one in a checkpoint, its label aside.
-const CALL_BYTES: usize = 16;
+/// Bytes of a message or a call that are not its own, in a checkpoint.
+const KEPT_BYTES: usize = 16;
+/// The part of what is kept for one player that open calls may take.
+const CALLS_SHARE: usize = 4;
 /// The answer to a call that an earlier process of the world has taken.
 const NEVER_ANSWERED: &str = "the server was restarted before it answered; call again";
+
+/// A moment of a session, by the counts of both sides: what is stored of it must
+/// be of one moment. Who says something again is answered again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// How many messages that count of theirs had been handled.
+    pub received: u32,
+    /// Number of the newest one to them.
+    pub sent: u32,
+}
+
+impl Cut {
+    /// The later one.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            received: self.received.max(other.received),
+            sent: self.sent.max(other.sent),
+        }
+    }
+}
 
 /// A player's place.
 pub struct Seat {
@@ -43,11 +61,11 @@ pub struct Seat {
     pub identity: Identity,
     /// Names the present connection in its resume tokens; nobody can guess it.
     pub nonce: String,
+    /// What that was on the connection before.
+    pub last_nonce: String,
     /// Names the session as long as its counts go on, on whatever connection
     /// and in whatever process.
     pub session: String,
-    /// What it was on the connection before.
-    pub last_nonce: String,
     /// How the present connection came about, as long as nothing was heard on
     /// it: its welcome may be lost, and the next token with it. Until then the
     /// last token brings them back.
@@ -56,33 +74,25 @@ pub struct Seat {
     pub place: Place,
     /// Messages that count, to them.
     pub log: SentLog<Told>,
-    /// What they call their calls.
-    pub labels: CallLabels,
-    /// Calls that the world has and has not answered: their ids, and which of
-    /// the messages that count they were.
-    calls: VecDeque<(u32, u32)>,
+    /// What they have called.
+    pub calls: Calls,
     /// Whether they confirm with snapshots what they have, as JSON clients do
     /// that count nothing themselves.
     pub confirms: bool,
     /// How many messages that count have come from them.
     pub received: u32,
-    /// How many had been handled when the player was last kept, and the mark
-    /// of the pile that this went to.
-    pub kept_received: u32,
-    /// See [`kept_received`](Self::kept_received).
+    /// What the player was last kept with, and the mark of the pile that this
+    /// went to.
+    pub kept: Cut,
+    /// See [`kept`](Self::kept).
     pub kept_mark: u64,
     /// How many are known to be stored as handled. A client that hears of it
     /// forgets them.
     pub stored_received: u32,
-    /// How many had been handled at the last look of all players.
-    pub seen_received: u32,
+    /// The last look of all players.
+    pub seen: Cut,
     /// How many had been handled when scripts last wrote to the store.
     pub store_received: u32,
-    /// Number of the newest message to them that was kept: what players said
-    /// before it is kept as handled.
-    pub kept_sent: u32,
-    /// What it was at the last look of all players.
-    pub seen_sent: u32,
     /// Whether they say how many messages they have.
     pub counts: bool,
     /// Lasting ids of those whose chat is kept from them, and theirs from those.
@@ -133,22 +143,19 @@ impl Seat {
         Self {
             identity,
             nonce,
-            session: new_nonce(),
             last_nonce: String::new(),
+            session: new_nonce(),
             unheard: None,
             place: Place::Online(link),
             log: SentLog::default(),
-            labels: CallLabels::default(),
-            calls: VecDeque::new(),
+            calls: Calls::default(),
             confirms: false,
             received: 0,
-            kept_received: 0,
+            kept: Cut::default(),
             kept_mark: 0,
             stored_received: 0,
-            seen_received: 0,
+            seen: Cut::default(),
             store_received: 0,
-            kept_sent: 0,
-            seen_sent: 0,
             counts: false,
             blocked: BTreeSet::new(),
             held: VecDeque::new(),
@@ -164,10 +171,11 @@ impl Seat {
         }
     }
 
-    /// Goes on with what an earlier process of the world has left of this
-    /// session. Of another one, of which its client may not have heard, only
-    /// what there is to tell is taken.
-    pub fn inherit(&mut self, saved: SavedPlayer, same_session: bool) {
+    /// Goes on with what an earlier process of the world has left, in the session
+    /// of that name; with none, in one of which their client has not heard, and
+    /// only with what there is to tell. The session may be newer than what was
+    /// kept: then its counts are not known, and all that is told again comes first.
+    pub fn inherit(&mut self, saved: SavedPlayer, session: Option<String>) {
         let of_scene = |id: u32| id <= SceneEntity::ID_MAX;
         let kept = KeptLog::from_bytes(&saved.told, &of_scene);
         if kept.is_none() && !saved.told.is_empty() {
@@ -176,41 +184,42 @@ impl Seat {
         }
         let kept = kept.unwrap_or_default();
         self.log = SentLog::restored(kept.base);
-        let messages = kept.messages.into_iter();
-        let messages = messages.map(|kept| (kept.message.into_owned(), kept.echo));
-        let unanswered = kept.calls.into_iter().map(|call| {
-            let result = Err(NEVER_ANSWERED.to_owned());
-            (
-                ServerMessage::InvokeResult {
-                    id: call.id,
-                    result,
-                },
-                call.echo,
-            )
-        });
-        for (message, echo) in messages.chain(unanswered) {
-            let bytes = packet::single(&message).len();
-            let told = Told {
-                message: Arc::new(message),
-                echo: echo.and_then(|echo| serde_json::from_str(&echo).ok()),
-            };
-            self.log.push(told, bytes);
+        for kept in kept.messages {
+            let echo = kept.echo.and_then(|echo| serde_json::from_str(&echo).ok());
+            self.log_message(kept.message, echo);
         }
         self.log.note_told(kept.told);
-        self.kept_sent = self.log.sent();
-        self.seen_sent = self.log.sent();
-        if !same_session {
-            self.unheard = Some(Resumption::New);
-            return;
+        let is_same = session.as_ref() == Some(&saved.session);
+        match session {
+            Some(_) if is_same => {
+                self.session = saved.session;
+                self.confirms = kept.confirms;
+                self.received = saved.received;
+                self.stored_received = saved.received;
+                self.store_received = saved.received;
+                kept.calls
+                    .into_iter()
+                    .for_each(|call| self.calls.inherit(call));
+            }
+            Some(newer) => {
+                self.log.restart(true);
+                self.session = newer;
+            }
+            None => self.unheard = Some(Resumption::New),
         }
-        self.session = saved.session;
-        self.confirms = kept.confirms;
-        let received = saved.received;
-        self.received = received;
-        self.kept_received = received;
-        self.stored_received = received;
-        self.seen_received = received;
-        self.store_received = received;
+        self.kept = self.cut();
+        self.seen = self.cut();
+    }
+
+    fn log_message(&mut self, message: ServerMessage, echo: Option<Label>) {
+        let packet = packet::single(&message);
+        let bytes = packet.len();
+        let told = Told {
+            message: Arc::new(message),
+            packet: packet.into(),
+            echo,
+        };
+        self.log.push(told, bytes);
     }
 
     /// A connection begins for a client that has `received` so many messages,
@@ -226,8 +235,9 @@ impl Seat {
     ) -> (Resumption, u32) {
         let unheard = self.unheard.take();
         let (resumption, sent) = match (asked, received) {
+            // A new page of the same player: the last one was closed.
             (Resumption::New, _) => {
-                self.restart_counts(unheard.is_some());
+                self.restart_counts(page || self.confirms || unheard.is_some());
                 (asked, 0)
             }
             (Resumption::Restarted, Some(received))
@@ -240,10 +250,9 @@ impl Seat {
             (Resumption::Resumed, Some(received)) if unheard != Some(Resumption::New) => {
                 (asked, self.log.rewind(received))
             }
-            // A stranger may count what it says, and not what it hears. Numbers
-            // that an earlier process gave are not given again.
+            // A stranger may count what it says, and not what it hears.
             (Resumption::Restarted, None) if !page => {
-                self.log.restart(self.confirms);
+                self.renumber(self.confirms);
                 (asked, 0)
             }
             (_, None) if self.confirms => (asked, self.log.rewind(0)),
@@ -252,6 +261,15 @@ impl Seat {
                 (Resumption::New, 0)
             }
         };
+        // Behind what they have heard, however much more that is than was kept.
+        while let Some(id) = self.calls.next_lost() {
+            let answer = ServerMessage::InvokeResult {
+                id,
+                result: Err(NEVER_ANSWERED.to_owned()),
+            };
+            let label = self.answered(&answer);
+            self.log_message(answer, label);
+        }
         self.unheard = Some(resumption);
         self.counts |= page || received.is_some();
         (resumption, sent)
@@ -274,21 +292,37 @@ impl Seat {
     /// never told is kept for it, and with `keep_told` all that waits to be
     /// confirmed.
     fn restart_counts(&mut self, keep_told: bool) {
-        self.log.restart(keep_told);
-        self.session = new_nonce();
-        self.kept_sent = 0;
-        self.seen_sent = 0;
+        self.calls.forget();
+        self.renumber(keep_told);
         self.confirms = false;
         self.received = 0;
-        self.kept_received = 0;
+        self.kept.received = 0;
+        self.seen.received = 0;
         self.stored_received = 0;
-        self.seen_received = 0;
         self.store_received = 0;
         // What waits is of the count that is over.
         for held in &mut self.held {
             held.number = None;
         }
-        self.calls.clear();
+    }
+
+    /// Messages to them are counted from nothing, in a session of another name:
+    /// in one, a greater number is a later one.
+    fn renumber(&mut self, keep_told: bool) {
+        let smaller = self.log.restart(keep_told);
+        self.session = new_nonce();
+        self.calls.renumber(smaller);
+        for cut in [&mut self.kept, &mut self.seen] {
+            cut.sent = cut.sent.saturating_sub(smaller).min(self.log.sent());
+        }
+    }
+
+    /// The present moment.
+    pub fn cut(&self) -> Cut {
+        Cut {
+            received: self.handled(),
+            sent: self.log.sent(),
+        }
     }
 
     /// Messages that count that have reached the world, or were refused; up to
@@ -301,52 +335,38 @@ impl Seat {
     /// Whether something has come up for them while they are not connected that
     /// is not kept.
     pub fn is_away_with_news(&self) -> bool {
-        self.link().is_none() && self.kept_sent != self.log.sent()
+        self.link().is_none() && self.kept.sent != self.log.sent()
     }
 
-    /// The world has taken a call of theirs.
-    pub fn note_call(&mut self, id: u32, number: u32) {
-        if self.calls.len() == CALLS_MAX {
-            self.calls.pop_front();
-        }
-        self.calls.push_back((id, number));
-    }
-
-    /// The label of the call that a message answers, if it has one.
-    pub fn answered(&mut self, message: &ServerMessage) -> Option<Box<serde_json::Value>> {
+    /// The label of the call that the next message to them answers, if it has one.
+    pub fn answered(&mut self, message: &ServerMessage) -> Option<Label> {
         let ServerMessage::InvokeResult { id, .. } = message else {
             return None;
         };
-        self.calls.retain(|(open, _)| open != id);
-        self.labels.take_for(*id)
+        let number = self.log.sent().wrapping_add(1);
+        self.calls.answered(*id, number)
     }
 
-    /// What they have not confirmed and what was not answered of all that is
-    /// kept as heard, in up to so many bytes, for [`inherit`](Self::inherit).
-    pub fn left_to_tell(&self, bytes_max: usize) -> Vec<u8> {
-        let mut room = bytes_max;
-        let mut calls = Vec::new();
-        for (id, number) in &self.calls {
-            let echo = self.labels.of(*id).map(serde_json::Value::to_string);
-            let bytes = CALL_BYTES + echo.as_ref().map_or(0, String::len);
-            match room.checked_sub(bytes) {
-                Some(left) if *number <= self.kept_received => {
-                    room = left;
-                    let (id, echo) = (*id, echo.map(Cow::Owned));
-                    calls.push(KeptCall { id, echo });
-                }
-                _ => break,
-            }
-        }
+    /// They are kept as they were then.
+    pub fn note_kept(&mut self, cut: Cut) {
+        self.kept = cut;
+        self.calls.note_kept(cut);
+    }
+
+    /// What they had not confirmed, and what was heard and not answered, at a
+    /// moment, in up to so many bytes, for [`inherit`](Self::inherit).
+    pub fn left_to_tell(&self, at: Cut, bytes_max: usize) -> Vec<u8> {
+        let calls = self.calls.left_open(at, bytes_max / CALLS_SHARE);
+        let of_calls: usize = calls.iter().map(KeptCall::bytes).sum();
         // Who neither confirms nor counts has what was told.
         let after = match self.confirms || self.counts {
             true => 0,
             false => self.log.told(),
         };
-        let range = (after, self.kept_sent);
-        let log = KeptLog::of(&self.log, range, room, |told| KeptMessage {
-            message: Cow::Borrowed(&*told.message),
-            echo: told.echo.as_ref().map(|echo| echo.to_string().into()),
+        let range = (after, at.sent);
+        let log = KeptLog::of(&self.log, range, bytes_max - of_calls, |told| KeptPacket {
+            packet: &told.packet,
+            echo: told.echo.as_ref().map(|echo| echo.to_string()),
         });
         let confirms = self.confirms;
         KeptLog {
@@ -357,10 +377,16 @@ impl Seat {
         .to_bytes()
     }
 
+    /// About how many bytes that has.
+    pub fn left_bytes(&self) -> usize {
+        let (messages, bytes) = self.log.size();
+        bytes + (messages + self.calls.len()) * KEPT_BYTES
+    }
+
     /// What was put on a pile is stored, up to this mark.
     pub(super) fn note_stored(&mut self, mark: u64) {
         if self.kept_mark <= mark {
-            self.stored_received = self.stored_received.max(self.kept_received);
+            self.stored_received = self.stored_received.max(self.kept.received);
         }
     }
 

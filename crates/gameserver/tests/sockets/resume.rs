@@ -303,7 +303,7 @@ async fn net_9_a_killed_server_leaves_what_it_had_for_whoever_was_away() {
         let eve = players.find(|player| player.player_id == "client_Eve")?;
         KeptLog::from_bytes(&eve.told, &|_| true)
     };
-    let is_second = |kept: &KeptMessage| matches!(&*kept.message, ServerMessage::Chat { text, .. } if text == "two");
+    let is_second = |kept: &KeptMessage| matches!(&kept.message, ServerMessage::Chat { text, .. } if text == "two");
     shelf
         .until(|saved| left(saved).is_some_and(|log| log.messages.iter().any(is_second)))
         .await;

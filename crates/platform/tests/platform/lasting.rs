@@ -118,6 +118,7 @@ fn player(player_id: &str, x: f32) -> SavedPlayer {
         online: true,
         session: "nonce".into(),
         received: 7,
+        sent: 0,
         told: vec![1, 0, 255],
     }
 }
@@ -246,6 +247,8 @@ fn write(process: &Process<'_>, name: &str, session: &str, received: u32) -> Sto
             player_id: "client_1".into(),
             session: session.to_owned(),
             received,
+            sent: 0,
+            told: Vec::new(),
         }],
     }
 }
@@ -303,6 +306,49 @@ async fn net_9_what_was_heard_is_kept_with_what_was_written() {
     let mut too_long = write(&process, "g", "nonce", 13);
     too_long.heard[0].player_id = "x".repeat(200);
     assert_eq!(store(too_long).await.0, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn net_9_what_was_told_is_of_the_same_moment_as_what_was_heard() {
+    let platform = TestPlatform::start().await;
+    platform.join(json!({ "game_id": "sample" })).await;
+    let process = Process::newest(&platform).await;
+    let keep = async |session: &str, (received, sent): (u32, u32), told: u8| {
+        let mut batch = process.batch([]);
+        batch.players.push(SavedPlayer {
+            session: session.into(),
+            received,
+            sent,
+            told: vec![told],
+            ..player("client_1", 3.0)
+        });
+        process.keep(&batch).await.unwrap();
+    };
+    let store = async |name: &str, (received, sent): (u32, u32), told: &[u8]| {
+        let mut batch = write(&process, name, "nonce", received);
+        batch.heard[0].sent = sent;
+        batch.heard[0].told = told.to_vec();
+        let answer = process.ask(Method::POST, "/store", &batch).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+    };
+    let kept = async || {
+        let players = process.saved().await.players;
+        let found = players.first().expect("a player");
+        (found.received, found.sent, found.told.clone())
+    };
+    keep("nonce", (1, 4), 1).await;
+    store("a", (2, 5), &[2]).await;
+    assert_eq!(kept().await, (2, 5, vec![2]), "the answer is there as well");
+    keep("nonce", (1, 4), 3).await;
+    assert_eq!(kept().await, (2, 5, vec![2]), "made before, came later");
+    keep("nonce", (1, 5), 4).await;
+    assert_eq!(kept().await, (2, 5, vec![2]), "a call more was heard");
+    keep("nonce", (2, 5), 5).await;
+    assert_eq!(kept().await, (2, 5, vec![5]), "less of it is unconfirmed");
+    store("b", (3, 6), &[]).await;
+    assert_eq!(kept().await, (3, 5, vec![5]), "too much for a write");
+    keep("another", (0, 1), 6).await;
+    assert_eq!(kept().await, (0, 1, vec![6]), "counts began anew");
 }
 
 #[tokio::test]

@@ -388,6 +388,7 @@ async fn enter(platform: &TestPlatform, who: &LoginResponse) -> String {
         online: true,
         session: "nonce".into(),
         received: 0,
+        sent: 0,
         told: Vec::new(),
     };
     let process = Process::newest(platform).await;

@@ -333,6 +333,7 @@ pub async fn is_in(platform: &TestPlatform, world_id: &str, player_id: &str) {
         online: true,
         session: "nonce".into(),
         received: 0,
+        sent: 0,
         told: Vec::new(),
     };
     let batch = KeepBatch {

@@ -1,12 +1,11 @@
 //! What a server had for a client, between two of its processes: a log of
 //! messages that count, as bytes that nobody else looks into.
 
-use std::borrow::Cow;
+use serde::{Deserialize, Serialize, Serializer};
 
-use serde::{Deserialize, Serialize};
-
-use super::SentLog;
+use super::{COUNT_MAX, SentLog};
 use crate::message::ServerMessage;
+use crate::packet::{self, SERVER_MESSAGE_BYTES_MAX};
 use crate::value::Args;
 
 /// Rises with every change of [`ServerMessage`] or of this form. What another
@@ -15,35 +14,57 @@ const VERSION: u8 = 1;
 /// Bytes of everything but the messages.
 const HEAD_BYTES: usize = 32;
 
-/// A message that counts, and what the client wants to have back in it.
+/// A message that counts as it was sent, and what the client wants to have back
+/// in it. Logs are kept about every second, so nothing is encoded for that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KeptMessage<'a> {
-    /// What it says.
-    pub message: Cow<'a, ServerMessage>,
+pub struct KeptPacket<'a> {
+    /// See [`packet::single`].
+    #[serde(serialize_with = "as_bytes")]
+    pub packet: &'a [u8],
     /// JSON; see `json::encode_counted`.
-    pub echo: Option<Cow<'a, str>>,
+    pub echo: Option<String>,
 }
 
-impl KeptMessage<'_> {
+impl KeptPacket<'_> {
     /// As much as it takes in [`KeptLog::to_bytes`], or more.
-    fn bytes(&self, message_bytes: usize) -> usize {
-        message_bytes + self.echo.as_ref().map_or(0, |echo| echo.len()) + 8
+    fn bytes(&self) -> usize {
+        self.packet.len() + self.echo.as_ref().map_or(0, String::len) + 8
     }
 }
 
+fn as_bytes<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bytes(bytes)
+}
+
+/// A message that counts, read again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeptMessage {
+    /// What it says.
+    pub message: ServerMessage,
+    /// As [`KeptPacket::echo`].
+    pub echo: Option<String>,
+}
+
 /// A call that was heard and not answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KeptCall<'a> {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptCall {
     /// From the invoke.
     pub id: u32,
-    /// As [`KeptMessage::echo`], for its answer.
-    pub echo: Option<Cow<'a, str>>,
+    /// As [`KeptPacket::echo`], for its answer.
+    pub echo: Option<String>,
+}
+
+impl KeptCall {
+    /// As much as it takes in [`KeptLog::to_bytes`], or more.
+    pub fn bytes(&self) -> usize {
+        self.echo.as_ref().map_or(0, String::len) + 16
+    }
 }
 
 /// Messages that were not confirmed, in their order, and calls that nobody will
 /// answer any more.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct KeptLog<'a> {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptLog<M> {
     /// Number of the message before the first.
     pub base: u32,
     /// Number of the newest that was told.
@@ -51,12 +72,24 @@ pub struct KeptLog<'a> {
     /// Whether the client confirms with snapshots what it has.
     pub confirms: bool,
     /// Those behind `base`, without a gap.
-    pub messages: Vec<KeptMessage<'a>>,
+    pub messages: Vec<M>,
     /// Calls that the next process says so of.
-    pub calls: Vec<KeptCall<'a>>,
+    pub calls: Vec<KeptCall>,
 }
 
-impl<'a> KeptLog<'a> {
+impl<M> Default for KeptLog<M> {
+    fn default() -> Self {
+        Self {
+            base: 0,
+            told: 0,
+            confirms: false,
+            messages: Vec::new(),
+            calls: Vec::new(),
+        }
+    }
+}
+
+impl<'a> KeptLog<KeptPacket<'a>> {
     /// What a log has to keep of the messages behind `after` and up to `until`,
     /// in up to about so many bytes. The oldest make room, as they do in the
     /// log itself: who asks for them is told of the gap.
@@ -64,7 +97,7 @@ impl<'a> KeptLog<'a> {
         log: &'a SentLog<M>,
         (after, until): (u32, u32),
         bytes_max: usize,
-        as_kept: impl Fn(&'a M) -> KeptMessage<'a>,
+        as_kept: impl Fn(&'a M) -> KeptPacket<'a>,
     ) -> Self {
         let (base, unconfirmed) = log.unconfirmed();
         let until = until.clamp(base, log.sent());
@@ -73,9 +106,9 @@ impl<'a> KeptLog<'a> {
         let wanted = unconfirmed.skip(skipped).take(count);
         let mut room = bytes_max.saturating_sub(HEAD_BYTES);
         let mut messages = Vec::new();
-        for (message, bytes) in wanted.rev() {
+        for message in wanted.rev() {
             let kept = as_kept(message);
-            let Some(left) = room.checked_sub(kept.bytes(bytes)) else {
+            let Some(left) = room.checked_sub(kept.bytes()) else {
                 break;
             };
             room = left;
@@ -93,39 +126,54 @@ impl<'a> KeptLog<'a> {
 
     /// Nothing for a log that never had anything.
     pub fn to_bytes(&self) -> Vec<u8> {
-        if *self == KeptLog::default() {
+        if *self == Self::default() {
             return Vec::new();
         }
         postcard::to_stdvec(&(VERSION, self)).unwrap_or_default()
     }
 }
 
-impl KeptLog<'static> {
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote; nothing that was written by
-    /// another version. Entities that do not last are nil: they ended with
+impl KeptLog<KeptMessage> {
+    /// Reads what [`to_bytes`](KeptLog::to_bytes) wrote; nothing that was written
+    /// by another version. Entities that do not last are nil: they ended with
     /// their process, and their ids are given again.
     pub fn from_bytes(bytes: &[u8], lasts: &impl Fn(u32) -> bool) -> Option<Self> {
         let (version, rest) = bytes.split_first()?;
         if *version != VERSION {
             return None;
         }
-        let mut log: Self = postcard::from_bytes(rest).ok()?;
-        for kept in &mut log.messages {
-            match kept.message.to_mut() {
-                ServerMessage::Event { args, .. }
-                | ServerMessage::InvokeResult {
-                    result: Ok(args), ..
-                } => keep_entities(args, lasts),
-                _ => {}
-            }
+        let log: KeptLog<KeptPacket<'_>> = postcard::from_bytes(rest).ok()?;
+        if log.base > COUNT_MAX {
+            return None;
         }
-        Some(log)
+        let messages = log.messages.into_iter().map(|kept| {
+            let mut found = packet::read(kept.packet, SERVER_MESSAGE_BYTES_MAX).ok()?;
+            let mut message = found.pop().filter(|_| found.is_empty())?;
+            keep_entities(&mut message, lasts);
+            let echo = kept.echo;
+            Some(KeptMessage { message, echo })
+        });
+        Some(Self {
+            base: log.base,
+            told: log.told,
+            confirms: log.confirms,
+            messages: messages.collect::<Option<_>>()?,
+            calls: log.calls,
+        })
     }
 }
 
-fn keep_entities(args: &mut Args, lasts: &impl Fn(u32) -> bool) {
-    let values = std::mem::take(&mut args.0).into_iter();
-    args.0 = values.map(|value| value.with_entities(lasts)).collect();
+fn keep_entities(message: &mut ServerMessage, lasts: &impl Fn(u32) -> bool) {
+    let (ServerMessage::Event { args, .. }
+    | ServerMessage::InvokeResult {
+        result: Ok(args), ..
+    }) = message
+    else {
+        return;
+    };
+    let Args(values) = std::mem::take(args);
+    let values = values.into_iter().map(|value| value.with_entities(lasts));
+    *args = Args(values.collect());
 }
 
 #[cfg(test)]
@@ -133,26 +181,31 @@ mod tests {
     use super::*;
     use crate::value::Value;
 
-    fn event(number: f64) -> ServerMessage {
-        ServerMessage::Event {
+    fn event(number: f64) -> Vec<u8> {
+        packet::single(&ServerMessage::Event {
             name: "Falls".into(),
             args: Args(vec![
                 Value::Number(number),
                 Value::List(vec![Value::Entity(7), Value::Entity(1_000_007)]),
             ]),
-        }
+        })
     }
 
-    fn kept(log: &SentLog<ServerMessage>, bytes_max: usize) -> Vec<u8> {
+    fn push(log: &mut SentLog<Vec<u8>>, packet: Vec<u8>) {
+        let bytes = packet.len();
+        log.push(packet, bytes);
+    }
+
+    fn kept(log: &SentLog<Vec<u8>>, bytes_max: usize) -> Vec<u8> {
         let all = (0, u32::MAX);
-        let kept = KeptLog::of(log, all, bytes_max, |message| KeptMessage {
-            message: Cow::Borrowed(message),
+        let kept = KeptLog::of(log, all, bytes_max, |packet| KeptPacket {
+            packet,
             echo: Some("\"label\"".into()),
         });
         kept.to_bytes()
     }
 
-    fn read(bytes: &[u8]) -> Option<KeptLog<'static>> {
+    fn read(bytes: &[u8]) -> Option<KeptLog<KeptMessage>> {
         KeptLog::from_bytes(bytes, &|id| id < 1_000_000)
     }
 
@@ -160,7 +213,7 @@ mod tests {
     fn what_was_not_confirmed_is_read_again_but_for_entities_that_are_gone() {
         let mut log = SentLog::default();
         for number in 1..=4 {
-            log.push(event(f64::from(number)), 40);
+            push(&mut log, event(f64::from(number)));
         }
         log.tell_all();
         log.confirm(1);
@@ -168,7 +221,7 @@ mod tests {
         assert_eq!((back.base, back.told), (1, 4));
         let last = back.messages.last().unwrap();
         assert_eq!(last.echo.as_deref(), Some("\"label\""));
-        let ServerMessage::Event { args, .. } = &*last.message else {
+        let ServerMessage::Event { args, .. } = &last.message else {
             panic!("{last:?}");
         };
         let entities = Value::List(vec![Value::Entity(7), Value::Nil]);
@@ -176,13 +229,14 @@ mod tests {
 
         // With little room the newest are kept, and whoever asks for the others
         // is told of the gap.
-        let bytes = kept(&log, HEAD_BYTES + 2 * 55);
+        let room_for_two = HEAD_BYTES + 2 * (event(1.0).len() + 15);
+        let bytes = kept(&log, room_for_two);
         let back = read(&bytes).unwrap();
         assert_eq!((back.base, back.messages.len()), (2, 2));
-        assert!(bytes.len() <= HEAD_BYTES + 2 * 55, "{}", bytes.len());
+        assert!(bytes.len() <= room_for_two, "{}", bytes.len());
         let of = |range| {
-            KeptLog::of(&log, range, 1000, |message| KeptMessage {
-                message: Cow::Borrowed(message),
+            KeptLog::of(&log, range, 1000, |packet| KeptPacket {
+                packet,
                 echo: None,
             })
         };
@@ -196,35 +250,45 @@ mod tests {
     #[test]
     fn the_form_is_the_one_of_its_version() {
         let mut log = SentLog::default();
-        log.push(event(1.0), 40);
+        push(&mut log, event(1.0));
         let chat = ServerMessage::Chat {
             from: "Ada".into(),
             text: "hello".into(),
             player_id: "user_1".into(),
         };
-        log.push(chat, 20);
+        push(&mut log, packet::single(&chat));
         let result = Ok(Args(vec![Value::Nil]));
-        log.push(ServerMessage::InvokeResult { id: 3, result }, 10);
+        let answer = ServerMessage::InvokeResult { id: 3, result };
+        push(&mut log, packet::single(&answer));
         let mut hex = String::new();
         for byte in kept(&log, 1000) {
             hex.push_str(&format!("{byte:02x}"));
         }
-        let version_1 = "0100000003090546616c6c730f020401080207070000000747420f000107226c6162656c22\
-            0b034164610568656c6c6f06757365725f310107226c6162656c22\
-            0a03000201000107226c6162656c2200";
+        let version_1 = "01000000031817090546616c6c730f020401080207070000000747420f000107226c6162656c22\
+            13120b034164610568656c6c6f06757365725f310107226c6162656c22\
+            07060a03000201000107226c6162656c2200";
         assert_eq!(hex, version_1);
     }
 
     #[test]
     fn bytes_of_another_version_are_left_alone() {
-        assert!(KeptLog::default().to_bytes().is_empty());
-        assert_eq!(read(&[]), None);
         let mut log = SentLog::default();
-        log.push(event(1.0), 40);
+        assert!(kept(&log, 1000).is_empty());
+        assert_eq!(read(&[]), None);
+        push(&mut log, event(1.0));
         let mut bytes = kept(&log, 1000);
         bytes.truncate(bytes.len() - 1);
         assert_eq!(read(&bytes), None);
         bytes[0] = VERSION + 1;
         assert_eq!(read(&bytes), None);
+    }
+
+    #[test]
+    fn what_is_no_message_is_not_told() {
+        for damaged in [vec![], vec![0xff; 40], [event(1.0), event(2.0)].concat()] {
+            let mut log = SentLog::default();
+            push(&mut log, damaged);
+            assert_eq!(read(&kept(&log, 1000)), None);
+        }
     }
 }

@@ -8,12 +8,8 @@ fn told_again(page: bool) -> usize {
     let kick = ServerMessage::Kick {
         reason: String::new(),
     };
-    let told = |message: &ServerMessage| Told {
-        echo: None,
-        message: message.clone().into(),
-    };
     for _ in 0..3 {
-        seat.log.push(told(&kick), 1);
+        seat.log_message(kick.clone(), None);
     }
     seat.log.tell_all();
     seat.log.confirm(1);
@@ -28,48 +24,61 @@ fn a_page_that_is_opened_again_hears_what_the_last_one_may_have_missed() {
     assert_eq!(told_again(false), 0, "it would have confirmed nothing");
 }
 
-fn chat(text: &str) -> Told {
-    Told {
-        echo: None,
-        message: Arc::new(ServerMessage::Chat {
-            from: "Ada".into(),
-            text: text.into(),
-            player_id: String::new(),
-        }),
-    }
+fn say(seat: &mut Seat, text: &str) {
+    let chat = ServerMessage::Chat {
+        from: "Ada".into(),
+        text: text.into(),
+        player_id: String::new(),
+    };
+    seat.log_message(chat, None);
 }
 
-/// A seat of the next process: the first was told three messages, of which
-/// one was confirmed, and two more came up.
-fn next_seat(before: impl Fn(&mut Seat), same_session: bool) -> Seat {
-    let mut seat = Seat::new(Identity::default(), "nonce".into(), LinkId::new(7, 1));
-    for text in ["1", "2", "3"] {
-        seat.log.push(chat(text), 10);
-    }
-    seat.log.tell_all();
-    before(&mut seat);
-    for text in ["4", "5"] {
-        seat.log.push(chat(text), 10);
-    }
-    seat.kept_sent = seat.log.sent();
+fn seat() -> Seat {
+    Seat::new(Identity::default(), "nonce".into(), LinkId::new(7, 1))
+}
+
+/// The seat that goes on with what is kept of another, in another process.
+fn heir(seat: &Seat, at: Cut, session: Option<String>) -> Seat {
     let saved = SavedPlayer {
         player_id: String::new(),
         state: Default::default(),
         online: true,
         session: seat.session.clone(),
-        received: 9,
-        told: seat.left_to_tell(1000),
+        received: at.received,
+        sent: at.sent,
+        told: seat.left_to_tell(at, 1000),
     };
     let mut next = Seat::new(Identity::default(), "other".into(), LinkId::new(7, 2));
-    next.inherit(saved, same_session);
+    next.inherit(saved, session);
     next
+}
+
+/// A seat of the next process: the first was told three messages, of which
+/// one was confirmed, and two more came up.
+fn next_seat(before: impl Fn(&mut Seat), session: impl Fn(&Seat) -> Option<String>) -> Seat {
+    let mut seat = seat();
+    for text in ["1", "2", "3"] {
+        say(&mut seat, text);
+    }
+    seat.log.tell_all();
+    before(&mut seat);
+    for text in ["4", "5"] {
+        say(&mut seat, text);
+    }
+    let at = Cut {
+        received: 9,
+        sent: seat.log.sent(),
+    };
+    heir(&seat, at, session(&seat))
 }
 
 fn tell_all(seat: &mut Seat) -> String {
     let mut told = String::new();
     while let Some((number, message)) = seat.log.next_untold() {
-        let ServerMessage::Chat { text, .. } = &*message.message else {
-            panic!("not a chat");
+        let text = match &*message.message {
+            ServerMessage::Chat { text, .. } => text.clone(),
+            ServerMessage::InvokeResult { id, .. } => format!("call {id}"),
+            other => panic!("{other:?}"),
         };
         told.push_str(&format!("{number}:{text} "));
     }
@@ -85,87 +94,206 @@ fn net_9_the_next_process_tells_each_kind_of_client_what_it_lacks() {
     };
     let acknowledges = |seat: &mut Seat| seat.confirm(1);
     let neither = |_: &mut Seat| {};
+    let same = |seat: &Seat| Some(seat.session.clone());
+    let newer = |_: &Seat| Some("newer".to_owned());
+    let unheard = |_: &Seat| None;
     struct Case<'a> {
         before: &'a dyn Fn(&mut Seat),
-        same_session: bool,
+        session: &'a dyn Fn(&Seat) -> Option<String>,
         received: Option<u32>,
         page: bool,
-        expected: (Resumption, &'a str),
+        expected: (Resumption, u32, &'a str),
     }
     let case = |before, received, expected| Case {
         before,
-        same_session: true,
+        session: &same,
         received,
         page: false,
         expected,
     };
     let cases = [
         // Who counts gets what is behind that, whatever was told.
-        case(&counts, Some(2), (Restarted, "3:3 4:4 5:5 ")),
-        case(&counts, Some(7), (Restarted, "")),
+        case(&counts, Some(2), (Restarted, 9, "3:3 4:4 5:5 ")),
+        case(&counts, Some(7), (Restarted, 9, "")),
         // A page that was closed and opened again begins anew.
         Case {
             page: true,
-            ..case(&counts, None, (New, "1:2 2:3 3:4 4:5 "))
+            ..case(&counts, None, (New, 0, "1:2 2:3 3:4 4:5 "))
         },
         // Who acknowledges snapshots may hear some again; who does neither gets
         // what was told to nobody. No number means two things.
-        case(&acknowledges, None, (Restarted, "1:2 2:3 3:4 4:5 ")),
-        case(&neither, None, (Restarted, "1:4 2:5 ")),
+        case(&acknowledges, None, (Restarted, 9, "1:2 2:3 3:4 4:5 ")),
+        case(&neither, None, (Restarted, 9, "1:4 2:5 ")),
         // A session that began when nobody heard of it any more.
         Case {
-            same_session: false,
+            session: &unheard,
             page: true,
-            ..case(&counts, None, (New, "1:2 2:3 3:4 4:5 "))
+            ..case(&counts, None, (New, 0, "1:2 2:3 3:4 4:5 "))
+        },
+        // One that began in the last moment, with what the one before had left:
+        // what was said in it is said again.
+        Case {
+            session: &newer,
+            page: true,
+            ..case(&counts, Some(2), (Restarted, 0, "3:4 4:5 "))
+        },
+        Case {
+            session: &newer,
+            page: true,
+            ..case(&counts, Some(6), (Restarted, 0, ""))
         },
         // A count that nobody has.
-        case(&counts, Some(u32::MAX), (New, "1:4 2:5 ")),
+        case(&counts, Some(u32::MAX), (New, 0, "1:4 2:5 ")),
     ];
-    for case in cases {
-        let mut seat = next_seat(case.before, case.same_session);
-        let asked = match case.same_session {
-            true => Restarted,
-            false => New,
+    for (place, case) in cases.into_iter().enumerate() {
+        let mut seat = next_seat(case.before, case.session);
+        let asked = match seat.unheard {
+            None => Restarted,
+            Some(_) => New,
         };
         let (resumption, _) = seat.go_on(asked, case.received, case.page);
         let told = tell_all(&mut seat);
-        assert_eq!((resumption, told.as_str()), case.expected);
-        let heard = if resumption == Restarted { 9 } else { 0 };
-        assert_eq!(seat.received, heard);
+        let found = (resumption, seat.received, told.as_str());
+        assert_eq!(found, case.expected, "case {place}");
+    }
+}
+
+#[test]
+fn net_9_a_call_is_answered_by_some_process_however_much_its_client_heard_since() {
+    for (received, told) in [(1, "2:call 5 "), (2, "3:call 5 "), (9, "10:call 5 ")] {
+        let mut seat = seat();
+        seat.counts = true;
+        say(&mut seat, "1");
+        seat.received = 1;
+        seat.calls.taken(5, Some(1));
+        let same = Some(seat.session.clone());
+        let comes_back = |seat: &mut Seat| {
+            let (resumption, sent) = seat.go_on(Resumption::Restarted, Some(received), true);
+            assert_eq!((resumption, sent), (Resumption::Restarted, received));
+            assert_eq!(tell_all(seat), told);
+        };
+        let mut next = heir(&seat, seat.cut(), same.clone());
+        comes_back(&mut next);
+        // That process as well ends before it has kept anything of its own.
+        let mut third = heir(&next, next.kept, same);
+        comes_back(&mut third);
+        let mut fourth = heir(&third, third.cut(), Some(third.session.clone()));
+        fourth.go_on(Resumption::Restarted, Some(received), true);
+        assert_eq!(tell_all(&mut fourth), told, "once, from one process");
     }
 }
 
 #[test]
 fn what_is_not_kept_as_heard_is_not_kept_as_answered() {
-    let mut seat = Seat::new(Identity::default(), "nonce".into(), LinkId::new(7, 1));
+    let mut seat = seat();
     seat.counts = true;
-    seat.log.push(chat("1"), 10);
-    seat.kept_sent = 1;
-    seat.note_call(5, 2);
-    seat.log.push(chat("answer to what is said again"), 10);
-    let read = |seat: &Seat| KeptLog::from_bytes(&seat.left_to_tell(1000), &|_| true);
-    let kept = read(&seat).unwrap();
-    assert_eq!((kept.messages.len(), kept.calls.len()), (1, 0));
-    (seat.kept_sent, seat.kept_received) = (2, 2);
-    let kept = read(&seat).unwrap();
-    assert_eq!((kept.messages.len(), kept.calls.len()), (2, 1));
+    say(&mut seat, "1");
+    let before = Cut {
+        received: 1,
+        sent: 1,
+    };
+    seat.calls.taken(5, Some(2));
+    let kept = |seat: &Seat, at| {
+        let log = KeptLog::from_bytes(&seat.left_to_tell(at, 1000), &|_| true).unwrap();
+        (log.messages.len(), log.calls.len())
+    };
+    assert_eq!(kept(&seat, before), (1, 0));
+    let heard = Cut {
+        received: 2,
+        sent: 1,
+    };
+    assert_eq!(kept(&seat, heard), (1, 1));
     let answer = ServerMessage::InvokeResult {
         id: 5,
         result: Err(String::new()),
     };
     assert_eq!(seat.answered(&answer), None);
-    assert!(read(&seat).unwrap().calls.is_empty());
+    seat.log_message(answer, None);
+    // Scripts may wait for the store meanwhile: an earlier moment is kept again.
+    seat.note_kept(heard);
+    assert_eq!(kept(&seat, heard), (1, 1), "its answer is not");
+    let answered = Cut {
+        received: 2,
+        sent: 2,
+    };
+    assert_eq!(kept(&seat, answered), (2, 0));
+    seat.note_kept(answered);
+    assert_eq!(seat.calls.len(), 0);
+}
+
+#[test]
+fn what_is_kept_of_a_log_is_so_under_its_new_numbers() {
+    let mut seat = seat();
+    seat.counts = true;
+    for text in ["1", "2", "3"] {
+        say(&mut seat, text);
+    }
+    seat.log.tell_all();
+    seat.log.confirm(1);
+    seat.note_kept(Cut {
+        received: 4,
+        sent: 2,
+    });
+    let session = seat.session.clone();
+    seat.go_on(Resumption::New, None, true);
+    // Of the two that go on, one was kept: a checkpoint of that moment has it.
+    let expected = Cut {
+        received: 0,
+        sent: 1,
+    };
+    assert_eq!(seat.kept, expected);
+    assert_ne!(seat.session, session);
+    let log = KeptLog::from_bytes(&seat.left_to_tell(seat.kept, 1000), &|_| true).unwrap();
+    assert_eq!((log.base, log.messages.len()), (0, 1));
+}
+
+#[test]
+fn calls_take_a_part_of_what_is_kept() {
+    let mut seat = seat();
+    seat.counts = true;
+    for number in 1..=400 {
+        let label = serde_json::Value::from("\u{1}".repeat(64));
+        let id = seat.calls.label(Box::new(label));
+        seat.calls.taken(id, Some(number));
+    }
+    say(&mut seat, "hello");
+    assert_eq!(seat.calls.len(), 256);
+    let at = Cut {
+        received: 400,
+        sent: 1,
+    };
+    let bytes = seat.left_to_tell(at, 4000);
+    assert!(bytes.len() < 1200, "{}", bytes.len());
+    let log = KeptLog::from_bytes(&bytes, &|_| true).unwrap();
+    assert_eq!((log.messages.len(), log.calls.len()), (1, 2));
 }
 
 #[test]
 fn a_page_that_has_confirmed_nothing_yet_is_told_again_what_it_may_have_missed() {
     for (page, kept) in [(true, 1), (false, 0)] {
-        let mut seat = Seat::new(Identity::default(), "nonce".into(), LinkId::new(7, 1));
+        let mut seat = seat();
         seat.go_on(Resumption::New, None, page);
-        seat.log.push(chat("1"), 10);
+        say(&mut seat, "1");
         seat.log.tell_all();
-        seat.kept_sent = 1;
-        let log = KeptLog::from_bytes(&seat.left_to_tell(1000), &|_| true).unwrap();
+        let told = seat.left_to_tell(seat.cut(), 1000);
+        let log = KeptLog::from_bytes(&told, &|_| true).unwrap();
         assert_eq!((log.base + kept, log.messages.len()), (1, kept as usize));
+    }
+}
+
+#[test]
+fn net_9_a_page_in_another_tab_hears_what_the_closed_one_may_have_missed() {
+    // Without a token: it died with the tab.
+    for (page, told) in [(true, "1:2 2:3 "), (false, "")] {
+        let mut seat = seat();
+        seat.go_on(Resumption::New, None, page);
+        for text in ["1", "2", "3"] {
+            say(&mut seat, text);
+        }
+        seat.log.tell_all();
+        seat.log.confirm(1);
+        seat.note_heard();
+        seat.go_on(Resumption::New, None, page);
+        assert_eq!(tell_all(&mut seat), told);
     }
 }

@@ -1,0 +1,148 @@
+//! Calls of one player: what they call them, and which are answered.
+
+use std::collections::VecDeque;
+
+use frolic_protocol::resume::KeptCall;
+
+use super::seat::Cut;
+
+/// Calls with a label that may wait for their turn.
+const LABELS_MAX: usize = 512;
+/// Numbers that are used for them, one after the other.
+const LABELLED_IDS: u32 = 1 << 20;
+/// Calls that are remembered until they are answered.
+const CALLS_MAX: usize = 256;
+
+/// What a client calls a call whose `id` is no number of ours: a text, say.
+pub type Label = Box<serde_json::Value>;
+
+/// A player's calls.
+#[derive(Default)]
+pub struct Calls {
+    /// Labels of those that the world has not taken yet.
+    labels: VecDeque<(u32, Label)>,
+    given: u32,
+    open: VecDeque<Call>,
+}
+
+/// A call that the world has. It is remembered until its answer is kept: a
+/// process that ends before says so of it.
+struct Call {
+    id: u32,
+    /// Which of the messages that count it was; none of a count that is over.
+    number: Option<u32>,
+    label: Option<Label>,
+    /// The number of its answer.
+    answer: Option<u32>,
+    /// Taken by an earlier process, which will not answer.
+    is_lost: bool,
+}
+
+impl Calls {
+    /// The number for a call of this label. The world counts those from the top.
+    pub fn label(&mut self, label: Label) -> u32 {
+        if self.labels.len() == LABELS_MAX {
+            self.labels.pop_front();
+        }
+        self.given = self.given.wrapping_add(1);
+        let id = u32::MAX - self.given % LABELLED_IDS;
+        self.labels.push_back((id, label));
+        id
+    }
+
+    /// The world has taken a call, which is that one of the messages that count.
+    pub fn taken(&mut self, id: u32, number: Option<u32>) {
+        let labelled = self.labels.iter().position(|(known, _)| *known == id);
+        let label = labelled.and_then(|place| self.labels.remove(place));
+        self.add(Call {
+            id,
+            number,
+            label: label.map(|(_, label)| label),
+            answer: None,
+            is_lost: false,
+        });
+    }
+
+    /// Goes on with a call of an earlier process.
+    pub fn inherit(&mut self, call: KeptCall) {
+        let label = call.echo.and_then(|echo| serde_json::from_str(&echo).ok());
+        self.add(Call {
+            id: call.id,
+            number: Some(0),
+            label,
+            answer: None,
+            is_lost: true,
+        });
+    }
+
+    fn add(&mut self, call: Call) {
+        if self.open.len() == CALLS_MAX {
+            let answered = self.open.iter().position(|call| call.answer.is_some());
+            self.open.remove(answered.unwrap_or(0));
+        }
+        self.open.push_back(call);
+    }
+
+    /// A call is answered by the message of this number. Returns its label.
+    pub fn answered(&mut self, id: u32, number: u32) -> Option<Label> {
+        let mut open = self.open.iter_mut();
+        let call = open.find(|call| call.id == id && call.answer.is_none())?;
+        call.answer = Some(number);
+        call.label.clone()
+    }
+
+    /// The next call that an earlier process has left unanswered.
+    pub fn next_lost(&self) -> Option<u32> {
+        let mut open = self.open.iter();
+        let lost = open.find(|call| call.is_lost && call.answer.is_none());
+        lost.map(|call| call.id)
+    }
+
+    /// What was kept up to there needs no second word.
+    pub fn note_kept(&mut self, kept: Cut) {
+        let is_kept = |call: &Call| call.answer.is_some_and(|number| number <= kept.sent);
+        self.open.retain(|call| !is_kept(call));
+    }
+
+    /// Numbers of answers are smaller by so much now.
+    pub fn renumber(&mut self, smaller: u32) {
+        for answer in self.open.iter_mut().filter_map(|call| call.answer.as_mut()) {
+            *answer = answer.saturating_sub(smaller);
+        }
+    }
+
+    /// The count of messages that they belong to is over: whoever made them does
+    /// not wait any more.
+    pub fn forget(&mut self) {
+        self.open.retain(|call| !call.is_lost);
+        for call in &mut self.open {
+            call.number = None;
+        }
+    }
+
+    /// Those that were heard up to there, and not answered by then, in up to so
+    /// many bytes.
+    pub fn left_open(&self, at: Cut, bytes_max: usize) -> Vec<KeptCall> {
+        let mut room = bytes_max;
+        let heard = self.open.iter().filter(|call| {
+            let is_heard = call.number.is_some_and(|number| number <= at.received);
+            is_heard && call.answer.is_none_or(|number| number > at.sent)
+        });
+        heard
+            .map(|call| KeptCall {
+                id: call.id,
+                echo: call.label.as_ref().map(|label| label.to_string()),
+            })
+            .take_while(|call| {
+                let left = room.checked_sub(call.bytes());
+                room = left.unwrap_or(0);
+                left.is_some()
+            })
+            .collect()
+    }
+
+    /// How many are remembered.
+    pub fn len(&self) -> usize {
+        self.open.len()
+    }
+}
