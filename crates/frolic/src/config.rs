@@ -69,6 +69,9 @@ pub struct Layer {
     /// Folder to record every session in, for `frolic replay` [env: RECORD_DIR] [default: none is recorded]
     #[arg(long)]
     pub record_dir: Option<PathBuf>,
+    /// Bytes of snapshots a second that one player is sent at most [env: CLIENT_BYTES_PER_SECOND] [default: 65536]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(4096..))]
+    pub client_bytes_per_second: Option<u32>,
     /// Key of the language model that writes `.soul` files out; never a flag,
     /// which others on this machine could see.
     #[arg(skip)]
@@ -94,6 +97,14 @@ impl Layer {
                     .with_context(|| format!("PORT must be a number from 0 to 65535, not '{port}'"))
             })
             .transpose()?;
+        let client_bytes = get("CLIENT_BYTES_PER_SECOND")
+            .map(|bytes| {
+                let number = bytes.parse().ok().filter(|number| *number >= 4096);
+                number.with_context(|| {
+                    format!("CLIENT_BYTES_PER_SECOND must be a number from 4096 on, not '{bytes}'")
+                })
+            })
+            .transpose()?;
         Ok(Self {
             host: get("HOST"),
             port,
@@ -109,6 +120,7 @@ impl Layer {
             identity_audience: get("IDENTITY_AUDIENCE"),
             default_game: get("DEFAULT_GAME"),
             record_dir: get("RECORD_DIR").map(PathBuf::from),
+            client_bytes_per_second: client_bytes,
             soul_api_key: get("SOUL_API_KEY"),
             soul_api_url: get("SOUL_API_URL"),
             soul_model: get("SOUL_MODEL"),
@@ -141,6 +153,9 @@ impl Layer {
             identity_audience: self.identity_audience.or(below.identity_audience),
             default_game: self.default_game.or(below.default_game),
             record_dir: self.record_dir.or(below.record_dir),
+            client_bytes_per_second: self
+                .client_bytes_per_second
+                .or(below.client_bytes_per_second),
             soul_api_key: self.soul_api_key.or(below.soul_api_key),
             soul_api_url: self.soul_api_url.or(below.soul_api_url),
             soul_model: self.soul_model.or(below.soul_model),
@@ -212,6 +227,7 @@ impl Layer {
         settings.admin_token = self.admin_token.filter(|token| !token.is_empty());
         settings.default_game = self.default_game;
         settings.record_dir = self.record_dir;
+        settings.client_bytes_per_second = self.client_bytes_per_second;
         Ok(settings)
     }
 }

@@ -39,6 +39,8 @@ pub struct GameServerConfig {
     pub snapshot_hz: Option<u32>,
     /// Overrides what the game says clients are told of.
     pub interest: Option<frolic_world::InterestPolicy>,
+    /// Overrides how many bytes of snapshots a client is sent in a second.
+    pub client_bytes_per_s: Option<u32>,
     /// Overrides the game's player limit.
     pub players_max: Option<u32>,
     /// Where to write the name of a script that the process has to end for;

@@ -376,6 +376,7 @@ struct Settings {
     tick_hz: Option<u32>,
     snapshot_hz: Option<u32>,
     interest: Option<InterestPolicy>,
+    client_bytes_per_s: Option<u32>,
     stops_when_idle: bool,
     kill_after: Option<Duration>,
     record_folder: Option<PathBuf>,
@@ -401,6 +402,7 @@ impl Settings {
             tick_hz: config.tick_hz,
             snapshot_hz: config.snapshot_hz,
             interest: config.interest,
+            client_bytes_per_s: config.client_bytes_per_s,
             stops_when_idle,
             kill_after: None,
             record_folder: config.record_folder.clone(),
@@ -443,6 +445,7 @@ fn load(
         tick_hz: settings.tick_hz,
         snapshot_hz: settings.snapshot_hz,
         interest: settings.interest,
+        client_bytes_per_s: settings.client_bytes_per_s,
         stopwatch: Some(stopwatch),
         saved: Some(plan.saved.world),
     };

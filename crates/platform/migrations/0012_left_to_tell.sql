@@ -2,5 +2,7 @@
 ALTER TABLE player_checkpoints ADD COLUMN told TEXT NOT NULL DEFAULT '';
 -- Number of the newest message that `told` knows of: what has a greater one is of a later moment.
 ALTER TABLE player_checkpoints ADD COLUMN sent BIGINT NOT NULL DEFAULT 0;
--- Whether a world tells players only of what is near (NET-6): those outside are told of what they do themselves.
+-- Whether a world tells players only of what is near (NET-6): those outside are told of what they do themselves. A world that
+-- has a log already is taken for one that does, until its next process says otherwise.
 ALTER TABLE world_runs ADD COLUMN near_only BIGINT NOT NULL DEFAULT 0;
+UPDATE world_runs SET near_only = 1;

@@ -23,6 +23,9 @@ pub struct Settings {
     /// Where game servers record their worlds; nowhere when absent. Reports
     /// carry what is there (BEY-8).
     pub record_dir: Option<PathBuf>,
+    /// What game servers send one player at most (NET-6); their own default when
+    /// absent.
+    pub client_bytes_per_second: Option<u32>,
     /// Signs tickets. Never a known default: the caller makes one.
     pub secret_key: Vec<u8>,
     /// Opens `/admin`; without it those endpoints are closed.
@@ -153,6 +156,7 @@ impl Settings {
             database_url: None,
             blobs: None,
             record_dir: None,
+            client_bytes_per_second: None,
             secret_key,
             admin_token: None,
             tls: None,

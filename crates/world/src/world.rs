@@ -51,6 +51,9 @@ pub struct WorldOptions {
     pub snapshot_hz: Option<u32>,
     /// Overrides what the package says clients are told of.
     pub interest: Option<InterestPolicy>,
+    /// Overrides how many bytes of cells a client is sent in a second, where there
+    /// is a limit.
+    pub client_bytes_per_s: Option<u32>,
     /// The time of day at the start, in milliseconds since the start of 1970;
     /// see [`World::set_wall_clock`].
     pub started_unix_ms: u64,
@@ -72,6 +75,7 @@ impl Default for WorldOptions {
             tick_hz: None,
             snapshot_hz: None,
             interest: None,
+            client_bytes_per_s: None,
             started_unix_ms: 0,
             saved: None,
             record: None,
@@ -176,10 +180,13 @@ impl World {
         }
         let settings = &package.manifest.simulation;
         let radius = settings.interest_radius;
-        let interest = options.interest.unwrap_or(InterestPolicy {
+        let mut interest = options.interest.unwrap_or(InterestPolicy {
             radius,
             ..InterestPolicy::default()
         });
+        if let Some(limit) = &mut interest.bytes_per_s {
+            *limit = options.client_bytes_per_s.unwrap_or(*limit);
+        }
         let tick_hz = state.tick_hz;
         let snapshot_hz = options.snapshot_hz.unwrap_or(settings.snapshot_hz);
         let snapshot_hz = snapshot_hz.clamp(1, tick_hz);

@@ -51,6 +51,10 @@ pub struct GameserverArgs {
     /// full rate, instead of what the game says
     #[arg(long, value_parser = interest)]
     radius: Option<InterestPolicy>,
+    /// Bytes of snapshots a second that one player is sent at most, instead of
+    /// 65536; `--radius all` knows no limit
+    #[arg(long, value_parser = clap::value_parser!(u32).range(4096..))]
+    client_bytes_per_second: Option<u32>,
     /// Most players, instead of the game's
     #[arg(long)]
     max_players: Option<u32>,
@@ -109,6 +113,7 @@ pub async fn run(args: GameserverArgs) -> Result<()> {
         tick_hz: args.tick_hz,
         snapshot_hz: args.snapshot_hz,
         interest: args.radius,
+        client_bytes_per_s: args.client_bytes_per_second,
         players_max: args.max_players,
         blame: Some(last_words()?),
         confined: true,

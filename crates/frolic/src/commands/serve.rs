@@ -78,6 +78,9 @@ pub async fn open(settings: Settings, listens_on: SocketAddr) -> anyhow::Result<
     if let Some(folder) = &settings.record_dir {
         args.extend(["--record".into(), folder.into()]);
     }
+    if let Some(bytes) = settings.client_bytes_per_second {
+        args.extend(["--client-bytes-per-second".into(), bytes.to_string().into()]);
+    }
     let parts = Parts {
         launcher: Box::new(ProcessLauncher {
             program,

@@ -30,7 +30,7 @@ type Refusal = (&'static str, String);
 struct Entry {
     number: PlayerNumber,
     resumption: Resumption,
-    /// The session that their token speaks of.
+    /// The connection that their token speaks of.
     token_nonce: Option<String>,
 }
 

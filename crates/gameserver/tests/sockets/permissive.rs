@@ -19,6 +19,7 @@ fn config(host: impl Into<IpAddr>) -> GameServerConfig {
         tick_hz: None,
         snapshot_hz: None,
         interest: None,
+        client_bytes_per_s: None,
         players_max: None,
         blame: None,
         confined: false,

@@ -225,6 +225,7 @@ impl TestServer {
             tick_hz: None,
             snapshot_hz: None,
             interest: None,
+            client_bytes_per_s: None,
             players_max,
             blame: None,
             confined: true,

@@ -1,6 +1,6 @@
-//! What a client is told of besides snapshots, before it sees something that
-//! needs it: looks that scripts made up, and weapons in others' hands. Where
-//! the game sets no radius everybody sees everything.
+//! What a client is told of besides snapshots: looks that scripts made up, before
+//! it sees something that has one, and weapons in others' hands, within a second.
+//! Where the game sets no radius everybody sees everything.
 
 use std::collections::BTreeMap;
 
@@ -118,12 +118,17 @@ impl Acquainted {
         (player, watch): (PlayerNumber, &Watch),
         tell: &mut dyn FnMut(&ServerMessage),
     ) {
-        let (state, tick) = (world.borrow_state(), world.tick());
+        let (state, tick, tick_hz) = (world.borrow_state(), world.tick(), world.tick_hz());
         let since = self.arms_at.map(|at| tick.saturating_sub(at));
-        if !state.has_weapons() || since.is_some_and(|since| since < world.tick_hz()) {
+        if !state.has_weapons() || since.is_some_and(|since| since < tick_hz) {
             return;
         }
-        self.arms_at = Some(tick);
+        // Everybody at another moment of the second, whenever weapons came up.
+        let early = match self.arms_at {
+            None => player % tick_hz.max(1),
+            Some(_) => 0,
+        };
+        self.arms_at = Some(tick.saturating_sub(early));
         self.arms
             .retain(|number, _| state.players.contains_key(number));
         let members = in_view(watch).flat_map(|watched| world.cells().members(watched.slot));
@@ -133,16 +138,17 @@ impl Acquainted {
                 continue;
             }
             let holds = state.players.get(&number).and_then(|p| p.arms.weapon);
-            let before = match holds {
+            if self.arms.get(&number).copied() == holds {
+                continue;
+            }
+            match holds {
                 Some(weapon) => self.arms.insert(number, weapon),
                 None => self.arms.remove(&number),
             };
-            if before != holds {
-                tell(&ServerMessage::Armed {
-                    player: number,
-                    weapon: holds,
-                });
-            }
+            tell(&ServerMessage::Armed {
+                player: number,
+                weapon: holds,
+            });
         }
     }
 }

@@ -14,6 +14,10 @@ fn crowd(players: u32, area: f32, interest: Option<InterestPolicy>) -> (World, V
         interest,
         ..WorldOptions::default()
     };
+    crowd_of(players, area, options)
+}
+
+fn crowd_of(players: u32, area: f32, options: WorldOptions) -> (World, Vec<ClientView>) {
     let mut world = World::load(&crate::meadow(), options).expect("the world loads");
     let mut random = Random::new(5);
     let mut views = Vec::new();
@@ -65,11 +69,11 @@ fn bytes_per_s(
 
 #[test]
 fn a_crowd_in_one_place_stays_within_the_budget() {
-    let policy = InterestPolicy {
-        bytes_per_s: Some(8 * 1024),
-        ..InterestPolicy::default()
+    let options = WorldOptions {
+        client_bytes_per_s: Some(8 * 1024),
+        ..WorldOptions::default()
     };
-    let (mut world, mut views) = crowd(300, 60.0, Some(policy));
+    let (mut world, mut views) = crowd_of(300, 60.0, options);
     bytes_per_s(&mut world, &mut views, 3, 0);
     let after = bytes_per_s(&mut world, &mut views, 5, 0);
     let most = after.iter().copied().fold(0.0, f64::max);
