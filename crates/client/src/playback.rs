@@ -183,3 +183,91 @@ pub(crate) struct OwnFrame {
     /// What it walks against.
     pub pushed: [Option<u32>; PUSHED_MAX],
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK_HZ: u32 = 60;
+    const SNAPSHOT_HZ: u32 = 20;
+
+    /// A server's snapshots, every 50 ms, each so many milliseconds late, and a
+    /// client that draws in between. Gives the moment each frame showed.
+    fn play(
+        playback: &mut Playback,
+        snapshots: std::ops::Range<u32>,
+        late_ms: impl Fn(u32) -> u32,
+    ) -> Vec<f64> {
+        let mut shown = Vec::new();
+        let arrivals: Vec<_> = snapshots
+            .clone()
+            .map(|n| (n * 50 + late_ms(n), n * TICK_HZ / SNAPSHOT_HZ))
+            .collect();
+        for now_ms in snapshots.start * 50..snapshots.end * 50 {
+            for (_, tick) in arrivals.iter().filter(|(at, _)| *at == now_ms) {
+                playback.arrived(*tick, f64::from(now_ms));
+            }
+            if now_ms % 16 == 0 {
+                playback.advance(f64::from(now_ms));
+                shown.push(playback.shown_tick());
+            }
+        }
+        shown
+    }
+
+    fn in_time(_: u32) -> u32 {
+        0
+    }
+
+    /// Up to 90 ms late, as if by chance.
+    fn jittery(snapshot: u32) -> u32 {
+        snapshot * 37 % 91
+    }
+
+    #[test]
+    fn the_delay_rises_with_jitter_and_falls_again() {
+        let mut playback = Playback::new(TICK_HZ, SNAPSHOT_HZ);
+        let delay_ms = |playback: &Playback| (playback.delay_s() * 1000.0).round();
+        play(&mut playback, 0..200, in_time);
+        assert_eq!(delay_ms(&playback), 75.0, "one snapshot and a half");
+        play(&mut playback, 200..400, jittery);
+        let risen = delay_ms(&playback);
+        assert!((110.0..200.0).contains(&risen), "{risen} ms");
+        play(&mut playback, 400..700, in_time);
+        assert_eq!(delay_ms(&playback), 75.0, "and back");
+        play(&mut playback, 700..900, |n| n % 2 * 3000);
+        assert!(delay_ms(&playback) <= 500.0, "there is an end to it");
+    }
+
+    #[test]
+    fn the_shown_clock_never_runs_back_and_stays_behind_by_the_delay() {
+        let mut playback = Playback::new(TICK_HZ, SNAPSHOT_HZ);
+        play(&mut playback, 0..100, in_time);
+        // Jitter begins, ends, and once nothing comes for a third of a second.
+        let late = |n: u32| match n {
+            100..200 => jittery(n),
+            250..257 => (257 - n) * 50,
+            _ => 0,
+        };
+        let shown = play(&mut playback, 100..500, late);
+        let frame = 16.0 / 1000.0 * f64::from(TICK_HZ);
+        for pair in shown.windows(2) {
+            let step = (pair[1] - pair[0]) / frame;
+            assert!((0.89..1.11).contains(&step), "{step} of a frame");
+        }
+        let now = f64::from(500 * 50 - 8) / 1000.0;
+        let behind = now - playback.shown_tick() / f64::from(TICK_HZ);
+        assert!((behind - playback.delay_s()).abs() < 0.02, "{behind} s");
+    }
+
+    /// A tab slept: to show the hour in between would take an hour.
+    #[test]
+    fn a_clock_that_is_far_off_jumps() {
+        let mut playback = Playback::new(TICK_HZ, SNAPSHOT_HZ);
+        play(&mut playback, 0..100, in_time);
+        playback.arrived(216_000, 3_600_000.0);
+        playback.advance(3_600_000.0);
+        let behind = 216_000.0 - playback.shown_tick();
+        assert!((0.0..0.5 * 60.0).contains(&behind), "{behind} ticks");
+    }
+}

@@ -235,3 +235,6 @@ impl Prediction {
             .map_or_else(CharacterInput::default, |pending| pending.input.input)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -202,3 +202,71 @@ fn between(old: &EntityState, new: &EntityState, fraction: f32) -> Drawn {
     b.yaw = a.yaw + turn * fraction;
     b
 }
+
+#[cfg(test)]
+mod tests {
+    use frolic_protocol::quantize;
+
+    use super::*;
+
+    const TICK_S: f64 = 1.0 / 60.0;
+
+    /// Something that is there at a tick and goes on at 4 m/s.
+    fn state(x: f32) -> EntityState {
+        let mut state = EntityState::new(7, EntityKind::Thing);
+        state.position = quantize::position(Vec3::X * x);
+        state.velocity = quantize::velocity(Vec3::X * 4.0);
+        state
+    }
+
+    /// Told of at ticks 60 and 63.
+    fn track() -> Track {
+        let mut track = Track::new(CellKey::Everywhere);
+        assert!(track.learn(CellKey::Everywhere, 60, state(1.0), 3.0));
+        assert!(track.learn(CellKey::Everywhere, 63, state(1.2), 3.0));
+        track
+    }
+
+    fn x_at(track: &Track, tick: f64) -> f32 {
+        let drawn = track.drawn_at(tick, TICK_S);
+        drawn.expect("it was told of").position.x
+    }
+
+    fn assert_near(x: f32, expected: f32) {
+        assert!((x - expected).abs() < 0.005, "{x} instead of {expected}");
+    }
+
+    #[test]
+    fn it_is_drawn_between_the_states_around_a_moment() {
+        let track = track();
+        for (tick, x) in [(50.0, 1.0), (60.0, 1.0), (61.5, 1.1), (63.0, 1.2)] {
+            assert_near(x_at(&track, tick), x);
+        }
+        assert!(
+            Track::new(CellKey::Everywhere)
+                .drawn_at(1.0, TICK_S)
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn past_the_newest_state_it_goes_on_for_a_quarter_of_a_second_and_stops() {
+        let mut track = track();
+        assert_near(x_at(&track, 63.0 + 6.0), 1.2 + 0.4);
+        for late in [15.0, 16.0, 60.0, 60_000.0] {
+            assert_near(x_at(&track, 63.0 + late), 1.2 + 1.0);
+        }
+        // What one pushes goes on for longer, and stops too.
+        track.lead = 1.0;
+        for late in [30.0, 60.0, 60_000.0] {
+            assert_near(x_at(&track, 63.0 + late), 1.2 + 2.0);
+        }
+    }
+
+    #[test]
+    fn a_state_that_comes_late_is_not_taken_in() {
+        let mut track = track();
+        assert!(!track.learn(CellKey::Everywhere, 61, state(9.0), 3.0));
+        assert_near(x_at(&track, 61.0), 1.0 + 0.2 / 3.0);
+    }
+}

@@ -1,0 +1,123 @@
+//! What becomes of predicted steps when the server has spoken.
+
+use frolic_sim::{Buttons, Meshes, step_character};
+
+use super::*;
+
+const TICK_HZ: u32 = 60;
+/// The tick of the server that does the first input.
+const FIRST_TICK: u32 = 100;
+
+fn meadow() -> ClientScene {
+    let json = r#"{"format":1,"prefabs":{},"entities":[
+        {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[200,1,200]}}}]}"#;
+    ClientScene::load(json.to_owned(), TICK_HZ, Meshes::default()).expect("a scene")
+}
+
+/// Another direction in each step, so that none stands for another.
+fn input(seq: u32) -> CharacterInput {
+    CharacterInput::new(0.0, 1.0, seq as f32 * 0.2, 0.0, Buttons::default())
+}
+
+fn own(ack_seq: u32, character: CharacterState) -> OwnState {
+    OwnState {
+        ack_seq,
+        late_ticks: 0,
+        queued_inputs: 2,
+        character,
+    }
+}
+
+/// The same inputs as the server would do them, from a state on.
+fn walked(
+    scene: &ClientScene,
+    mut state: CharacterState,
+    inputs: std::ops::RangeInclusive<u32>,
+) -> CharacterState {
+    for seq in inputs {
+        let params = CharacterParams::default();
+        let dt = 1.0 / TICK_HZ as f32;
+        step_character(&scene.collision, &params, &mut state, &input(seq), dt);
+    }
+    state
+}
+
+/// A character that the server has placed, and ten steps since.
+fn ten_steps(scene: &mut ClientScene) -> (Prediction, CharacterState) {
+    let start = walked(scene, CharacterState::at(Vec3::ZERO), 0..=0);
+    let mut prediction = Prediction::new(CharacterParams::default(), TICK_HZ);
+    prediction.reconcile(scene, FIRST_TICK - 1, &own(0, start));
+    for seq in 1..=10 {
+        prediction.step(scene, input(seq));
+    }
+    assert_eq!(prediction.pending_count(), 10);
+    (prediction, start)
+}
+
+#[test]
+fn what_the_server_confirms_is_forgotten_and_nothing_moves() {
+    let mut scene = meadow();
+    let (mut prediction, start) = ten_steps(&mut scene);
+    let predicted = *prediction.state();
+    assert_eq!(predicted, walked(&scene, start, 1..=10), "the same sim");
+    let truth = walked(&scene, start, 1..=4);
+    prediction.reconcile(&mut scene, FIRST_TICK + 3, &own(4, truth));
+    assert_eq!(*prediction.state(), predicted);
+    assert_eq!((prediction.pending_count(), prediction.corrections), (6, 0));
+}
+
+#[test]
+fn after_a_correction_the_unacknowledged_inputs_are_done_again() {
+    let mut scene = meadow();
+    let (mut prediction, start) = ten_steps(&mut scene);
+    let shown = prediction.shown(1.0);
+    // Somebody stood in the way in the fourth step.
+    let mut truth = walked(&scene, start, 1..=4);
+    truth.feet.x += 0.3;
+    prediction.reconcile(&mut scene, FIRST_TICK + 3, &own(4, truth));
+    assert_eq!(*prediction.state(), walked(&scene, truth, 5..=10));
+    assert_eq!((prediction.pending_count(), prediction.corrections), (6, 1));
+    assert!((prediction.last_correction_m - 0.3).abs() < 0.01);
+    // Nobody sees it at once …
+    let jump = (prediction.shown(1.0) - shown).length();
+    assert!(jump < 1e-4, "a jump of {jump} m");
+    // … and soon there is nothing left of it.
+    for seq in 11..=40 {
+        prediction.step(&mut scene, input(seq));
+    }
+    let left = (prediction.shown(1.0) - prediction.state().feet).length();
+    assert!(left < 0.01, "{left} m off after half a second");
+    // What was done again counts as predicted: the next verdict is no news.
+    let truth = walked(&scene, truth, 5..=7);
+    prediction.reconcile(&mut scene, FIRST_TICK + 6, &own(7, truth));
+    assert_eq!(
+        (prediction.pending_count(), prediction.corrections),
+        (33, 1)
+    );
+}
+
+/// The server went on with what was held, and inputs that come later than that
+/// count as used.
+#[test]
+fn inputs_that_came_too_late_are_not_done_again() {
+    let mut scene = meadow();
+    let (mut prediction, start) = ten_steps(&mut scene);
+    let truth = walked(&scene, start, 1..=4);
+    let late = OwnState {
+        late_ticks: 2,
+        ..own(4, truth)
+    };
+    prediction.reconcile(&mut scene, FIRST_TICK + 5, &late);
+    assert_eq!(prediction.pending_count(), 4);
+    assert_eq!(*prediction.state(), walked(&scene, truth, 7..=10));
+}
+
+#[test]
+fn a_respawn_is_shown_as_the_jump_it_is() {
+    let mut scene = meadow();
+    let (mut prediction, _) = ten_steps(&mut scene);
+    let far = CharacterState::at(Vec3::new(50.0, 0.0, 50.0));
+    prediction.reconcile(&mut scene, FIRST_TICK + 9, &own(10, far));
+    assert_eq!(prediction.shown(1.0), far.feet);
+    assert_eq!(prediction.pending_count(), 0);
+}
