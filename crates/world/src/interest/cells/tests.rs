@@ -1,6 +1,14 @@
-//! What is kept of cells, and for how long.
+//! What is kept of cells, for how long, and how often it is encoded.
+
+use std::collections::BTreeMap;
+
+use frolic_package::{Limits, Package};
+use frolic_protocol::NumberedInput;
+use frolic_sim::{Buttons, CharacterInput};
 
 use super::*;
+use crate::interest::{ClientView, Delivery};
+use crate::world::{World, WorldOptions};
 
 #[test]
 fn old_versions_are_found_whether_or_not_something_moved_in_every_tick() {
@@ -61,4 +69,60 @@ fn what_rests_leaves_its_versions_to_what_moves() {
         cells.cells[1].version(19).is_some(),
         "and the newest is there"
     );
+}
+
+fn meadow() -> Package {
+    let manifest = "[game]\nid = \"test\"\nname = \"Test\"\n";
+    let scene = r#"{"format":1,"prefabs":{},"entities":[
+        {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[200,1,200]}}},
+        {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0]},"SpawnPoint":{}}}]}"#;
+    let files = [("game.toml", manifest), ("scene.json", scene)];
+    let files = files.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
+    let package = Package::from_files(BTreeMap::from(files), &Limits::default());
+    package.unwrap_or_else(|report| panic!("{report}"))
+}
+
+/// BEY-6: a change is encoded once for everybody who has the same version, so
+/// what all records of a tick take together does not grow with those who are
+/// told.
+#[test]
+fn what_fifty_clients_see_is_encoded_once() {
+    for delivery in [Delivery::Ordered, Delivery::Lossy] {
+        let mut world = World::load(&meadow(), WorldOptions::default()).expect("it loads");
+        let join = |n: u32| {
+            let number = world.join(format!("id_{n}"), format!("Player {n}"));
+            ClientView::new(number, delivery)
+        };
+        let mut views: Vec<ClientView> = (0..50).map(join).collect();
+        let mut updates = 0;
+        for seq in 1..=120 {
+            for view in &views {
+                // In circles over some squares, and nobody out of sight.
+                let yaw = view.player() as f32 * 0.7 + seq as f32 * 0.05;
+                let input = CharacterInput::new(0.0, 1.0, yaw, 0.0, Buttons::default());
+                world.receive_inputs(view.player(), &[NumberedInput { seq, input }]);
+            }
+            world.step();
+            world.take_outbox();
+            world.look();
+            if !world.update_is_due(views[0].player()) {
+                continue;
+            }
+            let mut encoded = Vec::new();
+            let mut sent = 0;
+            for view in &mut views {
+                assert!(world.update_is_due(view.player()), "all at once");
+                world.snapshot(view, 0, &mut |packet| sent += packet.len());
+                let heads = world.cells().heads.iter();
+                let records: usize = heads.map(|head| head.records.len()).sum();
+                encoded.push((records, world.cells().records.len()));
+            }
+            let (records, bytes) = encoded[0];
+            assert!(records > 0 && bytes > 50, "all of them move: {bytes} B");
+            assert!(sent > bytes * 50, "everybody is told: {sent} B");
+            assert_eq!(encoded, [(records, bytes); 50], "update {updates}");
+            updates += 1;
+        }
+        assert_eq!(updates, 40);
+    }
 }

@@ -242,3 +242,48 @@ fn a_client_that_may_still_have_a_square_hears_that_it_left() {
     assert_eq!(look_from(0.0, 4), (vec![(key, false)], 4));
     assert_eq!(look_from(500.0, 5), (vec![(key, true)], 5));
 }
+
+/// NET-6: what is in view leaves it only further out than it came in. Without
+/// that, who walks along the edge of a view would be told of whole squares again
+/// and again. The distances are those of a player, not of the constant: the
+/// other tests would be content with none.
+#[test]
+fn walking_to_and_fro_over_the_edge_of_a_view_changes_nothing() {
+    let policy = InterestPolicy::within(40.0);
+    let mut cells = Cells::new(policy.cell_size(), TICK_HZ, u16::MAX);
+    let (mut eye, mut tick) = (Vec3::ZERO, 0);
+    let key = CellKey::Square { x: 0, z: 0 };
+    let at_home = Event::Place(1, [1.0, 1.0], false, 0);
+    happen(&at_home, &mut cells, &mut tick, &mut eye);
+    // The square is in view up to here.
+    let edge = cells.size() + 40.0;
+    let mut watch = Watch::default();
+    let mut look_from = |x: f32, number: u32| {
+        let who = Viewer {
+            player: PLAYER,
+            eye: Vec3::new(x, 0.0, 1.0),
+            number,
+            turn: 0,
+        };
+        watch.refresh(&cells, &policy, who);
+        let seen = watched_keys(&watch);
+        let before = watch.cells.first().map(|watched| watched.sent);
+        for watched in &mut watch.cells {
+            watched.sent = Version::of(tick);
+        }
+        let since = watch.backgrounds.first().map(|known| known.since);
+        (seen, before, since)
+    };
+    let nothing = (Vec::new(), None, None);
+    assert_eq!(look_from(edge + 4.0, 1), nothing, "not in view yet");
+    let new = (vec![(key, false)], Some(Version::NONE), Some(2));
+    assert_eq!(look_from(edge - 4.0, 2), new);
+    let known = (vec![(key, false)], Some(Version::of(tick)), Some(2));
+    for round in 0..20 {
+        // Far enough apart for each to be a look of its own.
+        assert_eq!(look_from(edge + 4.0, 3 + round), known, "out, {round}");
+        assert_eq!(look_from(edge - 4.0, 3 + round), known, "in, {round}");
+    }
+    let (seen, ..) = look_from(edge + 20.0, 30);
+    assert_eq!(seen, [(key, true)], "who goes away sees it no more");
+}
