@@ -20,6 +20,10 @@ use crate::state::WorldState;
 use crate::terrain::{self, SavedGround};
 use crate::world::World;
 
+/// No structure was ever given a higher number: who says so is damaged, and
+/// would leave none to go on with.
+const NUMBER_MAX: u64 = u64::MAX / 2;
+
 /// Parts of a checkpoint by name, each with a number that is another one when
 /// the part is.
 pub type Marks = BTreeMap<String, u64>;
@@ -51,9 +55,10 @@ impl Squashed {
         let mut squashed = Self::default();
         let sections = &saved.checkpoint.sections;
         if let Some(kept) = squashed.read::<Structures>(sections, STRUCTURES, STRUCTURES_VERSION) {
-            squashed.next = kept.next;
-            let all = kept.all.into_iter();
-            squashed.structures = all.map(|one| (one.number, one)).collect();
+            squashed.next = Some(kept.next)
+                .filter(|next| *next <= NUMBER_MAX)
+                .unwrap_or_default();
+            kept.all.into_iter().for_each(|one| squashed.stand(one));
         }
         squashed.ground.read(sections, &mut squashed.problems);
         for logged in &saved.ops {
@@ -67,10 +72,7 @@ impl Squashed {
     fn take(&mut self, logged: &LoggedOp) {
         match &logged.op {
             WorldOp::Terrain(op) => self.ground.ops.push(op.clone()),
-            WorldOp::Build(structure) => {
-                self.next = self.next.max(structure.number + 1);
-                self.structures.insert(structure.number, structure.clone());
-            }
+            WorldOp::Build(structure) => self.stand(structure.clone()),
             WorldOp::Unbuild { structure } => {
                 self.structures.remove(structure);
             }
@@ -79,6 +81,18 @@ impl Squashed {
                 self.ground.clear();
             }
         }
+    }
+
+    fn stand(&mut self, structure: Structure) {
+        let number = structure.number;
+        if number > NUMBER_MAX {
+            let prefab = structure.prefab;
+            self.problems
+                .push(format!("what was built from \"{prefab}\" is damaged"));
+            return;
+        }
+        self.next = self.next.max(number + 1);
+        self.structures.insert(number, structure);
     }
 
     fn read<T: serde::de::DeserializeOwned>(

@@ -12,6 +12,8 @@ use crate::state::WorldState;
 /// Parts are named by it and the chunk's place.
 const NAME: &str = "terrain/";
 const VERSION: u32 = 1;
+/// No chunk was ever changed as often: who says so is damaged.
+const CHANGES_MAX: u32 = u32::MAX / 2;
 /// Ticks between two chunks that are packed ahead of the next checkpoint.
 const PACK_TICKS: u32 = 6;
 
@@ -22,7 +24,7 @@ pub(crate) struct SavedGround {
     /// Operations behind the chunks.
     pub ops: Vec<TerrainOp>,
     /// Chunks that were undone: their parts are to go.
-    cleared: Vec<ChunkPos>,
+    cleared: Vec<ChunkVersion>,
 }
 
 impl SavedGround {
@@ -34,7 +36,13 @@ impl SavedGround {
             };
             match place_of(place) {
                 Some(at) if section.version == VERSION => {
-                    self.chunks.insert(at, section.clone());
+                    // What was never changed is not stored.
+                    let changes = changes_in(section).unwrap_or_default();
+                    if (1..=CHANGES_MAX).contains(&changes) {
+                        self.chunks.insert(at, section.clone());
+                    } else {
+                        problems.push(format!("the part \"{name}\" of the checkpoint is damaged"));
+                    }
                 }
                 _ => problems.push(format!("the part \"{name}\" of the checkpoint is unknown")),
             }
@@ -44,8 +52,10 @@ impl SavedGround {
     /// Everything was undone.
     pub fn clear(&mut self) {
         self.ops.clear();
-        self.cleared.extend(self.chunks.keys());
-        self.chunks.clear();
+        for (chunk, section) in std::mem::take(&mut self.chunks) {
+            let version = changes_in(&section).unwrap_or_default();
+            self.cleared.push(ChunkVersion { chunk, version });
+        }
     }
 }
 
@@ -58,6 +68,10 @@ fn place_of(text: &str) -> Option<ChunkPos> {
 /// The version of the chunk that a part is, if it is one.
 pub(crate) fn version_in(name: &str, section: &Section) -> Option<u32> {
     name.strip_prefix(NAME)?;
+    changes_in(section)
+}
+
+fn changes_in(section: &Section) -> Option<u32> {
     let version = section.bytes.first_chunk()?;
     Some(u32::from_le_bytes(*version))
 }
@@ -106,11 +120,32 @@ impl WorldState {
             let version = u32::from_le_bytes(*version);
             self.restore_chunk(ChunkVersion { chunk, version }, packed);
         }
-        self.ground.cleared.extend(&saved.cleared);
+        let cleared = saved.cleared.iter().map(|at| at.chunk);
+        self.ground.cleared.extend(cleared);
         for op in &saved.ops {
             self.redo_terrain(op);
         }
+        for at in &saved.cleared {
+            self.count_on(at);
+        }
         self.ground.changes.clear();
+    }
+
+    /// A chunk that was undone and changed anew counts its changes from where the
+    /// stored one ends: by its version it is told from that one.
+    fn count_on(&mut self, stored: &ChunkVersion) {
+        let again = self.collision.replace_terrain(|terrain| {
+            let changes = terrain.version(stored.chunk);
+            let chunk = terrain.chunk(stored.chunk).filter(|_| changes > 0)?;
+            let (chunk, at) = (chunk.clone(), stored.chunk);
+            let version = stored.version + changes;
+            let next = ChunkVersion { chunk: at, version };
+            terrain.install(next, chunk).then_some(next)
+        });
+        if let Some(next) = again.flatten() {
+            let tick = self.tick;
+            self.ground.may_tell(&[next], tick);
+        }
     }
 
     /// Packs a chunk that changed, now and then, so that a checkpoint finds

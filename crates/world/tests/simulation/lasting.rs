@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 
 use frolic_package::Package;
-use frolic_protocol::keep::{PlayerState, SavedWorld, Stat};
-use frolic_protocol::ops::LoggedOp;
+use frolic_protocol::keep::{
+    Checkpoint, PlayerState, STRUCTURES, STRUCTURES_VERSION, SavedWorld, Section, Stat, Structures,
+};
+use frolic_protocol::ops::{LoggedOp, Structure, WorldOp};
 use frolic_protocol::{Args, NumberedInput, ServerMessage, Value};
 use frolic_sim::random::Random;
 use frolic_world::replay::{RecordOptions, replay};
@@ -273,6 +275,47 @@ fn numbers_are_never_given_twice_and_unknown_prefabs_are_kept() {
     assert_eq!(names[&3], "Wall", "2 was given to what is gone");
     world.step();
     assert_eq!(shown(&mut world), 2);
+}
+
+/// Numbers that nobody was ever given come from a damaged checkpoint: there would
+/// be none left to go on with.
+#[test]
+fn a_structure_with_an_impossible_number_is_left_out() {
+    let structure = |number: u64| Structure {
+        number,
+        prefab: "Wall".into(),
+        position: [number as f32, 1.5, 0.0],
+        rotation: [0.0, 0.0, 0.0, 1.0],
+        owner: None,
+    };
+    let all = vec![structure(3), structure(u64::MAX)];
+    let next = u64::MAX;
+    let section = Section {
+        version: STRUCTURES_VERSION,
+        bytes: postcard::to_allocvec(&Structures { next, all }).unwrap(),
+    };
+    let built = LoggedOp {
+        seq: 1,
+        by: None,
+        op: WorldOp::Build(structure(u64::MAX - 1)),
+    };
+    let mut world = world(Some(SavedWorld {
+        checkpoint: Checkpoint {
+            seq: 0,
+            sections: BTreeMap::from([(STRUCTURES.to_owned(), section)]),
+        },
+        ops: vec![built],
+    }));
+    let logs = world.take_logs();
+    let told = logs.iter().filter(|line| line.message.contains("damaged"));
+    assert_eq!(told.count(), 2, "{logs:?}");
+    let ada = world.join("ada".into(), "Ada".into());
+    for x in [4.0, 8.0] {
+        build(&mut world, ada, "Wall", x, 0.0);
+        world.step();
+    }
+    let numbers: Vec<u64> = world.structures().into_iter().map(|(n, _)| n).collect();
+    assert_eq!(numbers, [3, 4, 5]);
 }
 
 #[test]

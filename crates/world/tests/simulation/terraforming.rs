@@ -11,7 +11,7 @@ use frolic_sim::Vec3;
 use frolic_sim::random::Random;
 use frolic_terrain::{Material, Terrain};
 use frolic_world::replay::RecordOptions;
-use frolic_world::{World, WorldOptions};
+use frolic_world::{World, WorldOptions, marks_of};
 
 use crate::harness::{Run, package, walk};
 use crate::link::Quality;
@@ -232,6 +232,47 @@ fn a_world_that_was_stored_is_made_again() {
         ..WorldOptions::default()
     };
     assert!(World::load(&game, options).is_ok());
+}
+
+/// Everything is undone and dug anew, and the process ends before its next
+/// checkpoint. The chunk has then been changed as often as the stored one, and
+/// is another one all the same.
+#[test]
+fn what_was_dug_since_a_clearing_is_stored_by_the_next_process() {
+    let game = game(&[]);
+    let load = |saved: &SavedWorld| {
+        let options = WorldOptions {
+            saved: Some(saved.clone()),
+            ..WorldOptions::default()
+        };
+        World::load(&game, options).unwrap()
+    };
+    let mut world = load(&SavedWorld::default());
+    let player = world.join("ada".into(), "Ada".into());
+    world.step();
+    let terraform = |world: &mut World, op: TerrainOp| {
+        assert!(world.terraform(player, &op).unwrap().is_some());
+        let ops = world.take_ops();
+        world.ops_kept(world.newest_op());
+        ops
+    };
+    terraform(&mut world, dig([3.5, 7.5, 3.5], 0.5));
+    let checkpoint = world.checkpoint();
+    world.clear("ada").unwrap();
+    let ops = terraform(&mut world, dig([6.5, 7.5, 3.5], 0.5));
+    assert_eq!(ops.len(), 2);
+
+    let mut saved = SavedWorld { checkpoint, ops };
+    let mut marks = marks_of(&saved.checkpoint);
+    let news = load(&saved).checkpoint_since(&mut marks);
+    saved.ops.clear();
+    saved.checkpoint.seq = news.seq;
+    saved.checkpoint.sections.extend(news.sections);
+    let again = load(&saved);
+    for world in [&world, &again] {
+        assert_eq!(block(world, [3, 7, 3]), Material::GRASS, "undone");
+        assert_eq!(block(world, [6, 7, 3]), Material::AIR, "and dug since");
+    }
 }
 
 #[test]
