@@ -61,8 +61,6 @@ const READING_SHARE: f32 = 0.25;
 const READ_AT_ONCE: usize = 16;
 /// A connection without a handshake is closed after this.
 const HANDSHAKE_S: u32 = 5;
-/// A lost connection can be resumed for this long (NET-9).
-const RESUME_S: u32 = 60;
 /// How long clients have to hear why the world stops.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -453,9 +451,8 @@ impl Host {
         let Some(player) = session.player else {
             return;
         };
-        let until_tick = self.world.tick() + RESUME_S * self.world.tick_hz();
-        self.seats
-            .move_to(player.number, Place::Away { until_tick });
+        let away = Place::away(self.world.tick(), self.world.tick_hz());
+        self.seats.move_to(player.number, away);
         self.came_or_went.push(player.number);
         self.note_players();
     }

@@ -183,16 +183,46 @@ mod tests {
     use crate::admission::Identity;
     use crate::link::LinkId;
 
-    #[test]
-    fn a_burst_of_events_waits_its_turn_and_only_a_flood_is_refused() {
+    fn seat(player_id: &str, link: LinkId) -> Seat {
         let identity = Identity {
-            player_id: "client_1".into(),
+            player_id: player_id.into(),
             name: "Ada".into(),
             ..Identity::default()
         };
+        Seat::new(identity, format!("nonce of {player_id}"), link)
+    }
+
+    /// NET-9: who comes back within 60 s has their seat, and after that it is
+    /// free for others.
+    #[test]
+    fn a_lost_player_has_sixty_seconds_to_come_back() {
+        for tick_hz in [20, 60] {
+            let mut seats = Seats::default();
+            seats.insert(1, seat("client_1", LinkId::new(7, 1)));
+            seats.insert(2, seat("client_2", LinkId::new(8, 1)));
+            let lost_at = 1_000;
+            seats.move_to(1, Place::away(lost_at, tick_hz));
+            assert_eq!((seats.online(), seats.taken()), (1, 2));
+            let overdue = |seats: &Seats, after_s: u32| {
+                let mut overdue = Vec::new();
+                seats.overdue(lost_at + after_s * tick_hz, &mut overdue);
+                overdue
+            };
+            assert_eq!(overdue(&seats, 0), [] as [PlayerNumber; 0]);
+            assert_eq!(overdue(&seats, 59), [] as [PlayerNumber; 0]);
+            assert_eq!(seats.of_nonce("nonce of client_1"), Some(1));
+            assert_eq!(overdue(&seats, 61), [1], "and nobody who is here");
+            // Who is back is not overdue, however long ago they were lost.
+            seats.move_to(1, Place::Online(LinkId::new(9, 1)));
+            assert_eq!(overdue(&seats, 3_600), [] as [PlayerNumber; 0]);
+        }
+    }
+
+    #[test]
+    fn a_burst_of_events_waits_its_turn_and_only_a_flood_is_refused() {
         let mut seats = Seats::default();
         let link = LinkId::new(7, 1);
-        seats.insert(1, Seat::new(identity, "nonce".into(), link));
+        seats.insert(1, seat("client_1", link));
         let chat = |n: u32| ClientMessage::Chat {
             text: n.to_string(),
         };

@@ -16,6 +16,8 @@ use crate::admission::{Identity, new_nonce};
 use crate::link::LinkId;
 use crate::session::Told;
 
+/// A lost connection can be resumed for this long (NET-9).
+const RESUME_S: u32 = 60;
 /// Events and calls of one player that are handled in one tick; scripts hear
 /// of no more. The rest waits its turn.
 const TAKEN_PER_TICK: u32 = 30;
@@ -112,6 +114,14 @@ pub enum Place {
         /// When their time to come back is over.
         until_tick: u32,
     },
+}
+
+impl Place {
+    /// Where somebody is whose connection was lost at this tick.
+    pub fn away(tick: u32, tick_hz: u32) -> Self {
+        let until_tick = tick.saturating_add(RESUME_S * tick_hz);
+        Place::Away { until_tick }
+    }
 }
 
 /// A message that waits for a later tick.
