@@ -12,6 +12,7 @@
 
 mod pieces;
 mod protocol;
+mod saved;
 mod scripts;
 mod seeds;
 mod session;
@@ -32,7 +33,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 23] = [
+pub const TARGETS: [Target; 24] = [
     target("avatar", pieces::avatar, pieces::avatar_seeds, 5_000),
     target("bits", protocol::bits, seeds::noise, 5_000),
     target("chunk", terrain::chunk, terrain::seeds, 2_000),
@@ -57,6 +58,7 @@ pub const TARGETS: [Target; 23] = [
     target("package", store::package, seeds::packages, 2_000),
     target("recording", session::recording, seeds::recordings, 3_000),
     target("replay", session::replay, seeds::records, 150),
+    target("saved_world", saved::saved_world, saved::saved_seeds, 150),
     target("scene", store::scene, seeds::scenes, 3_000),
     target("script_chunk", scripts::chunks, scripts::chunk_seeds, 1_500),
     target("script_list", scripts::list, scripts::list_seeds, 1_500),
