@@ -366,6 +366,7 @@ impl Client {
             id: own_id,
             tick: joined.prediction.shown_tick(fraction),
             ground: own.ground,
+            ground_error: joined.prediction.ground_error(),
             pushed: joined.prediction.pushed(),
         };
         let replication = &mut joined.replication;

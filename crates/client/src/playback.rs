@@ -141,6 +141,7 @@ impl Playback {
         self.advance(now_ms);
         let update = (self.snapshot_s / self.tick_s) as f32;
         let drift = (frame_s / self.tick_s) as f32 * LAG_RATE;
+        let mut carried = Vec::new();
         for track in replication.tracks_mut() {
             let Some(state) = track.newest() else {
                 continue;
@@ -158,16 +159,25 @@ impl Playback {
             track.lag += (wanted - track.lag).clamp(-drift, drift);
             let mut tick = self.shown_tick - f64::from(track.lag);
             let pushed = own.pushed.contains(&Some(id));
+            let ridden = own.ground == Some(id);
             if on_a_path || pushed || track.lead > 0.0 {
-                let ridden = own.ground == Some(id);
                 let wanted = if ridden || pushed { 1.0 } else { 0.0 };
                 track.lead += (wanted - track.lead) * (1.0 - (-12.0 * frame_s as f32).exp());
                 tick += (own.tick - tick) * f64::from(track.lead);
             }
             if let Some(mut drawn) = track.drawn_at(tick, self.tick_s) {
                 track.follow(&mut drawn, frame_s as f32);
+                if ridden {
+                    drawn.position += own.ground_error * track.lead;
+                }
+                if let Some(ride) = track.ride_at(tick) {
+                    carried.push((out.len(), ride));
+                }
                 out.push(drawn);
             }
+        }
+        for (at, ride) in carried {
+            out[at].position += replication.detour(&ride, self.tick_s);
         }
     }
 }
@@ -180,6 +190,8 @@ pub(crate) struct OwnFrame {
     pub tick: f64,
     /// What it stands on.
     pub ground: Option<u32>,
+    /// How far from its place that is drawn, because the own character is.
+    pub ground_error: Vec3,
     /// What it walks against.
     pub pushed: [Option<u32>; PUSHED_MAX],
 }

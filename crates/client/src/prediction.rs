@@ -44,6 +44,11 @@ pub(crate) struct Prediction {
     tick_offset: i64,
     /// Shown minus predicted: fades to nothing.
     error: Vec3,
+    /// What it stands on, and where that was after the newest step.
+    ground: Option<(u32, Vec3)>,
+    /// The same error of what it stands on: that a platform set off is news as
+    /// well, and who rides it must not slide over it while both catch up.
+    ground_error: Vec3,
     /// Whether the server has said where we are.
     placed: bool,
     /// What was walked against lately, and for how many ticks that counts.
@@ -65,6 +70,8 @@ impl Prediction {
             previous: start,
             tick_offset: 0,
             error: Vec3::ZERO,
+            ground: None,
+            ground_error: Vec3::ZERO,
             placed: false,
             pushed: [(0, 0); PUSHED_MAX],
             corrections: 0,
@@ -129,7 +136,10 @@ impl Prediction {
             input: NumberedInput { seq, input },
             outcome: self.current,
         });
-        self.error *= ERROR_LEFT_PER_S.powf(self.dt);
+        self.ground = ground_of(scene, &self.current);
+        let left = ERROR_LEFT_PER_S.powf(self.dt);
+        self.error *= left;
+        self.ground_error *= left;
     }
 
     /// Compares what the server computed with what we predicted, and predicts
@@ -148,7 +158,10 @@ impl Prediction {
             // The server ran on without us (the tab slept): count on from there.
             self.next_seq = used.wrapping_add(1);
         }
-        if predicted == Some(truth) {
+        // Where the ground is now known to be at the newest step.
+        scene.pose_movers_at(self.tick_of(self.last_seq()));
+        let same_ground = ground_of(scene, &self.current) == self.ground;
+        if predicted == Some(truth) && same_ground {
             return;
         }
         let shown = self.current.feet + self.error;
@@ -176,7 +189,16 @@ impl Prediction {
             self.corrections += 1;
             self.last_correction_m = wrong_by;
         }
-        self.error = if wrong_by < SMOOTHED_ERROR_MAX_M {
+        let smooth = wrong_by < SMOOTHED_ERROR_MAX_M;
+        let ground = ground_of(scene, &state);
+        self.ground_error = match (self.ground, ground) {
+            (Some((before, was)), Some((after, is))) if smooth && before == after => {
+                self.ground_error + was - is
+            }
+            _ => Vec3::ZERO,
+        };
+        self.ground = ground;
+        self.error = if smooth {
             shown - state.feet
         } else {
             self.previous = state;
@@ -220,6 +242,11 @@ impl Prediction {
         &self.current
     }
 
+    /// How far from its place what the character stands on is to be drawn.
+    pub fn ground_error(&self) -> Vec3 {
+        self.ground_error
+    }
+
     pub fn pending_count(&self) -> usize {
         self.pending.len()
     }
@@ -234,6 +261,13 @@ impl Prediction {
             .back()
             .map_or_else(CharacterInput::default, |pending| pending.input.input)
     }
+}
+
+/// What a character stands on, and where that is.
+fn ground_of(scene: &ClientScene, state: &CharacterState) -> Option<(u32, Vec3)> {
+    let id = state.ground?;
+    let (low, high) = scene.collision.bounds_of(id)?;
+    Some((id, (low + high) * 0.5))
 }
 
 #[cfg(test)]

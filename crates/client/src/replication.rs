@@ -9,8 +9,9 @@ use frolic_protocol::snapshot::{
     self, CellContent, CellKey, KnownCells, SnapshotError, SnapshotHeader,
 };
 use frolic_protocol::{EntityState, PacketAck};
+use frolic_sim::Vec3;
 
-use crate::track::Track;
+use crate::track::{Ride, Track};
 
 /// Versions kept of a cell; the server keeps no more.
 const VERSIONS_MAX: usize = 128;
@@ -19,6 +20,8 @@ const SLOWEST_UPDATES: f32 = 32.0;
 /// Cells out of view that are remembered, so that a late packet does not
 /// bring them back.
 const GONE_CELLS_MAX: usize = 4096;
+/// Who is carried goes as far as what carries them, but for rounding.
+const CARRIED_OFF_MAX_M: f32 = 0.02;
 
 #[derive(Default)]
 pub(crate) struct Replication {
@@ -118,6 +121,7 @@ impl Replication {
             }
         }
         self.settle_departures(header.tick, &mut applied);
+        self.note_carriers(&applied.changed);
         self.newest_tick = self.newest_tick.max(Some(header.tick));
         Ok((header, applied))
     }
@@ -242,6 +246,46 @@ impl Replication {
                 self.remove(departure.id, departure.from, applied);
             }
         }
+    }
+
+    /// Finds what carries the characters that move without walking: what went the
+    /// same way in the same time.
+    fn note_carriers(&mut self, changed: &[EntityState]) {
+        let characters = changed.iter();
+        for state in characters.filter(|state| state.kind == EntityKind::Character) {
+            let track = self.tracks.get(&state.id);
+            let Some((from, to, way)) = track.and_then(Track::unexplained_way) else {
+                continue;
+            };
+            let paths = self.tracks.iter();
+            let off = paths.filter_map(|(id, track)| {
+                let went = track.way_of_path(from, to)?;
+                Some((*id, (went - way).length()))
+            });
+            let nearest = off.min_by(|(_, a), (_, b)| a.total_cmp(b));
+            let Some((carrier, _)) = nearest.filter(|(_, off)| *off < CARRIED_OFF_MAX_M) else {
+                continue;
+            };
+            if let Some(track) = self.tracks.get_mut(&state.id) {
+                track.note_carrier(carrier);
+            }
+        }
+    }
+
+    /// How far what is carried is from the straight way between two states: as
+    /// far as its carrier is from its own.
+    pub fn detour(&self, ride: &Ride, tick_s: f64) -> Vec3 {
+        let carrier = self.tracks.get(&ride.carrier);
+        let place = |tick: f64| carrier?.place_since(ride.from, tick, tick_s);
+        let (from, to) = (f64::from(ride.from), f64::from(ride.to));
+        let (Some(start), Some(end), Some(here)) = (place(from), place(to), place(ride.at)) else {
+            return Vec3::ZERO;
+        };
+        let done = match ride.to > ride.from {
+            true => ((ride.at - from) / (to - from)) as f32,
+            false => 0.0,
+        };
+        here - (start + (end - start) * done)
     }
 
     /// How long a cell may take to tell of who came from next door: until its

@@ -37,11 +37,28 @@ pub(crate) struct Track {
     pub lead: f32,
     /// Where it was last drawn.
     shown: Option<(Vec3, Rotation)>,
+    /// Whether it was ever carried: most never are.
+    rides: bool,
 }
 
 struct Sample {
     tick: u32,
     state: EntityState,
+    /// What brought it here from the state before.
+    carrier: Option<u32>,
+    /// Nobody told of it: it is when something is taken to have set off.
+    made_up: bool,
+}
+
+/// A way that something was carried: while it stood still on something else,
+/// which is on a path and so known better.
+pub(crate) struct Ride {
+    pub carrier: u32,
+    /// Between the states of these ticks …
+    pub from: u32,
+    pub to: u32,
+    /// … it is drawn at this one.
+    pub at: f64,
 }
 
 impl Track {
@@ -52,6 +69,7 @@ impl Track {
             lag: 0.0,
             lead: 0.0,
             shown: None,
+            rides: false,
         }
     }
 
@@ -68,25 +86,76 @@ impl Track {
             }
             if last_tick == tick {
                 self.samples.pop_back();
-            } else if at_rest(&last_state) {
+            } else if at_rest(&last_state) && state.motion.is_none() {
                 // Nothing was said of it while it stood still: it set off
-                // just now, not when it was last spoken of.
+                // just now, not when it was last spoken of. A path says so
+                // itself.
                 let usual = self.usual_gap(update).round().max(1.0) as u32;
                 if tick - last_tick > usual {
-                    self.push(tick - usual, last_state);
+                    self.push(tick - usual, last_state, true);
                 }
             }
         }
         self.cell = cell;
-        self.push(tick, state);
+        self.push(tick, state, false);
         true
     }
 
-    fn push(&mut self, tick: u32, state: EntityState) {
+    fn push(&mut self, tick: u32, state: EntityState, made_up: bool) {
         if self.samples.len() == SAMPLES_MAX {
             self.samples.pop_front();
         }
-        self.samples.push_back(Sample { tick, state });
+        self.samples.push_back(Sample {
+            tick,
+            state,
+            carrier: None,
+            made_up,
+        });
+    }
+
+    /// A character that does not walk and is elsewhere than it was last told to
+    /// be: from when to when, and how far.
+    pub fn unexplained_way(&self) -> Option<(u32, u32, Vec3)> {
+        let newest = self.samples.back()?;
+        let told = self.samples.iter().rev().skip(1);
+        let before = told.into_iter().find(|sample| !sample.made_up)?;
+        let (old, new) = (&before.state, &newest.state);
+        let stands = at_rest(old) && at_rest(new) && (old.flags ^ new.flags) & flags::JUMPS == 0;
+        let carried = stands && new.kind == EntityKind::Character && old.position != new.position;
+        carried.then(|| (before.tick, newest.tick, new.place() - old.place()))
+    }
+
+    /// This is what carried it to its newest state: it did not set off by itself.
+    pub fn note_carrier(&mut self, carrier: u32) {
+        let before = self.samples.len().saturating_sub(2);
+        if self
+            .samples
+            .get(before)
+            .is_some_and(|sample| sample.made_up)
+        {
+            self.samples.remove(before);
+        }
+        if let Some(newest) = self.samples.back_mut() {
+            newest.carrier = Some(carrier);
+            self.rides = true;
+        }
+    }
+
+    /// How it is carried at a tick, if it is. Past the newest state it goes on
+    /// with what carried it there.
+    pub fn ride_at(&self, tick: f64) -> Option<Ride> {
+        if !self.rides {
+            return None;
+        }
+        let after = self.samples.partition_point(|s| f64::from(s.tick) <= tick);
+        let before = self.samples.get(after.checked_sub(1)?)?;
+        let to = self.samples.get(after).unwrap_or(before);
+        Some(Ride {
+            carrier: to.carrier?,
+            from: before.tick,
+            to: to.tick,
+            at: tick,
+        })
     }
 
     /// Ticks between two states of it; a lost packet does not count.
@@ -153,6 +222,27 @@ impl Track {
             }
         }
         self.shown = Some((drawn.position, drawn.rotation));
+    }
+
+    /// How far its path took it between two ticks, if it is on one and moved.
+    pub fn way_of_path(&self, from: u32, to: u32) -> Option<Vec3> {
+        self.newest()?.motion?;
+        let place = |tick: u32| Some(self.drawn_at(f64::from(tick), 0.0)?.position);
+        let way = place(to)? - place(from)?;
+        (way != Vec3::ZERO).then_some(way)
+    }
+
+    /// Where it is at a tick, if it did not jump there since another.
+    pub fn place_since(&self, from: u32, tick: f64, tick_s: f64) -> Option<Vec3> {
+        let jumps = |tick: f64| {
+            let after = self.samples.partition_point(|s| f64::from(s.tick) <= tick);
+            let sample = self.samples.get(after.saturating_sub(1))?;
+            Some(sample.state.flags & flags::JUMPS)
+        };
+        if jumps(f64::from(from)) != jumps(tick) {
+            return None;
+        }
+        Some(self.drawn_at(tick, tick_s)?.position)
     }
 
     /// The path it is on at a tick, if any.

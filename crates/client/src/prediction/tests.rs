@@ -121,3 +121,35 @@ fn a_respawn_is_shown_as_the_jump_it_is() {
     assert_eq!(prediction.shown(1.0), far.feet);
     assert_eq!(prediction.pending_count(), 0);
 }
+
+/// A platform set off before we heard of it. It is drawn as far from its place as
+/// who stands on it, so that nobody slides over it while both catch up.
+#[test]
+fn a_platform_catches_up_together_with_who_rides_it() {
+    let mut scene = meadow();
+    let (mut prediction, start) = ten_steps(&mut scene);
+    let mut ground = frolic_protocol::EntityState::new(1, frolic_protocol::EntityKind::Thing);
+    ground.motion = Some(frolic_sim::Motion {
+        from: Vec3::new(0.0, -0.5, 0.0),
+        to: Vec3::new(6.0, -0.5, 0.0),
+        start_tick: FIRST_TICK + 1,
+        end_tick: FIRST_TICK + 61,
+    });
+    let shown = prediction.shown(1.0);
+    // The server had not carried us yet when it said so.
+    scene.apply_states([(FIRST_TICK, &ground)].into_iter());
+    let truth = walked(&meadow(), start, 1..=1);
+    prediction.reconcile(&mut scene, FIRST_TICK, &own(1, truth));
+    let carried = prediction.state().feet - shown;
+    assert!((carried.x - 0.8).abs() < 0.02, "with the ground: {carried}");
+    let of_ground = prediction.ground_error();
+    assert!((of_ground.x + 0.8).abs() < 0.02, "{of_ground}");
+    assert!((prediction.shown(1.0) - shown).length() < 1e-4);
+    for seq in 11..=40 {
+        prediction.step(&mut scene, input(seq));
+        let error = prediction.shown(1.0) - prediction.state().feet;
+        let apart = (error - prediction.ground_error()).length();
+        assert!(apart < 0.02, "{apart} m apart");
+    }
+    assert!(prediction.ground_error().length() < 0.01, "and arrives");
+}

@@ -188,3 +188,105 @@ fn what_is_ones_own_is_gone_only_when_no_cell_has_it() {
         assert_eq!(gone, [7], "nobody has it");
     }
 }
+
+/// A platform on its way and who stands on it, as of a tick; the ride goes on
+/// from tick 60 to 120 with a metre in each ten.
+fn ferry(tick: u32, feet_off: f32) -> Vec<EntityState> {
+    let motion = frolic_sim::Motion {
+        from: Vec3::ZERO,
+        to: Vec3::X * 6.0,
+        start_tick: 60,
+        end_tick: 120,
+    };
+    let mut platform = EntityState::new(2, EntityKind::Thing);
+    platform.motion = (tick >= 60).then_some(motion);
+    let mut rider = EntityState::new(9, EntityKind::Character);
+    let feet = motion.position_at(tick) + Vec3::X * feet_off;
+    rider.position = frolic_protocol::quantize::position(feet);
+    vec![platform, rider]
+}
+
+/// What is drawn of somebody at a tick.
+fn drawn_x(replication: &Replication, tick: f64) -> f32 {
+    let track = &replication.tracks[&9];
+    let drawn = track.drawn_at(tick, 1.0 / 60.0).expect("it was told of");
+    let ride = track.ride_at(tick);
+    let detour = ride.map_or(Vec3::ZERO, |ride| replication.detour(&ride, 1.0 / 60.0));
+    (drawn.position + detour).x
+}
+
+fn told(ticks: &[u32], feet_off: f32) -> Replication {
+    let mut replication = Replication::new(60, 20);
+    for &tick in ticks {
+        let entities = ferry(tick, feet_off);
+        tell(
+            &mut replication,
+            tick,
+            vec![(K, Some(content(tick, &entities)))],
+        );
+        replication.note_carriers(&entities);
+    }
+    replication
+}
+
+/// They stand still, and yet they are elsewhere each time. Packets are lost, the
+/// platform stops between two of them, and the last are late.
+#[test]
+fn who_rides_a_platform_is_drawn_on_it_whatever_is_lost() {
+    for ticks in [
+        &[57, 60, 63, 66][..],
+        &[57, 66],
+        &[30, 66, 117],
+        &[57, 66, 123],
+    ] {
+        let replication = told(ticks, 1.5);
+        for tick in 0..1_000 {
+            let tick = 57.0 + f64::from(tick) * 0.1;
+            let platform = ((tick - 60.0) * 0.1).clamp(0.0, 6.0) as f32;
+            let off = drawn_x(&replication, tick) - platform;
+            assert!((off - 1.5).abs() < 0.01, "{ticks:?}: {off} m at {tick}");
+        }
+    }
+}
+
+/// Who walks beside it is not carried, and who is put elsewhere neither.
+#[test]
+fn nobody_is_carried_by_what_they_do_not_stand_on() {
+    let mut replication = told(&[57, 66], 1.5);
+    let mut entities = ferry(69, 1.5);
+    entities[1].position[2] += 4_000;
+    entities[1].flags = flags::jumps(1);
+    tell(
+        &mut replication,
+        69,
+        vec![(K, Some(content(69, &entities)))],
+    );
+    replication.note_carriers(&entities);
+    assert!(replication.tracks[&9].ride_at(75.0).is_none());
+    let mut entities = ferry(72, 1.5);
+    entities[1].velocity = [500, 0, 0];
+    tell(
+        &mut replication,
+        72,
+        vec![(K, Some(content(72, &entities)))],
+    );
+    replication.note_carriers(&entities);
+    assert!(replication.tracks[&9].ride_at(75.0).is_none());
+}
+
+#[test]
+fn a_platform_that_is_put_elsewhere_leaves_its_riders_behind() {
+    let mut replication = told(&[57, 66], 1.5);
+    let mut entities = ferry(69, 1.5);
+    entities.truncate(1);
+    entities[0].motion = None;
+    entities[0].position = [100_000, 0, 0];
+    entities[0].flags = flags::jumps(1);
+    tell(
+        &mut replication,
+        69,
+        vec![(L, Some(content(69, &entities)))],
+    );
+    let x = drawn_x(&replication, 72.0);
+    assert!((x - 2.1).abs() < 0.01, "{x}");
+}

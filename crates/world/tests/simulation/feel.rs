@@ -63,6 +63,47 @@ fn riding_a_platform_is_corrected_only_when_it_sets_off() {
     }
 }
 
+/// Who rides stays where they stand, in their own picture and in that of
+/// somebody on the shore: whatever the platform is drawn to do, they do too.
+#[test]
+fn a_rider_and_the_platform_are_drawn_as_one() {
+    for seed in [4, 5, 6] {
+        let mut run = Run::new(&ferry_and_shore(), seed, Quality::BAD);
+        let (watcher, rider) = (run.join("Ben"), run.join("Ada"));
+        run.for_ms(4_000);
+        let start = run.server_character(rider).feet;
+        run.measure(true);
+        run.for_ms(12_000);
+        let ground = [rider, watcher].map(|peer| run.server_character(peer).ground);
+        assert_eq!(ground, [Some(2), Some(4)], "one rides, one watches");
+        let way = (run.server_character(rider).feet - start).length();
+        let entity = run.entity(rider);
+        let carried: f32 = run
+            .drawn_steps(watcher, entity)
+            .iter()
+            .map(|s| s.length())
+            .sum();
+        assert!(
+            carried > 30.0,
+            "was carried {carried} m, and is {way} m away"
+        );
+        let own = run.wobble(rider, entity, 2);
+        let others = run.wobble(watcher, entity, 2);
+        println!(
+            "seed {seed}: riding: furthest from the platform's own step: own {:.1} cm, others {:.1} cm",
+            own * 100.0,
+            others * 100.0
+        );
+        // That it set off is news to who rides it, and a metre to catch up with:
+        // a quick glide, not a jump.
+        let longest = run.longest_step(rider, 2);
+        println!("seed {seed}: riding: longest drawn step of the platform {longest:.2} m");
+        assert!(longest < 0.5, "a jump of {longest} m");
+        assert!(own < VISIBLE_M, "own picture has a step of {own} m");
+        assert!(others < VISIBLE_M, "a watcher sees a step of {others} m");
+    }
+}
+
 #[test]
 fn whoever_is_pushed_by_a_wall_does_not_jitter() {
     let mut run = Run::new(&pusher(), 5, Quality::BAD);
@@ -121,22 +162,36 @@ fn quantile(values: &[f32], share: f64) -> f32 {
     sorted.get(at).copied().unwrap_or(f32::INFINITY)
 }
 
+const FERRY: (&str, &str) = (
+    "scripts/ServerScriptService/Ferry.luau",
+    r#"local ferry = World.Find("Ferry")
+       while true do
+           ferry.MoveTo(Vector3.new(6, 0, 0), 2)
+           task.wait(2.5)
+           ferry.MoveTo(Vector3.new(-6, 1, 3), 2)
+           task.wait(2.5)
+       end"#,
+);
+
 /// A platform that goes there and back with the spawn point above it.
 fn ferry() -> frolic_package::Package {
     package(
         r#"{"format":1,"prefabs":{},"entities":[
             {"id":2,"name":"Ferry","components":{"Transform":{"position":[0,0,0]},"Shape":{"type":"box","size":[12,1,12]},"Body":{"type":"kinematic"}}},
             {"id":3,"name":"Spawn","components":{"Transform":{"position":[0,0.6,0]},"SpawnPoint":{}}}]}"#,
-        &[(
-            "scripts/ServerScriptService/Ferry.luau",
-            r#"local ferry = World.Find("Ferry")
-               while true do
-                   ferry.MoveTo(Vector3.new(6, 0, 0), 2)
-                   task.wait(2.5)
-                   ferry.MoveTo(Vector3.new(-6, 1, 3), 2)
-                   task.wait(2.5)
-               end"#,
-        )],
+        &[FERRY],
+    )
+}
+
+/// The same with a second spawn point on solid ground: players take turns.
+fn ferry_and_shore() -> frolic_package::Package {
+    package(
+        r#"{"format":1,"prefabs":{},"entities":[
+            {"id":2,"name":"Ferry","components":{"Transform":{"position":[0,0,0]},"Shape":{"type":"box","size":[12,1,12]},"Body":{"type":"kinematic"}}},
+            {"id":3,"name":"Spawn","components":{"Transform":{"position":[0,0.6,0]},"SpawnPoint":{}}},
+            {"id":4,"name":"Shore","components":{"Transform":{"position":[0,0,30]},"Shape":{"type":"box","size":[12,1,12]}}},
+            {"id":5,"name":"Spawn","components":{"Transform":{"position":[0,0.6,30]},"SpawnPoint":{}}}]}"#,
+        &[FERRY],
     )
 }
 

@@ -431,6 +431,17 @@ impl Run {
         off.fold(0.0, f32::max)
     }
 
+    /// The largest change, from one frame to the next, of where an entity was
+    /// drawn as seen from another one.
+    pub fn wobble(&self, peer: usize, entity: u32, on: u32) -> f32 {
+        let (steps, ground) = (self.drawn_steps(peer, entity), self.drawn_steps(peer, on));
+        assert!(steps.len() > 150, "{} frames", steps.len());
+        assert_eq!(steps.len(), ground.len(), "both in every frame");
+        let apart = steps.iter().zip(ground);
+        let apart = apart.map(|(step, ground)| (*step - *ground).length());
+        apart.fold(0.0, f32::max)
+    }
+
     /// The longest way that an entity was drawn to go in one frame.
     pub fn longest_step(&self, peer: usize, entity: u32) -> f32 {
         let steps = self.drawn_steps(peer, entity).iter();
