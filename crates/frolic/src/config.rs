@@ -16,6 +16,8 @@ use frolic_platform::{BlobPlace, DatabaseKind, IdentitySettings, Settings, ids};
 use serde::Deserialize;
 
 const CONFIG_FILE: &str = "frolic.toml";
+/// Least bytes of snapshots a second that a player is sent.
+pub const CLIENT_BYTES_MIN: u32 = 4096;
 const SECRET_FILE: &str = "secret_key";
 /// Shorter secrets can be guessed.
 const SECRET_CHARS_MIN: usize = 16;
@@ -70,7 +72,7 @@ pub struct Layer {
     #[arg(long)]
     pub record_dir: Option<PathBuf>,
     /// Bytes of snapshots a second that one player is sent at most [env: CLIENT_BYTES_PER_SECOND] [default: 65536]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(4096..))]
+    #[arg(long)]
     pub client_bytes_per_second: Option<u32>,
     /// Key of the language model that writes `.soul` files out; never a flag,
     /// which others on this machine could see.
@@ -97,11 +99,10 @@ impl Layer {
                     .with_context(|| format!("PORT must be a number from 0 to 65535, not '{port}'"))
             })
             .transpose()?;
-        let client_bytes = get("CLIENT_BYTES_PER_SECOND")
+        let client_bytes_per_second = get("CLIENT_BYTES_PER_SECOND")
             .map(|bytes| {
-                let number = bytes.parse().ok().filter(|number| *number >= 4096);
-                number.with_context(|| {
-                    format!("CLIENT_BYTES_PER_SECOND must be a number from 4096 on, not '{bytes}'")
+                bytes.parse().with_context(|| {
+                    format!("CLIENT_BYTES_PER_SECOND must be a number, not '{bytes}'")
                 })
             })
             .transpose()?;
@@ -120,7 +121,7 @@ impl Layer {
             identity_audience: get("IDENTITY_AUDIENCE"),
             default_game: get("DEFAULT_GAME"),
             record_dir: get("RECORD_DIR").map(PathBuf::from),
-            client_bytes_per_second: client_bytes,
+            client_bytes_per_second,
             soul_api_key: get("SOUL_API_KEY"),
             soul_api_url: get("SOUL_API_URL"),
             soul_model: get("SOUL_MODEL"),
@@ -227,7 +228,12 @@ impl Layer {
         settings.admin_token = self.admin_token.filter(|token| !token.is_empty());
         settings.default_game = self.default_game;
         settings.record_dir = self.record_dir;
-        settings.client_bytes_per_second = self.client_bytes_per_second;
+        let client_bytes = self.client_bytes_per_second;
+        ensure!(
+            client_bytes.is_none_or(|bytes| bytes >= CLIENT_BYTES_MIN),
+            "CLIENT_BYTES_PER_SECOND must be {CLIENT_BYTES_MIN} or more: with less nobody sees anything move"
+        );
+        settings.client_bytes_per_second = client_bytes;
         Ok(settings)
     }
 }

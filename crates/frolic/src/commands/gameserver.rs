@@ -12,6 +12,7 @@ use frolic_gameserver::{GameServerConfig, InterestPolicy, WorldSource};
 use frolic_package::{Limits, Package};
 use frolic_protocol::fleet::{TICKET_KEY_ENV, WORLD_TOKEN_ENV};
 
+use crate::config::CLIENT_BYTES_MIN;
 use crate::{folder, open_files};
 
 /// The platform's secret, which it signs tickets with.
@@ -53,7 +54,7 @@ pub struct GameserverArgs {
     radius: Option<InterestPolicy>,
     /// Bytes of snapshots a second that one player is sent at most, instead of
     /// 65536; `--radius all` knows no limit
-    #[arg(long, value_parser = clap::value_parser!(u32).range(4096..))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(i64::from(CLIENT_BYTES_MIN)..))]
     client_bytes_per_second: Option<u32>,
     /// Most players, instead of the game's
     #[arg(long)]
