@@ -231,6 +231,7 @@ pub fn client_packets() -> Vec<Vec<u8>> {
         },
         ClientMessage::AskFigures,
         ClientMessage::Report(LineReport::default()),
+        ClientMessage::AskScene,
         ClientMessage::Ping {
             t: 5.0,
             received: 2,
@@ -383,6 +384,7 @@ pub fn json_commands() -> Vec<Vec<u8>> {
         ("session", "handshake", r#"{"ticket":"a.b","name":"Ada"}"#),
         ("session", "ack", r#"{"tick":77}"#),
         ("session", "ping", r#"{"t":12.5}"#),
+        ("session", "scene", "{}"),
         ("session", "leave", "null"),
         (
             "movement",

@@ -6,6 +6,7 @@ mod logs;
 mod message;
 mod outside;
 mod reload;
+mod scene;
 mod social;
 mod terrain;
 mod updates;
@@ -86,6 +87,8 @@ pub struct HostSettings {
     /// What is solid of assets, compressed, by path: clients need it before
     /// the scene.
     pub meshes: Vec<(String, Vec<u8>)>,
+    /// Both as JSON clients get them that ask: made once for all of them.
+    pub scene_texts: Vec<String>,
     /// The door.
     pub admission: Admission,
     /// Where the session is recorded.
@@ -114,6 +117,8 @@ pub struct Host {
     /// before clients hear of them.
     next_shelf: Option<ScriptShelf>,
     scene_packet: Bytes,
+    /// Connections that have asked for the scene and do not have all of it.
+    scene_readers: Vec<LinkId>,
     sessions: Sessions,
     seats: Seats,
     inbox: mpsc::Receiver<Inbound>,
@@ -172,6 +177,7 @@ impl Host {
             shelf: ScriptShelf::new(&world, &settings.game_id, &settings.bundles, None),
             next_shelf: None,
             scene_packet: packet_of(&settings.meshes, &scene).into(),
+            scene_readers: Vec::new(),
             world,
             settings,
             sessions: Sessions::default(),
@@ -257,6 +263,7 @@ impl Host {
         self.keep();
         self.tell_outside();
         self.write_logs(began);
+        self.send_scene();
         self.send_chunks();
         let updates = self.send_updates(began, &mut clock);
         self.tend_sessions(began);

@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 use axum::http::{HeaderMap, header};
 use axum::routing::get;
 use axum::{Json, Router};
-use frolic_package::{Limits, Package};
+use frolic_package::{Limits, Package, Triangles};
+use frolic_protocol::ServerMessage;
 use frolic_protocol::fleet::{Expelled, FleetAction, Heartbeat, ServerReady};
+use frolic_protocol::json;
 use frolic_protocol::keep::Saved;
 use frolic_protocol::outside::{OutsideNews, OutsideReply, OutsideRequest};
 use frolic_protocol::ticket::TicketKey;
@@ -454,6 +456,8 @@ fn load(
     keeper.note_near_only(world.is_near_only());
     let scene = package.scene_for_clients();
     let compressed = zstd::bulk::compress(&scene, 9).unwrap_or_default();
+    let scene_hash = hex::encode(Sha256::digest(&scene));
+    let meshes = compressed_meshes(&package);
     let idle_stop_s = package.manifest.world.idle_stop_s;
     let host = HostSettings {
         admission: Admission::new(settings.world_id.clone(), plan.key, plan.epoch),
@@ -466,15 +470,9 @@ fn load(
         idle_stop_s: settings
             .stops_when_idle
             .then_some(idle_stop_s.saturating_add(IDLE_GRACE_S)),
-        scene: (hex::encode(Sha256::digest(&scene)), compressed),
-        meshes: package
-            .meshes
-            .iter()
-            .filter_map(|(asset, mesh)| {
-                let zstd = zstd::bulk::compress(&mesh.encode(), 9).ok()?;
-                Some((asset.clone(), zstd))
-            })
-            .collect(),
+        scene_texts: scene_texts(&scene_hash, &scene, &meshes),
+        scene: (scene_hash, compressed),
+        meshes,
         recording,
         store: settings.store,
         keeper,
@@ -485,6 +483,27 @@ fn load(
     };
     let sockets = Sockets::new().map_err(GameServerError::Sockets)?;
     Ok(Host::new(world, host, inbox, sockets, metrics))
+}
+
+/// What is solid of a game's assets, by path.
+fn compressed_meshes(package: &Package) -> Vec<(String, Vec<u8>)> {
+    let compress = |(asset, mesh): (&String, &Arc<Triangles>)| {
+        let zstd = zstd::bulk::compress(&mesh.encode(), 9).ok()?;
+        Some((asset.clone(), zstd))
+    };
+    package.meshes.iter().filter_map(compress).collect()
+}
+
+/// What a JSON client is told that asks for the scene, in order: what is solid
+/// of assets, as others get it, and the scene itself behind it.
+fn scene_texts(hash: &str, scene: &[u8], meshes: &[(String, Vec<u8>)]) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for (asset, zstd) in meshes {
+        let (asset, zstd) = (asset.clone(), zstd.clone());
+        texts.extend(json::encode(&ServerMessage::Mesh { asset, zstd }));
+    }
+    texts.extend(json::scene(hash, scene).unwrap_or_default());
+    texts
 }
 
 fn open_webtransport(

@@ -77,6 +77,17 @@ pub struct SessionPlayer {
     pub counted: Counted,
     /// What the client last told of its connection.
     pub reported: Reported,
+    /// What it has of the scene that it asked for.
+    pub scene: Option<AskedScene>,
+}
+
+/// A scene on its way to a client that asked for it.
+#[derive(Clone, Copy)]
+pub struct AskedScene {
+    /// When it asked.
+    pub tick: u32,
+    /// How many of its texts were sent.
+    pub sent: usize,
 }
 
 /// What a client last told of its connection.
@@ -296,6 +307,11 @@ impl Session {
         while let Some((number, told)) = log.next_untold() {
             self.tell_counted(told, number);
         }
+    }
+
+    /// Queues a text that was made before.
+    pub fn tell_text(&mut self, text: &str) {
+        self.line.text(text);
     }
 
     /// Whether it is a JSON client that has no snapshot yet: NET-13 wants one

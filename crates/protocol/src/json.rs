@@ -4,6 +4,7 @@ mod command;
 mod event;
 mod payload;
 mod projectile;
+mod scene;
 mod snapshot;
 mod whole;
 
@@ -15,6 +16,7 @@ pub use payload::{
     TerrainOpPayload,
 };
 pub use projectile::JsonProjectile;
+pub use scene::scene;
 pub use snapshot::{JsonEntity, JsonHeader, JsonStructure, SnapshotView, snapshot};
 pub use whole::Whole;
 pub(crate) use whole::whole_number;

@@ -174,6 +174,8 @@ pub enum ClientMessage {
     },
     /// Tells how the connection is at the client's end.
     Report(LineReport),
+    /// Asks for the scene: JSON clients get it in no other way.
+    AskScene,
 }
 
 /// A figure beside a player's name (`leaderstats`).

@@ -46,7 +46,7 @@ variants!(
     CLIENT_MESSAGES, client_name, ClientMessage:
     Handshake, Inputs, SnapshotAck, Ping, Leave, Event, Invoke, ScriptRequest, ScriptVerify, Chat,
     Terraform, ChunkRequest, CastSpell, UnreliableEvent, AskFigures, Hide,
-    Report,
+    Report, AskScene,
 );
 
 variants!(
@@ -220,6 +220,7 @@ fn client_samples() -> Vec<ClientMessage> {
             snapshot_age_ms: 31.5,
             jitter_ms: 4.25,
         }),
+        ClientMessage::AskScene,
     ]
 }
 

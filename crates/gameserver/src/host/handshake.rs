@@ -256,9 +256,8 @@ impl Host {
         let (is_json, delivery) = (session.encoding == Encoding::Json, session.line.delivery());
         let player = SessionPlayer {
             number,
-            // Strangers draw what snapshots tell; the scene file is for our own
-            // renderer. And they have no generator for the ground: they ask
-            // for what they want.
+            // Strangers ask for the scene if they want to draw it. And they have
+            // no generator for the ground: they ask for what they want.
             view: if is_json {
                 View::Json(JsonView::new(number))
             } else {
@@ -276,6 +275,7 @@ impl Host {
             heard: false,
             counted: Counted::default(),
             reported: Reported::default(),
+            scene: None,
         };
         session.slot.come_in();
         session.welcome(player, welcome);

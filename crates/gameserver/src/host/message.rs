@@ -200,6 +200,7 @@ impl Host {
                 None => return,
             },
             ClientMessage::ChunkRequest { chunk } => self.wish_chunk(link, chunk),
+            ClientMessage::AskScene => self.ask_scene(link),
         };
         if let Some(session) = self.sessions.get_quietly(link) {
             session.answer(seq, outcome);

@@ -14,6 +14,7 @@ mod log_lines;
 mod permissive;
 mod player;
 mod resume;
+mod scene;
 mod scripts;
 mod server;
 mod slow;

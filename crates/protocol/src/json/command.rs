@@ -151,6 +151,7 @@ fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMe
             body(payload).map(|p: AckPayload| ClientMessage::SnapshotAck { tick: p.tick.0 })
         }
         ("session", "figures") => Ok(ClientMessage::AskFigures),
+        ("session", "scene") => Ok(ClientMessage::AskScene),
         ("session", "report") => body(payload).map(report),
         ("session", "leave") => Ok(ClientMessage::Leave),
         ("movement", "input_batch") => body(payload).and_then(inputs),

@@ -24,7 +24,8 @@ pub fn error(seq: Option<u32>, code: &str, message: &str) -> String {
 }
 
 /// The text form of a message; none for those that a JSON client gets in
-/// another way (snapshots, and presence, which is part of them).
+/// another way (snapshots; presence, which is part of them; and the scene,
+/// see [`super::scene()`]).
 pub fn encode(message: &ServerMessage) -> Option<String> {
     Some(with_version(body(message)?).to_string())
 }
@@ -57,9 +58,10 @@ fn echo_in(body: &mut Json, message: &ServerMessage, echo: &Json) {
 
 fn body(message: &ServerMessage) -> Option<Json> {
     let body = match message {
-        ServerMessage::Snapshot(_) | ServerMessage::Fragment(_) | ServerMessage::Presence(_) => {
-            return None;
-        }
+        ServerMessage::Snapshot(_)
+        | ServerMessage::Fragment(_)
+        | ServerMessage::Presence(_)
+        | ServerMessage::Scene { .. } => return None,
         ServerMessage::Welcome(welcome) => json!({
             "kind": "welcome",
             "tick": welcome.tick,
@@ -77,10 +79,6 @@ fn body(message: &ServerMessage) -> Option<Json> {
             "received": welcome.received,
             "sent": welcome.sent,
         }),
-        ServerMessage::Scene { hash, zstd } => event(
-            "scene",
-            json!({ "hash": hash, "zstd": BASE64.encode(zstd) }),
-        ),
         ServerMessage::Definition { index, components } => event(
             "definition",
             json!({

@@ -46,6 +46,7 @@ fn every_command_is_understood() {
                 received: 0,
             },
         ),
+        ("session", "scene", json!({}), ClientMessage::AskScene),
         ("session", "leave", Json::Null, ClientMessage::Leave),
         (
             "network",
