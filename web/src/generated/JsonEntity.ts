@@ -31,4 +31,21 @@ v: [number, number, number],
 /**
  * Whether a character stands on something.
  */
-grounded: boolean, };
+grounded: boolean, 
+/**
+ * Free values of the game, all of them. There when they or one of the
+ * three below are news, which then are as told here.
+ */
+attributes?: Record<string, unknown>, 
+/**
+ * `#rrggbb`, where a script gave it another than its definition says.
+ */
+color?: string, 
+/**
+ * 0 (not to be seen) to 1, likewise.
+ */
+opacity?: number, 
+/**
+ * Factors along its own axes, likewise.
+ */
+scale?: [number, number, number], };

@@ -2,6 +2,7 @@
 
 mod busy;
 mod by_the_book;
+mod details;
 mod door;
 mod error_codes;
 mod figures;

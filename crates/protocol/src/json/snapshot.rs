@@ -5,9 +5,11 @@ use serde_json::{Value as Json, json};
 
 use super::projectile::JsonProjectile;
 use crate::avatar::AvatarLooks;
+use crate::details::{Details, Looks};
 use crate::entity::{Difference, EntityKind, EntityState, differences, flags};
 use crate::message::{PROTOCOL_VERSION, PlayerInfo};
 use crate::terrain::ChunkVersion;
+use crate::value::Value;
 
 /// One entity of `movement.entities`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -27,6 +29,23 @@ pub struct JsonEntity {
     pub v: [f32; 3],
     /// Whether a character stands on something.
     pub grounded: bool,
+    /// Free values of the game, all of them. There when they or one of the
+    /// three below are news, which then are as told here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional, type = "Record<string, unknown>"))]
+    pub attributes: Option<Json>,
+    /// `#rrggbb`, where a script gave it another than its definition says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub color: Option<String>,
+    /// 0 (not to be seen) to 1, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub opacity: Option<f32>,
+    /// Factors along its own axes, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub scale: Option<[f32; 3]>,
 }
 
 /// One entity of `build.structures`: something that lasts.
@@ -72,6 +91,8 @@ pub struct SnapshotView<'a> {
     pub players: &'a [PlayerInfo],
     /// Shots in flight near the client, as they are.
     pub projectiles: &'a [JsonProjectile],
+    /// Details of an entity that its definition does not say.
+    pub details_of: &'a dyn Fn(u32) -> Option<Details>,
     /// Names the prefab of an entity.
     pub prefab_of: &'a dyn Fn(&EntityState) -> Option<String>,
     /// Which structure an entity is, if it is one.
@@ -96,13 +117,18 @@ pub fn snapshot(view: &SnapshotView) -> String {
     for difference in differences(view.baseline, view.current) {
         match difference {
             Difference::Removed(id) => removed.push(id),
-            Difference::Created(state) | Difference::Changed(_, state) => {
-                if state.has(flags::DESTROYED) {
-                    removed.push(state.id);
-                } else {
-                    structures.extend((view.structure_of)(state.id));
-                    entities.push(entity(state, view));
-                }
+            Difference::Created(state) | Difference::Changed(_, state)
+                if state.has(flags::DESTROYED) =>
+            {
+                removed.push(state.id);
+            }
+            Difference::Created(state) => {
+                structures.extend((view.structure_of)(state.id));
+                entities.push(entity(None, state, view));
+            }
+            Difference::Changed(before, state) => {
+                structures.extend((view.structure_of)(state.id));
+                entities.push(entity(Some(before), state, view));
             }
         }
     }
@@ -111,7 +137,7 @@ pub fn snapshot(view: &SnapshotView) -> String {
     for state in view.current.iter().filter(|state| on_the_way(state)) {
         let told = entities[..changed].binary_search_by_key(&state.id, |told: &JsonEntity| told.id);
         if told.is_err() {
-            entities.push(entity(state, view));
+            entities.push(entity(Some(state), state, view));
         }
     }
     let npcs: Vec<Json> = entities
@@ -191,7 +217,15 @@ fn npc(id: u32, view: &SnapshotView) -> Option<Json> {
     news.then(|| json!({ "id": id, "state": state, "suspicion": mood.suspicion() }))
 }
 
-fn entity(state: &EntityState, view: &SnapshotView) -> JsonEntity {
+/// Whether a snapshot tells the details of an entity, of which the client has
+/// `before`: where they are not those that it has, or that the definition says.
+pub fn tells_details(before: Option<&EntityState>, state: &EntityState) -> bool {
+    // Whoever has heard that it is gone has forgotten the rest.
+    let known = before.filter(|before| !before.has(flags::DESTROYED));
+    known.map_or(0, |before| before.details) != state.details
+}
+
+fn entity(before: Option<&EntityState>, state: &EntityState, view: &SnapshotView) -> JsonEntity {
     let yaw = frolic_sim::Angle(state.look[0]).radians() * 0.5;
     let q = match state.kind {
         EntityKind::Character => [0.0, yaw.sin(), 0.0, yaw.cos()],
@@ -205,6 +239,12 @@ fn entity(state: &EntityState, view: &SnapshotView) -> JsonEntity {
         ),
         None => (state.place(), state.speed()),
     };
+    let told = tells_details(before, state);
+    let details = told.then(|| (view.details_of)(state.id)).flatten();
+    let looks = details
+        .as_ref()
+        .map_or_else(Looks::default, |told| told.looks);
+    let hex = |[red, green, blue]: [u8; 3]| format!("#{red:02x}{green:02x}{blue:02x}");
     JsonEntity {
         id: state.id,
         kind: match state.kind {
@@ -217,5 +257,9 @@ fn entity(state: &EntityState, view: &SnapshotView) -> JsonEntity {
         q,
         v: speed.to_array(),
         grounded: state.has(flags::GROUNDED),
+        attributes: details.map(|told| Value::Map(told.attributes).to_json()),
+        color: looks.color.map(hex),
+        opacity: looks.opacity,
+        scale: looks.scale,
     }
 }

@@ -94,6 +94,7 @@ fn a_delta_tells_only_what_changed() {
             }],
             structure_of: &|_| None,
             projectiles: &[],
+            details_of: &|_| None,
             prefab_of: &|_| None,
             tick_hz: 60,
             voxel: &[],
@@ -163,6 +164,7 @@ fn net_14_npcs_say_what_they_are_about_when_it_changes() {
             structure_of: &|_| None,
             projectiles: &[],
             voxel: &[],
+            details_of: &|_| None,
             prefab_of: &|_| None,
             tick_hz: 60,
         });

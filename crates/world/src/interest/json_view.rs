@@ -24,7 +24,7 @@ const STATES_KEPT: usize = 64 * 1024;
 /// Updates' worth of bytes that may be saved up; also what a new client gets
 /// at once.
 const SAVED_UPDATES: f32 = 10.0;
-/// An entity in a snapshot, roughly.
+/// An entity in a snapshot, roughly, its details aside.
 const ENTITY_BYTES: f32 = 170.0;
 
 /// One JSON client's view of the world.
@@ -50,6 +50,14 @@ pub struct JsonView {
 struct InView {
     state: EntityState,
     distance: f32,
+}
+
+/// An entity that a snapshot should tell of.
+struct Due {
+    urgency: f32,
+    /// Which of those in view.
+    index: usize,
+    bytes: f32,
 }
 
 /// What a snapshot tells.
@@ -195,6 +203,7 @@ impl JsonView {
             players: &players,
             projectiles: &projectiles,
             prefab_of: &|state| world.prefab_of(state),
+            details_of: &|id| world.details_of(id),
             structure_of: &|id| world.structure_of(id),
             tick_hz: world.tick_hz(),
             voxel: &self
@@ -253,8 +262,8 @@ impl JsonView {
             at.ok().map(|at| &baseline[at])
         };
         let own = world.entity_of(self.player);
-        let mut due = Vec::new();
-        let mut must = 0;
+        let mut due: Vec<Due> = Vec::new();
+        let mut must = 0.0;
         let mut again = Vec::new();
         for (index, seen) in in_view.iter().enumerate() {
             let state = &seen.state;
@@ -265,19 +274,25 @@ impl JsonView {
             // Whatever was told since the baseline would fall back to it.
             let told = self.told.get(&state.id).copied();
             let told_since = header.baseline.is_some() && told > header.baseline;
+            let bytes = bytes_of(world, had(state.id), state);
             if own == Some(state.id) {
-                must += 1;
+                must += bytes;
             } else if told_since {
-                must += 1;
+                must += bytes;
                 again.push(index);
             } else {
                 // Without a baseline everything is new to the client.
                 let told = told.filter(|_| header.baseline.is_some());
                 let waited = told.map(|told| header.tick.saturating_sub(told));
-                due.push((urgency(world, seen, waited), index));
+                let urgency = urgency(world, seen, waited);
+                due.push(Due {
+                    urgency,
+                    index,
+                    bytes,
+                });
             }
         }
-        let all = (must + due.len()) as f32 * ENTITY_BYTES;
+        let all = must + due.iter().map(|due| due.bytes).sum::<f32>();
         // Who has nothing gets everything: what is left out now would never be
         // told to a client that does not acknowledge. So it comes more rarely.
         let whole = header.baseline.is_none();
@@ -294,10 +309,19 @@ impl JsonView {
             for index in again {
                 repeated[index] = self.told_last(in_view[index].state.id);
             }
-            due.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            let room = (allowance / ENTITY_BYTES) as usize;
-            for (_, index) in due.iter().skip(room.saturating_sub(must)) {
-                waits[*index] = true;
+            due.sort_unstable_by(|a, b| {
+                let order = b.urgency.total_cmp(&a.urgency);
+                order.then(a.index.cmp(&b.index))
+            });
+            let mut room = allowance - must;
+            for (place, due) in due.iter().enumerate() {
+                // One with long attributes may never fit: when it is first in
+                // line it goes all the same, and the next snapshot waits.
+                if due.bytes <= room || place == 0 && room >= ENTITY_BYTES {
+                    room -= due.bytes;
+                } else {
+                    waits[due.index] = true;
+                }
             }
         }
         let mut choice = Choice {
@@ -324,6 +348,16 @@ impl JsonView {
         }
         Some(choice)
     }
+}
+
+/// What an entity takes in a snapshot for a client that has `before` of it.
+fn bytes_of(world: &World, before: Option<&EntityState>, state: &EntityState) -> f32 {
+    if !json::tells_details(before, state) {
+        return ENTITY_BYTES;
+    }
+    // About as long in JSON; what is not foreseen is paid for afterwards.
+    let details = world.details_of(state.id);
+    ENTITY_BYTES + details.map_or(0.0, |details| details.encode().len() as f32)
 }
 
 /// What is new waits for nobody, the near least of all; else by how long it

@@ -2,8 +2,10 @@
 //! it for each client whose turn it is.
 
 use frolic_protocol::EntityState;
+use frolic_protocol::details::Details;
 
 use super::World;
+use crate::entity::Entity;
 use crate::interest::cells::{Cells, Relevance};
 use crate::interest::{ClientView, InterestPolicy, JsonView, Sender};
 use crate::player::PlayerNumber;
@@ -138,6 +140,12 @@ impl World {
     pub fn visible_from(&self, player: PlayerNumber) -> Vec<EntityState> {
         let mut view = JsonView::new(player);
         view.seen(self)
+    }
+
+    /// What clients are told of an entity that its definition does not say.
+    pub(crate) fn details_of(&self, id: u32) -> Option<Details> {
+        let state = self.state.borrow();
+        state.entities.get(&id).map(Entity::details)
     }
 
     pub(crate) fn cells(&self) -> &Cells {

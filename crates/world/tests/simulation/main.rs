@@ -11,6 +11,7 @@ mod harness;
 mod interacting;
 mod interest;
 mod json_budget;
+mod json_details;
 mod lasting;
 mod link;
 mod meshes;

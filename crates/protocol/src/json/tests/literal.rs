@@ -102,6 +102,7 @@ fn net_14_the_snapshot() {
             players: std::slice::from_ref(&ada),
             structure_of: &|_| None,
             projectiles: &[],
+            details_of: &|_| None,
             prefab_of: &|_| None,
             tick_hz: 60,
             voxel: &[],
