@@ -168,7 +168,7 @@ impl Client {
             ServerMessage::Snapshot(bytes) => self.snapshot(&bytes, now_ms),
             ServerMessage::Fragment(fragment) => self.fragment(fragment, now_ms),
             ServerMessage::Presence(players) => {
-                for gone in players.iter().filter(|player| !player.online) {
+                for gone in players.iter().filter(|player| player.left) {
                     self.shots.arm(gone.number, None);
                 }
                 self.tell(ClientEvent::Players(players));

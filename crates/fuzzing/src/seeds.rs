@@ -311,6 +311,7 @@ pub fn server_packets() -> Vec<Vec<u8>> {
         entity_id: 1_000_001,
         name: "Ada".into(),
         online: true,
+        left: false,
         team: Some("Red".into()),
         stats: vec![PlayerStat {
             name: "Coins".into(),

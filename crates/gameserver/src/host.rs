@@ -258,6 +258,7 @@ impl Host {
         }
         self.answer_stored();
         self.deliver_outbox();
+        self.tell_reconnected();
         // With what players were told in this tick.
         self.ask_store();
         self.keep();
@@ -460,6 +461,7 @@ impl Host {
         };
         let away = Place::away(self.world.tick(), self.world.tick_hz());
         self.seats.move_to(player.number, away);
+        self.world.set_connected(player.number, false);
         self.came_or_went.push(player.number);
         self.note_players();
     }
@@ -496,6 +498,14 @@ impl Host {
                 ServerMessage::TerraformApplied(applied) => self.tell_terraformed(applied),
                 message => self.deliver(outgoing.to, message, outgoing.reliable),
             }
+        }
+    }
+
+    /// Tells everybody who is away now, or back.
+    fn tell_reconnected(&mut self) {
+        let changed = self.world.take_reconnected();
+        if !changed.is_empty() {
+            self.deliver(None, ServerMessage::Presence(changed), true);
         }
     }
 

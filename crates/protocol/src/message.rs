@@ -205,8 +205,11 @@ pub struct PlayerInfo {
     pub entity_id: u32,
     /// Name to show.
     pub name: String,
-    /// False once they have left.
+    /// Whether they have a connection. Who lost it may come back for a minute,
+    /// and stays in the world until then.
     pub online: bool,
+    /// They are out of the world for good.
+    pub left: bool,
     /// Their team, if scripts gave them one.
     pub team: Option<String>,
     /// Figures that everybody sees, by name.

@@ -332,6 +332,7 @@ fn player(team: Option<&str>) -> PlayerInfo {
         entity_id: 1_000_001,
         name: "Ada".into(),
         online: true,
+        left: false,
         team: team.map(str::to_owned),
         stats: vec![PlayerStat {
             name: "Coins".into(),

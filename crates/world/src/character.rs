@@ -34,6 +34,7 @@ impl WorldState {
             team: None,
             stats: Default::default(),
             online: true,
+            connected: true,
             interacting: false,
             shown: Default::default(),
             arms: Default::default(),

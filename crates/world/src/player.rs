@@ -48,7 +48,11 @@ pub(crate) struct Player {
     pub spells_ready: BTreeMap<String, u32>,
     pub team: Option<String>,
     pub stats: BTreeMap<String, Value>,
+    /// Whether they are in the world, with a connection or without one.
     pub online: bool,
+    /// Whether the game server has a connection to them: for others to see, and
+    /// nothing that happens depends on it.
+    pub connected: bool,
     /// Whether they hold interact.
     pub interacting: bool,
     /// What their client shows of the others.
@@ -88,7 +92,8 @@ impl Player {
             number: self.number,
             entity_id: self.entity,
             name: self.name.clone(),
-            online: self.online,
+            online: self.online && self.connected,
+            left: !self.online,
             team: self.team.clone(),
             stats: self
                 .stats

@@ -103,6 +103,8 @@ pub(crate) struct WorldState {
     pub presence_changes: Vec<(u32, PlayerInfo)>,
     /// Players whose team or figures changed since everybody was told.
     pub restyled: BTreeSet<PlayerNumber>,
+    /// Who lost their connection or has one again since others were told.
+    pub reconnected: BTreeSet<PlayerNumber>,
     /// The time of day in milliseconds, and the tick at which it was that.
     pub wall_clock: (u64, u32),
     /// Ticks that used a player's last input again; a figure, and no part of
@@ -110,8 +112,8 @@ pub(crate) struct WorldState {
     pub repeated_inputs: u64,
 }
 
-/// Players whose figures everybody is told of at once; the rest follow.
-const RESTYLED_MAX: usize = 64;
+/// Players of whom everybody is told news at once; the rest follow.
+pub(crate) const PRESENCES_MAX: usize = 64;
 
 impl WorldState {
     pub fn load(package: &Package) -> Self {
@@ -161,6 +163,7 @@ impl WorldState {
             script_version: 1,
             presence_changes: Vec::new(),
             restyled: BTreeSet::new(),
+            reconnected: BTreeSet::new(),
             wall_clock: (0, 0),
             repeated_inputs: 0,
         };
@@ -436,7 +439,7 @@ impl WorldState {
             return;
         }
         let mut changed = Vec::new();
-        while changed.len() < RESTYLED_MAX
+        while changed.len() < PRESENCES_MAX
             && let Some(number) = self.restyled.pop_first()
         {
             changed.extend(self.players.get(&number).map(Player::info));
@@ -454,6 +457,11 @@ impl WorldState {
             message: ServerMessage::Presence(changed.clone()),
             reliable: true,
         });
+        self.keep_presences(changed);
+    }
+
+    /// Keeps what JSON clients are to be told with their next snapshots.
+    pub fn keep_presences(&mut self, changed: Vec<PlayerInfo>) {
         self.presence_changes
             .retain(|(_, known)| changed.iter().all(|info| info.number != known.number));
         // Between two steps the snapshot of this tick is out already: it is
@@ -464,7 +472,7 @@ impl WorldState {
         // JSON clients see changes since their baseline, a few seconds at most.
         let forget_before = self.tick.saturating_sub(self.tick_hz * 30);
         self.presence_changes
-            .retain(|(tick, info)| info.online || *tick >= forget_before);
+            .retain(|(tick, info)| !info.left || *tick >= forget_before);
     }
 }
 

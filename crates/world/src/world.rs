@@ -2,6 +2,7 @@
 
 mod chat;
 mod inbox;
+mod presence;
 mod scripts;
 mod showing;
 
@@ -13,7 +14,7 @@ use std::rc::Rc;
 use frolic_package::Package;
 use frolic_protocol::entity::SCENE_DEFINITION;
 use frolic_protocol::keep::SavedWorld;
-use frolic_protocol::{EntityState, NumberedInput, PlayerInfo, ServerMessage};
+use frolic_protocol::{EntityState, NumberedInput, ServerMessage};
 use frolic_script::{
     CompileError, CompiledScript, Engine, LogLevel, ScriptEvent, ScriptLog, Usage, Vm, VmError,
     VmLimits, compile,
@@ -541,21 +542,6 @@ impl World {
         let state = self.state.borrow();
         let id = *state.registry.named(name_or_tag).first()?;
         Some(state.alive(id)?.position)
-    }
-
-    /// Everybody here.
-    pub fn players(&self) -> Vec<PlayerInfo> {
-        let state = self.state.borrow();
-        state.players.values().map(|player| player.info()).collect()
-    }
-
-    pub(crate) fn presence_changes_after(&self, tick: u32) -> Vec<PlayerInfo> {
-        let state = self.state.borrow();
-        let changes = state.presence_changes.iter();
-        changes
-            .filter(|(at, _)| *at > tick)
-            .map(|(_, info)| info.clone())
-            .collect()
     }
 
     /// All scripts that compiled, in the order of their paths.

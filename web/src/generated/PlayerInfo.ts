@@ -23,9 +23,14 @@ entityId: number,
  */
 name: string, 
 /**
- * False once they have left.
+ * Whether they have a connection. Who lost it may come back for a minute,
+ * and stays in the world until then.
  */
 online: boolean, 
+/**
+ * They are out of the world for good.
+ */
+left: boolean, 
 /**
  * Their team, if scripts gave them one.
  */

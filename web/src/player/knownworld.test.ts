@@ -14,7 +14,7 @@ const scene: SceneData = {
     { id: 2, name: 'Door', components: { Transform: { position: [3, 0, 0] }, Tag: ['door'] } },
   ],
 };
-const ada: PlayerInfo = { id: 'user_1', number: 7, entityId: 1000, name: 'Ada', online: true, team: 'Red', looks: { skin: null, hair: null, shirt: null, trousers: null, accent: null, hat: 'none', face: 'smile' }, stats: [{ name: 'Coins', text: '3', number: 3 }, { name: 'Rank', text: 'Gold', number: null }] };
+const ada: PlayerInfo = { id: 'user_1', number: 7, entityId: 1000, name: 'Ada', online: true, left: false, team: 'Red', looks: { skin: null, hair: null, shirt: null, trousers: null, accent: null, hat: 'none', face: 'smile' }, stats: [{ name: 'Coins', text: '3', number: 3 }, { name: 'Rank', text: 'Gold', number: null }] };
 
 type Row = [id: number, kind: number, definition: number, position: number[], velocity?: number[]];
 

@@ -14,6 +14,7 @@ import { WorldLink } from './link';
 import { loadLuau } from './luau-loader';
 import { mark } from './moments';
 import { forgetPlace, keepPlace, keptPlace } from './place';
+import { mergePlayers } from './players';
 import { LoadProgress } from './progress.svelte';
 import { prefabDefinitions } from './prefabs';
 import type { Components, SceneData } from './scene';
@@ -562,14 +563,12 @@ export class PlaySession {
   }
 
   #mergePlayers(changed: PlayerInfo[]): void {
-    const before = this.players;
-    const others = this.players.filter((known) => !changed.some((player) => player.id === known.id));
-    this.players = [...others, ...changed.filter((player) => player.online)].sort((a, b) => a.number - b.number);
+    const { players, came, left } = mergePlayers(this.players, changed);
+    this.players = players;
     this.view?.setPlayers(this.players);
-    for (const player of changed) {
-      if (!player.online) this.#keepGone(player);
-      if (player.online !== before.some((known) => known.number === player.number)) this.scripts?.player(player.online, player.number);
-    }
+    for (const player of changed) if (player.left) this.#keepGone(player);
+    for (const player of came) this.scripts?.player(true, player.number);
+    for (const player of left) this.scripts?.player(false, player.number);
   }
 
   /** Bounded: people come and go all day. */

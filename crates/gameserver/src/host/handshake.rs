@@ -232,6 +232,7 @@ impl Host {
     fn seat(&mut self, link: LinkId, seq: Option<u32>, entry: Entry, received: Option<u32>) {
         let number = entry.number;
         self.seats.move_to(number, Place::Online(link));
+        self.world.set_connected(number, true);
         let Some(seat) = self.seats.get_mut(number) else {
             return;
         };

@@ -14,6 +14,7 @@ mod line;
 mod log_lines;
 mod permissive;
 mod player;
+mod presence;
 mod resume;
 mod scene;
 mod scripts;

@@ -151,9 +151,12 @@ pub fn snapshot(view: &SnapshotView) -> String {
             .iter()
             .map(|player| {
                 let mut told = json!({
-                    "id": player.id, "entityId": player.entity_id,
+                    "id": player.id, "number": player.number, "entityId": player.entity_id,
                     "name": player.name, "online": player.online, "team": player.team, "stats": player.stats,
                 });
+                if player.left {
+                    told["left"] = json!(true);
+                }
                 // Most have chosen nothing, and whole snapshots repeat it.
                 if player.looks != AvatarLooks::default() {
                     told["looks"] = json!(player.looks);

@@ -88,6 +88,7 @@ fn a_delta_tells_only_what_changed() {
                 entity_id: 2,
                 name: "Ada".into(),
                 online: true,
+                left: false,
                 team: None,
                 stats: Vec::new(),
                 looks: Default::default(),

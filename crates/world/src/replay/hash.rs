@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use frolic_protocol::Value;
 use frolic_protocol::details::Looks;
 use frolic_protocol::ops::Structure;
+use frolic_protocol::{PlayerInfo, ServerMessage, Value};
 use frolic_sim::digest::Digest;
 use frolic_sim::{CharacterInput, Motion, Vec3};
 
@@ -144,8 +144,24 @@ impl Fingerprint {
     pub fn outgoing(&mut self, outgoing: &Outgoing) {
         self.option(outgoing.to);
         self.word(u64::from(outgoing.reliable));
+        if let ServerMessage::Presence(players) = &outgoing.message {
+            players.iter().for_each(|info| self.presence(info));
+            return;
+        }
         // Our messages always serialise.
         if let Ok(fingerprint) = postcard::to_extend(&outgoing.message, *self) {
+            *self = fingerprint;
+        }
+    }
+
+    /// Adds what the world says of a player. Who has a connection is not the
+    /// world's to say, and no part of a recording.
+    fn presence(&mut self, info: &PlayerInfo) {
+        let info = PlayerInfo {
+            online: !info.left,
+            ..info.clone()
+        };
+        if let Ok(fingerprint) = postcard::to_extend(&info, *self) {
             *self = fingerprint;
         }
     }
@@ -299,6 +315,7 @@ impl Fingerprint {
             team,
             stats,
             online,
+            connected: _, // only for clients, and no part of a recording
             interacting,
             shown,
             arms,

@@ -18,6 +18,7 @@ mod meshes;
 mod npcs;
 mod outside;
 mod physics;
+mod presence;
 mod reach;
 mod reloading;
 mod replaying;

@@ -83,6 +83,7 @@ fn net_14_the_snapshot() {
         entity_id: 5,
         name: "Ada".into(),
         online: true,
+        left: false,
         team: None,
         stats: Vec::new(),
         looks: Default::default(),
@@ -131,7 +132,7 @@ fn net_14_the_snapshot() {
     }
     assert!(features["voxel"]["versions"].is_array());
     let player = &features["presence"]["players"][0];
-    for field in ["id", "entityId", "name", "online"] {
+    for field in ["id", "number", "entityId", "name", "online"] {
         assert!(keys(player).contains(&field), "{field}");
     }
     let entity = &features["movement"]["entities"][0];

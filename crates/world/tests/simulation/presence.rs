@@ -1,0 +1,136 @@
+//! Who is here, who is away and who has left; and that being away changes
+//! nothing but what others are shown.
+
+use frolic_package::Package;
+use frolic_protocol::{PlayerInfo, ServerMessage};
+use frolic_world::replay::{Ending, RecordOptions, replay};
+use frolic_world::{JsonView, World, WorldOptions};
+use serde_json::{Value as Json, json};
+
+use crate::harness::package;
+use crate::sight::snapshot;
+
+/// Figures that change all the time: others are told of players again and again.
+const COUNTING: &str = r##"
+function OnTick(dt)
+    for _, player in Players:GetPlayers() do
+        player.leaderstats.Time = World.Time
+    end
+end
+"##;
+
+fn game() -> Package {
+    let scene = r#"{"format":1,"entities":[
+        {"id":1,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0]},"SpawnPoint":{}}}]}"#;
+    package(
+        scene,
+        &[("scripts/ServerScriptService/Count.luau", COUNTING)],
+    )
+}
+
+fn load() -> World {
+    let options = WorldOptions {
+        record: Some(RecordOptions {
+            hash_every_ticks: Some(1),
+            ..RecordOptions::default()
+        }),
+        ..WorldOptions::default()
+    };
+    World::load(&game(), options).expect("the world loads")
+}
+
+/// One tick, as the game server does it; who was told of in it.
+fn step(world: &mut World) -> Vec<PlayerInfo> {
+    world.step();
+    let mut told = Vec::new();
+    for outgoing in world.take_outbox() {
+        if let ServerMessage::Presence(players) = outgoing.message {
+            told.extend(players);
+        }
+    }
+    told.extend(world.take_reconnected());
+    world.look();
+    told
+}
+
+/// How a JSON client is told of a player, who holds the last snapshot.
+fn shown(world: &World, view: &mut JsonView, name: &str) -> Option<Json> {
+    let told = snapshot(world, view);
+    view.acknowledge(told["tick"].as_u64().expect("a tick") as u32);
+    let players = told["features"]["presence"]["players"].as_array()?;
+    players.iter().find(|one| one["name"] == name).cloned()
+}
+
+#[test]
+fn net_14_online_says_who_has_a_connection_and_left_who_is_gone() {
+    let mut world = load();
+    let ada = world.join("user_1".into(), "Ada".into());
+    let ben = world.join("user_2".into(), "Ben".into());
+    let mut view = JsonView::new(ada);
+    step(&mut world);
+    let first = shown(&world, &mut view, "Ben").expect("everybody is told of");
+    assert_eq!(
+        (&first["online"], &first["number"]),
+        (&json!(true), &json!(ben))
+    );
+
+    world.set_connected(ben, false);
+    let told = step(&mut world);
+    let last = told.iter().rfind(|info| info.number == ben);
+    assert!(
+        last.is_some_and(|info| !info.online && !info.left),
+        "{told:?}"
+    );
+    let away = shown(&world, &mut view, "Ben").expect("news");
+    assert_eq!((&away["online"], away.get("left")), (&json!(false), None));
+    let full = shown(&world, &mut JsonView::new(ada), "Ben").expect("in the world");
+    assert_eq!(full["online"], json!(false));
+    assert_eq!(full["entityId"], first["entityId"], "the character stays");
+
+    world.set_connected(ben, true);
+    world.set_connected(ben, true);
+    let told = step(&mut world);
+    assert!(
+        told.iter()
+            .rfind(|info| info.number == ben)
+            .is_some_and(|info| info.online)
+    );
+    let back = shown(&world, &mut view, "Ben").expect("news");
+    assert_eq!((&back["online"], back.get("left")), (&json!(true), None));
+
+    // Gone while away, in the same tick: it is the last that is told.
+    world.set_connected(ben, false);
+    world.leave(ben);
+    let told = step(&mut world);
+    let last = told.iter().rfind(|info| info.number == ben);
+    assert!(
+        last.is_some_and(|info| !info.online && info.left),
+        "{told:?}"
+    );
+    let gone = shown(&world, &mut view, "Ben").expect("news");
+    assert_eq!(
+        (&gone["online"], &gone["left"]),
+        (&json!(false), &json!(true))
+    );
+    assert_eq!(shown(&world, &mut JsonView::new(ada), "Ben"), None);
+}
+
+#[test]
+fn being_away_changes_nothing_in_the_world_and_is_in_no_recording() {
+    let mut hashes = Vec::new();
+    for drops in [false, true] {
+        let mut world = load();
+        let ada = world.join("user_1".into(), "Ada".into());
+        for tick in 0..90u32 {
+            if drops && tick.is_multiple_of(20) {
+                world.set_connected(ada, tick.is_multiple_of(40));
+            }
+            step(&mut world);
+        }
+        hashes.push(world.state_hash());
+        world.end_recording(Ending::Complete);
+        let report = replay(&game(), &world.take_recording()).expect("it can be replayed");
+        assert_eq!(report.difference, None, "with drops: {drops}");
+    }
+    assert_eq!(hashes[0], hashes[1]);
+}
