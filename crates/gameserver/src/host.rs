@@ -345,8 +345,8 @@ impl Host {
             Carriage::Channel {
                 outbox,
                 end,
-                written,
-            } => Line::Channel(ChannelLine::new(outbox, end, written)),
+                carried,
+            } => Line::Channel(ChannelLine::new(outbox, end, carried)),
             Carriage::Socket { stream, read_ahead } => {
                 match self.sockets.adopt(link, stream, encoding, &read_ahead, now) {
                     Ok(line) => Line::Socket(line),

@@ -1,9 +1,10 @@
 //! The way back to a client: a socket that the world's thread drives itself,
 //! or a queue to the task that does.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use frolic_protocol::packet::SERVER_MESSAGE_BYTES_MAX;
@@ -21,15 +22,37 @@ pub const OUTBOX_PACKETS: usize = 64;
 /// there is, and some more behind it.
 pub const WAITING_BYTES_MAX: usize = SERVER_MESSAGE_BYTES_MAX + 4 * 1024 * 1024;
 
+/// A packet that may be lost and is not on its way by then waits for a line that
+/// is full: what would be sent after it can only be older when it arrives. Three
+/// updates; a busy machine that lets a task wait for one is not a full line.
+const LATE_AFTER: Duration = Duration::from_millis(150);
+
 /// What a connection's task carries to its client.
 #[derive(Debug)]
 pub enum Outbound {
     /// Has to arrive, in order.
     Reliable(Bytes),
-    /// May be lost.
-    Unreliable(Bytes),
+    /// A packet of snapshots, which may be lost.
+    Snapshot(Bytes),
+    /// Anything else that may be lost.
+    Loose(Bytes),
     /// The end, with the reason for the closing frame.
     Close(String),
+}
+
+impl Outbound {
+    fn may_be_lost(&self) -> bool {
+        matches!(self, Outbound::Snapshot(_) | Outbound::Loose(_))
+    }
+}
+
+/// What a connection's task got rid of: as long as it rises, the client reads.
+#[derive(Debug, Default)]
+pub struct Carried {
+    /// Bytes.
+    pub bytes: AtomicU64,
+    /// Packets that may be lost; those that nobody could send as well.
+    pub losable: AtomicU64,
 }
 
 /// Why a connection ends, as a WebSocket close frame says it.
@@ -72,11 +95,19 @@ impl Line {
         }
     }
 
-    /// Queues a packet that may be lost where the line is lossy.
-    pub fn unreliable(&mut self, packet: Vec<u8>) {
+    /// Queues a packet of snapshots, which may be lost where the line is lossy.
+    pub fn snapshot(&mut self, packet: Vec<u8>) {
         match self {
             Line::Socket(line) => line.binary(&packet),
-            Line::Channel(line) => line.push(Outbound::Unreliable(packet.into())),
+            Line::Channel(line) => line.push(Outbound::Snapshot(packet.into())),
+        }
+    }
+
+    /// Queues a packet of anything else that may be lost where the line is lossy.
+    pub fn loose(&mut self, packet: Vec<u8>) {
+        match self {
+            Line::Socket(line) => line.binary(&packet),
+            Line::Channel(line) => line.push(Outbound::Loose(packet.into())),
         }
     }
 
@@ -164,13 +195,20 @@ impl Line {
 /// The queue to a connection's task, and what did not fit it, in order.
 pub struct ChannelLine {
     outbox: mpsc::Sender<Outbound>,
-    /// Bytes that were put into it.
+    /// Bytes that were put into it, and packets that may be lost.
     queued: u64,
+    queued_losable: u64,
     /// Ends the connection past everything that waits.
     end: Option<oneshot::Sender<String>>,
-    /// What its task got rid of, and had when last looked.
-    written: Arc<AtomicU64>,
-    written_before: u64,
+    /// What its task got rid of, and had when last looked: bytes, and packets
+    /// that may be lost.
+    carried: Arc<Carried>,
+    carried_before: (u64, u64),
+    /// Since when the packets that may be lost wait which its task still has.
+    /// There are no more than fit the queue.
+    losable_since: VecDeque<Instant>,
+    /// Whether the first of them waits for a line that is full.
+    late: bool,
     backlog: Vec<Outbound>,
     backlog_bytes: usize,
     uptake: Uptake,
@@ -180,19 +218,22 @@ pub struct ChannelLine {
 
 impl ChannelLine {
     /// The line of a task that reads from the other end of `outbox`, counts
-    /// in `written` what it got rid of, and closes the connection when `end`
+    /// in `carried` what it got rid of, and closes the connection when `end`
     /// gives it a reason.
     pub fn new(
         outbox: mpsc::Sender<Outbound>,
         end: oneshot::Sender<String>,
-        written: Arc<AtomicU64>,
+        carried: Arc<Carried>,
     ) -> Self {
         Self {
             outbox,
             queued: 0,
+            queued_losable: 0,
             end: Some(end),
-            written,
-            written_before: 0,
+            carried,
+            carried_before: (0, 0),
+            losable_since: VecDeque::new(),
+            late: false,
             backlog: Vec::new(),
             backlog_bytes: 0,
             uptake: Uptake::default(),
@@ -206,11 +247,14 @@ impl ChannelLine {
     }
 
     fn is_behind(&self) -> bool {
-        !self.backlog.is_empty() || self.outbox.capacity() < self.outbox.max_capacity() / 2
+        let clogged = self.outbox.capacity() < self.outbox.max_capacity() / 2;
+        self.late || clogged || !self.backlog.is_empty()
     }
 
+    /// What its task holds in its hands is in no queue any more.
     fn is_restless(&self) -> bool {
-        !self.backlog.is_empty() || self.outbox.capacity() < self.outbox.max_capacity()
+        let queued = self.outbox.capacity() < self.outbox.max_capacity();
+        queued || !self.losable_since.is_empty() || !self.backlog.is_empty()
     }
 
     fn waiting_bytes(&self) -> usize {
@@ -246,10 +290,14 @@ impl ChannelLine {
     /// The queue alone does not tell how it goes: who is behind gets no updates
     /// that would fill it.
     fn note_progress(&mut self, now: Instant) {
-        let written = self.written.load(Relaxed);
-        let taken = std::mem::replace(&mut self.written_before, written) != written;
+        let bytes = self.carried.bytes.load(Relaxed);
+        let losable = self.carried.losable.load(Relaxed);
+        let (bytes_before, losable_before) =
+            std::mem::replace(&mut self.carried_before, (bytes, losable));
+        self.note_losable(losable_before, losable, now);
+        let taken = (bytes, losable) != (bytes_before, losable_before);
         let left = if self.is_behind() {
-            let queued = self.queued.saturating_sub(written);
+            let queued = self.queued.saturating_sub(bytes);
             let queued = usize::try_from(queued).unwrap_or(usize::MAX);
             Backlog::Large(queued.saturating_add(self.backlog_bytes))
         } else if self.is_restless() {
@@ -258,6 +306,20 @@ impl ChannelLine {
             Backlog::Empty
         };
         self.uptake.note(taken, left, now);
+    }
+
+    /// Those that were queued since the last time wait since now.
+    fn note_losable(&mut self, before: u64, carried: u64, now: Instant) {
+        let gone = usize::try_from(carried.saturating_sub(before)).unwrap_or(usize::MAX);
+        let gone = gone.min(self.losable_since.len());
+        self.losable_since.drain(..gone);
+        let waiting = self.queued_losable.saturating_sub(carried);
+        let waiting = usize::try_from(waiting).unwrap_or(usize::MAX);
+        let known = self.losable_since.len();
+        self.losable_since.resize(waiting.max(known), now);
+        let first = self.losable_since.front();
+        let waits = first.map(|since| now.saturating_duration_since(*since));
+        self.late = waits.is_some_and(|waits| waits >= LATE_AFTER);
     }
 
     fn push(&mut self, outbound: Outbound) {
@@ -270,7 +332,7 @@ impl ChannelLine {
             outbound
         };
         // What may be lost is lost first.
-        if matches!(outbound, Outbound::Unreliable(_)) {
+        if outbound.may_be_lost() {
             return;
         }
         if self.backlog_bytes > WAITING_BYTES_MAX {
@@ -283,9 +345,11 @@ impl ChannelLine {
 
     fn try_send(&mut self, outbound: Outbound) -> Result<(), Outbound> {
         let bytes = size(&outbound) as u64;
+        let losable = u64::from(outbound.may_be_lost());
         match self.outbox.try_send(outbound) {
             Ok(()) => {
                 self.queued += bytes;
+                self.queued_losable += losable;
                 Ok(())
             }
             Err(TrySendError::Full(back)) => Err(back),
@@ -299,22 +363,22 @@ impl ChannelLine {
 
 fn size(outbound: &Outbound) -> usize {
     match outbound {
-        Outbound::Reliable(bytes) | Outbound::Unreliable(bytes) => bytes.len(),
+        Outbound::Reliable(bytes) | Outbound::Snapshot(bytes) | Outbound::Loose(bytes) => {
+            bytes.len()
+        }
         Outbound::Close(text) => text.len(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     /// A line, and what its task has: it takes something only when told to.
     struct Slow {
         line: ChannelLine,
         outgoing: mpsc::Receiver<Outbound>,
-        written: Arc<AtomicU64>,
+        carried: Arc<Carried>,
         start: Instant,
     }
 
@@ -324,11 +388,11 @@ mod tests {
         fn new() -> Self {
             let (outbox, outgoing) = mpsc::channel(OUTBOX_PACKETS);
             let (end, _) = oneshot::channel();
-            let written = Arc::new(AtomicU64::new(0));
+            let carried = Arc::new(Carried::default());
             Self {
-                line: ChannelLine::new(outbox, end, written.clone()),
+                line: ChannelLine::new(outbox, end, carried.clone()),
                 outgoing,
-                written,
+                carried,
                 start: Instant::now(),
             }
         }
@@ -341,12 +405,71 @@ mod tests {
         /// Whether it is let go of in this second, in which it takes so many
         /// packets.
         fn is_let_go_of(&mut self, second: u64, packets: usize) -> bool {
-            let taken = (0..packets).map_while(|_| self.outgoing.try_recv().ok());
-            let bytes: usize = taken.map(|outbound| size(&outbound)).sum();
-            self.written.fetch_add(bytes as u64, Relaxed);
+            self.take(packets);
             let now = self.start + Duration::from_secs(second);
             self.line.flush(now);
             self.line.is_stuck(now)
+        }
+
+        fn take(&mut self, packets: usize) {
+            for _ in 0..packets {
+                let Ok(outbound) = self.outgoing.try_recv() else {
+                    return;
+                };
+                let bytes = size(&outbound) as u64;
+                self.carried.bytes.fetch_add(bytes, Relaxed);
+                let losable = u64::from(outbound.may_be_lost());
+                self.carried.losable.fetch_add(losable, Relaxed);
+            }
+        }
+
+        /// Ticks for so long. An update of two packets is sent in every third of
+        /// them unless the client is behind; it takes a packet every `ms_each`.
+        /// Returns how many packets waited at the most, and how many were sent.
+        fn play(&mut self, seconds: u64, ms_each: u64) -> (usize, u32) {
+            let (mut most, mut sent) = (0, 0);
+            let packet = Bytes::from(vec![7; PACKET_BYTES]);
+            for tick in 0..seconds * 60 {
+                let ms = tick * 1000 / 60;
+                if tick.is_multiple_of(3) && !self.line.is_behind() {
+                    self.line.push(Outbound::Snapshot(packet.clone()));
+                    self.line.push(Outbound::Loose(packet.clone()));
+                    sent += 2;
+                }
+                let due = (tick + 1) * 1000 / 60 / ms_each - ms / ms_each;
+                self.take(due as usize);
+                let now = self.start + Duration::from_millis(ms);
+                self.line.flush(now);
+                assert!(!self.line.is_stuck(now), "after {ms} ms");
+                most = most.max(self.line.losable_since.len());
+            }
+            (most, sent)
+        }
+    }
+
+    #[test]
+    fn what_may_be_lost_does_not_queue_for_a_line_that_is_full() {
+        // Five packets a second; forty are due.
+        let (most, sent) = Slow::new().play(60, 200);
+        assert!(most <= 10, "{most} packets waited");
+        assert!((250..=310).contains(&sent), "{sent} packets were sent");
+    }
+
+    #[test]
+    fn a_task_that_runs_late_is_no_full_line() {
+        // Three updates at a time, every 150 ms.
+        let mut slow = Slow::new();
+        let packet = Bytes::from(vec![7; PACKET_BYTES]);
+        for tick in 0..600u64 {
+            if tick.is_multiple_of(3) {
+                assert!(!slow.line.is_behind(), "in tick {tick}");
+                slow.line.push(Outbound::Snapshot(packet.clone()));
+            }
+            if tick % 9 == 8 {
+                slow.take(OUTBOX_PACKETS);
+            }
+            let now = slow.start + Duration::from_millis(tick * 1000 / 60);
+            slow.line.flush(now);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use frolic_protocol::ClientMessage;
@@ -14,7 +14,7 @@ use frolic_protocol::store::StoreAnswer;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::flood::{FloodGuard, Verdict};
-use crate::line::{CloseCode, Outbound};
+use crate::line::{Carried, CloseCode, Outbound};
 use crate::metrics::{KickCause, Metrics};
 use crate::transport::Slot;
 
@@ -66,8 +66,8 @@ pub enum Carriage {
         outbox: mpsc::Sender<Outbound>,
         /// Makes it close the connection at once, with a reason.
         end: oneshot::Sender<String>,
-        /// Bytes that it got rid of: as long as they rise, the client reads.
-        written: Arc<AtomicU64>,
+        /// What it got rid of.
+        carried: Arc<Carried>,
     },
 }
 

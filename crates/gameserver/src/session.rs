@@ -373,7 +373,7 @@ impl Session {
                 world.snapshot(view, pressure, &mut |bytes| {
                     packet::write_snapshot(packet, bytes);
                     if lossy {
-                        line.unreliable(std::mem::take(packet));
+                        line.snapshot(std::mem::take(packet));
                     }
                 });
             }

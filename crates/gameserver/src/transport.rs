@@ -1,5 +1,6 @@
 //! The two ways in. Both carry the same packets (NET-1).
 
+mod congestion;
 mod outbuffer;
 mod quic;
 mod raw;
@@ -8,6 +9,7 @@ pub mod socket;
 pub mod sockets;
 pub mod websocket;
 pub mod webtransport;
+mod writer;
 
 use std::sync::Arc;
 

@@ -12,6 +12,7 @@ use wtransport::quinn::{
 };
 use wtransport::{Identity, ServerConfig};
 
+use super::congestion::LossyCubicConfig;
 use super::slots::{Slot, Slots, neighbourhood};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(3);
@@ -29,9 +30,10 @@ const STREAM_WINDOW_BYTES: u32 = 128 * 1024;
 const WINDOW_BYTES: u32 = 384 * 1024;
 /// Datagrams that wait to be read: some hundred batches of inputs.
 const DATAGRAMS_IN_BYTES: usize = 64 * 1024;
-/// Datagrams that wait for the line: older ones give way, and are of no use
-/// by then.
-const DATAGRAMS_OUT_BYTES: usize = 256 * 1024;
+/// Datagrams that wait for the line: two of them, so that none is missing while
+/// the next is fetched; `writer.rs` waits for room. More would only be older when
+/// they arrive: with 8 KiB by a second on a line of 8 KB/s.
+const DATAGRAMS_OUT_BYTES: usize = 2560;
 /// What waits for the client's acknowledgement; enough for 5 MB/s at 200 ms.
 const UNACKNOWLEDGED_BYTES: u64 = 1024 * 1024;
 /// The same for connections that nobody has looked at yet.
@@ -154,7 +156,8 @@ fn limits() -> QuicTransportConfig {
         .receive_window(VarInt::from_u32(WINDOW_BYTES))
         .send_window(UNACKNOWLEDGED_BYTES)
         .datagram_receive_buffer_size(Some(DATAGRAMS_IN_BYTES))
-        .datagram_send_buffer_size(DATAGRAMS_OUT_BYTES);
+        .datagram_send_buffer_size(DATAGRAMS_OUT_BYTES)
+        .congestion_controller_factory(Arc::new(LossyCubicConfig::default()));
     limits
 }
 

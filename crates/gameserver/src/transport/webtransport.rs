@@ -4,37 +4,27 @@
 //! messages to it without end.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use frolic_protocol::ServerMessage;
-use frolic_protocol::fragment::{self, PART_DATAGRAM_BYTES};
-use frolic_protocol::packet::{self, DATAGRAM_BYTES_MAX};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 use wtransport::endpoint::IncomingSessionFuture;
 use wtransport::quinn::Connecting;
 use wtransport::{Connection, RecvStream, SendStream, VarInt};
 
-use super::quic::{IDLE_MAX, LingeringList, Newcomer};
+use super::quic::{LingeringList, Newcomer};
+use super::writer::Writer;
 use super::{Slot, Transports};
-use crate::line::{OUTBOX_PACKETS, Outbound};
+use crate::line::{Carried, OUTBOX_PACKETS};
 use crate::link::{Carriage, Encoding, Inbound, LinkReader, ReadEnd};
 use crate::metrics::{Jitter, Metrics};
 
 pub use super::quic::{Listening, listen};
 
-/// How long a client has to take its last message in.
-const FAREWELL: Duration = Duration::from_secs(2);
 /// How long the world's thread and the writer together have to throw a client
 /// out, before it is closed without a word.
 const THROWN_OUT_WITHIN: Duration = Duration::from_secs(4);
-/// The stream is written in pieces of this size, each of which shows that
-/// the client reads.
-const PIECE_BYTES: usize = 16 * 1024;
-/// A packet in more parts than about eight loses one of them too often: with
-/// one datagram in twenty lost, eight arrive two times in three.
-const PARTS_BYTES_MAX: usize = 8 * 1024;
 /// How often the round trip is noted.
 const MEASURE_EVERY: Duration = Duration::from_secs(5);
 /// A connection that has not asked for its session and opened its stream by
@@ -114,12 +104,12 @@ async fn session(newcomer: Newcomer, transports: Transports) -> Result<(), Strin
 async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), String> {
     let Opened {
         connection,
-        stream: (mut send, mut receive),
+        stream: (send, mut receive),
         ticket,
     } = opened;
-    let (outbox, mut outgoing) = mpsc::channel(OUTBOX_PACKETS);
+    let (outbox, outgoing) = mpsc::channel(OUTBOX_PACKETS);
     let (end, ended) = oneshot::channel();
-    let written = Arc::new(AtomicU64::new(0));
+    let carried = Arc::new(Carried::default());
     let metrics = transports.metrics.clone();
     let present = Present::new(metrics.clone());
     let link = slot.link();
@@ -129,7 +119,7 @@ async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), 
         carriage: Carriage::Channel {
             outbox,
             end,
-            written: written.clone(),
+            carried: carried.clone(),
         },
         slot,
     };
@@ -139,51 +129,8 @@ async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), 
 
     // Writing has a task of its own: a client that does not read its stream
     // must not keep us from reading its inputs.
-    let writer_connection = connection.clone();
-    let mut writer = tokio::spawn(async move {
-        let mut packets = 0u32;
-        while let Some(outbound) = outgoing.recv().await {
-            let room = writer_connection.max_datagram_size();
-            if matches!(outbound, Outbound::Unreliable(_)) {
-                metrics.packets.fetch_add(1, Relaxed);
-            }
-            let sent = match outbound {
-                Outbound::Unreliable(bytes) if Way::of(bytes.len(), room) == Way::Datagram => {
-                    metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
-                    written.fetch_add(bytes.len() as u64, Relaxed);
-                    // A datagram that cannot be sent now is a lost one.
-                    let _ = writer_connection.send_datagram(bytes);
-                    Ok(())
-                }
-                Outbound::Unreliable(bytes) if Way::of(bytes.len(), room) == Way::Parts => {
-                    metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
-                    written.fetch_add(bytes.len() as u64, Relaxed);
-                    packets = packets.wrapping_add(1);
-                    for part in fragment::cut(packets, &bytes).into_iter().flatten() {
-                        let part = packet::single(&ServerMessage::Fragment(part));
-                        let _ = writer_connection.send_datagram(part);
-                    }
-                    Ok(())
-                }
-                // Late is better than never. What says which packet a snapshot
-                // is comes with it, so that it may come behind later ones.
-                Outbound::Reliable(bytes) | Outbound::Unreliable(bytes) => {
-                    metrics.bytes_out.fetch_add(bytes.len() as u64, Relaxed);
-                    write(&mut send, &bytes, &written).await
-                }
-                Outbound::Close(reason) => {
-                    let _ = tokio::time::timeout(FAREWELL, send.finish()).await;
-                    writer_connection.close(VarInt::from_u32(0), reason.as_bytes());
-                    return;
-                }
-            };
-            if sent.is_err() {
-                break;
-            }
-        }
-        // The world let go of it, or it does not read.
-        writer_connection.close(VarInt::from_u32(0), b"");
-    });
+    let writer = Writer::new(connection.clone(), send, carried, metrics);
+    let mut writer = tokio::spawn(writer.run(outgoing));
 
     // Dropped without a word: the end comes through the queue instead.
     let thrown_out = async {
@@ -254,60 +201,5 @@ impl Present {
 impl Drop for Present {
     fn drop(&mut self) {
         self.0.webtransport.fetch_sub(1, Relaxed);
-    }
-}
-
-/// Writes to the stream as fast as the client reads it; the world's thread
-/// lets go of one that does not, long before the time here is over.
-async fn write(send: &mut SendStream, bytes: &[u8], written: &AtomicU64) -> Result<(), ()> {
-    for piece in bytes.chunks(PIECE_BYTES) {
-        let writing = tokio::time::timeout(IDLE_MAX, send.write_all(piece));
-        writing.await.map_err(|_| ())?.map_err(|_| ())?;
-        written.fetch_add(piece.len() as u64, Relaxed);
-    }
-    Ok(())
-}
-
-/// How a packet travels that may be lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Datagram,
-    /// In several datagrams.
-    Parts,
-    /// On the stream, where nothing gets lost.
-    Stream,
-}
-
-impl Way {
-    /// The way of a packet, where there is room for so much in a datagram.
-    fn of(bytes: usize, room: Option<usize>) -> Self {
-        let room = room.unwrap_or(0).min(DATAGRAM_BYTES_MAX);
-        if bytes <= room {
-            Way::Datagram
-        } else if bytes <= PARTS_BYTES_MAX && PART_DATAGRAM_BYTES <= room {
-            Way::Parts
-        } else {
-            Way::Stream
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_too_long_for_datagrams_goes_on_the_stream() {
-        let wide = Some(1400);
-        assert_eq!(Way::of(1200, wide), Way::Datagram);
-        assert_eq!(Way::of(1201, wide), Way::Parts);
-        assert_eq!(Way::of(PARTS_BYTES_MAX, wide), Way::Parts);
-        assert_eq!(Way::of(PARTS_BYTES_MAX + 1, wide), Way::Stream);
-        // Too narrow for a part, or no datagrams at all.
-        assert_eq!(Way::of(1000, Some(1100)), Way::Datagram);
-        assert_eq!(Way::of(1200, Some(1100)), Way::Stream);
-        assert_eq!(Way::of(1, None), Way::Stream);
-        let parts = fragment::cut(1, &vec![0; PARTS_BYTES_MAX]).map(Iterator::count);
-        assert_eq!(parts, Some(8));
     }
 }

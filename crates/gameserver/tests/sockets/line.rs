@@ -38,7 +38,9 @@ impl Line {
     pub async fn open(server: &TestServer, transport: Transport) -> Self {
         match transport {
             Transport::WebSocket => Self::open_websocket(server).await,
-            Transport::WebTransport => Self::open_webtransport(server).await,
+            Transport::WebTransport => {
+                Self::open_webtransport(server, server.webtransport.port).await
+            }
         }
     }
 
@@ -53,8 +55,9 @@ impl Line {
         Line::WebSocket(Box::new(upgraded.expect("upgrades").0))
     }
 
-    /// As a browser does it: by the hash of the server's certificate.
-    async fn open_webtransport(server: &TestServer) -> Self {
+    /// As a browser does it: by the hash of the server's certificate. The port
+    /// may be that of a line to it.
+    pub async fn open_webtransport(server: &TestServer, port: u16) -> Self {
         let mut hash = [0; 32];
         let found = &server.webtransport;
         hex::decode_to_slice(&found.cert_sha256, &mut hash).expect("a hash");
@@ -63,7 +66,7 @@ impl Line {
             .with_server_certificate_hashes([Sha256Digest::new(hash)])
             .build();
         let endpoint = Endpoint::client(config).expect("a UDP port");
-        let url = format!("https://127.0.0.1:{}/game", found.port);
+        let url = format!("https://127.0.0.1:{port}/game");
         let connection = endpoint.connect(url).await.expect("connects");
         let opening = connection.open_bi().await.expect("the line holds");
         let (send, receive) = opening.await.expect("a stream");

@@ -1,5 +1,6 @@
 //! A game server on real sockets, against clients that behave and clients that do not.
 
+mod bad_line;
 mod busy;
 mod by_the_book;
 mod details;
@@ -15,6 +16,7 @@ mod log_lines;
 mod permissive;
 mod player;
 mod presence;
+mod relay;
 mod resume;
 mod scene;
 mod scripts;

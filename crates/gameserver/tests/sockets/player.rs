@@ -41,7 +41,18 @@ impl Player {
     }
 
     pub async fn connect(&mut self, server: &TestServer, transport: Transport) {
-        self.line = Some(Line::open(server, transport).await);
+        let line = Line::open(server, transport).await;
+        self.introduce(server, line).await;
+    }
+
+    /// Connects by WebTransport through a line that listens at a port.
+    pub async fn connect_at(&mut self, server: &TestServer, port: u16) {
+        let line = Line::open_webtransport(server, port).await;
+        self.introduce(server, line).await;
+    }
+
+    async fn introduce(&mut self, server: &TestServer, line: Line) {
+        self.line = Some(line);
         let ticket = server.ticket("world_test", &self.name, 60);
         self.client.handshake(Some(ticket), None, None);
         self.flush().await;
@@ -91,6 +102,11 @@ impl Player {
     /// The tick of the newest snapshot that came.
     pub fn newest_tick(&self) -> u32 {
         self.client.stats(self.now_ms()).tick
+    }
+
+    /// Bytes that came in all.
+    pub fn bytes_in(&self) -> u64 {
+        self.client.stats(self.now_ms()).bytes_in
     }
 
     fn now_ms(&self) -> f64 {

@@ -1,0 +1,201 @@
+//! What leaves on a WebTransport session: datagrams and one stream, from the
+//! queue that the world's thread fills.
+//!
+//! A packet is handed to QUIC when there is room for it there, and not before.
+//! What waits stays in our queue, where it can be seen that the line is full;
+//! in QUIC's it would only get old. There datagrams go before the stream, which
+//! gets on all the same: between two of them, and in what they leave of a packet.
+//! On a line of 8 KB/s that updates alone would fill it had a fifth of it at least.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use bytes::Bytes;
+use frolic_protocol::ServerMessage;
+use frolic_protocol::fragment::{self, PART_DATAGRAM_BYTES};
+use frolic_protocol::packet::{self, DATAGRAM_BYTES_MAX};
+use tokio::sync::mpsc;
+use wtransport::proto::datagram::Datagram;
+use wtransport::proto::ids::QStreamId;
+use wtransport::quinn::SendDatagramError;
+use wtransport::{Connection, SendStream, VarInt};
+
+use super::quic::IDLE_MAX;
+use crate::line::{Carried, Outbound};
+use crate::metrics::Metrics;
+
+/// How long a client has to take its last message in.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// The stream is written in pieces of this size, each of which shows that
+/// the client reads.
+const PIECE_BYTES: usize = 16 * 1024;
+/// A packet in more parts than about eight loses one of them too often: with
+/// one datagram in twenty lost, eight arrive two times in three.
+const PARTS_BYTES_MAX: usize = 8 * 1024;
+
+/// Why nothing more can be sent.
+struct Gone;
+
+/// Carries packets to one client.
+pub struct Writer {
+    connection: Connection,
+    stream: SendStream,
+    carried: Arc<Carried>,
+    metrics: Arc<Metrics>,
+    /// Packets that went in parts.
+    packets: u32,
+}
+
+impl Writer {
+    /// A writer that counts in `carried` what it got rid of.
+    pub fn new(
+        connection: Connection,
+        stream: SendStream,
+        carried: Arc<Carried>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self {
+            connection,
+            stream,
+            carried,
+            metrics,
+            packets: 0,
+        }
+    }
+
+    /// Sends what comes, and closes the connection at the end of it.
+    pub async fn run(mut self, mut outgoing: mpsc::Receiver<Outbound>) {
+        while let Some(outbound) = outgoing.recv().await {
+            let sent = match outbound {
+                Outbound::Snapshot(bytes) => {
+                    self.metrics.packets.fetch_add(1, Relaxed);
+                    self.losable(&bytes).await
+                }
+                Outbound::Loose(bytes) => self.losable(&bytes).await,
+                Outbound::Reliable(bytes) => self.reliable(&bytes).await,
+                Outbound::Close(reason) => {
+                    let _ = tokio::time::timeout(FAREWELL, self.stream.finish()).await;
+                    self.connection
+                        .close(VarInt::from_u32(0), reason.as_bytes());
+                    return;
+                }
+            };
+            if sent.is_err() {
+                break;
+            }
+        }
+        // The world let go of it, or it does not read.
+        self.connection.close(VarInt::from_u32(0), b"");
+    }
+
+    /// Sends a packet that may be lost.
+    async fn losable(&mut self, bytes: &Bytes) -> Result<(), Gone> {
+        let way = Way::of(bytes.len(), self.connection.max_datagram_size());
+        let sent = match way {
+            Way::Datagram => self.datagrams([bytes]).await,
+            Way::Parts => {
+                self.packets = self.packets.wrapping_add(1);
+                let parts = fragment::cut(self.packets, bytes).into_iter().flatten();
+                let parts = parts.map(|part| packet::single(&ServerMessage::Fragment(part)));
+                self.datagrams(parts).await
+            }
+            // Late is better than never. What says which packet a snapshot
+            // is comes with it, so that it may come behind later ones.
+            Way::Stream => self.reliable(bytes).await,
+        };
+        if way != Way::Stream {
+            self.count(bytes.len());
+        }
+        self.carried.losable.fetch_add(1, Relaxed);
+        sent
+    }
+
+    async fn datagrams(
+        &mut self,
+        datagrams: impl IntoIterator<Item: AsRef<[u8]>>,
+    ) -> Result<(), Gone> {
+        let quic = self.connection.quic_connection();
+        let session = QStreamId::from_session_id(self.connection.session_id());
+        for payload in datagrams {
+            let datagram = framed(session, payload.as_ref());
+            // One that cannot be sent at all is a lost one.
+            if let Err(SendDatagramError::ConnectionLost(_)) =
+                quic.send_datagram_wait(datagram).await
+            {
+                return Err(Gone);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes to the stream as fast as the client reads it; the world's thread
+    /// lets go of one that does not, long before the time here is over.
+    async fn reliable(&mut self, bytes: &[u8]) -> Result<(), Gone> {
+        for piece in bytes.chunks(PIECE_BYTES) {
+            let writing = tokio::time::timeout(IDLE_MAX, self.stream.write_all(piece));
+            writing.await.map_err(|_| Gone)?.map_err(|_| Gone)?;
+            self.count(piece.len());
+        }
+        Ok(())
+    }
+
+    fn count(&self, bytes: usize) {
+        self.metrics.bytes_out.fetch_add(bytes as u64, Relaxed);
+        self.carried.bytes.fetch_add(bytes as u64, Relaxed);
+    }
+}
+
+/// A datagram of a session, as HTTP/3 wants it.
+fn framed(session: QStreamId, payload: &[u8]) -> Bytes {
+    let datagram = Datagram::new(session, payload);
+    let mut bytes = vec![0; datagram.write_size()];
+    datagram
+        .write(&mut bytes)
+        .expect("it is as long as it says");
+    bytes.into()
+}
+
+/// How a packet travels that may be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Datagram,
+    /// In several datagrams.
+    Parts,
+    /// On the stream, where nothing gets lost.
+    Stream,
+}
+
+impl Way {
+    /// The way of a packet, where there is room for so much in a datagram.
+    fn of(bytes: usize, room: Option<usize>) -> Self {
+        let room = room.unwrap_or(0).min(DATAGRAM_BYTES_MAX);
+        if bytes <= room {
+            Way::Datagram
+        } else if bytes <= PARTS_BYTES_MAX && PART_DATAGRAM_BYTES <= room {
+            Way::Parts
+        } else {
+            Way::Stream
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_for_datagrams_goes_on_the_stream() {
+        let wide = Some(1400);
+        assert_eq!(Way::of(1200, wide), Way::Datagram);
+        assert_eq!(Way::of(1201, wide), Way::Parts);
+        assert_eq!(Way::of(PARTS_BYTES_MAX, wide), Way::Parts);
+        assert_eq!(Way::of(PARTS_BYTES_MAX + 1, wide), Way::Stream);
+        // Too narrow for a part, or no datagrams at all.
+        assert_eq!(Way::of(1000, Some(1100)), Way::Datagram);
+        assert_eq!(Way::of(1200, Some(1100)), Way::Stream);
+        assert_eq!(Way::of(1, None), Way::Stream);
+        let parts = fragment::cut(1, &vec![0; PARTS_BYTES_MAX]).map(Iterator::count);
+        assert_eq!(parts, Some(8));
+    }
+}
