@@ -184,7 +184,9 @@ impl Client {
                 self.tell(ClientEvent::Error { code, message });
             }
             ServerMessage::Kick { reason } => self.tell(ClientEvent::Kick { reason }),
-            ServerMessage::Event { name, args } => self.tell(ClientEvent::Remote { name, args }),
+            ServerMessage::Event { name, args } | ServerMessage::UnreliableEvent { name, args } => {
+                self.tell(ClientEvent::Remote { name, args });
+            }
             ServerMessage::InvokeResult { id, result } => {
                 self.tell(ClientEvent::InvokeResult { id, result });
             }

@@ -340,6 +340,10 @@ pub fn server_packets() -> Vec<Vec<u8>> {
             id: 1,
             result: Ok(all_values()),
         },
+        ServerMessage::UnreliableEvent {
+            name: "Flickers".into(),
+            args: all_values(),
+        },
         ServerMessage::Npc(NpcEvent {
             entity: 7,
             before: NpcState::Idle,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use frolic_protocol::json;
-use frolic_protocol::packet;
+use frolic_protocol::packet::{self, DATAGRAM_BYTES_MAX};
 use frolic_protocol::resume::SentLog;
 use frolic_protocol::{ServerMessage, Welcome};
 use frolic_world::{ClientView, Delivery, JsonView, PlayerNumber, TerrainView, World};
@@ -49,6 +49,8 @@ pub struct Session {
     pub line: Line,
     /// Binary messages of this tick, sent as one packet.
     packet: Vec<u8>,
+    /// Those of them that may be lost, where the line is lossy: for a datagram.
+    loose: Vec<u8>,
     /// What a JSON client is told behind its first snapshot.
     after_snapshot: Vec<String>,
     pace: Pace,
@@ -179,6 +181,7 @@ impl Session {
             slot,
             line,
             packet: Vec::new(),
+            loose: Vec::new(),
             after_snapshot: Vec::new(),
             pace: Pace::new(now),
             kicked: None,
@@ -215,7 +218,8 @@ impl Session {
     /// Whether something waits to be sent, or for its end, or for a handshake:
     /// it is to be looked after in every tick.
     pub fn is_restless(&self) -> bool {
-        let waits = !self.packet.is_empty() || self.line.is_restless();
+        let gathered = !self.packet.is_empty() || !self.loose.is_empty();
+        let waits = gathered || self.line.is_restless();
         waits || self.player.is_none() || self.is_over() || self.is_slow()
     }
 
@@ -253,12 +257,40 @@ impl Session {
     /// Queues a message; binary ones leave together at the end of the tick.
     pub fn tell(&mut self, message: &ServerMessage) {
         match self.encoding {
+            Encoding::Binary if self.may_lose(message) => {
+                self.tell_loose(&packet::single(message));
+            }
             Encoding::Binary => packet::write(&mut self.packet, message),
             Encoding::Json => {
                 if let Some(text) = json::encode(message) {
                     self.text(text);
                 }
             }
+        }
+    }
+
+    /// Whether a message goes past the stream, which may be waiting for
+    /// something that was lost, and may be lost itself.
+    fn may_lose(&self, message: &ServerMessage) -> bool {
+        message.is_unreliable() && self.line.delivery() == Delivery::Lossy
+    }
+
+    /// Queues a packet that may be lost, unless it is too long for a datagram:
+    /// in parts it would be lost more often than its sender expects.
+    fn tell_loose(&mut self, packet: &[u8]) {
+        if packet.len() > DATAGRAM_BYTES_MAX {
+            self.tell_packet(packet);
+            return;
+        }
+        if self.loose.len() + packet.len() > DATAGRAM_BYTES_MAX {
+            self.finish_loose();
+        }
+        self.loose.extend_from_slice(packet);
+    }
+
+    fn finish_loose(&mut self) {
+        if !self.loose.is_empty() {
+            self.line.loose(std::mem::take(&mut self.loose));
         }
     }
 
@@ -324,6 +356,7 @@ impl Session {
     /// Queues a message whose packet was made before.
     pub fn tell_packet_or(&mut self, packet: &[u8], message: &ServerMessage) {
         match self.encoding {
+            Encoding::Binary if self.may_lose(message) => self.tell_loose(packet),
             Encoding::Binary => self.tell_packet(packet),
             Encoding::Json => self.tell(message),
         }
@@ -422,6 +455,7 @@ impl Session {
         self.kicked = Some(cause);
         // There will be no snapshot that anything could wait for.
         self.release_texts();
+        self.loose.clear();
         self.tell_now(&ServerMessage::Kick {
             reason: reason.to_owned(),
         });
@@ -442,6 +476,7 @@ impl Session {
     /// Never waits.
     pub fn flush(&mut self, now: Instant, metrics: &Metrics) {
         self.finish_packet();
+        self.finish_loose();
         self.line.flush(now, metrics);
         if self.kicked.is_none() && self.line.is_stuck(now) {
             let player = self.player.as_ref().map(|player| player.number);
@@ -457,3 +492,6 @@ impl Session {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -416,6 +416,14 @@ pub enum ServerMessage {
     },
     /// How characters move from now on: a script changed it.
     Character(CharacterParams),
+    /// `Network.FireClientUnreliable` or `Network.BroadcastUnreliable`: not
+    /// counted, and lost when the line loses it.
+    UnreliableEvent {
+        /// Which event.
+        name: String,
+        /// Its arguments.
+        args: Args,
+    },
 }
 
 impl ServerMessage {
@@ -430,7 +438,8 @@ impl ServerMessage {
         )
     }
 
-    /// Whether it may be lost: the next one replaces it.
+    /// Whether it may be lost: the next one replaces it. It overtakes what
+    /// travels on a stream, where there is one.
     pub fn is_unreliable(&self) -> bool {
         matches!(
             self,
@@ -438,6 +447,7 @@ impl ServerMessage {
                 | ServerMessage::Fragment(_)
                 | ServerMessage::Pong { .. }
                 | ServerMessage::Figures(_)
+                | ServerMessage::UnreliableEvent { .. }
         )
     }
 }

@@ -54,7 +54,7 @@ variants!(
     Welcome, Scene, Definition, Snapshot, Fragment, Presence, Pong, Error, Kick, Event,
     InvokeResult, Chat, ScriptManifest, ScriptChunk, ExecuteScript, ResumeToken, Cast, Figures,
     Weapon, Armed, ProjectileLaunch, ProjectileHit, Vitals, Npc, TerraformApplied, ChunkData, Mesh,
-    Character,
+    Character, UnreliableEvent,
 );
 
 #[test]
@@ -258,6 +258,10 @@ fn server_samples() -> Vec<ServerMessage> {
         },
         ServerMessage::Event {
             name: "Went".into(),
+            args: args(),
+        },
+        ServerMessage::UnreliableEvent {
+            name: "Flickers".into(),
             args: args(),
         },
         ServerMessage::InvokeResult {

@@ -506,12 +506,14 @@ impl Engine for WorldState {
                 Some(player)
             }
         };
+        let (name, args) = (name.to_owned(), Args(args));
+        let message = match reliable {
+            true => ServerMessage::Event { name, args },
+            false => ServerMessage::UnreliableEvent { name, args },
+        };
         self.outbox.push(Outgoing {
             to,
-            message: ServerMessage::Event {
-                name: name.to_owned(),
-                args: Args(args),
-            },
+            message,
             reliable,
         });
         Ok(())

@@ -25,6 +25,7 @@ mod slow;
 mod social;
 mod stranger;
 mod thrown_out;
+mod unreliable;
 
 use std::time::Duration;
 

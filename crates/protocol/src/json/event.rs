@@ -100,7 +100,7 @@ fn body(message: &ServerMessage) -> Option<Json> {
         ServerMessage::Kick { reason } => json!({
             "kind": "error", "seq": null, "code": "kick", "message": reason,
         }),
-        ServerMessage::Event { name, args } => {
+        ServerMessage::Event { name, args } | ServerMessage::UnreliableEvent { name, args } => {
             event("network", json!({ "name": name, "args": args }))
         }
         ServerMessage::InvokeResult { id, result } => event(

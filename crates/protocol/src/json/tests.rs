@@ -38,14 +38,20 @@ fn events_and_results_have_their_documented_form() {
     let text = |message: &ServerMessage| -> Json {
         serde_json::from_str(&encode(message).unwrap()).unwrap()
     };
+    let (name, args) = (
+        "Falls".to_owned(),
+        Args(vec![Value::Number(3.0), Value::Vector([1.0, 2.0, 3.0])]),
+    );
     let event = text(&ServerMessage::Event {
-        name: "Falls".into(),
-        args: Args(vec![Value::Number(3.0), Value::Vector([1.0, 2.0, 3.0])]),
+        name: name.clone(),
+        args: args.clone(),
     });
     assert_eq!(
         event,
         json!({"v":2,"kind":"event","feature":"network","name":"Falls","args":[3,{"$v":[1.0,2.0,3.0]}]})
     );
+    let unreliable = text(&ServerMessage::UnreliableEvent { name, args });
+    assert_eq!(unreliable, event, "nobody's business how it came");
     let result = text(&ServerMessage::InvokeResult {
         id: 4,
         result: Err("no".into()),

@@ -1,0 +1,120 @@
+//! What goes which way on a line that loses packets.
+
+use frolic_protocol::packet::SERVER_MESSAGE_BYTES_MAX;
+use frolic_protocol::{Args, Value};
+use tokio::sync::{mpsc, oneshot};
+
+use super::*;
+use crate::line::{ChannelLine, OUTBOX_PACKETS, Outbound};
+use crate::transport::Slots;
+
+struct Lossy {
+    session: Session,
+    outgoing: mpsc::Receiver<Outbound>,
+    metrics: Arc<Metrics>,
+}
+
+/// How a packet left, and what was in it.
+#[derive(Debug, PartialEq)]
+enum Left {
+    Reliable(Vec<ServerMessage>),
+    Loose(Vec<ServerMessage>),
+    Close,
+}
+
+impl Lossy {
+    fn new() -> Self {
+        let metrics = Arc::new(Metrics::default());
+        let slots = Slots::new(8, metrics.clone());
+        let slot = slots.take([127, 0, 0, 1].into()).unwrap();
+        let (outbox, outgoing) = mpsc::channel(OUTBOX_PACKETS);
+        let (end, _) = oneshot::channel();
+        let line = Line::Channel(ChannelLine::new(outbox, end, Arc::default()));
+        Self {
+            session: Session::new(Encoding::Binary, None, line, slot, 0, Instant::now()),
+            outgoing,
+            metrics,
+        }
+    }
+
+    fn left(&mut self) -> Vec<Left> {
+        self.session.flush(Instant::now(), &self.metrics);
+        let read = |bytes: &[u8]| packet::read(bytes, SERVER_MESSAGE_BYTES_MAX).unwrap();
+        let packets = std::iter::from_fn(|| self.outgoing.try_recv().ok());
+        let left = packets.map(|outbound| match outbound {
+            Outbound::Reliable(bytes) => Left::Reliable(read(&bytes)),
+            Outbound::Loose(bytes) => {
+                assert!(bytes.len() <= DATAGRAM_BYTES_MAX);
+                Left::Loose(read(&bytes))
+            }
+            Outbound::Snapshot(_) => panic!("nobody sees anything"),
+            Outbound::Close(_) => Left::Close,
+        });
+        left.collect()
+    }
+}
+
+fn pong() -> ServerMessage {
+    ServerMessage::Pong {
+        t: 1.0,
+        server_time: 2.0,
+        tick: 3,
+        received: 4,
+    }
+}
+
+fn kick() -> ServerMessage {
+    ServerMessage::Kick {
+        reason: "over".into(),
+    }
+}
+
+fn event(letters: usize) -> ServerMessage {
+    ServerMessage::UnreliableEvent {
+        name: "Flickers".into(),
+        args: Args(vec![Value::String("x".repeat(letters))]),
+    }
+}
+
+#[test]
+fn what_may_be_lost_leaves_as_one_packet_of_its_own() {
+    let mut lossy = Lossy::new();
+    let error = ServerMessage::Error {
+        code: "busy".into(),
+        message: "later".into(),
+    };
+    let (short, encoded) = (event(10), packet::single(&event(10)));
+    lossy.session.tell_packet_or(&encoded, &short);
+    lossy.session.tell(&error);
+    lossy.session.tell_echoing(&pong(), None);
+    assert!(lossy.session.is_restless());
+    let left = lossy.left();
+    let expected = [
+        Left::Reliable(vec![error]),
+        Left::Loose(vec![short, pong()]),
+    ];
+    assert_eq!(left, expected);
+    assert_eq!(lossy.left(), [], "each is told once");
+}
+
+#[test]
+fn what_does_not_fit_a_datagram_goes_in_another_or_on_the_stream() {
+    let mut lossy = Lossy::new();
+    for letters in [500, 500, 500, 5_000] {
+        lossy.session.tell(&event(letters));
+    }
+    let expected = [
+        Left::Loose(vec![event(500), event(500)]),
+        Left::Reliable(vec![event(5_000)]),
+        Left::Loose(vec![event(500)]),
+    ];
+    assert_eq!(lossy.left(), expected);
+}
+
+#[test]
+fn nothing_comes_behind_the_last_word() {
+    let mut lossy = Lossy::new();
+    lossy.session.tell(&pong());
+    lossy.session.kick(KickCause::Left, "over");
+    assert_eq!(lossy.left(), [Left::Reliable(vec![kick()]), Left::Close]);
+}
