@@ -125,14 +125,15 @@ impl WorldState {
         let squashed = Squashed::of(saved);
         let structures = squashed.structures.into_values();
         let unknown = self.restore_structures(squashed.next, saved.newest(), structures);
-        self.restore_ground(&squashed.ground);
+        let mut problems = squashed.problems;
+        self.restore_ground(&squashed.ground, &mut problems);
         self.history.resume_after(saved.newest());
         for prefab in unknown {
             self.warn(format!(
                 "what was built from the prefab \"{prefab}\" is not shown: the game has no such prefab any more"
             ));
         }
-        for problem in squashed.problems {
+        for problem in problems {
             self.warn(problem);
         }
     }

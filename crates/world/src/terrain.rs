@@ -152,10 +152,10 @@ impl WorldState {
         self.ground.may_tell(&chunks, tick);
     }
 
-    /// Puts a chunk back as a checkpoint has it.
-    fn restore_chunk(&mut self, at: ChunkVersion, packed: &[u8]) {
+    /// Puts a chunk back as a checkpoint has it; false when it is damaged.
+    fn restore_chunk(&mut self, at: ChunkVersion, packed: &[u8]) -> bool {
         let Ok(chunk) = codec::unpack(packed) else {
-            return;
+            return false;
         };
         let restored = self
             .collision
@@ -168,6 +168,7 @@ impl WorldState {
                 .packed
                 .insert(at.chunk, (at.version, packed.into()));
         }
+        true
     }
 
     /// Operations up to this number are kept: what they changed may be told.

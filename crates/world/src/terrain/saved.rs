@@ -41,7 +41,7 @@ impl SavedGround {
                     if (1..=CHANGES_MAX).contains(&changes) {
                         self.chunks.insert(at, section.clone());
                     } else {
-                        problems.push(format!("the part \"{name}\" of the checkpoint is damaged"));
+                        problems.push(damaged(name));
                     }
                 }
                 _ => problems.push(format!("the part \"{name}\" of the checkpoint is unknown")),
@@ -74,6 +74,10 @@ pub(crate) fn version_in(name: &str, section: &Section) -> Option<u32> {
 fn changes_in(section: &Section) -> Option<u32> {
     let version = section.bytes.first_chunk()?;
     Some(u32::from_le_bytes(*version))
+}
+
+fn damaged(name: &str) -> String {
+    format!("the part \"{name}\" of the checkpoint is damaged")
 }
 
 fn name_of([x, y, z]: ChunkPos) -> String {
@@ -112,26 +116,31 @@ impl WorldState {
     }
 
     /// Makes the ground as an earlier process of this world left it.
-    pub fn restore_ground(&mut self, saved: &SavedGround) {
+    pub fn restore_ground(&mut self, saved: &SavedGround, problems: &mut Vec<String>) {
+        let mut lost = saved.cleared.clone();
         for (&chunk, section) in &saved.chunks {
             let Some((version, packed)) = section.bytes.split_first_chunk() else {
                 continue;
             };
             let version = u32::from_le_bytes(*version);
-            self.restore_chunk(ChunkVersion { chunk, version }, packed);
+            let at = ChunkVersion { chunk, version };
+            if !self.restore_chunk(at, packed) {
+                problems.push(damaged(&name_of(chunk)));
+                lost.push(at);
+            }
         }
         let cleared = saved.cleared.iter().map(|at| at.chunk);
         self.ground.cleared.extend(cleared);
         for op in &saved.ops {
             self.redo_terrain(op);
         }
-        for at in &saved.cleared {
+        for at in &lost {
             self.count_on(at);
         }
         self.ground.changes.clear();
     }
 
-    /// A chunk that was undone and changed anew counts its changes from where the
+    /// A chunk that was undone, or lost, and changed anew counts its changes from where the
     /// stored one ends: by its version it is told from that one.
     fn count_on(&mut self, stored: &ChunkVersion) {
         let again = self.collision.replace_terrain(|terrain| {

@@ -262,17 +262,28 @@ fn what_was_dug_since_a_clearing_is_stored_by_the_next_process() {
     let ops = terraform(&mut world, dig([6.5, 7.5, 3.5], 0.5));
     assert_eq!(ops.len(), 2);
 
+    let after_next = |mut saved: SavedWorld| {
+        let mut marks = marks_of(&saved.checkpoint);
+        let news = load(&saved).checkpoint_since(&mut marks);
+        saved.ops.clear();
+        saved.checkpoint.seq = news.seq;
+        saved.checkpoint.sections.extend(news.sections);
+        load(&saved)
+    };
     let mut saved = SavedWorld { checkpoint, ops };
-    let mut marks = marks_of(&saved.checkpoint);
-    let news = load(&saved).checkpoint_since(&mut marks);
-    saved.ops.clear();
-    saved.checkpoint.seq = news.seq;
-    saved.checkpoint.sections.extend(news.sections);
-    let again = load(&saved);
+    let again = after_next(saved.clone());
     for world in [&world, &again] {
         assert_eq!(block(world, [3, 7, 3]), Material::GRASS, "undone");
         assert_eq!(block(world, [6, 7, 3]), Material::AIR, "and dug since");
     }
+
+    // The same without a clearing, when the stored chunk cannot be read.
+    saved.ops.remove(0);
+    let sections = saved.checkpoint.sections.iter_mut();
+    for (_, section) in sections.filter(|(name, _)| name.starts_with("terrain/")) {
+        section.bytes.pop();
+    }
+    assert_eq!(block(&after_next(saved), [6, 7, 3]), Material::AIR);
 }
 
 #[test]
