@@ -100,9 +100,10 @@ async fn a_line_that_loses_packets_and_is_not_full_brings_every_update() {
     let ticks = f64::from(tick(&server).await - first);
     let bytes_per_s = (eve.bytes_in() - bytes) as f64 * 60.0 / ticks;
     // Every third tick is an update, of several packets; who loses one of them
-    // has the others.
+    // has the others. A busy machine may bring two at once. With Cubic's own
+    // window it was about half.
     let share = shown.len() as f64 * 3.0 / ticks;
-    assert!(share > 0.85, "{share} of the updates came");
+    assert!(share > 0.72, "{share} of the updates came");
     assert!(
         bytes_per_s > CROWD_BYTES_PER_S * 0.75,
         "{bytes_per_s} bytes/s are too little to tell"

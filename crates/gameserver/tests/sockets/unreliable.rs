@@ -69,8 +69,9 @@ async fn an_unreliable_event_has_no_number_in_json() {
                 newest = number;
             }
             Some("Maybe") => {
+                // One may be left out, when this machine is slow to read.
                 maybe += 1;
-                assert_eq!(event["args"], json!([maybe]));
+                assert!(event["args"][0].as_u64() >= Some(maybe), "{event}");
                 assert_eq!(event.get("n"), None);
             }
             _ => {}
