@@ -1,6 +1,6 @@
 //! How places, speeds and rotations are rounded for the wire.
 
-use frolic_sim::{Pose, Rotation, Vec3};
+use frolic_sim::{Angle, Pose, Rotation, Vec3};
 
 /// Steps per metre: positions are right to 2 mm.
 const POSITION_SCALE: f32 = 256.0;
@@ -28,14 +28,35 @@ pub fn velocity(velocity: Vec3) -> [i16; 3] {
         .map(|c| (c * VELOCITY_SCALE).round() as i16)
 }
 
-/// Where something that goes straight on is after `ticks`, in steps.
-pub fn straight_on(position: [i32; 3], velocity: [i16; 3], ticks: u32, tick_hz: u32) -> [i32; 3] {
+/// A velocity after whoever has it turned by so many 1/65536 of a turn, seen
+/// from above and counter-clockwise.
+pub fn turned(velocity: [i16; 3], by: u16) -> [i16; 3] {
+    let (sin, cos) = Angle(by).sin_cos();
+    let [x, z] = [velocity[0], velocity[2]].map(f32::from);
+    let (x, z) = (x * cos + z * sin, z * cos - x * sin);
+    [x.round() as i16, velocity[1], z.round() as i16]
+}
+
+/// Where something is after `ticks` in which its velocity went evenly from one
+/// to another, in steps. Like in the simulation, each tick goes as far as its
+/// new velocity says.
+pub fn carried_on(
+    position: [i32; 3],
+    [from, to]: [[i16; 3]; 2],
+    ticks: u32,
+    tick_hz: u32,
+) -> [i32; 3] {
     const STEPS_PER_SPEED: i64 = (POSITION_SCALE / VELOCITY_SCALE) as i64;
     const STEPS_MAX: i64 = (POSITION_MAX * POSITION_SCALE) as i64;
-    let hz = i64::from(tick_hz.max(1));
+    if ticks == 0 {
+        return position;
+    }
+    // Twice the mean speed times ticks: the sum of an even row.
+    let (ticks, halves) = (i64::from(ticks), 2 * i64::from(tick_hz.max(1)));
     std::array::from_fn(|axis| {
-        let way = i64::from(velocity[axis]) * i64::from(ticks) * STEPS_PER_SPEED;
-        let there = i64::from(position[axis]) + (way + hz / 2).div_euclid(hz);
+        let (from, to) = (i64::from(from[axis]), i64::from(to[axis]));
+        let way = (from * (ticks - 1) + to * (ticks + 1)) * STEPS_PER_SPEED;
+        let there = i64::from(position[axis]) + (way + halves / 2).div_euclid(halves);
         there.clamp(-STEPS_MAX, STEPS_MAX) as i32
     })
 }
@@ -124,6 +145,32 @@ mod tests {
     #[test]
     fn no_rotation_is_what_it_says() {
         assert_eq!(rotation(Rotation::IDENTITY), ROTATION_NONE);
+    }
+
+    #[test]
+    fn whoever_turns_walks_where_they_look() {
+        let ahead = |yaw: Angle| {
+            let (sin, cos) = yaw.sin_cos();
+            velocity(Vec3::new(-sin, 0.0, -cos) * 5.0)
+        };
+        for (yaw, by) in [(0, 700), (9_000, 33_000), (60_000, 50_000)] {
+            let walks_on = turned(ahead(Angle(yaw)), by);
+            let there = ahead(Angle(yaw.wrapping_add(by)));
+            let off = |axis: usize| walks_on[axis].abs_diff(there[axis]);
+            assert!(off(0) <= 1 && off(2) <= 1, "{walks_on:?} {there:?}");
+        }
+        assert_eq!(turned([i16::MAX, 3, i16::MAX], 8_192)[..2], [i16::MAX, 3]);
+    }
+
+    #[test]
+    fn a_fall_is_foreseen_once_its_speed_is_known() {
+        // 0.5 m/s faster with each of three ticks, and as far as that takes.
+        let way = -(0.5 + 1.0 + 1.5) / 60.0;
+        let [from, to] = [0.0, -1.5].map(|y| velocity(Vec3::new(4.0, y, 0.0)));
+        let there = carried_on([0, 100, 0], [from, to], 3, 60);
+        let fallen = (way * POSITION_SCALE).round() as i32;
+        assert_eq!(there, [51, 100 + fallen, 0]);
+        assert_eq!(carried_on([7; 3], [from, to], 0, 60), [7; 3], "no time");
     }
 
     #[test]

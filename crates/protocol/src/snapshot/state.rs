@@ -1,15 +1,17 @@
 //! One entity inside a cell record: what changed since the version the
 //! client has.
 //!
-//! Positions are written as the difference from where the entity would be had
-//! it gone straight on: of somebody who walks, that is next to nothing.
+//! What is known first tells most of what follows: whoever turned while they
+//! walk goes where they look now, and between two velocities lies the way that
+//! they make. Only differences from that are written; of somebody who walks,
+//! turns or falls they are next to nothing.
 
 use frolic_sim::{Motion, Vec3};
 
 use super::SnapshotError;
 use crate::bits::{BitReader, BitWriter};
 use crate::details::DETAILS_BYTES_MAX;
-use crate::entity::{EntityKind, EntityState};
+use crate::entity::{EntityKind, EntityState, flags};
 use crate::npc::Mood;
 use crate::quantize;
 
@@ -22,7 +24,7 @@ pub(super) struct Span {
 
 /// Bits per axis of a position's difference, from "walks on" to "anywhere".
 const POSITION_BITS: [u32; 4] = [2, 5, 9, 25];
-/// Bits per axis of a velocity's difference.
+/// Bits per axis of a velocity's difference, from "walks on" to "anything".
 const VELOCITY_BITS: [u32; 4] = [4, 7, 10, 17];
 /// Yaw is rounded to 12 bits, pitch to 9; see [`quantize::look`].
 const YAW_BITS: u32 = 12;
@@ -50,16 +52,17 @@ pub(super) fn write_changed(
     span: Span,
     details: &[u8],
 ) {
-    let expected = expected_position(old, span);
-    let moved = std::array::from_fn(|axis| new.position[axis].wrapping_sub(expected[axis]));
-    write_vector(writer, moved, POSITION_BITS);
-    let turned =
-        std::array::from_fn(|axis| i32::from(new.velocity[axis]) - i32::from(old.velocity[axis]));
-    write_vector(writer, turned, VELOCITY_BITS);
     writer.flag(new.look != old.look);
     if new.look != old.look {
         write_look(writer, old.look, new.look);
     }
+    let expected = expected_velocity(old, new.look);
+    let sped =
+        std::array::from_fn(|axis| i32::from(new.velocity[axis]) - i32::from(expected[axis]));
+    write_vector(writer, sped, VELOCITY_BITS);
+    let expected = expected_position(old, new.velocity, span);
+    let moved = std::array::from_fn(|axis| new.position[axis].wrapping_sub(expected[axis]));
+    write_vector(writer, moved, POSITION_BITS);
     let rare = |state: &EntityState| {
         (
             (state.definition, state.owner, state.details),
@@ -72,32 +75,57 @@ pub(super) fn write_changed(
     }
 }
 
-/// Where the receiver expects it: straight on, or still on its path.
-fn expected_position(old: &EntityState, span: Span) -> [i32; 3] {
+/// How fast the receiver expects it to be, looking there: who stands on
+/// something walks on in the direction that is the same to themselves.
+fn expected_velocity(old: &EntityState, look: [u16; 2]) -> [i16; 3] {
+    let turned = look[0].wrapping_sub(old.look[0]);
+    let [x, _, z] = old.velocity;
+    let walks = old.flags & flags::GROUNDED != 0 && (x, z) != (0, 0);
+    if turned == 0 || !walks {
+        return old.velocity;
+    }
+    quantize::turned(old.velocity, turned)
+}
+
+/// Where the receiver expects it, being as fast as this: as far as that
+/// carried it, or still on its path.
+fn expected_position(old: &EntityState, velocity: [i16; 3], span: Span) -> [i32; 3] {
     if old.motion.is_some() {
         return old.position;
     }
-    quantize::straight_on(old.position, old.velocity, span.ticks, span.tick_hz)
+    let velocities = [old.velocity, velocity];
+    quantize::carried_on(old.position, velocities, span.ticks, span.tick_hz)
 }
 
-fn write_vector(writer: &mut BitWriter, vector: [i32; 3], sizes: [u32; 4]) {
-    writer.flag(vector != [0; 3]);
-    if vector == [0; 3] {
+fn write_vector(writer: &mut BitWriter, [x, y, z]: [i32; 3], sizes: [u32; 4]) {
+    let (level, height) = ((x, z) != (0, 0), y != 0);
+    writer.flag(level || height);
+    if !level && !height {
         return;
     }
+    // Most things stay at their height, and then it is the rest that changed.
+    writer.flag(height);
+    if height {
+        writer.flag(level);
+    }
+    if level {
+        write_parts(writer, &[x, z], sizes);
+    }
+    if height {
+        write_parts(writer, &[y], sizes);
+    }
+}
+
+/// Writes numbers with as many bits as the largest of them needs.
+fn write_parts(writer: &mut BitWriter, parts: &[i32], sizes: [u32; 4]) {
     let fits = |bits: u32| {
-        vector
-            .iter()
-            .all(|&part| part >= -(1 << (bits - 1)) && part < 1 << (bits - 1))
+        let range = -(1 << (bits - 1))..1 << (bits - 1);
+        parts.iter().all(|part| range.contains(part))
     };
     let class = sizes.iter().position(|&bits| fits(bits)).unwrap_or(3);
     writer.bits(class as u32, 2);
-    writer.signed_bits(vector[0], sizes[class]);
-    writer.signed_bits(vector[2], sizes[class]);
-    // Most things stay at their height.
-    writer.flag(vector[1] != 0);
-    if vector[1] != 0 {
-        writer.signed_bits(vector[1], sizes[class]);
+    for &part in parts {
+        writer.signed_bits(part, sizes[class]);
     }
 }
 
@@ -192,15 +220,15 @@ pub(super) fn read_changed(
     span: Span,
 ) -> Result<Decoded, SnapshotError> {
     let mut state = *old;
-    let moved = read_vector(reader, POSITION_BITS)?;
-    let expected = expected_position(old, span);
-    state.position = std::array::from_fn(|axis| expected[axis].wrapping_add(moved[axis]));
-    let turned = read_vector(reader, VELOCITY_BITS)?;
-    state.velocity =
-        std::array::from_fn(|axis| old.velocity[axis].wrapping_add(turned[axis] as i16));
     if reader.flag()? {
         state.look = read_look(reader, old.look)?;
     }
+    let expected = expected_velocity(old, state.look);
+    let sped = read_vector(reader, VELOCITY_BITS)?;
+    state.velocity = std::array::from_fn(|axis| expected[axis].wrapping_add(sped[axis] as i16));
+    let expected = expected_position(old, state.velocity, span);
+    let moved = read_vector(reader, POSITION_BITS)?;
+    state.position = std::array::from_fn(|axis| expected[axis].wrapping_add(moved[axis]));
     let mut details = None;
     if reader.flag()? {
         details = read_rare(reader, &mut state)?;
@@ -212,14 +240,31 @@ fn read_vector(reader: &mut BitReader, sizes: [u32; 4]) -> Result<[i32; 3], Snap
     if !reader.flag()? {
         return Ok([0; 3]);
     }
-    let bits = sizes[reader.bits(2)? as usize];
-    let (x, z) = (reader.signed_bits(bits)?, reader.signed_bits(bits)?);
-    let y = if reader.flag()? {
-        reader.signed_bits(bits)?
+    let height = reader.flag()?;
+    let level = !height || reader.flag()?;
+    let [x, z] = if level {
+        read_parts(reader, sizes)?
     } else {
-        0
+        [0; 2]
+    };
+    let [y] = if height {
+        read_parts(reader, sizes)?
+    } else {
+        [0]
     };
     Ok([x, y, z])
+}
+
+fn read_parts<const N: usize>(
+    reader: &mut BitReader,
+    sizes: [u32; 4],
+) -> Result<[i32; N], SnapshotError> {
+    let bits = sizes[reader.bits(2)? as usize];
+    let mut parts = [0; N];
+    for part in &mut parts {
+        *part = reader.signed_bits(bits)?;
+    }
+    Ok(parts)
 }
 
 fn read_look(reader: &mut BitReader, old: [u16; 2]) -> Result<[u16; 2], SnapshotError> {

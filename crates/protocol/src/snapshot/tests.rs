@@ -268,6 +268,52 @@ fn unchanged_entities_cost_nothing_and_walking_ones_little() {
 }
 
 #[test]
+fn who_turns_while_walking_and_who_falls_cost_little_more() {
+    let walker = |yaw: u16, speed: f32, position: [i32; 3]| {
+        let (sin, cos) = frolic_sim::Angle(yaw).sin_cos();
+        EntityState {
+            position,
+            velocity: quantize::velocity(Vec3::new(-sin, 0.0, -cos) * speed),
+            look: quantize::look(yaw, 0),
+            flags: crate::entity::flags::GROUNDED,
+            ..EntityState::new(1, EntityKind::Character)
+        }
+    };
+    let bytes = |old: &EntityState, new: &EntityState| {
+        let nothing = encode(HERE, Some(&[]), &[]).len();
+        encode(HERE, Some(&[*old]), &[*new]).len() - nothing
+    };
+    for speed in [5.0, 8.0] {
+        // A quarter of a turn a second, for nine ticks.
+        let before = walker(40_000, speed, [0; 3]);
+        let after = walker(42_457, speed, [0; 3]);
+        let velocities = [before.velocity, after.velocity];
+        let there = quantize::carried_on([0; 3], velocities, 9, 60);
+        let after = EntityState {
+            position: there.map(|c| c + 1),
+            ..after
+        };
+        let bytes = bytes(&before, &after);
+        assert!(bytes <= 6, "{bytes} bytes for who turns at {speed} m/s");
+    }
+    let falls = |speed: f32, height: i32| EntityState {
+        velocity: quantize::velocity(Vec3::new(3.0, speed, 4.0)),
+        position: [0, height, 0],
+        flags: 0,
+        ..walker(0, 5.0, [0; 3])
+    };
+    let (before, after) = (falls(-1.0, 4_000), falls(-4.0, 0));
+    let velocities = [before.velocity, after.velocity];
+    let there = quantize::carried_on(before.position, velocities, 9, 60);
+    let after = EntityState {
+        position: there,
+        ..after
+    };
+    let bytes = bytes(&before, &after);
+    assert!(bytes <= 3, "{bytes} bytes for who falls");
+}
+
+#[test]
 fn a_missing_baseline_is_named() {
     let bytes = encode(HERE, Some(&[]), &[]);
     assert_eq!(
