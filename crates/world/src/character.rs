@@ -7,7 +7,7 @@ use frolic_script::ScriptEvent;
 use frolic_sim::{CharacterState, StepCache, Vec3, step_character_with};
 
 use crate::inputs::InputQueue;
-use crate::life::UNHURT;
+use crate::life::{Life, UNHURT};
 use crate::player::{HEALTH_MAX, MANA_MAX, MANA_PER_S, Player, PlayerNumber};
 use crate::state::WorldState;
 use crate::trigger::Way;
@@ -39,6 +39,7 @@ impl WorldState {
             shown: Default::default(),
             arms: Default::default(),
             dead_until: None,
+            life: self.life_after(Life::default()),
             vitals_told: UNHURT,
             chat_used_until: 0,
             looks: Default::default(),
@@ -93,9 +94,12 @@ impl WorldState {
     /// Puts a player back to a spawn point with full health.
     pub fn respawn(&mut self, number: PlayerNumber) {
         let feet = self.spawn_place(number);
+        let before = self.players.get(&number).map(|player| player.life);
+        let life = self.life_after(before.unwrap_or_default());
         let Some(player) = self.players.get_mut(&number) else {
             return;
         };
+        player.life = life;
         player.health = player.health_max;
         player.dead_until = None;
         self.teleport(number, feet);

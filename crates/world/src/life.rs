@@ -14,7 +14,22 @@ pub(crate) const UNHURT: Vitals = Vitals {
     alive: true,
 };
 
+/// One life of a player's character, from a birth to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Life {
+    /// Counts them, from 1.
+    pub number: u32,
+    /// The first tick at whose end it was lived. Whoever was seen before that
+    /// was seen in another life.
+    pub first_tick: u32,
+}
+
 impl Player {
+    /// Whether somebody who was hit in a life can still be hurt in it.
+    pub fn lives(&self, life: Life) -> bool {
+        self.dead_until.is_none() && self.life == life
+    }
+
     fn vitals(&self) -> Vitals {
         Vitals {
             health: self.health as f32,
@@ -72,6 +87,14 @@ impl WorldState {
             self.respawn(number);
         } else if let Some(player) = self.players.get_mut(&number) {
             player.dead_until = Some(until);
+        }
+    }
+
+    /// The life that begins now, behind another.
+    pub fn life_after(&self, before: Life) -> Life {
+        Life {
+            number: before.number.wrapping_add(1),
+            first_tick: self.past.next_tick().unwrap_or(self.tick),
         }
     }
 

@@ -137,6 +137,11 @@ impl Past {
         Some(Moment::new(self.frames.back()?.tick, 0))
     }
 
+    /// The tick that is noted next: this one, or between two the one to come.
+    pub fn next_tick(&self) -> Option<u32> {
+        Some(self.frames.back()?.tick + 1)
+    }
+
     fn frame(&self, tick: u32) -> Option<&Frame> {
         let first = self.frames.front()?.tick;
         self.frames.get(tick.checked_sub(first)? as usize)

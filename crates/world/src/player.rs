@@ -10,6 +10,7 @@ use frolic_protocol::{PlayerInfo, Value};
 use frolic_sim::{CharacterInput, CharacterState, StepCache};
 
 use crate::inputs::InputQueue;
+use crate::life::Life;
 use crate::past::Shown;
 use crate::projectiles::Arms;
 
@@ -61,6 +62,8 @@ pub(crate) struct Player {
     pub arms: Arms,
     /// The tick at which a dead character is born again.
     pub dead_until: Option<u32>,
+    /// Which of their lives this is.
+    pub life: Life,
     /// What their client knows of their health.
     pub vitals_told: Vitals,
     /// The chat lines they have used up; see `chat.rs`.

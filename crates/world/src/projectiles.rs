@@ -111,7 +111,7 @@ impl WorldState {
                 let solid = flight::is_over(&after, &legs)?;
                 Some(hits::Met {
                     entity: Some(solid.entity),
-                    player: None,
+                    victim: None,
                     point: after.position,
                     normal: solid.normal,
                 })

@@ -10,6 +10,7 @@
 use frolic_sim::Vec3;
 
 use super::{BUFFER_MS, Moment, PER_TICK, REWIND_MAX_MS};
+use crate::entity::Entity;
 use crate::player::{Player, PlayerNumber};
 use crate::state::WorldState;
 
@@ -70,7 +71,7 @@ impl WorldState {
     }
 
     /// A character as it was so many 1/256 of a tick before the end of this
-    /// one. None when it was not there yet.
+    /// one. None when it was not there yet, or lived another life then.
     pub fn stand_before(&self, character: u32, delay: u32) -> Option<Stand> {
         let entity = self.alive(character)?;
         let now = Stand {
@@ -83,6 +84,9 @@ impl WorldState {
         }
         let tick = u64::from(self.tick) * PER_TICK;
         let at = Moment(tick.saturating_sub(delay));
+        if !self.lived_at(entity, at) {
+            return None;
+        }
         if delay >= PER_TICK {
             let place = self.past.place(character, at)?;
             return Some(Stand {
@@ -102,6 +106,13 @@ impl WorldState {
             feet: last.position + (now.feet - last.position) * share,
             ..now
         })
+    }
+
+    /// Whether a character's life of now had begun at a moment. What is done
+    /// to who was seen in the one before must not hurt them in this one.
+    pub(super) fn lived_at(&self, character: &Entity, at: Moment) -> bool {
+        let player = character.player.and_then(|n| self.players.get(&n));
+        player.is_none_or(|player| at >= Moment::new(player.life.first_tick, 0))
     }
 
     /// Whether a player is here and can act.

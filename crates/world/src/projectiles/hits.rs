@@ -6,6 +6,7 @@ use frolic_sim::flight::{Leg, Legs};
 use frolic_sim::{Sweeper, Vec3, capsule};
 
 use super::Shot;
+use crate::life::Life;
 use crate::past::delay_left;
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
@@ -18,19 +19,32 @@ const REWIND_WAY_M: f32 = 20.0;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Met {
     pub entity: Option<u32>,
-    pub player: Option<PlayerNumber>,
+    pub victim: Option<Victim>,
     pub point: Vec3,
     pub normal: Vec3,
+}
+
+/// Whose character a shot met, and in which of their lives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Victim {
+    player: PlayerNumber,
+    life: Life,
 }
 
 /// Who can be hit in this tick, from west to east: a shot looks only at those
 /// who are about where it flies.
 pub(crate) struct Targets {
-    by_x: Vec<(f32, Target)>,
+    by_x: Vec<Target>,
 }
 
-/// A character: its entity, and the player who has it.
-type Target = (u32, Option<PlayerNumber>);
+/// A character, where it is now.
+#[derive(Clone, Copy)]
+struct Target {
+    feet: Vec3,
+    entity: u32,
+    /// None for one that nobody plays.
+    victim: Option<Victim>,
+}
 
 impl Targets {
     pub fn of(state: &WorldState) -> Self {
@@ -38,16 +52,25 @@ impl Targets {
             .players
             .values()
             .filter(|player| player.online && player.dead_until.is_none());
-        let players = living.map(|player| {
-            (
-                player.character.feet.x,
-                (player.entity, Some(player.number)),
-            )
+        let players = living.map(|player| Target {
+            feet: player.character.feet,
+            entity: player.entity,
+            victim: Some(Victim {
+                player: player.number,
+                life: player.life,
+            }),
         });
         let npcs = state.npcs.all.values();
-        let npcs = npcs.map(|npc| (npc.character.feet.x, (npc.entity, None)));
-        let mut by_x: Vec<(f32, Target)> = players.chain(npcs).collect();
-        by_x.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let npcs = npcs.map(|npc| Target {
+            feet: npc.character.feet,
+            entity: npc.entity,
+            victim: None,
+        });
+        let mut by_x: Vec<Target> = players.chain(npcs).collect();
+        by_x.sort_unstable_by(|a, b| {
+            let order = a.feet.x.total_cmp(&b.feet.x);
+            order.then(a.entity.cmp(&b.entity))
+        });
         Self { by_x }
     }
 
@@ -64,17 +87,18 @@ impl Targets {
         let eye = shooter.map(|shooter| shooter.character.feet);
         for leg in legs.iter() {
             let mut first: Option<(f32, Met)> = None;
-            for (target, player) in self.about(leg) {
-                if target == shot.shooter_entity {
+            for target in self.about(leg) {
+                if target.entity == shot.shooter_entity {
                     continue;
                 }
-                let extra = eye.map_or(0, |eye| state.extra_delay(target, eye));
+                let extra = eye.map_or(0, |eye| state.extra_delay(target.entity, eye));
                 let delay = |age| delay_left(shot.delay + extra, age, state.tick_hz);
                 // At the end of this tick, and at its beginning.
-                let Some(after) = state.stand_before(target, delay(age)) else {
+                let Some(after) = state.stand_before(target.entity, delay(age)) else {
                     continue;
                 };
-                let before = state.stand_before(target, delay(age.saturating_sub(1)) + 256);
+                let earlier = delay(age.saturating_sub(1)) + 256;
+                let before = state.stand_before(target.entity, earlier);
                 let before = before.filter(|before| before.jumps == after.jumps);
                 let before = before.unwrap_or(after).feet;
                 let feet = |share: f32| before + (after.feet - before) * share;
@@ -84,8 +108,8 @@ impl Targets {
                     && first.is_none_or(|(known, _)| distance < known)
                 {
                     let met = Met {
-                        entity: Some(target),
-                        player,
+                        entity: Some(target.entity),
+                        victim: target.victim,
                         point,
                         normal,
                     };
@@ -103,9 +127,9 @@ impl Targets {
     fn about(&self, leg: &Leg) -> impl Iterator<Item = Target> {
         let west = leg.from.x.min(leg.to.x) - REWIND_WAY_M;
         let east = leg.from.x.max(leg.to.x) + REWIND_WAY_M;
-        let begin = self.by_x.partition_point(|(x, _)| *x < west);
-        let rest = self.by_x[begin..].iter();
-        rest.take_while(move |(x, _)| *x <= east).map(|(_, n)| *n)
+        let begin = self.by_x.partition_point(|target| target.feet.x < west);
+        let rest = self.by_x[begin..].iter().copied();
+        rest.take_while(move |target| target.feet.x <= east)
     }
 }
 
@@ -161,6 +185,8 @@ impl WorldState {
     /// A shot is over: whoever it hit is hurt, and everybody who has to know
     /// is told.
     pub(super) fn end_shot(&mut self, shot: &Shot, met: Option<Met>) {
+        let met = met.map(|met| self.after_others(met));
+        let victim = met.and_then(|met| Some(met.victim?.player));
         let position = shot.flight.position;
         let told = ProjectileHit {
             id: shot.id,
@@ -172,7 +198,7 @@ impl WorldState {
             normal: met.map_or(Vec3::Y, |met| met.normal).to_array(),
             tick: self.tick,
         };
-        self.tell_hit(shot, told, met.and_then(|met| met.player));
+        self.tell_hit(shot, told, victim);
         let Some(met) = met else {
             return;
         };
@@ -180,12 +206,11 @@ impl WorldState {
             return;
         };
         let (weapon, damage, friendly) = (arm.weapon.name.clone(), arm.damage, arm.friendly_fire);
-        let damage = match met.player {
+        let damage = match victim {
             Some(player) if friendly || !self.same_team(shot.shooter, player) => damage,
             _ => 0.0,
         };
-        let killed = met
-            .player
+        let killed = victim
             .is_some_and(|player| damage > 0.0 && self.hurt(player, damage, shot.shooter, &weapon));
         self.events.push(ScriptEvent::ProjectileHit(HitReport {
             id: shot.id,
@@ -193,12 +218,30 @@ impl WorldState {
             shooter: shot.shooter.filter(|n| self.players.contains_key(n)),
             // The ground is no entity.
             entity: met.entity.filter(|id| self.alive(*id).is_some()),
-            player: met.player,
+            player: victim,
             position: met.point.to_array(),
             normal: met.normal.to_array(),
             damage,
             killed,
         }));
+    }
+
+    /// What a shot met when those that came before it in the same tick have
+    /// done their work: whoever they killed is hit no more, neither as they lie
+    /// there nor born again.
+    fn after_others(&self, met: Met) -> Met {
+        let is_over = |victim: Victim| {
+            let player = self.players.get(&victim.player);
+            !player.is_some_and(|player| player.lives(victim.life))
+        };
+        if met.victim.is_some_and(is_over) {
+            return Met {
+                entity: None,
+                victim: None,
+                ..met
+            };
+        }
+        met
     }
 
     fn same_team(&self, a: Option<PlayerNumber>, b: PlayerNumber) -> bool {

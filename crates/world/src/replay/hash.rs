@@ -9,6 +9,7 @@ use frolic_sim::digest::Digest;
 use frolic_sim::{CharacterInput, Motion, Vec3};
 
 use crate::entity::Entity;
+use crate::life::Life;
 use crate::past::Moment;
 use crate::player::Player;
 use crate::projectiles::{Arms, Projectiles};
@@ -320,6 +321,7 @@ impl Fingerprint {
             shown,
             arms,
             dead_until,
+            life,
             vitals_told: _, // only for clients
             chat_used_until,
             // Nothing that happens depends on them.
@@ -352,6 +354,8 @@ impl Fingerprint {
         self.option(weapon.map(u32::from));
         self.word(ready);
         self.option(*dead_until);
+        let Life { number, first_tick } = *life;
+        self.word(u64::from(number) << 32 | u64::from(first_tick));
         self.word(u64::from(*chat_used_until));
     }
 }

@@ -14,6 +14,7 @@ mod json_budget;
 mod json_details;
 mod lasting;
 mod link;
+mod lives;
 mod meshes;
 mod npcs;
 mod outside;

@@ -1,0 +1,185 @@
+//! Shots at what was: they hit nobody in another life than the one that the
+//! shooter saw, nobody who was put far away since, and nothing longer ago than
+//! was seen.
+
+use frolic_package::Package;
+use frolic_protocol::{Args, NumberedInput, ServerMessage, Value};
+use frolic_sim::{Buttons, CharacterInput, Vec3};
+use frolic_world::{PlayerNumber, World, WorldOptions};
+
+use crate::harness::package;
+
+/// Ticks by which the shooter of these tests sees the others late.
+const LATE: u32 = 12;
+
+const RULES: &str = r##"
+Projectile.Define("Cannon", { Speed = 500, Damage = 100, FireRate = 60, Radius = 0 })
+Projectile.Define("Needle", { Speed = 500, Damage = 1, FireRate = 60, Radius = 0 })
+Projectile.Hit:Connect(function(hit)
+    Network.Broadcast("Hit", hit.Player and hit.Player.Name, hit.Damage, hit.Killed, hit.Entity ~= nil)
+end)
+Players.PlayerJoined:Connect(function(player)
+    player.Died:Connect(function() Network.Broadcast("Died", player.Name) end)
+end)
+Network.OnClientEvent("Take", function(player, weapon) player.Weapon = weapon end)
+Network.OnClientEvent("Dead", function(player, seconds) Players.RespawnSeconds = seconds end)
+Network.OnClientEvent("Die", function(player) player.Kill() end)
+-- Two shots that arrive in the same tick, at somebody who may just be born.
+Network.OnClientEvent("Both", function(player, bornNow)
+    if bornNow then player.Respawn() end
+    local at = player.Character.Position + Vector3.new(0, 1, 0)
+    for _ = 1, 2 do
+        Projectile.Fire({ Weapon = "Cannon", From = at + Vector3.new(0, 0, 3), Direction = Vector3.new(0, 0, -1) })
+    end
+end)
+-- The same shot by a script and as a ray.
+Network.OnClientEvent("Shoot", function(player, from, direction)
+    Projectile.Fire({ Weapon = "Needle", From = from, Direction = direction, Shooter = player })
+    local hit = World.Raycast(from, direction, { MaxDistance = 8, SeenBy = player })
+    Network.Broadcast("Ray", hit ~= nil)
+end)
+"##;
+
+fn range() -> Package {
+    let scene = r#"{"format":1,"prefabs":{},"entities":[
+        {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[400,1,400]}}},
+        {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0]},"SpawnPoint":{}}}]}"#;
+    package(scene, &[("scripts/ServerScriptService/Rules.luau", RULES)])
+}
+
+fn text(text: &str) -> Value {
+    Value::String(text.to_owned())
+}
+
+/// A world, and what it said.
+struct Range {
+    world: World,
+    /// Number of the shooter's next input.
+    seq: u32,
+    events: Vec<(String, Vec<Value>)>,
+}
+
+impl Range {
+    fn new() -> Self {
+        Self {
+            world: World::load(&range(), WorldOptions::default()).expect("the world loads"),
+            seq: 1,
+            events: Vec::new(),
+        }
+    }
+
+    fn join(&mut self, name: &str, at: [f32; 3]) -> PlayerNumber {
+        let number = self.world.join(format!("id_{name}"), name.to_owned());
+        self.step();
+        self.world.teleport(number, at.into());
+        self.steps(2 * LATE);
+        number
+    }
+
+    fn say(&mut self, player: PlayerNumber, event: &str, args: Vec<Value>) {
+        assert!(
+            self.world
+                .receive_event(player, event.to_owned(), Args(args))
+        );
+    }
+
+    fn step(&mut self) {
+        self.world.step();
+        for outgoing in self.world.take_outbox() {
+            if let ServerMessage::Event { name, args } = outgoing.message {
+                self.events.push((name, args.0));
+            }
+        }
+    }
+
+    fn steps(&mut self, count: u32) {
+        (0..count).for_each(|_| self.step());
+    }
+
+    /// Ticks in which a player does this, and says that they see the others
+    /// as they were a while ago.
+    fn late_steps(&mut self, player: PlayerNumber, count: u32, input: CharacterInput) {
+        for _ in 0..count {
+            let seq = self.seq;
+            self.seq += 1;
+            let tick = self.world.tick().saturating_sub(LATE - 1);
+            self.world.note_shown(player, tick, 0);
+            self.world
+                .receive_inputs(player, &[NumberedInput { seq, input }]);
+            self.step();
+        }
+    }
+
+    fn count(&self, event: &str, first: &Value) -> usize {
+        let events = self.events.iter();
+        events
+            .filter(|(name, args)| name == event && args.first() == Some(first))
+            .count()
+    }
+}
+
+/// Fires along -z, a little down.
+fn fire() -> CharacterInput {
+    CharacterInput::new(0.0, 0.0, 0.0, -0.05, Buttons::FIRE)
+}
+
+/// A shooter and who is shot at, away from where they are born.
+fn duel(weapon: &str) -> (Range, PlayerNumber, PlayerNumber) {
+    let mut range = Range::new();
+    let ada = range.join("Ada", [8.0, 0.1, 6.0]);
+    let ben = range.join("Ben", [8.0, 0.1, -4.0]);
+    range.say(ada, "Take", vec![text(weapon)]);
+    (range, ada, ben)
+}
+
+#[test]
+fn a_shot_at_a_corpse_does_not_hurt_who_is_born_again() {
+    let (mut range, ada, ben) = duel("Needle");
+    range.say(ada, "Dead", vec![Value::Number(1.0)]);
+    range.step();
+    range.say(ben, "Die", vec![]);
+    range.late_steps(ada, 30, CharacterInput::default());
+    range.late_steps(ada, 90, fire());
+    assert_eq!(range.count("Hit", &text("Ben")), 0, "{:?}", range.events);
+    let born_at = range.world.character(ben).expect("is here").feet;
+    assert!(born_at.x < 4.0, "born again at the spawn point");
+    // Where they are in this life they are hit.
+    range.world.teleport(ben, Vec3::new(8.0, 0.1, -4.0));
+    range.late_steps(ada, 2 * LATE, fire());
+    assert!(range.count("Hit", &text("Ben")) > 5);
+}
+
+#[test]
+fn further_shots_at_who_was_killed_do_not_kill_again() {
+    let (mut range, ada, _) = duel("Cannon");
+    range.late_steps(ada, 3 * LATE, fire());
+    assert_eq!(range.count("Died", &text("Ben")), 1, "{:?}", range.events);
+    assert_eq!(range.count("Hit", &text("Ben")), 1);
+}
+
+#[test]
+fn of_two_shots_in_one_tick_the_second_hits_nobody_who_is_born_by_then() {
+    for born_now in [false, true] {
+        for dead_s in [0.0, 1.0] {
+            let (mut range, ada, ben) = duel("Needle");
+            range.say(ada, "Dead", vec![Value::Number(dead_s)]);
+            range.step();
+            range.say(ben, "Both", vec![Value::Bool(born_now)]);
+            range.steps(3);
+            let events = &range.events;
+            assert_eq!(range.count("Died", &text("Ben")), 1, "{events:?}");
+            assert_eq!(range.count("Hit", &text("Ben")), 1, "{events:?}");
+            // The other one met nobody.
+            let nobody = (
+                "Hit".to_owned(),
+                vec![
+                    Value::Nil,
+                    Value::Number(0.0),
+                    Value::Bool(false),
+                    Value::Bool(false),
+                ],
+            );
+            assert!(events.contains(&nobody), "{events:?}");
+        }
+    }
+}
