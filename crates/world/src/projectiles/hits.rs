@@ -85,9 +85,10 @@ impl Targets {
         let age = state.tick.saturating_sub(shot.born_tick);
         let shooter = shot.shooter.and_then(|number| state.players.get(&number));
         let eye = shooter.map(|shooter| shooter.character.feet);
+        let wide = state.params.radius + shot.params.radius;
         for leg in legs.iter() {
             let mut first: Option<(f32, Met)> = None;
-            for target in self.about(leg) {
+            for target in self.about(leg, wide) {
                 if target.entity == shot.shooter_entity {
                     continue;
                 }
@@ -97,6 +98,9 @@ impl Targets {
                 let Some(after) = state.stand_before(target.entity, delay(age)) else {
                     continue;
                 };
+                if (after.feet - target.feet).length_squared() > REWIND_WAY_M * REWIND_WAY_M {
+                    continue;
+                }
                 let earlier = delay(age.saturating_sub(1)) + 256;
                 let before = state.stand_before(target.entity, earlier);
                 let before = before.filter(|before| before.jumps == after.jumps);
@@ -123,10 +127,10 @@ impl Targets {
         None
     }
 
-    /// Everybody who may have been near a leg, in a fixed order.
-    fn about(&self, leg: &Leg) -> impl Iterator<Item = Target> {
-        let west = leg.from.x.min(leg.to.x) - REWIND_WAY_M;
-        let east = leg.from.x.max(leg.to.x) + REWIND_WAY_M;
+    /// Everybody who may have been this near to a leg, in a fixed order.
+    fn about(&self, leg: &Leg, near: f32) -> impl Iterator<Item = Target> {
+        let west = leg.from.x.min(leg.to.x) - near - REWIND_WAY_M;
+        let east = leg.from.x.max(leg.to.x) + near + REWIND_WAY_M;
         let begin = self.by_x.partition_point(|target| target.feet.x < west);
         let rest = self.by_x[begin..].iter().copied();
         rest.take_while(move |target| target.feet.x <= east)

@@ -183,3 +183,19 @@ fn of_two_shots_in_one_tick_the_second_hits_nobody_who_is_born_by_then() {
         }
     }
 }
+
+#[test]
+fn who_was_put_further_than_20_m_away_is_not_hit_where_they_were() {
+    let here = Vec3::new(8.0, 0.1, -4.0);
+    let hits = |away: Vec3| {
+        let (mut range, ada, ben) = duel("Needle");
+        range.late_steps(ada, 3, CharacterInput::default());
+        range.world.teleport(ben, here + away);
+        range.late_steps(ada, LATE - 4, fire());
+        range.count("Hit", &text("Ben"))
+    };
+    for away in [Vec3::X, Vec3::NEG_X, Vec3::Y, Vec3::Z] {
+        assert_eq!(hits(away * 60.0), 0, "60 m along {away}");
+        assert!(hits(away * 12.0) > 2, "12 m along {away}");
+    }
+}
