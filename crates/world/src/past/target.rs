@@ -44,14 +44,17 @@ fn delay_max(tick_hz: u32) -> u32 {
 
 impl WorldState {
     /// How long ago a player saw the others when they did what this tick's
-    /// input says, in 1/256 of a tick before its end.
-    pub fn view_delay(&self, player: &Player) -> u32 {
+    /// input says, or else what arrived last, in 1/256 of a tick before the end
+    /// of this one.
+    pub fn view_delay(&self, player: &Player, by_input: bool) -> u32 {
         let now = u64::from(self.tick) * PER_TICK;
         let most = delay_max(self.tick_hz);
         let behind = match player.shown.said {
             // Said with the newest input; the one in use is some ticks older.
+            // Events do not wait.
             Some(said) => {
-                let waiting = u64::from(player.inputs.queued()) * PER_TICK;
+                let waiting = if by_input { player.inputs.queued() } else { 0 };
+                let waiting = u64::from(waiting) * PER_TICK;
                 now.saturating_sub(said.word().saturating_sub(waiting))
             }
             None => {

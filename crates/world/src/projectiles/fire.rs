@@ -29,7 +29,8 @@ struct Aim {
     origin: Vec3,
     direction: Vec3,
     speed: Option<f32>,
-    input: u32,
+    /// Number of the input that fires it; none when a script does.
+    input: Option<u32>,
 }
 
 impl WorldState {
@@ -54,7 +55,7 @@ impl WorldState {
                     origin: Self::eye_of(player.character.feet),
                     direction: flight::direction(player.input.yaw, player.input.pitch),
                     speed: None,
-                    input: player.inputs.ack_seq(),
+                    input: Some(player.inputs.ack_seq()),
                 })
             })
             .collect();
@@ -96,7 +97,7 @@ impl WorldState {
             origin: Vec3::from(request.origin),
             direction: Vec3::from(request.direction),
             speed: request.speed,
-            input: 0,
+            input: None,
         };
         self.launch(&aim)
     }
@@ -130,8 +131,8 @@ impl WorldState {
             },
             born_tick: self.tick,
             last_tick: self.tick.saturating_add(arm.weapon.life_ticks),
-            delay: shooter.map_or(0, |player| self.view_delay(player)),
-            input: aim.input,
+            delay: shooter.map_or(0, |player| self.view_delay(player, aim.input.is_some())),
+            input: aim.input.unwrap_or(0),
             told: Vec::new(),
             coming: Vec::new(),
             next_look: self.tick,

@@ -199,3 +199,31 @@ fn who_was_put_further_than_20_m_away_is_not_hit_where_they_were() {
         assert!(hits(away * 12.0) > 2, "12 m along {away}");
     }
 }
+
+/// An event did not wait among the inputs, so what it fires is no older.
+#[test]
+fn a_shot_of_a_script_hits_what_a_ray_in_the_same_handler_hits() {
+    const WAITING: u32 = 5;
+    for since_jump in 1..2 * LATE {
+        let (mut range, ada, ben) = duel("Needle");
+        let ahead = |range: &mut Range| {
+            let newest = range.seq + WAITING;
+            let input = CharacterInput::default();
+            let inputs = (range.seq..=newest).map(|seq| NumberedInput { seq, input });
+            range.world.receive_inputs(ada, &inputs.collect::<Vec<_>>());
+        };
+        ahead(&mut range);
+        range.late_steps(ada, LATE, CharacterInput::default());
+        ahead(&mut range);
+        range.world.teleport(ben, Vec3::new(8.0, 0.1, 8.0));
+        range.late_steps(ada, since_jump, CharacterInput::default());
+        ahead(&mut range);
+        let from = Value::Vector([8.0, 1.0, 0.0]);
+        let direction = Value::Vector([0.0, 0.0, -1.0]);
+        range.say(ada, "Shoot", vec![from, direction]);
+        range.late_steps(ada, 2, CharacterInput::default());
+        let shot = range.count("Hit", &text("Ben")) > 0;
+        let ray = range.count("Ray", &Value::Bool(true)) > 0;
+        assert_eq!(shot, ray, "{since_jump} ticks after they were there");
+    }
+}
