@@ -30,8 +30,8 @@ pub struct AsSeen<'world> {
 /// Who looks, and at which moment.
 #[derive(Clone, Copy)]
 struct Viewer {
+    player: PlayerNumber,
     entity: u32,
-    eye: Vec3,
     at: Moment,
     /// The earliest that is ever looked at.
     oldest: Moment,
@@ -70,8 +70,8 @@ impl Viewer {
         let player = state.players.get(&player)?;
         let now = state.past.now()?;
         Some(Self {
+            player: player.number,
             entity: player.entity,
-            eye: player.character.feet,
             at: player.shown.moment(now, state.tick_hz),
             oldest: now.before(REWIND_MAX_MS, state.tick_hz),
         })
@@ -125,7 +125,8 @@ impl Seen<'_> {
             return Some(now.position);
         }
         let viewer = &self.viewer;
-        let lag = self.state.updates.lag_ticks(now, viewer.eye);
+        let player = self.state.players.get(&viewer.player)?;
+        let lag = self.state.updates.lag_ticks(now, player);
         let at = viewer.at.ticks_before(lag).max(viewer.oldest);
         match self.state.past.place(entity, at) {
             Some(place) => Some(place.position),

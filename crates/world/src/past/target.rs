@@ -67,9 +67,9 @@ impl WorldState {
 
     /// How much longer ago still a shooter sees this one, who is told of more
     /// rarely because of the distance.
-    pub fn extra_delay(&self, target: u32, eye: Vec3) -> u32 {
+    pub fn extra_delay(&self, target: u32, shooter: &Player) -> u32 {
         let entity = self.entities.get(&target);
-        let ticks = entity.map_or(0.0, |entity| self.updates.lag_ticks(entity, eye));
+        let ticks = entity.map_or(0.0, |entity| self.updates.lag_ticks(entity, shooter));
         (ticks * PER_TICK as f32) as u32
     }
 

@@ -4,12 +4,15 @@
 //! updates when the next one comes; a client draws it so much later that it
 //! always has two states to draw between. It takes the time from what it was
 //! sent, the server from the rule by which it sends. What a server under
-//! pressure leaves out besides is not counted.
+//! pressure leaves out besides is not counted. Clients that speak JSON, which
+//! do not say what they draw, are told of everything in every update as long as
+//! their bytes last: to them the far is no later than the near.
 
 use frolic_sim::Vec3;
 
 use crate::entity::Entity;
 use crate::interest::{InterestPolicy, cells};
+use crate::player::Player;
 
 /// How often clients are told of what.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +31,15 @@ impl Default for UpdateRule {
 }
 
 impl UpdateRule {
-    /// Ticks by which a player who is at `eye` sees an entity later than what
-    /// is near.
-    pub fn lag_ticks(&self, entity: &Entity, eye: Vec3) -> f32 {
+    /// Ticks by which a player sees an entity later than what is near.
+    pub fn lag_ticks(&self, entity: &Entity, viewer: &Player) -> f32 {
+        if viewer.shown.said.is_none() {
+            return 0.0;
+        }
+        self.lag_from(entity, viewer.character.feet)
+    }
+
+    fn lag_from(&self, entity: &Entity, eye: Vec3) -> f32 {
         let square_m = self.policy.cell_size();
         // A path is known from its start to its end.
         let everywhere = entity.player.is_none() && entity.is_everywhere(square_m);

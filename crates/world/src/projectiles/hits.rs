@@ -84,7 +84,6 @@ impl Targets {
     ) -> Option<Met> {
         let age = state.tick.saturating_sub(shot.born_tick);
         let shooter = shot.shooter.and_then(|number| state.players.get(&number));
-        let eye = shooter.map(|shooter| shooter.character.feet);
         let wide = state.params.radius + shot.params.radius;
         for leg in legs.iter() {
             let mut first: Option<(f32, Met)> = None;
@@ -92,7 +91,7 @@ impl Targets {
                 if target.entity == shot.shooter_entity {
                     continue;
                 }
-                let extra = eye.map_or(0, |eye| state.extra_delay(target.entity, eye));
+                let extra = shooter.map_or(0, |shooter| state.extra_delay(target.entity, shooter));
                 let delay = |age| delay_left(shot.delay + extra, age, state.tick_hz);
                 // At the end of this tick, and at its beginning.
                 let Some(after) = state.stand_before(target.entity, delay(age)) else {

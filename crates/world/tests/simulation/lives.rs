@@ -227,3 +227,48 @@ fn a_shot_of_a_script_hits_what_a_ray_in_the_same_handler_hits() {
         assert_eq!(shot, ray, "{since_jump} ticks after they were there");
     }
 }
+
+/// A client that speaks JSON is sent what is far away as often as what is near.
+#[test]
+fn who_does_not_say_what_they_see_sees_the_far_as_late_as_the_near() {
+    for distance in [20.0, 70.0, 130.0] {
+        let mut range = Range::new();
+        let ada = range.join("Ada", [0.0, 0.1, distance]);
+        let ben = range.join("Ben", [-40.0, 0.1, 0.0]);
+        range.world.note_round_trip(ada, 50);
+        let runs = CharacterInput::new(1.0, 0.0, 0.0, 0.0, Buttons::RUN);
+        let mut places = Vec::new();
+        for seq in 1..120 {
+            let input = NumberedInput { seq, input: runs };
+            range.world.receive_inputs(ben, &[input]);
+            range.step();
+            places.push(range.world.character(ben).expect("is here").feet);
+        }
+        // A tenth of a second and the round trip.
+        let ago = 9;
+        let then = places[places.len() - 1 - ago];
+        let target = range.world.entity_of(ben).expect("is here");
+        let seen = {
+            let seen = range.world.as_seen_by(ada).expect("is here");
+            seen.position(target).expect("is there")
+        };
+        assert!((seen - then).length() < 0.01, "{seen} is not {then}");
+        // What is fired in the next tick meets who was there a tick later.
+        let from = places[places.len() - ago] + Vec3::new(0.0, 1.0, 3.0);
+        let direction = Value::Vector([0.0, 0.0, -1.0]);
+        range.say(
+            ada,
+            "Shoot",
+            vec![Value::Vector(from.to_array()), direction],
+        );
+        range.world.receive_inputs(
+            ben,
+            &[NumberedInput {
+                seq: 120,
+                input: runs,
+            }],
+        );
+        range.step();
+        assert_eq!(range.count("Hit", &text("Ben")), 1, "from {distance} m");
+    }
+}
