@@ -8,19 +8,16 @@
 //! [`REWIND_MAX_MS`], so a liar gains no more than a bad line would. What is
 //! far away is told of less often and drawn later still, by [`updates`].
 
+mod frames;
 mod seen;
 mod target;
 mod updates;
 
-use std::collections::VecDeque;
-
-use frolic_sim::Vec3;
-
 use crate::player::PlayerNumber;
 use crate::replay::Record;
-use crate::state::WorldState;
 use crate::world::World;
 
+pub(crate) use frames::Past;
 pub use seen::{AsSeen, SeenCharacter};
 pub(crate) use target::delay_left;
 pub(crate) use updates::UpdateRule;
@@ -98,109 +95,6 @@ impl Shown {
         };
         let oldest = now.before(REWIND_MAX_MS, tick_hz);
         self.said.unwrap_or_else(estimate).clamp(oldest, now)
-    }
-}
-
-/// Where something was at one tick.
-#[derive(Clone, Copy)]
-struct Place {
-    entity: u32,
-    /// Counts jumps from place to place; between two there is no way.
-    jumps: u8,
-    position: Vec3,
-}
-
-/// Everybody and everything that moves, at one tick.
-#[derive(Default)]
-struct Frame {
-    tick: u32,
-    /// By entity.
-    places: Vec<Place>,
-}
-
-impl Frame {
-    fn place(&self, entity: u32) -> Option<&Place> {
-        let found = self.places.binary_search_by_key(&entity, |p| p.entity);
-        self.places.get(found.ok()?)
-    }
-}
-
-/// The last ticks, in buffers that are used again and again.
-#[derive(Default)]
-pub(crate) struct Past {
-    frames: VecDeque<Frame>,
-}
-
-impl Past {
-    /// The newest moment there is.
-    fn now(&self) -> Option<Moment> {
-        Some(Moment::new(self.frames.back()?.tick, 0))
-    }
-
-    /// The tick that is noted next: this one, or between two the one to come.
-    pub fn next_tick(&self) -> Option<u32> {
-        Some(self.frames.back()?.tick + 1)
-    }
-
-    fn frame(&self, tick: u32) -> Option<&Frame> {
-        let first = self.frames.front()?.tick;
-        self.frames.get(tick.checked_sub(first)? as usize)
-    }
-
-    /// Where an entity was; none when it was not there, or not noted.
-    fn place(&self, entity: u32, at: Moment) -> Option<Place> {
-        // A world younger than the moment: what is oldest.
-        let oldest = Moment::new(self.frames.front()?.tick, 0);
-        let at = at.max(oldest);
-        let before = self.frame(at.tick())?.place(entity).copied();
-        if at.fraction() == 0.0 {
-            return before;
-        }
-        let Some(after) = self.frame(at.tick() + 1) else {
-            return before;
-        };
-        let (mut before, after) = (before?, after.place(entity)?);
-        if before.jumps != after.jumps {
-            // Clients show a jump at its end, and nothing between.
-            return Some(*after);
-        }
-        before.position += (after.position - before.position) * at.fraction();
-        Some(before)
-    }
-}
-
-impl WorldState {
-    /// Notes where everybody is at the end of a tick.
-    pub fn remember(&mut self) {
-        let kept = (self.tick_hz * REWIND_MAX_MS).div_ceil(1000) as usize + 2;
-        let mut frame = if self.past.frames.len() >= kept {
-            self.past.frames.pop_front().unwrap_or_default()
-        } else {
-            Frame::default()
-        };
-        frame.tick = self.tick;
-        frame.places.clear();
-        let characters = self.players.values().filter(|player| player.online);
-        frame.places.extend(characters.map(|player| Place {
-            entity: player.entity,
-            jumps: self.entities.get(&player.entity).map_or(0, |e| e.jumps),
-            position: player.character.feet,
-        }));
-        let npcs = self.npcs.all.keys();
-        let things = npcs.chain(&self.moving).filter_map(|id| self.alive(*id));
-        frame.places.extend(things.map(|entity| Place {
-            entity: entity.id,
-            jumps: entity.jumps,
-            position: entity.position,
-        }));
-        let awake = self.bodies.awake().iter();
-        frame.places.extend(awake.map(|body| Place {
-            entity: body.entity,
-            jumps: body.jumps,
-            position: body.position,
-        }));
-        frame.places.sort_unstable_by_key(|place| place.entity);
-        self.past.frames.push_back(frame);
     }
 }
 

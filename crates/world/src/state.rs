@@ -356,10 +356,12 @@ impl WorldState {
 
     /// Moves a thing, with what hangs on it; whoever stands on it is carried.
     pub fn place(&mut self, id: u32, pose: Pose) {
-        let Some(entity) = self.alive_mut(id) else {
+        let entity = self.entities.get_mut(&id).filter(|e| !e.destroyed);
+        let Some(entity) = entity else {
             return;
         };
         let before = entity.pose();
+        self.past.note_left(id, entity.jumps, before.translation);
         entity.position = pose.translation;
         entity.rotation = pose.rotation;
         let children = entity.children.clone();

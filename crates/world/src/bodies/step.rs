@@ -40,6 +40,7 @@ impl WorldState {
             collision,
             touched,
             registry,
+            past,
             kill_height,
             ..
         } = self;
@@ -64,6 +65,7 @@ impl WorldState {
                 jumps: entity.jumps,
                 position: pose.translation,
             });
+            past.note_left(id, entity.jumps, before.translation);
             entity.position = pose.translation;
             entity.rotation = pose.rotation;
             entity.velocity = body.linvel();
@@ -153,10 +155,12 @@ impl WorldState {
     /// Moves a thing after characters have stepped; whoever stands on it is
     /// carried in the next tick.
     fn place_late(&mut self, id: u32, pose: Pose) {
-        let Some(entity) = self.alive_mut(id) else {
+        let entity = self.entities.get_mut(&id).filter(|e| !e.destroyed);
+        let Some(entity) = entity else {
             return;
         };
         let before = entity.pose();
+        self.past.note_left(id, entity.jumps, before.translation);
         entity.position = pose.translation;
         entity.rotation = pose.rotation;
         let children = entity.children.clone();

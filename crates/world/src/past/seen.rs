@@ -4,6 +4,7 @@ use std::cell::Ref;
 
 use frolic_sim::{RayHit, Vec3, capsule};
 
+use super::frames::Place;
 use super::{Moment, REWIND_MAX_MS};
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
@@ -128,11 +129,8 @@ impl Seen<'_> {
         let player = self.state.players.get(&viewer.player)?;
         let lag = self.state.updates.lag_ticks(now, player);
         let at = viewer.at.ticks_before(lag).max(viewer.oldest);
-        match self.state.past.place(entity, at) {
-            Some(place) => Some(place.position),
-            // What has not moved is where it is; a character is always noted.
-            None => now.player.is_none().then_some(now.position),
-        }
+        let (past, next_entity) = (&self.state.past, self.state.next_entity());
+        Some(past.place(Place::of(now), at, next_entity)?.position)
     }
 
     /// See [`AsSeen::characters`].

@@ -9,6 +9,7 @@
 
 use frolic_sim::Vec3;
 
+use super::frames::Place;
 use super::{BUFFER_MS, Moment, PER_TICK, REWIND_MAX_MS};
 use crate::entity::Entity;
 use crate::player::{Player, PlayerNumber};
@@ -77,9 +78,10 @@ impl WorldState {
     /// one. None when it was not there yet, or lived another life then.
     pub fn stand_before(&self, character: u32, delay: u32) -> Option<Stand> {
         let entity = self.alive(character)?;
+        let here = Place::of(entity);
         let now = Stand {
-            feet: entity.position,
-            jumps: entity.jumps,
+            feet: here.position,
+            jumps: here.jumps,
         };
         let delay = u64::from(delay.min(delay_max(self.tick_hz)));
         if delay == 0 {
@@ -91,16 +93,15 @@ impl WorldState {
             return None;
         }
         if delay >= PER_TICK {
-            let place = self.past.place(character, at)?;
+            let place = self.past.place(here, at, self.next_entity())?;
             return Some(Stand {
                 feet: place.position,
                 jumps: place.jumps,
             });
         }
         // Between the last tick, which is noted, and this one, which is not yet.
-        let last = self
-            .past
-            .place(character, Moment(tick.saturating_sub(PER_TICK)))?;
+        let last = Moment(tick.saturating_sub(PER_TICK));
+        let last = self.past.place(here, last, self.next_entity())?;
         if last.jumps != now.jumps {
             return Some(now);
         }

@@ -26,6 +26,7 @@ mod replaying;
 mod resending;
 mod rewinding;
 mod scripting;
+mod seeing;
 mod shooting;
 mod sight;
 mod solids;

@@ -1,0 +1,205 @@
+//! Where everybody and everything was in the last ticks.
+//!
+//! Each tick notes who and what moves. What lies still costs nothing: when it
+//! sets off, or is put elsewhere, the place that it leaves is noted behind the
+//! tick before, so that what is noted first from some moment on is where it was
+//! at that moment.
+
+use std::collections::VecDeque;
+
+use frolic_package::SceneEntity;
+use frolic_sim::Vec3;
+use rustc_hash::FxHashMap;
+
+use super::{Moment, REWIND_MAX_MS};
+use crate::entity::Entity;
+use crate::state::WorldState;
+
+/// Further than this in one tick is a jump from place to place, whatever is
+/// said of it: between there is no way.
+const STEP_MAX_M: f32 = 20.0;
+
+/// Where something was at one tick.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub entity: u32,
+    /// Counts jumps from place to place; between two there is no way.
+    pub jumps: u8,
+    pub position: Vec3,
+}
+
+impl Place {
+    /// Where an entity is now.
+    pub fn of(entity: &Entity) -> Self {
+        Self {
+            entity: entity.id,
+            jumps: entity.jumps,
+            position: entity.position,
+        }
+    }
+
+    fn leads_to(&self, after: &Self) -> bool {
+        let way = after.position - self.position;
+        self.jumps == after.jumps && way.length_squared() <= STEP_MAX_M * STEP_MAX_M
+    }
+}
+
+/// Everybody and everything that moves, at one tick.
+#[derive(Default)]
+struct Frame {
+    tick: u32,
+    /// By entity.
+    places: Vec<Place>,
+    /// What lay still in this tick and left its place in the next. Never
+    /// walked through in an order that matters.
+    left: FxHashMap<u32, Place>,
+    /// The id that the next entity got: those from there on came later.
+    next_entity: u32,
+}
+
+impl Frame {
+    fn moving(&self, entity: u32) -> Option<&Place> {
+        let found = self.places.binary_search_by_key(&entity, |p| p.entity);
+        self.places.get(found.ok()?)
+    }
+
+    fn place(&self, entity: u32) -> Option<&Place> {
+        self.moving(entity).or_else(|| self.left.get(&entity))
+    }
+}
+
+/// The last ticks, in buffers that are used again and again.
+#[derive(Default)]
+pub(crate) struct Past {
+    frames: VecDeque<Frame>,
+}
+
+impl Past {
+    /// The newest moment there is.
+    pub(super) fn now(&self) -> Option<Moment> {
+        Some(Moment::new(self.frames.back()?.tick, 0))
+    }
+
+    /// The tick that is noted next: this one, or between two the one to come.
+    pub fn next_tick(&self) -> Option<u32> {
+        Some(self.frames.back()?.tick + 1)
+    }
+
+    /// Something that may have lain still leaves the place it was at.
+    pub fn note_left(&mut self, entity: u32, jumps: u8, position: Vec3) {
+        let Some(newest) = self.frames.back_mut() else {
+            return;
+        };
+        // What moves is noted, and of several places in a tick the first is it.
+        if newest.moving(entity).is_none() {
+            newest.left.entry(entity).or_insert(Place {
+                entity,
+                jumps,
+                position,
+            });
+        }
+    }
+
+    fn frame(&self, tick: u32) -> Option<&Frame> {
+        let first = self.frames.front()?.tick;
+        self.frames.get(tick.checked_sub(first)? as usize)
+    }
+
+    /// Where an entity was that is here now, when `next_entity` is the id that
+    /// comes next; none when it was not there yet.
+    pub(super) fn place(&self, now: Place, at: Moment, next_entity: u32) -> Option<Place> {
+        // A world younger than the moment: what is oldest.
+        let oldest = Moment::new(self.frames.front()?.tick, 0);
+        let at = at.max(oldest);
+        let frame = self.frame(at.tick())?;
+        if came_since(now.entity, frame.next_entity, next_entity) {
+            return None;
+        }
+        let mut before = self.first_from(at.tick(), now);
+        if at.fraction() == 0.0 || self.frame(at.tick() + 1).is_none() {
+            return Some(before);
+        }
+        let after = self.first_from(at.tick() + 1, now);
+        if !before.leads_to(&after) {
+            // Clients show a jump at its end, and nothing between.
+            return Some(after);
+        }
+        before.position += (after.position - before.position) * at.fraction();
+        Some(before)
+    }
+
+    /// What is noted first from a tick on; else it lies still until now.
+    fn first_from(&self, tick: u32, now: Place) -> Place {
+        let newest = self.frames.back().map_or(0, |frame| frame.tick);
+        let noted = (tick..=newest).find_map(|tick| self.frame(tick)?.place(now.entity));
+        noted.copied().unwrap_or(now)
+    }
+}
+
+/// Whether an id was given out after `then` was the next one, and before `now`
+/// is. When all have been given out they start anew behind the scene's.
+fn came_since(id: u32, then: u32, now: u32) -> bool {
+    if then <= now {
+        return (then..now).contains(&id);
+    }
+    id >= then || (SceneEntity::ID_MAX + 1..now).contains(&id)
+}
+
+impl WorldState {
+    /// Notes where everybody is at the end of a tick.
+    pub fn remember(&mut self) {
+        let kept = (self.tick_hz * REWIND_MAX_MS).div_ceil(1000) as usize + 2;
+        let mut frame = if self.past.frames.len() >= kept {
+            self.past.frames.pop_front().unwrap_or_default()
+        } else {
+            Frame::default()
+        };
+        frame.tick = self.tick;
+        frame.next_entity = self.next_entity();
+        frame.left.clear();
+        frame.places.clear();
+        let characters = self.players.values().filter(|player| player.online);
+        frame.places.extend(characters.map(|player| Place {
+            entity: player.entity,
+            jumps: self.entities.get(&player.entity).map_or(0, |e| e.jumps),
+            position: player.character.feet,
+        }));
+        let npcs = self.npcs.all.keys();
+        let things = npcs.chain(&self.moving).filter_map(|id| self.alive(*id));
+        frame.places.extend(things.map(Place::of));
+        let awake = self.bodies.awake().iter();
+        frame.places.extend(awake.map(|body| Place {
+            entity: body.entity,
+            jumps: body.jumps,
+            position: body.position,
+        }));
+        frame.places.sort_unstable_by_key(|place| place.entity);
+        self.past.frames.push_back(frame);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_start_anew_tell_who_came_since() {
+        let first = SceneEntity::ID_MAX + 1;
+        assert!(came_since(first + 5, first + 5, first + 6));
+        assert!(!came_since(first + 4, first + 5, first + 6));
+        assert!(!came_since(first + 5, first + 5, first + 5));
+        // All were given out in between, and then some again.
+        let (then, now) = (u32::MAX - 1, first + 2);
+        for (id, came) in [
+            (u32::MAX, true),
+            (u32::MAX - 1, true),
+            (u32::MAX - 2, false),
+            (first, true),
+            (first + 2, false),
+            (1, false),
+        ] {
+            assert_eq!(came_since(id, then, now), came, "{id}");
+        }
+        assert!(!came_since(u32::MAX - 2, now, now + 3), "older than all");
+    }
+}
