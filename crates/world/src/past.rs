@@ -18,6 +18,7 @@ use crate::replay::Record;
 use crate::world::World;
 
 pub(crate) use frames::Past;
+pub(crate) use seen::Ray;
 pub use seen::{AsSeen, SeenCharacter};
 pub(crate) use target::delay_left;
 pub(crate) use updates::UpdateRule;

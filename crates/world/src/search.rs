@@ -4,6 +4,7 @@
 use frolic_script::{EntityId, PlayerId, RaycastHit, RaycastRequest};
 use frolic_sim::Vec3;
 
+use crate::past::Ray;
 use crate::state::WorldState;
 use crate::world::World;
 
@@ -14,30 +15,32 @@ impl WorldState {
     /// Entities whose place is within a ball, in order of ids. Whoever is not
     /// here has seen nothing: then it is as it is now.
     pub fn find_near(&self, center: Vec3, radius: f32, seen_by: Option<PlayerId>) -> Vec<EntityId> {
+        if let Some(seen) = seen_by.and_then(|player| self.seen_by(player)) {
+            return seen.near(center, radius);
+        }
         let near = |place: Vec3| (place - center).length_squared() <= radius * radius;
-        let seen = seen_by.and_then(|player| self.seen_by(player));
-        let Some(seen) = seen else {
-            let mut found = self.registry.around(center, radius);
-            found.retain(|id| self.alive(*id).is_some_and(|entity| near(entity.position)));
-            return found;
-        };
-        self.entities
-            .values()
-            .filter(|entity| !entity.destroyed)
-            .filter(|entity| seen.position(entity.id).is_some_and(near))
-            .map(|entity| entity.id)
-            .collect()
+        let mut found = self.registry.around(center, radius);
+        found.retain(|id| self.alive(*id).is_some_and(|entity| near(entity.position)));
+        found
     }
 
     /// The first thing along a ray.
     pub fn find_along(&self, request: &RaycastRequest) -> Option<RaycastHit> {
         let (origin, direction) = (Vec3::from(request.origin), Vec3::from(request.direction));
-        let seen = request.seen_by.and_then(|player| self.seen_by(player));
+        let distance_max = request.distance_max;
+        let seen = match request.seen_by.and_then(|player| self.seen_by(player)) {
+            Some(seen) => {
+                let ray = Ray::new(origin, direction, distance_max)?;
+                let characters = seen.characters_along(&ray);
+                Some((seen, ray, characters))
+            }
+            None => None,
+        };
         let cast = |ignore: &[EntityId]| match &seen {
-            Some(seen) => seen.raycast(origin, direction, request.distance_max, ignore),
+            Some((seen, ray, characters)) => seen.first_along(ray, characters, ignore),
             None => self
                 .collision
-                .raycast(origin, direction, request.distance_max, ignore),
+                .raycast(origin, direction, distance_max, ignore),
         };
         let mut ignore = request.ignore.clone();
         // Bounded: each round passes through one more entity of the wrong tag.

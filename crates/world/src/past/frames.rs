@@ -66,6 +66,10 @@ impl Frame {
     fn place(&self, entity: u32) -> Option<&Place> {
         self.moving(entity).or_else(|| self.left.get(&entity))
     }
+
+    fn all(&self) -> impl Iterator<Item = &Place> {
+        self.places.iter().chain(self.left.values())
+    }
 }
 
 /// The last ticks, in buffers that are used again and again.
@@ -133,6 +137,22 @@ impl Past {
         let newest = self.frames.back().map_or(0, |frame| frame.tick);
         let noted = (tick..=newest).find_map(|tick| self.frame(tick)?.place(now.entity));
         noted.copied().unwrap_or(now)
+    }
+
+    /// Entities that may have been seen near something at a moment since this
+    /// one, each once; those aside that lie where they lay. `near` is given a
+    /// place, and how far from it they may have been.
+    pub(super) fn noted_since(&self, at: Moment, near: impl Fn(Vec3, f32) -> bool) -> Vec<u32> {
+        let frames = self.frames.iter().filter(|frame| frame.tick >= at.tick());
+        // Who is between two places is no further from either than these are
+        // from each other.
+        let places = frames
+            .flat_map(Frame::all)
+            .filter(|place| near(place.position, STEP_MAX_M));
+        let mut found: Vec<u32> = places.map(|place| place.entity).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 }
 

@@ -38,6 +38,34 @@ struct Viewer {
     oldest: Moment,
 }
 
+/// Where a ray goes.
+#[derive(Clone, Copy)]
+pub(crate) struct Ray {
+    origin: Vec3,
+    /// As long as one metre.
+    direction: Vec3,
+    distance_max: f32,
+}
+
+impl Ray {
+    /// None for one that leads nowhere.
+    pub fn new(origin: Vec3, direction: Vec3, distance_max: f32) -> Option<Self> {
+        let direction = direction.try_normalize()?;
+        (origin.is_finite() && distance_max.is_finite()).then_some(Self {
+            origin,
+            direction,
+            distance_max,
+        })
+    }
+
+    /// Whether it comes this near to a place.
+    fn passes(&self, place: Vec3, near: f32) -> bool {
+        let there = place - self.origin;
+        let along = there.dot(self.direction).min(self.distance_max).max(0.0);
+        (there - self.direction * along).length_squared() <= near * near
+    }
+}
+
 /// The same while scripts have the world.
 pub(crate) struct Seen<'state> {
     state: &'state WorldState,
@@ -114,15 +142,45 @@ impl AsSeen<'_> {
         distance_max: f32,
         except: &[u32],
     ) -> Option<RayHit> {
-        self.seen().raycast(origin, direction, distance_max, except)
+        let ray = Ray::new(origin, direction, distance_max)?;
+        let seen = self.seen();
+        seen.first_along(&ray, &seen.characters_along(&ray), except)
     }
 }
 
 impl Seen<'_> {
+    /// The earliest moment at which anything is looked at.
+    fn earliest(&self) -> Moment {
+        let player = self.state.players.get(&self.viewer.player);
+        match player.is_some_and(|player| player.shown.said.is_some()) {
+            true => self.viewer.oldest,
+            // To them nothing is later than what is near.
+            false => self.viewer.at,
+        }
+    }
+
+    /// Entities whose place was within a ball, in order of ids.
+    pub fn near(&self, center: Vec3, radius: f32) -> Vec<u32> {
+        let within = |place: Vec3, reach: f32| (place - center).length_squared() <= reach * reach;
+        // Those that lie there, and those that have moved of late.
+        let mut found = self.state.registry.around(center, radius);
+        let noted = |place: Vec3, off: f32| within(place, radius + off);
+        found.extend(self.state.past.noted_since(self.earliest(), noted));
+        found.sort_unstable();
+        found.dedup();
+        let seen_there = |id: &u32| self.position(*id).is_some_and(|at| within(at, radius));
+        found.retain(seen_there);
+        found
+    }
+
     /// See [`AsSeen::position`].
     pub fn position(&self, entity: u32) -> Option<Vec3> {
         let now = self.state.alive(entity)?;
         if entity == self.viewer.entity {
+            return Some(now.position);
+        }
+        if now.is_of_scene() && !now.replicated {
+            // As the scene file says: it has never been anywhere else.
             return Some(now.position);
         }
         let viewer = &self.viewer;
@@ -150,22 +208,45 @@ impl Seen<'_> {
             })
     }
 
-    /// See [`AsSeen::raycast`].
-    pub fn raycast(
-        &self,
-        origin: Vec3,
-        direction: Vec3,
-        distance_max: f32,
-        except: &[u32],
-    ) -> Option<RayHit> {
-        let direction = direction.try_normalize()?;
-        if !origin.is_finite() || !distance_max.is_finite() {
+    /// The others' characters that a ray may meet. Every one is noted in every
+    /// tick, so nobody is missed.
+    pub fn characters_along(&self, ray: &Ray) -> Vec<SeenCharacter> {
+        let reach = self.state.params.radius + self.state.params.height;
+        let passes = |place: Vec3, off: f32| ray.passes(place, reach + off);
+        let noted = self.state.past.noted_since(self.earliest(), passes);
+        let others = noted.into_iter().filter(|id| *id != self.viewer.entity);
+        others.filter_map(|id| self.character(id)).collect()
+    }
+
+    /// The character of an entity that is one.
+    fn character(&self, entity: u32) -> Option<SeenCharacter> {
+        let player = self.state.alive(entity)?.player;
+        if player.is_none() && !self.state.is_npc(entity) {
             return None;
         }
+        Some(SeenCharacter {
+            entity,
+            player: player.unwrap_or(0),
+            feet: self.position(entity)?,
+        })
+    }
+
+    /// The first of these characters or a solid along a ray.
+    pub fn first_along(
+        &self,
+        ray: &Ray,
+        characters: &[SeenCharacter],
+        except: &[u32],
+    ) -> Option<RayHit> {
+        let Ray {
+            origin,
+            direction,
+            distance_max,
+        } = *ray;
         let solids = &self.state.collision;
         let mut nearest = solids.raycast(origin, direction, distance_max, except);
         let (radius, height) = (self.state.params.radius, self.state.params.height);
-        for character in self.characters() {
+        for character in characters {
             if except.contains(&character.entity) {
                 continue;
             }
