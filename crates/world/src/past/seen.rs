@@ -6,7 +6,8 @@ use frolic_sim::{RayHit, Vec3, capsule};
 
 use super::frames::Place;
 use super::{Moment, REWIND_MAX_MS};
-use crate::player::PlayerNumber;
+use crate::entity::Entity;
+use crate::player::{Player, PlayerNumber};
 use crate::state::WorldState;
 use crate::world::World;
 
@@ -21,12 +22,17 @@ pub struct SeenCharacter {
     pub feet: Vec3,
 }
 
-/// The world as one player saw it. The own character is where it is now:
-/// clients predict it. Solids that rays meet are those of now.
+/// The world as one player saw it. The own character is where it is now, and
+/// so is what it stands on or walks against: clients predict these. Solids that
+/// rays meet are those of now.
 pub struct AsSeen<'world> {
     state: Ref<'world, WorldState>,
     viewer: Viewer,
 }
+
+/// Things that a client draws in its own time, at most: one that it rides, and
+/// as many as our client keeps of those that it walks against.
+const PREDICTED_MAX: usize = 5;
 
 /// Who looks, and at which moment.
 #[derive(Clone, Copy)]
@@ -36,6 +42,8 @@ struct Viewer {
     at: Moment,
     /// The earliest that is ever looked at.
     oldest: Moment,
+    /// What their client draws in its own time besides its character.
+    predicted: [Option<u32>; PREDICTED_MAX],
 }
 
 /// Where a ray goes.
@@ -103,8 +111,30 @@ impl Viewer {
             entity: player.entity,
             at: player.shown.moment(now, state.tick_hz),
             oldest: now.before(REWIND_MAX_MS, state.tick_hz),
+            predicted: predicted_by(player),
         })
     }
+
+    fn predicts(&self, entity: u32) -> bool {
+        entity == self.entity || self.predicted.contains(&Some(entity))
+    }
+}
+
+/// What a player's client draws in its own time: what their character stands
+/// on, and what it walks against. Who does not say what they draw is taken to
+/// draw all of it late.
+fn predicted_by(player: &Player) -> [Option<u32>; PREDICTED_MAX] {
+    let mut predicted = [None; PREDICTED_MAX];
+    if player.shown.said.is_some() {
+        let touches = player.step_cache.touches().iter();
+        let moved = touches.filter(|touch| touch.stands || touch.speed > 0.0);
+        let ground = player.character.ground.into_iter();
+        let all = ground.chain(moved.map(|touch| touch.entity));
+        for (place, entity) in predicted.iter_mut().zip(all) {
+            *place = Some(entity);
+        }
+    }
+    predicted
 }
 
 impl AsSeen<'_> {
@@ -127,14 +157,15 @@ impl AsSeen<'_> {
         self.seen().position(entity)
     }
 
-    /// The others' characters.
+    /// The others' characters, the dead among them.
     pub fn characters(&self) -> impl Iterator<Item = SeenCharacter> {
         let others: Vec<SeenCharacter> = self.seen().characters().collect();
         others.into_iter()
     }
 
     /// The first character or solid along a ray, ignoring `except` and the
-    /// player's own character.
+    /// player's own character. It passes over the dead, and over who has been
+    /// born again since.
     pub fn raycast(
         &self,
         origin: Vec3,
@@ -159,6 +190,14 @@ impl Seen<'_> {
         }
     }
 
+    /// The moment at which an entity is looked at.
+    fn moment_of(&self, entity: &Entity) -> Option<Moment> {
+        let viewer = &self.viewer;
+        let player = self.state.players.get(&viewer.player)?;
+        let lag = self.state.updates.lag_ticks(entity, player);
+        Some(viewer.at.ticks_before(lag).max(viewer.oldest))
+    }
+
     /// Entities whose place was within a ball, in order of ids.
     pub fn near(&self, center: Vec3, radius: f32) -> Vec<u32> {
         let within = |place: Vec3, reach: f32| (place - center).length_squared() <= reach * reach;
@@ -176,17 +215,14 @@ impl Seen<'_> {
     /// See [`AsSeen::position`].
     pub fn position(&self, entity: u32) -> Option<Vec3> {
         let now = self.state.alive(entity)?;
-        if entity == self.viewer.entity {
+        if self.viewer.predicts(entity) {
             return Some(now.position);
         }
         if now.is_of_scene() && !now.replicated {
             // As the scene file says: it has never been anywhere else.
             return Some(now.position);
         }
-        let viewer = &self.viewer;
-        let player = self.state.players.get(&viewer.player)?;
-        let lag = self.state.updates.lag_ticks(now, player);
-        let at = viewer.at.ticks_before(lag).max(viewer.oldest);
+        let at = self.moment_of(now)?;
         let (past, next_entity) = (&self.state.past, self.state.next_entity());
         Some(past.place(Place::of(now), at, next_entity)?.position)
     }
@@ -208,8 +244,9 @@ impl Seen<'_> {
             })
     }
 
-    /// The others' characters that a ray may meet. Every one is noted in every
-    /// tick, so nobody is missed.
+    /// The others' characters that a ray may meet: the living, in the life in
+    /// which they were seen. It passes over the dead, as shots do. Every one is
+    /// noted in every tick, so nobody is missed.
     pub fn characters_along(&self, ray: &Ray) -> Vec<SeenCharacter> {
         let reach = self.state.params.radius + self.state.params.height;
         let passes = |place: Vec3, off: f32| ray.passes(place, reach + off);
@@ -218,15 +255,21 @@ impl Seen<'_> {
         others.filter_map(|id| self.character(id)).collect()
     }
 
-    /// The character of an entity that is one.
+    /// The character of an entity that is one and can be hit.
     fn character(&self, entity: u32) -> Option<SeenCharacter> {
-        let player = self.state.alive(entity)?.player;
-        if player.is_none() && !self.state.is_npc(entity) {
+        let now = self.state.alive(entity)?;
+        let can_be_hit = match now.player {
+            Some(player) => {
+                self.state.is_living(player) && self.state.lived_at(now, self.moment_of(now)?)
+            }
+            None => self.state.is_npc(entity),
+        };
+        if !can_be_hit {
             return None;
         }
         Some(SeenCharacter {
             entity,
-            player: player.unwrap_or(0),
+            player: now.player.unwrap_or(0),
             feet: self.position(entity)?,
         })
     }

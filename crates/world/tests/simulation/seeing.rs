@@ -343,3 +343,71 @@ fn check_ray(world: &World, viewer: PlayerNumber, origin: Vec3, way: Vec3) -> bo
     assert!(off.abs() < 1e-3, "{hit:?} is not {first:?}");
     first.is_some()
 }
+
+#[test]
+fn a_ray_passes_over_the_dead_and_hits_nobody_in_another_life() {
+    let mut yard = Yard::new();
+    let ada = yard.join([0.0, 0.1, 30.0]);
+    let ben = yard.join([0.0, 0.1, 20.0]);
+    let target = yard.world.entity_of(ben).expect("is here");
+    let hit = |yard: &mut Yard| {
+        let tick = yard.world.tick() - LATE;
+        yard.show(ada, tick, 0);
+        let seen = yard.world.as_seen_by(ada).expect("is here");
+        let hit = seen.raycast(Vec3::new(0.0, 1.0, 28.0), Vec3::NEG_Z, 15.0, &[]);
+        hit.map(|hit| hit.entity)
+    };
+    assert_eq!(hit(&mut yard), Some(target));
+    yard.say(ben, "Dead", vec![Value::Number(1.0)]);
+    for tick in 0..60 {
+        yard.step();
+        assert_eq!(hit(&mut yard), None, "dead for {tick} ticks");
+    }
+    for tick in 0..2 * LATE {
+        yard.step();
+        assert_eq!(hit(&mut yard), None, "born again {tick} ticks ago");
+    }
+    // They lie where they lie all the same.
+    yard.world.teleport(ben, Vec3::new(0.0, 0.1, 20.0));
+    yard.steps(2 * LATE);
+    assert_eq!(hit(&mut yard), Some(target));
+}
+
+/// Clients draw what they ride, and what they push, in their own time.
+#[test]
+fn what_a_player_rides_or_pushes_is_seen_where_it_is() {
+    let mut yard = Yard::new();
+    let rider = yard.join([0.0, 1.2, -9.0]);
+    let other = yard.join([0.0, 0.1, 12.0]);
+    let to = vector(Vec3::new(16.0, 0.5, -9.0));
+    yard.say(
+        rider,
+        "MoveTo",
+        vec![Value::Entity(LIFT), to, Value::Number(4.0)],
+    );
+    yard.steps(60);
+    let now = yard.world.position_of("Lift").expect("it is there");
+    let seen = yard.seen(rider, LIFT, LATE).expect("it is there");
+    assert!((seen - now).length() < 1e-4, "the rider: {seen}, not {now}");
+    let seen = yard.seen(other, LIFT, LATE).expect("it is there");
+    assert!((now - seen).x > 0.5, "who looks on: {seen}, now {now}");
+    // One who says nothing draws all of it late.
+    yard.world.reconnect(rider);
+    let seen = yard.world.as_seen_by(rider).expect("is here");
+    let seen = seen.position(LIFT).expect("it is there");
+    assert!((now - seen).x > 0.3, "who says nothing: {seen}, now {now}");
+
+    let mut yard = Yard::new();
+    let pusher = yard.join([6.0, 0.1, 2.0]);
+    let other = yard.join([0.0, 0.1, 12.0]);
+    let ahead = CharacterInput::new(0.0, 1.0, 0.0, 0.0, Buttons::default());
+    yard.walk(pusher, 90, ahead);
+    let now = yard.world.position_of("Crate").expect("it is there");
+    let seen = yard.seen(pusher, CRATE, LATE).expect("it is there");
+    assert!(
+        (seen - now).length() < 1e-4,
+        "the pusher: {seen}, not {now}"
+    );
+    let seen = yard.seen(other, CRATE, LATE).expect("it is there");
+    assert!((seen - now).z > 0.3, "who looks on: {seen}, now {now}");
+}
