@@ -338,6 +338,12 @@ impl World {
 
     /// Puts a player's character elsewhere, without anything between.
     pub fn teleport(&mut self, player: PlayerNumber, feet: Vec3) {
+        // A recording may say anything.
+        if self.entity_of(player).is_none() || !feet.is_finite() {
+            return;
+        }
+        let place = feet.to_array();
+        self.note(&Record::Teleport { player, place });
         self.state.borrow_mut().teleport(player, feet);
     }
 

@@ -274,6 +274,13 @@ pub enum Record<'a> {
         /// What it was cast by.
         name: Cow<'a, str>,
     },
+    /// A player was put elsewhere.
+    Teleport {
+        /// Who.
+        player: PlayerNumber,
+        /// Where their feet are then.
+        place: [f32; 3],
+    },
 }
 
 /// How a recording ended.

@@ -256,6 +256,10 @@ impl Replay {
                 here(world, friend)?;
                 world.put_beside(player, friend);
             }
+            Record::Teleport { player, place } => {
+                here(world, player)?;
+                world.teleport(player, place.into());
+            }
             Record::Terraform { player, op } => {
                 here(world, player)?;
                 // Refused then is refused now.

@@ -7,7 +7,7 @@ use frolic_protocol::store::StoreAnswer;
 use frolic_protocol::{Args, Value};
 use frolic_script::{LogLevel, MemoryStore, VmLimits};
 use frolic_sim::random::Random;
-use frolic_sim::{Buttons, CharacterInput};
+use frolic_sim::{Buttons, CharacterInput, Vec3};
 use frolic_world::WorldOptions;
 use frolic_world::replay::{
     Ending, Record, RecordOptions, RecordReader, RecordingError, Replay, ReplayError, replay,
@@ -359,4 +359,20 @@ fn a_script_that_was_stopped_is_told_of() {
     // The replay gives it the time it needs, so it goes another way there.
     let difference = report.difference.expect("it went on");
     assert_eq!((difference.tick, report.replay_cut_at), (cut_at, None));
+}
+
+/// Who puts a player elsewhere does it to the world: it is in the recording.
+#[test]
+fn a_player_who_was_put_elsewhere_is_there_in_the_replay() {
+    let game = obby();
+    let mut run = recorded(&game, 5, Some(1));
+    let player = run.join("Ada");
+    run.for_ms(500);
+    let number = run.number(player);
+    run.world_mut().teleport(number, Vec3::new(1.0, 30.0, 2.0));
+    run.for_ms(200);
+    run.world_mut().end_recording(Ending::Complete);
+    let report = replay(&game, &run.world_mut().take_recording()).expect("it can be read");
+    assert_eq!(report.difference, None);
+    assert_eq!(report.ending, Some(Ending::Complete));
 }
