@@ -9,6 +9,11 @@ const LATE_FEW: f32 = 0.05;
 /// Shares of the time that ticks take.
 const BUSY_TOO_MUCH: f32 = 0.95;
 const BUSY_LITTLE: f32 = 0.75;
+/// The most that one tick is counted for. A host that takes the machine away
+/// for a second makes one tick look dozens long, which says nothing of the
+/// next; a world that is too slow has many that are longer than they may be.
+/// Updates may be made in one tick of three, so that one may be that long.
+const BUSY_TICK_MAX: f32 = 3.0;
 /// Calm windows before the pressure falls, and at most after relapses.
 const PATIENCE: u32 = 4;
 const PATIENCE_MAX: u32 = 64;
@@ -46,7 +51,7 @@ impl Pressure {
     pub fn note(&mut self, late: f32, busy: f32) {
         self.ticks += 1;
         self.late += u32::from(late > 0.5);
-        self.busy += busy;
+        self.busy += busy.min(BUSY_TICK_MAX);
         if self.ticks < self.window_ticks {
             return;
         }
@@ -92,6 +97,28 @@ mod tests {
 
     fn seconds(pressure: &mut Pressure, count: u32, late: f32, busy: f32) {
         (0..count * 60).for_each(|_| pressure.note(late, busy));
+    }
+
+    /// A process that is stopped, or a machine that its host takes away, makes
+    /// one tick look as long as that lasted.
+    #[test]
+    fn one_tick_as_long_as_a_second_is_no_pressure() {
+        for tick_hz in [30, 60] {
+            let mut pressure = Pressure::new(tick_hz);
+            for tick in 0..tick_hz * 10 {
+                let stopped = tick % (2 * tick_hz) == 7;
+                pressure.note(0.0, if stopped { 75.0 } else { 0.5 });
+                assert_eq!(pressure.level(), 0, "tick {tick} at {tick_hz} Hz");
+            }
+        }
+    }
+
+    /// Updates are made in one tick of three: that one may be three long.
+    #[test]
+    fn long_ticks_among_short_ones_are_pressure_where_there_is_no_time_left() {
+        let mut pressure = Pressure::new(60);
+        (0..30).for_each(|tick| pressure.note(0.0, if tick % 3 == 0 { 3.5 } else { 0.1 }));
+        assert_eq!(pressure.level(), 1);
     }
 
     #[test]

@@ -28,6 +28,10 @@ const OWED_BY: f32 = 0.92;
 const AT_ONCE: usize = 16;
 /// How much of what is believed of a write's time comes from the last tick.
 const NEWS_SHARE: f32 = 0.1;
+/// The most that a write is believed to have taken: many times what one takes.
+/// Whoever stops us among the writes of one tick would otherwise keep the next
+/// ones from making more than a few updates.
+const WRITE_TIME_MAX: Duration = Duration::from_micros(100);
 
 /// Connections whose update is due, in the order in which it became so. A
 /// session that waits here says so itself: it waits once.
@@ -86,6 +90,7 @@ impl Updates {
     fn note_writes(&mut self, written: usize, took_us: u32) {
         if written > 0 {
             let news = Duration::from_micros(took_us.into()).div_f32(written as f32);
+            let news = news.min(WRITE_TIME_MAX);
             self.write_time = self.write_time.mul_f32(1.0 - NEWS_SHARE) + news.mul_f32(NEWS_SHARE);
         }
     }
@@ -253,5 +258,18 @@ mod tests {
         let by: Vec<_> = (0..7).map(|done| patience.after(done)).collect();
         let (owed, new) = (Some(later(15)), Some(later(12)));
         assert_eq!(by, [None, None, owed, owed, owed, new, new]);
+    }
+
+    /// Else the ticks after it would make sixteen updates each, and put off
+    /// the rest for the time that they believe to need.
+    #[test]
+    fn a_stop_between_two_writes_is_not_what_a_write_takes() {
+        let mut updates = Updates::default();
+        (0..100).for_each(|_| updates.note_writes(400, 2_000));
+        let usual = updates.write_time;
+        updates.note_writes(400, 1_250_000);
+        assert!(updates.write_time < usual * 4, "{:?}", updates.write_time);
+        let crowd = updates.write_time * 400;
+        assert!(crowd < Duration::from_millis(12), "{crowd:?} of a tick");
     }
 }

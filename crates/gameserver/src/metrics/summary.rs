@@ -24,13 +24,16 @@ const LASTS: Duration = Duration::from_secs(1);
 const AROUND: [&str; 4] = ["tick", "reads", "snapshots", "writes"];
 const FIELDS: usize = AROUND.len() + Stage::ALL.len();
 
-/// Median and 99th percentile; of times, in milliseconds.
+/// Median, 99th percentile and mean; of times, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Quantiles {
     /// Median.
     pub p50: f32,
     /// 99th percentile.
     pub p99: f32,
+    /// All of them together, each as much as the others: what something costs
+    /// in the long run, which is not in every tick.
+    pub mean: f32,
 }
 
 /// Everything that takes sorting.
@@ -146,15 +149,14 @@ impl Measured {
         let around = AROUND.into_iter().enumerate().skip(1);
         let around = around.map(|(place, name)| (name, part(place)));
         let step = Stage::ALL.map(|stage| (stage.name(), part(AROUND.len() + stage as usize)));
-        let jitter = self.jitter.values();
-        let sum: u64 = jitter.iter().map(|[time_us]| u64::from(*time_us)).sum();
         let first = |[time_us]: [u32; 1]| time_us;
+        let jitter = quantiles(self.jitter.values().into_iter().map(first));
         Summary {
             tick: part(0),
             stages: around.chain(step).collect(),
             round_trip: quantiles(self.round_trips.values().into_iter().map(first)),
-            jitter_mean: sum as f32 / jitter.len().max(1) as f32 / 1000.0,
-            jitter: quantiles(jitter.into_iter().map(first)),
+            jitter_mean: jitter.mean,
+            jitter,
             clients: self.clients(),
         }
     }
@@ -182,6 +184,8 @@ fn quantiles(times_us: impl Iterator<Item = u32>) -> Quantiles {
 fn quantiles_of(numbers: impl Iterator<Item = u32>, per: f32) -> Quantiles {
     let mut sorted: Vec<u32> = numbers.collect();
     sorted.sort_unstable();
+    let sum: u64 = sorted.iter().map(|number| u64::from(*number)).sum();
+    let mean = sum as f32 / sorted.len().max(1) as f32 / per;
     let at = |q: f64| {
         let last = sorted.len().saturating_sub(1) as f64;
         let found = sorted.get((last * q).round() as usize);
@@ -190,6 +194,7 @@ fn quantiles_of(numbers: impl Iterator<Item = u32>, per: f32) -> Quantiles {
     Quantiles {
         p50: at(0.5),
         p99: at(0.99),
+        mean,
     }
 }
 
@@ -233,6 +238,23 @@ mod tests {
         let summary = measured.summary(Instant::now());
         let told = (summary.tick.p50, summary.round_trip.p50, summary.jitter.p50);
         assert_eq!(told, (5.0, 40.0, 3.0));
+    }
+
+    /// A stage with nothing to do in every third tick costs two thirds of its
+    /// median.
+    #[test]
+    fn the_mean_counts_idle_ticks() {
+        let measured = Measured::default();
+        for snapshots in [3_000, 3_000, 0] {
+            measured.tick(&StageTimes {
+                snapshots,
+                ..tick(5)
+            });
+        }
+        let snapshots = measured.summary(Instant::now()).stages["snapshots"];
+        assert_eq!((snapshots.p50, snapshots.mean), (3.0, 2.0));
+        let nothing = Measured::default().summary(Instant::now());
+        assert_eq!(nothing.tick.mean, 0.0);
     }
 
     #[test]
