@@ -34,6 +34,7 @@ pub struct Player {
     behaviour: Behaviour,
     masks: Random,
     pacing: Pacing,
+    step_s: f64,
     /// The newest inputs, oldest first.
     inputs: VecDeque<NumberedInput>,
     next_seq: u32,
@@ -86,6 +87,7 @@ impl Player {
             behaviour: Behaviour::new(seed, roam_m),
             masks: Random::new(!seed),
             pacing: Pacing::new(60),
+            step_s: 1.0 / 60.0,
             inputs: VecDeque::with_capacity(REPEATED_INPUTS + 1),
             next_seq: 1,
             feet: None,
@@ -160,6 +162,7 @@ impl Player {
         match message {
             ServerMessage::Welcome(welcome) => {
                 self.pacing = Pacing::new(welcome.tick_hz);
+                self.step_s = 1.0 / f64::from(welcome.tick_hz.max(1));
                 self.update_ms = 1000.0 / f64::from(welcome.snapshot_hz.max(1));
                 self.stage = Stage::Inside;
             }
@@ -215,10 +218,12 @@ impl Player {
         let mut said = Vec::with_capacity(128);
         let steps = self.pacing.steps_due(now_ms);
         if let Some(feet) = self.feet {
-            let input = self.behaviour.input(now_ms / 1000.0, feet);
             for _ in 0..steps {
                 let seq = self.next_seq;
                 self.next_seq = seq.wrapping_add(1);
+                // At each step's own time: who turns does it in every tick.
+                let at_s = f64::from(seq) * self.step_s;
+                let input = self.behaviour.input(at_s, feet);
                 self.inputs.push_back(NumberedInput { seq, input });
             }
             let repeated = self.inputs.len().saturating_sub(REPEATED_INPUTS);

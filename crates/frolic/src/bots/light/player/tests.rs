@@ -140,6 +140,28 @@ fn it_waits_for_the_world_then_sends_rising_inputs_with_repeats() {
     assert!(seqs.last() > Some(&100), "goes on from what was used");
 }
 
+/// Two ticks have one turn at the keys: a player who turned in every second of
+/// them only would move as no real one does.
+#[test]
+fn it_turns_in_every_tick() {
+    let mut table = Table::new();
+    table.welcome();
+    table.snapshot(3, 0, 30.0);
+    let mut yaws = std::collections::BTreeMap::new();
+    for turn in 0..30 * 300 {
+        table.player.turn(f64::from(turn) * 1000.0 / 30.0).unwrap();
+        for message in table.said() {
+            if let ClientMessage::Inputs { inputs, .. } = message {
+                yaws.extend(inputs.iter().map(|input| (input.seq, input.input.yaw)));
+            }
+        }
+    }
+    let yaws: Vec<_> = yaws.into_values().collect();
+    let turned = yaws.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    let share = turned as f64 / yaws.len() as f64;
+    assert!((0.4..0.6).contains(&share), "{share} of {}", yaws.len());
+}
+
 #[test]
 fn it_speaks_at_every_turn_even_if_turns_outrun_ticks() {
     let mut table = Table::new();
