@@ -1,41 +1,41 @@
 //! `frolic bench crowd`: a world full of bots, beside the floor (PERF-2, PERF-4).
 
+mod look;
 mod report;
+mod turns;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::floor::FloorReport;
 use super::game::Game;
-use super::process::{Process, http_get, stolen_s};
+use super::process::{Process, http_get, pinning, stolen_s};
 use crate::bots::SwarmReport;
 use crate::open_files;
-use report::{CrowdReport, Traffic, Turns};
+use look::{Look, Work};
+use report::{CrowdReport, Traffic};
 
 /// Server and load each have a core.
 const SERVER_CORE: usize = 0;
 const LOAD_CORE: usize = 1;
 /// The load stops by itself; look a moment before it does.
 const LOOK_BEFORE_END: Duration = Duration::from_millis(300);
-/// How long crowd and floor run in each of their turns, after a moment in which
-/// they find back to their beat.
-const TURN: Duration = Duration::from_secs(1);
-const SETTLE: Duration = Duration::from_millis(250);
-/// Longer than all turns together.
-const LOAD_SECONDS_MAX: u64 = 600;
 
 /// Measure a world with a crowd in it, against the floor of the same traffic
 #[derive(Args, Debug)]
+#[command(after_help = "\
+The crowd comes in twice: for --seconds without a break, which gives ticks, gaps, bytes and joins, and
+then for as many turns of a second with the floor (30 at most), which give what both cost. A run takes
+three and a half times --seconds (at most --seconds and 75 s), the time to join twice, and some seconds.")]
 pub struct CrowdArgs {
     /// How many players
     #[arg(long, default_value_t = 100)]
     players: u32,
-    /// How long to measure
+    /// How long to measure, and how many turns, up to 30
     #[arg(long, default_value_t = 10)]
     seconds: u64,
     /// Simulation steps per second
@@ -87,8 +87,9 @@ pub fn run(args: CrowdArgs) -> Result<()> {
     let game = Game::new(args.package.as_deref(), args.area)?;
     let crowd = measure_crowd(&args, &Server::start(&args, &game)?)?;
     let traffic = Traffic::of(&crowd.swarm);
-    let turns = take_turns(&args, &Server::start(&args, &game)?, &traffic)?;
-    let report = CrowdReport::new(&args, &crowd, &turns);
+    let turns = turns::take_turns(&args, &Server::start(&args, &game)?, &traffic)?;
+    let pinning = pinning::doubts([SERVER_CORE, LOAD_CORE]);
+    let report = CrowdReport::new(&args, &crowd, &turns, pinning);
     if args.json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
@@ -100,10 +101,13 @@ pub fn run(args: CrowdArgs) -> Result<()> {
 /// What a run with the crowd gave.
 struct Crowd {
     swarm: SwarmReport,
+    server_cpu_s_per_s: f64,
     load_cpu_s_per_s: f64,
     /// What the host took of the server's core.
     stolen_s_per_s: f64,
     rss_mb: f64,
+    /// What the server did meanwhile.
+    work: Work,
     /// What the server says of itself.
     stats: Value,
 }
@@ -129,6 +133,10 @@ impl Server {
     fn stats(&self) -> String {
         let address = self.address.replace("ws://", "http://");
         address.replace("/ws", "/stats")
+    }
+
+    fn look(&self) -> Result<Look> {
+        Look::at(&self.stats())
     }
 }
 
@@ -163,114 +171,29 @@ fn start_load(args: &CrowdArgs, server: &Server, late_joins: u32, seconds: u64) 
 
 fn measure_crowd(args: &CrowdArgs, server: &Server) -> Result<Crowd> {
     let mut load = start_load(args, server, args.late_joins, args.seconds)?;
-    let stats = server.stats();
-    http_get(&format!("{stats}/reset"))?;
-    let (load_before, stolen_before) = (load.cpu_s()?, stolen_s(SERVER_CORE));
-    let watched = Duration::from_secs(args.seconds) - LOOK_BEFORE_END;
-    std::thread::sleep(watched);
-    let watched_s = watched.as_secs_f64();
+    // Ticks are forgotten behind the first look, or its summary would be told
+    // again within the next second.
+    let before = server.look()?;
+    http_get(&format!("{}/reset", server.stats()))?;
+    let began = Instant::now();
+    let (server_before, load_before) = (server.process.cpu()?, load.cpu()?);
+    let stolen_before = stolen_s(SERVER_CORE);
+    std::thread::sleep(Duration::from_secs(args.seconds) - LOOK_BEFORE_END);
+    let watched_s = began.elapsed().as_secs_f64();
+    let server_s = server.process.cpu()?.s_since(&server_before)?;
+    let load_s = load.cpu()?.s_since(&load_before)?;
+    let stolen = stolen_s(SERVER_CORE) - stolen_before;
+    let after = server.look()?;
+    let mut work = Work::default();
+    work.add(&before, &after);
     Ok(Crowd {
-        load_cpu_s_per_s: (load.cpu_s()? - load_before) / watched_s,
-        stolen_s_per_s: (stolen_s(SERVER_CORE) - stolen_before) / watched_s,
+        server_cpu_s_per_s: server_s / watched_s,
+        load_cpu_s_per_s: load_s / watched_s,
+        stolen_s_per_s: stolen / watched_s,
         rss_mb: server.process.rss_mb()?,
-        stats: serde_json::from_str(&http_get(&stats)?)?,
+        work,
+        stats: after.stats,
         swarm: last_word(&mut load)?,
-    })
-}
-
-/// A server and its load; only one of several runs at a time.
-struct Pair<'a> {
-    server: &'a Process,
-    load: &'a Process,
-    /// Processor time in the turns so far.
-    server_s: f64,
-    load_s: f64,
-}
-
-impl<'a> Pair<'a> {
-    fn new(server: &'a Process, load: &'a Process) -> Self {
-        Self {
-            server,
-            load,
-            server_s: 0.0,
-            load_s: 0.0,
-        }
-    }
-
-    fn pause(&self) -> Result<()> {
-        // What is sent while the load's clock stands still would count double.
-        self.server.pause()?;
-        self.load.pause()
-    }
-
-    fn resume(&self) -> Result<()> {
-        self.load.resume()?;
-        self.server.resume()
-    }
-
-    fn take_turn(&mut self) -> Result<()> {
-        self.resume()?;
-        std::thread::sleep(SETTLE);
-        let (server, load) = (self.server.cpu_s()?, self.load.cpu_s()?);
-        std::thread::sleep(TURN);
-        self.server_s += self.server.cpu_s()? - server;
-        self.load_s += self.load.cpu_s()? - load;
-        self.pause()
-    }
-}
-
-/// Lets crowd and floor take turns of a second each: the machine is not the
-/// same from one minute to the next, and what they cost is compared.
-fn take_turns(args: &CrowdArgs, server: &Server, traffic: &Traffic) -> Result<Turns> {
-    // Ended by us, not by the clock.
-    let load = start_load(args, server, 0, LOAD_SECONDS_MAX)?;
-    let mut crowd = Pair::new(&server.process, &load);
-    crowd.pause()?;
-
-    let mut floor_args = words(&["bench", "floor-server"]);
-    option(&mut floor_args, "tick-hz", args.tick_hz);
-    option(&mut floor_args, "update-hz", traffic.update_hz);
-    option(&mut floor_args, "bytes", traffic.update_bytes);
-    let mut floor_server = Process::start(Some(SERVER_CORE), &floor_args)?;
-    let port = floor_server.line()?;
-    let turns = args.seconds;
-    let run_s = (TURN + SETTLE).mul_f64(turns as f64).as_secs() + 1;
-    let mut load_args = words(&["bench", "floor-clients"]);
-    option(&mut load_args, "port", port);
-    option(&mut load_args, "players", args.players);
-    option(&mut load_args, "input-hz", traffic.input_hz);
-    option(&mut load_args, "bytes", traffic.input_bytes);
-    option(&mut load_args, "update-bytes", traffic.update_bytes);
-    option(&mut load_args, "seconds", run_s);
-    let mut floor_load = Process::start(Some(LOAD_CORE), &load_args)?;
-    ensure!(
-        floor_load.line()? == "settled",
-        "the floor's clients did not settle"
-    );
-    let mut floor = Pair::new(&floor_server, &floor_load);
-    floor.pause()?;
-    for _ in 0..turns {
-        crowd.take_turn()?;
-        floor.take_turn()?;
-    }
-    floor.resume()?;
-    crowd.resume()?;
-    let stats: Value = serde_json::from_str(&http_get(&server.stats())?)?;
-    ensure!(
-        stats["players"].as_u64() == Some(args.players.into()),
-        "of {} players {} were there in the end",
-        args.players,
-        stats["players"]
-    );
-    let turns_s = TURN.as_secs_f64() * turns as f64;
-    let [server_cpu, floor_cpu, floor_load_cpu] =
-        [crowd.server_s, floor.server_s, floor.load_s].map(|cpu_s| cpu_s / turns_s);
-    let FloorReport { update_hz } = last_word(&mut floor_load)?;
-    Ok(Turns {
-        server_cpu_s_per_s: server_cpu,
-        floor_cpu_s_per_s: floor_cpu,
-        floor_load_cpu_s_per_s: floor_load_cpu,
-        floor_update_hz: update_hz,
     })
 }
 

@@ -1,15 +1,19 @@
 //! The floor: what it costs to move the same messages with nothing behind them.
 //!
 //! One thread, epoll, every socket read once per tick and written once per
-//! update: the cheapest form we know. A real server is measured against it.
+//! update, without libc's cancellation points: the cheapest form we know. A
+//! real server is measured against it.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use mio::net::{TcpListener, TcpStream};
+use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, listen, recv, send};
 use serde::{Deserialize, Serialize};
 
 use crate::bots::RunClock;
@@ -18,6 +22,9 @@ use crate::open_files;
 /// Serve messages of a fixed size
 #[derive(Args, Debug)]
 pub struct ServerArgs {
+    /// Who all have to be in before the first tick
+    #[arg(long)]
+    players: u32,
     #[arg(long)]
     tick_hz: u32,
     #[arg(long)]
@@ -52,7 +59,9 @@ pub struct FloorReport {
     pub update_hz: f64,
 }
 
-const LISTENER: Token = Token(usize::MAX);
+/// Clients that may wait to be let in. With the usual 128, the others of a
+/// crowd would try again after a second, and so would most of those.
+const BACKLOG: i32 = 4096;
 /// Inputs sent before sockets are read again, and the longest sleep: as the
 /// crowd's load does it.
 const INPUTS_AT_ONCE: u64 = 32;
@@ -85,21 +94,17 @@ impl Updates {
     }
 }
 
-/// Reads each socket once per tick and writes each once per update, for ever.
+/// Lets everybody in, then reads each socket once per tick and writes each
+/// once per update, for ever.
 pub fn serve(args: ServerArgs) -> Result<()> {
     open_files::raise_limit();
-    let mut listener = TcpListener::bind("127.0.0.1:0".parse()?)?;
-    let mut poll = Poll::new()?;
-    poll.registry()
-        .register(&mut listener, LISTENER, Interest::READABLE)?;
+    let listener = open()?;
     println!("{}", listener.local_addr()?.port());
-    let mut events = Events::with_capacity(16 * 1024);
-    let mut clients: Vec<Option<TcpStream>> = Vec::new();
+    let mut floor = Floor::let_in(&listener, args.players)?;
     let message = vec![7u8; args.bytes];
     let step = Duration::from_secs(1) / args.tick_hz.max(1);
     let mut updates = Updates::new(args.update_hz, args.tick_hz);
     let mut next = Instant::now();
-    let mut buffer = vec![0u8; 64 * 1024];
     loop {
         next += step;
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
@@ -112,31 +117,82 @@ pub fn serve(args: ServerArgs) -> Result<()> {
             next += step * u32::try_from(missed).unwrap_or(u32::MAX);
             continue;
         }
-        look(&mut poll, &mut events, Duration::ZERO)?;
-        for event in &events {
-            if event.token() == LISTENER {
-                while let Ok((mut stream, _)) = listener.accept() {
-                    stream.set_nodelay(true)?;
-                    let token = Token(clients.len());
-                    poll.registry()
-                        .register(&mut stream, token, Interest::READABLE)?;
-                    clients.push(Some(stream));
-                }
-            } else if let Some(client) = clients.get_mut(event.token().0) {
-                drain(client, &mut buffer);
+        floor.read()?;
+        if updates.is_due() {
+            floor.send(&message);
+        }
+    }
+}
+
+fn open() -> io::Result<TcpListener> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    // To listen once more changes nothing but the backlog.
+    listen(&listener, BACKLOG)?;
+    Ok(listener)
+}
+
+/// The server's side.
+struct Floor {
+    poll: Poll,
+    events: Events,
+    /// By token; none once a client has gone.
+    clients: Vec<Option<TcpStream>>,
+    buffer: Vec<u8>,
+}
+
+impl Floor {
+    /// Waits until all are in: whoever is sent updates while others still
+    /// connect reads them later, when they count.
+    fn let_in(listener: &TcpListener, players: u32) -> Result<Self> {
+        let poll = Poll::new()?;
+        let mut clients = Vec::new();
+        for index in 0..players as usize {
+            let (stream, _) = listener.accept().context("letting clients in")?;
+            clients.push(Some(registered(stream, &poll, index)?));
+        }
+        Ok(Self {
+            poll,
+            events: Events::with_capacity(16 * 1024),
+            clients,
+            buffer: vec![0; 64 * 1024],
+        })
+    }
+
+    fn read(&mut self) -> io::Result<()> {
+        look(&mut self.poll, &mut self.events, Duration::ZERO)?;
+        for event in &self.events {
+            if let Some(client) = self.clients.get_mut(event.token().0) {
+                drain(client, &mut self.buffer);
             }
         }
-        if updates.is_due() {
-            for client in &mut clients {
-                let gone = client.as_mut().is_some_and(|stream| {
-                    matches!(stream.write(&message), Err(error) if error.kind() != ErrorKind::WouldBlock)
-                });
-                if gone {
-                    *client = None;
-                }
+        Ok(())
+    }
+
+    fn send(&mut self, message: &[u8]) {
+        for client in &mut self.clients {
+            let sent = client.as_ref().map(|stream| write(stream, message));
+            if sent.is_some_and(|sent| sent.is_err_and(|error| error != Errno::AGAIN)) {
+                *client = None;
             }
         }
     }
+}
+
+/// A connection that nobody waits for, known to epoll by its index.
+fn registered(stream: std::net::TcpStream, poll: &Poll, index: usize) -> io::Result<TcpStream> {
+    stream.set_nonblocking(true)?;
+    stream.set_nodelay(true)?;
+    let mut stream = TcpStream::from_std(stream);
+    poll.registry()
+        .register(&mut stream, Token(index), Interest::READABLE)?;
+    Ok(stream)
+}
+
+/// Straight through the kernel, as the game server does it: `send` of libc is
+/// a place at which a thread can be cancelled, and prepares for that.
+fn write(stream: &TcpStream, message: &[u8]) -> rustix::io::Result<usize> {
+    // Without the flag, whoever has gone would end the process.
+    send(stream, message, SendFlags::NOSIGNAL)
 }
 
 /// Waits for something to read. Whoever was stopped in between has waited.
@@ -152,14 +208,14 @@ fn look(poll: &mut Poll, events: &mut Events, wait: Duration) -> io::Result<()> 
 fn drain(client: &mut Option<TcpStream>, buffer: &mut [u8]) -> u64 {
     let mut bytes = 0;
     while let Some(stream) = client {
-        match stream.read(buffer) {
-            Ok(count) if count > 0 => {
+        match recv(&*stream, &mut *buffer, RecvFlags::empty()) {
+            Ok((count, _)) if count > 0 => {
                 bytes += count as u64;
                 if count < buffer.len() {
                     break;
                 }
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(Errno::AGAIN) => break,
             _ => *client = None,
         }
     }
@@ -175,16 +231,7 @@ pub fn clients(args: ClientArgs) -> Result<()> {
     let mut sockets = Vec::new();
     for index in 0..args.players as usize {
         let stream = std::net::TcpStream::connect(address).context("connecting to the floor")?;
-        stream.set_nonblocking(true)?;
-        stream.set_nodelay(true)?;
-        let mut stream = TcpStream::from_std(stream);
-        poll.registry()
-            .register(&mut stream, Token(index), Interest::READABLE)?;
-        sockets.push(Some(stream));
-    }
-    // What came while the others connected does not count.
-    for socket in &mut sockets {
-        drain(socket, &mut buffer);
+        sockets.push(Some(registered(stream, &poll, index)?));
     }
     println!("settled");
     let message = vec![3u8; args.bytes];
@@ -198,8 +245,8 @@ pub fn clients(args: ClientArgs) -> Result<()> {
         let batch = due.saturating_sub(sent).min(INPUTS_AT_ONCE);
         for turn in sent..sent + batch {
             let index = (turn % u64::from(args.players)) as usize;
-            if let Some(Some(socket)) = sockets.get_mut(index) {
-                let _ = socket.write(&message);
+            if let Some(Some(socket)) = sockets.get(index) {
+                let _ = write(socket, &message);
             }
         }
         sent += batch;
@@ -221,6 +268,37 @@ pub fn clients(args: ClientArgs) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
+
+    /// Nobody is let in here: whoever does not fit would try for a second or
+    /// more, and here for ever.
+    #[test]
+    fn a_whole_crowd_may_wait_at_the_door() {
+        let listener = open().unwrap();
+        let address = listener.local_addr().unwrap();
+        let patience = Duration::from_secs(2);
+        let connect = |_| std::net::TcpStream::connect_timeout(&address, patience);
+        let waiting: Result<Vec<_>, _> = (0..300).map(connect).collect();
+        assert_eq!(waiting.map(|waiting| waiting.len()).ok(), Some(300));
+    }
+
+    #[test]
+    fn the_first_update_finds_everybody_in() {
+        let listener = open().unwrap();
+        let address = listener.local_addr().unwrap();
+        let connect = |_| std::net::TcpStream::connect(address).unwrap();
+        let mut clients: Vec<_> = (0..3).map(connect).collect();
+        let mut floor = Floor::let_in(&listener, 3).unwrap();
+        floor.send(b"one");
+        drop(clients.pop());
+        floor.send(b"two");
+        for client in &mut clients {
+            let mut seen = [0; 6];
+            client.read_exact(&mut seen).unwrap();
+            assert_eq!(&seen, b"onetwo");
+        }
+        floor.read().unwrap();
+    }
 
     #[test]
     fn updates_keep_their_rate_at_any_rate_of_ticks() {

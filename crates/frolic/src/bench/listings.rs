@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::process::Process;
+use super::process::{Process, pinning};
 use load::LoadReport;
 
 /// The core of whoever serves, and that of whoever asks.
@@ -68,6 +68,8 @@ struct ListingsReport {
     steady_ms_p50: f64,
     steady_ms_p99: f64,
     answer_bytes: f64,
+    /// What makes these figures worth less.
+    warnings: Vec<String>,
 }
 
 /// Starts both servers, asks them in turns, and ends them.
@@ -126,6 +128,7 @@ pub fn run(args: &ListingsArgs) -> Result<()> {
         steady_ms_p50: steady.ms_p50,
         steady_ms_p99: steady.ms_p99,
         answer_bytes: warm_up.answer_bytes,
+        warnings: pinning::doubts([SERVER_CORE, LOAD_CORE]),
     };
     if args.json {
         println!("{}", serde_json::to_string(&report)?);
@@ -152,6 +155,9 @@ impl ListingsReport {
             "listings, {WANTED_PER_S} a second   {:9.0}  {:6.2} ms  {:6.2} ms",
             self.steady_per_s, self.steady_ms_p50, self.steady_ms_p99
         );
+        for warning in &self.warnings {
+            println!("warning: {warning}");
+        }
     }
 }
 

@@ -1,5 +1,8 @@
 //! Child processes on a core of their own, and what they cost.
 
+mod cpu;
+pub mod pinning;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -10,6 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::config::environment::without_settings;
 
+pub use cpu::CpuTimes;
+
 /// A child that is ended with us.
 pub struct Process {
     child: Child,
@@ -18,14 +23,10 @@ pub struct Process {
 
 impl Process {
     /// Starts this very program with other arguments, on the given core if
-    /// the machine has it and `taskset`.
+    /// the machine has it and `taskset` ([`pinning::doubts`] tells).
     pub fn start(core: Option<usize>, args: &[String]) -> Result<Self> {
         let program = std::env::current_exe().context("finding this program")?;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let core = core
-            .filter(|core| cores > *core)
-            .filter(|_| Command::new("taskset").arg("--version").output().is_ok());
-        let mut command = match core {
+        let mut command = match core.filter(|core| pinning::can_pin(*core)) {
             Some(core) => {
                 let mut command = Command::new("taskset");
                 command.arg("-c").arg(core.to_string()).arg(program);
@@ -104,22 +105,10 @@ impl Process {
         kill_process(pid, signal).context("a benchmark process is gone")
     }
 
-    /// Processor time it has used, in seconds, all threads together.
-    pub fn cpu_s(&self) -> Result<f64> {
+    /// Processor time that its threads have used so far.
+    pub fn cpu(&self) -> Result<CpuTimes> {
         // taskset replaces itself by the program, so the pid is right.
-        let tasks = format!("/proc/{}/task", self.child.id());
-        if let Some(nanoseconds) = nanoseconds_of(Path::new(&tasks)) {
-            return Ok(nanoseconds as f64 / 1e9);
-        }
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        let fields: Vec<&str> = stat
-            .rsplit_once(')')
-            .map(|(_, rest)| rest.split_whitespace().collect())
-            .unwrap_or_default();
-        let ticks = |at: usize| fields.get(at).and_then(|f| f.parse::<f64>().ok());
-        let (user, system) = (ticks(11).context("utime")?, ticks(12).context("stime")?);
-        // USER_HZ has been 100 on Linux for every architecture we build for.
-        Ok((user + system) / 100.0)
+        CpuTimes::of(self.child.id())
     }
 
     /// Memory it holds, in MiB.
@@ -136,18 +125,6 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// What the threads of a process used, to the nanosecond; none where the
-/// kernel does not say. Those that have ended are not in it, and ours do not.
-fn nanoseconds_of(tasks: &Path) -> Option<u64> {
-    let mut sum = 0;
-    for task in std::fs::read_dir(tasks).ok()? {
-        let path = task.ok()?.path().join("schedstat");
-        let text = std::fs::read_to_string(path).ok()?;
-        sum += text.split_whitespace().next()?.parse::<u64>().ok()?;
-    }
-    (sum > 0).then_some(sum)
 }
 
 /// Time that a host took from one of its guest's cores since the start, in

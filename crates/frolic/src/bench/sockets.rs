@@ -69,9 +69,10 @@ pub async fn run(args: SocketsArgs) -> Result<()> {
     }
     let connect_s = began.elapsed().as_secs_f64();
     tokio::time::sleep(IDLE).await;
-    let (cpu, since) = (platform.cpu_s()?, Instant::now());
+    let (before, since) = (platform.cpu()?, Instant::now());
     tokio::time::sleep(IDLE).await;
-    let cpu_percent_idle = (platform.cpu_s()? - cpu) / since.elapsed().as_secs_f64() * 100.0;
+    let used_s = platform.cpu()?.s_since(&before)?;
+    let cpu_percent_idle = used_s / since.elapsed().as_secs_f64() * 100.0;
     let rss_mb_after = platform.rss_mb()?;
     if let Some(lost) = clients.try_join_next() {
         lost??;

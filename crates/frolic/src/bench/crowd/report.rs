@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::look::Work;
 use super::{Crowd, CrowdArgs};
 use crate::bots::SwarmReport;
 
@@ -13,9 +14,12 @@ const LOAD_LATE_MS_MAX: f64 = 10.0;
 /// A host that takes more than this of the server's core is in every
 /// hundredth tick, and so in their p99.
 const STOLEN_MAX: f64 = 0.01;
-/// The floor has to send as much as the crowd's server did, and the crowd as
-/// much as it was asked to.
+/// The floor has to send as much as the crowd's server did, the server in
+/// turns as much as without them, and the crowd as much as it was asked to.
 const RATE_TOLERANCE: f64 = 0.03;
+/// A server that costs something else in turns is another server, or has
+/// another machine.
+const CPU_TOLERANCE: f64 = 0.1;
 
 /// What the clients of a crowd sent and received: the floor moves the same.
 #[derive(Debug, PartialEq)]
@@ -47,6 +51,8 @@ impl Traffic {
 /// What server and floor cost in turns.
 pub struct Turns {
     pub server_cpu_s_per_s: f64,
+    /// What the server did in the seconds that count.
+    pub work: Work,
     pub floor_cpu_s_per_s: f64,
     pub floor_load_cpu_s_per_s: f64,
     pub floor_update_hz: f64,
@@ -74,9 +80,9 @@ pub struct CrowdReport {
     corrections_p50: f64,
     update_hz_p01: f64,
     entities_p50: f64,
-    /// Entities that were up to date for a client, summed over clients and
-    /// updates: what there is to pay for.
-    visible_pairs_per_s: f64,
+    /// Entities that a client knew of, summed over clients and updates. Not
+    /// each is told of in each update: far ones are more rarely.
+    known_pairs_per_s: f64,
     rtt_ms_p50: f64,
     late_joins: u32,
     late_join_ms_p50: Option<f64>,
@@ -90,6 +96,10 @@ pub struct CrowdReport {
     floor_load_cpu_s_per_s: f64,
     /// What the host took of the server's core while the crowd was in.
     stolen_s_per_s: f64,
+    /// What the server cost in the run without pauses, and did in both.
+    server_cpu_s_per_s_uninterrupted: f64,
+    work_uninterrupted: Work,
+    work_in_turns: Work,
     /// Why the first player who did not stay to the end left.
     first_error: Option<String>,
     /// All that the server said of itself: times of its stages, if it knows them.
@@ -100,7 +110,8 @@ pub struct CrowdReport {
 impl CrowdReport {
     /// Puts both runs together: the one without pauses for what clients and
     /// ticks saw, the turns for what it cost.
-    pub fn new(args: &CrowdArgs, crowd: &Crowd, turns: &Turns) -> Self {
+    /// `pinning` is what stood in the way of a core for each.
+    pub fn new(args: &CrowdArgs, crowd: &Crowd, turns: &Turns, pinning: Vec<String>) -> Self {
         let swarm = &crowd.swarm;
         let stat = |name: &str| crowd.stats[name].as_f64().unwrap_or(0.0);
         let seen_per_client_s = swarm.entities_mean * swarm.update_hz_mean;
@@ -124,7 +135,7 @@ impl CrowdReport {
             corrections_p50: swarm.corrections_p50,
             update_hz_p01: swarm.update_hz_p01,
             entities_p50: swarm.entities_p50,
-            visible_pairs_per_s: seen_per_client_s * f64::from(swarm.finished),
+            known_pairs_per_s: seen_per_client_s * f64::from(swarm.finished),
             rtt_ms_p50: swarm.rtt_ms_p50,
             late_joins: swarm.late_joins,
             late_join_ms_p50: swarm.late_join_ms_p50,
@@ -135,11 +146,16 @@ impl CrowdReport {
             load_late_ms_p99: swarm.load_late_ms_p99,
             floor_load_cpu_s_per_s: turns.floor_load_cpu_s_per_s,
             stolen_s_per_s: crowd.stolen_s_per_s,
+            server_cpu_s_per_s_uninterrupted: crowd.server_cpu_s_per_s,
+            work_uninterrupted: crowd.work,
+            work_in_turns: turns.work,
             first_error: swarm.first_error.clone(),
             server_stats: crowd.stats.clone(),
-            warnings: Vec::new(),
+            warnings: pinning,
         };
-        report.warnings = report.doubts(args, swarm.update_hz_mean);
+        let doubts = report.doubts(args, swarm.update_hz_mean);
+        report.warnings.extend(doubts);
+        report.warnings.extend(report.doubts_of_turns());
         report
     }
 
@@ -177,7 +193,7 @@ impl CrowdReport {
                 "players sent {sent:.1} times per second instead of {input_hz}"
             ));
         }
-        if (self.floor_update_hz / update_hz.max(1e-9) - 1.0).abs() > RATE_TOLERANCE {
+        if is_off(self.floor_update_hz, update_hz, RATE_TOLERANCE) {
             doubts.push(format!(
                 "the floor sent {:.2} updates per second instead of {update_hz:.2}",
                 self.floor_update_hz
@@ -186,6 +202,42 @@ impl CrowdReport {
         if self.players_finished < self.players || self.late_joins < args.late_joins {
             let error = self.first_error.as_deref().unwrap_or("no reason known");
             doubts.push(format!("not everybody stayed to the end: {error}"));
+        }
+        doubts
+    }
+
+    /// Whether the server did the same in turns as without them: one that is
+    /// stopped in the middle of a tick may take that for a slow machine, and
+    /// then tells of less.
+    fn doubts_of_turns(&self) -> Vec<String> {
+        let mut doubts = Vec::new();
+        let work = &self.work_in_turns;
+        let [sent, usual] = [work, &self.work_uninterrupted].map(Work::bytes_per_client_s);
+        if is_off(sent, usual, RATE_TOLERANCE) {
+            doubts.push(format!(
+                "in turns the server sent {sent:.0} bytes per client and second instead of {usual:.0}"
+            ));
+        }
+        let (cost, usual) = (
+            self.server_cpu_s_per_s,
+            self.server_cpu_s_per_s_uninterrupted,
+        );
+        if is_off(cost, usual, CPU_TOLERANCE) {
+            doubts.push(format!(
+                "in turns the server used {cost:.3} CPU s/s, without pauses {usual:.3}"
+            ));
+        }
+        if work.pressure > 0 {
+            let level = work.pressure;
+            doubts.push(format!(
+                "in turns the server was under pressure ({level}), and told of less"
+            ));
+        }
+        if work.updates_deferred > 0 {
+            let count = work.updates_deferred;
+            doubts.push(format!(
+                "in turns {count} updates had to wait for the next tick"
+            ));
         }
         doubts
     }
@@ -205,8 +257,8 @@ impl CrowdReport {
             self.update_hz_p50, self.update_hz_p01, self.update_interval_ms_p99
         );
         println!(
-            "server     {:8.3} CPU s/s, {:.0} MiB",
-            self.server_cpu_s_per_s, self.server_rss_mb
+            "server     {:8.3} CPU s/s ({:.3} without pauses), {:.0} MiB",
+            self.server_cpu_s_per_s, self.server_cpu_s_per_s_uninterrupted, self.server_rss_mb
         );
         println!(
             "floor      {:8.3} CPU s/s, so {:.2} x the floor",
@@ -218,8 +270,8 @@ impl CrowdReport {
             self.bytes_per_client_entity_update
         );
         println!(
-            "seen       {:8.0} entities (median player), {:.0} pairs per second",
-            self.entities_p50, self.visible_pairs_per_s
+            "known      {:8.0} entities (median player), {:.0} pairs per second",
+            self.entities_p50, self.known_pairs_per_s
         );
         println!(
             "join       {:8.0} ms median, {:.0} ms p99",
@@ -241,6 +293,11 @@ impl CrowdReport {
             println!("warning: {warning}");
         }
     }
+}
+
+/// Whether a figure is further from what it should be than it may.
+fn is_off(figure: f64, expected: f64, tolerance: f64) -> bool {
+    (figure / expected.max(1e-9) - 1.0).abs() > tolerance
 }
 
 #[cfg(test)]
@@ -277,9 +334,11 @@ mod tests {
                 entities_mean: 400.0,
                 ..SwarmReport::default()
             },
+            server_cpu_s_per_s: 0.31,
             load_cpu_s_per_s: 0.2,
             stolen_s_per_s: 0.0,
             rss_mb: 20.0,
+            work: Work::of_bytes(40_100.0),
             stats: json!({ "tick_ms_p50": 1.5, "stage_ms": { "snapshots": 0.7 } }),
         }
     }
@@ -287,6 +346,7 @@ mod tests {
     fn turns() -> Turns {
         Turns {
             server_cpu_s_per_s: 0.3,
+            work: Work::of_bytes(39_900.0),
             floor_cpu_s_per_s: 0.1,
             floor_load_cpu_s_per_s: 0.1,
             floor_update_hz: 20.0,
@@ -295,15 +355,16 @@ mod tests {
 
     #[test]
     fn the_figures_follow_from_the_runs() {
-        let report = CrowdReport::new(&args(), &crowd(), &turns());
+        let report = CrowdReport::new(&args(), &crowd(), &turns(), Vec::new());
         assert!((report.ratio_to_floor - 3.0).abs() < 1e-9);
         assert_eq!(report.bytes_per_client_entity_update, 5.0);
-        assert_eq!(report.visible_pairs_per_s, 3_200_000.0);
+        assert_eq!(report.known_pairs_per_s, 3_200_000.0);
         assert_eq!(report.tick_ms_p50, 1.5);
         assert_eq!(report.warnings, Vec::<String>::new());
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(json["server_stats"]["stage_ms"]["snapshots"], 0.7);
         assert_eq!(json["late_join_ms_p99"], Value::Null);
+        assert_eq!(json["server_cpu_s_per_s_uninterrupted"], 0.31);
         let promised = "players tick_hz snapshot_hz tick_ms_p50 tick_ms_p99 server_cpu_s_per_s \
             server_rss_mb bytes_per_client_s update_hz_p50 update_interval_ms_p99 \
             floor_cpu_s_per_s ratio_to_floor";
@@ -332,7 +393,7 @@ mod tests {
         let check = |spoil: fn(&mut Crowd, &mut Turns), warning: &str| {
             let (mut crowd, mut turns) = (crowd(), turns());
             spoil(&mut crowd, &mut turns);
-            let warnings = CrowdReport::new(&args(), &crowd, &turns).warnings;
+            let warnings = CrowdReport::new(&args(), &crowd, &turns, Vec::new()).warnings;
             assert_eq!(warnings.len(), 1, "{warnings:?}");
             assert!(warnings[0].contains(warning), "{warnings:?}");
         };
@@ -355,5 +416,18 @@ mod tests {
         check(|_, turns| turns.floor_update_hz = 30.0, "30.00 updates");
         check(|crowd, _| crowd.swarm.messages_out_hz = 25.0, "25.0 times");
         check(|crowd, _| crowd.swarm.finished = 399, "not everybody");
+        check(
+            |_, turns| turns.work = Work::of_bytes(38_500.0),
+            "sent 38500 bytes",
+        );
+        check(
+            |crowd, _| crowd.server_cpu_s_per_s = 0.34,
+            "without pauses 0.340",
+        );
+        check(|_, turns| turns.work.pressure = 1, "under pressure (1)");
+        check(|_, turns| turns.work.updates_deferred = 12, "12 updates");
+        let shared = vec!["server and load shared cores".to_owned()];
+        let report = CrowdReport::new(&args(), &crowd(), &turns(), shared.clone());
+        assert_eq!(report.warnings, shared);
     }
 }

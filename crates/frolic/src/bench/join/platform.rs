@@ -9,7 +9,7 @@ use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::bench::process::Process;
+use crate::bench::process::{CpuTimes, Process};
 
 /// How long the platform may take to stop its game servers and itself.
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
@@ -89,9 +89,9 @@ impl Platform {
         self.process.rss_mb()
     }
 
-    /// Processor time it has used, in seconds.
-    pub fn cpu_s(&self) -> Result<f64> {
-        self.process.cpu_s()
+    /// Processor time it has used.
+    pub fn cpu(&self) -> Result<CpuTimes> {
+        self.process.cpu()
     }
 
     /// A new guest's session.
