@@ -30,7 +30,7 @@ const LOOK_BEFORE_END: Duration = Duration::from_millis(300);
 #[command(after_help = "\
 The crowd comes in twice: for --seconds without a break, which gives ticks, gaps, bytes and joins, and
 then for as many turns of a second with the floor (30 at most), which give what both cost. A run takes
-three and a half times --seconds (at most --seconds and 75 s), the time to join twice, and some seconds.")]
+three and a half times --seconds (at most --seconds and 75 s), the time to join twice, and up to 20 s.")]
 pub struct CrowdArgs {
     /// How many players
     #[arg(long, default_value_t = 100)]

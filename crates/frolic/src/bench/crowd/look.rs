@@ -44,6 +44,11 @@ impl Look {
     pub fn players(&self) -> u32 {
         self.counts.players
     }
+
+    /// How hard it is for the server to keep up: 0 to 3.
+    pub fn pressure(&self) -> u8 {
+        self.counts.pressure
+    }
 }
 
 /// What a server did while it was watched.

@@ -1,7 +1,7 @@
 //! Crowd and floor in turns of a second each: the machine is not the same from
 //! one minute to the next, and what they cost is compared.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
@@ -18,6 +18,10 @@ const TURN: Duration = Duration::from_secs(1);
 const SETTLE: Duration = Duration::from_millis(240);
 /// More turns tell nothing new, and take two and a half seconds each.
 const TURNS_MAX: u64 = 30;
+/// How long the server may take to be at ease once all are in, and how often we
+/// look whether it is.
+const EASE_WITHIN: Duration = Duration::from_secs(15);
+const EASE_EVERY: Duration = Duration::from_millis(250);
 /// What the crowd's load stays longer than all turns take: the floor's clients
 /// come in meanwhile. It is ended by us, not by the clock.
 const LOAD_SPARE: Duration = Duration::from_secs(120);
@@ -84,6 +88,7 @@ pub fn take_turns(args: &CrowdArgs, server: &Server, traffic: &Traffic) -> Resul
     let turns = turns_for(args.seconds);
     let both = running_time(turns) * 2 + LOAD_SPARE;
     let load = start_load(args, server, 0, both.as_secs())?;
+    wait_for_ease(server)?;
     let mut crowd = Pair::new(&server.process, &load);
     crowd.pause()?;
 
@@ -121,6 +126,17 @@ pub fn take_turns(args: &CrowdArgs, server: &Server, traffic: &Traffic) -> Resul
         floor_load_cpu_s_per_s: floor_load_cpu,
         floor_update_hz: update_hz,
     })
+}
+
+/// A crowd that comes in puts the server under pressure, which takes seconds to
+/// fall; meanwhile it tells of less, and would be cheaper than it is. One that
+/// is too slow for its crowd never gets there: a warning will say so.
+fn wait_for_ease(server: &Server) -> Result<()> {
+    let began = Instant::now();
+    while server.look()?.pressure() > 0 && began.elapsed() < EASE_WITHIN {
+        std::thread::sleep(EASE_EVERY);
+    }
+    Ok(())
 }
 
 /// The floor's server and clients, all of whom are in.
