@@ -56,6 +56,8 @@ struct Departure {
     from: CellKey,
     to: Option<CellKey>,
     tick: u32,
+    /// A part of the scene that the cell says is elsewhere.
+    elsewhere: bool,
 }
 
 /// What a snapshot changed.
@@ -63,9 +65,11 @@ struct Departure {
 pub(crate) struct Applied {
     /// Entities that came or changed, as they are now.
     pub changed: Vec<EntityState>,
-    /// Entities that are gone: out of view, or destroyed.
+    /// Entities that are gone: out of view, destroyed, or not where the scene
+    /// file has them.
     pub removed: Vec<u32>,
-    /// Parts of the scene that went out of view: they stay where they were.
+    /// Parts of the scene that went out of view where the file has them: they
+    /// stay as they were last seen.
     pub out_of_view: Vec<u32>,
     /// Details that changed.
     pub details: Vec<(u32, Details)>,
@@ -95,7 +99,8 @@ impl Cells {
     /// Whether an entity is in a cell now.
     fn has(&self, key: CellKey, id: u32) -> bool {
         let newest = self.0.get(&key).and_then(|cell| cell.versions.back());
-        newest.is_some_and(|(_, now)| now.binary_search_by_key(&id, |e| e.id).is_ok())
+        let state = newest.and_then(|(_, now)| find(now, id));
+        state.is_some_and(|state| !state.is_elsewhere())
     }
 }
 
@@ -161,8 +166,11 @@ impl Replication {
             return;
         }
         let old = cell.versions.back().map_or(&[][..], |(_, old)| old);
-        let stays = |id: u32| content.entities.binary_search_by_key(&id, |e| e.id).is_ok();
-        for gone in old.iter().filter(|state| !stays(state.id)) {
+        for gone in old.iter().filter(|state| !state.is_elsewhere()) {
+            let now = find(&content.entities, gone.id);
+            if now.is_some_and(|state| !state.is_elsewhere()) {
+                continue;
+            }
             let mut next_door = content.gone_next_door.iter();
             let to = next_door.find(|(id, _)| *id == gone.id);
             self.on_the_way.push(Departure {
@@ -170,9 +178,18 @@ impl Replication {
                 from: key,
                 to: to.map(|(_, to)| *to),
                 tick,
+                elsewhere: now.is_some(),
             });
         }
         for state in &content.entities {
+            if state.is_elsewhere() {
+                // Whatever another cell has of it is true: that is told there.
+                let news = find(old, state.id) != Some(state);
+                if news && !self.tracks.contains_key(&state.id) {
+                    applied.removed.push(state.id);
+                }
+                continue;
+            }
             let track = self
                 .tracks
                 .entry(state.id)
@@ -210,8 +227,9 @@ impl Replication {
         cell.updated = tick;
         let entities = cell.versions.pop_back().map(|(_, entities)| entities);
         cell.versions.clear();
-        for state in entities.into_iter().flatten() {
-            self.remove(state.id, key, applied);
+        let entities = entities.into_iter().flatten();
+        for state in entities.filter(|state| !state.is_elsewhere()) {
+            self.remove(state.id, key, false, applied);
         }
         if self.cells.0.len() > GONE_CELLS_MAX {
             let recent = tick.saturating_sub(self.tick_hz * 5);
@@ -243,7 +261,13 @@ impl Replication {
             if expected && waited < self.patience_ticks() {
                 self.on_the_way.push(departure);
             } else {
-                self.remove(departure.id, departure.from, applied);
+                let Departure {
+                    id,
+                    from,
+                    elsewhere,
+                    ..
+                } = departure;
+                self.remove(id, from, elsewhere, applied);
             }
         }
     }
@@ -294,7 +318,9 @@ impl Replication {
         (SLOWEST_UPDATES * self.update_ticks) as u32 + self.tick_hz / 2
     }
 
-    fn remove(&mut self, id: u32, from: CellKey, applied: &mut Applied) {
+    /// Forgets an entity that its cell does not tell of any more, or says to be
+    /// elsewhere.
+    fn remove(&mut self, id: u32, from: CellKey, elsewhere: bool, applied: &mut Applied) {
         let track = self.tracks.get_mut(&id);
         let Some(track) = track.filter(|track| track.cell == from) else {
             return;
@@ -305,15 +331,29 @@ impl Replication {
             return;
         }
         let track = self.tracks.remove(&id);
-        let of_scene = track.as_ref().and_then(Track::newest).is_some_and(|state| {
-            state.kind == EntityKind::Thing && state.definition == SCENE_DEFINITION
-        });
-        // A part of the scene that went out of view stays where it was last
-        // seen: everybody has the scene file.
-        match of_scene {
+        let last_seen = track.as_ref().and_then(Track::newest);
+        let at_home = last_seen.is_some_and(|state| is_at_home(state, from));
+        match at_home && !elsewhere {
             true => applied.out_of_view.push(id),
             false => applied.removed.push(id),
         }
+    }
+
+    /// Parts of the scene that are not to be seen where the file has them, nor
+    /// anywhere else; in order of ids.
+    pub fn missing_parts(&self) -> Vec<u32> {
+        let newest = self
+            .cells
+            .0
+            .values()
+            .filter_map(|cell| cell.versions.back());
+        let told = newest.flat_map(|(_, states)| states);
+        let elsewhere =
+            told.filter(|told| told.is_elsewhere() && !self.tracks.contains_key(&told.id));
+        let destroyed = self.states().filter(|state| state.has(flags::DESTROYED));
+        let mut missing: Vec<u32> = elsewhere.chain(destroyed).map(|state| state.id).collect();
+        missing.sort_unstable();
+        missing
     }
 
     /// The newest tick we know of; none before the first snapshot.
@@ -353,6 +393,23 @@ impl Replication {
     pub fn entities(&self) -> usize {
         self.tracks.len()
     }
+}
+
+/// Whether this was told in the square in which the scene file has it. Who does
+/// not see that square any more keeps it as it was: everybody has the file, and
+/// the square says more when it comes back into view. From anywhere else a part
+/// of the scene may go where nobody tells of it, so it goes with the view.
+fn is_at_home(state: &EntityState, cell: CellKey) -> bool {
+    state.kind == EntityKind::Thing
+        && state.definition == SCENE_DEFINITION
+        && !state.has(flags::AWAY)
+        && matches!(cell, CellKey::Square { .. })
+}
+
+/// The state of an entity among those in order of ids.
+fn find(states: &[EntityState], id: u32) -> Option<&EntityState> {
+    let at = states.binary_search_by_key(&id, |state| state.id).ok()?;
+    states.get(at)
 }
 
 fn acknowledge(known: Option<PacketAck>, number: u32) -> PacketAck {

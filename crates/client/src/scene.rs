@@ -151,7 +151,8 @@ impl ClientScene {
         }
     }
 
-    fn remove(&mut self, id: u32) {
+    /// Takes an entity's solid away.
+    pub fn remove(&mut self, id: u32) {
         self.collision.remove(id);
         self.movers.remove(&id);
         self.scales.remove(&id);

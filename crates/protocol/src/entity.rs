@@ -22,6 +22,9 @@ pub mod flags {
     pub const DESTROYED: u8 = 2;
     /// A character that is dead: it lies where it fell.
     pub const DEAD: u8 = 4;
+    /// An entity of the scene that is told of outside the square in which the
+    /// scene file has it, where players are told only of what is near.
+    pub const AWAY: u8 = 8;
     /// Two bits that count jumps from place to place: when they change, the
     /// way between is not drawn.
     pub const JUMPS: u8 = 0b1100_0000;
@@ -89,6 +92,21 @@ impl EntityState {
             motion: None,
             mood: Mood::default(),
         }
+    }
+
+    /// What is told of an entity of the scene in the square in which the file
+    /// has it, while it is in another: that it is not there, and nothing else.
+    pub fn elsewhere(id: u32) -> Self {
+        Self {
+            flags: flags::DESTROYED | flags::AWAY,
+            ..Self::new(id, EntityKind::Thing)
+        }
+    }
+
+    /// Whether it says only that an entity is not here. Whatever another
+    /// square tells of that one is true beside it.
+    pub fn is_elsewhere(&self) -> bool {
+        self.has(flags::DESTROYED) && self.has(flags::AWAY)
     }
 
     /// Where it is.

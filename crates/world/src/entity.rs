@@ -23,6 +23,8 @@ pub(crate) struct Entity {
     pub parent: Option<u32>,
     pub children: Vec<u32>,
     pub position: Vec3,
+    /// Where it was made; of an entity of the scene, where the file has it.
+    pub made_at: Vec3,
     pub rotation: Rotation,
     pub scale: Vec3,
     pub velocity: Vec3,
@@ -75,6 +77,7 @@ impl Entity {
             parent: None,
             children: Vec::new(),
             position: pose.translation,
+            made_at: pose.translation,
             rotation: pose.rotation,
             scale: Vec3::from(transform.scale),
             velocity: Vec3::ZERO,

@@ -46,6 +46,13 @@ impl Client {
                 let joined = self.joined.iter();
                 let states = joined.flat_map(|joined| joined.replication.dated_states());
                 scene.take_over(std::mem::take(&mut self.scene), states);
+                let joined = self.joined.iter();
+                let missing = joined.flat_map(|joined| joined.replication.missing_parts());
+                for part in missing {
+                    scene.remove(part);
+                    // A host that has asked before it had this scene hears it again.
+                    self.removed.insert(part);
+                }
                 self.scene = scene;
                 self.scene_ready = true;
                 self.tell(ClientEvent::Scene);

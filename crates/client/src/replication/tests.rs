@@ -153,6 +153,78 @@ fn a_part_of_the_scene_is_out_of_view_and_not_removed() {
     assert_eq!(applied.out_of_view, [3]);
 }
 
+/// A train of the scene, of which another square than that of its file tells.
+fn train() -> EntityState {
+    let mut train = EntityState::new(3, EntityKind::Thing);
+    train.flags = flags::AWAY;
+    train
+}
+
+/// What K tells of it, which is the square of its file.
+fn missing() -> EntityState {
+    EntityState::elsewhere(3)
+}
+
+#[test]
+fn what_is_told_of_a_part_elsewhere_is_true_in_whatever_order_it_comes() {
+    let records = [
+        (10, K, content(10, &[missing()])),
+        (10, L, content(10, &[train()])),
+    ];
+    for order in [[0, 1], [1, 0]] {
+        let mut replication = Replication::new(60, 20);
+        for index in order {
+            let (tick, key, content) = records[index].clone();
+            tell(&mut replication, tick, vec![(key, Some(content))]);
+        }
+        // Something else happens in K, and is told later than what is in L.
+        let busy = vec![(K, Some(content(40, &[missing(), ball(7)])))];
+        assert_eq!(tell(&mut replication, 40, busy), NOBODY);
+        assert_eq!(replication.state_of(3), Some(&train()));
+        assert_eq!(replication.missing_parts(), NOBODY);
+        // It drives on, out of view; K has nothing more to say.
+        let left = vec![(L, Some(content(50, &[])))];
+        assert_eq!(tell(&mut replication, 50, left), [3]);
+        assert_eq!(replication.missing_parts(), [3]);
+        // And comes home.
+        let home = EntityState::new(3, EntityKind::Thing);
+        let back = vec![(K, Some(content(60, &[home, ball(7)])))];
+        assert_eq!(tell(&mut replication, 60, back), NOBODY);
+        assert_eq!(replication.state_of(3), Some(&home));
+    }
+}
+
+#[test]
+fn a_part_that_is_missing_where_the_file_has_it_is_removed_once() {
+    let mut replication = Replication::new(60, 20);
+    let whole = |version: u32| Some(content(version, &[missing()]));
+    assert_eq!(tell(&mut replication, 10, vec![(K, whole(10))]), [3]);
+    assert_eq!(tell(&mut replication, 13, vec![(K, whole(13))]), NOBODY);
+    assert_eq!(tell(&mut replication, 16, vec![(K, None)]), NOBODY);
+    assert_eq!(replication.missing_parts(), NOBODY, "nobody knows");
+    assert_eq!(tell(&mut replication, 19, vec![(K, whole(13))]), [3]);
+}
+
+/// The record that has it next door is late, and the other square busy.
+#[test]
+fn a_part_that_leaves_its_square_for_one_next_door_does_not_blink() {
+    let mut replication = Replication::new(60, 20);
+    let home = EntityState::new(3, EntityKind::Thing);
+    let both = vec![(K, Some(content(10, &[home]))), (L, Some(content(10, &[])))];
+    tell(&mut replication, 10, both);
+    let mut left = content(100, &[missing()]);
+    left.gone_next_door.push((3, L));
+    assert_eq!(tell(&mut replication, 100, vec![(K, Some(left))]), NOBODY);
+    assert!(replication.state_of(3).is_some());
+    // Even if its own square goes out of view meanwhile.
+    assert_eq!(tell(&mut replication, 106, vec![(K, None)]), NOBODY);
+    let arrived = vec![(L, Some(content(109, &[train()])))];
+    assert_eq!(tell(&mut replication, 109, arrived), NOBODY);
+    assert_eq!(replication.state_of(3), Some(&train()));
+    // From there it may go anywhere unseen.
+    assert_eq!(tell(&mut replication, 112, vec![(L, None)]), [3]);
+}
+
 /// A square went out of view and came back, and nothing in it has changed.
 #[test]
 fn a_late_packet_does_not_drop_what_is_back_in_view() {

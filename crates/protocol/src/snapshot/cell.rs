@@ -111,6 +111,9 @@ fn write_entities(
         rest = &rest[skipped..];
         let after = rest.first().filter(|after| after.id == before.id);
         rest = &rest[usize::from(after.is_some())..];
+        let stays = after.filter(|after| !went_elsewhere(before, after));
+        created += u32::from(after.is_some() && stays.is_none());
+        let after = stays;
         if after == Some(before) {
             unchanged += 1;
             continue;
@@ -138,7 +141,8 @@ fn write_entities(
     let mut last_id = 0;
     for state in new {
         while known.next_if(|before| before.id < state.id).is_some() {}
-        if known.peek().is_some_and(|before| before.id == state.id) {
+        let stays = |before: &&EntityState| before.id == state.id && !went_elsewhere(before, state);
+        if known.peek().is_some_and(stays) {
             continue;
         }
         writer.number(state.id - last_id, 6);
@@ -146,6 +150,12 @@ fn write_entities(
         let details = details_if_changed(&state::blank(state.id), state, source);
         state::write_created(writer, state, &details);
     }
+}
+
+/// Whether a part of the scene left the square in which the file has it. It is
+/// written as gone, with its way, and then as what is told there instead.
+fn went_elsewhere(before: &EntityState, after: &EntityState) -> bool {
+    after.is_elsewhere() && !before.is_elsewhere()
 }
 
 fn details_if_changed(

@@ -158,7 +158,9 @@ proptest! {
         prop_assert_eq!(&content.entities, &new);
         prop_assert_eq!((content.version, content.baseline), (999, Some(990)));
         for state in &new {
-            let before = old.iter().find(|old| old.id == state.id).map_or(0, |old| old.details);
+            let stays = |old: &EntityState| old.is_elsewhere() || !state.is_elsewhere();
+            let before = old.iter().find(|old| old.id == state.id && stays(old));
+            let before = before.map_or(0, |old| old.details);
             let told = content.details.iter().find(|(id, _)| *id == state.id);
             let expected = (before != state.details).then(|| (state.id, state.id.to_le_bytes().to_vec()));
             prop_assert_eq!(told, expected.as_ref());
@@ -229,6 +231,37 @@ fn whoever_went_next_door_is_told_apart_from_whoever_is_gone() {
     assert_eq!(content(&bytes, &old).gone_next_door, [(8, next_door)]);
     let far = encode(CellKey::Square { x: 9, z: 5 }, Some(&old), &old[..1]);
     assert_eq!(content(&far, &old).gone_next_door, []);
+}
+
+/// What is left of it in the square in which the scene file has it says nothing
+/// of where it is and of what became of it, whatever it was before.
+#[test]
+fn a_part_of_the_scene_that_left_its_square_is_told_with_its_way() {
+    let mut train = EntityState::new(8, EntityKind::Thing);
+    train.position = [5_000, 256, 700];
+    train.velocity = [960, 0, 0];
+    train.details = 3;
+    let old = [EntityState::new(7, EntityKind::Thing), train];
+    let new = [
+        old[0],
+        EntityState::elsewhere(8),
+        EntityState::new(9, EntityKind::Thing),
+    ];
+    let told = content(&encode(HERE, Some(&old), &new), &old);
+    assert_eq!(told.entities, new);
+    assert_eq!(told.gone_next_door, [(8, CellKey::Square { x: 4, z: 5 })]);
+    assert_eq!(told.details, []);
+    // Nobody who comes later is told a way, and it costs next to nothing.
+    let later = encode(HERE, None, &new[1..2]);
+    assert_eq!(content(&later, &[]).entities, new[1..2]);
+    assert_eq!(content(&later, &[]).gone_next_door, []);
+    let bytes = later.len() - encode(HERE, None, &[]).len();
+    assert!(bytes <= 4, "{bytes} bytes");
+    assert_eq!(content(&encode(HERE, Some(&new), &new), &new).entities, new);
+    // And back, with all that there is to tell of it.
+    let back = content(&encode(HERE, Some(&new), &old), &new);
+    assert_eq!(back.entities, old);
+    assert_eq!(back.details, [(8, 8u32.to_le_bytes().to_vec())]);
 }
 
 #[test]

@@ -5,8 +5,9 @@ mod records;
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 
-use frolic_protocol::EntityState;
+use frolic_protocol::entity::flags;
 use frolic_protocol::snapshot::CellKey;
+use frolic_protocol::{EntityKind, EntityState};
 use frolic_sim::Vec3;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -125,11 +126,14 @@ struct Members {
 }
 
 /// The cells an entity is in.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Home {
     cell: u32,
     /// Its owner's cell, for things that belong to a player.
     owned: Option<u32>,
+    /// The square in which the scene file has it, while it is in another: who
+    /// sees that one is told that it is not there.
+    missed: Option<u32>,
 }
 
 impl Cells {
@@ -242,7 +246,9 @@ impl Cells {
     /// Everything in all cells, in order of ids.
     pub fn everything(&self) -> Vec<EntityState> {
         let living = self.cells.iter().filter(|cell| cell.alive);
-        let mut all: Vec<EntityState> = living.flat_map(|cell| &cell.members).copied().collect();
+        let members = living.flat_map(|cell| &cell.members);
+        let here = members.filter(|state| !state.is_elsewhere());
+        let mut all: Vec<EntityState> = here.copied().collect();
         all.sort_unstable_by_key(|state| state.id);
         all.dedup_by_key(|state| state.id);
         all
@@ -277,40 +283,82 @@ impl Cells {
         let home = self.homes.get(&state.id).copied();
         let cell = match relevance {
             Relevance::Everywhere => self.cell(CellKey::Everywhere),
-            Relevance::Near => match home.filter(|home| self.reaches(home.cell, place)) {
-                Some(home) => home.cell,
-                None => self.cell(self.square(place)),
-            },
+            // It is missed there, and nowhere else.
+            Relevance::Part(file_place) if state.has(flags::DESTROYED) => {
+                self.cell(self.square(file_place))
+            }
+            Relevance::Near | Relevance::Part(_) => {
+                match home.filter(|home| self.reaches(home.cell, place)) {
+                    Some(home) => home.cell,
+                    None => self.cell(self.square(place)),
+                }
+            }
         };
         let owned = match state.kind {
-            frolic_protocol::EntityKind::Thing if state.owner != 0 => {
-                Some(self.cell(CellKey::Owned(state.owner)))
-            }
+            EntityKind::Thing if state.owner != 0 => Some(self.cell(CellKey::Owned(state.owner))),
             _ => None,
         };
-        if let Some(home) = home {
-            if home.cell != cell {
-                self.take_out(home.cell, state.id);
-            }
-            if let Some(old) = home.owned.filter(|old| Some(*old) != owned) {
-                self.take_out(old, state.id);
-            }
+        let missed = self.missed_in(cell, home, relevance);
+        let new = Home {
+            cell,
+            owned,
+            missed,
+        };
+        if home != Some(new) {
+            self.move_home(state.id, home, new);
         }
-        self.put_in(cell, state);
+        let away;
+        let told = match missed {
+            Some(_) => {
+                let flags = state.flags | flags::AWAY;
+                away = EntityState { flags, ..*state };
+                &away
+            }
+            None => state,
+        };
+        self.put_in(cell, told);
         if let Some(owned) = owned {
-            self.put_in(owned, state);
+            self.put_in(owned, told);
         }
-        if home.is_none_or(|home| home.cell != cell || home.owned != owned) {
-            self.homes.insert(state.id, Home { cell, owned });
+    }
+
+    /// The square in which a part of the scene is missed that is in a cell now.
+    fn missed_in(&mut self, cell: u32, home: Option<Home>, relevance: Relevance) -> Option<u32> {
+        let Relevance::Part(file_place) = relevance else {
+            return None;
+        };
+        let key = self.square(file_place);
+        if self.cells[cell as usize].key == key {
+            return None;
         }
+        // The file has it in the same square all the time.
+        let missed = home.and_then(|home| home.missed);
+        Some(missed.unwrap_or_else(|| self.cell(key)))
+    }
+
+    /// Takes an entity out of the cells that it left, all but those into which
+    /// it is put next, and says where it is missed.
+    fn move_home(&mut self, id: u32, old: Option<Home>, new: Home) {
+        if let Some(old) = old {
+            let left = [Some(old.cell), old.owned, old.missed];
+            for left in left.into_iter().flatten() {
+                if left != new.cell && Some(left) != new.owned && Some(left) != new.missed {
+                    self.take_out(left, id);
+                }
+            }
+        }
+        if let Some(missed) = new.missed {
+            self.put_in(missed, &EntityState::elsewhere(id));
+        }
+        self.homes.insert(id, new);
     }
 
     /// Takes an entity out of the world.
     pub fn remove(&mut self, id: u32) {
         if let Some(home) = self.homes.remove(&id) {
-            self.take_out(home.cell, id);
-            if let Some(owned) = home.owned {
-                self.take_out(owned, id);
+            let cells = [Some(home.cell), home.owned, home.missed];
+            for cell in cells.into_iter().flatten() {
+                self.take_out(cell, id);
             }
         }
     }
@@ -509,10 +557,13 @@ pub(crate) fn distance(size: f32, key: CellKey, place: Vec3) -> f32 {
 }
 
 /// Who has to know of an entity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Relevance {
     /// Whoever is near enough.
     Near,
+    /// The same of a part of the scene, and whoever is near the place where the
+    /// file has it: they would believe it there.
+    Part(Vec3),
     /// Everybody.
     Everywhere,
 }

@@ -140,8 +140,8 @@ impl JsonView {
 
     /// Everything in view, in order of ids.
     pub(crate) fn seen(&mut self, world: &World) -> Vec<EntityState> {
-        let in_view = self.look(world);
-        in_view.into_iter().map(|seen| seen.state).collect()
+        let in_view = self.look(world).into_iter().map(|seen| seen.state);
+        in_view.filter(|state| !state.is_elsewhere()).collect()
     }
 
     /// Looks around; returns from where.
@@ -171,7 +171,9 @@ impl JsonView {
         let watched = self.watch.cells.iter().zip(&self.watch.backgrounds);
         let mut seen: Vec<InView> = watched.flat_map(in_cell).collect();
         seen.sort_unstable_by(|a, b| {
-            let order = a.state.id.cmp(&b.state.id);
+            // What is seen somewhere is not missed where the file has it.
+            let key = |seen: &InView| (seen.state.id, seen.state.is_elsewhere());
+            let order = key(a).cmp(&key(b));
             order.then(a.distance.total_cmp(&b.distance))
         });
         seen.dedup_by_key(|seen| seen.state.id);

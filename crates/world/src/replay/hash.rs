@@ -263,6 +263,7 @@ impl Fingerprint {
             parent,
             children,
             position,
+            made_at: _, // only for clients
             rotation,
             scale,
             velocity,

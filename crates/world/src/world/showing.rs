@@ -58,6 +58,7 @@ impl World {
             return;
         }
         let square_m = self.cells.size();
+        let near_only = self.interest.radius.is_some();
         for id in state.touched.drain(..) {
             let Some(entity) = state.entities.get_mut(&id) else {
                 self.cells.remove(id);
@@ -67,18 +68,22 @@ impl World {
             if entity.player.is_some() {
                 continue;
             }
+            let npc = state.npcs.all.get(&id);
+            let is_part = near_only && npc.is_none() && entity.is_of_scene();
             let relevance = if entity.is_everywhere(square_m) {
                 Relevance::Everywhere
+            } else if is_part {
+                Relevance::Part(entity.made_at)
             } else {
                 Relevance::Near
             };
             let mut told = entity.replicated();
-            if self.interest.radius.is_some() {
+            if near_only {
                 // Owners are told of it wherever they are; without a radius
                 // everybody is.
                 told.owner = state.structures.present_owner(id).unwrap_or(0);
             }
-            if let Some(npc) = state.npcs.all.get(&id) {
+            if let Some(npc) = npc {
                 npc.dress(&mut told);
             }
             self.cells.update(&told, entity.position, relevance);

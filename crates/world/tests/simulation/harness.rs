@@ -29,6 +29,8 @@ const FRAME_MS: f64 = 16.0;
 pub struct Run {
     world: World,
     peers: Vec<Peer>,
+    /// How far players see, if not everything.
+    radius: Option<f32>,
     scene: Vec<u8>,
     meshes: Vec<ServerMessage>,
     now_ms: f64,
@@ -96,6 +98,7 @@ impl Run {
     }
 
     pub fn with(package: &Package, options: WorldOptions, seed: u64, quality: Quality) -> Self {
+        let radius = options.interest.and_then(|policy| policy.radius);
         let world = World::load(package, options).expect("the world loads");
         assert!(
             world.compile_errors().is_empty(),
@@ -105,6 +108,7 @@ impl Run {
         Self {
             world,
             peers: Vec::new(),
+            radius,
             scene: package.scene_json().to_vec(),
             meshes: package.meshes.iter().map(mesh_message).collect(),
             now_ms: 0.0,
@@ -348,6 +352,11 @@ impl Run {
 
     pub fn world_mut(&mut self) -> &mut World {
         &mut self.world
+    }
+
+    /// How far players see; none when they see everything.
+    pub fn radius(&self) -> Option<f32> {
+        self.radius
     }
 
     pub fn number(&self, peer: usize) -> PlayerNumber {

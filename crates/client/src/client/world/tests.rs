@@ -168,6 +168,52 @@ fn a_part_of_the_scene_that_left_view_goes_nowhere() {
     assert_eq!(solid(&client, 2), Some((400, 200)));
 }
 
+/// Whoever comes later has only the scene file to go by, and that is wrong.
+#[test]
+fn a_part_of_the_scene_that_is_elsewhere_is_not_solid_where_the_file_has_it() {
+    let missing = [EntityState::elsewhere(2)];
+    for overtakes in [false, true] {
+        let mut client = joined();
+        let snapshot = told(10, Some(0.0), Some(&missing[..]));
+        let packets = match overtakes {
+            true => [snapshot, scene()],
+            false => [scene(), snapshot],
+        };
+        for packet in packets {
+            hear(&mut client, packet);
+        }
+        assert_eq!(solid(&client, 2), None);
+        assert_eq!(client.take_removed(), [2]);
+        // It comes back, larger than it was.
+        let mut gate = thing(2, 0, 5.0);
+        gate.details = 1;
+        hear(&mut client, told(13, Some(0.0), Some(&[gate][..])));
+        assert_eq!(solid(&client, 2), Some((500, 400)));
+        assert!(client.take_removed().is_empty());
+        // And stays as it was while nobody tells of it.
+        hear(&mut client, told(16, Some(0.0), None));
+        assert_eq!(solid(&client, 2), Some((500, 400)));
+        hear(&mut client, told(19, Some(0.0), Some(&missing[..])));
+        assert_eq!(solid(&client, 2), None);
+        assert_eq!(client.take_removed(), [2]);
+    }
+}
+
+/// A page that draws the last connection's world while it comes back asks
+/// before it has the scene.
+#[test]
+fn who_asks_before_the_scene_came_hears_again_what_is_missing_in_it() {
+    let mut destroyed = thing(3, 0, 8.0);
+    destroyed.flags |= flags::DESTROYED;
+    let states = [EntityState::elsewhere(2), destroyed];
+    let mut client = joined();
+    hear(&mut client, told(10, Some(0.0), Some(&states[..])));
+    assert_eq!(client.take_removed(), [2, 3]);
+    hear(&mut client, scene());
+    assert_eq!(client.take_removed(), [2, 3]);
+    assert!(client.take_removed().is_empty());
+}
+
 /// A tab that is not looked at hears of everything and asks for nothing.
 #[test]
 fn what_is_back_when_somebody_asks_was_not_removed() {

@@ -34,7 +34,7 @@ fn old_versions_are_found_whether_or_not_something_moved_in_every_tick() {
 }
 
 fn place(cells: &mut Cells, id: u32, x: f32, height: i32) {
-    let mut state = EntityState::new(id, frolic_protocol::EntityKind::Thing);
+    let mut state = EntityState::new(id, EntityKind::Thing);
     state.position = [0, height, 0];
     cells.update(&state, Vec3::new(x, 0.0, 0.0), Relevance::Near);
 }
@@ -69,6 +69,78 @@ fn what_rests_leaves_its_versions_to_what_moves() {
         cells.cells[1].version(19).is_some(),
         "and the newest is there"
     );
+}
+
+const TRAIN: u32 = 3;
+
+/// What the square with the origin, and two to the east of it, tell of the
+/// train: its flags.
+fn told_of_train(cells: &Cells) -> [Option<u8>; 3] {
+    [0, 1, 2].map(|x| {
+        let slot = cells.slot_of(CellKey::Square { x, z: 0 })?;
+        let members = cells.members(slot).iter();
+        let mut train = members.filter(|state| state.id == TRAIN);
+        train.next().map(|state| state.flags)
+    })
+}
+
+#[test]
+fn a_part_of_the_scene_is_missed_where_the_file_has_it_and_nowhere_else() {
+    const GONE: u8 = flags::DESTROYED | flags::AWAY;
+    let mut cells = Cells::new(32.0, 60, u16::MAX);
+    let mut state = EntityState::new(TRAIN, EntityKind::Thing);
+    let file_place = Vec3::new(16.0, 0.0, 16.0);
+    let mut tick = 0;
+    let mut drive = |state: &EntityState, x: f32, relevance: Relevance| {
+        tick += 1;
+        cells.update(state, Vec3::new(x, 0.0, 16.0), relevance);
+        cells.commit(tick);
+        let home = cells
+            .slot_of(CellKey::Square { x: 0, z: 0 })
+            .map(|slot| cells.newest(slot));
+        (told_of_train(&cells), home.and_then(Version::tick))
+    };
+    let part = Relevance::Part(file_place);
+    assert_eq!(drive(&state, 20.0, part).0, [Some(0), None, None]);
+    let (told, left_at) = drive(&state, 40.0, part);
+    assert_eq!(told, [Some(GONE), Some(flags::AWAY), None]);
+    // Nothing is told anew of a place where nothing happens.
+    for step in 1..20 {
+        state.position[0] = step;
+        let (told, changed_at) = drive(&state, 40.0 + step as f32, part);
+        assert_eq!(told, [Some(GONE), Some(flags::AWAY), None]);
+        assert_eq!(changed_at, left_at);
+    }
+    let (told, changed_at) = drive(&state, 80.0, part);
+    assert_eq!(told, [Some(GONE), None, Some(flags::AWAY)]);
+    assert_eq!(changed_at, left_at);
+    // Whom everybody is told of nobody misses.
+    let (told, _) = drive(&state, 80.0, Relevance::Everywhere);
+    assert_eq!(told, [None, None, None]);
+    assert_eq!(drive(&state, 80.0, part).0, [Some(GONE), None, Some(8)]);
+    assert_eq!(drive(&state, 16.0, part).0, [Some(0), None, None]);
+    // Wherever it is destroyed.
+    drive(&state, 80.0, part);
+    state.flags = flags::DESTROYED;
+    let destroyed = [Some(flags::DESTROYED), None, None];
+    assert_eq!(drive(&state, 80.0, part).0, destroyed);
+    cells.remove(TRAIN);
+    assert_eq!(told_of_train(&cells), [None, None, None]);
+    assert!(cells.everything().is_empty());
+}
+
+#[test]
+fn who_is_missed_is_one_of_everything_once_and_as_it_is() {
+    let mut cells = Cells::new(32.0, 60, u16::MAX);
+    let state = EntityState::new(TRAIN, EntityKind::Thing);
+    let part = Relevance::Part(Vec3::ZERO);
+    cells.update(&state, Vec3::new(80.0, 0.0, 0.0), part);
+    cells.commit(1);
+    let all = cells.everything();
+    assert_eq!(all.len(), 1);
+    assert!(!all[0].is_elsewhere());
+    cells.remove(TRAIN);
+    assert!(cells.cells.iter().all(|cell| cell.members.is_empty()));
 }
 
 fn meadow() -> Package {

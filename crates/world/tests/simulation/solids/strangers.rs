@@ -1,0 +1,118 @@
+//! What JSON clients are told of parts of the scene that come and go.
+
+use frolic_sim::Vec3;
+use frolic_world::{InterestPolicy, JsonView, PlayerNumber, World, WorldOptions};
+
+use super::railway::{CART, OFF, THERE_AND_BACK, railway};
+
+/// A client that draws the cart.
+struct Stranger {
+    player: PlayerNumber,
+    view: JsonView,
+    acknowledges: bool,
+    cart: Cart,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Cart {
+    /// Nothing was told of it.
+    AsInTheScene,
+    /// This far along the rails.
+    At(f64),
+    Gone,
+}
+
+impl Stranger {
+    fn new(world: &mut World, acknowledges: bool) -> Self {
+        let player = world.join("s".into(), "Stranger".into());
+        Self {
+            player,
+            view: JsonView::new(player),
+            acknowledges,
+            cart: Cart::AsInTheScene,
+        }
+    }
+
+    fn goes_to(&self, world: &mut World, x: f32) {
+        world.teleport(self.player, Vec3::new(x, 0.1, 0.0));
+    }
+
+    fn looks_on(&mut self, world: &mut World, seconds: u32) {
+        for _ in 0..seconds * 60 {
+            world.step();
+            world.look();
+            if !world.update_is_due(self.player) {
+                continue;
+            }
+            if let Some(text) = world.json_snapshot(&mut self.view) {
+                self.takes_in(&text);
+                if self.acknowledges {
+                    self.view.acknowledge(world.tick());
+                }
+            }
+        }
+    }
+
+    fn takes_in(&mut self, text: &str) {
+        let told: serde_json::Value = serde_json::from_str(text).expect("a snapshot");
+        if told["mode"] == "full" {
+            self.cart = Cart::AsInTheScene;
+        }
+        let movement = &told["features"]["movement"];
+        let list = |name: &str| movement[name].as_array().cloned().unwrap_or_default();
+        if list("removed").iter().any(|id| *id == CART) {
+            self.cart = Cart::Gone;
+        }
+        let entities = list("entities");
+        if let Some(cart) = entities.iter().find(|entity| entity["id"] == CART) {
+            self.cart = Cart::At(cart["p"][0].as_f64().expect("a place"));
+        }
+    }
+}
+
+fn world(script: &str) -> World {
+    let options = WorldOptions {
+        interest: Some(InterestPolicy::within(30.0)),
+        ..WorldOptions::default()
+    };
+    World::load(&railway(script), options).expect("the world loads")
+}
+
+#[test]
+fn who_comes_later_hears_that_it_is_gone_from_where_the_scene_has_it() {
+    for acknowledges in [true, false] {
+        let mut world = world(OFF);
+        for _ in 0..8 * 60 {
+            world.step();
+            world.look();
+        }
+        let mut stranger = Stranger::new(&mut world, acknowledges);
+        stranger.looks_on(&mut world, 1);
+        assert_eq!(stranger.cart, Cart::Gone, "acknowledges: {acknowledges}");
+    }
+}
+
+#[test]
+fn what_leaves_the_view_is_removed_and_told_again_when_it_is_back() {
+    let mut world = world(THERE_AND_BACK);
+    let mut stranger = Stranger::new(&mut world, true);
+    stranger.looks_on(&mut world, 2);
+    assert!(matches!(stranger.cart, Cart::At(x) if x > 10.0));
+    stranger.looks_on(&mut world, 6);
+    assert_eq!(stranger.cart, Cart::Gone, "it drove out of view");
+    // Nor is it at either end for who goes there and back meanwhile.
+    stranger.goes_to(&mut world, -100.0);
+    stranger.looks_on(&mut world, 1);
+    assert_eq!(stranger.cart, Cart::Gone);
+    stranger.goes_to(&mut world, 0.0);
+    stranger.looks_on(&mut world, 1);
+    assert_eq!(stranger.cart, Cart::Gone);
+    stranger.looks_on(&mut world, 9);
+    assert_eq!(stranger.cart, Cart::At(5.0), "it is back");
+    stranger.goes_to(&mut world, -100.0);
+    stranger.looks_on(&mut world, 1);
+    assert_eq!(stranger.cart, Cart::Gone, "out of view");
+    stranger.goes_to(&mut world, 0.0);
+    stranger.looks_on(&mut world, 1);
+    assert_eq!(stranger.cart, Cart::At(5.0), "and in view again");
+}
