@@ -1,6 +1,6 @@
 // What the core writes about each moving thing is read back as it was.
 import { expect, test } from 'vitest';
-import { FRAME_STRIDE, records, setId } from './frame';
+import { forgetReturned, FRAME_STRIDE, records, setId } from './frame';
 
 test('ids are exact, however many entities a world has had', () => {
   const ids = [1, 1_000_001, 20_000_000, 20_000_001, 0xffff_fffe]; // the last is a NaN as a float
@@ -19,4 +19,12 @@ test('flags, kind and place', () => {
   const [record] = [...records(frame)];
   expect(record).toMatchObject({ id: 42, isPlayer: true, definition: 7, grounded: true, own: true, dead: false, mood: 5, yaw: 0.5, pitch: -0.25 });
   expect([record?.position, record?.velocity]).toEqual([{ x: 1, y: 2, z: 3 }, { x: 4, y: 5, z: 6 }]);
+});
+
+test('who is in a frame again is not gone', () => {
+  const frame = new Float32Array(FRAME_STRIDE * 2);
+  [3, 1_000_001].forEach((id, i) => setId(frame, i * FRAME_STRIDE, id));
+  const gone = new Set([3, 4]);
+  forgetReturned(gone, frame);
+  expect([...gone]).toEqual([4]);
 });

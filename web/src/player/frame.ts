@@ -83,6 +83,14 @@ export function* records(frame: Float32Array): Generator<FrameRecord> {
   }
 }
 
+/** Whatever is in a frame is not gone any more: parts of the scene that went elsewhere may come back. */
+export function forgetReturned(gone: Set<number>, frame: Float32Array): void {
+  if (gone.size === 0) return;
+  for (let offset = 0; offset + FRAME_STRIDE <= frame.length; offset += FRAME_STRIDE) {
+    gone.delete(idAt(frame, offset));
+  }
+}
+
 function setPoint(point: Point, x: number, y: number, z: number): void {
   point.x = x;
   point.y = y;

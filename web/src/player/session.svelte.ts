@@ -4,7 +4,7 @@ import type { JoinRequest } from '../generated/rest';
 import { comesBack, hasStaleTicket, isFinal, type Standing } from './comeback';
 import { endingOf, kicked, lost, refused, type Ending } from './endings';
 import { parseEvent, type CoreEvent, type CoreStats, type PlayerInfo, type TickFigures, type WireValue } from './events';
-import { type FrameRecord, records } from './frame';
+import { forgetReturned, type FrameRecord, records } from './frame';
 import { GameAssets } from './assets';
 import { HudModel } from './hud/model.svelte';
 import { ActionButtons } from './input/actions.svelte';
@@ -158,6 +158,7 @@ export class PlaySession {
     view.apply(frame, removed, dt);
     view.applyShots(link.core.shots());
     this.#frame = frame;
+    forgetReturned(this.removed, frame);
     for (const id of removed) this.removed.add(id);
     readPad(this.input, firstPad(), dt);
     if (!this.#lookedAround && this.#sceneShown && view.ownId !== 0) {

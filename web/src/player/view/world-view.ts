@@ -253,6 +253,7 @@ export class WorldView {
         this.held.show(record.id, inHand, character.avatar.arms[1], record.pitch);
       } else {
         if (record.definition > 0) this.#ensureSpawned(record.id, record.definition);
+        else if (this.#gone.has(record.id)) this.#bringBack(record.id);
         this.#parts.move(record.id, record.position, record.rotation);
         this.#occluders.move(record.id, record.position, record.rotation);
       }
@@ -346,6 +347,15 @@ export class WorldView {
     if (!components || this.#parts.has(id)) return;
     const part = makePart(id, components);
     this.#spawned.set(id, part);
+    this.#parts.add(styled(part, this.#looks.get(id)));
+    this.#occluders.add(styled(part, this.#looks.get(id)));
+  }
+
+  /** A part of the scene that went elsewhere, where nobody told of it, is seen again. */
+  #bringBack(id: number): void {
+    this.#gone.delete(id);
+    const part = this.#part(id);
+    if (!part) return;
     this.#parts.add(styled(part, this.#looks.get(id)));
     this.#occluders.add(styled(part, this.#looks.get(id)));
   }
