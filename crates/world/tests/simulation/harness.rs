@@ -1,5 +1,6 @@
 //! A server and its clients in one thread, moved by hand.
 
+mod lines;
 mod packages;
 
 use std::collections::BTreeMap;
@@ -9,13 +10,14 @@ use frolic_package::Package;
 use frolic_protocol::fragment;
 use frolic_protocol::message::Resumption;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, DATAGRAM_BYTES_MAX};
-use frolic_protocol::{ClientMessage, EntityState, ServerMessage, Welcome};
+use frolic_protocol::{ClientMessage, EntityState, ServerMessage};
 use frolic_sim::random::Random;
 use frolic_sim::{Buttons, CharacterInput, CharacterState, Vec3};
 use frolic_world::{
     ClientView, Delivery, InterestPolicy, PlayerNumber, TerrainView, World, WorldOptions,
 };
 
+use lines::Session;
 pub use packages::{obby, package};
 
 use crate::link::{Lane, Quality};
@@ -60,7 +62,11 @@ struct Peer {
     delivery: Delivery,
     up: Lane,
     down: Lane,
+    /// Whether the client has a line, and is there at all.
     online: bool,
+    /// Whether the server has answered on that line.
+    greeted: bool,
+    session: Session,
     events: Vec<ClientEvent>,
     /// Positions the client predicted, by input, until the server confirms them.
     predicted: BTreeMap<u32, Vec3>,
@@ -126,8 +132,8 @@ impl Run {
 
     pub fn join(&mut self, name: &str) -> usize {
         let number = self.world.join(format!("client_{name}"), name.to_owned());
-        let seed = self.seed * 1000 + u64::from(number) * 2;
-        let mut peer = Peer {
+        let seed = lines::seed_of(self.seed, number, 0);
+        let peer = Peer {
             number,
             client: Client::new(),
             view: ClientView::new(number, self.delivery),
@@ -138,6 +144,8 @@ impl Run {
             up: Lane::new(self.quality, seed),
             down: Lane::new(self.quality, seed + 1),
             online: true,
+            greeted: false,
+            session: Session::default(),
             events: Vec::new(),
             predicted: BTreeMap::new(),
             errors: Vec::new(),
@@ -147,39 +155,15 @@ impl Run {
             cut_snapshots: 0,
             looks: Vec::new(),
         };
-        let welcome = Welcome {
-            tick: self.world.tick(),
-            entity_id: self.world.entity_of(number).expect("joined"),
-            player_id: String::new(),
-            player_number: number,
-            world_id: "world_test".into(),
-            room_code: "TEST".into(),
-            tick_hz: 60,
-            snapshot_hz: 20,
-            resume_token: String::new(),
-            server_time: self.now_ms,
-            revision: String::new(),
-            character: self.world.character_params(),
-            resumption: Resumption::New,
-            received: 0,
-            sent: 0,
-        };
-        let scene = ServerMessage::Scene {
-            hash: sha256(&self.scene),
-            zstd: zstd::bulk::compress(&self.scene, 1).expect("compresses"),
-        };
-        let welcome = ServerMessage::Welcome(Box::new(welcome));
-        peer.down.reliable(self.now_ms, packet::single(&welcome));
-        peer.down.hold_back(self.now_ms + self.scene_late_ms);
-        for message in self.meshes.iter().chain([&scene]) {
-            peer.down.reliable(self.now_ms, packet::single(message));
-        }
         self.peers.push(peer);
-        self.peers.len() - 1
+        let peer = self.peers.len() - 1;
+        self.greet(peer, Resumption::New, 0);
+        peer
     }
 
     pub fn leave(&mut self, peer: usize) {
         self.peers[peer].online = false;
+        self.peers[peer].greeted = false;
         self.world.leave(self.peers[peer].number);
     }
 
@@ -254,13 +238,20 @@ impl Run {
 
     fn tick(&mut self) {
         let now = self.now_ms;
-        for peer in self.peers.iter_mut().filter(|peer| peer.online) {
+        let mut returned = Vec::new();
+        let present = self.peers.iter_mut().enumerate();
+        for (index, peer) in present.filter(|(_, peer)| peer.online) {
             for packet in peer.up.arrived(now) {
-                let Ok(messages) = packet::read(&packet, CLIENT_MESSAGE_BYTES_MAX) else {
+                let Ok(messages) = packet::read::<ClientMessage>(&packet, CLIENT_MESSAGE_BYTES_MAX)
+                else {
                     continue;
                 };
                 for message in messages {
+                    peer.session.heard += u32::from(message.is_counted());
                     match message {
+                        ClientMessage::Handshake { received, .. } => {
+                            returned.push((index, received));
+                        }
                         ClientMessage::Inputs { ack, shown, inputs } => {
                             self.world.receive_inputs(peer.number, &inputs);
                             if let Some(shown) = shown {
@@ -271,8 +262,10 @@ impl Run {
                                 peer.view.acknowledge(ack);
                             }
                         }
-                        ClientMessage::Event { name, args }
-                        | ClientMessage::UnreliableEvent { name, args } => {
+                        ClientMessage::Event { name, args } => {
+                            peer.session.held.push_back((name, args));
+                        }
+                        ClientMessage::UnreliableEvent { name, args } => {
                             self.world.receive_event(peer.number, name, args);
                         }
                         ClientMessage::Terraform(op) => {
@@ -288,24 +281,32 @@ impl Run {
                 }
             }
         }
+        for peer in &mut self.peers {
+            for (name, args) in peer.session.next_held() {
+                self.world.receive_event(peer.number, name, args);
+            }
+        }
+        for (peer, received) in returned {
+            self.resume(peer, received);
+        }
         self.world.step();
         // Storage that is as quick as it gets.
         if let Some(newest) = self.world.take_ops().last() {
             self.world.ops_kept(newest.seq);
         }
         for outgoing in self.world.take_outbox() {
-            for peer in self.peers.iter_mut().filter(|peer| peer.online) {
+            for peer in &mut self.peers {
                 if let ServerMessage::TerraformApplied(applied) = &outgoing.message
                     && !peer.terrain.hears(&self.world, &applied.chunks)
                 {
                     continue;
                 }
                 if outgoing.to.is_none_or(|to| to == peer.number) {
-                    peer.down.reliable(now, packet::single(&outgoing.message));
+                    peer.tell(now, &outgoing.message);
                 }
             }
         }
-        for peer in self.peers.iter_mut().filter(|peer| peer.online) {
+        for peer in self.peers.iter_mut().filter(|peer| peer.greeted) {
             let mut chunks = Vec::new();
             let world = &mut self.world;
             peer.terrain.next(world, &mut |chunk| chunks.push(chunk));
@@ -316,7 +317,7 @@ impl Run {
             }
         }
         self.world.look();
-        for peer in self.peers.iter_mut().filter(|peer| peer.online) {
+        for peer in self.peers.iter_mut().filter(|peer| peer.greeted) {
             if !self.world.update_is_due(peer.number) {
                 continue;
             }

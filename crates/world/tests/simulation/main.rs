@@ -24,6 +24,7 @@ mod reach;
 mod reloading;
 mod replaying;
 mod resending;
+mod resuming;
 mod rewinding;
 mod scripting;
 mod seeing;

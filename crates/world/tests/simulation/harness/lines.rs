@@ -1,0 +1,139 @@
+//! Connections: how a client is greeted, loses its line, and goes on with its
+//! session on another one (NET-9), as the game server does it.
+
+use std::collections::VecDeque;
+
+use frolic_protocol::message::Resumption;
+use frolic_protocol::resume::SentLog;
+use frolic_protocol::{Args, ServerMessage, Welcome, packet};
+use frolic_world::{ClientView, TerrainView};
+
+use super::{Peer, Run, sha256};
+use crate::link::Lane;
+
+/// Events of one player that a world takes in a tick.
+const EVENTS_PER_TICK: usize = 32;
+
+/// What outlasts a connection.
+#[derive(Default)]
+pub(super) struct Session {
+    /// Messages that count, to the client.
+    log: SentLog<ServerMessage>,
+    /// How many of those have come from it.
+    pub heard: u32,
+    /// Events among them for which there was no tick yet.
+    pub held: VecDeque<(String, Args)>,
+    /// Connections that it had before this one.
+    earlier_lines: u64,
+}
+
+impl Session {
+    /// As many of the held events as a world takes in one tick.
+    pub fn next_held(&mut self) -> impl Iterator<Item = (String, Args)> {
+        let count = self.held.len().min(EVENTS_PER_TICK);
+        self.held.drain(..count)
+    }
+}
+
+/// What is random about a player's line.
+pub(super) fn seed_of(run_seed: u64, number: u32, earlier_lines: u64) -> u64 {
+    run_seed * 1000 + u64::from(number) * 2 + earlier_lines * 500_000
+}
+
+impl Run {
+    /// A client's connection breaks: whatever is on its way is lost. Its
+    /// character stays.
+    pub fn lose_line(&mut self, peer: usize) {
+        let number = self.peers[peer].number;
+        self.world.set_connected(number, false);
+        let peer = &mut self.peers[peer];
+        peer.online = false;
+        peer.greeted = false;
+        peer.session.earlier_lines += 1;
+        let seed = seed_of(self.seed, number, peer.session.earlier_lines);
+        let quality = peer.up.quality;
+        peer.up = Lane::new(quality, seed);
+        peer.down = Lane::new(quality, seed + 1);
+    }
+
+    /// The client connects again and asks for its session; the server answers
+    /// when it hears of that.
+    pub fn reconnect(&mut self, peer: usize) {
+        let peer = &mut self.peers[peer];
+        assert!(!peer.online, "its line is lost");
+        peer.client.reconnect();
+        peer.client.handshake(None, None, None);
+        peer.predicted.clear();
+        peer.online = true;
+    }
+
+    /// Gives a player back to the client that has `received` so many messages.
+    pub(super) fn resume(&mut self, peer: usize, received: Option<u32>) {
+        let number = self.peers[peer].number;
+        self.world.reconnect(number);
+        self.world.set_connected(number, true);
+        let peer_now = &mut self.peers[peer];
+        peer_now.view = ClientView::new(number, peer_now.delivery);
+        peer_now.terrain = TerrainView::new(number);
+        let sent = peer_now.session.log.rewind(received.unwrap_or(0));
+        self.greet(peer, Resumption::Resumed, sent);
+    }
+
+    /// Tells a client everything that it has to know first.
+    pub(super) fn greet(&mut self, peer: usize, resumption: Resumption, sent: u32) {
+        let number = self.peers[peer].number;
+        let welcome = Welcome {
+            tick: self.world.tick(),
+            entity_id: self.world.entity_of(number).expect("joined"),
+            player_id: String::new(),
+            player_number: number,
+            world_id: "world_test".into(),
+            room_code: "TEST".into(),
+            tick_hz: 60,
+            snapshot_hz: 20,
+            resume_token: String::new(),
+            server_time: self.now_ms,
+            revision: String::new(),
+            character: self.world.character_params(),
+            resumption,
+            received: self.peers[peer].session.heard,
+            sent,
+        };
+        let scene = ServerMessage::Scene {
+            hash: sha256(&self.scene),
+            zstd: zstd::bulk::compress(&self.scene, 1).expect("compresses"),
+        };
+        let welcome = ServerMessage::Welcome(Box::new(welcome));
+        let peer = &mut self.peers[peer];
+        peer.greeted = true;
+        peer.down.reliable(self.now_ms, packet::single(&welcome));
+        peer.down.hold_back(self.now_ms + self.scene_late_ms);
+        for message in self.meshes.iter().chain([&scene]) {
+            peer.down.reliable(self.now_ms, packet::single(message));
+        }
+        peer.tell_rest(self.now_ms);
+    }
+}
+
+impl Peer {
+    /// Tells a message, when there is a line for it; one that counts waits for
+    /// the next line.
+    pub(super) fn tell(&mut self, now_ms: f64, message: &ServerMessage) {
+        let packet = packet::single(message);
+        if message.is_counted() {
+            self.session.log.push(message.clone(), packet.len());
+            self.tell_rest(now_ms);
+        } else if self.greeted {
+            self.down.reliable(now_ms, packet);
+        }
+    }
+
+    fn tell_rest(&mut self, now_ms: f64) {
+        if !self.greeted {
+            return;
+        }
+        while let Some((_, message)) = self.session.log.next_untold() {
+            self.down.reliable(now_ms, packet::single(message));
+        }
+    }
+}
