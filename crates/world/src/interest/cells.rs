@@ -283,9 +283,13 @@ impl Cells {
         let home = self.homes.get(&state.id).copied();
         let cell = match relevance {
             Relevance::Everywhere => self.cell(CellKey::Everywhere),
-            // It is missed there, and nowhere else.
+            // It is missed where the file has it and nowhere else; but by
+            // everybody, if everybody was told of it.
             Relevance::Part(file_place) if state.has(flags::DESTROYED) => {
-                self.cell(self.square(file_place))
+                match home.filter(|home| self.key_of(home.cell) == CellKey::Everywhere) {
+                    Some(home) => home.cell,
+                    None => self.cell(self.square(file_place)),
+                }
             }
             Relevance::Near | Relevance::Part(_) => {
                 match home.filter(|home| self.reaches(home.cell, place)) {
@@ -328,7 +332,7 @@ impl Cells {
             return None;
         };
         let key = self.square(file_place);
-        if self.cells[cell as usize].key == key {
+        if [key, CellKey::Everywhere].contains(&self.key_of(cell)) {
             return None;
         }
         // The file has it in the same square all the time.
@@ -435,9 +439,13 @@ impl Cells {
         index(self.size, c)
     }
 
+    fn key_of(&self, slot: u32) -> CellKey {
+        self.cells[slot as usize].key
+    }
+
     /// Whether a place still counts as inside a square.
     fn reaches(&self, slot: u32, place: Vec3) -> bool {
-        let CellKey::Square { x, z } = self.cells[slot as usize].key else {
+        let CellKey::Square { x, z } = self.key_of(slot) else {
             return false;
         };
         let inside = |index: i16, c: f32| {

@@ -124,8 +124,11 @@ fn a_part_of_the_scene_is_missed_where_the_file_has_it_and_nowhere_else() {
     state.flags = flags::DESTROYED;
     let destroyed = [Some(flags::DESTROYED), None, None];
     assert_eq!(drive(&state, 80.0, part).0, destroyed);
+    // By everybody, if everybody knew it.
+    drive(&state, 80.0, Relevance::Everywhere);
+    assert_eq!(drive(&state, 80.0, part).0, [None, None, None]);
+    assert_eq!(cells.everything(), [state]);
     cells.remove(TRAIN);
-    assert_eq!(told_of_train(&cells), [None, None, None]);
     assert!(cells.everything().is_empty());
 }
 

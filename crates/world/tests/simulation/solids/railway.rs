@@ -237,6 +237,29 @@ fn what_is_at_home_stays_in_sight_from_afar() {
     assert!(!run.client_mut(player).take_removed().contains(&CART));
 }
 
+/// It was told of to everybody, and who comes later has it in the scene file.
+#[test]
+fn what_everybody_saw_is_gone_for_everybody_when_it_is_destroyed() {
+    let script = r#"local cart = World.Find("Cart")
+        cart.AddTag("AlwaysRelevant")
+        task.wait(2)
+        cart.Destroy()"#;
+    let mut run = start(script, 8, Quality::GOOD, Delivery::Lossy);
+    let early = run.join("Ada");
+    run.for_ms(200);
+    place(&mut run, early, 200.0, 0.0);
+    run.for_ms(800);
+    assert!(knows_cart(&run, early), "from afar");
+    run.for_ms(2_000);
+    let late = run.join("Ben");
+    place(&mut run, late, 200.0, 0.0);
+    run.for_ms(1_000);
+    for player in [early, late] {
+        assert_eq!(cart_of(&run, player), None, "player {player}");
+        assert!(run.client_mut(player).take_removed().contains(&CART));
+    }
+}
+
 /// A wall that wants to be hidden tells nobody where it is.
 #[test]
 fn nobody_is_told_where_it_went() {
