@@ -52,7 +52,13 @@ impl Entity {
     /// Whether everybody is told of it, wherever they are, where the map is
     /// cut into squares of this size.
     pub fn is_everywhere(&self, square_m: f32) -> bool {
-        self.reach > square_m * 0.5 || self.tags.iter().any(|tag| tag == ALWAYS_RELEVANT)
+        // What is destroyed has no tags any more, but those of the scene file,
+        // by which everybody believes it there.
+        let tags = match self.destroyed {
+            true => self.components.tag.as_deref().unwrap_or_default(),
+            false => &self.tags,
+        };
+        self.reach > square_m * 0.5 || tags.iter().any(|tag| tag == ALWAYS_RELEVANT)
     }
 
     pub fn new(

@@ -23,13 +23,17 @@ const OFF_MAX_M: f32 = 0.05;
 
 /// A cart of the scene, and what becomes of it.
 pub(super) fn railway(script: &str) -> Package {
-    package(
-        r##"{"format":1,"prefabs":{},"entities":[
+    tagged_railway("Cart", script)
+}
+
+/// The same with a tag that the scene file gives it.
+fn tagged_railway(tag: &str, script: &str) -> Package {
+    let scene = r##"{"format":1,"prefabs":{},"entities":[
             {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[800,1,800]}}},
             {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0]},"SpawnPoint":{}}},
-            {"id":3,"name":"Cart","components":{"Transform":{"position":[5,1,5]},"Shape":{"type":"box","size":[2,2,2]}}}]}"##,
-        &[("scripts/ServerScriptService/Cart.luau", script)],
-    )
+            {"id":3,"name":"Cart","components":{"Transform":{"position":[5,1,5]},"Tag":["$TAG"],"Shape":{"type":"box","size":[2,2,2]}}}]}"##;
+    let scene = scene.replace("$TAG", tag);
+    package(&scene, &[("scripts/ServerScriptService/Cart.luau", script)])
 }
 
 /// It drives off for good.
@@ -240,23 +244,27 @@ fn what_is_at_home_stays_in_sight_from_afar() {
 /// It was told of to everybody, and who comes later has it in the scene file.
 #[test]
 fn what_everybody_saw_is_gone_for_everybody_when_it_is_destroyed() {
-    let script = r#"local cart = World.Find("Cart")
-        cart.AddTag("AlwaysRelevant")
-        task.wait(2)
-        cart.Destroy()"#;
-    let mut run = start(script, 8, Quality::GOOD, Delivery::Lossy);
-    let early = run.join("Ada");
-    run.for_ms(200);
-    place(&mut run, early, 200.0, 0.0);
-    run.for_ms(800);
-    assert!(knows_cart(&run, early), "from afar");
-    run.for_ms(2_000);
-    let late = run.join("Ben");
-    place(&mut run, late, 200.0, 0.0);
-    run.for_ms(1_000);
-    for player in [early, late] {
-        assert_eq!(cart_of(&run, player), None, "player {player}");
-        assert!(run.client_mut(player).take_removed().contains(&CART));
+    let destroy = r#"task.wait(2)
+        World.Find("Cart").Destroy()"#;
+    let tag = r#"World.Find("Cart").AddTag("AlwaysRelevant")"#;
+    let by_script = tagged_railway("Cart", &format!("{tag}\n{destroy}"));
+    let by_file = tagged_railway("AlwaysRelevant", destroy);
+    for (seed, game) in [(8, by_script), (9, by_file)] {
+        let policy = Some(InterestPolicy::within(RADIUS));
+        let mut run = Run::with_interest(&game, seed, Quality::GOOD, policy);
+        let early = run.join("Ada");
+        run.for_ms(200);
+        place(&mut run, early, 200.0, 0.0);
+        run.for_ms(800);
+        assert!(cart_of(&run, early).is_some(), "from afar");
+        run.for_ms(2_000);
+        let late = run.join("Ben");
+        place(&mut run, late, 200.0, 0.0);
+        run.for_ms(1_000);
+        for player in [early, late] {
+            assert_eq!(cart_of(&run, player), None, "seed {seed}, player {player}");
+            assert!(run.client_mut(player).take_removed().contains(&CART));
+        }
     }
 }
 
