@@ -375,6 +375,9 @@ impl Client {
         joined
             .playback
             .frame(replication, now_ms, &own_frame, &mut self.drawn);
+        for drawn in &mut self.drawn {
+            self.scene.draw_at_home(drawn);
+        }
         let input = joined.prediction.newest_input();
         self.drawn.push(Drawn {
             id: own_id,

@@ -3,15 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use frolic_package::{BodyKind, Components, Limits, Scene, Transform};
-use frolic_protocol::EntityState;
 use frolic_protocol::entity::{EntityKind, SCENE_DEFINITION, flags};
+use frolic_protocol::{EntityState, quantize};
 use frolic_sim::{CollisionWorld, Meshes, Motion, Pose, Rotation, Vec3};
 
+use crate::playback::{Drawn, DrawnKind};
 use crate::replication::Applied;
 
 /// A body goes straight on for this long when nothing more is heard of it:
 /// something will have stopped it.
 const BODY_DRIFT_TICKS: i64 = 30;
+
+/// Rotations whose parts are less apart than this, squared and added up, are
+/// the same one: a step on the wire is a thousand times as much.
+const SAME_TURN: f32 = 1e-9;
 
 /// A solid that moves by itself, and so must be posed for every predicted tick.
 struct Mover {
@@ -20,7 +25,9 @@ struct Mover {
 }
 
 enum Path {
-    Motion(Motion),
+    /// Along a path, and then where its end is rounded to, as if it had been
+    /// told so.
+    Motion { motion: Motion, end: Vec3 },
     /// Straight on from where it was at that tick, in metres per tick.
     Drift {
         from: Vec3,
@@ -29,6 +36,15 @@ enum Path {
         /// How long that is believed.
         ticks_max: i64,
     },
+}
+
+/// A part of the scene as the file has it.
+struct Original {
+    components: Components,
+    transform: Transform,
+    /// Where that is, and the same as it travels.
+    home: Pose,
+    told: Pose,
 }
 
 #[derive(Default)]
@@ -41,7 +57,7 @@ pub(crate) struct ClientScene {
     /// Definitions of things that were told of before these came.
     awaited: BTreeSet<u16>,
     /// Scene entities as the file has them, for those that are replicated.
-    originals: BTreeMap<u32, (Components, Transform)>,
+    originals: BTreeMap<u32, Original>,
     movers: BTreeMap<u32, Mover>,
     /// Scales that scripts changed.
     scales: HashMap<u32, Vec3>,
@@ -57,7 +73,9 @@ impl ClientScene {
             .entities
             .iter()
             .zip(scene.world_transforms())
-            .map(|(entity, transform)| (entity.id, (scene.resolved(entity), transform)))
+            .map(|(entity, transform)| {
+                (entity.id, Original::new(scene.resolved(entity), transform))
+            })
             .collect();
         Ok(Self {
             collision: frolic_sim::scene::load_with(&scene, meshes),
@@ -107,14 +125,41 @@ impl ClientScene {
 
     fn components_of(&self, state: &EntityState) -> Option<(&Components, Transform)> {
         if state.definition == SCENE_DEFINITION {
-            let (components, transform) = self.originals.get(&state.id)?;
-            return Some((components, *transform));
+            let original = self.originals.get(&state.id)?;
+            return Some((&original.components, original.transform));
         }
         let components = self
             .prefabs
             .get(usize::from(state.definition) - 1)
             .or_else(|| self.definitions.get(&state.definition))?;
         Some((components, components.transform.unwrap_or_default()))
+    }
+
+    /// Where the server has the solid of what rests, to the last bit.
+    fn known_pose(&self, state: &EntityState) -> Pose {
+        let original = match state.definition {
+            SCENE_DEFINITION => self.originals.get(&state.id),
+            _ => None,
+        };
+        let home = original.map(|original| &original.home);
+        quantize::pose_back(state.position, state.rotation, home)
+    }
+
+    /// Draws what is where the file has it, but for rounding, exactly there:
+    /// so it is solid, and at the far end of something large that is seen.
+    pub fn draw_at_home(&self, drawn: &mut Drawn) {
+        if drawn.kind != DrawnKind::Thing || drawn.definition != SCENE_DEFINITION {
+            return;
+        }
+        let Some(Original { home, told, .. }) = self.originals.get(&drawn.id) else {
+            return;
+        };
+        if drawn.position == told.translation {
+            drawn.position = home.translation;
+        }
+        if (drawn.rotation - told.rotation).length_squared() < SAME_TURN {
+            drawn.rotation = home.rotation;
+        }
     }
 
     /// Whether physics moves it.
@@ -178,10 +223,11 @@ impl ClientScene {
         if let Some(scale) = self.scales.get(&state.id) {
             transform.scale = scale.to_array();
         }
-        transform.position = state.place().to_array();
-        transform.rotation = state.turn().to_array();
+        let pose = self.known_pose(state);
         let world = &mut self.collision;
-        frolic_sim::scene::insert(world, state.id, &components, &transform).is_some()
+        let shape = frolic_sim::scene::insert(world, state.id, &components, &transform);
+        world.teleport(state.id, pose);
+        shape.is_some()
     }
 
     fn place(&mut self, tick: u32, state: &EntityState) {
@@ -189,8 +235,14 @@ impl ClientScene {
             return;
         }
         let falls = self.falls(state);
+        let pose = self.known_pose(state);
         let path = match state.motion {
-            Some(motion) => Path::Motion(motion),
+            Some(motion) => {
+                let mut arrived = *state;
+                arrived.position = quantize::position(motion.to);
+                let end = self.known_pose(&arrived).translation;
+                Path::Motion { motion, end }
+            }
             None if state.velocity != [0; 3] => Path::Drift {
                 from: state.place(),
                 per_tick: state.speed() * self.dt,
@@ -199,13 +251,12 @@ impl ClientScene {
                 ticks_max: if falls { BODY_DRIFT_TICKS } else { i64::MAX },
             },
             None => {
-                let pose = Pose::from_parts(state.place(), state.turn());
                 self.movers.remove(&state.id);
                 self.collision.teleport(state.id, pose);
                 return;
             }
         };
-        let rotation = state.turn();
+        let rotation = pose.rotation;
         self.movers.insert(state.id, Mover { rotation, path });
     }
 
@@ -224,10 +275,23 @@ impl ClientScene {
     }
 }
 
+impl Original {
+    fn new(components: Components, transform: Transform) -> Self {
+        let home = frolic_sim::scene::pose(&transform);
+        Self {
+            components,
+            transform,
+            home,
+            told: quantize::pose(&home, None),
+        }
+    }
+}
+
 impl Path {
     fn at(&self, at: u32) -> Vec3 {
         match self {
-            Path::Motion(motion) => motion.position_at(at),
+            Path::Motion { motion, end } if at >= motion.end_tick => *end,
+            Path::Motion { motion, .. } => motion.position_at(at),
             Path::Drift {
                 from,
                 per_tick,

@@ -74,10 +74,14 @@ pub fn look(yaw: u16, pitch: u16) -> [u16; 2] {
 
 const ROTATION_BITS: u32 = 10;
 const ROTATION_MAX: f32 = core::f32::consts::FRAC_1_SQRT_2;
-const ROTATION_STEPS: f32 = ((1 << ROTATION_BITS) - 1) as f32;
+/// Half of the steps on either side of nothing, which is a step of its own:
+/// what is not turned, or only about one axis, comes back exactly so.
+const ROTATION_HALF: u32 = (1 << (ROTATION_BITS - 1)) - 1;
+const ROTATION_STEPS: f32 = (2 * ROTATION_HALF) as f32;
 
 /// What [`rotation`] makes of no rotation at all.
-pub const ROTATION_NONE: u32 = 0b11 << 30 | 512 << 20 | 512 << 10 | 512;
+pub const ROTATION_NONE: u32 =
+    0b11 << 30 | ROTATION_HALF << 20 | ROTATION_HALF << 10 | ROTATION_HALF;
 
 /// Rounds a rotation to its three smallest parts of 10 bits each; the largest
 /// follows from the length being one.
@@ -115,10 +119,21 @@ pub fn rotation_back(packed: u32) -> Rotation {
     Rotation::from_array(parts).normalize()
 }
 
-/// A pose as whoever was told of it has it.
-pub fn pose(pose: &Pose) -> Pose {
-    let place = position_back(position(pose.translation));
-    Pose::from_parts(place, rotation_back(rotation(pose.rotation)))
+/// A pose as whoever was told of it has it; see [`pose_back`].
+pub fn pose(pose: &Pose, home: Option<&Pose>) -> Pose {
+    pose_back(position(pose.translation), rotation(pose.rotation), home)
+}
+
+/// The pose that was rounded. What is of the scene file has its `home` there:
+/// everybody has that to the last bit, and so it stands for all that is rounded
+/// to the same.
+pub fn pose_back(place: [i32; 3], turn: u32, home: Option<&Pose>) -> Pose {
+    let at_home = home.filter(|home| position(home.translation) == place);
+    let as_home = home.filter(|home| rotation(home.rotation) == turn);
+    Pose::from_parts(
+        at_home.map_or_else(|| position_back(place), |home| home.translation),
+        as_home.map_or_else(|| rotation_back(turn), |home| home.rotation),
+    )
 }
 
 #[cfg(test)]
@@ -132,7 +147,26 @@ mod tests {
             prop_assume!(x * x + y * y + z * z + w * w > 0.01);
             let original = Rotation::from_xyzw(x, y, z, w).normalize();
             let back = rotation_back(rotation(original));
-            prop_assert!(original.dot(back).abs() > 0.9999);
+            // Three parts are right to half a step each, and the largest is as
+            // far off as all of them together when all four are alike: 0.28°.
+            prop_assert!(original.dot(back).abs() > 0.999_997 - f32::EPSILON);
+        }
+
+        #[test]
+        fn whoever_is_only_turned_about_is_not_tilted(yaw in -10.0f32..10.0) {
+            let back = rotation_back(rotation(Rotation::from_rotation_y(yaw)));
+            prop_assert_eq!((back.x, back.z), (0.0, 0.0));
+            prop_assert_eq!(rotation_back(rotation(back)), back, "and stays as it is");
+        }
+
+        #[test]
+        fn what_is_at_home_but_for_rounding_is_exactly_there(x in -9.0f32..9.0, yaw in -3.0f32..3.0) {
+            let home = Pose::from_parts(Vec3::new(x, -x, 0.53), Rotation::from_rotation_y(yaw));
+            prop_assert_eq!(pose(&pose(&home, None), Some(&home)), home);
+            let moved = Pose::from_parts(home.translation + Vec3::X, home.rotation);
+            let known = pose(&moved, Some(&home));
+            prop_assert_eq!(known.translation, pose(&moved, None).translation);
+            prop_assert_eq!(known.rotation, home.rotation);
         }
 
         #[test]
@@ -145,6 +179,7 @@ mod tests {
     #[test]
     fn no_rotation_is_what_it_says() {
         assert_eq!(rotation(Rotation::IDENTITY), ROTATION_NONE);
+        assert_eq!(rotation_back(ROTATION_NONE), Rotation::IDENTITY);
     }
 
     #[test]

@@ -312,6 +312,10 @@ impl Engine for WorldState {
         }
         if velocity == Vec3::ZERO {
             self.moving.remove(&id);
+            if let Some(entity) = self.alive(id) {
+                let solid = entity.solid_pose();
+                self.collision.move_to(id, solid);
+            }
             self.solid_changed(id);
         } else {
             self.moving.insert(id);

@@ -26,6 +26,8 @@ pub(crate) struct Entity {
     /// Where it was made; of an entity of the scene, where the file has it.
     pub made_at: Vec3,
     pub rotation: Rotation,
+    /// Where the scene file has it; none for what is not of the scene.
+    pub home: Option<Pose>,
     pub scale: Vec3,
     pub velocity: Vec3,
     pub motion: Option<Motion>,
@@ -85,6 +87,7 @@ impl Entity {
             position: pose.translation,
             made_at: pose.translation,
             rotation: pose.rotation,
+            home: (definition == SCENE_DEFINITION).then_some(pose),
             scale: Vec3::from(transform.scale),
             velocity: Vec3::ZERO,
             motion: None,
@@ -104,6 +107,22 @@ impl Entity {
 
     pub fn pose(&self) -> Pose {
         Pose::from_parts(self.position, self.rotation)
+    }
+
+    /// Whether it stays where it is until a script or a force moves it.
+    pub fn rests(&self) -> bool {
+        self.motion.is_none() && self.velocity == Vec3::ZERO
+    }
+
+    /// Where its solid is: as clients have it, who are told of a place and a
+    /// rotation rounded, and of a path exactly. Characters are predicted
+    /// against the one and moved against the other.
+    pub fn solid_pose(&self) -> Pose {
+        let mut pose = quantize::pose(&self.pose(), self.home.as_ref());
+        if !self.rests() {
+            pose.translation = self.position;
+        }
+        pose
     }
 
     /// Everything that its definition does not say.

@@ -255,6 +255,7 @@ impl WorldState {
         let mut entity = Entity::new(id, name, definition, components, &transform);
         let components = &entity.components;
         let shape = frolic_sim::scene::insert(&mut self.collision, id, components, &transform);
+        self.collision.teleport(id, entity.solid_pose());
         entity.reach = shape.map_or(0.0, |shape| shape.reach());
         self.register(entity, &transform);
         self.solid_changed(id);
@@ -364,10 +365,10 @@ impl WorldState {
         self.past.note_left(id, entity.jumps, before.translation);
         entity.position = pose.translation;
         entity.rotation = pose.rotation;
-        let children = entity.children.clone();
+        let (solid, children) = (entity.solid_pose(), entity.children.clone());
         self.solid_changed(id);
         self.registry.moved(id, pose.translation);
-        self.collision.move_to(id, pose);
+        self.collision.move_to(id, solid);
         self.bodies.note_moved(id);
         self.solid_changed(id);
         self.npc_placed(id, &pose);
@@ -422,15 +423,14 @@ impl WorldState {
                 self.destroy(id);
                 continue;
             }
-            self.place(id, pose);
+            // What has arrived rests, and its solid with it.
             if arrived && let Some(entity) = self.alive_mut(id) {
                 entity.motion = None;
                 if entity.velocity == Vec3::ZERO {
                     self.moving.remove(&id);
-                    self.solid_changed(id);
                 }
-                self.replicate(id);
             }
+            self.place(id, pose);
         }
     }
 

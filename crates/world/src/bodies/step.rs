@@ -93,7 +93,7 @@ impl WorldState {
             // on characters meet it where clients have it, to the last bit.
             if let Some(entity) = entities.get_mut(&before.entity) {
                 entity.velocity = Vec3::ZERO;
-                collision.teleport(before.entity, quantize::pose(&entity.pose()));
+                collision.teleport(before.entity, entity.solid_pose());
                 if !std::mem::replace(&mut entity.touched, true) {
                     touched.push(before.entity);
                 }
@@ -163,9 +163,9 @@ impl WorldState {
         self.past.note_left(id, entity.jumps, before.translation);
         entity.position = pose.translation;
         entity.rotation = pose.rotation;
-        let children = entity.children.clone();
+        let (solid, children) = (entity.solid_pose(), entity.children.clone());
         self.registry.went(id, before.translation, pose.translation);
-        self.collision.move_late(id, pose);
+        self.collision.move_late(id, solid);
         self.triggers.move_to(id, pose);
         self.replicate(id);
         for child in children {

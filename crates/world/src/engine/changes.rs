@@ -99,13 +99,10 @@ impl WorldState {
             ..Transform::default()
         };
         let (components, pose) = (entity.components.clone(), entity.pose());
-        let placed = Transform {
-            position: pose.translation.to_array(),
-            rotation: pose.rotation.to_array(),
-            ..transform
-        };
+        let place = entity.solid_pose();
         self.solid_changed(id);
-        let solid = frolic_sim::scene::insert(&mut self.collision, id, &components, &placed);
+        let solid = frolic_sim::scene::insert(&mut self.collision, id, &components, &transform);
+        self.collision.teleport(id, place);
         self.solid_changed(id);
         if let Some(entity) = self.alive_mut(id) {
             entity.reach = solid.map_or(0.0, |shape| shape.reach());
@@ -176,9 +173,11 @@ impl WorldState {
         let Some(entity) = self.alive_mut(id).filter(|_| !falls) else {
             return;
         };
+        // Paths travel exactly: this one begins where clients have the solid.
+        let from = entity.solid_pose().translation;
         entity.velocity = Vec3::ZERO;
         entity.motion = Some(Motion {
-            from: entity.position,
+            from,
             to: entity.position + offset,
             start_tick: tick,
             end_tick: tick + ticks,

@@ -265,6 +265,7 @@ impl Fingerprint {
             position,
             made_at: _, // only for clients
             rotation,
+            home: _, // said by the scene
             scale,
             velocity,
             motion,

@@ -37,10 +37,46 @@ fn steady_movement_is_predicted_to_the_centimetre_and_drawn_evenly() {
     }
 }
 
+/// That a script does something to the ground makes it a thing that clients are
+/// told of, and they must have it as the server has it at its far end too.
+#[test]
+fn who_walks_on_coloured_ground_is_predicted_to_the_centimetre() {
+    let game = package(
+        r#"{"format":1,"prefabs":{},"entities":[
+            {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[800,1,800]}}},
+            {"id":2,"name":"Spawn","components":{"Transform":{"position":[100,0.1,-100]},"SpawnPoint":{}}}]}"#,
+        &[(
+            "scripts/ServerScriptService/Paint.luau",
+            r##"World.Find("Ground").Color = "#00ff88""##,
+        )],
+    );
+    let mut run = Run::new(&game, 7, Quality::BAD);
+    let walker = run.join("Ada");
+    run.for_ms(3_000);
+    run.steer(walker, walk(0.3));
+    run.for_ms(1_500);
+    run.measure(true);
+    run.for_ms(8_000);
+    let errors = run.prediction_errors(walker);
+    let error = quantile(errors, 0.99);
+    assert!(errors.len() > 100, "{} snapshots", errors.len());
+    assert!(error < 0.01, "p99 of the own position error is {error} m");
+}
+
 #[test]
 fn riding_a_platform_is_corrected_only_when_it_sets_off() {
+    for (spawn, ways) in [
+        ([0.0, 0.6, 0.0], WAYS),
+        ([5.0, 0.6, -5.0], WAYS),
+        ([5.0, 0.6, -5.0], ODD_WAYS),
+    ] {
+        ride(&ferry(spawn, ways));
+    }
+}
+
+fn ride(ferry: &frolic_package::Package) {
     for (quality, seed) in [(Quality::GOOD, 3), (Quality::BAD, 4)] {
-        let mut run = Run::new(&ferry(), seed, quality);
+        let mut run = Run::new(ferry, seed, quality);
         let rider = run.join("Ada");
         run.for_ms(4_000);
         let before = run.client(rider).stats(0.0).corrections;
@@ -162,25 +198,36 @@ fn quantile(values: &[f32], share: f64) -> f32 {
     sorted.get(at).copied().unwrap_or(f32::INFINITY)
 }
 
-const FERRY: (&str, &str) = (
-    "scripts/ServerScriptService/Ferry.luau",
-    r#"local ferry = World.Find("Ferry")
-       while true do
-           ferry.MoveTo(Vector3.new(6, 0, 0), 2)
-           task.wait(2.5)
-           ferry.MoveTo(Vector3.new(-6, 1, 3), 2)
-           task.wait(2.5)
-       end"#,
-);
+/// Where a platform goes, again and again.
+const WAYS: [[f32; 3]; 2] = [[6.0, 0.0, 0.0], [-6.0, 1.0, 3.0]];
+/// Where no place is one that travels as it is.
+const ODD_WAYS: [[f32; 3]; 2] = [[6.1, 0.05, 0.3], [-6.3, 1.03, 3.7]];
+
+fn ferry_script([there, back]: [[f32; 3]; 2]) -> String {
+    format!(
+        r#"local ferry = World.Find("Ferry")
+           local there = Vector3.new({}, {}, {})
+           local back = Vector3.new({}, {}, {})
+           while true do
+               ferry.MoveTo(there, 2)
+               task.wait(2.5)
+               ferry.MoveTo(back, 2)
+               task.wait(2.5)
+           end"#,
+        there[0], there[1], there[2], back[0], back[1], back[2],
+    )
+}
+
+const FERRY_PATH: &str = "scripts/ServerScriptService/Ferry.luau";
 
 /// A platform that goes there and back with the spawn point above it.
-fn ferry() -> frolic_package::Package {
-    package(
-        r#"{"format":1,"prefabs":{},"entities":[
-            {"id":2,"name":"Ferry","components":{"Transform":{"position":[0,0,0]},"Shape":{"type":"box","size":[12,1,12]},"Body":{"type":"kinematic"}}},
-            {"id":3,"name":"Spawn","components":{"Transform":{"position":[0,0.6,0]},"SpawnPoint":{}}}]}"#,
-        &[FERRY],
-    )
+fn ferry([x, y, z]: [f32; 3], ways: [[f32; 3]; 2]) -> frolic_package::Package {
+    let scene = format!(
+        r#"{{"format":1,"prefabs":{{}},"entities":[
+            {{"id":2,"name":"Ferry","components":{{"Transform":{{"position":[0,0,0]}},"Shape":{{"type":"box","size":[12,1,12]}},"Body":{{"type":"kinematic"}}}}}},
+            {{"id":3,"name":"Spawn","components":{{"Transform":{{"position":[{x},{y},{z}]}},"SpawnPoint":{{}}}}}}]}}"#,
+    );
+    package(&scene, &[(FERRY_PATH, &ferry_script(ways))])
 }
 
 /// The same with a second spawn point on solid ground: players take turns.
@@ -191,7 +238,7 @@ fn ferry_and_shore() -> frolic_package::Package {
             {"id":3,"name":"Spawn","components":{"Transform":{"position":[0,0.6,0]},"SpawnPoint":{}}},
             {"id":4,"name":"Shore","components":{"Transform":{"position":[0,0,30]},"Shape":{"type":"box","size":[12,1,12]}}},
             {"id":5,"name":"Spawn","components":{"Transform":{"position":[0,0.6,30]},"SpawnPoint":{}}}]}"#,
-        &[FERRY],
+        &[(FERRY_PATH, &ferry_script(WAYS))],
     )
 }
 

@@ -28,9 +28,13 @@ fn hear(client: &mut Client, packet: Vec<u8>) {
 }
 
 fn scene() -> Vec<u8> {
-    let hash = hash_of(SCENE.as_bytes());
+    packed(SCENE)
+}
+
+fn packed(scene: &str) -> Vec<u8> {
+    let hash = hash_of(scene.as_bytes());
     let hash = hash.strip_prefix("sha256:").expect("a SHA-256").to_owned();
-    let zstd = zstd::bulk::compress(SCENE.as_bytes(), 1).expect("compresses");
+    let zstd = zstd::bulk::compress(scene.as_bytes(), 1).expect("compresses");
     packet::single(&ServerMessage::Scene { hash, zstd })
 }
 
@@ -95,6 +99,41 @@ fn solid(client: &Client, id: u32) -> Option<(i32, i32)> {
     let middle = (low.x + high.x) * 50.0;
     let width = (high.x - low.x) * 100.0;
     Some((middle.round() as i32, (width / 5.0).round() as i32 * 5))
+}
+
+/// What is coloured is told of, and what travels is rounded: at the far end of
+/// a ramp that would be seen.
+#[test]
+fn what_is_where_the_file_has_it_is_drawn_and_solid_exactly_there() {
+    let scene_json = r#"{"format":1,"prefabs":{},"entities":[
+        {"id":2,"name":"Ramp","components":{"Transform":{"position":[0.1,-0.53,0],"rotation":[0.05,0,0,0.9987492]},"Shape":{"type":"box","size":[9,1,900]}}}]}"#;
+    let home = {
+        let scene = frolic_package::Scene::parse(scene_json.as_bytes(), &Default::default());
+        let scene = scene.unwrap_or_else(|report| panic!("{report}"));
+        frolic_sim::scene::pose(&scene.world_transforms()[0])
+    };
+    let mut client = joined();
+    hear(&mut client, packed(scene_json));
+    let solid = client.bounds_of(2);
+    let mut ramp = thing(2, 0, 0.0);
+    ramp.position = quantize::position(home.translation);
+    ramp.rotation = quantize::rotation(home.rotation);
+    assert_ne!(ramp.turn(), home.rotation);
+    hear(&mut client, told(10, Some(0.0), Some(&[ramp][..])));
+    assert_eq!(client.bounds_of(2), solid);
+    for flags in [flags::GROUNDED, 0, flags::GROUNDED] {
+        // Something changed, and is drawn between what was and what is.
+        ramp.flags = flags;
+        let tick = client.stats(0.0).tick + 3;
+        hear(&mut client, told(tick, Some(0.0), Some(&[ramp][..])));
+        let drawn = client.frame(f64::from(tick) * 16.0)[0];
+        assert_eq!((drawn.id, drawn.position), (2, home.translation));
+        assert_eq!(drawn.rotation, home.rotation);
+    }
+    assert_eq!(client.bounds_of(2), solid);
+    ramp.position[0] += 256;
+    hear(&mut client, told(40, Some(0.0), Some(&[ramp][..])));
+    assert_ne!(client.bounds_of(2), solid, "it was moved");
 }
 
 #[test]
