@@ -181,6 +181,7 @@ impl Replication {
                 elsewhere: now.is_some(),
             });
         }
+        let known = applied.changed.len();
         for state in &content.entities {
             if state.is_elsewhere() {
                 // Whatever another cell has of it is true: that is told there.
@@ -201,8 +202,11 @@ impl Replication {
                 }
             }
         }
+        // Of those alone: what another cell has told since is newer.
+        let news = &applied.changed[known..];
         for (id, bytes) in &content.details {
-            if let Some(details) = Details::decode(bytes) {
+            let is_news = news.binary_search_by_key(id, |state| state.id).is_ok();
+            if let Some(details) = Details::decode(bytes).filter(|_| is_news) {
                 applied.details.push((*id, details));
             }
         }

@@ -238,6 +238,31 @@ fn a_late_packet_does_not_drop_what_is_back_in_view() {
     assert_eq!(tell(&mut replication, 19, vec![(K, None)]), [7]);
 }
 
+/// A record of the square it left may come after one of the square it is in.
+#[test]
+fn a_late_record_does_not_bring_old_details_back() {
+    let colored = |red: u8| {
+        let mut details = Details::default();
+        details.looks.color = Some([red, 0, 0]);
+        details
+    };
+    let record = |version: u32, count: u16| {
+        let mut lamp = ball(7);
+        lamp.details = count;
+        let mut record = content(version, &[lamp]);
+        record.details.push((7, colored(count as u8).encode()));
+        record
+    };
+    let mut replication = Replication::new(60, 20);
+    let mut applied = Applied::default();
+    for (key, version) in [(K, 10), (L, 20), (K, 13), (K, 16)] {
+        let record = record(version, version as u16);
+        replication.update_cell(version, key, record, &mut applied);
+    }
+    assert_eq!(applied.details, [(7, colored(10)), (7, colored(20))]);
+    assert_eq!(replication.state_of(7).map(|state| state.details), Some(20));
+}
+
 /// What belongs to the player is in a square and in a cell of theirs.
 #[test]
 fn what_is_ones_own_is_gone_only_when_no_cell_has_it() {

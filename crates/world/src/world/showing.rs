@@ -148,7 +148,7 @@ impl World {
     }
 
     /// What clients are told of an entity that its definition does not say.
-    pub(crate) fn details_of(&self, id: u32) -> Option<Details> {
+    pub fn details_of(&self, id: u32) -> Option<Details> {
         let state = self.state.borrow();
         state.entities.get(&id).map(Entity::details)
     }

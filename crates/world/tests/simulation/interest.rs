@@ -1,6 +1,9 @@
 //! Who is told of what, and that clients know it in the end.
 
+use std::collections::BTreeMap;
+
 use frolic_client::ClientEvent;
+use frolic_protocol::details::Details;
 use frolic_protocol::{Args, EntityState, Value};
 use frolic_sim::random::Random;
 use frolic_sim::{Buttons, CharacterInput, Vec3};
@@ -44,6 +47,13 @@ fn playground() -> frolic_package::Package {
                        task.delay(number(2, 9), function()
                            if round % 4 == 0 then ball.Destroy() else
                                ball.SetVelocity(Vector3.new(0, 0, 0))
+                               -- Its old square tells of a change just before
+                               -- its new one does, and may be heard later.
+                               for hop = 1, 9 do
+                                   ball.Position += Vector3.new(if hop % 2 == 0 then -30 else 30, 0, 0)
+                                   ball.SetAttribute("Hops", hop)
+                                   task.wait(0.05)
+                               end
                                ball.SetAttribute("Round", -round)
                            end
                        end)
@@ -109,19 +119,40 @@ fn run_about(policy: Option<InterestPolicy>, delivery: Delivery, strained: bool,
     // is at the very edge of their radius.
     run.for_ms(11_000);
     check_worlds(&run, &players, policy, seed);
-    let mut balls = Vec::new();
-    for event in run.take_events(players[0]) {
+    for player in players {
+        check_details(&mut run, player, seed);
+    }
+}
+
+/// What a client heard last of everything it sees is how that is now.
+fn check_details(run: &mut Run, player: usize, seed: u64) {
+    let mut heard: BTreeMap<u32, Details> = BTreeMap::new();
+    for event in run.take_events(player) {
         if let ClientEvent::Details { entity, details } = event {
-            balls.retain(|(id, _)| *id != entity);
-            balls.push((entity, details));
+            let hops = |details: &Details| match details.attributes.get("Hops") {
+                Some(Value::Number(hops)) => *hops,
+                _ => 0.0,
+            };
+            let before = heard.get(&entity).map_or(0.0, hops);
+            assert!(
+                hops(&details) >= before,
+                "seed {seed}: {details:?} after {before}"
+            );
+            heard.insert(entity, details);
         }
     }
-    let stopped = balls.iter().filter(|(id, details)| {
+    let mut stopped = 0;
+    for state in known(run, player) {
+        let details = run.world().details_of(state.id).unwrap_or_default();
+        if state.details > 0 {
+            let last = heard.get(&state.id);
+            let what = format!("seed {seed}, player {player}: {}", state.id);
+            assert_eq!(last, Some(&details), "{what}");
+        }
         let round = details.attributes.get("Round");
-        let still = known(&run, players[0]).iter().any(|state| state.id == *id);
-        still && matches!(round, Some(Value::Number(round)) if *round < 0.0)
-    });
-    assert!(stopped.count() > 3, "attributes that changed late arrived");
+        stopped += usize::from(matches!(round, Some(Value::Number(round)) if *round < 0.0));
+    }
+    assert!(stopped > 3, "attributes that changed late arrived");
 }
 
 #[test]
