@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::{Args, Value};
+use crate::value::{Args, Value, ValueError, ValueLimits};
 
 /// Longest encoding that is replicated; a larger one stays on the server.
 pub const DETAILS_BYTES_MAX: usize = 8 * 1024;
@@ -32,11 +32,39 @@ pub struct Looks {
     pub scale: Option<[f32; 3]>,
 }
 
+/// Why clients could not be told of something.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DetailsError {
+    /// Their encoding is too long.
+    #[error("{DETAILS_BYTES_MAX} bytes of attributes on one entity")]
+    TooLong,
+    /// No client takes such values.
+    #[error("attributes of one entity that clients can read, all together: {0}")]
+    Attributes(#[from] ValueError),
+}
+
 impl Details {
+    /// Whether clients can read the attributes, however its looks differ.
+    ///
+    /// # Errors
+    /// When they could not.
+    pub fn check_attributes(&self) -> Result<(), DetailsError> {
+        let attributes = self.attributes_as_args();
+        attributes.check(&ValueLimits::default())?;
+        let longest = encode(&attributes, Looks::LONGEST).len();
+        if longest > DETAILS_BYTES_MAX {
+            return Err(DetailsError::TooLong);
+        }
+        Ok(())
+    }
+
+    fn attributes_as_args(&self) -> Args {
+        Args(vec![Value::Map(self.attributes.clone())])
+    }
+
     /// The bytes for the wire.
     pub fn encode(&self) -> Vec<u8> {
-        let attributes = Args(vec![Value::Map(self.attributes.clone())]);
-        postcard::to_stdvec(&(attributes, self.looks)).expect("our messages always serialise")
+        encode(&self.attributes_as_args(), self.looks)
     }
 
     /// Reads what [`Details::encode`] wrote; none when the bytes are not that.
@@ -51,7 +79,18 @@ impl Details {
     }
 }
 
+fn encode(attributes: &Args, looks: Looks) -> Vec<u8> {
+    postcard::to_stdvec(&(attributes, looks)).expect("our messages always serialise")
+}
+
 impl Looks {
+    /// As many bytes as any.
+    const LONGEST: Looks = Looks {
+        color: Some([0; 3]),
+        opacity: Some(0.0),
+        scale: Some([0.0; 3]),
+    };
+
     fn are_sane(&self) -> bool {
         let scale = self.scale.unwrap_or([1.0; 3]);
         let opacity = self.opacity.unwrap_or(1.0);
@@ -62,6 +101,36 @@ impl Looks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every sort of attribute that is taken can be read, up to the very limit.
+    #[test]
+    fn what_is_taken_can_be_read_whatever_it_looks_like() {
+        let nested =
+            |levels: usize| (0..levels).fold(Value::Nil, |inner, _| Value::List(vec![inner]));
+        let flags = |count: usize| Value::List(vec![Value::Bool(true); count]);
+        let text = |bytes: usize| Value::String("x".repeat(bytes));
+        let (mut taken, mut refused) = (0, 0);
+        for value in (4080..4100)
+            .map(flags)
+            .chain((25..40).map(nested))
+            .chain((8100..8200).map(text))
+            .chain([f32::NAN, 1.0].map(|x| Value::Vector([x; 3])))
+        {
+            let details = Details {
+                attributes: BTreeMap::from([("A".into(), value)]),
+                looks: Looks::LONGEST,
+            };
+            let bytes = details.encode();
+            let readable = bytes.len() <= DETAILS_BYTES_MAX && Details::decode(&bytes).is_some();
+            assert_eq!(details.check_attributes().is_ok(), readable, "{details:?}");
+            taken += usize::from(readable);
+            refused += usize::from(!readable);
+        }
+        assert!(
+            taken > 50 && refused > 30,
+            "{taken} taken, {refused} refused"
+        );
+    }
 
     #[test]
     fn details_round_trip_and_nonsense_is_refused() {

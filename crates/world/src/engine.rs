@@ -2,7 +2,6 @@
 
 mod changes;
 
-use frolic_protocol::details::DETAILS_BYTES_MAX;
 use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
@@ -234,14 +233,13 @@ impl Engine for WorldState {
                 return Err(EngineError::Limit(message));
             }
         };
-        if entity.details().encode().len() > DETAILS_BYTES_MAX {
+        if let Err(cause) = entity.details().check_attributes() {
             // Clients could not be told: what they see and what is must not differ.
             match before {
                 Some(before) => entity.attributes.insert(name.to_owned(), before),
                 None => entity.attributes.remove(name),
             };
-            let message = format!("{DETAILS_BYTES_MAX} bytes of attributes on one entity");
-            return Err(EngineError::Limit(message));
+            return Err(EngineError::Limit(cause.to_string()));
         }
         self.details_changed(id);
         Ok(())

@@ -54,6 +54,63 @@ fn scr_4_a_parent_carries_its_children_and_takes_them_along() {
     );
 }
 
+/// What they see and what is must not differ: what no client could read is
+/// refused where it is said, and however much is taken, there is room to tell
+/// of its looks as well.
+#[test]
+fn attributes_leave_room_for_looks_and_what_clients_cannot_read_is_refused() {
+    let game = package(
+        SCENE,
+        &[(
+            "scripts/ServerScriptService/Test.luau",
+            r##"local crate = World.Spawn("Box", Vector3.new(3, 1, 0))
+                local function refusal(value)
+                    local ok, why = pcall(function() crate.SetAttribute("Bad", value) end)
+                    return if ok then "taken" else tostring(why)
+                end
+                crate.SetAttribute("NotFinite", refusal(Vector3.new(0 / 0, 0, 0)))
+                crate.SetAttribute("TooLong", refusal(string.rep("x", 9000)))
+                local room = 8192
+                while not pcall(function() crate.SetAttribute("Full", string.rep("x", room)) end) do
+                    room -= 1
+                end
+                crate.Color = "#010203"
+                crate.Opacity = 0.5
+                crate.Scale = Vector3.new(1, 2, 3)"##,
+        )],
+    );
+    let mut run = Run::new(&game, 3, Quality::GOOD);
+    let player = run.join("Ada");
+    run.for_ms(1_000);
+    let logs = run.world_mut().take_logs();
+    assert!(logs.is_empty(), "{logs:?}");
+    let events = run.take_events(player).into_iter();
+    let told = events.filter_map(|event| match event {
+        ClientEvent::Details { details, .. } => Some(details),
+        _ => None,
+    });
+    let details = told.last().expect("the client was told");
+    let text = |name: &str| match details.attributes.get(name) {
+        Some(Value::String(text)) => text.clone(),
+        other => panic!("{name} is {other:?}"),
+    };
+    assert!(
+        text("NotFinite").contains("finite"),
+        "{}",
+        text("NotFinite")
+    );
+    assert!(
+        text("TooLong").contains("8192 bytes"),
+        "{}",
+        text("TooLong")
+    );
+    assert!(text("Full").len() > 7_900, "{}", text("Full").len());
+    assert_eq!(details.attributes.len(), 3, "what was refused is not there");
+    let looks = details.looks;
+    assert_eq!((looks.color, looks.opacity), (Some([1, 2, 3]), Some(0.5)));
+    assert_eq!(looks.scale, Some([1.0, 2.0, 3.0]));
+}
+
 #[test]
 fn parents_make_no_circles_and_no_endless_families() {
     run_script(
