@@ -28,6 +28,8 @@ use crate::stats::{Meter, Stats};
 use crate::talk::Talk;
 
 const PING_INTERVAL_MS: f64 = 1000.0;
+/// No world ticks more often; whoever says so is not believed.
+const TICK_HZ_MAX: u32 = 240;
 /// Events the host has not taken; a host that takes none loses the oldest.
 const EVENTS_MAX: usize = 4096;
 
@@ -253,7 +255,9 @@ impl Client {
         }
     }
 
-    fn welcome(&mut self, welcome: Welcome) {
+    fn welcome(&mut self, mut welcome: Welcome) {
+        welcome.tick_hz = welcome.tick_hz.clamp(1, TICK_HZ_MAX);
+        welcome.snapshot_hz = welcome.snapshot_hz.clamp(1, welcome.tick_hz);
         self.shots = Shots::default();
         self.dead = false;
         self.joined = Some(Joined {

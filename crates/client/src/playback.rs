@@ -50,6 +50,8 @@ pub struct Drawn {
     pub mood: Mood,
 }
 
+/// Jitter makes others no later than this.
+const DELAY_MAX_S: f64 = 0.5;
 /// A clock that is wrong by more than this jumps.
 const CLOCK_JUMP_S: f64 = 0.5;
 /// How fast the time of a single entity may be stretched.
@@ -93,7 +95,8 @@ impl Playback {
     /// How far behind the server others are shown: one snapshot to move
     /// towards, and room for the scatter of the next.
     pub fn delay_s(&self) -> f64 {
-        (self.snapshot_s * 1.5 + self.jitter_s * 2.5).clamp(self.snapshot_s * 1.5, 0.5)
+        let least = self.snapshot_s * 1.5;
+        (least + self.jitter_s * 2.5).min(DELAY_MAX_S).max(least)
     }
 
     fn advance(&mut self, now_ms: f64) {
@@ -270,6 +273,15 @@ mod tests {
         let now = f64::from(500 * 50 - 8) / 1000.0;
         let behind = now - playback.shown_tick() / f64::from(TICK_HZ);
         assert!((behind - playback.delay_s()).abs() < 0.02, "{behind} s");
+    }
+
+    /// One that sends so seldom is shown as late as it takes to move between two.
+    #[test]
+    fn a_server_that_seldom_sends_has_a_delay_too() {
+        for (snapshot_hz, delay_s) in [(1, 1.5), (2, 0.75), (3, 0.5)] {
+            let playback = Playback::new(TICK_HZ, snapshot_hz);
+            assert_eq!(playback.delay_s(), delay_s);
+        }
     }
 
     /// A tab slept: to show the hour in between would take an hour.

@@ -236,7 +236,7 @@ impl Replication {
             self.remove(state.id, key, false, applied);
         }
         if self.cells.0.len() > GONE_CELLS_MAX {
-            let recent = tick.saturating_sub(self.tick_hz * 5);
+            let recent = tick.saturating_sub(self.tick_hz.saturating_mul(5));
             let in_use = |cell: &Cell| !cell.versions.is_empty() || cell.updated > recent;
             self.cells.0.retain(|_, cell| in_use(cell));
         }
@@ -319,7 +319,7 @@ impl Replication {
     /// How long a cell may take to tell of who came from next door: until its
     /// turn comes, and a moment for packets that are late.
     fn patience_ticks(&self) -> u32 {
-        (SLOWEST_UPDATES * self.update_ticks) as u32 + self.tick_hz / 2
+        ((SLOWEST_UPDATES * self.update_ticks) as u32).saturating_add(self.tick_hz / 2)
     }
 
     /// Forgets an entity that its cell does not tell of any more, or says to be

@@ -37,7 +37,7 @@ pub const TARGETS: [Target; 24] = [
     target("avatar", pieces::avatar, pieces::avatar_seeds, 5_000),
     target("bits", protocol::bits, seeds::noise, 5_000),
     target("chunk", terrain::chunk, terrain::seeds, 2_000),
-    target("client", session::client, seeds::server_packets, 1_500),
+    target("client", session::client, seeds::client_inputs, 1_500),
     target(
         "client_packet",
         protocol::client_packet,

@@ -7,6 +7,7 @@ use frolic_package::{Limits, Package, pack};
 use frolic_protocol::avatar::AvatarLooks;
 use frolic_protocol::message::{LineReport, PlayerStat, Resumption};
 use frolic_protocol::npc::{NpcEvent, NpcState};
+use frolic_protocol::packet::SERVER_MESSAGE_BYTES_MAX;
 use frolic_protocol::projectile::{Launch, ProjectileHit, ShotLook, Vitals, Weapon};
 use frolic_protocol::resume::{KeptLog, KeptPacket, SentLog};
 use frolic_protocol::script::{
@@ -26,6 +27,7 @@ use frolic_world::replay::{Ending, RecordOptions, RecordReader};
 use frolic_world::{ClientView, Delivery, World, WorldOptions};
 use sha2::{Digest, Sha256};
 
+use crate::session::CLIENT_PIECE_BYTES;
 use crate::store;
 
 const MANIFEST: &str = "[game]\nid = \"fuzz\"\nname = \"Fuzz\"\nversion = \"1.0.0\"\nmax_players = 8\n\
@@ -382,6 +384,37 @@ pub fn server_packets() -> Vec<Vec<u8>> {
     seeds.extend(welcome_packets());
     seeds.push(seeds[..2].concat());
     seeds
+}
+
+/// What servers send, and what follows a welcome whose clock nobody has.
+pub fn client_inputs() -> Vec<Vec<u8>> {
+    let mut seeds = server_packets();
+    for clock in [(u32::MAX, 1), (u32::MAX, u32::MAX), (0, 0)] {
+        for snapshot in session().snapshots.iter().step_by(5) {
+            let mut seed = odd_welcome(clock);
+            seed.extend_from_slice(snapshot);
+            seeds.push(seed);
+        }
+    }
+    seeds
+}
+
+/// A welcome with such ticks and snapshots per second, as long as one piece.
+fn odd_welcome((tick_hz, snapshot_hz): (u32, u32)) -> Vec<u8> {
+    let packet = &session().welcome[0];
+    let messages = packet::read(packet, SERVER_MESSAGE_BYTES_MAX).expect("what we wrote");
+    let Some(ServerMessage::Welcome(mut welcome)) = messages.into_iter().next() else {
+        panic!("the first packet is the welcome");
+    };
+    (welcome.tick_hz, welcome.snapshot_hz) = (tick_hz, snapshot_hz);
+    loop {
+        let packet = packet::single(&ServerMessage::Welcome(welcome.clone()));
+        if packet.len() == CLIENT_PIECE_BYTES {
+            return packet;
+        }
+        assert!(packet.len() < CLIENT_PIECE_BYTES, "it was short");
+        welcome.world_id.push('x');
+    }
 }
 
 pub fn json_commands() -> Vec<Vec<u8>> {

@@ -12,6 +12,9 @@ use crate::seeds;
 /// Steps of a replayed world: enough for what a short input can cause.
 const STEPS_MAX: u32 = 300;
 
+/// Bytes that a client is given at a time.
+pub(crate) const CLIENT_PIECE_BYTES: usize = 600;
+
 /// A client that is in a world, and then gets anything at all.
 pub fn client(bytes: &[u8]) {
     let mut client = Client::new();
@@ -19,7 +22,7 @@ pub fn client(bytes: &[u8]) {
         client.receive(&packet, 0.0).expect("a real welcome");
     }
     let mut now_ms = 0.0;
-    for piece in bytes.chunks(600) {
+    for piece in bytes.chunks(CLIENT_PIECE_BYTES) {
         now_ms += 20.0;
         let _ = client.receive(piece, now_ms);
         let _ = client.receive_stream(piece, now_ms);

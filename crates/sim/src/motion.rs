@@ -33,10 +33,12 @@ impl Motion {
 
     /// Where the entity is between two ticks, for drawing.
     pub fn position_between(&self, tick: f64) -> Vec3 {
-        let whole = tick.max(0.0).floor();
-        let a = self.position_at(whole as u32);
-        let b = self.position_at(whole as u32 + 1);
-        a + (b - a) * ((tick - whole) as f32).clamp(0.0, 1.0)
+        // What is not a number counts as the first tick.
+        let tick = tick.max(0.0).min(f64::from(u32::MAX));
+        let whole = tick as u32;
+        let a = self.position_at(whole);
+        let b = self.position_at(whole.saturating_add(1));
+        a + (b - a) * tick.fract() as f32
     }
 
     /// Metres per second while it lasts.
@@ -65,6 +67,21 @@ mod tests {
         assert_eq!(motion.position_at(500), Vec3::X * 10.0);
         assert_eq!(motion.position_between(150.5).x, 5.05);
         assert_eq!(motion.velocity_at(150, 60), Vec3::X * 6.0);
+    }
+
+    /// Servers may say anything, and clients draw it.
+    #[test]
+    fn the_last_tick_there_is_does_not_overflow() {
+        let motion = Motion {
+            from: Vec3::ZERO,
+            to: Vec3::X * 10.0,
+            start_tick: u32::MAX - 10,
+            end_tick: u32::MAX,
+        };
+        for tick in [f64::from(u32::MAX), 1e300, f64::INFINITY] {
+            assert_eq!(motion.position_between(tick), Vec3::X * 10.0);
+        }
+        assert_eq!(motion.position_between(f64::NAN), Vec3::ZERO);
     }
 
     #[test]

@@ -15,7 +15,14 @@ pub(super) fn joined() -> Client {
 }
 
 fn welcome(client: &mut Client, resumption: Resumption, received: u32) {
-    let welcome = ServerMessage::Welcome(Box::new(Welcome {
+    let welcome = welcome_message(resumption, received);
+    let packet = packet::single(&ServerMessage::Welcome(Box::new(welcome)));
+    client.receive(&packet, 0.0).expect("a welcome");
+    while client.take_event().is_some() {}
+}
+
+fn welcome_message(resumption: Resumption, received: u32) -> Welcome {
+    Welcome {
         tick: 1,
         entity_id: 1,
         player_id: "p".into(),
@@ -31,10 +38,31 @@ fn welcome(client: &mut Client, resumption: Resumption, received: u32) {
         resumption,
         received,
         sent: 0,
-    }));
-    let packet = packet::single(&welcome);
-    client.receive(&packet, 0.0).expect("a welcome");
-    while client.take_event().is_some() {}
+    }
+}
+
+/// Whatever a server says of its clock, steps have a length that can be made.
+#[test]
+fn a_welcome_with_an_impossible_clock_is_brought_into_range() {
+    for (said, taken) in [
+        ((u32::MAX, u32::MAX), (240, 240)),
+        ((u32::MAX, 1), (240, 1)),
+        ((0, 0), (1, 1)),
+        ((30, 60), (30, 30)),
+        ((60, 20), (60, 20)),
+    ] {
+        let mut client = Client::new();
+        let mut welcome = welcome_message(Resumption::New, 0);
+        (welcome.tick_hz, welcome.snapshot_hz) = said;
+        let packet = packet::single(&ServerMessage::Welcome(Box::new(welcome)));
+        client.receive(&packet, 0.0).expect("a welcome");
+        let Some(ClientEvent::Welcome(heard)) = client.take_event() else {
+            panic!("a welcome is told");
+        };
+        assert_eq!((heard.tick_hz, heard.snapshot_hz), taken, "{said:?}");
+        let known = client.welcomed().expect("welcomed");
+        assert_eq!((known.tick_hz, known.snapshot_hz), taken, "{said:?}");
+    }
 }
 
 fn text(bytes: usize) -> Value {

@@ -118,6 +118,24 @@ fn whoever_never_arrives_next_door_is_gone_in_the_end() {
     assert_eq!(tell(&mut replication, 300, Vec::new()), [7]);
 }
 
+/// Whoever runs the server may say anything of its clock.
+#[test]
+fn an_endless_patience_does_not_overflow() {
+    let mut replication = Replication::new(u32::MAX, 1);
+    let both = vec![
+        (K, Some(content(10, &[ball(7)]))),
+        (L, Some(content(10, &[]))),
+    ];
+    tell(&mut replication, 10, both);
+    let mut left = content(100, &[]);
+    left.gone_next_door.push((7, L));
+    tell(&mut replication, 100, vec![(K, Some(left))]);
+    assert_eq!(tell(&mut replication, 300, Vec::new()), NOBODY);
+    for x in 0..=GONE_CELLS_MAX as i16 {
+        replication.drop_cell(400, CellKey::Square { x, z: 9 }, &mut Applied::default());
+    }
+}
+
 /// They turned round at the border, before the square next door had its turn.
 #[test]
 fn whoever_comes_back_to_the_square_they_left_stays() {
