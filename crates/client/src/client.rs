@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, VecDeque};
 use frolic_protocol::fragment::{Assembler, Fragment};
 use frolic_protocol::message::PROTOCOL_VERSION;
 use frolic_protocol::packet::{self, PacketError, SERVER_MESSAGE_BYTES_MAX, StreamReader};
-use frolic_protocol::{ClientMessage, ServerMessage, Shown, Welcome};
+use frolic_protocol::{ClientMessage, Inputs, PacketAck, ServerMessage, Shown, Welcome};
 use frolic_sim::{CharacterInput, CharacterState, Meshes};
 
 use crate::event::ClientEvent;
@@ -83,6 +83,8 @@ struct Joined {
     playback: Playback,
     prediction: Prediction,
     replication: Replication,
+    /// What was acknowledged last while there were no inputs to do it with.
+    acknowledged: Option<PacketAck>,
 }
 
 impl Client {
@@ -265,6 +267,7 @@ impl Client {
             playback: Playback::new(welcome.tick_hz, welcome.snapshot_hz),
             prediction: Prediction::new(welcome.character, welcome.tick_hz),
             replication: Replication::new(welcome.tick_hz, welcome.snapshot_hz),
+            acknowledged: None,
             welcome: welcome.clone(),
         });
         let lost = self.talk.welcome(&welcome);
@@ -323,6 +326,8 @@ impl Client {
                 };
                 self.send(&message);
             }
+        } else {
+            self.acknowledge();
         }
         if now_ms >= self.next_ping_ms {
             self.next_ping_ms = now_ms + PING_INTERVAL_MS;
@@ -337,6 +342,22 @@ impl Client {
         }
         self.talk.refill(now_ms);
         self.talk_on();
+    }
+
+    /// Says which packets came while there is nothing to move through yet: or
+    /// all of them would come again and again, beside a scene that takes long.
+    fn acknowledge(&mut self) {
+        let Some(joined) = &mut self.joined else {
+            return;
+        };
+        let ack = joined.replication.ack();
+        if std::mem::replace(&mut joined.acknowledged, ack) != ack {
+            self.send(&ClientMessage::Inputs {
+                ack,
+                shown: None,
+                inputs: Inputs::default(),
+            });
+        }
     }
 
     /// The next thing to tell the host.

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use frolic_protocol::PacketAck;
 use frolic_world::{ClientView, Delivery, World, WorldOptions};
 
-use crate::harness::package;
+use crate::harness::{Run, package};
+use crate::link::Quality;
 
 /// A square full of balls that rest, and nobody in it.
 const SCENE: &str = r##"{"format":1,"prefabs":{"Ball":{"components":{"Shape":{"type":"sphere","radius":0.2}}}},
@@ -56,4 +57,21 @@ fn what_rests_is_sent_once_while_its_acknowledgement_is_on_the_way() {
 fn what_is_never_acknowledged_is_sent_again() {
     let times = times_told(None);
     assert!((4..=20).contains(&times), "{times}");
+}
+
+/// Snapshots are datagrams and overtake a scene that is large: what they tell
+/// must not come again and again beside it.
+#[test]
+fn what_comes_before_the_scene_is_sent_once() {
+    let many = BALLS.1.replace("120", "250");
+    let game = package(SCENE, &[(BALLS.0, &many)]);
+    let mut run = Run::new(&game, 5, Quality::GOOD);
+    run.scene_late_ms = 4_000.0;
+    let player = run.join("Ada");
+    run.for_ms(3_900);
+    let known = run.client(player).entities().count();
+    assert!(known > 250, "{known} are known");
+    assert_eq!(run.client(player).bounds_of(1), None, "no scene yet");
+    let large = run.cut_snapshots(player);
+    assert!((1..=3).contains(&large), "{large} snapshots had to be cut");
 }

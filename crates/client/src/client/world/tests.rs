@@ -62,6 +62,16 @@ impl CellSource for Source {
 /// A packet of a snapshot. The first of one has the own character, this far
 /// along x; `here` is what is in the square, or that it is out of view.
 fn told(tick: u32, own: Option<f32>, here: Option<&[EntityState]>) -> Vec<u8> {
+    told_in(None, tick, own, here)
+}
+
+/// The same in a packet of this number, or of none.
+fn told_in(
+    number: Option<u32>,
+    tick: u32,
+    own: Option<f32>,
+    here: Option<&[EntityState]>,
+) -> Vec<u8> {
     let own = own.map(|x| OwnState {
         ack_seq: 0,
         late_ticks: 0,
@@ -71,7 +81,7 @@ fn told(tick: u32, own: Option<f32>, here: Option<&[EntityState]>) -> Vec<u8> {
     let header = SnapshotHeader {
         tick,
         scripts: 1,
-        number: None,
+        number,
         own,
     };
     let bytes = snapshot::write_header(Vec::new(), &header);
@@ -284,6 +294,70 @@ fn nobody_who_never_asks_fills_the_memory() {
     assert_eq!((removed.len(), removed[0]), (REMOVED_MAX, SPAWNED));
 }
 
+/// What a client says in datagrams about inputs: what it acknowledges, and the
+/// numbers of the inputs.
+fn said(client: &mut Client) -> Vec<(Option<u32>, Vec<u32>)> {
+    let mut said = Vec::new();
+    while let Some(datagram) = client.take_datagram() {
+        let read = packet::read::<ClientMessage>(&datagram, CLIENT_MESSAGE_BYTES_MAX);
+        for message in read.expect("whole messages") {
+            if let ClientMessage::Inputs { ack, inputs, .. } = message {
+                let numbers = inputs.iter().map(|input| input.seq).collect();
+                said.push((ack.map(|ack| ack.newest), numbers));
+            }
+        }
+    }
+    said
+}
+
+/// Or every packet that is lost would be a tick without an input.
+#[test]
+fn each_input_is_in_six_datagrams_in_a_row() {
+    let mut client = joined();
+    hear(&mut client, scene());
+    hear(&mut client, told(10, Some(0.0), None));
+    let mut datagrams = Vec::new();
+    for frame in 0..60 {
+        client.advance(f64::from(frame) * 16.0);
+        datagrams.extend(said(&mut client).into_iter().map(|(_, inputs)| inputs));
+    }
+    assert!(datagrams.len() > 50, "{} datagrams", datagrams.len());
+    for (at, newest) in (1u32..).zip(&datagrams) {
+        let six: Vec<u32> = (at.saturating_sub(5).max(1)..=at).collect();
+        assert_eq!(*newest, six, "the last six, newest last");
+    }
+}
+
+/// A large scene takes its time on a narrow line, and what is never
+/// acknowledged is sent again and again beside it.
+#[test]
+fn what_comes_before_the_scene_is_acknowledged() {
+    let mut client = joined();
+    let mut at_ms = 0.0;
+    let mut hear_and_say = |client: &mut Client, packet: Option<Vec<u8>>| {
+        at_ms += 17.0;
+        if let Some(packet) = packet {
+            client.receive(&packet, at_ms).expect("readable");
+        }
+        client.advance(at_ms);
+        said(client)
+    };
+    assert_eq!(hear_and_say(&mut client, None), [], "there is nothing yet");
+    // Nobody has said yet where we are.
+    let first = told_in(Some(1), 10, None, None);
+    let acknowledged = |number: u32| [(Some(number), Vec::new())];
+    assert_eq!(hear_and_say(&mut client, Some(first)), acknowledged(1));
+    assert_eq!(hear_and_say(&mut client, None), [], "once is enough");
+    let more = told_in(Some(2), 13, Some(0.0), None);
+    assert_eq!(hear_and_say(&mut client, Some(more)), acknowledged(2));
+    // A stream loses nothing, and numbers nothing.
+    let on_stream = told_in(None, 16, Some(0.0), None);
+    assert_eq!(hear_and_say(&mut client, Some(on_stream)), []);
+    let with_inputs = hear_and_say(&mut client, Some(scene()));
+    assert_eq!(with_inputs.len(), 1);
+    assert_eq!((with_inputs[0].0, with_inputs[0].1.len()), (Some(2), 1));
+}
+
 #[test]
 fn every_input_leaves_after_a_hitch() {
     let mut client = joined();
@@ -294,14 +368,7 @@ fn every_input_leaves_after_a_hitch() {
     for frame in 0..40 {
         now_ms += if frame == 20 { 130.0 } else { 16.0 };
         client.advance(now_ms);
-        while let Some(datagram) = client.take_datagram() {
-            let said = packet::read::<ClientMessage>(&datagram, CLIENT_MESSAGE_BYTES_MAX);
-            for message in said.expect("whole messages") {
-                if let ClientMessage::Inputs { inputs, .. } = message {
-                    left.extend(inputs.iter().map(|input| input.seq));
-                }
-            }
-        }
+        left.extend(said(&mut client).into_iter().flat_map(|(_, inputs)| inputs));
     }
     let made = client.stats(now_ms).input_seq;
     assert!(made > 40, "{made} steps");
