@@ -403,10 +403,22 @@ impl WorldState {
         }));
     }
 
+    /// Everything that moves, what hangs on something behind that: it is taken
+    /// along first, and then put where its own path has it.
+    fn movers(&self) -> Vec<u32> {
+        let mut movers: Vec<u32> = self.moving.iter().copied().collect();
+        let parent_of = |id: u32| self.entities.get(&id)?.parent;
+        if movers.iter().any(|id| parent_of(*id).is_some()) {
+            let above = |id: &u32| std::iter::successors(parent_of(*id), |id| parent_of(*id));
+            movers.sort_by_cached_key(|id| above(id).count());
+        }
+        movers
+    }
+
     /// Moves things along their paths and velocities.
     pub fn move_things(&mut self) {
         let (tick, dt) = (self.tick, self.dt());
-        for id in self.moving.iter().copied().collect::<Vec<_>>() {
+        for id in self.movers() {
             let Some(entity) = self.alive(id) else {
                 self.moving.remove(&id);
                 continue;

@@ -85,11 +85,11 @@ fn attributes_leave_room_for_looks_and_what_clients_cannot_read_is_refused() {
     let logs = run.world_mut().take_logs();
     assert!(logs.is_empty(), "{logs:?}");
     let events = run.take_events(player).into_iter();
-    let told = events.filter_map(|event| match event {
+    let mut told = events.filter_map(|event| match event {
         ClientEvent::Details { details, .. } => Some(details),
         _ => None,
     });
-    let details = told.last().expect("the client was told");
+    let details = told.next_back().expect("the client was told");
     let text = |name: &str| match details.attributes.get(name) {
         Some(Value::String(text)) => text.clone(),
         other => panic!("{name} is {other:?}"),
@@ -109,6 +109,29 @@ fn attributes_leave_room_for_looks_and_what_clients_cannot_read_is_refused() {
     let looks = details.looks;
     assert_eq!((looks.color, looks.opacity), (Some([1, 2, 3]), Some(0.5)));
     assert_eq!(looks.scale, Some([1.0, 2.0, 3.0]));
+}
+
+/// Whichever of the two came first into the world.
+#[test]
+fn what_hangs_on_a_platform_arrives_where_it_was_on_it() {
+    run_script(
+        r#"
+        local older, base, younger = World.Spawn("Box"), World.Spawn("Box"), World.Spawn("Box")
+        older.Position, younger.Position = Vector3.new(0, 1, 0), Vector3.new(0, 2, 0)
+        older.Parent, younger.Parent = base, base
+        base.MoveTo(Vector3.new(8, 0, 0), 0.2)
+        task.wait(0.1)
+        local way = base.Position
+        assert(way.X > 2 and way.X < 6, tostring(way))
+        assert(older.Position == way + Vector3.new(0, 1, 0), tostring(older.Position))
+        assert(younger.Position == way + Vector3.new(0, 2, 0), tostring(younger.Position))
+        task.wait(0.2)
+        assert(base.Position == Vector3.new(8, 0, 0), tostring(base.Position))
+        assert(older.Position == Vector3.new(8, 1, 0), tostring(older.Position))
+        assert(younger.Position == Vector3.new(8, 2, 0), tostring(younger.Position))
+        print("done")
+        "#,
+    );
 }
 
 #[test]
