@@ -154,7 +154,7 @@ impl Line {
     /// Whether the other side is behind with what it was sent before.
     pub fn is_behind(&self) -> bool {
         match self {
-            Line::Socket(line) => line.waiting_bytes() > 0,
+            Line::Socket(line) => line.is_behind(),
             Line::Channel(line) => line.is_behind(),
         }
     }

@@ -11,9 +11,6 @@ const AGAIN_S: u64 = 10;
 /// … and after as many as the scene would take at this rate: no command is to
 /// be a way to have a server send much for little.
 const BYTES_PER_S: u64 = 64 * 1024;
-/// Who has no more than this to read is not behind: answers of this tick wait
-/// for its end as well.
-const READ_BYTES: usize = 16 * 1024;
 
 impl Host {
     /// Has the scene sent to a client, unless it had it a moment ago.
@@ -68,7 +65,7 @@ fn send_next(session: &mut Session, texts: &[String]) -> bool {
         return false;
     }
     // NET-13 wants the snapshot first.
-    if session.awaits_snapshot() || session.line.waiting_bytes() > READ_BYTES {
+    if session.awaits_snapshot() || session.is_behind() {
         return true;
     }
     let Some(asked) = session

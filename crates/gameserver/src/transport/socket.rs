@@ -45,6 +45,9 @@ pub enum Reading {
 pub struct SocketLine {
     stream: RawSocket,
     out: OutBuffer,
+    /// Bytes that were left at the last flush. What gathered since then says
+    /// nothing of the client: it leaves at the end of the tick.
+    left_bytes: usize,
     frames: FrameReader,
     intake: Intake,
     /// Bytes that were read together with the request to upgrade.
@@ -82,6 +85,7 @@ impl SocketLine {
         Self {
             stream: RawSocket::new(stream),
             out: OutBuffer::default(),
+            left_bytes: 0,
             frames: FrameReader::new(CLIENT_MESSAGE_BYTES_MAX),
             intake: Intake::new(encoding),
             read_ahead: read_ahead.to_vec(),
@@ -257,12 +261,14 @@ impl SocketLine {
             self.frame(Opcode::Ping, b"");
         }
         if self.out.waiting() == 0 {
+            self.left_bytes = 0;
             return;
         }
         match self.out.write_to(&mut self.stream) {
             Ok(written) => {
                 metrics.bytes_out.fetch_add(written as u64, Relaxed);
-                let left = match self.out.waiting() {
+                self.left_bytes = self.out.waiting();
+                let left = match self.left_bytes {
                     0 => Backlog::Empty,
                     bytes => Backlog::Large(bytes),
                 };
@@ -280,6 +286,11 @@ impl SocketLine {
     /// Bytes that the kernel has not taken.
     pub fn waiting_bytes(&self) -> usize {
         self.out.waiting()
+    }
+
+    /// Whether the kernel has not taken what was sent before.
+    pub fn is_behind(&self) -> bool {
+        self.left_bytes > 0
     }
 
     /// Whether the client takes so little that something had to be left out, or
@@ -368,6 +379,7 @@ impl Farewell {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::line::Line;
     use std::io::Write;
     use std::net::{TcpListener, TcpStream as Blocking};
 
@@ -427,6 +439,50 @@ mod tests {
         let round_trip = Some(Duration::from_millis(110));
         assert_eq!(hear(&mut line, 10_310), round_trip);
         assert_eq!(metrics.figures().jitter_ms.p50, 30.0);
+    }
+
+    #[test]
+    fn what_gathers_for_the_end_of_a_tick_is_no_reason_to_be_behind() {
+        let start = Instant::now();
+        let (mut client, line) = connect(start);
+        let (mut line, metrics) = (Line::Socket(line), Metrics::default());
+        for tick in 0..10 {
+            line.text("an answer of this tick");
+            assert!(!line.is_behind() && line.is_restless(), "in tick {tick}");
+            line.flush(start, &metrics);
+        }
+        assert!(!line.is_restless(), "all of it is on its way");
+        // What the kernel has not taken at the end of a tick is another thing.
+        line.reliable(&vec![7; 2 * 1024 * 1024]);
+        line.flush(start, &metrics);
+        assert!(line.is_behind());
+        while line.waiting_bytes() > 0 {
+            let read = client.read(&mut [0; 16 * 1024]).expect("reads");
+            assert!(read > 0 && line.is_behind());
+            line.flush(start, &metrics);
+        }
+        assert!(!line.is_behind(), "it has caught up");
+    }
+
+    #[test]
+    fn a_client_that_is_silent_for_twenty_seconds_is_gone() {
+        let start = Instant::now();
+        let (mut client, mut line) = connect(start);
+        let (metrics, mut heard) = (Metrics::default(), Vec::new());
+        let at = |s: f64| start + Duration::from_secs_f64(s);
+        line.flush(at(19.0), &metrics);
+        client.write_all(&PONG).expect("writes");
+        while line.heard_at != at(19.5) {
+            let memory = &mut [0; 64];
+            let reading = line.receive(false, (at(19.5), 0.0), memory, &mut heard, &metrics);
+            assert_eq!(reading, Reading::Drained);
+        }
+        for s in [21.0, 30.0, 39.5] {
+            line.flush(at(s), &metrics);
+            assert!(!line.is_over(), "after {s} s");
+        }
+        line.flush(at(39.6), &metrics);
+        assert!(line.is_over());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A game server on real sockets, against clients that behave and clients that do not.
 
+mod answered;
 mod bad_line;
 mod busy;
 mod by_the_book;

@@ -52,7 +52,22 @@ async fn unreliable_events_are_lost_with_their_packets_and_the_others_are_not() 
 
 #[tokio::test]
 async fn an_unreliable_event_has_no_number_in_json() {
-    let server = TestServer::start_with(&[TELLER]).await;
+    hear_in_json(TELLER).await;
+}
+
+/// What was queued for the end of this tick is no reason to leave it out.
+#[tokio::test]
+async fn an_unreliable_event_comes_behind_a_reliable_one_of_its_tick_in_json() {
+    let (path, text) = TELLER;
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.swap(2, 3);
+    let swapped = lines.join("\n");
+    assert!(swapped.find("Sure") < swapped.find("Maybe"), "{swapped}");
+    hear_in_json((path, &swapped)).await;
+}
+
+async fn hear_in_json(teller: (&str, &str)) {
+    let server = TestServer::start_with(&[teller]).await;
     let mut ada = Stranger::join(&server, "Ada").await;
     let payload = json!({ "name": "Tell", "args": [] });
     ada.command("network", "event", payload).await;
