@@ -102,10 +102,14 @@ impl Admission {
     }
 
     /// Whose a ticket is, without using it up; none where tickets are not
-    /// looked at, or for a bad one.
+    /// looked at, or for a bad one or one that was used: whoever shows it may
+    /// have read it somewhere.
     pub fn holder(&self, ticket: Option<&str>, now_unix_s: u64) -> Option<String> {
         let claims = self.read_ticket(self.key.as_ref()?, ticket?, now_unix_s);
-        claims.ok().map(|claims| claims.player_id)
+        let unused = claims
+            .ok()
+            .filter(|claims| !self.used.contains_key(&claims.nonce));
+        unused.map(|claims| claims.player_id)
     }
 
     fn read_ticket(
@@ -212,6 +216,7 @@ mod tests {
         let mut door = Admission::new("world_a".into(), Some(key), 4);
         assert_eq!(door.holder(Some(&ticket), 50).as_deref(), Some("client_1"));
         assert_eq!(door.admit(Some(&ticket), None, 50).unwrap().name, "Ada");
+        assert_eq!(door.holder(Some(&ticket), 51), None, "nor does it vouch");
         assert_eq!(door.admit(Some(&ticket), None, 51), Err(TicketError::Used));
         assert_eq!(door.admit(None, Some("Eve"), 51), Err(TicketError::Missing));
         assert_eq!(

@@ -20,7 +20,7 @@ use crate::server::{Shelf, TestServer};
 use crate::stranger::Stranger;
 
 /// Sends back every number it is sent, however many come.
-const ECHO: (&str, &str) = (
+pub const ECHO: (&str, &str) = (
     "scripts/ServerScriptService/Echo.luau",
     r#"Network.Declare("Number", { "number: integer" }, { rate = 1000, burst = 1000 })
 Network.OnClientEvent("Number", function(player, number)
@@ -449,6 +449,25 @@ async fn a_token_works_until_the_welcome_that_brings_the_next_has_arrived() {
         let refused = Stranger::resume(&server, &old).await;
         assert_eq!(refused.err().as_deref(), Some("ticket_missing"));
     }
+    server.stop().await;
+}
+
+/// NET-4: a ticket is used once. One that was used vouches for nobody either.
+#[tokio::test]
+async fn a_used_ticket_does_not_bring_a_spent_token_back() {
+    let server = TestServer::start().await;
+    let used = server.ticket("world_test", "Ada", 60);
+    let ada = Stranger::join_with(&server, &used).await.expect("comes in");
+    let entity = ada.welcome["entityId"].clone();
+    let spent = ada.welcome["resumeToken"].as_str().expect("a token");
+    let mut ada = Stranger::resume(&server, spent).await.expect("resumes");
+    ada.command("session", "ping", json!({})).await;
+    ada.next_of("pong").await;
+    let refused = Stranger::resume_with(&server, spent, &used).await;
+    assert_eq!(refused.err().as_deref(), Some("ticket_used"));
+    let fresh = server.ticket("world_test", "Ada", 60);
+    let back = Stranger::resume_with(&server, spent, &fresh).await;
+    assert_eq!(back.expect("resumes").welcome["entityId"], entity);
     server.stop().await;
 }
 

@@ -44,6 +44,15 @@ impl Stranger {
         Self::handshake(server, json!({ "resumeToken": token })).await
     }
 
+    /// Comes back with a token, and a ticket beside it.
+    pub async fn resume_with(
+        server: &TestServer,
+        token: &str,
+        ticket: &str,
+    ) -> Result<Self, String> {
+        Self::handshake(server, json!({ "ticket": ticket, "resumeToken": token })).await
+    }
+
     /// Joins with a socket that holds next to nothing which is not read.
     pub async fn join_with_small_ears(server: &TestServer, name: &str) -> Self {
         let ticket = server.ticket("world_test", name, 60);
