@@ -257,8 +257,11 @@ impl ChannelLine {
         queued || !self.losable_since.is_empty() || !self.backlog.is_empty()
     }
 
+    /// What its task has, in its queue or in its hands, and what did not fit.
     fn waiting_bytes(&self) -> usize {
-        self.backlog_bytes
+        let with_task = self.queued.saturating_sub(self.carried.bytes.load(Relaxed));
+        let with_task = usize::try_from(with_task).unwrap_or(usize::MAX);
+        with_task.saturating_add(self.backlog_bytes)
     }
 
     fn is_stuck(&self, now: Instant) -> bool {
@@ -297,9 +300,7 @@ impl ChannelLine {
         self.note_losable(losable_before, losable, now);
         let taken = (bytes, losable) != (bytes_before, losable_before);
         let left = if self.is_behind() {
-            let queued = self.queued.saturating_sub(bytes);
-            let queued = usize::try_from(queued).unwrap_or(usize::MAX);
-            Backlog::Large(queued.saturating_add(self.backlog_bytes))
+            Backlog::Large(self.waiting_bytes())
         } else if self.is_restless() {
             Backlog::Small
         } else {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use frolic_protocol::json;
 use frolic_protocol::packet::{self, DATAGRAM_BYTES_MAX};
@@ -30,6 +30,9 @@ const AFTER_SNAPSHOT_MAX: usize = 1024;
 /// Snapshots of which an acknowledgement is understood: as many as a JSON
 /// client's view remembers.
 const SNAPSHOTS_REMEMBERED: usize = 60;
+/// How long a client that is thrown out has to take in what it was sent before,
+/// where its last word waits behind that.
+const FAREWELL: Duration = Duration::from_secs(2);
 /// With so much waiting, nothing large is added.
 const CLOGGED_BYTES: usize = 2 * 1024 * 1024;
 
@@ -54,7 +57,15 @@ pub struct Session {
     /// What a JSON client is told behind its first snapshot.
     after_snapshot: Vec<String>,
     pace: Pace,
-    kicked: Option<KickCause>,
+    kicked: Option<Kicked>,
+}
+
+/// The end that a connection was told of.
+struct Kicked {
+    cause: KickCause,
+    reason: String,
+    /// When it was first seen to be still there.
+    since: Option<Instant>,
 }
 
 /// What exists once a player is in.
@@ -195,7 +206,7 @@ impl Session {
 
     /// Why it was told that it ends; nothing it says counts any more.
     pub fn kicked(&self) -> Option<KickCause> {
-        self.kicked
+        self.kicked.as_ref().map(|kicked| kicked.cause)
     }
 
     /// Whether the update that is due now is to be made: not for a client
@@ -220,7 +231,8 @@ impl Session {
     pub fn is_restless(&self) -> bool {
         let gathered = !self.packet.is_empty() || !self.loose.is_empty();
         let waits = gathered || self.line.is_restless();
-        waits || self.player.is_none() || self.is_over() || self.is_slow()
+        let ends = self.is_over() || self.kicked.is_some();
+        waits || self.player.is_none() || ends || self.is_slow()
     }
 
     /// Whether so much waits already that large things must not be added.
@@ -452,7 +464,11 @@ impl Session {
         if self.kicked.is_some() {
             return;
         }
-        self.kicked = Some(cause);
+        self.kicked = Some(Kicked {
+            cause,
+            reason: reason.to_owned(),
+            since: None,
+        });
         // There will be no snapshot that anything could wait for.
         self.release_texts();
         self.loose.clear();
@@ -489,6 +505,19 @@ impl Session {
             self.line.abandon(TOO_SLOW);
             self.kick_with(CloseCode::Policy, KickCause::SlowReader, TOO_SLOW);
             self.line.flush(now, metrics);
+        }
+        self.hurry_out(now);
+    }
+
+    /// Ends a connection past everything that waits, if its client was told to
+    /// go and has not taken that in for too long: who may be thrown out must not
+    /// be able to stay by reading slowly.
+    fn hurry_out(&mut self, now: Instant) {
+        if let Some(kicked) = &mut self.kicked {
+            let since = *kicked.since.get_or_insert(now);
+            if now.saturating_duration_since(since) > FAREWELL {
+                self.line.abandon(&kicked.reason);
+            }
         }
     }
 }

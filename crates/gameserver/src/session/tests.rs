@@ -1,5 +1,7 @@
 //! What goes which way on a line that loses packets.
 
+use std::time::Duration;
+
 use frolic_protocol::packet::SERVER_MESSAGE_BYTES_MAX;
 use frolic_protocol::{Args, Value};
 use tokio::sync::{mpsc, oneshot};
@@ -11,6 +13,7 @@ use crate::transport::Slots;
 struct Lossy {
     session: Session,
     outgoing: mpsc::Receiver<Outbound>,
+    ended: oneshot::Receiver<String>,
     metrics: Arc<Metrics>,
 }
 
@@ -28,11 +31,12 @@ impl Lossy {
         let slots = Slots::new(8, metrics.clone());
         let slot = slots.take([127, 0, 0, 1].into()).unwrap();
         let (outbox, outgoing) = mpsc::channel(OUTBOX_PACKETS);
-        let (end, _) = oneshot::channel();
+        let (end, ended) = oneshot::channel();
         let line = Line::Channel(ChannelLine::new(outbox, end, Arc::default()));
         Self {
             session: Session::new(Encoding::Binary, None, line, slot, 0, Instant::now()),
             outgoing,
+            ended,
             metrics,
         }
     }
@@ -117,4 +121,37 @@ fn nothing_comes_behind_the_last_word() {
     lossy.session.tell(&pong());
     lossy.session.kick(KickCause::Left, "over");
     assert_eq!(lossy.left(), [Left::Reliable(vec![kick()]), Left::Close]);
+}
+
+#[test]
+fn whoever_is_thrown_out_and_takes_nothing_is_gone_soon() {
+    let mut lossy = Lossy::new();
+    let start = Instant::now();
+    let at = |ms| start + Duration::from_millis(ms);
+    // More than its task has room for: the last word waits behind all of it.
+    for _ in 0..2 * OUTBOX_PACKETS {
+        lossy.session.tell_packet(&vec![0; PACKET_BYTES]);
+    }
+    lossy.session.flush(at(0), &lossy.metrics);
+    lossy.session.kick(KickCause::Left, "over");
+    for ms in [10, 1_000, 2_000] {
+        lossy.session.flush(at(ms), &lossy.metrics);
+        assert!(lossy.session.is_restless(), "it is looked after");
+        assert!(lossy.ended.try_recv().is_err(), "after {ms} ms");
+    }
+    lossy.session.flush(at(2_020), &lossy.metrics);
+    assert_eq!(lossy.ended.try_recv().as_deref(), Ok("over"));
+}
+
+#[test]
+fn what_its_task_has_not_sent_waits_as_well() {
+    const PACKETS: usize = 20;
+    let mut lossy = Lossy::new();
+    assert!(!lossy.session.is_clogged());
+    for _ in 0..PACKETS {
+        lossy.session.tell_packet(&vec![0; PACKET_BYTES]);
+    }
+    lossy.session.flush(Instant::now(), &lossy.metrics);
+    assert_eq!(lossy.session.line.waiting_bytes(), PACKETS * PACKET_BYTES);
+    assert!(lossy.session.is_clogged());
 }
