@@ -13,41 +13,71 @@ pub enum Verdict {
     Kick,
 }
 
-/// Messages per second that a client may send on average.
+/// Which of its budgets a message is paid from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// Events, calls and chat: a client that hears they came says them never
+    /// again.
+    Counted,
+    /// Everything else. Most of it is inputs, which a line that has stalled
+    /// brings by the hundred: those must not be paid with what counts.
+    Other,
+}
+
+impl Budget {
+    /// The budget of what counts, or the other one.
+    pub fn of(counts: bool) -> Self {
+        match counts {
+            true => Budget::Counted,
+            false => Budget::Other,
+        }
+    }
+}
+
+/// Messages per second that a client may send on average, of each budget.
 const MESSAGES_PER_S: f64 = 250.0;
-/// Messages it may send at once.
-const BURST: f64 = 500.0;
+/// Messages of a budget that it may send at once.
+pub const BURST: u32 = 500;
 /// Dropped messages before the connection is closed.
 const DROPPED_MAX: u32 = 1000;
 
 /// Counts what one client sends.
 pub struct FloodGuard {
-    tokens: f64,
+    counted: f64,
+    other: f64,
     last_s: f64,
     dropped: u32,
 }
 
 impl FloodGuard {
-    /// A full bucket.
+    /// Two full buckets.
     pub fn new(now_s: f64) -> Self {
         Self {
-            tokens: BURST,
+            counted: BURST.into(),
+            other: BURST.into(),
             last_s: now_s,
             dropped: 0,
         }
     }
 
     /// Charges one message.
-    pub fn charge(&mut self, now_s: f64) -> Verdict {
+    pub fn charge(&mut self, budget: Budget, now_s: f64) -> Verdict {
         let refill = (now_s - self.last_s).max(0.0) * MESSAGES_PER_S;
-        self.tokens = (self.tokens + refill).min(BURST);
         self.last_s = now_s;
-        if self.tokens >= BURST {
+        let full = f64::from(BURST);
+        for tokens in [&mut self.counted, &mut self.other] {
+            *tokens = (*tokens + refill).min(full);
+        }
+        if self.counted.min(self.other) >= full {
             // Quiet for a while: what happened before is forgiven.
             self.dropped = 0;
         }
-        if self.tokens >= 1.0 {
-            self.tokens -= 1.0;
+        let tokens = match budget {
+            Budget::Counted => &mut self.counted,
+            Budget::Other => &mut self.other,
+        };
+        if *tokens >= 1.0 {
+            *tokens -= 1.0;
             return Verdict::Pass;
         }
         self.dropped += 1;
@@ -65,10 +95,28 @@ mod tests {
 
     #[test]
     fn a_steady_client_passes_and_a_flood_is_warned_then_kicked() {
+        for budget in [Budget::Counted, Budget::Other] {
+            let mut guard = FloodGuard::new(0.0);
+            let mut charge = |now_s: f64| guard.charge(budget, now_s);
+            assert!((0..6000).all(|n| charge(f64::from(n) / 60.0) == Verdict::Pass));
+            let verdicts: Vec<_> = (0..2000).map(|_| charge(101.0)).collect();
+            assert_eq!(verdicts.iter().filter(|v| **v == Verdict::Warn).count(), 1);
+            assert_eq!(verdicts.last(), Some(&Verdict::Kick));
+        }
+    }
+
+    #[test]
+    fn inputs_are_not_paid_with_what_counts_and_there_is_one_warning_for_both() {
         let mut guard = FloodGuard::new(0.0);
-        assert!((0..6000).all(|n| guard.charge(f64::from(n) / 60.0) == Verdict::Pass));
-        let verdicts: Vec<_> = (0..2000).map(|_| guard.charge(101.0)).collect();
-        assert_eq!(verdicts.iter().filter(|v| **v == Verdict::Warn).count(), 1);
-        assert_eq!(verdicts.last(), Some(&Verdict::Kick));
+        let mut charge = |budget: Budget, times: u32| -> Vec<Verdict> {
+            (0..times).map(|_| guard.charge(budget, 0.0)).collect()
+        };
+        let inputs = charge(Budget::Other, BURST + 100);
+        assert_eq!(inputs[BURST as usize], Verdict::Warn);
+        let events = charge(Budget::Counted, BURST + 1);
+        assert!(events[..BURST as usize].iter().all(|v| *v == Verdict::Pass));
+        assert_eq!(events.last(), Some(&Verdict::Drop), "it was warned");
+        let dropped = charge(Budget::Counted, DROPPED_MAX);
+        assert_eq!(dropped.last(), Some(&Verdict::Kick));
     }
 }

@@ -13,7 +13,7 @@ use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, PacketError, Strea
 use frolic_protocol::store::StoreAnswer;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::flood::{FloodGuard, Verdict};
+use crate::flood::{Budget, FloodGuard, Verdict};
 use crate::line::{Carried, CloseCode, Outbound};
 use crate::metrics::{KickCause, Metrics};
 use crate::transport::Slot;
@@ -279,13 +279,14 @@ impl Intake {
         now_s: f64,
         heard: &mut Vec<Heard>,
     ) -> Result<(), LinkError> {
-        if self.charge(now_s, heard)? {
+        let counts = message.is_counted();
+        if self.charge_to(Budget::of(counts), now_s, heard)? {
             heard.push(Heard::Message {
                 seq: None,
                 message,
                 echo: None,
             });
-        } else if message.is_counted() {
+        } else if counts {
             heard.push(Heard::Dropped);
         }
         Ok(())
@@ -301,9 +302,14 @@ impl Intake {
         now_s: f64,
         heard: &mut Vec<Heard>,
     ) -> Result<(), LinkError> {
-        let verdict = self.flood.charge(now_s);
+        let parsed = json::parse(text);
+        let (seq, counts) = match &parsed {
+            Ok(command) => (command.seq, command.message.is_counted()),
+            Err(error) => (error.seq, error.counts),
+        };
+        let verdict = self.flood.charge(Budget::of(counts), now_s);
         match verdict {
-            Verdict::Pass => heard.push(match json::parse(text) {
+            Verdict::Pass => heard.push(match parsed {
                 Ok(command) => Heard::Message {
                     seq: command.seq,
                     message: command.message,
@@ -314,12 +320,11 @@ impl Intake {
             // Every command gets an answer, also one that nobody reads. There
             // are only so many of these: who goes on is thrown out.
             Verdict::Warn | Verdict::Drop => {
-                let glance = json::glance(text);
-                if glance.counts {
+                if counts {
                     heard.push(Heard::Dropped);
                 }
-                if verdict == Verdict::Warn || glance.seq.is_some() {
-                    heard.push(Heard::Flooding { seq: glance.seq });
+                if verdict == Verdict::Warn || seq.is_some() {
+                    heard.push(Heard::Flooding { seq });
                 }
             }
             Verdict::Kick => return Err(LinkError::Flood),
@@ -327,12 +332,21 @@ impl Intake {
         Ok(())
     }
 
-    /// Charges one message; false when it is to be dropped.
+    /// Charges something that does not count; false when it is to be dropped.
     ///
     /// # Errors
     /// When the connection is to be closed.
     pub fn charge(&mut self, now_s: f64, heard: &mut Vec<Heard>) -> Result<bool, LinkError> {
-        match self.flood.charge(now_s) {
+        self.charge_to(Budget::Other, now_s, heard)
+    }
+
+    fn charge_to(
+        &mut self,
+        budget: Budget,
+        now_s: f64,
+        heard: &mut Vec<Heard>,
+    ) -> Result<bool, LinkError> {
+        match self.flood.charge(budget, now_s) {
             Verdict::Pass => Ok(true),
             Verdict::Drop => Ok(false),
             Verdict::Warn => {

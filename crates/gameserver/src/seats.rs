@@ -228,7 +228,7 @@ mod tests {
         };
         let mut heard = Vec::new();
         let mut refused = 0;
-        for n in 0..300 {
+        for n in 0..600 {
             seats.get_mut(1).unwrap().received += 1;
             let held = Held {
                 link,
@@ -242,7 +242,7 @@ mod tests {
                 Turn::Never => refused += 1,
             }
         }
-        assert_eq!((heard.len(), refused), (30, 300 - 30 - 256));
+        assert_eq!((heard.len(), refused), (30, 600 - 30 - 500));
         let handled = |seats: &Seats| seats.get(1).unwrap().handled();
         assert_eq!(handled(&seats), 30, "what was refused came behind the rest");
         for _ in 0..20 {
@@ -254,7 +254,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(heard, (0..286).map(chat).collect::<Vec<_>>());
-        assert_eq!(handled(&seats), 300);
+        assert_eq!(heard, (0..530).map(chat).collect::<Vec<_>>());
+        assert_eq!(handled(&seats), 600);
     }
 }

@@ -13,6 +13,7 @@ use frolic_protocol::{ClientMessage, ServerMessage};
 
 use super::calls::{Calls, Label};
 use crate::admission::{Identity, new_nonce};
+use crate::flood::BURST;
 use crate::link::LinkId;
 use crate::session::Told;
 
@@ -21,9 +22,9 @@ const RESUME_S: u32 = 60;
 /// Events and calls of one player that are handled in one tick; scripts hear
 /// of no more. The rest waits its turn.
 const TAKEN_PER_TICK: u32 = 30;
-/// Events and calls of one player that may wait: what arrives at once after
-/// a stalled line.
-const HELD_MAX: usize = 256;
+/// Events and calls of one player that may wait: all that a line may bring at
+/// once after it has stalled. More are a flood, and are dropped before.
+const HELD_MAX: usize = BURST as usize;
 
 /// Messages that a client may have heard of an earlier process which that had
 /// not kept any more: it sends fewer in a second or two.
