@@ -69,6 +69,24 @@ const OVERLAY: [(&str, &[&str]); 15] = [
     ("script time", &["frolic_script_us"]),
 ];
 
+/// Those of which there is something to tell as soon as somebody plays: a figure
+/// that nobody feeds any more stays 0.
+const MOVING: [&str; 13] = [
+    "frolic_tick",
+    "frolic_players",
+    "frolic_bytes_in_total",
+    "frolic_bytes_out_total",
+    "frolic_rtt_ms{quantile=\"0.5\"}",
+    "frolic_jitter_ms{quantile=\"0.99\"}",
+    "frolic_jitter_ms_mean",
+    "frolic_client_jitter_ms{quantile=\"0.99\"}",
+    "frolic_client_input_sequence{quantile=\"0.5\"}",
+    "frolic_client_pending_inputs{quantile=\"0.99\"}",
+    "frolic_waiting_inputs",
+    "frolic_script_bytes",
+    "frolic_script_us",
+];
+
 #[tokio::test]
 async fn net_11_what_the_overlay_shows_is_at_metrics() {
     let server = TestServer::start().await;
@@ -83,6 +101,13 @@ async fn net_11_what_the_overlay_shows_is_at_metrics() {
         for name in names {
             let value = server.metric(name).await;
             assert!(value >= 0.0, "{figure}: {name} is {value}");
+        }
+    }
+    for name in MOVING {
+        // Some tell of one moment, or of what comes once in a second.
+        while server.metric(name).await <= 0.0 {
+            ada.play(Duration::from_millis(20)).await;
+            assert!(ada.played() < Duration::from_secs(60), "{name} stays 0");
         }
     }
     assert_eq!(server.metric("frolic_webtransport").await, 1.0);
