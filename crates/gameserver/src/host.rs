@@ -29,6 +29,7 @@ use frolic_protocol::outside::OutsideNews;
 use frolic_protocol::packet;
 use frolic_world::{PlayerNumber, World};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TryRecvError;
 
 use crate::admission::Admission;
 use crate::console::Console;
@@ -58,8 +59,10 @@ const MESSAGES_PER_TICK: usize = 8 * 1024;
 /// once the rest is read in the next tick, together with what came meanwhile,
 /// rather than making this one late for all.
 const READING_SHARE: f32 = 0.25;
-/// Sockets that are read before the clock is looked at.
+/// Sockets that are read before the clock is looked at, and messages that are
+/// taken from the inbox, where those of WebTransport come.
 const READ_AT_ONCE: usize = 16;
+const TAKEN_AT_ONCE: usize = 64;
 /// A connection without a handshake is closed after this.
 const HANDSHAKE_S: u32 = 5;
 /// How long clients have to hear why the world stops.
@@ -128,6 +131,9 @@ pub struct Host {
     metrics: Arc<Metrics>,
     started: Instant,
     draining: bool,
+    /// Nobody can say anything to this world any more: what ran around it is
+    /// gone.
+    orphaned: bool,
     /// Who came by invitation since the last tick, and whose.
     arrivals: Vec<(PlayerNumber, String)>,
     empty_since_tick: u32,
@@ -144,6 +150,28 @@ pub struct Host {
     pressure: u8,
     /// For debug overlays.
     last_second: LastSecond,
+}
+
+/// The part of a tick's time in which something is read.
+struct ReadingShare {
+    until: Instant,
+    /// So many are read before the clock is looked at.
+    at_once: usize,
+}
+
+impl ReadingShare {
+    fn new(began: Instant, tick_hz: u32, at_once: usize) -> Self {
+        let share = Duration::from_secs(1).mul_f32(READING_SHARE) / tick_hz.max(1);
+        Self {
+            until: began + share,
+            at_once,
+        }
+    }
+
+    /// Whether the rest is for the next tick, behind so many.
+    fn is_used_after(&self, count: usize, now: impl FnOnce() -> Instant) -> bool {
+        count > 0 && count.is_multiple_of(self.at_once) && now() > self.until
+    }
 }
 
 /// The scene behind what it is made of, as one packet.
@@ -188,6 +216,7 @@ impl Host {
             metrics,
             started: Instant::now(),
             draining: false,
+            orphaned: false,
             arrivals: Vec::new(),
             empty_since_tick: 0,
             unstored: VecDeque::new(),
@@ -228,6 +257,10 @@ impl Host {
             );
             self.pressure = pressure.level();
             self.metrics.pressure.store(self.pressure, Relaxed);
+            if self.orphaned {
+                // As when the process is killed: there is nobody to tell.
+                return "the server around this world is gone".into();
+            }
             if let Some(reason) = ended.or_else(|| self.reason_to_stop()) {
                 return self.stop(reason);
             }
@@ -291,7 +324,11 @@ impl Host {
     /// Takes in what waits in the inbox: everything that sockets do not
     /// say themselves. A reason means that the world is to stop.
     fn take_messages(&mut self, now: Instant) -> Option<String> {
-        for _ in 0..MESSAGES_PER_TICK {
+        let share = ReadingShare::new(Instant::now(), self.world.tick_hz(), TAKEN_AT_ONCE);
+        for count in 0..MESSAGES_PER_TICK {
+            if share.is_used_after(count, Instant::now) {
+                break;
+            }
             match self.inbox.try_recv() {
                 Ok(Inbound::Open {
                     encoding,
@@ -326,7 +363,11 @@ impl Host {
                 Ok(Inbound::Expel { player_id, reason }) => self.expel(&player_id, &reason),
                 Ok(Inbound::Drain) => self.draining = true,
                 Ok(Inbound::Stop { reason }) => return Some(reason),
-                Err(_) => break,
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
+                    self.orphaned = true;
+                    break;
+                }
             }
         }
         None
@@ -369,14 +410,12 @@ impl Host {
     /// Reads every socket that has something, once.
     fn read_sockets(&mut self, now: Instant) {
         let now_s = now.duration_since(self.started).as_secs_f64();
-        let began = Instant::now();
+        let share = ReadingShare::new(Instant::now(), self.world.tick_hz(), READ_AT_ONCE);
         self.sockets.look();
         let mut heard = std::mem::take(&mut self.heard);
         let mut messages = 0;
-        let patience = Duration::from_secs(1).mul_f32(READING_SHARE) / self.world.tick_hz().max(1);
         for count in 0..self.sockets.ready_count() {
-            let late = count % READ_AT_ONCE == 0 && began.elapsed() > patience;
-            if late || messages > MESSAGES_PER_TICK {
+            if share.is_used_after(count, Instant::now) || messages > MESSAGES_PER_TICK {
                 break;
             }
             let Some(ready) = self.sockets.next_ready() else {
@@ -645,5 +684,26 @@ impl Host {
 
     fn server_time_ms(&self) -> f64 {
         self.started.elapsed().as_secs_f64() * 1000.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_in_a_tick_has_its_share_of_the_time_and_no_more() {
+        let began = Instant::now();
+        let share = ReadingShare::new(began, 50, TAKEN_AT_ONCE);
+        // A message takes so many microseconds.
+        let taken = |each_us: u64| {
+            let now = |count: usize| began + Duration::from_micros(each_us * count as u64);
+            let stops = |count: &usize| share.is_used_after(*count, || now(*count));
+            (0..MESSAGES_PER_TICK).find(stops)
+        };
+        assert_eq!(taken(0), None, "all of them");
+        // A quarter of 20 ms.
+        assert_eq!(taken(10), Some(512));
+        assert_eq!(taken(1_000), Some(TAKEN_AT_ONCE), "some in every tick");
     }
 }

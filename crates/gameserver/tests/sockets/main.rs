@@ -25,6 +25,7 @@ mod server;
 mod slow;
 mod social;
 mod stalled;
+mod stopped;
 mod stranger;
 mod thrown_out;
 mod unreliable;

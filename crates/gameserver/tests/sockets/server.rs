@@ -22,6 +22,7 @@ use frolic_protocol::signature::ManifestSigner;
 use frolic_protocol::ticket::{TicketClaims, TicketKey, sign, world_key};
 use futures_util::{SinkExt, StreamExt};
 use sha2::{Digest, Sha256};
+use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
@@ -83,7 +84,8 @@ impl Shelf {
     }
 
     fn keep(&self, batch: KeepBatch) -> Result<Json<KeepReply>, StatusCode> {
-        if self.replaced.load(Relaxed) {
+        let outdated = batch.epoch != self.epoch.load(Relaxed);
+        if self.replaced.load(Relaxed) || outdated {
             return Err(StatusCode::CONFLICT);
         }
         if self.busy.load(Relaxed) {
@@ -113,6 +115,17 @@ pub struct TestServer {
     pub epoch: u64,
     nonce: AtomicU64,
     task: JoinHandle<()>,
+    /// Everything of the server but its world's thread, which ends with it.
+    process: Option<Runtime>,
+}
+
+/// A test that is over leaves no world behind that would run beside the next.
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.shutdown_background();
+        }
+    }
 }
 
 impl TestServer {
@@ -233,7 +246,8 @@ impl TestServer {
             record_folder: None,
         };
         let (ready, address) = oneshot::channel();
-        let task = tokio::spawn(async move {
+        let process = process();
+        let task = process.spawn(async move {
             let told = |address| {
                 let _ = ready.send(address);
             };
@@ -250,17 +264,29 @@ impl TestServer {
             epoch,
             nonce: AtomicU64::new(first_nonce()),
             task,
+            process: Some(process),
         }
     }
 
     /// Waits until it has ended by itself.
-    pub async fn ended(self) {
-        self.task.await.expect("it ends in order");
+    pub async fn ended(mut self) {
+        (&mut self.task).await.expect("it ends in order");
     }
 
-    /// Ends it at once, as when it is killed.
-    pub async fn stop(self) {
-        self.task.abort();
+    /// Ends it at once, as when it is killed, and waits until its world is gone:
+    /// that is when it lets go of its sockets.
+    pub async fn stop(mut self) {
+        let witness = tokio_tungstenite::connect_async(self.url()).await;
+        if let Some(process) = self.process.take() {
+            process.shutdown_background();
+        }
+        // Where the door was closed to one more, there is nothing to wait for.
+        let Ok((mut witness, _)) = witness else {
+            return;
+        };
+        let end = async { while let Some(Ok(_)) = witness.next().await {} };
+        let ended = tokio::time::timeout(tokio::time::Duration::from_secs(30), end).await;
+        ended.expect("the world ends");
     }
 
     pub fn url(&self) -> String {
@@ -343,6 +369,13 @@ impl TestServer {
             .expect("connects");
         closing_reason(&mut socket).await
     }
+}
+
+/// Where all tasks of one server run, so that they can end together.
+fn process() -> Runtime {
+    let mut process = tokio::runtime::Builder::new_multi_thread();
+    let process = process.worker_threads(1).enable_all().build();
+    process.expect("a runtime")
 }
 
 /// What signs the scripts of test worlds.
