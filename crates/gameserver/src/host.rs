@@ -5,6 +5,7 @@ mod keeping;
 mod logs;
 mod message;
 mod outside;
+mod reading;
 mod reload;
 mod scene;
 mod social;
@@ -15,6 +16,7 @@ pub(crate) use handshake::unix_ms;
 use handshake::{Introduction, unix_s};
 use keeping::Counted;
 pub(crate) use keeping::Returning;
+use reading::ReadingShare;
 use terrain::Unstored;
 use updates::Updates;
 
@@ -55,10 +57,6 @@ const CATCH_UP_TICKS: u32 = 5;
 /// Messages taken in per tick, of all clients together: a bound on the work,
 /// far above what honest clients send.
 const MESSAGES_PER_TICK: usize = 8 * 1024;
-/// What part of a tick's time may go into reading. When everybody speaks at
-/// once the rest is read in the next tick, together with what came meanwhile,
-/// rather than making this one late for all.
-const READING_SHARE: f32 = 0.25;
 /// Sockets that are read before the clock is looked at, and messages that are
 /// taken from the inbox, where those of WebTransport come.
 const READ_AT_ONCE: usize = 16;
@@ -150,28 +148,6 @@ pub struct Host {
     pressure: u8,
     /// For debug overlays.
     last_second: LastSecond,
-}
-
-/// The part of a tick's time in which something is read.
-struct ReadingShare {
-    until: Instant,
-    /// So many are read before the clock is looked at.
-    at_once: usize,
-}
-
-impl ReadingShare {
-    fn new(began: Instant, tick_hz: u32, at_once: usize) -> Self {
-        let share = Duration::from_secs(1).mul_f32(READING_SHARE) / tick_hz.max(1);
-        Self {
-            until: began + share,
-            at_once,
-        }
-    }
-
-    /// Whether the rest is for the next tick, behind so many.
-    fn is_used_after(&self, count: usize, now: impl FnOnce() -> Instant) -> bool {
-        count > 0 && count.is_multiple_of(self.at_once) && now() > self.until
-    }
 }
 
 /// The scene behind what it is made of, as one packet.
@@ -684,26 +660,5 @@ impl Host {
 
     fn server_time_ms(&self) -> f64 {
         self.started.elapsed().as_secs_f64() * 1000.0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_read_in_a_tick_has_its_share_of_the_time_and_no_more() {
-        let began = Instant::now();
-        let share = ReadingShare::new(began, 50, TAKEN_AT_ONCE);
-        // A message takes so many microseconds.
-        let taken = |each_us: u64| {
-            let now = |count: usize| began + Duration::from_micros(each_us * count as u64);
-            let stops = |count: &usize| share.is_used_after(*count, || now(*count));
-            (0..MESSAGES_PER_TICK).find(stops)
-        };
-        assert_eq!(taken(0), None, "all of them");
-        // A quarter of 20 ms.
-        assert_eq!(taken(10), Some(512));
-        assert_eq!(taken(1_000), Some(TAKEN_AT_ONCE), "some in every tick");
     }
 }
