@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::ws::{self, CloseFrame, WebSocket, close_code};
 use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
-use futures_util::{Sink, SinkExt, Stream, StreamExt};
+use futures_util::{FutureExt, Sink, SinkExt, Stream, StreamExt};
 use tokio::net::TcpStream;
 use tokio::time::{Interval, MissedTickBehavior, interval_at, sleep, timeout};
 use tokio_tungstenite::WebSocketStream;
@@ -23,8 +23,12 @@ pub type Upstream = WebSocketStream<TcpStream>;
 
 /// How long each side has to take its close frame in and answer it.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// What is still read after the last word, while its answer is on the way.
-const DRAINED_MESSAGES_MAX: usize = 64;
+/// What is still read after the last word, while its answer is on the way: a
+/// socket that is dropped with unread input is reset, and the other side may
+/// never see why. Far above what a client has under way that keeps to the rules.
+const DRAINED_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// What a message counts for at least, so that empty ones are not for nothing.
+const MESSAGE_BYTES_MIN: usize = 16;
 /// Closes behind which the rest of what a client sent makes no sense.
 const UNREADABLE: [u16; 3] = [close_code::SIZE, close_code::INVALID, close_code::PROTOCOL];
 /// Pings per longest silence: one may get lost.
@@ -92,7 +96,8 @@ pub async fn relay(
     let client_close = ending.client.map(|frame| ws::Message::Close(Some(frame)));
     let server_close = ending.server.map(to_upstream);
     let part_with_client = async {
-        part(&mut to_client, &mut client, client_close).await;
+        let bytes = |message: ws::Message| message.into_data().len();
+        part(&mut to_client, &mut client, client_close, bytes).await;
         // Nothing can be read behind what could not be read, and a socket
         // that is dropped with unread input is reset: the client would never
         // see why. It stays open for as long as the close frame needs.
@@ -100,7 +105,8 @@ pub async fn relay(
             sleep(FAREWELL).await;
         }
     };
-    let part_with_server = part(&mut to_server, &mut server, server_close);
+    let bytes = |message: tungstenite::Message| message.len();
+    let part_with_server = part(&mut to_server, &mut server, server_close, bytes);
     let _ = tokio::join!(
         timeout(FAREWELL, part_with_client),
         timeout(FAREWELL, part_with_server)
@@ -141,24 +147,29 @@ where
         let mut pings = pings(silence_max);
         let mut heard = Instant::now();
         loop {
-            let message = tokio::select! {
-                incoming = self.source.next() => {
-                    heard = Instant::now();
-                    match translate(incoming) {
-                        Heard::Message(message) => message,
-                        Heard::Nothing => continue,
-                        Heard::End(ending) => return ending,
-                    }
-                }
+            let incoming = tokio::select! {
+                incoming = self.source.next() => incoming,
                 _ = pings.tick() => {
-                    if heard.elapsed() > silence_max {
+                    // What waits to be read was said in time: on a machine that
+                    // was held up it is us who did not listen.
+                    let waiting = self.source.next().now_or_never();
+                    if waiting.is_none() && heard.elapsed() > silence_max {
                         return Ending::both(self.silent);
                     }
                     if !send(self.target, (self.ping)(), silence_max).await {
                         return Ending::both(self.stuck);
                     }
-                    continue;
+                    let Some(incoming) = waiting else {
+                        continue;
+                    };
+                    incoming
                 }
+            };
+            heard = Instant::now();
+            let message = match translate(incoming) {
+                Heard::Message(message) => message,
+                Heard::Nothing => continue,
+                Heard::End(ending) => return ending,
             };
             lively.store(true, Relaxed);
             if !send(self.target, message, silence_max).await {
@@ -218,21 +229,24 @@ async fn idle(lively: &AtomicBool, idle_max: Duration) {
     }
 }
 
-/// Sends the last word and reads until the other side has closed too.
+/// Sends the last word and reads until the other side has closed too, or has sent
+/// more than there is any reason for.
 async fn part<M, E>(
     sink: &mut (impl Sink<M> + Unpin),
     source: &mut (impl Stream<Item = Result<M, E>> + Unpin),
     last_word: Option<M>,
+    bytes_of: impl Fn(M) -> usize,
 ) {
     if let Some(last_word) = last_word {
         let _ = sink.send(last_word).await;
     }
     // Also sends the answer to a close frame that came from there.
     let _ = sink.close().await;
-    for _ in 0..DRAINED_MESSAGES_MAX {
-        if !matches!(source.next().await, Some(Ok(_))) {
-            break;
-        }
+    let mut drained = 0;
+    while drained <= DRAINED_BYTES_MAX
+        && let Some(Ok(message)) = source.next().await
+    {
+        drained += bytes_of(message).max(MESSAGE_BYTES_MIN);
     }
 }
 
@@ -309,5 +323,41 @@ fn complaint(error: &str) -> Option<(u16, String)> {
         Some((close_code::PROTOCOL, "this is not WebSocket".into()))
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::{sink, stream};
+    use tokio::sync::mpsc;
+
+    #[tokio::test]
+    async fn what_was_said_while_the_machine_was_held_up_was_said_in_time() {
+        const SILENCE_MAX: Duration = Duration::from_millis(20);
+        let (say, mut said) = mpsc::unbounded_channel();
+        let mut source = stream::poll_fn(move |context| said.poll_recv(context));
+        let way = Way {
+            source: &mut source,
+            target: &mut sink::drain(),
+            ping: || (),
+            silent: "nothing was heard",
+            stuck: "nothing was taken in",
+        };
+        let translate = |incoming: Option<()>| match incoming {
+            Some(()) => Heard::Nothing,
+            None => Heard::End(Ending::by_client(None)),
+        };
+        let talk = async move {
+            for _ in 0..20 {
+                say.send(()).expect("somebody listens");
+                // This thread is the only one: nothing runs meanwhile.
+                std::thread::sleep(2 * SILENCE_MAX);
+                tokio::task::yield_now().await;
+            }
+        };
+        let lively = AtomicBool::new(false);
+        let (ending, ()) = tokio::join!(way.go(translate, SILENCE_MAX, &lively), talk);
+        assert!(ending.client.is_none(), "{:?}", ending.client);
     }
 }
