@@ -1,6 +1,5 @@
 //! Our client over WebTransport on lines that are narrow or lose packets.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::player::Player;
@@ -27,6 +26,8 @@ end
 "#,
 );
 const CROWD_BYTES_PER_S: f64 = 40.0 * 1024.0;
+/// Looks at a line, of ten seconds each, before it is found wanting.
+const ATTEMPTS: u32 = 6;
 
 /// A long text and its end, on request.
 const SPEECH: (&str, &str) = (
@@ -41,9 +42,9 @@ end)
 );
 
 /// Somebody who has seen something of the crowd.
-async fn join(server: &TestServer, up: Quality, down: Quality) -> (Player, Relay) {
+async fn join(server: &TestServer, name: &str, up: Quality, down: Quality) -> (Player, Relay) {
     let relay = Relay::start(server.webtransport.port, up, down, 8).await;
-    let mut player = Player::new("Eve");
+    let mut player = Player::new(name);
     player.connect_at(server, relay.port).await;
     while player.newest_tick() == 0 {
         player.play(Duration::from_millis(50)).await;
@@ -67,46 +68,84 @@ async fn what_a_narrow_line_brings_is_not_old() {
         ..Quality::GOOD
     };
     // Whoever is thrown out panics there.
-    let (mut eve, _relay) = join(&server, Quality::GOOD, narrow).await;
+    let (mut eve, _relay) = join(&server, "Eve", Quality::GOOD, narrow).await;
     // What must arrive does so beside updates that would fill the line alone.
     eve.fire("Speak", 1);
     let began = eve.played();
     let (mut ages, mut slow) = (Vec::new(), 0.0f64);
     while ages.len() < 60 || eve.heard("End").is_empty() {
+        // What was made until now is to be here soon. A machine that keeps this
+        // test from reading makes the world go on, and nothing older.
+        let made = tick(&server).await;
         eve.play(Duration::from_millis(200)).await;
-        ages.push(tick(&server).await.saturating_sub(eve.newest_tick()));
+        ages.push(made.saturating_sub(eve.newest_tick()));
         slow = slow.max(server.metric("frolic_slow_readers").await);
         let waited = eve.played() - began;
-        assert!(waited < Duration::from_secs(60), "the text never came");
+        assert!(waited < Duration::from_secs(180), "the text never came");
     }
     assert!(slow >= 1.0, "nobody noticed");
     let median = ages.len() / 2;
     ages.sort_unstable();
-    assert!(ages[median] <= 90, "more than 1.5 s old: {ages:?}");
-    assert!(ages.last() <= Some(&240), "more than 4 s old: {ages:?}");
+    // With the 200 ms that were played: 1.5 s, and 4 s.
+    assert!(ages[median] <= 90 - 12, "too old: {ages:?}");
+    assert!(ages.last() <= Some(&(240 - 12)), "far too old: {ages:?}");
     server.stop().await;
 }
 
 #[tokio::test]
 async fn a_line_that_loses_packets_and_is_not_full_brings_every_update() {
     let server = TestServer::start_with(&[CROWD]).await;
-    let (mut eve, _relay) = join(&server, Quality::BAD, Quality::BAD).await;
-    let (first, bytes) = (tick(&server).await, eve.bytes_in());
-    let mut shown = BTreeSet::new();
-    for _ in 0..2_000 {
-        eve.play(Duration::from_millis(5)).await;
-        shown.insert(eve.newest_tick());
-    }
-    let ticks = f64::from(tick(&server).await - first);
-    let bytes_per_s = (eve.bytes_in() - bytes) as f64 * 60.0 / ticks;
-    // Every third tick is an update, of several packets; who loses one of them
-    // has the others. A busy machine may bring two at once. With Cubic's own
-    // window it was about half.
-    let share = shown.len() as f64 * 3.0 / ticks;
-    assert!(share > 0.72, "{share} of the updates came");
-    assert!(
-        bytes_per_s > CROWD_BYTES_PER_S * 0.75,
-        "{bytes_per_s} bytes/s are too little to tell"
+    // Ada has a good line: what she gets is what there is to get. Every third tick
+    // is an update, of several packets; who loses one of them has the others. With
+    // Cubic's own window about half of them came.
+    let ((mut eve, _bad), (mut ada, _good)) = tokio::join!(
+        join(&server, "Eve", Quality::BAD, Quality::BAD),
+        join(&server, "Ada", Quality::GOOD, Quality::GOOD),
     );
+    // A machine that is busy for a while makes round trips longer, as a full line
+    // does, and less is sent. Losses alone must not: then it is every time.
+    for attempt in 1.. {
+        let (bad, good) = tokio::join!(watch(&server, &mut eve), watch(&server, &mut ada));
+        if good.calm {
+            assert!(good.share > 0.9, "updates are missing: {good:?}");
+            let enough = good.bytes_per_s > CROWD_BYTES_PER_S * 0.75;
+            assert!(enough, "there is too little to tell: {good:?}");
+        }
+        let due = good.share.min(1.0);
+        if bad.share > 0.72 * due && bad.bytes_per_s > 0.75 * good.bytes_per_s {
+            break;
+        }
+        assert!(attempt < ATTEMPTS, "{bad:?} of {good:?}");
+    }
     server.stop().await;
+}
+
+/// What somebody was told in ten seconds of the world's time.
+#[derive(Debug)]
+struct Told {
+    /// Of the updates that were due.
+    share: f64,
+    bytes_per_s: f64,
+    /// Whether the world kept up with its clock all the while.
+    calm: bool,
+}
+
+async fn watch(server: &TestServer, player: &mut Player) -> Told {
+    let (first, bytes) = (tick(server).await, player.bytes_in());
+    player.shown.clear();
+    let (mut newest, mut calm) = (first, true);
+    while newest < first + 600 {
+        for _ in 0..20 {
+            player.play(Duration::from_millis(5)).await;
+        }
+        newest = tick(server).await;
+        calm &= server.metric("frolic_pressure").await == 0.0;
+    }
+    let ticks = f64::from(newest - first);
+    Told {
+        // Each is noted as it comes, however many come at once.
+        share: player.shown.len() as f64 * 3.0 / ticks,
+        bytes_per_s: (player.bytes_in() - bytes) as f64 * 60.0 / ticks,
+        calm,
+    }
 }

@@ -1,6 +1,6 @@
 //! Our own client, on a line that can be cut.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use frolic_client::{Client, ClientEvent};
@@ -15,6 +15,8 @@ pub struct Player {
     /// How each welcome came about, and whose it was.
     pub welcomes: Vec<Resumption>,
     pub players: Vec<String>,
+    /// The ticks of which a snapshot came, each as it came.
+    pub shown: BTreeSet<u32>,
     /// Whether the server said that something was lost.
     pub lost: bool,
     name: String,
@@ -31,6 +33,7 @@ impl Player {
             client: Client::new(),
             welcomes: Vec::new(),
             players: Vec::new(),
+            shown: BTreeSet::new(),
             lost: false,
             name: name.to_owned(),
             line: None,
@@ -127,7 +130,9 @@ impl Player {
         let until = tokio::time::Instant::now() + time;
         loop {
             match tokio::time::timeout_at(until, self.read()).await {
-                Ok(Ok(())) => {}
+                Ok(Ok(())) => {
+                    self.shown.insert(self.newest_tick());
+                }
                 Ok(Err(reason)) => panic!("the server closed: {reason}"),
                 Err(_) => break,
             }
