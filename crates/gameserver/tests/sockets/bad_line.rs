@@ -106,13 +106,15 @@ async fn a_line_that_loses_packets_and_is_not_full_brings_every_update() {
     // does, and less is sent. Losses alone must not: then it is every time.
     for attempt in 1.. {
         let (bad, good) = tokio::join!(watch(&server, &mut eve), watch(&server, &mut ada));
-        if good.calm {
-            assert!(good.share > 0.9, "updates are missing: {good:?}");
-            let enough = good.bytes_per_s > CROWD_BYTES_PER_S * 0.75;
-            assert!(enough, "there is too little to tell: {good:?}");
-        }
+        let calm = bad.calm && good.calm;
+        assert!(good.share > 0.9 || !calm, "updates are missing: {good:?}");
+        // A world that is late tells everybody less.
+        let there_is = match calm {
+            true => CROWD_BYTES_PER_S,
+            false => good.bytes_per_s,
+        };
         let due = good.share.min(1.0);
-        if bad.share > 0.72 * due && bad.bytes_per_s > 0.75 * good.bytes_per_s {
+        if bad.share > 0.72 * due && bad.bytes_per_s > 0.75 * there_is {
             break;
         }
         assert!(attempt < ATTEMPTS, "{bad:?} of {good:?}");
