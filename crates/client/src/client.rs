@@ -30,6 +30,9 @@ use crate::talk::Talk;
 const PING_INTERVAL_MS: f64 = 1000.0;
 /// No world ticks more often; whoever says so is not believed.
 const TICK_HZ_MAX: u32 = 240;
+/// Until the first answer: a ping may get lost, and the round trip is asked for
+/// from the first moment on.
+const FIRST_PINGS_INTERVAL_MS: f64 = 200.0;
 /// Events the host has not taken; a host that takes none loses the oldest.
 const EVENTS_MAX: usize = 4096;
 
@@ -330,7 +333,8 @@ impl Client {
             self.acknowledge();
         }
         if now_ms >= self.next_ping_ms {
-            self.next_ping_ms = now_ms + PING_INTERVAL_MS;
+            let known = self.rtt_ms.map(|_| PING_INTERVAL_MS);
+            self.next_ping_ms = now_ms + known.unwrap_or(FIRST_PINGS_INTERVAL_MS);
             if std::mem::take(&mut self.scripts_stalled) {
                 self.request_missing_scripts();
             }
@@ -445,13 +449,13 @@ impl Client {
     /// Figures for the overlay.
     pub fn stats(&self, now_ms: f64) -> Stats {
         let mut stats = Stats {
-            rtt_ms: self.rtt_ms.unwrap_or(0.0),
+            rtt_ms: self.rtt_ms,
             bytes_in_per_s: self.received.per_s,
             bytes_out_per_s: self.sent.per_s,
             bytes_in: self.received.total,
             script_bytes: self.script_bytes,
             script_version: self.script_version,
-            snapshot_age_ms: self.last_snapshot_ms.map_or(0.0, |at| now_ms - at),
+            snapshot_age_ms: self.last_snapshot_ms.map(|at| now_ms - at),
             ..Stats::default()
         };
         if let Some(joined) = &self.joined {

@@ -9,8 +9,10 @@ use serde::Serialize;
 pub struct Stats {
     /// Newest tick of the server that we know of.
     pub tick: u32,
-    /// Round trip of the last ping, smoothed.
-    pub rtt_ms: f64,
+    /// Round trip of the last pings, smoothed; none before the first answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub rtt_ms: Option<f64>,
     /// Scatter of snapshot arrivals.
     pub jitter_ms: f64,
     /// Share of snapshots that never came, 0 to 1.
@@ -35,8 +37,10 @@ pub struct Stats {
     pub script_version: u32,
     /// Snapshots received in all.
     pub snapshots: u32,
-    /// Time since the newest snapshot.
-    pub snapshot_age_ms: f64,
+    /// Time since the newest snapshot; none before the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub snapshot_age_ms: Option<f64>,
     /// Entities we know of.
     pub entities: usize,
     /// How far in the past others are shown.

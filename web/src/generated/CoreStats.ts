@@ -9,9 +9,9 @@ export type CoreStats = {
  */
 tick: number, 
 /**
- * Round trip of the last ping, smoothed.
+ * Round trip of the last pings, smoothed; none before the first answer.
  */
-rttMs: number, 
+rttMs?: number, 
 /**
  * Scatter of snapshot arrivals.
  */
@@ -61,9 +61,9 @@ scriptVersion: number,
  */
 snapshots: number, 
 /**
- * Time since the newest snapshot.
+ * Time since the newest snapshot; none before the first.
  */
-snapshotAgeMs: number, 
+snapshotAgeMs?: number, 
 /**
  * Entities we know of.
  */

@@ -75,7 +75,7 @@ impl Client {
             input_seq: stats.input_seq,
             pending_inputs: stats.pending_inputs as u32,
             corrections: stats.corrections,
-            snapshot_age_ms: stats.snapshot_age_ms as f32,
+            snapshot_age_ms: stats.snapshot_age_ms.unwrap_or_default() as f32,
             jitter_ms: stats.jitter_ms as f32,
         }));
     }

@@ -268,3 +268,37 @@ fn a_request_for_many_scripts_with_long_paths_is_cut() {
     assert_eq!(asked.len(), 4500);
     assert_eq!(asked[2999], path(2999));
 }
+
+/// Advances in steps of a frame and gives the times at which it pinged.
+fn pings(client: &mut Client, from_ms: u32, to_ms: u32) -> Vec<f64> {
+    let mut times = Vec::new();
+    for now_ms in (from_ms..to_ms).step_by(10) {
+        client.advance(f64::from(now_ms));
+        while let Some(datagram) = client.take_datagram() {
+            let messages = packet::read(&datagram, CLIENT_MESSAGE_BYTES_MAX).expect("messages");
+            times.extend(messages.iter().filter_map(|message| match message {
+                ClientMessage::Ping { t, .. } => Some(*t),
+                _ => None,
+            }));
+        }
+    }
+    times
+}
+
+#[test]
+fn pings_follow_each_other_quickly_until_one_is_answered() {
+    let mut client = joined();
+    assert_eq!(client.stats(0.0).rtt_ms, None, "nothing is known yet");
+    let lost = pings(&mut client, 0, 1000);
+    assert!(lost.len() >= 4, "asked again soon: {lost:?}");
+    let pong = packet::single(&ServerMessage::Pong {
+        t: lost[3],
+        server_time: 0.0,
+        tick: 1,
+        received: 0,
+    });
+    client.receive(&pong, lost[3] + 200.0).expect("a pong");
+    assert_eq!(client.stats(1000.0).rtt_ms, Some(200.0));
+    let steady = pings(&mut client, 1000, 5000);
+    assert!(steady.len() <= 5, "once a second: {steady:?}");
+}

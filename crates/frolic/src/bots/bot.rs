@@ -252,7 +252,7 @@ impl Bot {
         if let Some(from) = self.measured.from {
             self.outcome.seconds = from.elapsed().as_secs_f64();
         }
-        self.outcome.rtt_ms = Some(stats.rtt_ms);
+        self.outcome.rtt_ms = stats.rtt_ms;
         self.outcome.corrections = Some(stats.corrections);
         let updates = self.outcome.gaps_ms.len();
         self.outcome.entities = Some(if updates == 0 {

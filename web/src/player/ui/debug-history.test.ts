@@ -21,7 +21,7 @@ test('counters become rates, and a new connection does not make them negative', 
   feed(history, 0, 1000, (now) => ({ bytesIn: now * 20.48, corrections: Math.floor(now / 500) }));
   expect(history.series.kibInPerS).toHaveLength(10);
   for (const rate of history.series.kibInPerS) expect(rate).toBeCloseTo(20);
-  expect(history.series.corrections.filter((count) => count > 0)).toEqual([1, 1]);
+  expect(history.series.corrections.filter(Boolean)).toEqual([1, 1]);
   feed(history, 1020, 1100, () => ({ bytesIn: 5, corrections: 0 }));
   expect(history.series.kibInPerS.at(-1)).toBe(0);
 });
@@ -33,4 +33,14 @@ test('a page that stood still fills its bins, and never more than there are', ()
   expect(history.series.frameMs).toEqual([500, 500, 500, 500, 500]);
   history.sample(3_600_000, { rttMs: 30 }, 3_599_500);
   expect(history.series.rttMs).toHaveLength(BINS);
+});
+
+test('what is not known yet is not drawn as nothing', () => {
+  const history = new DebugHistory();
+  feed(history, 0, 100, () => ({ bytesIn: 0 }));
+  expect(history.series.rttMs).toEqual([null]);
+  expect(history.series.snapshotAgeMs).toEqual([null]);
+  feed(history, 120, 200, () => ({ rttMs: 210, snapshotAgeMs: 30 }));
+  expect(history.series.rttMs).toEqual([null, 210]);
+  expect(history.series.snapshotAgeMs).toEqual([null, 30]);
 });

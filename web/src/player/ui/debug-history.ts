@@ -1,19 +1,21 @@
 // What the debug overlay's graphs show: the last seconds of a few figures, in bins of a tenth of a second. Pure.
 import type { CoreStats } from '../events';
+import type { Value } from './sparkline';
 
 const BIN_MS = 100;
 /** Fifteen seconds: long enough to see what happened, short enough to see what happens. */
 export const BINS = 150;
 
 export interface Series {
-  rttMs: number[];
-  /** Longest time without a snapshot. */
-  snapshotAgeMs: number[];
-  kibInPerS: number[];
+  /** Not known before the first answer to a ping. */
+  rttMs: Value[];
+  /** Longest time without a snapshot; not known before the first. */
+  snapshotAgeMs: Value[];
+  kibInPerS: Value[];
   /** How often the own character was set right. */
-  corrections: number[];
+  corrections: Value[];
   /** Longest frame. */
-  frameMs: number[];
+  frameMs: Value[];
 }
 
 interface Totals {
@@ -25,14 +27,14 @@ export class DebugHistory {
   readonly series: Series = { rttMs: [], snapshotAgeMs: [], kibInPerS: [], corrections: [], frameMs: [] };
   #binStart: number | null = null;
   #before: Totals = { bytesIn: 0, corrections: 0 };
-  #peakAge = 0;
+  #peakAge: Value = null;
   #peakFrame = 0;
 
   /** Takes one frame's figures; `frameMs` is how long the frame took. */
   sample(nowMs: number, stats: CoreStats, frameMs: number): void {
     const totals = { bytesIn: stats.bytesIn ?? 0, corrections: stats.corrections ?? 0 };
     this.#binStart ??= this.#begin(nowMs, totals);
-    this.#peakAge = Math.max(this.#peakAge, stats.snapshotAgeMs ?? 0);
+    if (stats.snapshotAgeMs !== undefined) this.#peakAge = Math.max(this.#peakAge ?? 0, stats.snapshotAgeMs);
     this.#peakFrame = Math.max(this.#peakFrame, frameMs);
     const bins = Math.floor((nowMs - this.#binStart) / BIN_MS);
     if (bins < 1) return;
@@ -40,15 +42,15 @@ export class DebugHistory {
     const seconds = (nowMs - this.#binStart) / 1000;
     // A new connection counts from zero again.
     const grown = (key: keyof Totals) => Math.max(0, totals[key] - this.#before[key]);
-    const values: Record<keyof Series, number> = {
-      rttMs: stats.rttMs ?? 0,
+    const values: Record<keyof Series, Value> = {
+      rttMs: stats.rttMs ?? null,
       snapshotAgeMs: this.#peakAge,
       kibInPerS: grown('bytesIn') / 1024 / seconds,
       corrections: grown('corrections') / bins,
       frameMs: this.#peakFrame,
     };
     for (const key of Object.keys(values) as (keyof Series)[]) {
-      const added = Array<number>(Math.min(bins, BINS)).fill(values[key]);
+      const added = Array<Value>(Math.min(bins, BINS)).fill(values[key]);
       this.series[key] = [...this.series[key], ...added].slice(-BINS);
     }
     this.#binStart = this.#begin(nowMs, totals);
@@ -56,7 +58,7 @@ export class DebugHistory {
 
   #begin(nowMs: number, totals: Totals): number {
     this.#before = totals;
-    this.#peakAge = 0;
+    this.#peakAge = null;
     this.#peakFrame = 0;
     return nowMs;
   }

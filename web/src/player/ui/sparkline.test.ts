@@ -19,3 +19,11 @@ test('small values do not fill the graph, and no values draw nothing', () => {
 test('more values than slots show the newest', () => {
   expect(sparkline([9, 0, 0, 0], box).line).toBe('0,32 50,32 100,32');
 });
+
+test('what is not known has no point', () => {
+  const { line, area, top } = sparkline([null, 10, null], box);
+  expect(top).toBe(10);
+  expect(line).toBe('50,2');
+  expect(area).toBe('50,32 50,2 50,32');
+  expect(sparkline([null, null], box)).toMatchObject({ line: '', area: '' });
+});

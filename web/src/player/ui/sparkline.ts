@@ -1,5 +1,8 @@
 // The geometry of a small graph: newest value at the right edge, zero at the bottom. Pure.
 
+/** A figure at a time; null when it was not known. */
+export type Value = number | null;
+
 export interface SparklineShape {
   /** Value at the upper edge: 1, 2 or 5 times a power of ten. */
   top: number;
@@ -9,14 +12,17 @@ export interface SparklineShape {
   y(value: number): number;
 }
 
-export function sparkline(values: number[], box: { slots: number; width: number; height: number; floor: number }): SparklineShape {
-  const top = roundUp(Math.max(box.floor, ...values));
-  const step = box.width / (box.slots - 1);
+/** Values that are not known (null) have no point: the line goes on to the next one that is. */
+export function sparkline(values: Value[], box: { slots: number; width: number; height: number; floor: number }): SparklineShape {
   const shown = values.slice(-box.slots);
+  const known = shown.flatMap((value, index) => (value === null ? [] : [{ value, index }]));
+  const top = roundUp(Math.max(box.floor, ...known.map(({ value }) => value)));
+  const step = box.width / (box.slots - 1);
   const x = (index: number) => round((index + box.slots - shown.length) * step);
   const y = (value: number) => round(box.height - (value / top) * (box.height - 2));
-  const line = shown.map((value, index) => `${x(index)},${y(value)}`).join(' ');
-  const area = shown.length ? `${x(0)},${box.height} ${line} ${x(shown.length - 1)},${box.height}` : '';
+  const line = known.map(({ value, index }) => `${x(index)},${y(value)}`).join(' ');
+  const [first, last] = [known[0], known.at(-1)];
+  const area = first && last ? `${x(first.index)},${box.height} ${line} ${x(last.index)},${box.height}` : '';
   return { top, line, area, y };
 }
 
