@@ -7,17 +7,13 @@
 mod event;
 mod terrain;
 
-use std::collections::VecDeque;
-
-use frolic_client::{Client, ClientEvent, Drawn, DrawnKind};
+use frolic_client::{Client, ClientError, ClientEvent, Drawn, DrawnKind};
 use frolic_protocol::{Args, ClientMessage, signature};
 use frolic_sim::{Buttons, CharacterInput};
 use wasm_bindgen::prelude::*;
 
 use event::CoreEvent;
 
-/// Changes of the ground that the page has not taken.
-const TERRAIN_PACKETS_MAX: usize = 4096;
 /// Floats per entity in [`ClientCore::frame`].
 const FRAME_STRIDE: usize = 16;
 
@@ -27,8 +23,8 @@ const FRAME_STRIDE: usize = 16;
 pub struct ClientCore {
     client: Client,
     frame: Vec<f32>,
-    /// Behind `terrain` events that were taken; see `take_terrain`.
-    terrain_packets: VecDeque<Vec<u8>>,
+    /// Behind the event that was taken last, if it was a `terrain` event.
+    terrain_packet: Option<Vec<u8>>,
 }
 
 #[wasm_bindgen]
@@ -55,14 +51,16 @@ impl ClientCore {
         self.client.take_over(&mut old.client);
     }
 
-    /// Takes one WebSocket message or one datagram in.
-    pub fn receive(&mut self, packet: &[u8], now_ms: f64) -> Result<(), JsError> {
-        Ok(self.client.receive(packet, now_ms)?)
+    /// Takes one WebSocket message or one datagram in. False when too many
+    /// events wait to be taken: then it was not taken in.
+    pub fn receive(&mut self, packet: &[u8], now_ms: f64) -> Result<bool, JsError> {
+        had_room(self.client.receive(packet, now_ms))
     }
 
-    /// Takes the next bytes of the reliable stream in, in any split.
-    pub fn receive_stream(&mut self, bytes: &[u8], now_ms: f64) -> Result<(), JsError> {
-        Ok(self.client.receive_stream(bytes, now_ms)?)
+    /// Takes the next bytes of the reliable stream in, in any split. False as
+    /// in `receive`.
+    pub fn receive_stream(&mut self, bytes: &[u8], now_ms: f64) -> Result<bool, JsError> {
+        had_room(self.client.receive_stream(bytes, now_ms))
     }
 
     /// What the player holds from now on. Axes −1…1 (x right, y forward),
@@ -96,13 +94,10 @@ impl ClientCore {
     /// The next event as JSON: `{"type": …}`; see `event.rs` for the kinds.
     pub fn take_event(&mut self) -> Option<String> {
         let mut event = self.client.take_event()?;
-        if let ClientEvent::Terrain { packet, .. } = &mut event {
-            // A page that never takes them loses the oldest.
-            if self.terrain_packets.len() == TERRAIN_PACKETS_MAX {
-                self.terrain_packets.pop_front();
-            }
-            self.terrain_packets.push_back(std::mem::take(packet));
-        }
+        self.terrain_packet = match &mut event {
+            ClientEvent::Terrain { packet, .. } => Some(std::mem::take(packet)),
+            _ => None,
+        };
         Some(CoreEvent::from(event).to_json())
     }
 
@@ -246,6 +241,15 @@ impl ClientCore {
     /// Figures for the overlay, as JSON.
     pub fn stats(&self, now_ms: f64) -> String {
         serde_json::to_string(&self.client.stats(now_ms)).unwrap_or_default()
+    }
+}
+
+/// Whether a packet was taken in; what cannot be read is an exception.
+fn had_room(received: Result<(), ClientError>) -> Result<bool, JsError> {
+    match received {
+        Ok(()) => Ok(true),
+        Err(ClientError::Backlog) => Ok(false),
+        Err(unreadable) => Err(unreadable.into()),
     }
 }
 

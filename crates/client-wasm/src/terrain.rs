@@ -84,10 +84,10 @@ impl ClientCore {
         true
     }
 
-    /// The message behind the newest `terrain` event, for whoever keeps a copy
-    /// of the ground.
+    /// The message behind the event that was taken last, when it was a `terrain`
+    /// event: for whoever keeps a copy of the ground.
     pub fn take_terrain(&mut self) -> Option<Vec<u8>> {
-        self.terrain_packets.pop_front()
+        self.terrain_packet.take()
     }
 }
 

@@ -33,8 +33,10 @@ const TICK_HZ_MAX: u32 = 240;
 /// Until the first answer: a ping may get lost, and the round trip is asked for
 /// from the first moment on.
 const FIRST_PINGS_INTERVAL_MS: f64 = 200.0;
-/// Events the host has not taken; a host that takes none loses the oldest.
+/// Events the host has not taken: with so many of them nothing more is taken in.
 const EVENTS_MAX: usize = 4096;
+/// With so many, what happens in passing is left out.
+const EVENTS_IN_PASSING_MAX: usize = 1024;
 
 /// The connection cannot be used any further.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +44,10 @@ pub enum ClientError {
     /// The server sent something that is not ours.
     #[error("the server sent something unreadable: {0}")]
     Packet(#[from] PacketError),
+    /// The host does not take its events. This packet was not taken in; what
+    /// counts of it comes again on the next connection.
+    #[error("{EVENTS_MAX} events wait to be taken")]
+    Backlog,
 }
 
 /// A client of one world.
@@ -142,8 +148,10 @@ impl Client {
     /// Takes a whole packet in: a datagram or a WebSocket message.
     ///
     /// # Errors
-    /// When it cannot be read; the connection should be closed.
+    /// When it cannot be read or there is no room for what it tells; the
+    /// connection should be closed, unless it was a datagram.
     pub fn receive(&mut self, packet: &[u8], now_ms: f64) -> Result<(), ClientError> {
+        self.check_room()?;
         self.received.add(packet.len());
         for message in packet::read(packet, SERVER_MESSAGE_BYTES_MAX)? {
             self.handle(message, now_ms);
@@ -154,13 +162,24 @@ impl Client {
     /// Takes the next bytes of the reliable stream in.
     ///
     /// # Errors
-    /// When it cannot be read; the connection should be closed.
+    /// When it cannot be read or there is no room for what it tells; the
+    /// connection should be closed.
     pub fn receive_stream(&mut self, bytes: &[u8], now_ms: f64) -> Result<(), ClientError> {
+        self.check_room()?;
         self.received.add(bytes.len());
         for message in self.stream.push(bytes, SERVER_MESSAGE_BYTES_MAX)? {
             self.handle(message, now_ms);
         }
         Ok(())
+    }
+
+    /// Between packets, not within them: a host that takes its events after
+    /// each one never gets here, however much there is in one.
+    fn check_room(&self) -> Result<(), ClientError> {
+        match self.events.len() < EVENTS_MAX {
+            true => Ok(()),
+            false => Err(ClientError::Backlog),
+        }
     }
 
     fn handle(&mut self, message: ServerMessage, now_ms: f64) {
@@ -191,8 +210,9 @@ impl Client {
                 self.tell(ClientEvent::Error { code, message });
             }
             ServerMessage::Kick { reason } => self.tell(ClientEvent::Kick { reason }),
-            ServerMessage::Event { name, args } | ServerMessage::UnreliableEvent { name, args } => {
-                self.tell(ClientEvent::Remote { name, args });
+            ServerMessage::Event { name, args } => self.tell(ClientEvent::Remote { name, args }),
+            ServerMessage::UnreliableEvent { name, args } => {
+                self.mention(ClientEvent::Remote { name, args });
             }
             ServerMessage::InvokeResult { id, result } => {
                 self.tell(ClientEvent::InvokeResult { id, result });
@@ -212,7 +232,7 @@ impl Client {
                 self.run_script(path, run_context);
             }
             ServerMessage::ResumeToken { token } => self.talk.set_token(token),
-            ServerMessage::Figures(figures) => self.tell(ClientEvent::Figures(figures)),
+            ServerMessage::Figures(figures) => self.mention(ClientEvent::Figures(figures)),
             ServerMessage::Cast(cast) => self.tell(ClientEvent::Cast(cast)),
             ServerMessage::Weapon(weapon) => {
                 let event = self.shots.define(weapon);
@@ -226,13 +246,13 @@ impl Client {
             ServerMessage::ProjectileHit(hits) => {
                 let own = self.joined.as_ref().map_or(0, |j| j.welcome.entity_id);
                 let events = self.shots.ended(hits, own);
-                events.into_iter().for_each(|event| self.tell(event));
+                events.into_iter().for_each(|event| self.mention(event));
             }
             ServerMessage::Vitals(vitals) => {
                 self.dead = !vitals.alive;
                 self.tell(ClientEvent::Vitals(vitals));
             }
-            ServerMessage::Npc(event) => self.tell(ClientEvent::Npc(event)),
+            ServerMessage::Npc(event) => self.mention(ClientEvent::Npc(event)),
             ServerMessage::TerraformApplied(applied) => self.terraformed(applied),
             ServerMessage::ChunkData(chunk) => self.chunk(chunk),
             ServerMessage::Mesh { asset, zstd } => self.learn_mesh(asset, &zstd),
@@ -282,18 +302,25 @@ impl Client {
         self.talk_on();
     }
 
+    /// Tells what the host must hear: none of it is ever left out.
     fn tell(&mut self, event: ClientEvent) {
-        if self.events.len() == EVENTS_MAX {
-            self.events.pop_front();
-        }
         self.events.push_back(event);
     }
 
+    /// Tells what is over when it is not heard at once.
+    fn mention(&mut self, event: ClientEvent) {
+        if self.events.len() < EVENTS_IN_PASSING_MAX {
+            self.tell(event);
+        }
+    }
+
     fn trouble(&mut self, code: &str, message: String) {
-        self.tell(ClientEvent::Error {
-            code: code.to_owned(),
-            message,
-        });
+        if self.events.len() < EVENTS_MAX {
+            self.tell(ClientEvent::Error {
+                code: code.to_owned(),
+                message,
+            });
+        }
     }
 
     /// What the player holds from now on.
@@ -431,7 +458,7 @@ impl Client {
         let solids = &self.scene.collision;
         let events = self.shots.advance(now, dt, character, solids, &self.drawn);
         for event in events {
-            self.tell(event);
+            self.mention(event);
         }
         &self.drawn
     }

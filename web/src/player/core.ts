@@ -10,10 +10,10 @@ export interface ClientCore {
   resume_token(): string | undefined;
   /** Goes on with the session of a core whose connection is lost: what it heard, what it had to say. Before the handshake. */
   take_over(old: ClientCore): void;
-  /** One WebSocket message or one datagram. Throws when it makes no sense. */
-  receive(packet: Uint8Array, nowMs: number): void;
+  /** One WebSocket message or one datagram. Throws when it makes no sense; false when too many events wait to be taken. */
+  receive(packet: Uint8Array, nowMs: number): boolean;
   /** Bytes of the reliable stream, in any split. */
-  receive_stream(bytes: Uint8Array, nowMs: number): void;
+  receive_stream(bytes: Uint8Array, nowMs: number): boolean;
   /** Move is -1…1 (x right, y forward), angles in radians, buttons as in `Button`. */
   set_input(moveX: number, moveY: number, yaw: number, pitch: number, buttons: number): void;
   /** Runs the fixed steps that are due; queues inputs and pings. */

@@ -17,9 +17,14 @@ export interface LinkOptions {
   progress?: LoadProgress;
   /** Ends a join that waits. */
   signal?: AbortSignal;
+  /** Something came, so that there may be events. Not only with the next frame: a hidden page has one a minute. */
+  onreceived(): void;
   /** The connection ended, and not by `close()`. */
-  onclosed(reason: string): void;
+  onclosed(reason: string, cause: ClosedCause): void;
 }
+
+/** `unreadable`: what came is not of this page's protocol, which mostly means that page and server are of different versions. */
+export type ClosedCause = 'lost' | 'unreadable';
 
 export class WorldLink {
   #closed = false;
@@ -30,6 +35,7 @@ export class WorldLink {
     readonly core: ClientCore,
     readonly join: JoinResponse,
     private readonly transport: Transport,
+    private readonly options: LinkOptions,
   ) {}
 
   /** Joins and connects; the handshake is on its way when this returns. */
@@ -50,18 +56,15 @@ export class WorldLink {
     const transport = await connect(
       join.transports,
       {
-        packet: (bytes) => link?.receive(() => core.receive(bytes, performance.now())),
-        stream: (bytes) => link?.receive(() => core.receive_stream(bytes, performance.now())),
-        closed: (reason) => {
-          if (!link?.isOpen) return;
-          link.close();
-          options.onclosed(reason);
-        },
+        // A datagram may be ignored like a lost one; a WebSocket message is part of what must not have gaps.
+        packet: (bytes) => link?.receive(() => core.receive(bytes, performance.now()), link.kind === 'webtransport'),
+        stream: (bytes) => link?.receive(() => core.receive_stream(bytes, performance.now()), false),
+        closed: (reason) => link?.giveUp(reason, 'lost'),
       },
       options.force,
     );
     mark('connected');
-    link = new WorldLink(core, join, transport);
+    link = new WorldLink(core, join, transport, options);
     if (options.previous) core.take_over(options.previous);
     // Scripts that this platform has not signed for this game are refused (BEY-2).
     core.trust(join.script_key, join.game_id);
@@ -100,15 +103,23 @@ export class WorldLink {
   }
 
   /** Acknowledgements leave at once: waiting for the next frame would look like a slow network to the server. */
-  private receive(feed: () => void): void {
+  private receive(feed: () => boolean, mayBeLost: boolean): void {
     if (this.#closed) return;
     this.heardAt = performance.now();
     try {
-      feed();
+      // What the core had no room for was not confirmed: it comes again on the next connection.
+      if (!feed() && !mayBeLost) return this.giveUp('more came than this page can take', 'lost');
     } catch (error) {
-      // The core has told what it could; one bad packet is no reason to leave the world.
       console.warn('unusable packet:', error);
+      if (!mayBeLost) return this.giveUp('the world sent something that this page cannot read', 'unreadable');
     }
     this.flush();
+    this.options.onreceived();
+  }
+
+  private giveUp(reason: string, cause: ClosedCause): void {
+    if (this.#closed) return;
+    this.close();
+    this.options.onclosed(reason, cause);
   }
 }

@@ -316,6 +316,7 @@ export class PlaySession {
       resumeToken: this.#resumeToken,
       previous: this.link?.core,
       progress: this.progress,
+      onreceived: () => this.#drainEvents(),
       onclosed: (reason) => this.#onClosed(reason),
     });
     if (this.#disposed) {

@@ -302,3 +302,59 @@ fn pings_follow_each_other_quickly_until_one_is_answered() {
     let steady = pings(&mut client, 1000, 5000);
     assert!(steady.len() <= 5, "once a second: {steady:?}");
 }
+
+fn letter(number: u32) -> Vec<u8> {
+    packet::single(&ServerMessage::Event {
+        name: "Letter".into(),
+        args: Args(vec![Value::Number(f64::from(number))]),
+    })
+}
+
+/// The numbers of the letters among the events, in their order.
+fn letters(client: &mut Client) -> Vec<u32> {
+    let events = std::iter::from_fn(|| client.take_event());
+    let number = |event| match event {
+        ClientEvent::Remote { args, .. } => match args.0.first() {
+            Some(Value::Number(number)) => Some(*number as u32),
+            _ => None,
+        },
+        _ => None,
+    };
+    events.filter_map(number).collect()
+}
+
+#[test]
+fn a_host_that_takes_no_events_loses_the_line_but_none_that_counts() {
+    let mut client = joined();
+    let took_in = (0..10_000).take_while(|number| client.receive(&letter(*number), 0.0).is_ok());
+    let took_in = took_in.count() as u32;
+    assert!(took_in >= 4000, "{took_in}");
+    assert_eq!(letters(&mut client), (0..took_in).collect::<Vec<_>>());
+    // The rest was not heard, and comes again on the next line.
+    assert_eq!(client.talk.received(), took_in);
+}
+
+#[test]
+fn what_comes_in_one_packet_is_told_completely() {
+    let mut client = joined();
+    let packet: Vec<u8> = (0..10_000).flat_map(letter).collect();
+    client.receive(&packet, 0.0).expect("one packet");
+    assert_eq!(letters(&mut client), (0..10_000).collect::<Vec<_>>());
+    client.receive(&letter(10_000), 0.0).expect("room again");
+}
+
+#[test]
+fn what_happens_in_passing_leaves_room_for_what_counts() {
+    let mut client = joined();
+    let flicker = packet::single(&ServerMessage::UnreliableEvent {
+        name: "Flickers".into(),
+        args: Args::default(),
+    });
+    for _ in 0..10_000 {
+        client
+            .receive(&flicker, 0.0)
+            .expect("not a reason to leave");
+    }
+    client.receive(&letter(7), 0.0).expect("there is room");
+    assert_eq!(letters(&mut client), [7]);
+}
