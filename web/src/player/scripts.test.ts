@@ -92,6 +92,16 @@ test('events wait until all client scripts run', async () => {
   expect(started).toHaveBeenCalledOnce();
 });
 
+test('events that still wait when the line breaks go on to the scripts of the next one', () => {
+  const { calls, scripts } = setUp();
+  scripts.event('first', []);
+  scripts.event('second', [1]);
+  expect(scripts.takeWaiting()).toEqual([{ name: 'first', args: [] }, { name: 'second', args: [1] }]);
+  scripts.allTold();
+  expect(scripts.takeWaiting()).toEqual([]);
+  expect(calls).toEqual([]);
+});
+
 test('scripts that should run before the VM is there run when it is', async () => {
   let arrive: (runtime: Runtime) => void = () => undefined;
   const { calls, scripts, runtime, have } = setUp({ load: () => new Promise((resolve) => (arrive = resolve)) });

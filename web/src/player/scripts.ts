@@ -58,6 +58,12 @@ export type Fetcher = (url: string) => Promise<Uint8Array | null>;
 /** Bytes that are here and bytes in all, and what came last. */
 export type ProgressListener = (haveBytes: number, totalBytes: number, name: string) => void;
 
+/** An event that came before all scripts ran. */
+export interface WaitingEvent {
+  name: string;
+  args: WireValue[];
+}
+
 const MANIFEST = '@manifest';
 const BUNDLE = '@bundle/';
 /** Events that wait for the scripts; more than this and the oldest are dropped. As many as a server keeps for one who is away. */
@@ -76,7 +82,7 @@ export class ClientScripts {
   #allTold = false;
   #runtime: Runtime | null = null;
   #loading = false;
-  #waiting: { name: string; args: WireValue[] }[] = [];
+  #waiting: WaitingEvent[] = [];
   #started = false;
   #disposed = false;
   /** Modules that a script waits for. */
@@ -200,6 +206,11 @@ export class ClientScripts {
     if (this.#started) return this.#guard(() => this.#runtime?.dispatchEvent(name, args));
     this.#waiting.push({ name, args });
     if (this.#waiting.length > EVENTS_WAITING_MAX) this.#waiting.shift();
+  }
+
+  /** What still waits, in its order, for the scripts of the next connection: a server sends an event only once. */
+  takeWaiting(): WaitingEvent[] {
+    return this.#waiting.splice(0);
   }
 
   /** The answer to a call. Does not wait for all scripts: the one that asked runs already. */

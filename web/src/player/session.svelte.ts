@@ -151,8 +151,12 @@ export class PlaySession {
   draw(nowMs: number, dt: number): void {
     const { view, link } = this;
     if (!view || !link) return;
-    // Behind the loading screen nobody sees an empty sky, and drawing it holds up what is to come.
-    if (this.phase === 'loading' && !this.#sceneShown) return;
+    if (!this.#sceneShown) {
+      // Snapshots may overtake the scene: what they tell of waits in the core until there is something to apply it to.
+      // Behind the loading screen nobody sees an empty sky, and drawing it holds up what is to come.
+      if (this.phase !== 'loading') view.render(this.input, dt);
+      return;
+    }
     const frame = link.core.frame(nowMs);
     const removed = link.core.removed();
     view.apply(frame, removed, dt);
@@ -161,16 +165,16 @@ export class PlaySession {
     forgetReturned(this.removed, frame);
     for (const id of removed) this.removed.add(id);
     readPad(this.input, firstPad(), dt);
-    if (!this.#lookedAround && this.#sceneShown && view.ownId !== 0) {
+    if (!this.#lookedAround && view.ownId !== 0) {
       this.input.yaw = view.spawnYaw();
       this.#lookedAround = true;
     }
     this.scripts?.tick(dt);
     const { x, y, z } = view.ownPosition;
-    if (this.#sceneShown && view.ownId !== 0) this.#feed?.look(x, y, z, view.groundDistance);
+    if (view.ownId !== 0) this.#feed?.look(x, y, z, view.groundDistance);
     view.render(this.input, dt);
     const arriving = this.phase === 'loading' || this.phase === 'reconnecting';
-    if (arriving && link.isOpen && this.#sceneShown && view.ownId !== 0) {
+    if (arriving && link.isOpen && view.ownId !== 0) {
       mark('playing');
       this.phase = 'playing';
     }
@@ -335,6 +339,8 @@ export class PlaySession {
     this.removed.clear();
     this.gonePlayers.clear();
     this.#frame = new Float32Array(0);
+    // Heard on the line before, and not told again on this one.
+    const unheard = this.scripts?.takeWaiting() ?? [];
     this.scripts?.dispose();
     old?.core.free();
     this.hud.clear();
@@ -349,6 +355,7 @@ export class PlaySession {
       (have, total, name) => this.progress.scripts(have, total, name),
     );
     host.originOf = (path) => scripts.origin(path);
+    for (const { name, args } of unheard) scripts.event(name, args);
     this.scripts = scripts;
     return link;
   }

@@ -1,0 +1,167 @@
+// One visit with a world that is played by the test: what is shown after a reconnection, and what reaches
+// scripts across it.
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { ClientCore } from './core';
+import type { LinkOptions } from './link';
+
+const opened: FakeLink[] = [];
+const views: FakeView[] = [];
+const dispatched: string[] = [];
+let vm: Promise<unknown>;
+
+/** A connection whose core tells what the test puts into it. */
+class FakeLink {
+  readonly events: object[] = [];
+  gone: number[] = [];
+  scene = '';
+  isOpen = true;
+  heardAt = performance.now();
+  readonly kind = 'webtransport';
+  readonly join = { world_id: 'w', room_code: 'ROOM' };
+  readonly core = {
+    take_event: () => JSON.stringify(this.events.shift()),
+    scene_json: () => this.scene,
+    frame: () => new Float32Array(0),
+    removed: () => new Uint32Array(this.gone.splice(0)),
+    shots: () => new Float32Array(0),
+    resume_token: () => 'token',
+    script: () => new Uint8Array(1),
+    request_scripts() {},
+    set_input() {},
+    advance() {},
+    free() {},
+  } as unknown as ClientCore;
+
+  constructor(readonly options: LinkOptions) {
+    opened.push(this);
+  }
+
+  tell(...events: object[]): void {
+    this.events.push(...events);
+    this.options.onreceived();
+  }
+
+  lose(cause: 'lost' | 'unreadable' = 'lost'): void {
+    this.isOpen = false;
+    this.options.onclosed('gone', cause);
+  }
+
+  flush() {}
+  leave() {}
+  close() {
+    this.isOpen = false;
+  }
+}
+
+class FakeView {
+  readonly did: string[] = [];
+  readonly ownId = 1;
+  readonly ownPosition = { x: 0, y: 0, z: 0 };
+  readonly ground = { clear() {} };
+
+  constructor() {
+    views.push(this);
+  }
+
+  setScene = () => void this.did.push('scene');
+  apply = (_frame: Float32Array, removed: Uint32Array) => void this.did.push(`apply ${[...removed].join()}`.trim());
+  render = () => void this.did.push('render');
+  spawnYaw = () => 0;
+  applyShots() {}
+  setCombat() {}
+  setDefinitions() {}
+  setPlayers() {}
+  dispose() {}
+}
+
+vi.mock('./link', () => ({ WorldLink: { open: async (options: LinkOptions) => new FakeLink(options) } }));
+vi.mock('./view/world-view', () => ({ WorldView: FakeView }));
+vi.mock('./luau-loader', () => ({ loadLuau: () => vm }));
+
+const { PlaySession } = await import('./session.svelte');
+
+const WELCOME = { type: 'welcome', resumeToken: 'token', entityId: 1, playerNumber: 1 };
+const MANIFEST = { type: 'scriptManifest', manifest: { hash: 'sha256:list', url: '/list', revision: 'r' } };
+const reload = vi.fn();
+const kept = new Map<string, string>();
+
+beforeEach(() => {
+  opened.length = views.length = dispatched.length = 0;
+  kept.clear();
+  reload.mockClear();
+  vm = new Promise(() => undefined);
+  vi.useFakeTimers();
+  vi.stubGlobal('document', { pointerLockElement: null });
+  vi.stubGlobal('navigator', {});
+  vi.stubGlobal('location', { reload });
+  vi.stubGlobal('fetch', () => Promise.reject(new Error('no network here')));
+  vi.stubGlobal('sessionStorage', {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => void kept.set(key, value),
+    removeItem: (key: string) => void kept.delete(key),
+  });
+  for (const level of ['warn', 'info', 'error'] as const) vi.spyOn(console, level).mockImplementation(() => undefined);
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+/** A visit whose first connection is open. */
+async function visit() {
+  const session = new PlaySession({ gameId: 'game', wish: {}, transport: null, quality: null });
+  await session.start({} as HTMLCanvasElement);
+  return session;
+}
+
+/** The connection number `index`, once it is open. */
+async function link(index: number): Promise<FakeLink> {
+  for (let waited = 0; opened.length <= index && waited < 100; waited++) await vi.advanceTimersByTimeAsync(100);
+  const found = opened[index];
+  if (!found) throw new Error(`connection ${index} was never opened`);
+  return found;
+}
+
+function showWorld(to: FakeLink): void {
+  to.scene = '{"entities":[]}';
+  to.tell(WELCOME, { type: 'scene' });
+}
+
+test('what was destroyed stays so after a reconnection whose snapshot overtakes the scene', async () => {
+  const session = await visit();
+  showWorld(await link(0));
+  session.draw(0, 0.016);
+  expect(session.phase).toBe('playing');
+  opened[0]?.lose();
+  const next = await link(1);
+  const view = views[0];
+  if (view) view.did.length = 0;
+  next.tell(WELCOME);
+  next.gone = [7];
+  session.draw(16, 0.016);
+  expect(view?.did, 'the world of before stays on the screen').toEqual(['render']);
+  showWorld(next);
+  session.draw(32, 0.016);
+  expect(view?.did).toEqual(['render', 'scene', 'apply 7', 'render']);
+  expect(session.removed.has(7)).toBe(true);
+});
+
+test('events are taken when they come, not when the page is drawn', async () => {
+  const session = await visit();
+  const world = await link(0);
+  world.tell(WELCOME, { type: 'chat', from: 'Ada', text: 'hello', playerId: 'p' });
+  expect(world.events).toEqual([]);
+  expect(session.chat.lines.map(({ text }) => text)).toEqual(['hello']);
+});
+
+test('events that waited for scripts reach those of the next connection', async () => {
+  await visit();
+  (await link(0)).tell(WELCOME, MANIFEST, { type: 'event', name: 'first', args: [] });
+  opened[0]?.lose();
+  const next = await link(1);
+  vm = Promise.resolve({ dispatchEvent: (name: string) => dispatched.push(name), run() {} });
+  next.tell(WELCOME, MANIFEST, { type: 'event', name: 'second', args: [] }, { type: 'scriptsStarted' });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(dispatched).toEqual(['first', 'second']);
+});
