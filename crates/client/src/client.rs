@@ -10,7 +10,7 @@ mod world;
 use std::collections::{BTreeSet, VecDeque};
 
 use frolic_protocol::fragment::{Assembler, Fragment};
-use frolic_protocol::message::PROTOCOL_VERSION;
+use frolic_protocol::message::BINARY_VERSION;
 use frolic_protocol::packet::{self, PacketError, SERVER_MESSAGE_BYTES_MAX, StreamReader};
 use frolic_protocol::{ClientMessage, Inputs, PacketAck, ServerMessage, Shown, Welcome};
 use frolic_sim::{CharacterInput, CharacterState, Meshes};
@@ -113,7 +113,7 @@ impl Client {
         let known = self.talk.token().cloned();
         let received = known.is_some().then(|| self.talk.received());
         self.send(&ClientMessage::Handshake {
-            version: PROTOCOL_VERSION,
+            version: BINARY_VERSION,
             ticket,
             resume_token: known.or(resume_token),
             name,

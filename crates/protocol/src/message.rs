@@ -13,8 +13,13 @@ use crate::spell::CastEvent;
 use crate::terrain::{ChunkData, TerraformApplied, TerrainOp};
 use crate::value::Args;
 
-/// Both sides must speak the same version.
+/// The version of the JSON form: the `v` of each of its messages.
 pub const PROTOCOL_VERSION: u16 = 2;
+
+/// The version of the binary form, which changes far more often: a client of
+/// another one could not read what the server says. Raise it with every change
+/// of the bytes (`tests/every_message/golden.rs` notices).
+pub const BINARY_VERSION: u16 = 3;
 
 /// One input with its number. Numbers rise by one with every tick of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,9 +68,11 @@ pub struct LineReport {
 /// What a client asks for or tells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ClientMessage {
-    /// HANDSHAKE: the first message of a connection.
+    /// HANDSHAKE: the first message of a connection. Its bytes, and those of
+    /// [`ServerMessage::Error`] and [`ServerMessage::Kick`], are the same in all
+    /// versions: whoever speaks another one can be told so.
     Handshake {
-        /// Must be [`PROTOCOL_VERSION`].
+        /// Must be [`BINARY_VERSION`], in JSON [`PROTOCOL_VERSION`].
         version: u16,
         /// Signed by the control plane; may come in the URL instead.
         ticket: Option<String>,

@@ -141,19 +141,34 @@ fn parse<M: DeserializeOwned>(body: &[u8]) -> Result<M, PacketError> {
 #[derive(Default)]
 pub struct StreamReader {
     buffer: Vec<u8>,
+    /// What was wrong with it: where the next message begins is not known then.
+    broken: Option<PacketError>,
 }
 
 impl StreamReader {
     /// Takes the next bytes and returns the messages that are now complete.
     ///
     /// # Errors
-    /// When the stream is not one of ours; it cannot be used any further.
+    /// When the stream is not one of ours; it cannot be used any further, and
+    /// keeps nothing of what still comes.
     pub fn push<M: DeserializeOwned>(
         &mut self,
         bytes: &[u8],
         max: usize,
     ) -> Result<Vec<M>, PacketError> {
+        if let Some(error) = self.broken {
+            return Err(error);
+        }
         self.buffer.extend_from_slice(bytes);
+        let messages = self.complete(max);
+        if let Err(error) = messages {
+            self.broken = Some(error);
+            self.buffer = Vec::new();
+        }
+        messages
+    }
+
+    fn complete<M: DeserializeOwned>(&mut self, max: usize) -> Result<Vec<M>, PacketError> {
         let mut messages = Vec::new();
         let mut rest = &self.buffer[..];
         while let Some((body, after)) = split_first(rest, max)? {
@@ -256,5 +271,18 @@ mod tests {
         );
         let mut stream = StreamReader::default();
         assert!(stream.push::<ClientMessage>(&[0xff; 8], 100).is_err());
+    }
+
+    #[test]
+    fn a_stream_that_went_wrong_keeps_nothing_of_what_follows() {
+        let mut stream = StreamReader::default();
+        let leave = single(&ClientMessage::Leave);
+        assert!(stream.push::<ClientMessage>(&leave, 100).is_ok());
+        let wrong = stream.push::<ClientMessage>(&[3, 0xff, 0xff, 0xff], 100);
+        assert_eq!(wrong, Err(PacketError::Malformed));
+        for _ in 0..100 {
+            assert_eq!(stream.push::<ClientMessage>(&leave, 100), wrong);
+        }
+        assert!(stream.buffer.is_empty());
     }
 }

@@ -1,6 +1,9 @@
 //! One sample of every message, in both directions: whatever is sent arrives
 //! as it was, alone, among others, and on a stream that comes in pieces.
 
+#[path = "every_message/golden.rs"]
+mod golden;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 

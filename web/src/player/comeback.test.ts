@@ -1,7 +1,7 @@
 // After which kicks a visit goes on: a refusal on the way back costs an attempt, being shown out of a world ends it.
 import { expect, test } from 'vitest';
 import { ApiError } from '../lib/api';
-import { comesBack, hasStaleTicket, isFinal, type Standing } from './comeback';
+import { comesBack, hasStaleTicket, isFinal, isOutdated, type Standing } from './comeback';
 
 const playing: Standing = { hasPlace: true, reconnecting: false, restarting: false, joinedAgain: false, lastCode: null };
 const reconnecting: Standing = { ...playing, reconnecting: true };
@@ -15,7 +15,11 @@ test('a refused handshake on the way back costs an attempt', () => {
 });
 
 test('a page that is too old for the server says so instead of trying for a minute', () => {
-  expect(comesBack({ ...reconnecting, lastCode: 'unsupported_version' })).toBe(false);
+  for (const standing of [playing, reconnecting, arriving, { ...reconnecting, restarting: true }]) {
+    expect(comesBack({ ...standing, lastCode: 'unsupported_version' })).toBe(false);
+    expect(isOutdated({ ...standing, lastCode: 'unsupported_version' })).toBe(true);
+    expect(isOutdated(standing)).toBe(false);
+  }
 });
 
 test('who is shown out of a world stays out, unless the server only stops', () => {

@@ -3,8 +3,8 @@ import { ApiError } from '../lib/api';
 
 /** The ticket was good when it was made: a new one is all that is needed. */
 const STALE_TICKET = ['ticket_expired', 'ticket_used'];
-/** Refusals that stay the same however often one asks: this page is too old for the server. */
-const FINAL = ['unsupported_version'];
+/** This page is too old for the server, and stays so however often one asks. */
+const OUTDATED = 'unsupported_version';
 
 /** How things stand when the server ends a connection. */
 export interface Standing {
@@ -20,6 +20,11 @@ export interface Standing {
   lastCode: string | null;
 }
 
+/** The server speaks another version: only another page can come in. */
+export function isOutdated({ lastCode }: Standing): boolean {
+  return lastCode === OUTDATED;
+}
+
 /** The ticket grew old on a slow line, and no other was tried yet. */
 export function hasStaleTicket({ joinedAgain, lastCode }: Standing): boolean {
   return !joinedAgain && lastCode !== null && STALE_TICKET.includes(lastCode);
@@ -30,9 +35,10 @@ export function hasStaleTicket({ joinedAgain, lastCode }: Standing): boolean {
  * server just stops), and the next attempt may do better. Who is in and is shown out stays out.
  */
 export function comesBack(standing: Standing): boolean {
-  const { hasPlace, reconnecting, restarting, lastCode } = standing;
+  const { hasPlace, reconnecting, restarting } = standing;
+  if (isOutdated(standing)) return false;
   if (!hasPlace) return hasStaleTicket(standing);
-  return restarting || (reconnecting && (lastCode === null || !FINAL.includes(lastCode)));
+  return restarting || reconnecting;
 }
 
 /** Whether a join on the way back failed for good: the world is gone, or we may not be in it any more (a suspension, say). */

@@ -7,6 +7,8 @@ export interface Ending {
   message: string;
   /** Whether trying again can help. */
   retry: boolean;
+  /** Whether only another version of this page can help. */
+  reload?: boolean;
 }
 
 export function endingOf(error: unknown): Ending {
@@ -34,4 +36,11 @@ export const lost: Ending = {
   title: 'The connection was lost',
   message: 'We tried to reconnect for a minute without success. The world may have closed, or your network is down.',
   retry: true,
+};
+
+export const outdated: Ending = {
+  title: 'This page is out of date',
+  message: 'Frolic was updated while this page was open, and the two do not understand each other any more. Reload the page to go on where you were.',
+  retry: false,
+  reload: true,
 };

@@ -47,7 +47,8 @@ export function forgetPlace(storage = tabStorage()): void {
   }
 }
 
-function tabStorage(): Storage | null {
+/** What lasts as long as the tab; null where the browser keeps nothing. */
+export function tabStorage(): Storage | null {
   try {
     return sessionStorage;
   } catch {

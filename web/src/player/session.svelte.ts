@@ -1,8 +1,8 @@
 // One visit to a world, from the click on Play to leaving: the only place that knows the order of things.
 import { SvelteMap, SvelteSet } from 'svelte/reactivity';
 import type { JoinRequest } from '../generated/rest';
-import { comesBack, hasStaleTicket, isFinal, type Standing } from './comeback';
-import { endingOf, kicked, lost, refused, type Ending } from './endings';
+import { comesBack, hasStaleTicket, isFinal, isOutdated, type Standing } from './comeback';
+import { endingOf, kicked, lost, outdated, refused, type Ending } from './endings';
 import { parseEvent, type CoreEvent, type CoreStats, type PlayerInfo, type TickFigures, type WireValue } from './events';
 import { forgetReturned, type FrameRecord, records } from './frame';
 import { GameAssets } from './assets';
@@ -10,9 +10,10 @@ import { HudModel } from './hud/model.svelte';
 import { ActionButtons } from './input/actions.svelte';
 import { firstPad, readPad } from './input/gamepad';
 import { PlayerInput } from './input/input';
-import { WorldLink } from './link';
+import { type ClosedCause, WorldLink } from './link';
 import { loadLuau } from './luau-loader';
 import { mark } from './moments';
+import { Misunderstandings, reloadOnce } from './outdated';
 import { forgetPlace, keepPlace, keptPlace } from './place';
 import { mergePlayers } from './players';
 import { LoadProgress } from './progress.svelte';
@@ -99,6 +100,7 @@ export class PlaySession {
   #attempts = 0;
   #placeKeptAt = 0;
   #reconnecting = false;
+  readonly #misunderstandings = new Misunderstandings();
   #scriptCache = new ScriptCache();
 
   constructor(private readonly options: SessionOptions) {
@@ -321,7 +323,7 @@ export class PlaySession {
       previous: this.link?.core,
       progress: this.progress,
       onreceived: () => this.#drainEvents(),
-      onclosed: (reason) => this.#onClosed(reason),
+      onclosed: (reason, cause) => this.#onClosed(reason, cause),
     });
     if (this.#disposed) {
       link.leave();
@@ -471,7 +473,8 @@ export class PlaySession {
         break;
       case 'kick':
         // The connection closes next; then we come back, to the next server or with the next ticket.
-        if (!comesBack(this.#standing())) this.#end(kicked(event.reason));
+        if (isOutdated(this.#standing())) this.#endOutdated();
+        else if (!comesBack(this.#standing())) this.#end(kicked(event.reason));
         break;
       default:
         // A kind that the core has and this page does not handle does not compile.
@@ -587,10 +590,11 @@ export class PlaySession {
     if (this.gonePlayers.size > GONE_PLAYERS_MAX && oldest !== undefined) this.gonePlayers.delete(oldest);
   }
 
-  #onClosed(reason: string): void {
+  #onClosed(reason: string, cause: ClosedCause = 'lost'): void {
     this.#drainEvents(); // a kick or an error may have come just before the end
     if (this.phase === 'ended' || this.#disposed) return;
-    if (this.#resumeToken) void this.#reconnect();
+    if (isOutdated(this.#standing()) || (cause === 'unreadable' && this.#misunderstandings.again(performance.now()))) this.#endOutdated();
+    else if (this.#resumeToken) void this.#reconnect();
     // Not in yet. Where nobody said why, the server went down before it answered.
     else if (!this.#joinedAgain && (this.#lastError === null || hasStaleTicket(this.#standing()))) void this.#joinAgain();
     else this.#end(refused(this.#lastError?.message ?? reason));
@@ -647,11 +651,19 @@ export class PlaySession {
     this.#end(lost);
   }
 
+  /** Another page may understand the server, and finds the place that this one had. */
+  #endOutdated(): void {
+    if (this.#disposed || this.phase === 'ended') return;
+    this.#keepPlace();
+    this.#end(outdated);
+    reloadOnce();
+  }
+
   #end(ending: Ending): void {
     if (this.#disposed || this.phase === 'ended') return;
     this.ending = ending;
     this.phase = 'ended';
-    forgetPlace();
+    if (!ending.reload) forgetPlace();
     this.link?.close();
     this.input.release();
     if (document.pointerLockElement) document.exitPointerLock();

@@ -1,5 +1,5 @@
-// One visit with a world that is played by the test: what is shown after a reconnection, and what reaches
-// scripts across it.
+// One visit with a world that is played by the test: what is shown after a reconnection, what reaches scripts across it,
+// and how a visit ends whose page does not understand its server.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { ClientCore } from './core';
 import type { LinkOptions } from './link';
@@ -79,9 +79,12 @@ vi.mock('./view/world-view', () => ({ WorldView: FakeView }));
 vi.mock('./luau-loader', () => ({ loadLuau: () => vm }));
 
 const { PlaySession } = await import('./session.svelte');
+const { outdated } = await import('./endings');
 
 const WELCOME = { type: 'welcome', resumeToken: 'token', entityId: 1, playerNumber: 1 };
 const MANIFEST = { type: 'scriptManifest', manifest: { hash: 'sha256:list', url: '/list', revision: 'r' } };
+const OLD_PAGE = { type: 'error', code: 'unsupported_version', message: 'this server speaks another version' };
+const KICK = { type: 'kick', reason: 'this server speaks another version' };
 const reload = vi.fn();
 const kept = new Map<string, string>();
 
@@ -164,4 +167,42 @@ test('events that waited for scripts reach those of the next connection', async 
   next.tell(WELCOME, MANIFEST, { type: 'event', name: 'second', args: [] }, { type: 'scriptsStarted' });
   await vi.advanceTimersByTimeAsync(0);
   expect(dispatched).toEqual(['first', 'second']);
+});
+
+test('a page that is older than its server is loaded anew, and finds its place', async () => {
+  const session = await visit();
+  showWorld(await link(0));
+  opened[0]?.tell({ type: 'error', code: 'restarting', message: 'the server stops' });
+  opened[0]?.lose();
+  const next = await link(1);
+  next.tell(OLD_PAGE, KICK);
+  next.lose();
+  expect(session.ending).toEqual(outdated);
+  expect(reload).toHaveBeenCalledOnce();
+  expect(kept.get('frolic.place')).toContain('token');
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(opened).toHaveLength(2);
+});
+
+test('where a new page is no better it says so instead of loading for ever', async () => {
+  await visit();
+  (await link(0)).tell(OLD_PAGE, KICK);
+  const again = await visit();
+  (await link(1)).tell(OLD_PAGE, KICK);
+  expect(again.ending).toEqual(outdated);
+  expect(reload).toHaveBeenCalledOnce();
+});
+
+test.each([[[]], [[WELCOME]]])('bytes that nobody can read are an accident once, and the end when they come again', async (said) => {
+  const session = await visit();
+  const first = await link(0);
+  first.tell(...said);
+  first.lose('unreadable');
+  expect(session.ending).toBeNull();
+  const second = await link(1);
+  second.tell(...said);
+  second.lose('unreadable');
+  expect(session.ending).toEqual(outdated);
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(opened).toHaveLength(2);
 });

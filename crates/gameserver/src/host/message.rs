@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 
-use frolic_protocol::message::PROTOCOL_VERSION;
+use frolic_protocol::message::{BINARY_VERSION, PROTOCOL_VERSION};
 use frolic_protocol::script::{MANIFEST_PATH, RunContext};
 use frolic_protocol::{ClientMessage, ServerMessage};
 
@@ -46,7 +46,15 @@ impl Host {
             received,
         } = message
         {
-            if version == PROTOCOL_VERSION {
+            let encoding = self
+                .sessions
+                .get_quietly(link)
+                .map(|session| session.encoding);
+            let spoken = match encoding {
+                Some(Encoding::Json) => PROTOCOL_VERSION,
+                _ => BINARY_VERSION,
+            };
+            if version == spoken {
                 let said = Introduction {
                     ticket,
                     resume_token,
@@ -56,7 +64,7 @@ impl Host {
                 self.handshake(link, seq, said);
             } else if let Some(session) = self.sessions.get_mut(link) {
                 let message = format!(
-                    "this server speaks version {PROTOCOL_VERSION}, the client {version}; reload the page or update the client"
+                    "this server speaks version {spoken}, the client {version}; reload the page or update the client"
                 );
                 session.answer(seq, Err(("unsupported_version", message.clone())));
                 session.kick(KickCause::Refused, &message);

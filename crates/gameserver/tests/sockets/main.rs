@@ -33,7 +33,7 @@ mod unreliable;
 use std::time::Duration;
 
 use frolic_protocol::ClientMessage;
-use frolic_protocol::message::PROTOCOL_VERSION;
+use frolic_protocol::message::BINARY_VERSION;
 use frolic_protocol::packet;
 use serde_json::json;
 use server::TestServer;
@@ -170,7 +170,7 @@ async fn bytes_that_are_no_messages_end_that_connection_only() {
     });
     let cut = ping[..ping.len() - 2].to_vec();
     let old = packet::single(&ClientMessage::Handshake {
-        version: PROTOCOL_VERSION + 1,
+        version: BINARY_VERSION - 1,
         ticket: None,
         resume_token: None,
         name: None,

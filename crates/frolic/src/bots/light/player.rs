@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use anyhow::{Result, bail};
 use frolic_client::Pacing;
-use frolic_protocol::message::PROTOCOL_VERSION;
+use frolic_protocol::message::BINARY_VERSION;
 use frolic_protocol::snapshot;
 use frolic_protocol::{ClientMessage, NumberedInput, ServerMessage, packet};
 use frolic_sim::Vec3;
@@ -73,7 +73,7 @@ impl Player {
     pub fn new(number: u32, entry: Entry, roam_m: Option<f32>, began_ms: f64) -> Result<Self> {
         let (out, upgrade) = Upgrade::request(&entry.address)?;
         let handshake = ClientMessage::Handshake {
-            version: PROTOCOL_VERSION,
+            version: BINARY_VERSION,
             ticket: entry.ticket,
             resume_token: None,
             name: Some(format!("Bot {}", number + 1)),

@@ -1,0 +1,31 @@
+// A page that is too old for its server loads anew once, and not in circles.
+import { expect, test, vi } from 'vitest';
+import { Misunderstandings, reloadOnce } from './outdated';
+
+function storage(): Storage {
+  const kept = new Map<string, string>();
+  return { getItem: (key: string) => kept.get(key) ?? null, setItem: (key: string, value: string) => kept.set(key, value) } as unknown as Storage;
+}
+
+test('it loads anew, and again only long after', () => {
+  const [tab, reload] = [storage(), vi.fn()];
+  expect(reloadOnce(tab, reload, 1_000_000)).toBe(true);
+  expect(reloadOnce(tab, reload, 1_030_000)).toBe(false);
+  expect(reload).toHaveBeenCalledOnce();
+  expect(reloadOnce(tab, reload, 2_000_000)).toBe(true);
+});
+
+test('without a memory it would go on for ever, so it does not begin', () => {
+  const full = { getItem: () => null, setItem: () => { throw new Error('no room'); } } as unknown as Storage;
+  const reload = vi.fn();
+  expect(reloadOnce(null, reload)).toBe(false);
+  expect(reloadOnce(full, reload)).toBe(false);
+  expect(reload).not.toHaveBeenCalled();
+});
+
+test('one misunderstanding is an accident, two in a row are not', () => {
+  const misunderstandings = new Misunderstandings();
+  expect(misunderstandings.again(0)).toBe(false);
+  expect(misunderstandings.again(3_600_000)).toBe(false);
+  expect(misunderstandings.again(3_605_000)).toBe(true);
+});
