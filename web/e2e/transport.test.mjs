@@ -5,7 +5,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { openBadLine } from './badline.mjs';
-import { launchBrowser } from './browser.mjs';
+import { launchBrowser, openPage } from './browser.mjs';
 import { JsonClient, Replica } from './json-client.mjs';
 import { changeJoin, Player } from './player.mjs';
 import { startServer } from './server.mjs';
@@ -59,6 +59,37 @@ test('where UDP goes nowhere, WebSocket takes over after a second', async (conte
   } finally {
     silent.close();
   }
+});
+
+/** What the page says first, as one said it whose binary form had version 2. */
+function asOldPage(packet) {
+  const bytes = Buffer.from(packet);
+  const handshake = bytes.findIndex((byte) => byte < 0x80) + 1;
+  assert.equal(bytes[handshake], 0, 'the first message is a handshake');
+  bytes[handshake + 1] = 2;
+  return bytes;
+}
+
+test('a page that is older than its server loads itself anew once, then says what to do', async () => {
+  const page = await openPage(browser, {
+    prepare: (context) =>
+      context.routeWebSocket(/\/ws/, (socket) => {
+        const world = socket.connectToServer();
+        let pass = (packet) => {
+          pass = (next) => next;
+          return asOldPage(packet);
+        };
+        socket.onMessage((packet) => world.send(pass(packet)));
+      }),
+  });
+  let loads = 0;
+  const loadedAgain = new Promise((resolve) => page.on('load', () => ++loads === 2 && resolve()));
+  await page.goto(`${server.url}/play/${game}?gfx=low&transport=ws`);
+  await loadedAgain;
+  await page.getByText('This page is out of date').waitFor();
+  await page.getByRole('button', { name: 'Reload the page' }).waitFor();
+  assert.equal(loads, 2);
+  await page.context().close();
 });
 
 test('NET-8: with 200 ms, 5 % loss and 30 ms jitter one walks at once, and ends up where others see one', async (context) => {
