@@ -3,11 +3,12 @@
 //! [`cells`] keeps the world as squares with versions; a change is encoded
 //! once for everybody who has the same version of a square. [`watch`] says
 //! which squares a client sees, [`view`] what it has of them and what to send
-//! next, [`json_view`] the same for JSON clients, [`acquainted`] what else it has
-//! to hear of what it sees. The cost of a tick grows
-//! with what is seen, not with entities times clients.
+//! next, [`json_view`] the same for JSON clients, [`budget`] in how many bytes,
+//! [`acquainted`] what else it has to hear of what it sees. The cost of a tick
+//! grows with what is seen, not with entities times clients.
 
 mod acquainted;
+mod budget;
 pub(crate) mod cells;
 mod json_view;
 mod view;

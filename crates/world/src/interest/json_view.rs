@@ -1,7 +1,8 @@
 //! What one JSON client has. Its snapshots are differences between whole
 //! sets, as NET-14 wants them, so it costs what it sees. What does not fit its
-//! budget is left as the client has it, the far and the lately told first; a
-//! client that has nothing to leave is sent all of it, and the next one later.
+//! budget is left as the client has it, the far and the lately told first, and
+//! what is new shares the room with what is known; a client that has nothing to
+//! leave is sent all of it, and the next one later.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -11,6 +12,7 @@ use frolic_protocol::{EntityState, ServerMessage};
 use frolic_sim::Vec3;
 
 use super::acquainted::Acquainted;
+use super::budget::{Purse, Side, Turns};
 use super::watch::{Background, Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
 use crate::terrain::VersionsView;
@@ -21,9 +23,6 @@ use crate::world::World;
 const SENT_MAX: u32 = 60;
 /// States in all kept sets of a client, some 6 MB.
 const STATES_KEPT: usize = 64 * 1024;
-/// Updates' worth of bytes that may be saved up; also what a new client gets
-/// at once.
-const SAVED_UPDATES: f32 = 10.0;
 /// An entity in a snapshot, roughly, its details aside.
 const ENTITY_BYTES: f32 = 170.0;
 
@@ -37,8 +36,9 @@ pub struct JsonView {
     /// Counts snapshots.
     snapshots: u32,
     acknowledged: Option<u32>,
-    /// Bytes that may be sent; below nothing after a large snapshot.
-    allowance: Option<f32>,
+    /// Bytes that may be sent, once something was.
+    purse: Option<Purse>,
+    turns: Turns,
     /// The tick at which each entity in view was last told as it is.
     told: BTreeMap<u32, u32>,
     ground: VersionsView,
@@ -54,6 +54,7 @@ struct InView {
 
 /// An entity that a snapshot should tell of.
 struct Due {
+    side: Side,
     urgency: f32,
     /// Which of those in view.
     index: usize,
@@ -84,7 +85,8 @@ impl JsonView {
             sent: VecDeque::new(),
             snapshots: 0,
             acknowledged: None,
-            allowance: None,
+            purse: None,
+            turns: Turns::default(),
             told: BTreeMap::new(),
             ground: VersionsView::default(),
             acquainted: Acquainted::default(),
@@ -114,7 +116,7 @@ impl JsonView {
                 // All there was when it came has arrived, however much that
                 // was, and it waits for what happens since. Only once: or who
                 // acknowledges seldom enough would get everything for nothing.
-                self.allowance = self.allowance.map(|left| left.max(0.0));
+                self.purse.iter_mut().for_each(Purse::forgive);
             }
             self.acknowledged = Some(tick);
             while self.sent.front().is_some_and(|sent| sent.tick < tick) {
@@ -212,8 +214,8 @@ impl JsonView {
                 .ground
                 .after(world, self.player, header.tick, header.baseline),
         });
-        if let Some(allowance) = &mut self.allowance {
-            *allowance -= text.len() as f32;
+        if let Some(purse) = &mut self.purse {
+            purse.pay(text.len() as f32);
         }
         self.keep(header.tick, choice.current);
         Some(text)
@@ -247,17 +249,13 @@ impl JsonView {
         baseline: &[EntityState],
         in_view: Vec<InView>,
     ) -> Option<Choice> {
-        let Some(bytes_per_s) = world.interest().bytes_per_s else {
+        self.purse = Purse::refill(self.purse, world.interest(), world.snapshot_hz());
+        let Some(mut purse) = self.purse else {
             return Some(Choice {
                 current: in_view.iter().map(|seen| seen.state).collect(),
                 left_out: Vec::new(),
             });
         };
-        let per_update = bytes_per_s as f32 / world.snapshot_hz().max(1) as f32;
-        let saved_max = per_update * SAVED_UPDATES;
-        let saved = self.allowance.unwrap_or(saved_max);
-        let allowance = (saved + per_update).min(saved_max);
-        self.allowance = Some(allowance);
 
         let had = |id: u32| {
             let at = baseline.binary_search_by_key(&id, |state| state.id);
@@ -286,8 +284,9 @@ impl JsonView {
                 // Without a baseline everything is new to the client.
                 let told = told.filter(|_| header.baseline.is_some());
                 let waited = told.map(|told| header.tick.saturating_sub(told));
-                let urgency = urgency(world, seen, waited);
+                let (side, urgency) = urgency(world, seen, waited);
                 due.push(Due {
+                    side,
                     urgency,
                     index,
                     bytes,
@@ -299,12 +298,20 @@ impl JsonView {
         // told to a client that does not acknowledge. So it comes more rarely.
         let whole = header.baseline.is_none();
         let whole_again = whole && !self.is_new();
-        if allowance <= 0.0 || whole_again && allowance < all.min(saved_max - per_update) {
+        let saved = purse.saved_max() - purse.per_update();
+        let too_soon = match whole {
+            true => whole_again && purse.balance() < all.min(saved),
+            // While there is a debt, only what has to be said anyway and fits.
+            false => !purse.affords(must),
+        };
+        if too_soon {
             return None;
         }
         let mut waits = vec![false; in_view.len()];
         let mut repeated = vec![None; in_view.len()];
-        if !whole && all > allowance {
+        if whole || all <= purse.ready() {
+            self.turns.end();
+        } else {
             // Those that must be told again are told what they were told. If
             // they had news each time, they would never be confirmed, and keep
             // everybody else waiting for ever.
@@ -313,18 +320,17 @@ impl JsonView {
             }
             due.sort_unstable_by(|a, b| {
                 let order = b.urgency.total_cmp(&a.urgency);
-                order.then(a.index.cmp(&b.index))
+                let sides = a.side.cmp(&b.side);
+                sides.then(order).then(a.index.cmp(&b.index))
             });
-            let mut room = allowance - must;
-            for (place, due) in due.iter().enumerate() {
-                // One with long attributes may never fit: when it is first in
-                // line it goes all the same, and the next snapshot waits.
-                if due.bytes <= room || place == 0 && room >= ENTITY_BYTES {
-                    room -= due.bytes;
-                } else {
-                    waits[due.index] = true;
-                }
-            }
+            // The text itself is paid for when its length is known.
+            purse.pay(must);
+            self.turns.share_out(
+                &mut purse,
+                &mut due,
+                |due| (due.side, due.bytes),
+                |due, goes| waits[due.index] = !goes,
+            );
         }
         let mut choice = Choice {
             current: Vec::with_capacity(in_view.len()),
@@ -362,12 +368,15 @@ fn bytes_of(world: &World, before: Option<&EntityState>, state: &EntityState) ->
     ENTITY_BYTES + details.map_or(0.0, |details| details.encode().len() as f32)
 }
 
-/// What is new waits for nobody, the near least of all; else by how long it
-/// has waited, and how long it may.
-fn urgency(world: &World, seen: &InView, waited: Option<u32>) -> f32 {
+/// Of what is new the near is the most urgent; else by how long it has waited,
+/// and how long it may.
+fn urgency(world: &World, seen: &InView, waited: Option<u32>) -> (Side, f32) {
     match waited {
-        None => 1e6 / (1.0 + seen.distance),
-        Some(ticks) => ticks as f32 / f32::from(world.interest().interval(seen.distance)),
+        None => (Side::New, 1.0 / (1.0 + seen.distance)),
+        Some(ticks) => {
+            let interval = world.interest().interval(seen.distance);
+            (Side::Known, ticks as f32 / f32::from(interval))
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use frolic_protocol::{PacketAck, ServerMessage};
 
 use super::InterestPolicy;
 use super::acquainted::Acquainted;
+use super::budget::{Purse, Side, Turns};
 use super::cells::{Cells, Extent, Version};
 use super::watch::{Background, Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
@@ -35,10 +36,8 @@ const RESEND_TURNS: u16 = 8;
 /// Updates after which a version is not built on any more when nothing that
 /// was sent behind it is acknowledged.
 const TRUST_UPDATES: u32 = 100;
-/// Updates' worth of bytes that may be saved up; also what a new client gets
-/// at once.
-const SAVED_UPDATES: f32 = 10.0;
-/// So much of it is left to what competes for it.
+/// Of the bytes that are saved up, so many updates' worth are left to what
+/// competes for them.
 const CONTESTED_UPDATES: f32 = 5.0;
 
 /// One client's view of the world.
@@ -48,8 +47,9 @@ pub struct ClientView {
     watch: Watch,
     /// Counts what was sent.
     updates: u32,
-    /// Bytes that may be sent; below nothing after a large cell.
-    allowance: Option<f32>,
+    /// Bytes that may be sent, once something was.
+    purse: Option<Purse>,
+    turns: Turns,
     next_number: u32,
     unacknowledged: VecDeque<Packet>,
     /// Lists of packets that are not waited for any more, for the next ones.
@@ -80,14 +80,23 @@ struct Candidate {
     /// Turns that it may wait; none if it was never told of.
     interval: u16,
     record: Extent,
+    /// Whether it is told of in this update.
+    goes: bool,
 }
 
 impl Candidate {
+    /// What is new competes with what is new.
+    fn side(&self) -> Side {
+        match self.interval {
+            0 => Side::New,
+            _ => Side::Known,
+        }
+    }
+
     fn urgency(&self, watch: &Watch) -> f32 {
         let waited = f32::from(self.waited);
         match self.interval {
-            // New squares wait for nobody, the near ones least of all; and the
-            // far ones not for ever.
+            // The near ones first; and the far ones do not wait for ever.
             0 => waited + 1e3 / (1.0 + watch.backgrounds[self.index as usize].distance),
             interval => waited / f32::from(interval),
         }
@@ -121,7 +130,8 @@ impl ClientView {
             delivery,
             watch: Watch::default(),
             updates: 0,
-            allowance: None,
+            purse: None,
+            turns: Turns::default(),
             next_number: 1,
             unacknowledged: VecDeque::new(),
             spare: Vec::new(),
@@ -310,12 +320,11 @@ impl ClientView {
         let lossy = self.delivery == Delivery::Lossy;
         let most = with.cells.updates_kept(with.snapshot_hz);
         let stretch = Stretch::under(with.pressure, most);
-        let budget = Budget::of(&with.policy, with.snapshot_hz);
-        let mut allowance = budget.map(|budget| budget.refill(self.allowance));
-        let contested = budget.map_or(0.0, |budget| budget.per_update * CONTESTED_UPDATES);
+        let mut purse = Purse::refill(self.purse, &with.policy, with.snapshot_hz);
+        let uncontested = |purse: &Purse| purse.ready() - purse.per_update() * CONTESTED_UPDATES;
         let mut room = match lossy {
             true => 0.0,
-            false => allowance.map_or(f32::INFINITY, |allowance| allowance - contested),
+            false => purse.as_ref().map_or(f32::INFINITY, uncontested),
         };
         let (room_before, mut bytes) = (room, 0);
         for (index, watched) in self.watch.cells.iter_mut().enumerate() {
@@ -359,57 +368,37 @@ impl ClientView {
                 waited,
                 interval,
                 record,
+                goes: true,
             });
         }
-        if let Some(allowance) = &mut allowance {
-            *allowance -= room_before - room;
-            self.stay_within(allowance, with, bytes);
+        if let Some(purse) = &mut purse {
+            purse.pay(room_before - room);
+            self.stay_within(purse, candidates, bytes as f32);
         }
-        self.allowance = allowance;
+        self.purse = purse;
     }
 
-    /// Leaves the most urgent of the candidates, as far as bytes go.
-    fn stay_within(&self, allowance: &mut f32, with: &mut Sender, bytes: usize) {
-        let candidates = &mut with.scratch.candidates;
-        if bytes as f32 > *allowance {
-            candidates.sort_unstable_by(|a, b| {
-                let order = b.urgency(&self.watch).total_cmp(&a.urgency(&self.watch));
-                order.then(a.index.cmp(&b.index))
-            });
-            let mut left = *allowance;
-            let mut count = 0;
-            for candidate in candidates.iter() {
-                if left <= 0.0 {
-                    break;
-                }
-                left -= candidate.record.len() as f32;
-                count += 1;
-            }
-            candidates.truncate(count);
+    /// Leaves those of the candidates that can be paid for. When that is not all
+    /// of them, known and new ones take turns: what is seen to move goes on while
+    /// a large world arrives.
+    fn stay_within(&mut self, purse: &mut Purse, candidates: &mut Vec<Candidate>, bytes: f32) {
+        if bytes <= purse.ready() {
+            purse.pay(bytes);
+            self.turns.end();
+            return;
         }
-        let spent: usize = candidates.iter().map(|c| c.record.len()).sum();
-        *allowance -= spent as f32;
-    }
-}
-
-/// What a client may be sent, in bytes.
-#[derive(Clone, Copy)]
-struct Budget {
-    per_update: f32,
-}
-
-impl Budget {
-    /// None: as much as there is.
-    fn of(policy: &InterestPolicy, snapshot_hz: u32) -> Option<Self> {
-        let bytes_per_s = policy.bytes_per_s?;
-        let per_update = bytes_per_s as f32 / snapshot_hz.max(1) as f32;
-        Some(Self { per_update })
-    }
-
-    /// What may be sent in the next update, with what was left of the last.
-    fn refill(self, left: Option<f32>) -> f32 {
-        let saved_max = self.per_update * SAVED_UPDATES;
-        left.map_or(saved_max, |left| (left + self.per_update).min(saved_max))
+        candidates.sort_unstable_by(|a, b| {
+            let order = b.urgency(&self.watch).total_cmp(&a.urgency(&self.watch));
+            let sides = a.side().cmp(&b.side());
+            sides.then(order).then(a.index.cmp(&b.index))
+        });
+        self.turns.share_out(
+            purse,
+            candidates,
+            |candidate| (candidate.side(), candidate.record.len() as f32),
+            |candidate, goes| candidate.goes = goes,
+        );
+        candidates.retain(|candidate| candidate.goes);
     }
 }
 

@@ -32,6 +32,7 @@ mod shooting;
 mod sight;
 mod solids;
 mod spells;
+mod steady;
 mod terraforming;
 mod triggers;
 

@@ -1,0 +1,148 @@
+//! Who walks beside a player goes on walking while the rest of a large world
+//! arrives (NET-6, NET-8).
+
+use std::collections::BTreeMap;
+
+use frolic_protocol::NumberedInput;
+use frolic_world::{Delivery, JsonView, World, WorldOptions};
+use serde_json::Value as Json;
+
+use crate::harness::{Run, package, walk};
+use crate::link::Quality;
+
+/// Longest time without news of somebody near.
+const GAP_MS: u32 = 250;
+/// So much is watched from when a player joins.
+const WATCHED_MS: u32 = 10_000;
+/// About a tick.
+const SAMPLE_MS: u32 = 16;
+/// Ticks between an update and its acknowledgement.
+const ACK_TICKS: u32 = 6;
+
+/// 20,000 balls over 400 × 400 metres, from half a second on: some 280 KB.
+fn ball_park() -> frolic_package::Package {
+    let script = r#"local random = Random.new(3)
+        local function number() return (random.NextNumber() * 2 - 1) * 200 end
+        task.wait(0.5)
+        for i = 1, 20000 do
+            World.Spawn("Ball", Vector3.new(number(), 3, number()))
+            if i % 200 == 0 then task.wait() end
+        end"#;
+    balls(script)
+}
+
+fn balls(script: &str) -> frolic_package::Package {
+    package(
+        r##"{"format":1,"prefabs":{"Ball":{"components":{"Shape":{"type":"sphere","radius":0.1}}}},
+            "entities":[
+            {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[800,1,800]}}},
+            {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0]},"SpawnPoint":{}}}]}"##,
+        &[("scripts/ServerScriptService/Balls.luau", script)],
+    )
+}
+
+/// The longest time for which a player who joins hears nothing of a walker
+/// beside them, and how much they know in the end.
+fn longest_gap(game: &frolic_package::Package, delivery: Delivery) -> (u32, usize) {
+    let mut run = Run::new(game, 1, Quality::GOOD);
+    run.delivery = delivery;
+    let ben = run.world_mut().join("b".into(), "Ben".into());
+    let walker = run.world().entity_of(ben).expect("he is here");
+    run.for_ms(3_000);
+    let ada = run.join("Ada");
+    let (mut last, mut heard_ms, mut longest) = (None, None, 0);
+    for at in (0..WATCHED_MS).step_by(SAMPLE_MS as usize) {
+        // In circles, so that he stays beside her.
+        let input = walk(at as f32 * 1e-3);
+        let seq = at / SAMPLE_MS + 1;
+        run.world_mut()
+            .receive_inputs(ben, &[NumberedInput { seq, input }]);
+        run.for_ms(SAMPLE_MS);
+        let state = run.client(ada).entities().find(|state| state.id == walker);
+        if state.copied() != last {
+            last = state.copied();
+            heard_ms = Some(at);
+        }
+        longest = longest.max(at - heard_ms.unwrap_or(0));
+    }
+    (longest, run.client(ada).entities().count())
+}
+
+#[test]
+fn who_walks_beside_a_newcomer_goes_on_while_a_large_world_arrives() {
+    let game = ball_park();
+    for delivery in [Delivery::Ordered, Delivery::Lossy] {
+        let (longest, known) = longest_gap(&game, delivery);
+        println!("{delivery:?}: {longest} ms without news, {known} known in the end");
+        assert!(known > 20_000, "{delivery:?}: {known} arrived");
+        assert!(longest <= GAP_MS, "{delivery:?}: {longest} ms without news");
+    }
+}
+
+/// One square may cost the budget of seconds.
+#[test]
+fn nobody_stands_still_for_what_a_single_square_costs() {
+    let game = balls(
+        r#"local random = Random.new(3)
+        local function number() return random.NextNumber() * 30 end
+        for i = 1, 10000 do
+            World.Spawn("Ball", Vector3.new(65 + number(), 3, 65 + number()))
+            if i % 200 == 0 then task.wait() end
+        end"#,
+    );
+    for delivery in [Delivery::Ordered, Delivery::Lossy] {
+        let (longest, known) = longest_gap(&game, delivery);
+        println!("{delivery:?}: {longest} ms without news, {known} known in the end");
+        assert!(known > 10_000, "{delivery:?}: {known} arrived");
+        assert!(longest <= GAP_MS, "{delivery:?}: {longest} ms without news");
+    }
+}
+
+/// A JSON client is told everything at once when it joins; what comes up later
+/// has to fit its budget.
+#[test]
+fn nor_does_anybody_stand_still_for_a_json_client() {
+    let mut world = World::load(&ball_park(), WorldOptions::default()).expect("it loads");
+    let ada = world.join("a".into(), "Ada".into());
+    let ben = world.join("b".into(), "Ben".into());
+    let walker = u64::from(world.entity_of(ben).expect("he is here"));
+    let mut view = JsonView::new(ada);
+    let mut acks: Vec<(u32, u32)> = Vec::new();
+    let mut known: BTreeMap<u64, Json> = BTreeMap::new();
+    let (mut heard, mut longest, mut new_told) = (0, 0, 0);
+    for tick in 1..=WATCHED_MS * 60 / 1000 {
+        let input = walk(tick as f32 / 60.0);
+        world.receive_inputs(ben, &[NumberedInput { seq: tick, input }]);
+        world.step();
+        world.look();
+        acks.retain(|(due, acked)| {
+            if *due <= tick {
+                view.acknowledge(*acked);
+            }
+            *due > tick
+        });
+        if !world.update_is_due(ada) {
+            continue;
+        }
+        let Some(text) = world.json_snapshot(&mut view) else {
+            continue;
+        };
+        let snapshot: Json = serde_json::from_str(&text).expect("JSON");
+        let told = snapshot["tick"].as_u64().expect("a tick") as u32;
+        acks.push((tick + ACK_TICKS, told));
+        let entities = snapshot["features"]["movement"]["entities"].as_array();
+        for entity in entities.expect("a list") {
+            let id = entity["id"].as_u64().expect("an id");
+            let before = known.insert(id, entity["p"].clone());
+            new_told += u32::from(before.is_none());
+            if id == walker && before.as_ref() != Some(&entity["p"]) {
+                longest = longest.max(tick - heard);
+                heard = tick;
+            }
+        }
+    }
+    let longest_ms = longest.max(WATCHED_MS * 60 / 1000 - heard) * 1000 / 60;
+    println!("{longest_ms} ms without news, {new_told} known in the end");
+    assert!(longest_ms <= GAP_MS, "{longest_ms} ms without news");
+    assert!(new_told > 400, "what is new arrives as well: {new_told}");
+}
