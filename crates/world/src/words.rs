@@ -3,6 +3,10 @@
 //! Luau keeps every string once, in a table whose hash has no secret: 20,000
 //! names that were chosen to collide take it seconds to tell apart. So what
 //! comes from clients is counted, and few enough get in.
+//!
+//! What is kept out is not recorded, so a replay does not ask for it. That must
+//! make no difference to what gets in: strings are counted in parts without a
+//! remainder, and asking costs nothing.
 
 use std::collections::HashMap;
 
@@ -11,9 +15,9 @@ use frolic_protocol::Value;
 use crate::player::PlayerNumber;
 
 /// Strings at once.
-const BURST: f32 = 512.0;
+const BURST: u64 = 512;
 /// Strings per second after that.
-const PER_SECOND: f32 = 1000.0;
+const PER_SECOND: u64 = 1000;
 
 /// What each player has left.
 #[derive(Debug, Default)]
@@ -23,22 +27,25 @@ pub(crate) struct Words {
 
 #[derive(Debug)]
 struct Allowance {
-    left: f32,
+    /// In parts of a string, of which it has as many as a second has ticks: so
+    /// what comes back in a tick is a whole number of them.
+    left: u64,
     tick: u32,
 }
 
 impl Words {
     /// Whether what a player sends at `tick` still gets in.
     pub fn admit(&mut self, player: PlayerNumber, tick: u32, tick_hz: u32, args: &[Value]) -> bool {
-        let allowance = self
-            .left
-            .entry(player)
-            .or_insert(Allowance { left: BURST, tick });
-        let seconds = tick.saturating_sub(allowance.tick) as f32 / tick_hz as f32;
-        allowance.left = (allowance.left + seconds * PER_SECOND).min(BURST);
+        let parts = u64::from(tick_hz.max(1));
+        let most = BURST * parts;
+        let full = Allowance { left: most, tick };
+        let allowance = self.left.entry(player).or_insert(full);
+        let ticks = tick.saturating_sub(allowance.tick);
+        allowance.left = (allowance.left + u64::from(ticks) * PER_SECOND).min(most);
         allowance.tick = tick;
         // The name of the event is one of them.
-        let wanted = 1.0 + args.iter().map(strings_of).sum::<usize>() as f32;
+        let strings = 1 + args.iter().map(strings_of).sum::<usize>();
+        let wanted = strings as u64 * parts;
         let enough = wanted <= allowance.left;
         if enough {
             allowance.left -= wanted;
@@ -81,6 +88,19 @@ mod tests {
         assert_eq!(passed, 14);
         assert!(words.admit(2, 60, 60, &many), "others are not concerned");
         assert!(words.admit(1, 120, 60, &many), "a second later");
+    }
+
+    #[test]
+    fn asking_in_vain_changes_nothing() {
+        for tick_hz in [7, 20, 30, 60, 144] {
+            let (mut often, mut seldom) = (Words::default(), Words::default());
+            let some = vec![text(); 36];
+            for tick in 0..2_000 {
+                if often.admit(1, tick, tick_hz, &some) {
+                    assert!(seldom.admit(1, tick, tick_hz, &some), "{tick} at {tick_hz}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -8,10 +8,10 @@ use frolic_protocol::{Args, Value};
 use frolic_script::{LogLevel, MemoryStore, VmLimits};
 use frolic_sim::random::Random;
 use frolic_sim::{Buttons, CharacterInput, Vec3};
-use frolic_world::WorldOptions;
 use frolic_world::replay::{
     Ending, Record, RecordOptions, RecordReader, RecordingError, Replay, ReplayError, replay,
 };
+use frolic_world::{World, WorldOptions};
 
 use crate::harness::{Run, obby, package};
 use crate::link::Quality;
@@ -181,6 +181,42 @@ fn a_session_done_again_is_the_same_at_every_tick() {
         let seconds = report.ticks / 60;
         println!("{} bytes for {seconds} s of 1 to 5 players", bytes.len());
     }
+}
+
+/// What a world refused is not in a recording. So what it takes in must not
+/// depend on how often it was asked meanwhile.
+#[test]
+fn what_was_refused_between_changes_nothing() {
+    let game = package(
+        r#"{"format":1,"prefabs":{},"entities":[]}"#,
+        &[(
+            "scripts/ServerScriptService/Count.luau",
+            r#"Network.OnClientEvent("Say", function()
+                   World.Spawn({ Shape = { type = "box", size = { 1, 1, 1 } } }, Vector3.zero)
+               end)"#,
+        )],
+    );
+    let options = WorldOptions {
+        record: Some(RecordOptions {
+            hash_every_ticks: Some(1),
+            ..RecordOptions::default()
+        }),
+        ..WorldOptions::default()
+    };
+    let mut world = World::load(&game, options).expect("it loads");
+    let player = world.join("a".into(), "Ada".into());
+    let words = Args(vec![Value::String("x".into()); 37]);
+    let mut taken = 0;
+    for _ in 0..600 {
+        taken += u32::from(world.receive_event(player, "Say".into(), words.clone()));
+        world.step();
+    }
+    assert!((100..600).contains(&taken), "{taken} of 600 were taken");
+    world.end_recording(Ending::Complete);
+    let bytes = world.take_recording();
+    let report = replay(&game, &bytes).expect("it can be replayed");
+    assert_eq!(report.difference, None);
+    assert_eq!(report.same_hashes, report.ticks + 1);
 }
 
 #[test]
