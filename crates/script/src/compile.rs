@@ -193,9 +193,16 @@ fn long_bracket_end(text: &[u8]) -> Option<usize> {
     Some(end)
 }
 
-/// Functions that `builtin/common/caps.luau` replaces and that the compiler
-/// would otherwise turn into direct calls of the original.
-const WRAPPED_FAST_CALLS: [&str; 5] = ["tonumber", "tostring", "table.unpack", "unpack", "typeof"];
+/// Functions that `builtin/common/caps.luau` and `globals.luau` replace and that
+/// the compiler would otherwise turn into direct calls of the original.
+const WRAPPED_FAST_CALLS: [&str; 6] = [
+    "tonumber",
+    "tostring",
+    "table.unpack",
+    "unpack",
+    "typeof",
+    "setmetatable",
+];
 
 /// Globals whose fields change while a script runs. The compiler resolves
 /// `a.b` of every other global once, when the script loads.

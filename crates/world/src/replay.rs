@@ -10,11 +10,13 @@
 //!
 //! What is not in a recording decides nothing: scripts have no clock but the
 //! world's, their randomness comes from the seed, and no order in this crate
-//! depends on a hash map. Two things do not repeat, and both are told of. A
-//! script that was stopped for its use of time or memory was stopped by the
-//! clock of that machine ([`Record::Cut`]). And a script that goes through a
-//! table whose keys are tables, functions or threads does so in the order of
-//! their addresses, as in any Lua.
+//! depends on a hash map. Three things do not repeat. A script that was stopped
+//! for its use of time or memory was stopped by the clock of that machine, and
+//! the recording says where ([`Record::Cut`]). A script that goes through a table
+//! whose keys are tables, functions or threads does so in the order of their
+//! addresses, as in any Lua. And a script that writes `__mode` into a metatable
+//! that is in use sees what the collector took; `setmetatable` takes it out, so
+//! that the usual way to write it is harmless.
 
 mod hash;
 mod record;
