@@ -23,6 +23,8 @@ use crate::world::World;
 const SENT_MAX: u32 = 60;
 /// States in all kept sets of a client, some 6 MB.
 const STATES_KEPT: usize = 64 * 1024;
+/// Something new right here comes before whatever has waited less than this.
+const NEAR_TICKS: f32 = 60.0;
 /// An entity in a snapshot, roughly, its details aside.
 const ENTITY_BYTES: f32 = 170.0;
 
@@ -41,6 +43,8 @@ pub struct JsonView {
     turns: Turns,
     /// The tick at which each entity in view was last told as it is.
     told: BTreeMap<u32, u32>,
+    /// The tick since which each one that is new waits to be told of.
+    waiting: BTreeMap<u32, u32>,
     ground: VersionsView,
     acquainted: Acquainted,
 }
@@ -88,6 +92,7 @@ impl JsonView {
             purse: None,
             turns: Turns::default(),
             told: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             ground: VersionsView::default(),
             acquainted: Acquainted::default(),
         }
@@ -283,8 +288,11 @@ impl JsonView {
             } else {
                 // Without a baseline everything is new to the client.
                 let told = told.filter(|_| header.baseline.is_some());
-                let waited = told.map(|told| header.tick.saturating_sub(told));
-                let (side, urgency) = urgency(world, seen, waited);
+                let side = told.map_or(Side::New, |_| Side::Known);
+                let since = told.or_else(|| self.waiting.get(&state.id).copied());
+                let since = since.unwrap_or(header.tick);
+                let waited = header.tick.saturating_sub(since);
+                let urgency = urgency(world, seen, side, waited);
                 due.push(Due {
                     side,
                     urgency,
@@ -337,6 +345,7 @@ impl JsonView {
             left_out: Vec::new(),
         };
         let before = std::mem::take(&mut self.told);
+        let waiting = std::mem::take(&mut self.waiting);
         for ((seen, waits), repeated) in in_view.iter().zip(waits).zip(repeated) {
             let id = seen.state.id;
             let told = if let Some(state) = repeated {
@@ -345,7 +354,12 @@ impl JsonView {
             } else if waits {
                 choice.left_out.push(id);
                 choice.current.extend(had(id));
-                before.get(&id).copied()
+                let told = before.get(&id).copied();
+                if told.is_none() {
+                    let since = waiting.get(&id).copied();
+                    self.waiting.insert(id, since.unwrap_or(header.tick));
+                }
+                told
             } else {
                 let same = had(id) == Some(&seen.state) && !seen.state.is_on_the_way(header.tick);
                 choice.current.push(seen.state);
@@ -368,15 +382,12 @@ fn bytes_of(world: &World, before: Option<&EntityState>, state: &EntityState) ->
     ENTITY_BYTES + details.map_or(0.0, |details| details.encode().len() as f32)
 }
 
-/// Of what is new the near is the most urgent; else by how long it has waited,
-/// and how long it may.
-fn urgency(world: &World, seen: &InView, waited: Option<u32>) -> (Side, f32) {
-    match waited {
-        None => (Side::New, 1.0 / (1.0 + seen.distance)),
-        Some(ticks) => {
-            let interval = world.interest().interval(seen.distance);
-            (Side::Known, ticks as f32 / f32::from(interval))
-        }
+/// Of what is new the near comes first, and the far does not wait for ever; else
+/// it goes by how many ticks it has waited, and how long it may.
+fn urgency(world: &World, seen: &InView, side: Side, waited: u32) -> f32 {
+    match side {
+        Side::New => waited as f32 + NEAR_TICKS / (1.0 + seen.distance),
+        Side::Known => waited as f32 / f32::from(world.interest().interval(seen.distance)),
     }
 }
 

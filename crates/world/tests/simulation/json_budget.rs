@@ -9,7 +9,7 @@ use frolic_sim::{CharacterInput, Vec3};
 use frolic_world::{InterestPolicy, JsonView, World, WorldOptions};
 use serde_json::Value as Json;
 
-use crate::harness::walk;
+use crate::harness::{package, walk};
 
 const BUDGET: u32 = 16 * 1024;
 const NEAR: usize = 30;
@@ -218,4 +218,49 @@ fn nobody_who_acknowledges_waits_for_what_the_first_snapshot_cost() {
     run(&mut world, &everybody, walk(0.0), 1, &mut stranger);
     assert_eq!(stranger.world.len(), everybody.len());
     assert!(stranger.snapshots >= 12, "{}", stranger.snapshots);
+}
+
+/// Something is always nearer; that must not keep the far waiting for ever.
+#[test]
+fn what_is_new_a_long_way_off_arrives_while_more_and_more_comes_up_nearby() {
+    let scene = r##"{"format":1,"prefabs":{"Ball":{"components":{"Shape":{"type":"sphere","radius":0.2}}}},
+        "entities":[
+        {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[800,1,800]}}},
+        {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0]},"SpawnPoint":{}}}]}"##;
+    let script = r#"local random = Random.new(3)
+        local function number(to) return (random.NextNumber() * 2 - 1) * to end
+        task.wait(1)
+        for second = 1, 9 do
+            for i = 1, 100 do World.Spawn("Ball", Vector3.new(number(20), 3, number(20))) end
+            if second == 2 then World.Spawn("Ball", Vector3.new(3000, 1, 0)) end
+            task.wait(1)
+        end"#;
+    let game = package(scene, &[("scripts/ServerScriptService/Balls.luau", script)]);
+    let options = WorldOptions {
+        interest: Some(InterestPolicy {
+            bytes_per_s: Some(BUDGET),
+            ..InterestPolicy::default()
+        }),
+        ..WorldOptions::default()
+    };
+    let mut world = World::load(&game, options).expect("the world loads");
+    let player = world.join("a".into(), "Ada".into());
+    let mut stranger = Stranger::new(player, true);
+    run(
+        &mut world,
+        &[player],
+        CharacterInput::default(),
+        10,
+        &mut stranger,
+    );
+    let (known, all) = (stranger.world.len(), world.visible_from(player).len());
+    assert!(
+        known < all * 3 / 4,
+        "there is more than fits: {known} of {all}"
+    );
+    let far = stranger.world.values().find(|place| place[0] > 2_000.0);
+    assert!(
+        far.is_some(),
+        "{known} of {all} are known, and not the far one"
+    );
 }
