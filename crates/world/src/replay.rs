@@ -25,6 +25,6 @@ mod rerun;
 
 pub(crate) use hash::Fingerprint;
 pub use record::{Ending, Record, RecordReader, RecordingError, RecordingHeader, ScriptLimits};
-pub use recorder::RecordOptions;
 pub(crate) use recorder::Recorder;
+pub use recorder::{RecordOptions, this_build};
 pub use rerun::{Difference, Replay, ReplayError, ReplayReport, replay};

@@ -207,7 +207,7 @@ impl World {
                 disabled_scripts: options.disabled_scripts.clone(),
                 started_unix_ms: options.started_unix_ms,
                 saved: options.saved.unwrap_or_default(),
-                made_by: env!("CARGO_PKG_VERSION").to_owned(),
+                made_by: crate::replay::this_build(),
             };
             Recorder::new(&header, record)
         });

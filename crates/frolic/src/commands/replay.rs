@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use frolic_package::Package;
-use frolic_world::replay::{Ending, RecordReader, RecordingHeader, Replay, ReplayReport};
+use frolic_world::replay::{
+    Difference, Ending, RecordReader, RecordingHeader, Replay, ReplayReport, this_build,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
@@ -192,17 +194,13 @@ fn tell(as_json: bool, header: &RecordingHeader, report: &ReplayReport) -> Resul
         print_notes(report);
     }
     if let Some(difference) = report.difference {
-        let same = match difference.same_until {
-            Some(tick) => format!("the same until tick {tick}"),
-            None => "never the same".to_owned(),
-        };
-        let advice = match report.cut_at {
-            Some(tick) if tick <= difference.tick => format!(
-                "; a limit cut scripts at tick {tick} of the session, which depends on the machine"
-            ),
-            _ => String::new(),
-        };
-        bail!("different at tick {}, {same}{advice}", difference.tick);
+        bail!("{}", explain(&difference, header, report));
+    }
+    if report.same_hashes == 0 {
+        bail!(
+            "nothing was compared: the recording ends after {} ticks, before its first state hash",
+            report.ticks
+        );
     }
     if !as_json {
         let seconds = f64::from(report.ticks) / f64::from(header.tick_hz.max(1));
@@ -212,6 +210,29 @@ fn tell(as_json: bool, header: &RecordingHeader, report: &ReplayReport) -> Resul
         );
     }
     Ok(())
+}
+
+/// Says where the replay went another way, and what may be the reason.
+fn explain(difference: &Difference, header: &RecordingHeader, report: &ReplayReport) -> String {
+    let mut text = format!("different at tick {}", difference.tick);
+    text += &match difference.same_until {
+        Some(tick) => format!(", the same until tick {tick}"),
+        None => ", never the same".to_owned(),
+    };
+    let cut_at = report.cut_at.filter(|tick| *tick <= difference.tick);
+    if let Some(tick) = cut_at {
+        text += &format!(
+            "; a limit cut scripts at tick {tick} of the session, which depends on the machine"
+        );
+    }
+    let here = this_build();
+    if header.made_by != here {
+        let there = &header.made_by;
+        text += &format!(
+            "; it was recorded by frolic {there} and this is {here}: replay it with the one that made it"
+        );
+    }
+    text
 }
 
 fn print_notes(report: &ReplayReport) {
@@ -250,6 +271,8 @@ fn to_json(header: &RecordingHeader, report: &ReplayReport) -> serde_json::Value
         "revision": header.revision,
         "seed": header.seed.to_string(),
         "tickHz": header.tick_hz,
+        "madeBy": header.made_by,
+        "thisBuild": this_build(),
         "ticks": report.ticks,
         "sameHashes": report.same_hashes,
         "difference": difference,
@@ -257,4 +280,73 @@ fn to_json(header: &RecordingHeader, report: &ReplayReport) -> serde_json::Value
         "replayCutAt": report.replay_cut_at,
         "ending": ending,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use frolic_package::Limits;
+    use frolic_world::replay::RecordOptions;
+    use frolic_world::{World, WorldOptions};
+
+    use super::*;
+
+    fn header() -> RecordingHeader {
+        let manifest = "[game]\nid = \"empty\"\nname = \"Empty\"\nmax_players = 1\n";
+        let scene = r#"{"format":1,"prefabs":{},"entities":[]}"#;
+        let files = [("game.toml", manifest), ("scene.json", scene)];
+        let files = files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec()));
+        let game = Package::from_files(BTreeMap::from(files), &Limits::default())
+            .unwrap_or_else(|report| panic!("{report}"));
+        let options = WorldOptions {
+            record: Some(RecordOptions::default()),
+            ..WorldOptions::default()
+        };
+        let mut world = World::load(&game, options).expect("it loads");
+        let mut reader = RecordReader::default();
+        reader.push(&world.take_recording());
+        reader.header().expect("readable").expect("whole")
+    }
+
+    fn verdict(header: &RecordingHeader, report: &ReplayReport) -> String {
+        let told = tell(true, header, report);
+        told.map_or_else(|error| error.to_string(), |()| "the same".to_owned())
+    }
+
+    #[test]
+    fn a_recording_in_which_nothing_can_be_compared_proves_nothing() {
+        let mut report = ReplayReport {
+            ticks: 40,
+            ..ReplayReport::default()
+        };
+        let said = verdict(&header(), &report);
+        assert!(said.contains("nothing was compared"), "{said}");
+        report.same_hashes = 1;
+        assert_eq!(verdict(&header(), &report), "the same");
+    }
+
+    #[test]
+    fn a_difference_names_the_build_that_recorded_if_it_is_another() {
+        let report = ReplayReport {
+            ticks: 40,
+            same_hashes: 3,
+            difference: Some(Difference {
+                tick: 40,
+                recorded: 1,
+                replayed: 2,
+                same_until: Some(30),
+            }),
+            ..ReplayReport::default()
+        };
+        let mut header = header();
+        let said = verdict(&header, &report);
+        assert_eq!(said, "different at tick 40, the same until tick 30");
+        header.made_by = "0.0.9 riscv64-linux".to_owned();
+        let said = verdict(&header, &report);
+        assert!(
+            said.contains("recorded by frolic 0.0.9 riscv64-linux"),
+            "{said}"
+        );
+    }
 }

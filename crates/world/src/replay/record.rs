@@ -46,7 +46,7 @@ pub struct RecordingHeader {
     pub disabled_scripts: Vec<String>,
     /// The time of day that scripts were told at the start.
     pub started_unix_ms: u64,
-    /// Version of the program that made it.
+    /// The program that made it; see [`this_build`](super::this_build).
     pub made_by: String,
     /// What the world was made from besides its package. It stands behind the
     /// header, because it may be long.

@@ -22,6 +22,13 @@ impl Default for RecordOptions {
     }
 }
 
+/// The program that this is, as recordings name it: its version, and the kind
+/// of machine it was built for.
+pub fn this_build() -> String {
+    use std::env::consts::{ARCH, OS};
+    format!("{} {ARCH}-{OS}", env!("CARGO_PKG_VERSION"))
+}
+
 /// Gathers records until the host takes them.
 pub(crate) struct Recorder {
     waiting: Vec<u8>,
