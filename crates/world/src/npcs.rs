@@ -213,7 +213,8 @@ impl WorldState {
             .players
             .values()
             .filter(|player| player.online && player.dead_until.is_none());
-        here.filter_map(|player| {
+        let mut people = Vec::with_capacity(self.players.len());
+        people.extend(here.filter_map(|player| {
             let entity = self.alive(player.entity)?;
             let speed = player.character.velocity;
             let level = Vec3::new(speed.x, 0.0, speed.z).length();
@@ -225,8 +226,8 @@ impl WorldState {
                 hidden: entity.tags.iter().any(|tag| tag == HIDDEN_TAG),
                 team: player.team.as_deref(),
             })
-        })
-        .collect()
+        }));
+        people
     }
 
     /// Everybody makes up their mind.
@@ -296,7 +297,7 @@ impl WorldState {
     /// of the world; tells scripts who has arrived.
     fn settle_npcs(&mut self) {
         let kill_height = self.kill_height;
-        let mut moved = Vec::new();
+        let mut moved = Vec::with_capacity(self.npcs.all.len());
         let mut fallen = Vec::new();
         let mut changed = Vec::new();
         for (id, npc) in &mut self.npcs.all {

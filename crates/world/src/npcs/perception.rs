@@ -6,6 +6,7 @@
 use frolic_package::Hostility;
 use frolic_protocol::npc::NpcState;
 use frolic_sim::{CollisionWorld, Vec3};
+use smallvec::SmallVec;
 
 use super::Npc;
 use super::mind::LOSES_AFTER_S;
@@ -153,7 +154,8 @@ impl Npc {
     ) -> Option<(&'a Person<'p>, f32)> {
         let sight = self.settings.sight_distance;
         let forward = self.forward();
-        let mut nearest: Vec<(f32, &Person, f32)> = Vec::new();
+        // With room for one more, who may be nearer than one of them.
+        let mut nearest: SmallVec<[(f32, &Person, f32); LOOKED_FOR_MAX + 1]> = SmallVec::new();
         for person in people {
             let to = person.feet - self.character.feet;
             let distance = to.length();
@@ -171,11 +173,11 @@ impl Npc {
             let minded = self.senses.target == Some(person.entity);
             let rank = if minded { distance * 0.5 } else { distance };
             nearest.push((rank, person, distance));
+            nearest.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.entity.cmp(&b.1.entity)));
+            nearest.truncate(LOOKED_FOR_MAX);
         }
-        nearest.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.entity.cmp(&b.1.entity)));
         nearest
             .into_iter()
-            .take(LOOKED_FOR_MAX)
             .find(|(_, person, _)| self.has_clear_view(person.feet, solids, rays))
             .map(|(_, person, distance)| (person, distance))
     }
