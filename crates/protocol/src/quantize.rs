@@ -84,16 +84,14 @@ pub const ROTATION_NONE: u32 =
     0b11 << 30 | ROTATION_HALF << 20 | ROTATION_HALF << 10 | ROTATION_HALF;
 
 /// Rounds a rotation to its three smallest parts of 10 bits each; the largest
-/// follows from the length being one.
+/// follows from the length being one. Of those that are as large but for
+/// rounding it is always the last: what was rounded is rounded to the same.
 pub fn rotation(rotation: Rotation) -> u32 {
+    const STEP: f32 = 2.0 * ROTATION_MAX / ROTATION_STEPS;
     let parts = rotation.normalize().to_array();
-    let largest = (0..4).fold(0, |best, i| {
-        if parts[i].abs() > parts[best].abs() {
-            i
-        } else {
-            best
-        }
-    });
+    let size = parts.iter().fold(0.0f32, |size, part| size.max(part.abs()));
+    let as_large = |part: &f32| part.abs() > size - STEP;
+    let largest = parts.iter().rposition(as_large).unwrap_or(3);
     let sign = if parts[largest] < 0.0 { -1.0 } else { 1.0 };
     let mut packed = largest as u32;
     for (_, part) in parts.iter().enumerate().filter(|(i, _)| *i != largest) {
