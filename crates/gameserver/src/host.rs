@@ -14,8 +14,8 @@ mod updates;
 
 pub(crate) use handshake::unix_ms;
 use handshake::{Introduction, unix_s};
-use keeping::Counted;
 pub(crate) use keeping::Returning;
+use keeping::{Counted, Look};
 use reading::ReadingShare;
 use terrain::Unstored;
 use updates::Updates;
@@ -137,8 +137,8 @@ pub struct Host {
     empty_since_tick: u32,
     /// Commands whose answer waits for the disk, in the order of their operations.
     unstored: VecDeque<Unstored>,
-    /// Requests to the store at the last look at what players have said.
-    asked_when_seen: u64,
+    /// The last look at what players have said.
+    last_look: Look,
     /// Whose connection began or ended since the last tick.
     came_or_went: Vec<PlayerNumber>,
     /// Somebody came, went or was lost since the metrics were told.
@@ -196,7 +196,7 @@ impl Host {
             arrivals: Vec::new(),
             empty_since_tick: 0,
             unstored: VecDeque::new(),
-            asked_when_seen: 0,
+            last_look: Look::default(),
             came_or_went: Vec::new(),
             presence_changed: false,
             updates: Updates::default(),
@@ -263,7 +263,7 @@ impl Host {
         clock.lap();
         if !self.settings.keeper.is_persistent() {
             // Nobody waits for what is not stored.
-            self.settings.keeper.pass_on(&mut self.world, Vec::new());
+            self.settings.keeper.hold(&mut self.world);
         }
         self.answer_stored();
         self.deliver_outbox();

@@ -18,8 +18,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 pub use figures::KeepFigures;
+pub use pile::Pile;
 
-use self::pile::Pile;
 use crate::boot::ControlPlane;
 use crate::courier::{self, Failure, TRY};
 use crate::link::Inbound;
@@ -42,6 +42,10 @@ pub struct KeepDoor {
     sent: Marks,
     /// A checkpoint is due with the next operations.
     soon: bool,
+    /// A checkpoint that stands for operations which are held.
+    parked: Option<Checkpoint>,
+    /// The mark of the last operations that were put on the pile.
+    ops_mark: u64,
     /// Operations of a world that keeps none, for those outside.
     unstored: Vec<LoggedOp>,
 }
@@ -55,6 +59,8 @@ impl KeepDoor {
             compacted: (0, 0),
             sent: Marks::new(),
             soon: false,
+            parked: None,
+            ops_mark: 0,
             unstored: Vec::new(),
         }
     }
@@ -73,12 +79,10 @@ impl KeepDoor {
     /// when the door is dropped and everything is stored.
     pub fn platform(
         control_plane: ControlPlane,
-        epoch: u64,
+        pile: Arc<Pile>,
         persistent: bool,
         inbox: mpsc::Sender<Inbound>,
-        figures: Arc<KeepFigures>,
     ) -> (Self, JoinHandle<()>) {
-        let pile = Arc::new(Pile::new(epoch, figures));
         let task = tokio::spawn(store(pile.clone(), control_plane, inbox));
         let mut door = Self::nowhere();
         (door.pile, door.persistent) = (Some(pile), persistent);
@@ -95,21 +99,46 @@ impl KeepDoor {
         self.pile.is_some()
     }
 
-    /// Takes what has happened in this tick. `players` are those whose messages
-    /// may have caused it, to be stored with it.
-    pub fn pass_on(&mut self, world: &mut World, players: Vec<SavedPlayer>) {
+    /// Takes what has happened in this tick. It is not stored before it is
+    /// released.
+    pub fn hold(&mut self, world: &mut World) {
         let ops = world.take_ops();
-        if let Some(last) = ops.last().map(|op| op.seq) {
-            match &self.pile {
-                Some(pile) if self.persistent => pile.add(ops, players),
-                _ => {
-                    self.unstored = ops;
-                    world.ops_kept(last);
-                }
+        let Some(last) = ops.last().map(|op| op.seq) else {
+            return;
+        };
+        match &self.pile {
+            Some(pile) if self.persistent => pile.hold(ops),
+            _ => {
+                self.unstored = ops;
+                world.ops_kept(last);
             }
         }
+    }
+
+    /// Whether there is something to release, up to an operation.
+    pub fn has_held(&self, up_to: u64) -> bool {
+        let first = self.pile.as_ref().and_then(|pile| pile.first_held());
+        first.is_some_and(|first| first <= up_to)
+    }
+
+    /// Has what was done up to an operation stored, together with the players
+    /// whose messages may have caused it.
+    pub fn release(&mut self, up_to: u64, players: Vec<SavedPlayer>) {
+        if let Some(pile) = &self.pile {
+            self.ops_mark = pile.next_mark();
+            pile.release(up_to, players);
+        }
+    }
+
+    /// The mark of what was released last.
+    pub fn ops_mark(&self) -> u64 {
+        self.ops_mark
+    }
+
+    /// Makes a checkpoint of the world when one is due.
+    pub fn compact(&mut self, world: &World) {
         let soon = std::mem::take(&mut self.soon);
-        self.compact(world, soon);
+        self.compact_if(world, soon);
     }
 
     /// The mark of whatever is put on the pile next.
@@ -120,14 +149,14 @@ impl KeepDoor {
     /// Keeps a player as they are now.
     pub fn player(&self, player: SavedPlayer) {
         if let Some(pile) = &self.pile {
-            pile.add(Vec::new(), vec![player]);
+            pile.add(vec![player]);
         }
     }
 
     /// The same for many.
     pub fn players(&self, players: Vec<SavedPlayer>) {
         if let Some(pile) = self.pile.as_ref().filter(|_| !players.is_empty()) {
-            pile.add(Vec::new(), players);
+            pile.add(players);
         }
     }
 
@@ -140,28 +169,41 @@ impl KeepDoor {
 
     /// The world stops: what is left is stored, with a checkpoint.
     pub fn finish(&mut self, world: &mut World, players: Vec<SavedPlayer>) {
-        self.pass_on(world, Vec::new());
-        self.players(players);
-        self.compact(world, true);
+        self.hold(world);
+        self.release(world.newest_op(), players);
+        self.compact_if(world, true);
         if let Some(pile) = self.pile.take() {
             pile.close();
         }
     }
 
-    fn compact(&mut self, world: &World, now: bool) {
+    fn compact_if(&mut self, world: &World, now: bool) {
+        self.unpark();
         let (newest, tick) = (world.newest_op(), world.tick());
         let (before, at) = self.compacted;
         let since = newest.saturating_sub(before);
         let waited = tick.saturating_sub(at) >= COMPACT_S * world.tick_hz();
         let due = now || waited || since >= COMPACT_OPS;
-        let Some(pile) = self.pile.as_ref().filter(|_| self.persistent) else {
-            return;
-        };
-        if since == 0 || !due {
+        let keeps = self.pile.is_some() && self.persistent;
+        if !keeps || since == 0 || !due || self.parked.is_some() {
             return;
         }
         self.compacted = (newest, tick);
-        pile.checkpoint(world.checkpoint_since(&mut self.sent));
+        self.parked = Some(world.checkpoint_since(&mut self.sent));
+        self.unpark();
+    }
+
+    /// A checkpoint goes where the operations went that it stands for, and not
+    /// before them.
+    fn unpark(&mut self) {
+        let Some(pile) = &self.pile else {
+            return;
+        };
+        let first = pile.first_held();
+        let follows = |parked: &mut Checkpoint| first.is_none_or(|first| parked.seq < first);
+        if let Some(checkpoint) = self.parked.take_if(follows) {
+            pile.checkpoint(checkpoint);
+        }
     }
 
     /// Notes whether the world tells players only of what is near.
@@ -209,7 +251,7 @@ async fn store(pile: Arc<Pile>, control_plane: ControlPlane, inbox: mpsc::Sender
                 return;
             }
         };
-        pile.stored(&batch, reply.seq, began.elapsed());
+        pile.stored((&batch, mark), reply.seq, began.elapsed());
         // A world that has ended waits for nothing.
         let seq = reply.seq;
         let _ = inbox.send(Inbound::Kept { seq, mark }).await;

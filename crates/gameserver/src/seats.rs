@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use frolic_world::PlayerNumber;
 
-pub use self::seat::{Held, Place, Seat, Turn};
+pub use self::seat::{Cut, Held, Place, Seat, Turn};
 
 /// Of more than these nobody holds the places for them.
 pub const AWAY_TOLD_MAX: usize = 1000;
@@ -77,21 +77,6 @@ impl Seats {
     /// Players with a connection, and those who may come back.
     pub fn taken(&self) -> u32 {
         self.by_number.len() as u32
-    }
-
-    /// How many bytes each player may have of what is left to tell, so that it is
-    /// no more than `together` of all: most have little.
-    pub fn told_share(&self, each: usize, together: usize) -> usize {
-        let sizes = self.by_number.values().map(|seat| seat.left_bytes());
-        let (mut total, mut with_some) = (0usize, 0usize);
-        for bytes in sizes.filter(|bytes| *bytes > 0) {
-            total = total.saturating_add(bytes.min(each));
-            with_some += 1;
-        }
-        match total <= together {
-            true => each,
-            false => (together / with_some.max(1)).min(each),
-        }
     }
 
     /// Lasting ids of those who may come back, as many as a heartbeat takes.

@@ -30,7 +30,7 @@ use crate::config::{GameServerConfig, WorldSource};
 use crate::console::{self, Console};
 use crate::host::{Host, HostSettings, Returning, unix_ms};
 use crate::http;
-use crate::keeper::{KeepDoor, KeepFigures};
+use crate::keeper::{KeepDoor, KeepFigures, Pile};
 use crate::link::{INBOX_MESSAGES, Inbound};
 use crate::lockdown;
 use crate::metrics::Metrics;
@@ -139,24 +139,21 @@ pub async fn run(
     let (press, presses) = mpsc::channel(PRESSES_MAX);
     let (news, told) = mpsc::channel(NEWS_WAITING_MAX);
     let confined = config.confined;
+    let keep_figures = Arc::new(KeepFigures::default());
+    let pile = Arc::new(Pile::new(plan.epoch, keep_figures.clone()));
     let (store, store_task) = match &control_plane {
         Some(control_plane) => {
+            let (epoch, pile) = (plan.epoch, pile.clone());
             let (door, task) =
-                StoreDoor::platform(control_plane.clone(), plan.epoch, inbox.clone());
+                StoreDoor::platform(control_plane.clone(), epoch, inbox.clone(), pile);
             (door, Some(task))
         }
         None => (StoreDoor::memory(), None),
     };
-    let keep_figures = Arc::new(KeepFigures::default());
     let (keeper, keep_task) = match &control_plane {
         Some(control_plane) => {
-            let (door, task) = KeepDoor::platform(
-                control_plane.clone(),
-                plan.epoch,
-                plan.persistent,
-                inbox.clone(),
-                keep_figures.clone(),
-            );
+            let (door, task) =
+                KeepDoor::platform(control_plane.clone(), pile, plan.persistent, inbox.clone());
             (door, Some(task))
         }
         None => (KeepDoor::nowhere(), None),

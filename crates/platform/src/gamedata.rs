@@ -14,6 +14,7 @@ pub mod turns;
 pub use forget::forget_player;
 
 use std::collections::HashMap;
+use std::time::Instant;
 
 use axum::Json;
 use axum::extract::State;
@@ -31,6 +32,7 @@ use crate::extract::ApiJson;
 use crate::internal::Caller;
 use crate::keep;
 use crate::settings::StoreSettings;
+use crate::socketio::Followers;
 
 /// Why a request was not done.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +95,8 @@ pub async fn handle(
         let message = format!("a batch has a name and 1 to {BATCH_REQUESTS_MAX} requests");
         return Err(ApiError::bad_request("invalid_batch", message));
     }
-    keep::check_heard(&batch.heard)?;
+    let (began, spec) = (Instant::now(), &server.spec);
+    keep::check_written(&batch, spec.persistent)?;
     let allowed = server.take_store_requests(batch.requests.len());
     platform
         .metrics()
@@ -106,11 +109,11 @@ pub async fn handle(
             result: Err(text.to_owned()),
         };
         let answers = batch.requests.iter().map(refuse).collect();
-        return Ok(Json(StoreAnswers { answers }));
+        let kept = None;
+        return Ok(Json(StoreAnswers { answers, kept }));
     }
     let writes = batch.requests.iter().any(|request| request.action.writes());
-    let spec = &server.spec;
-    let answers = if writes {
+    let (answers, kept) = if writes {
         let turns = platform.store_turns();
         let actions: Vec<&StoreAction> = batch.requests.iter().map(|r| &r.action).collect();
         turns.wait(&spec.game_id, &spec.world_id, &actions).await;
@@ -125,9 +128,9 @@ pub async fn handle(
             now_ms,
         };
         let answers = game.write(&spec.world_id, &batch).await?;
-        let heard = (batch.epoch, &batch.heard[..]);
-        keep::note_heard(&mut transaction, &spec.world_id, heard, now_ms).await?;
+        let kept = keep::note_written(&mut transaction, &spec.world_id, &batch, now_ms).await?;
         transaction.commit().await?;
+        tell_ops(&platform, &spec.world_id, &batch, began);
         for (request, answer) in batch.requests.iter().zip(&answers) {
             if let StoreAction::Swap { at, .. } = &request.action {
                 let first = answer.result.as_ref().ok().and_then(|args| args.0.first());
@@ -135,7 +138,7 @@ pub async fn handle(
                 turns.swapped(&spec.game_id, &spec.world_id, at, done);
             }
         }
-        answers
+        (answers, Some(kept))
     } else {
         let mut connection = platform.db().acquire().await?;
         let mut game = Game {
@@ -150,9 +153,18 @@ pub async fn handle(
             let result = game.read(&request.action).await;
             answers.push(answer(request.id, result)?);
         }
-        answers
+        (answers, None)
     };
-    Ok(Json(StoreAnswers { answers }))
+    Ok(Json(StoreAnswers { answers, kept }))
+}
+
+/// Tells those who follow from outside what was kept with the writes.
+fn tell_ops(platform: &Platform, world_id: &str, batch: &StoreBatch, began: Instant) {
+    if !batch.ops.is_empty() {
+        let followers = Followers::of(world_id, batch.near_only);
+        platform.sockets().tell_ops(&followers, &batch.ops);
+        platform.metrics().kept(began.elapsed(), batch.ops.len(), 0);
+    }
 }
 
 /// Begins the transaction with a write, and says what the game keeps.

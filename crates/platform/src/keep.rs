@@ -22,7 +22,7 @@ use frolic_protocol::keep::{
     TOLD_BYTES_MAX,
 };
 use frolic_protocol::ops::{LoggedOp, WorldOp};
-use frolic_protocol::store::HeardCount;
+use frolic_protocol::store::{HeardCount, StoreBatch};
 use sqlx::{AnyConnection, AnyPool, Row};
 
 use crate::Platform;
@@ -48,6 +48,10 @@ const RETURNING_MAX: i64 = 4096;
 const PRESENT_WITHIN_MS: i64 = 60_000;
 /// Longest id of a player, a session and a section.
 const ID_BYTES_MAX: usize = 128;
+/// Between parts of what is left to tell a player, and in none of them.
+const TOLD_SEPARATOR: char = '.';
+
+const NOT_PERSISTENT: &str = "this world is not persistent: only players are kept";
 
 /// `POST …/keep`. The answer means that everything is on disk.
 ///
@@ -135,59 +139,51 @@ pub async fn replace_world(
     log.replace(world).await
 }
 
-/// Checks how far a world says it has heard its players.
+/// Checks what a world wants stored together with writes to its game's store.
 ///
 /// # Errors
 /// 400 for what no game server of ours sends.
-pub fn check_heard(heard: &[HeardCount]) -> Result<(), ApiError> {
+pub fn check_written(batch: &StoreBatch, persistent: bool) -> Result<(), ApiError> {
     let too_long = |count: &HeardCount| {
         let ids = count.player_id.len().max(count.session.len());
-        ids > ID_BYTES_MAX || count.told.len() > TOLD_BYTES_MAX
+        let told = count.told.len().max(count.calls.len());
+        ids > ID_BYTES_MAX || told > TOLD_BYTES_MAX
     };
-    if heard.len() > BATCH_PLAYERS_MAX || heard.iter().any(too_long) {
+    if batch.heard.len() > BATCH_PLAYERS_MAX || batch.heard.iter().any(too_long) {
         return Err(refused(
             "too many players in one batch, or an id or what is left to tell is too long",
         ));
     }
-    Ok(())
+    check_ops(&batch.ops, persistent)
 }
 
-/// Notes how far the process of this epoch has heard its players, inside the
-/// transaction that stores what came of it. Only of sessions that are kept: who
-/// has left for good does not come back by it.
+/// Stores what the process of this epoch did, and how far it had heard its players,
+/// inside the transaction that stores what it wrote; returns the number of its
+/// newest operation. Only of sessions that are kept: who has left for good does
+/// not come back by it.
 ///
 /// # Errors
-/// 409 for a process that was replaced.
-pub async fn note_heard(
+/// 409 for a process that was replaced, 400 for operations with a gap.
+pub async fn note_written(
     connection: &mut AnyConnection,
     world_id: &str,
-    (epoch, heard): (u64, &[HeardCount]),
+    batch: &StoreBatch,
     now_ms: i64,
-) -> Result<(), ApiError> {
+) -> Result<u64, ApiError> {
     let mut log = Log {
         connection,
         world_id,
         now_ms,
     };
-    log.lock(epoch).await?;
-    for count in heard {
-        // Without what was told by then, that is as it was.
-        sqlx::query(
-            "UPDATE player_checkpoints SET received = $1,
-               sent = CASE WHEN $5 <> '' THEN $6 ELSE sent END,
-               told = CASE WHEN $5 <> '' THEN $5 ELSE told END
-             WHERE world_id = $2 AND player_id = $3 AND session = $4 AND received < $1",
-        )
-        .bind(i64::from(count.received))
-        .bind(world_id)
-        .bind(&count.player_id)
-        .bind(&count.session)
-        .bind(BASE64.encode(&count.told))
-        .bind(i64::from(count.sent))
-        .execute(&mut *log.connection)
-        .await?;
+    let (known, compacted) = log.lock(batch.epoch).await?;
+    let newest = log.add_fresh(&batch.ops, known).await?;
+    if newest != known {
+        log.note_seqs(newest, compacted).await?;
     }
-    Ok(())
+    for count in &batch.heard {
+        log.note_heard(count).await?;
+    }
+    Ok(newest)
 }
 
 fn refused(message: impl Into<String>) -> ApiError {
@@ -196,13 +192,11 @@ fn refused(message: impl Into<String>) -> ApiError {
 
 fn check(batch: &KeepBatch, persistent: bool) -> Result<(), ApiError> {
     let (ops, players) = (&batch.ops, &batch.players);
-    if ops.len() > BATCH_OPS_MAX || players.len() + batch.forget.len() > BATCH_PLAYERS_MAX {
+    if players.len() + batch.forget.len() > BATCH_PLAYERS_MAX {
         return Err(refused("too much in one batch"));
     }
-    if !persistent && (!ops.is_empty() || batch.checkpoint.is_some()) {
-        return Err(refused(
-            "this world is not persistent: only players are kept",
-        ));
+    if !persistent && batch.checkpoint.is_some() {
+        return Err(refused(NOT_PERSISTENT));
     }
     let ids = players.iter().map(|player| &player.player_id);
     let ids = ids.chain(&batch.forget);
@@ -216,10 +210,7 @@ fn check(batch: &KeepBatch, persistent: bool) -> Result<(), ApiError> {
     {
         return Err(refused("too much is left to tell a player"));
     }
-    let in_order = ops.windows(2).all(|pair| pair[1].seq == pair[0].seq + 1);
-    if !in_order {
-        return Err(refused("operations are numbered without gaps"));
-    }
+    check_ops(ops, persistent)?;
     let Some(checkpoint) = &batch.checkpoint else {
         return Ok(());
     };
@@ -236,6 +227,20 @@ fn check(batch: &KeepBatch, persistent: bool) -> Result<(), ApiError> {
     Ok(())
 }
 
+fn check_ops(ops: &[LoggedOp], persistent: bool) -> Result<(), ApiError> {
+    if ops.len() > BATCH_OPS_MAX {
+        return Err(refused("too much in one batch"));
+    }
+    if !persistent && !ops.is_empty() {
+        return Err(refused(NOT_PERSISTENT));
+    }
+    let in_order = ops.windows(2).all(|pair| pair[1].seq == pair[0].seq + 1);
+    if !in_order {
+        return Err(refused("operations are numbered without gaps"));
+    }
+    Ok(())
+}
+
 /// One world, inside a transaction.
 struct Log<'a> {
     connection: &'a mut AnyConnection,
@@ -247,17 +252,7 @@ impl Log<'_> {
     async fn write(&mut self, batch: &KeepBatch) -> Result<u64, ApiError> {
         let (known, checkpoint_seq) = self.lock(batch.epoch).await?;
         self.note_near_only(batch.near_only).await?;
-        let fresh: Vec<&LoggedOp> = batch.ops.iter().filter(|op| op.seq > known).collect();
-        if let Some(first) = fresh.first()
-            && first.seq != known + 1
-        {
-            let message = format!("operation {} follows {known}", first.seq);
-            return Err(refused(message));
-        }
-        let newest = fresh.last().map_or(known, |op| op.seq);
-        for op in fresh {
-            self.add(op).await?;
-        }
+        let newest = self.add_fresh(&batch.ops, known).await?;
         for player in &batch.players {
             self.keep_player(player).await?;
         }
@@ -278,16 +273,62 @@ impl Log<'_> {
             return Err(refused("too many operations without a checkpoint"));
         }
         if (newest, compacted) != (known, checkpoint_seq) {
-            sqlx::query(
-                "UPDATE world_runs SET op_seq = $1, checkpoint_seq = $2 WHERE world_id = $3",
-            )
+            self.note_seqs(newest, compacted).await?;
+        }
+        Ok(newest)
+    }
+
+    /// Notes the newest operation, and the last one in the checkpoint.
+    async fn note_seqs(&mut self, newest: u64, compacted: u64) -> Result<(), sqlx::Error> {
+        sqlx::query("UPDATE world_runs SET op_seq = $1, checkpoint_seq = $2 WHERE world_id = $3")
             .bind(newest.cast_signed())
             .bind(compacted.cast_signed())
             .bind(self.world_id)
             .execute(&mut *self.connection)
             .await?;
+        Ok(())
+    }
+
+    /// Adds operations behind the newest that is known; returns the newest then.
+    async fn add_fresh(&mut self, ops: &[LoggedOp], known: u64) -> Result<u64, ApiError> {
+        let fresh: Vec<&LoggedOp> = ops.iter().filter(|op| op.seq > known).collect();
+        if let Some(first) = fresh.first()
+            && first.seq != known + 1
+        {
+            let message = format!("operation {} follows {known}", first.seq);
+            return Err(refused(message));
+        }
+        let newest = fresh.last().map_or(known, |op| op.seq);
+        for op in fresh {
+            self.add(op).await?;
         }
         Ok(newest)
+    }
+
+    /// Notes how far a player has been heard.
+    async fn note_heard(&mut self, count: &HeardCount) -> Result<(), sqlx::Error> {
+        // Without what was told by then, that is as it was; calls that were heard
+        // stand behind it.
+        let calls = match count.calls.is_empty() {
+            true => String::new(),
+            false => format!("{TOLD_SEPARATOR}{}", BASE64.encode(&count.calls)),
+        };
+        sqlx::query(
+            "UPDATE player_checkpoints SET received = $1,
+               sent = CASE WHEN $5 <> '' THEN $6 ELSE sent END,
+               told = CASE WHEN $5 <> '' THEN $5 ELSE told || $7 END
+             WHERE world_id = $2 AND player_id = $3 AND session = $4 AND received < $1",
+        )
+        .bind(i64::from(count.received))
+        .bind(self.world_id)
+        .bind(&count.player_id)
+        .bind(&count.session)
+        .bind(BASE64.encode(&count.told))
+        .bind(i64::from(count.sent))
+        .bind(calls)
+        .execute(&mut *self.connection)
+        .await?;
+        Ok(())
     }
 
     /// Begins with a write, so that no other process comes between; returns the
@@ -355,7 +396,7 @@ impl Log<'_> {
         let Some(state) = state.filter(|_| player.state.is_sound()) else {
             return Ok(());
         };
-        // What the store has noted meanwhile (`note_heard`) may be of a later
+        // What the store has noted meanwhile (`note_written`) may be of a later
         // moment of the same session.
         sqlx::query(
             "INSERT INTO player_checkpoints (world_id, player_id, state, online, session, received, sent, told, saved_at)
@@ -411,12 +452,7 @@ impl Log<'_> {
         for op in &world.ops {
             self.add(op).await?;
         }
-        sqlx::query("UPDATE world_runs SET op_seq = $1, checkpoint_seq = $2 WHERE world_id = $3")
-            .bind(world.newest().cast_signed())
-            .bind(world.checkpoint.seq.cast_signed())
-            .bind(self.world_id)
-            .execute(&mut *self.connection)
-            .await?;
+        self.note_seqs(world.newest(), world.checkpoint.seq).await?;
         Ok(())
     }
 
@@ -585,9 +621,16 @@ async fn read_players(
             session: row.try_get("session")?,
             received: to_u32(row.try_get("received")?),
             sent: to_u32(row.try_get("sent")?),
-            // Damaged, it is as good as none: nobody is kept out for that.
-            told: BASE64.decode(told).unwrap_or_default(),
+            told: read_told(&told),
         });
     }
     Ok(players)
+}
+
+/// All parts of what is left to tell, one behind the other. Damaged, it is as good
+/// as none: nobody is kept out for that.
+fn read_told(text: &str) -> Vec<u8> {
+    let parts = text.split(TOLD_SEPARATOR).map(|part| BASE64.decode(part));
+    let parts: Result<Vec<Vec<u8>>, _> = parts.collect();
+    parts.unwrap_or_default().concat()
 }

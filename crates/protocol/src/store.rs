@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::keep::base64_bytes;
+use crate::ops::LoggedOp;
 use crate::value::{Args, Value, ValueError, ValueLimits};
 
 /// Bytes of a key, a ranking's name or the id of whose data it is.
@@ -13,10 +14,11 @@ pub const KEY_BYTES_MAX: usize = 128;
 pub const VALUE_BYTES_MAX: usize = 64 * 1024;
 /// Keys or places that one answer holds.
 pub const PAGE_MAX: u32 = 100;
-/// Requests that travel together.
-pub const BATCH_REQUESTS_MAX: usize = 64;
+/// Requests that travel together: all that scripts ask in one tick, where that
+/// is not out of all proportion.
+pub const BATCH_REQUESTS_MAX: usize = 1024;
 /// Bytes of values after which a batch takes no more.
-pub const BATCH_BYTES_MAX: usize = 512 * 1024;
+pub const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Numbers beyond this lose whole units, so a count could not be exact.
 pub const NUMBER_MAX: f64 = 9_007_199_254_740_992.0;
 
@@ -167,6 +169,13 @@ pub struct StoreBatch {
     /// has done (NET-9).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<HeardCount>,
+    /// Operations up to then that were not stored: those whom the world had heard
+    /// may have caused them as well. Those that are known are not done again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ops: Vec<LoggedOp>,
+    /// Who hears of those; see [`KeepBatch`](crate::keep::KeepBatch).
+    #[serde(default)]
+    pub near_only: bool,
 }
 
 /// How many messages of a player have been handled.
@@ -185,6 +194,10 @@ pub struct HeardCount {
     /// What they had not confirmed of those, answers to what was heard among it.
     #[serde(default, with = "base64_bytes", skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<u8>,
+    /// Where that is too much to travel with a write: only what was heard and
+    /// not answered, in the same form. It is kept behind what there is.
+    #[serde(default, with = "base64_bytes", skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<u8>,
 }
 
 /// Answer to a batch.
@@ -192,6 +205,10 @@ pub struct HeardCount {
 pub struct StoreAnswers {
     /// One per request.
     pub answers: Vec<StoreAnswer>,
+    /// Number of the newest operation that is kept, where what was heard is
+    /// stored: nothing is noted for reads, nor where a world asks too much.
+    #[serde(default)]
+    pub kept: Option<u64>,
 }
 
 /// Why something cannot be kept; the text reaches the creator.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use frolic_protocol::keep::{BATCH_OPS_MAX, Checkpoint, KeepBatch, SavedPlayer};
 use frolic_protocol::ops::LoggedOp;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::figures::KeepFigures;
 
@@ -18,12 +18,16 @@ pub struct Pile {
     near_only: AtomicBool,
     heap: Mutex<Heap>,
     grown: Notify,
+    /// The mark up to which everything is stored.
+    stored: watch::Sender<u64>,
     figures: Arc<KeepFigures>,
 }
 
 #[derive(Default)]
 struct Heap {
     ops: VecDeque<LoggedOp>,
+    /// Operations behind those that must not be stored by themselves yet.
+    held: VecDeque<LoggedOp>,
     /// When operations were done, by their numbers.
     done_at: VecDeque<(u64, Instant)>,
     players: BTreeMap<String, SavedPlayer>,
@@ -41,6 +45,18 @@ impl Heap {
             && self.forget.is_empty()
             && self.checkpoint.is_none()
     }
+
+    fn add(&mut self, players: Vec<SavedPlayer>) {
+        self.mark += 1;
+        for player in players {
+            self.forget.remove(&player.player_id);
+            self.players.insert(player.player_id.clone(), player);
+        }
+    }
+
+    fn ops_waiting(&self) -> usize {
+        self.ops.len() + self.held.len()
+    }
 }
 
 impl Pile {
@@ -50,6 +66,7 @@ impl Pile {
             near_only: AtomicBool::new(false),
             heap: Mutex::default(),
             grown: Notify::new(),
+            stored: watch::Sender::new(0),
             figures,
         }
     }
@@ -59,20 +76,54 @@ impl Pile {
         self.near_only.store(near_only, Relaxed);
     }
 
-    /// Puts operations and players on it, to be stored together.
-    pub fn add(&self, ops: Vec<LoggedOp>, players: Vec<SavedPlayer>) {
+    /// Whether it does.
+    pub fn is_near_only(&self) -> bool {
+        self.near_only.load(Relaxed)
+    }
+
+    /// Puts operations on it that wait until they are released.
+    pub fn hold(&self, ops: Vec<LoggedOp>) {
         let mut heap = self.heap();
-        heap.mark += 1;
         let now = Instant::now();
         let numbers = ops.iter().map(|op| (op.seq, now));
         heap.done_at.extend(numbers);
-        heap.ops.extend(ops);
-        for player in players {
-            heap.forget.remove(&player.player_id);
-            heap.players.insert(player.player_id.clone(), player);
-        }
-        self.figures.waiting(heap.ops.len());
+        heap.held.extend(ops);
+        self.figures.waiting(heap.ops_waiting());
+    }
+
+    /// The first operation that is held.
+    pub fn first_held(&self) -> Option<u64> {
+        self.heap().held.front().map(|op| op.seq)
+    }
+
+    /// Those that are held, up to a number.
+    pub fn held_ops(&self, up_to: u64) -> Vec<LoggedOp> {
+        let heap = self.heap();
+        let held = heap.held.iter().take_while(|op| op.seq <= up_to);
+        held.cloned().collect()
+    }
+
+    /// They were stored with something else, up to a number.
+    pub fn held_are_stored(&self, up_to: u64) {
+        let mut heap = self.heap();
+        heap.held.retain(|op| op.seq > up_to);
+        self.note_done(&mut heap, up_to);
+    }
+
+    /// What is held up to a number is stored now, together with players.
+    pub fn release(&self, up_to: u64, players: Vec<SavedPlayer>) {
+        let mut heap = self.heap();
+        let count = heap.held.iter().take_while(|op| op.seq <= up_to).count();
+        let released: Vec<LoggedOp> = heap.held.drain(..count).collect();
+        heap.ops.extend(released);
+        heap.add(players);
         drop(heap);
+        self.grown.notify_one();
+    }
+
+    /// Puts players on it, to be stored together.
+    pub fn add(&self, players: Vec<SavedPlayer>) {
+        self.heap().add(players);
         self.grown.notify_one();
     }
 
@@ -150,17 +201,29 @@ impl Pile {
         }
     }
 
-    /// A batch is on disk.
-    pub fn stored(&self, batch: &KeepBatch, seq: u64, took: Duration) {
+    /// A batch is on disk, and everything before that mark.
+    pub fn stored(&self, (batch, mark): (&KeepBatch, u64), seq: u64, took: Duration) {
         let mut heap = self.heap();
+        self.note_done(&mut heap, seq);
+        drop(heap);
+        self.figures.stored(batch, took);
+        self.stored.send_replace(mark);
+    }
+
+    fn note_done(&self, heap: &mut Heap, seq: u64) {
         let now = Instant::now();
         while heap.done_at.front().is_some_and(|(done, _)| *done <= seq) {
             if let Some((_, at)) = heap.done_at.pop_front() {
                 self.figures.op_kept(now - at);
             }
         }
-        self.figures.waiting(heap.ops.len());
-        self.figures.stored(batch, took);
+        self.figures.waiting(heap.ops_waiting());
+    }
+
+    /// Waits until everything up to a mark is on disk.
+    pub async fn until_stored(&self, mark: u64) {
+        // It cannot be gone before this is.
+        let _ = self.stored.subscribe().wait_for(|done| *done >= mark).await;
     }
 
     fn heap(&self) -> MutexGuard<'_, Heap> {
@@ -197,8 +260,10 @@ mod tests {
     #[tokio::test]
     async fn what_gathers_is_one_batch_and_nothing_is_lost_at_the_end() {
         let pile = Pile::new(7, Arc::default());
-        pile.add(vec![op(1)], vec![player(1)]);
-        pile.add(vec![op(2)], vec![player(2)]);
+        pile.hold(vec![op(1)]);
+        pile.release(1, vec![player(1)]);
+        pile.hold(vec![op(2)]);
+        pile.release(2, vec![player(2)]);
         assert_eq!(pile.next_mark(), 3);
         let (batch, mark) = pile.take().await.unwrap();
         assert_eq!((batch.epoch, mark), (7, 2));
@@ -214,7 +279,8 @@ mod tests {
     async fn a_checkpoint_waits_for_its_operations() {
         let pile = Pile::new(1, Arc::default());
         let many = BATCH_OPS_MAX as u64 + 1;
-        pile.add((1..=many).map(op).collect(), Vec::new());
+        pile.hold((1..=many).map(op).collect());
+        pile.release(many, Vec::new());
         let checkpoint = |seq| Checkpoint {
             seq,
             ..Checkpoint::default()
@@ -224,5 +290,23 @@ mod tests {
         let (batch, _) = pile.take().await.unwrap();
         assert_eq!(batch.ops.len(), 1);
         assert_eq!(batch.checkpoint, Some(checkpoint(many)));
+    }
+
+    #[tokio::test]
+    async fn what_is_held_is_stored_when_it_is_released_or_with_something_else() {
+        let pile = Pile::new(1, Arc::default());
+        pile.hold(vec![op(1), op(2), op(3)]);
+        pile.add(vec![player(1)]);
+        let (batch, mark) = pile.take().await.unwrap();
+        assert_eq!((batch.ops.len(), batch.players.len()), (0, 1));
+        pile.stored((&batch, mark), 0, Duration::ZERO);
+        pile.until_stored(mark).await;
+        assert_eq!(pile.held_ops(2), [op(1), op(2)]);
+        assert_eq!(pile.first_held(), Some(1), "nobody has stored them");
+        pile.held_are_stored(1);
+        pile.release(2, vec![player(2)]);
+        let (batch, _) = pile.take().await.unwrap();
+        assert_eq!((batch.ops, batch.players), (vec![op(2)], vec![player(2)]));
+        assert_eq!(pile.first_held(), Some(3));
     }
 }

@@ -89,6 +89,9 @@ pub struct Seat {
     pub kept: Cut,
     /// See [`kept`](Self::kept).
     pub kept_mark: u64,
+    /// The mark of the first pile that has the session by this name; none as long
+    /// as it has been put on no pile.
+    pub named_mark: Option<u64>,
     /// How many are known to be stored as handled. A client that hears of it
     /// forgets them.
     pub stored_received: u32,
@@ -164,6 +167,7 @@ impl Seat {
             received: 0,
             kept: Cut::default(),
             kept_mark: 0,
+            named_mark: None,
             stored_received: 0,
             seen: Cut::default(),
             store_received: 0,
@@ -322,6 +326,7 @@ impl Seat {
     fn renumber(&mut self, keep_told: bool) {
         let smaller = self.log.restart(keep_told);
         self.session = new_nonce();
+        self.named_mark = None;
         self.calls.renumber(smaller);
         for cut in [&mut self.kept, &mut self.seen] {
             cut.sent = cut.sent.saturating_sub(smaller).min(self.log.sent());
@@ -386,6 +391,15 @@ impl Seat {
             ..log
         }
         .to_bytes()
+    }
+
+    /// Only what was heard and not answered at a moment, in the same form.
+    pub fn left_open(&self, at: Cut, bytes_max: usize) -> Vec<u8> {
+        let log: KeptLog<KeptPacket<'_>> = KeptLog {
+            calls: self.calls.left_open(at, bytes_max),
+            ..KeptLog::default()
+        };
+        log.to_bytes()
     }
 
     /// About how many bytes that has.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use frolic_protocol::keep::Saved;
 use frolic_protocol::message::Resumption;
+use frolic_protocol::store::StoreBatch;
 use serde_json::json;
 
 use crate::line::Transport;
@@ -198,11 +200,18 @@ async fn net_9_a_place_is_kept_in_a_full_world_and_a_token_is_not_used_up_for_no
     let ticket = server.ticket("world_test", "Ben", 60);
     let refused = Stranger::join_with(&server, &ticket).await;
     assert_eq!(refused.err().as_deref(), Some("world_full"));
+    let session = first.saved.lock().expect("whole").players[0]
+        .session
+        .clone();
     let ada = Stranger::resume(&server, &token).await.expect("resumes");
     let token = ada.welcome["resumeToken"]
         .as_str()
         .expect("a token")
         .to_owned();
+    // Who does not count has begun another session.
+    first
+        .until(|saved| saved.players[0].session != session)
+        .await;
     server.stop().await;
 
     // In the next process somebody else was quicker.
@@ -217,4 +226,137 @@ async fn net_9_a_place_is_kept_in_a_full_world_and_a_token_is_not_used_up_for_no
         .expect("the same token");
     assert_eq!(ada.welcome["resumption"], "restarted");
     after.stop().await;
+}
+
+/// Pays into an account as often as it is told to, all at once.
+const BANK: (&str, &str) = (
+    "scripts/ServerScriptService/Bank.luau",
+    r#"Network.OnClientEvent("Deposit", function(player, times)
+    for number = 1, times do
+        task.spawn(Store.Increment, `coins {number}`, 1)
+    end
+end)
+"#,
+);
+
+const GAME: (&str, &str) = (
+    "game.toml",
+    "[game]\nid = \"bank\"\nname = \"Bank\"\nmax_players = 50\n\n[capabilities]\nstore = true\n",
+);
+
+async fn event(stranger: &mut Stranger, name: &str, number: u32) {
+    let payload = json!({ "name": name, "args": [number] });
+    stranger.command("network", "event", payload).await;
+    while stranger.next_of("ack").await["seq"] != stranger.seq() {}
+}
+
+/// How far a player is stored as heard.
+fn received(shelf: &Shelf, player_id: &str) -> Option<u32> {
+    let saved = shelf.saved.lock().expect("whole");
+    let mut players = saved.players.iter();
+    let found = players.find(|player| player.player_id == player_id)?;
+    Some(found.received)
+}
+
+/// What somebody else builds meanwhile must not say that she was heard: her
+/// write could still be lost.
+#[tokio::test]
+async fn net_9_nobody_counts_as_heard_while_their_writes_are_on_the_way() {
+    let shelf = shelf();
+    let server = TestServer::start_on(&[GAME, SCENE, BUILDER, BANK], shelf.clone()).await;
+    let mut ada = Stranger::join(&server, "Ada").await;
+    let mut ben = Stranger::join(&server, "Ben").await;
+    shelf.until(|saved| saved.players.len() == 2).await;
+    shelf.store_hangs.send_replace(true);
+    event(&mut ada, "Deposit", 1).await;
+    let asked = shelf.asked_store(1).await;
+    assert_eq!(asked[0].0.requests.len(), 1);
+    for number in 1..=3 {
+        event(&mut ben, "Build", number).await;
+        // At least one of them began after that.
+        shelf.more_keep_tries(2).await;
+        assert_eq!(received(&shelf, "client_Ada"), Some(0));
+        ada.command("session", "ping", json!({ "t": 1 })).await;
+        assert_eq!(ada.next_of("pong").await["received"], 0);
+    }
+    shelf.store_hangs.send_replace(false);
+    let all = |saved: &Saved| {
+        let mut counts = saved.players.iter().map(|player| player.received);
+        saved.world.ops.len() == 3 && counts.all(|count| count == 1 || count == 3)
+    };
+    shelf.until(all).await;
+    server.stop().await;
+}
+
+/// Whoever was heard with a write may have built something as well.
+#[tokio::test]
+async fn net_9_what_was_built_meanwhile_is_stored_with_the_writes() {
+    let shelf = shelf();
+    let server = TestServer::start_on(&[GAME, SCENE, BUILDER, BANK], shelf.clone()).await;
+    let mut ada = Stranger::join(&server, "Ada").await;
+    let mut ben = Stranger::join(&server, "Ben").await;
+    shelf.until(|saved| saved.players.len() == 2).await;
+    shelf.store_hangs.send_replace(true);
+    event(&mut ada, "Deposit", 1).await;
+    shelf.asked_store(1).await;
+    event(&mut ben, "Build", 1).await;
+    event(&mut ada, "Deposit", 1).await;
+    shelf.store_hangs.send_replace(false);
+    let asked = shelf.asked_store(2).await;
+    let heard = |batch: &StoreBatch, player_id: &str| {
+        let mut counts = batch.heard.iter();
+        counts.any(|count| count.player_id == player_id)
+    };
+    assert!(!heard(&asked[0].0, "client_Ben"));
+    assert!(heard(&asked[1].0, "client_Ben"));
+    // Stored by itself once the first write was, or together with the second.
+    shelf.until(|saved| saved.world.ops.len() == 1).await;
+    let counts = || ["client_Ada", "client_Ben"].map(|id| received(&shelf, id));
+    while counts() != [Some(2), Some(1)] {
+        shelf.more_keep_tries(1).await;
+    }
+    assert_eq!(ben.next_of_feature("network").await["name"], "Built");
+    server.stop().await;
+}
+
+/// Two transactions, and the process may end between them.
+#[tokio::test]
+async fn net_9_no_write_is_stored_without_who_was_heard_for_it() {
+    let shelf = shelf();
+    let server = TestServer::start_on(&[GAME, SCENE, BANK], shelf.clone()).await;
+    let mut ada = Stranger::join(&server, "Ada").await;
+    shelf.until(|saved| !saved.players.is_empty()).await;
+    event(&mut ada, "Deposit", 65).await;
+    let mut asked = shelf.asked_store(1).await;
+    let requests = |asked: &[(StoreBatch, _)]| -> usize {
+        asked.iter().map(|(batch, _)| batch.requests.len()).sum()
+    };
+    while requests(&asked) < 65 {
+        asked = shelf.asked_store(asked.len() + 1).await;
+    }
+    for (batch, _) in &asked {
+        let heard = batch.heard.iter().map(|count| count.received);
+        assert_eq!(heard.collect::<Vec<_>>(), [1], "{}", batch.requests.len());
+    }
+    server.stop().await;
+}
+
+/// How far somebody was heard is noted in their row, so that has to be there.
+#[tokio::test]
+async fn net_9_what_newcomers_write_waits_until_their_session_is_stored() {
+    let shelf = shelf();
+    let server = TestServer::start_on(&[GAME, SCENE, BANK], shelf.clone()).await;
+    shelf.busy.store(true, Relaxed);
+    let mut ada = Stranger::join(&server, "Ada").await;
+    event(&mut ada, "Deposit", 1).await;
+    shelf.more_keep_tries(3).await;
+    shelf.busy.store(false, Relaxed);
+    let (batch, sessions) = shelf.asked_store(1).await.remove(0);
+    let [heard] = batch.heard.as_slice() else {
+        panic!("{:?}", batch.heard);
+    };
+    assert_eq!(heard.received, 1);
+    let session = (heard.player_id.clone(), heard.session.clone());
+    assert!(sessions.contains(&session), "only {sessions:?} were stored");
+    server.stop().await;
 }

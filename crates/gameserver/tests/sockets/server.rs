@@ -11,6 +11,7 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use frolic_gameserver::{GameServerConfig, WorldSource};
+use frolic_protocol::Args;
 use frolic_protocol::fleet::{
     AskBlocks, Expelled, FleetAction, Heartbeat, HeartbeatReply, PlayerBlocks, PublishScripts,
     PublishedScripts, ServerReady, WebTransportEndpoint, WorldBoot,
@@ -19,6 +20,7 @@ use frolic_protocol::json::BINARY_SUBPROTOCOL;
 use frolic_protocol::keep::{KeepBatch, KeepReply, Saved, SavedPlayer};
 use frolic_protocol::script::ScriptList;
 use frolic_protocol::signature::ManifestSigner;
+use frolic_protocol::store::{StoreAnswer, StoreAnswers, StoreBatch, StoreRequest};
 use frolic_protocol::ticket::{TicketClaims, TicketKey, sign, world_key};
 use futures_util::{SinkExt, StreamExt};
 use sha2::{Digest, Sha256};
@@ -51,6 +53,12 @@ pub struct Shelf {
     pub expelled: Mutex<Vec<Expelled>>,
     /// The process whose heartbeats are answered with an order to stop.
     pub stopping: AtomicU64,
+    /// Batches of what lasts that came, whether they were stored or not.
+    pub keep_tries: watch::Sender<u64>,
+    /// Whether the store takes its time with whatever it is asked.
+    pub store_hangs: watch::Sender<bool>,
+    /// What came to the store, and who was kept by then with which session.
+    pub asked_store: watch::Sender<Vec<(StoreBatch, Vec<(String, String)>)>>,
 }
 
 /// A semaphore that starts empty.
@@ -84,8 +92,8 @@ impl Shelf {
     }
 
     fn keep(&self, batch: KeepBatch) -> Result<Json<KeepReply>, StatusCode> {
-        let outdated = batch.epoch != self.epoch.load(Relaxed);
-        if self.replaced.load(Relaxed) || outdated {
+        self.keep_tries.send_modify(|tries| *tries += 1);
+        if self.replaced.load(Relaxed) || batch.epoch != self.epoch.load(Relaxed) {
             return Err(StatusCode::CONFLICT);
         }
         if self.busy.load(Relaxed) {
@@ -95,7 +103,13 @@ impl Shelf {
         let newest = saved.world.newest();
         let fresh = batch.ops.into_iter().filter(|op| op.seq > newest);
         saved.world.ops.extend(fresh);
-        for player in batch.players {
+        for mut player in batch.players {
+            // What the store has noted of a session may be of a later moment.
+            let known = saved.players.iter().find(|known| {
+                known.player_id == player.player_id && known.session == player.session
+            });
+            let noted = known.map_or(0, |known| known.received);
+            player.received = player.received.max(noted);
             let others = |known: &SavedPlayer| known.player_id != player.player_id;
             saved.players.retain(others);
             saved.players.push(player);
@@ -104,6 +118,60 @@ impl Shelf {
         saved.players.retain(|known| !forgotten(known));
         let seq = saved.world.newest();
         Ok(Json(KeepReply { seq }))
+    }
+
+    /// Answers every request with nothing, and keeps what goes with the writes.
+    async fn store(&self, batch: StoreBatch) -> Json<StoreAnswers> {
+        let sessions = {
+            let saved = self.saved.lock().expect("whole");
+            let players = saved.players.iter();
+            players
+                .map(|player| (player.player_id.clone(), player.session.clone()))
+                .collect()
+        };
+        let asked = (batch.clone(), sessions);
+        self.asked_store.send_modify(|all| all.push(asked));
+        let mut hangs = self.store_hangs.subscribe();
+        let over = hangs.wait_for(|hangs| !hangs).await.map(|_| ());
+        over.expect("somebody opens it");
+        let mut saved = self.saved.lock().expect("whole");
+        let newest = saved.world.newest();
+        let fresh = batch.ops.iter().filter(|op| op.seq > newest).cloned();
+        saved.world.ops.extend(fresh);
+        for count in &batch.heard {
+            let known = saved
+                .players
+                .iter_mut()
+                .find(|known| known.player_id == count.player_id && known.session == count.session);
+            if let Some(known) = known {
+                known.received = known.received.max(count.received);
+            }
+        }
+        let answer = |request: &StoreRequest| StoreAnswer {
+            id: request.id,
+            result: Ok(Args::default()),
+        };
+        Json(StoreAnswers {
+            answers: batch.requests.iter().map(answer).collect(),
+            kept: Some(saved.world.newest()),
+        })
+    }
+
+    /// Waits until the store was asked for something, so often.
+    pub async fn asked_store(&self, count: usize) -> Vec<(StoreBatch, Vec<(String, String)>)> {
+        let mut asked = self.asked_store.subscribe();
+        let found = asked.wait_for(|all| all.len() >= count);
+        let found = tokio::time::timeout(tokio::time::Duration::from_secs(30), found).await;
+        found.expect("it asks in time").expect("it runs").clone()
+    }
+
+    /// Waits until so many more batches of what lasts have come.
+    pub async fn more_keep_tries(&self, count: u64) {
+        let mut tries = self.keep_tries.subscribe();
+        let wanted = *tries.borrow_and_update() + count;
+        let found = tries.wait_for(|tries| *tries >= wanted);
+        let found = tokio::time::timeout(tokio::time::Duration::from_secs(30), found).await;
+        found.expect("it asks in time").expect("it runs");
     }
 }
 
@@ -188,6 +256,13 @@ impl TestServer {
                 post({
                     let shelf = shelf.clone();
                     async move |Json(batch): Json<KeepBatch>| shelf.keep(batch)
+                }),
+            )
+            .route(
+                "/internal/worlds/world_test/store",
+                post({
+                    let shelf = shelf.clone();
+                    async move |Json(batch): Json<StoreBatch>| shelf.store(batch).await
                 }),
             )
             .route(

@@ -2,7 +2,8 @@
 
 use frolic_platform::fleet::LaunchRequest;
 use frolic_protocol::store::{
-    Best, RankKey, StoreAction, StoreAnswers, StoreBatch, StoreKey, StoreRequest,
+    BATCH_REQUESTS_MAX, Best, RankKey, StoreAction, StoreAnswers, StoreBatch, StoreKey,
+    StoreRequest,
 };
 use frolic_protocol::{Args, Value};
 use reqwest::{Method, Response, StatusCode};
@@ -50,7 +51,7 @@ impl<'a> World<'a> {
             requests: requests
                 .map(|(action, id)| StoreRequest { id, action })
                 .collect(),
-            heard: Vec::new(),
+            ..StoreBatch::default()
         };
         let response = self.post(&batch).await;
         assert_eq!(response.status(), StatusCode::OK);
@@ -347,7 +348,7 @@ async fn limits_are_told_by_name_and_hurt_nobody_else() {
     assert!(world.ask(set(at("d"), NUMBER(1.0))).await.is_ok());
 
     // Batches that no game server of ours sends.
-    for requests in [0, 65] {
+    for requests in [0, BATCH_REQUESTS_MAX as u32 + 1] {
         let action = StoreAction::Get(at("a"));
         let request = |id| StoreRequest {
             id,

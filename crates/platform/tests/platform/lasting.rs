@@ -249,7 +249,9 @@ fn write(process: &Process<'_>, name: &str, session: &str, received: u32) -> Sto
             received,
             sent: 0,
             told: Vec::new(),
+            calls: Vec::new(),
         }],
+        ..StoreBatch::default()
     }
 }
 
@@ -347,8 +349,67 @@ async fn net_9_what_was_told_is_of_the_same_moment_as_what_was_heard() {
     assert_eq!(kept().await, (2, 5, vec![5]), "less of it is unconfirmed");
     store("b", (3, 6), &[]).await;
     assert_eq!(kept().await, (3, 5, vec![5]), "too much for a write");
+    // But of calls that were heard it knows.
+    let calls = async |name: &str, received: u32, calls: &[u8]| {
+        let mut batch = write(&process, name, "nonce", received);
+        batch.heard[0].sent = 7;
+        batch.heard[0].calls = calls.to_vec();
+        let answer = process.ask(Method::POST, "/store", &batch).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+    };
+    calls("c", 4, &[7, 8]).await;
+    calls("d", 5, &[9]).await;
+    assert_eq!(kept().await, (5, 5, vec![5, 7, 8, 9]), "behind the rest");
+    keep("nonce", (5, 7), 10).await;
+    assert_eq!(kept().await, (5, 7, vec![10]));
     keep("another", (0, 1), 6).await;
     assert_eq!(kept().await, (0, 1, vec![6]), "counts began anew");
+}
+
+/// Whoever is noted as heard with a write may have built something.
+#[tokio::test]
+async fn net_9_what_was_built_is_stored_with_what_was_written() {
+    let platform = TestPlatform::start().await;
+    platform.publish_sample(&kept_game("sandbox")).await;
+    platform.join(json!({ "game_id": "sandbox" })).await;
+    let process = Process::newest(&platform).await;
+    let mut first = process.batch([built(1)]);
+    first.players.push(SavedPlayer {
+        received: 1,
+        ..player("client_1", 3.0)
+    });
+    assert_eq!(process.keep(&first).await, Ok(1));
+    let store = async |name: &str, ops: &[u64], received: u32| {
+        let mut batch = write(&process, name, "nonce", received);
+        batch.ops = ops.iter().copied().map(built).collect();
+        let answer = process.ask(Method::POST, "/store", &batch).await;
+        let status = answer.status();
+        (status, answer.json::<serde_json::Value>().await.unwrap())
+    };
+    let kept = async || {
+        let saved = process.saved().await;
+        (saved.world.ops.len(), saved.players[0].received)
+    };
+    // One of them is known already.
+    let (status, answers) = store("a", &[1, 2, 3], 2).await;
+    assert_eq!((status, &answers["kept"]), (StatusCode::OK, &json!(3)));
+    assert_eq!(kept().await, (3, 2));
+    store("a", &[1, 2, 3], 2).await;
+    assert_eq!(kept().await, (3, 2), "the same again is done once");
+    assert_eq!(
+        process.keep(&process.batch([built(3), built(4)])).await,
+        Ok(4)
+    );
+    // With a gap nothing of it is done.
+    let (status, _) = store("b", &[6], 9).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_eq!(kept().await, (4, 2));
+    let (_, answers) = store("c", &[5], 3).await;
+    assert_eq!(
+        answers["answers"][0]["result"]["Ok"],
+        json!([2]),
+        "{answers}"
+    );
 }
 
 #[tokio::test]

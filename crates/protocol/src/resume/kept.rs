@@ -136,13 +136,15 @@ impl<'a> KeptLog<KeptPacket<'a>> {
 impl KeptLog<KeptMessage> {
     /// Reads what [`to_bytes`](KeptLog::to_bytes) wrote; nothing that was written
     /// by another version. Entities that do not last are nil: they ended with
-    /// their process, and their ids are given again.
+    /// their process, and their ids are given again. Behind a log others may
+    /// stand that were made later and know of calls only.
     pub fn from_bytes(bytes: &[u8], lasts: &impl Fn(u32) -> bool) -> Option<Self> {
-        let (version, rest) = bytes.split_first()?;
-        if *version != VERSION {
-            return None;
+        let (mut log, mut rest) = read_one(bytes)?;
+        while !rest.is_empty() {
+            let (later, behind) = read_one(rest)?;
+            log.calls = later.calls;
+            rest = behind;
         }
-        let log: KeptLog<KeptPacket<'_>> = postcard::from_bytes(rest).ok()?;
         if log.base > COUNT_MAX {
             return None;
         }
@@ -161,6 +163,15 @@ impl KeptLog<KeptMessage> {
             calls: log.calls,
         })
     }
+}
+
+/// The first log of some bytes, and those behind it.
+fn read_one(bytes: &[u8]) -> Option<(KeptLog<KeptPacket<'_>>, &[u8])> {
+    let (version, rest) = bytes.split_first()?;
+    if *version != VERSION {
+        return None;
+    }
+    postcard::take_from_bytes(rest).ok()
 }
 
 fn keep_entities(message: &mut ServerMessage, lasts: &impl Fn(u32) -> bool) {
@@ -281,6 +292,31 @@ mod tests {
         assert_eq!(read(&bytes), None);
         bytes[0] = VERSION + 1;
         assert_eq!(read(&bytes), None);
+    }
+
+    #[test]
+    fn calls_that_were_kept_later_stand_behind_the_log() {
+        let mut log = SentLog::default();
+        push(&mut log, event(1.0));
+        let calls = |ids: &[u32]| {
+            let call = |id: &u32| KeptCall {
+                id: *id,
+                echo: None,
+            };
+            let calls = ids.iter().map(call).collect();
+            let log: KeptLog<KeptPacket<'_>> = KeptLog {
+                calls,
+                ..KeptLog::default()
+            };
+            log.to_bytes()
+        };
+        let bytes = [kept(&log, 1000), calls(&[3, 4]), calls(&[4, 5])].concat();
+        let back = read(&bytes).unwrap();
+        assert_eq!(back.messages.len(), 1);
+        let ids: Vec<u32> = back.calls.iter().map(|call| call.id).collect();
+        assert_eq!(ids, [4, 5], "the last word counts");
+        assert_eq!(read(&calls(&[6])).unwrap().calls[0].id, 6);
+        assert_eq!(read(&bytes[..bytes.len() - 1]), None);
     }
 
     #[test]

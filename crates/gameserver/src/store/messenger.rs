@@ -1,0 +1,265 @@
+//! Takes what scripts asked to the control plane, and brings the answers back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use frolic_protocol::store::{
+    BATCH_BYTES_MAX, BATCH_REQUESTS_MAX, HeardCount, StoreAnswer, StoreAnswers, StoreBatch,
+    StoreRequest,
+};
+use tokio::sync::mpsc;
+
+use super::{Asked, Heard};
+use crate::boot::ControlPlane;
+use crate::courier::{self, Failure, TRY};
+use crate::keeper::Pile;
+use crate::link::Inbound;
+
+/// Tries per batch, and the rests between them.
+const RESTS: [Duration; 3] = [
+    Duration::from_millis(100),
+    Duration::from_millis(400),
+    Duration::from_millis(1500),
+];
+/// Nobody waits for the answer any more: scripts give up after ten seconds.
+const STALE: Duration = Duration::from_secs(10);
+/// Requests and bytes of several ticks that travel together. More of them wait
+/// for the next batch: a long transaction keeps others waiting.
+const TOGETHER_MAX: (usize, usize) = (64, 512 * 1024);
+
+const UNREACHABLE: &str =
+    "the store cannot be reached; what was to be saved may not have been. Try again later";
+
+/// Asks the control plane, one batch after the other over one connection.
+pub(super) struct Messenger {
+    control_plane: ControlPlane,
+    inbox: mpsc::Sender<Inbound>,
+    pile: Arc<Pile>,
+    gathering: Gathering,
+}
+
+impl Messenger {
+    pub fn new(
+        control_plane: ControlPlane,
+        inbox: mpsc::Sender<Inbound>,
+        pile: Arc<Pile>,
+        gathering: Gathering,
+    ) -> Self {
+        Self {
+            control_plane,
+            inbox,
+            pile,
+            gathering,
+        }
+    }
+
+    pub async fn run(mut self) {
+        loop {
+            let mut late = Vec::new();
+            let gathered = self.gathering.next(&mut late).await;
+            if !late.is_empty() {
+                let _ = self.inbox.send(Inbound::Store(late)).await;
+            }
+            match gathered {
+                Some(gathered) if gathered.batch.requests.is_empty() => {}
+                Some(gathered) => self.ask(gathered).await,
+                None => return,
+            }
+        }
+    }
+
+    /// Has a batch done, and tells everybody who asked.
+    async fn ask(&mut self, gathered: Gathered) {
+        let Gathered {
+            mut batch, with, ..
+        } = gathered;
+        let ids: Vec<u32> = batch.requests.iter().map(|request| request.id).collect();
+        let waited = tokio::time::timeout(STALE, self.pile.until_stored(with.after_mark)).await;
+        let answers = match waited {
+            Ok(()) => {
+                batch.heard.clone_from(&with.counts);
+                batch.ops = self.pile.held_ops(with.newest_op);
+                batch.near_only = self.pile.is_near_only();
+                self.answers(&batch).await
+            }
+            Err(_) => Err(UNREACHABLE),
+        };
+        let (kept, mut answers) = match answers {
+            Ok(answers) => (answers.kept, answers.answers),
+            Err(text) => (None, ids.iter().map(|id| refusal(*id, text)).collect()),
+        };
+        match kept {
+            Some(seq) if !batch.ops.is_empty() => {
+                self.pile.held_are_stored(seq);
+                let _ = self.inbox.send(Inbound::Kept { seq, mark: 0 }).await;
+            }
+            Some(_) => {}
+            None => self.gathering.unnoted.note(with),
+        }
+        // Whatever was answered, everybody who asked hears of it, once.
+        let asked = |answer: &StoreAnswer| ids.contains(&answer.id);
+        answers.retain(asked);
+        let forgotten = ids
+            .iter()
+            .filter(|id| !answers.iter().any(|answer| answer.id == **id));
+        let forgotten: Vec<StoreAnswer> = forgotten
+            .map(|id| refusal(*id, "the store gave no answer"))
+            .collect();
+        answers.extend(forgotten);
+        // A world that has ended needs no answers, but what its scripts
+        // asked last is to be saved all the same.
+        let _ = self.inbox.send(Inbound::Store(answers)).await;
+    }
+
+    /// Asks until there is an answer, a few times. The same batch again is
+    /// not done twice.
+    async fn answers(&self, batch: &StoreBatch) -> Result<StoreAnswers, &'static str> {
+        let asked = courier::ask("the store", RESTS, || self.control_plane.store(batch, TRY));
+        match asked.await {
+            Ok(answers) => Ok(answers),
+            Err(Failure::Refused(_)) => {
+                Err("the platform refused this world's requests to the store")
+            }
+            Err(Failure::Unreachable) => Err(UNREACHABLE),
+        }
+    }
+}
+
+/// Makes batches of what waits.
+pub(super) struct Gathering {
+    epoch: u64,
+    process: String,
+    batches: u64,
+    waiting: mpsc::UnboundedReceiver<Asked>,
+    /// Did not fit into the batch before.
+    next: Option<Asked>,
+    /// Counts that went with writes which were not stored, and go with the next:
+    /// scripts may still be at what they heard then.
+    unnoted: Heard,
+}
+
+/// A batch that grows.
+#[derive(Default)]
+pub(super) struct Gathered {
+    pub batch: StoreBatch,
+    /// Where something is written: who was heard for it.
+    pub with: Heard,
+    bytes: usize,
+}
+
+impl Gathered {
+    /// Whether what another tick asked may travel along.
+    fn has_room_for(&self, asked: &Asked) -> bool {
+        let requests = self.batch.requests.len() + asked.requests.len();
+        let bytes = self.bytes + asked.bytes();
+        let (requests_max, bytes_max) = TOGETHER_MAX;
+        self.batch.requests.is_empty() || requests <= requests_max && bytes <= bytes_max
+    }
+
+    fn take(&mut self, asked: Asked) {
+        self.bytes += asked.bytes();
+        self.batch.requests.extend(asked.requests);
+        self.with.note(asked.with);
+    }
+}
+
+impl Gathering {
+    pub fn new(epoch: u64, waiting: mpsc::UnboundedReceiver<Asked>) -> Self {
+        Self {
+            epoch,
+            process: hex::encode(courier::process_name()),
+            batches: 0,
+            waiting,
+            next: None,
+            unnoted: Heard::default(),
+        }
+    }
+
+    /// Waits for what a tick asked and takes along what else is there; what
+    /// waited too long is answered in `late`, and perhaps nothing is left.
+    pub async fn next(&mut self, late: &mut Vec<StoreAnswer>) -> Option<Gathered> {
+        let mut found = match self.next.take() {
+            Some(next) => Some(next),
+            None => Some(self.waiting.recv().await?),
+        };
+        self.batches += 1;
+        let mut gathered = Gathered::default();
+        gathered.batch.batch = format!("{}-{}", self.process, self.batches);
+        gathered.batch.epoch = self.epoch;
+        while let Some(mut asked) = found {
+            if asked.at.elapsed() > STALE {
+                // Its script has been told already; doing it now would surprise.
+                let ids = asked.requests.iter().map(|request| request.id);
+                late.extend(ids.map(|id| refusal(id, "the request waited too long")));
+                self.unnoted.note(asked.with);
+            } else if gathered.has_room_for(&asked) {
+                self.next = asked.split_off();
+                gathered.take(asked);
+            } else {
+                self.next = Some(asked);
+            }
+            found = match self.next {
+                Some(_) => None,
+                None => self.waiting.try_recv().ok(),
+            };
+        }
+        // Counts are stored with writes only.
+        self.unnoted.note(std::mem::take(&mut gathered.with));
+        if gathered.batch.requests.iter().any(|r| r.action.writes()) {
+            gathered.with = std::mem::take(&mut self.unnoted);
+        }
+        Some(gathered)
+    }
+}
+
+impl Asked {
+    fn bytes(&self) -> usize {
+        self.requests.iter().map(bytes_of).sum()
+    }
+
+    /// What does not fit into any batch together with the rest. Counts go with
+    /// the first part: rather a write is lost with its process than done twice.
+    fn split_off(&mut self) -> Option<Self> {
+        let mut bytes = 0;
+        let fitting = self.requests.iter().take_while(|request| {
+            bytes += bytes_of(request);
+            bytes <= BATCH_BYTES_MAX
+        });
+        let fitting = fitting.take(BATCH_REQUESTS_MAX).count().max(1);
+        let rest = self.requests.split_off(fitting.min(self.requests.len()));
+        (!rest.is_empty()).then(|| Self {
+            at: self.at,
+            requests: rest,
+            with: Heard {
+                counts: Vec::new(),
+                after_mark: self.with.after_mark,
+                newest_op: self.with.newest_op,
+            },
+        })
+    }
+}
+
+fn bytes_of(request: &StoreRequest) -> usize {
+    request.action.bytes()
+}
+
+pub(super) fn refusal(id: u32, text: &str) -> StoreAnswer {
+    StoreAnswer {
+        id,
+        result: Err(text.to_owned()),
+    }
+}
+
+impl Heard {
+    /// Takes later counts in place of earlier ones.
+    fn note(&mut self, later: Self) {
+        let is_later = |count: &HeardCount| {
+            let mut counts = later.counts.iter();
+            counts.any(|later| later.player_id == count.player_id)
+        };
+        self.counts.retain(|count| !is_later(count));
+        self.counts.extend(later.counts);
+        self.after_mark = self.after_mark.max(later.after_mark);
+        self.newest_op = self.newest_op.max(later.newest_op);
+    }
+}

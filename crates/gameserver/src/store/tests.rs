@@ -1,0 +1,122 @@
+//! What waits for the store, and which of it travels together.
+
+use frolic_protocol::store::{BATCH_REQUESTS_MAX, StoreAction, StoreKey};
+
+use super::messenger::Gathered;
+use super::*;
+
+fn write(id: u32) -> StoreRequest {
+    let at = StoreKey {
+        player: None,
+        key: format!("key {id}"),
+    };
+    let action = StoreAction::Increment { at, by: 1.0 };
+    StoreRequest { id, action }
+}
+
+fn read(id: u32) -> StoreRequest {
+    let at = StoreKey {
+        player: None,
+        key: "key".into(),
+    };
+    let action = StoreAction::Get(at);
+    StoreRequest { id, action }
+}
+
+fn heard(player_id: &str, received: u32) -> Heard {
+    let counts = vec![HeardCount {
+        player_id: player_id.into(),
+        session: "session".into(),
+        received,
+        sent: 0,
+        told: Vec::new(),
+        calls: Vec::new(),
+    }];
+    Heard {
+        counts,
+        ..Heard::default()
+    }
+}
+
+struct Line {
+    queue: Queue,
+    gathering: Gathering,
+}
+
+impl Line {
+    fn new() -> Self {
+        let (queue, waiting) = Queue::new();
+        let gathering = Gathering::new(1, waiting);
+        Self { queue, gathering }
+    }
+
+    async fn next(&mut self) -> Gathered {
+        let next = self.gathering.next(&mut Vec::new()).await;
+        next.expect("something waits")
+    }
+}
+
+fn counts(gathered: &Gathered) -> Vec<(&str, u32)> {
+    let heard = gathered.with.counts.iter();
+    heard
+        .map(|count| (count.player_id.as_str(), count.received))
+        .collect()
+}
+
+#[tokio::test]
+async fn net_9_writes_of_one_tick_travel_with_who_was_heard_for_them() {
+    let mut line = Line::new();
+    line.queue.ask(vec![write(1)], || heard("ada", 1));
+    let many = (2..=66).map(write).collect();
+    line.queue.ask(many, || heard("ben", 1));
+    line.queue.ask(vec![read(67)], Heard::default);
+    line.queue.ask(vec![write(68)], || heard("ben", 2));
+    let first = line.next().await;
+    assert_eq!(
+        (first.batch.requests.len(), counts(&first)),
+        (1, vec![("ada", 1)])
+    );
+    let second = line.next().await;
+    assert_eq!(
+        (second.batch.requests.len(), counts(&second)),
+        (65, vec![("ben", 1)])
+    );
+    let third = line.next().await;
+    assert_eq!(
+        (third.batch.requests.len(), counts(&third)),
+        (2, vec![("ben", 2)])
+    );
+
+    // More than any batch takes: the counts are with the first part of it.
+    let many = (0..=BATCH_REQUESTS_MAX as u32).map(write).collect();
+    line.queue.ask(many, || heard("ada", 2));
+    let first = line.next().await;
+    assert_eq!(first.batch.requests.len(), BATCH_REQUESTS_MAX);
+    assert_eq!(counts(&first), [("ada", 2)]);
+    let rest = line.next().await;
+    assert_eq!((rest.batch.requests.len(), counts(&rest)), (1, vec![]));
+}
+
+#[tokio::test]
+async fn net_9_a_full_queue_refuses_requests_and_no_counts() {
+    let mut line = Line::new();
+    let almost = QUEUE_MAX as u32 - 1;
+    line.queue
+        .ask((0..almost).map(read).collect(), Heard::default);
+    let last = vec![write(almost), write(almost + 1)];
+    let refused = line.queue.ask(last, || heard("ada", 1));
+    assert_eq!(refused.len(), 1);
+    assert_eq!(refused[0].id, almost + 1);
+    let mut asked = 0;
+    let noted = loop {
+        let gathered = line.next().await;
+        asked += gathered.batch.requests.len();
+        let writes = gathered.batch.requests.iter().any(|r| r.action.writes());
+        if writes {
+            break counts(&gathered).len();
+        }
+    };
+    assert_eq!((asked, noted), (QUEUE_MAX as usize, 1));
+    let refused = line.queue.ask(vec![write(9)], || heard("ada", 2));
+    assert_eq!(refused.len(), 1, "until there are answers");
+}
