@@ -87,9 +87,12 @@ impl Host {
             });
             let here = known.or_else(|| self.seats.of_player(&claims.identity.player_id));
             // Who left an earlier process, or was made to, does not come back
-            // by a token of that time: they join again, if they may.
+            // by a token of that time: they join again, if they may. Who does so
+            // with the token of a session that began just before that process
+            // was killed, and of which nothing was kept, still goes on with it.
             let returning = &self.settings.returning;
-            claims.admits &= here.is_some() || returning.expects(&claims.identity.player_id);
+            let expected = returning.expects(&claims.identity.player_id);
+            claims.admits &= here.is_some() || expected || holder.is_some();
             if claims.admits && here.is_none() {
                 // A token must not be used up for nothing.
                 self.has_room()?;

@@ -70,6 +70,32 @@ async fn net_9_what_a_restarted_server_had_kept_is_not_done_twice() {
     after.stop().await;
 }
 
+/// Nothing is kept of who came in the last moment. Who joins again shows who they
+/// are, and says what nobody has stored once more.
+#[tokio::test]
+async fn net_9_what_was_said_right_before_a_server_is_killed_is_heard_by_the_next() {
+    let shelf = shelf();
+    let before = TestServer::start_on(&[SCENE, BUILDER], shelf.clone()).await;
+    shelf.busy.store(true, Relaxed);
+    let mut ada = Player::new("Ada");
+    ada.connect(&before, Transport::WebSocket).await;
+    while ada.welcomes.is_empty() {
+        ada.play(Duration::from_millis(20)).await;
+    }
+    ada.fire("Build", 1);
+    ada.flush().await;
+    shelf.more_keep_tries(3).await;
+    before.stop().await;
+    ada.cut();
+
+    let after = TestServer::start_on(&[SCENE, BUILDER], shelf.clone()).await;
+    shelf.busy.store(false, Relaxed);
+    ada.connect(&after, Transport::WebSocket).await;
+    assert_eq!(heard(&mut ada, 1).await, [1]);
+    assert_eq!(ada.welcomes, [Resumption::New, Resumption::Restarted]);
+    after.stop().await;
+}
+
 #[tokio::test]
 async fn a_world_that_runs_elsewhere_ends_itself_and_tells_nobody_it_is_done() {
     let shelf = shelf();
