@@ -276,6 +276,30 @@ async fn everybody_in(arrived: &mut mpsc::Receiver<u32>, deadline: tokio::time::
     }
 }
 
+/// Players that the platform has stored so far, each as often as it was.
+async fn stored_players(platform: &Platform) -> u32 {
+    let request = platform.request(reqwest::Method::GET, "/metrics");
+    let answer = request.bearer_auth(support::ADMIN_TOKEN).send().await;
+    let text = answer.expect("an answer").text().await.expect("a text");
+    let mut lines = text.lines();
+    let found = lines.find_map(|line| line.strip_prefix("frolic_kept_players_total "));
+    let count: f64 = found.expect("a figure").parse().expect("a number");
+    count as u32
+}
+
+/// Waits until everybody who has arrived is stored: who is not yet when a server
+/// is killed comes back to any spawn point.
+async fn everybody_stored(platform: &Platform) {
+    let before = stored_players(platform).await;
+    // One batch may have been on its way already, with everybody in it but the
+    // last; whoever has arrived is in the next.
+    let began = Instant::now();
+    while stored_players(platform).await <= before + PLAYERS {
+        assert!(began.elapsed() < PATIENCE, "nobody is stored");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 #[tokio::test]
 async fn two_hundred_come_back_after_their_game_server_is_killed() {
     let platform = Platform::start("killed-server");
@@ -302,6 +326,7 @@ async fn two_hundred_come_back_after_their_game_server_is_killed() {
         players.spawn(player.play(platform.url.clone(), game.clone()));
     }
     everybody_in(&mut arrivals, deadline).await;
+    everybody_stored(&platform).await;
     let before = platform.servers().await;
     assert_eq!(before.len(), 1, "all in one world: {before:?}");
     let pid = before[0]["pid"].as_i64().expect("a process") as i32;

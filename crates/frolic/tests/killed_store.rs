@@ -1,0 +1,310 @@
+//! A game server is killed again and again while its players' words are being
+//! stored: whatever they say is done once, however often they have to say it
+//! (NET-9, DUR-2).
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use frolic_client::{Client, ClientEvent};
+use frolic_protocol::json::BINARY_SUBPROTOCOL;
+use frolic_protocol::{Args, Value};
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value as Json, json};
+use support::Platform;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+
+const PLAYERS: u32 = 24;
+const KILLS: u32 = 3;
+/// For everything together.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// What each player does, one after the other. Few enough that the store takes
+/// them all (SCR-9).
+const DEEDS: u32 = 20;
+const EVERY: Duration = Duration::from_millis(250);
+/// After everybody is there, at some moment up to this.
+const KILLED_WITHIN_MS: u64 = 1_500;
+/// Each deposit counts in a digit of its own, so that a lost one and one that was
+/// done twice do not make up for each other.
+const BASE: u32 = 4;
+
+const GAME: &str = "[game]\nid = \"bank\"\nname = \"Bank\"\nmax_players = 50\n\n\
+    [world]\npersistent = true\n\n[simulation]\ntick_hz = 30\n\n[capabilities]\nstore = true\n";
+const SCRIPT: &str = r#"
+Network.OnClientEvent("Deposit", function(player, coins)
+	local ok, problem = pcall(Store.Increment, player.UserId, coins)
+	if not ok then
+		Network.FireClient(player, "Failed", problem)
+	end
+end)
+Network.OnClientEvent("Build", function(player)
+	local ok, problem = pcall(World.Build, "Coin", Vector3.new(0, 5, 0), nil, player)
+	if not ok then
+		Network.FireClient(player, "Failed", problem)
+	end
+end)
+Network.OnClientEvent("Count", function(player)
+	World.Saved()
+	Network.FireClient(player, "Counted", Store.Get(player.UserId), #World.Structures(player))
+end)
+"#;
+
+fn bank() -> BTreeMap<String, Vec<u8>> {
+    let scene = json!({
+        "format": 1,
+        "prefabs": { "Coin": { "components": { "Shape": { "type": "sphere", "radius": 0.3 } } } },
+        "entities": [
+            { "id": 1, "name": "Ground", "components": {
+                "Transform": { "position": [0, -0.5, 0] },
+                "Shape": { "type": "box", "size": [90, 1, 90] },
+            } },
+            { "id": 2, "name": "Spawn", "components": {
+                "Transform": { "position": [0, 0.1, 0] },
+                "SpawnPoint": {},
+            } },
+        ],
+    });
+    BTreeMap::from([
+        ("game.toml".to_owned(), GAME.as_bytes().to_vec()),
+        ("scene.json".to_owned(), scene.to_string().into_bytes()),
+        (
+            "scripts/ServerScriptService/Bank.luau".to_owned(),
+            SCRIPT.as_bytes().to_vec(),
+        ),
+    ])
+}
+
+/// What the deed of a number is: every fourth is something built, the others go
+/// into the account.
+fn deed(number: u32) -> (&'static str, f64) {
+    match number % 4 {
+        3 => ("Build", 0.0),
+        _ => (
+            "Deposit",
+            f64::from(BASE).powi((number - number / 4) as i32),
+        ),
+    }
+}
+
+/// What comes of all of them.
+fn sum_of_deeds() -> (f64, f64) {
+    let deeds = (0..DEEDS).map(deed);
+    deeds.fold((0.0, 0.0), |(coins, built), deed| match deed {
+        ("Build", _) => (coins, built + 1.0),
+        (_, more) => (coins + more, built),
+    })
+}
+
+/// How often each deposit is in an account.
+fn digits(mut coins: f64) -> Vec<u32> {
+    let base = f64::from(BASE);
+    let mut digits = Vec::new();
+    while coins >= 1.0 {
+        digits.push((coins % base) as u32);
+        coins = (coins / base).floor();
+    }
+    digits
+}
+
+/// Sends a request, and again while the platform asks for patience.
+async fn ask(request: reqwest::RequestBuilder) -> Result<Json, String> {
+    let began = Instant::now();
+    loop {
+        let again = request.try_clone().expect("can be repeated");
+        let answer = again.send().await.map_err(|error| error.to_string())?;
+        if answer.status().is_success() {
+            return answer.json().await.map_err(|error| error.to_string());
+        }
+        let busy = matches!(answer.status().as_u16(), 429 | 503);
+        if !busy || began.elapsed() > PATIENCE {
+            return Err(answer.text().await.unwrap_or_default());
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+struct Player {
+    number: u32,
+    client: Client,
+    began: Instant,
+    /// Deeds that were said.
+    said: u32,
+    said_at: Instant,
+    /// Asked what there is in the end.
+    has_asked: bool,
+    counted: Option<(f64, f64)>,
+    /// Tells each arrival.
+    arrived: mpsc::Sender<u32>,
+    /// True when nobody is killed any more.
+    over: watch::Receiver<bool>,
+}
+
+impl Player {
+    /// Plays, joining again when the line breaks, until it knows what it has.
+    async fn play(mut self, url: String) -> Result<(f64, f64), String> {
+        frolic_platform::tls::use_ring();
+        let http = reqwest::Client::new();
+        let name = json!({ "username": format!("Player {}", self.number) });
+        let login = ask(http.post(format!("{url}/login")).json(&name)).await?;
+        let session = login["session_token"].as_str().unwrap_or_default();
+        let mut wish = json!({ "game_id": "bank" });
+        while self.began.elapsed() < PATIENCE {
+            let join = http.post(format!("{url}/join")).bearer_auth(session);
+            let joined = ask(join.json(&wish)).await?;
+            wish = json!({ "world_id": joined["world_id"] });
+            let ticket = joined["ticket"].as_str().map(str::to_owned);
+            let address = joined["server_address"].as_str().unwrap_or_default();
+            self.client.handshake(ticket, None, None);
+            let lost = self.stay(address).await;
+            if let Some(counted) = self.counted {
+                return Ok(counted);
+            }
+            if let Err(cause) = lost
+                && cause.starts_with("failed")
+            {
+                return Err(cause);
+            }
+            self.client.reconnect();
+            // The port may still be the dead server's.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let (number, said) = (self.number, self.said);
+        Err(format!("player {number} said {said} and got no account"))
+    }
+
+    async fn stay(&mut self, address: &str) -> Result<(), String> {
+        let mut request = address.into_client_request().map_err(|e| e.to_string())?;
+        let protocol = BINARY_SUBPROTOCOL.parse().expect("a header");
+        request
+            .headers_mut()
+            .insert("sec-websocket-protocol", protocol);
+        let connected = tokio_tungstenite::connect_async(request).await;
+        let (mut socket, _) = connected.map_err(|error| error.to_string())?;
+        let mut every = tokio::time::interval(Duration::from_millis(50));
+        every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        while self.counted.is_none() && self.began.elapsed() < PATIENCE {
+            tokio::select! {
+                message = socket.next() => match message {
+                    Some(Ok(Message::Binary(bytes))) => {
+                        let now_ms = self.began.elapsed().as_secs_f64() * 1000.0;
+                        let taken = self.client.receive(&bytes, now_ms);
+                        taken.map_err(|error| error.to_string())?;
+                    }
+                    Some(Ok(Message::Close(_))) | None => return Err("closed".into()),
+                    Some(Ok(_)) => {}
+                    Some(Err(error)) => return Err(error.to_string()),
+                },
+                _ = every.tick() => {
+                    self.speak();
+                    self.client.advance(self.began.elapsed().as_secs_f64() * 1000.0);
+                    while let Some(packet) = self.client.take_packet() {
+                        let sent = socket.send(Message::Binary(packet.into())).await;
+                        sent.map_err(|error| error.to_string())?;
+                    }
+                }
+            }
+            self.note_events().await?;
+        }
+        Ok(())
+    }
+
+    /// Says the next deed when it is time, whoever may be there to hear it.
+    fn speak(&mut self) {
+        if self.said < DEEDS && self.said_at.elapsed() > EVERY {
+            let (name, coins) = deed(self.said);
+            let args = Args(vec![Value::Number(coins)]);
+            self.client.fire_server(name.to_owned(), args);
+            (self.said, self.said_at) = (self.said + 1, Instant::now());
+        }
+        if self.said == DEEDS && *self.over.borrow() && !self.has_asked {
+            self.client.fire_server("Count".to_owned(), Args::default());
+            self.has_asked = true;
+        }
+    }
+
+    async fn note_events(&mut self) -> Result<(), String> {
+        while let Some(event) = self.client.take_event() {
+            match event {
+                ClientEvent::Welcome(_) => {
+                    let _ = self.arrived.send(self.number).await;
+                }
+                ClientEvent::Remote { name, args } if name == "Counted" => {
+                    let [Value::Number(coins), Value::Number(built)] = args.0[..] else {
+                        return Err(format!("failed: {args:?}"));
+                    };
+                    self.counted = Some((coins, built));
+                }
+                ClientEvent::Remote { name, args } if name == "Failed" => {
+                    return Err(format!("failed: {args:?}"));
+                }
+                ClientEvent::Error { code, message } if code == "messages_lost" => {
+                    return Err(format!("failed: {message}"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Waits until everybody has come in since the last time.
+async fn everybody_in(arrived: &mut mpsc::Receiver<u32>, deadline: tokio::time::Instant) {
+    let mut seen = BTreeSet::new();
+    while seen.len() < PLAYERS as usize {
+        let waited = tokio::time::timeout_at(deadline, arrived.recv()).await;
+        let count = seen.len();
+        let number = waited.unwrap_or_else(|_| panic!("only {count} of {PLAYERS} came in"));
+        seen.insert(number.expect("players are there"));
+    }
+}
+
+#[tokio::test]
+async fn what_players_do_is_done_once_however_often_their_game_server_is_killed() {
+    let platform = Platform::start("killed-store");
+    let creator = platform.login("Creator").await;
+    platform.publish(&creator, &bank()).await;
+    let (arrived, mut arrivals) = mpsc::channel(PLAYERS as usize);
+    let (end, over) = watch::channel(false);
+    let began = Instant::now();
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let mut players = JoinSet::new();
+    for number in 0..PLAYERS {
+        let player = Player {
+            number,
+            client: Client::new(),
+            began,
+            said: 0,
+            said_at: began,
+            has_asked: false,
+            counted: None,
+            arrived: arrived.clone(),
+            over: over.clone(),
+        };
+        players.spawn(player.play(platform.url.clone()));
+    }
+    for _ in 0..KILLS {
+        everybody_in(&mut arrivals, deadline).await;
+        // Never the same one, and right at any.
+        let moment = u64::from(began.elapsed().subsec_micros()) % KILLED_WITHIN_MS;
+        tokio::time::sleep(Duration::from_millis(moment)).await;
+        let servers = platform.servers().await;
+        let pid = servers[0]["pid"].as_i64().expect("a process") as i32;
+        let pid = rustix::process::Pid::from_raw(pid).expect("a process id");
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it is ours");
+    }
+    everybody_in(&mut arrivals, deadline).await;
+    end.send(true).expect("players are there");
+    let (coins, built) = sum_of_deeds();
+    while let Some(player) = players.join_next().await {
+        let player = player.expect("no panic");
+        let (has, stands) = player.unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(digits(has), digits(coins), "each deposit once");
+        assert_eq!(stands, built, "each of them once");
+    }
+    let after = platform.servers().await;
+    assert_eq!(after[0]["crashes"], KILLS);
+}
