@@ -22,12 +22,13 @@ const PLAYERS: u32 = 24;
 const KILLS: u32 = 3;
 /// For everything together.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// What each player does, one after the other. Few enough that the store takes
-/// them all (SCR-9).
-const DEEDS: u32 = 20;
-const EVERY: Duration = Duration::from_millis(250);
-/// After everybody is there, at some moment up to this.
-const KILLED_WITHIN_MS: u64 = 1_500;
+/// What each player does between two kills, quickly one after the other, and
+/// altogether. Few enough that the store takes them all (SCR-9).
+const DEEDS_AT_ONCE: u32 = 5;
+const DEEDS: u32 = DEEDS_AT_ONCE * (KILLS + 1);
+const EVERY: Duration = Duration::from_millis(40);
+/// After everybody has begun, at some moment up to this.
+const KILLED_WITHIN_MS: u64 = 400;
 /// Each deposit counts in a digit of its own, so that a lost one and one that was
 /// done twice do not make up for each other.
 const BASE: u32 = 4;
@@ -139,8 +140,9 @@ struct Player {
     counted: Option<(f64, f64)>,
     /// Tells each arrival.
     arrived: mpsc::Sender<u32>,
-    /// True when nobody is killed any more.
-    over: watch::Receiver<bool>,
+    /// How often everybody was there together; once more than there are kills,
+    /// and it is over.
+    round: watch::Receiver<u32>,
 }
 
 impl Player {
@@ -184,7 +186,7 @@ impl Player {
             .insert("sec-websocket-protocol", protocol);
         let connected = tokio_tungstenite::connect_async(request).await;
         let (mut socket, _) = connected.map_err(|error| error.to_string())?;
-        let mut every = tokio::time::interval(Duration::from_millis(50));
+        let mut every = tokio::time::interval(EVERY / 2);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while self.counted.is_none() && self.began.elapsed() < PATIENCE {
             tokio::select! {
@@ -214,13 +216,14 @@ impl Player {
 
     /// Says the next deed when it is time, whoever may be there to hear it.
     fn speak(&mut self) {
-        if self.said < DEEDS && self.said_at.elapsed() > EVERY {
+        let round = *self.round.borrow();
+        if self.said < round * DEEDS_AT_ONCE && self.said_at.elapsed() > EVERY {
             let (name, coins) = deed(self.said);
             let args = Args(vec![Value::Number(coins)]);
             self.client.fire_server(name.to_owned(), args);
             (self.said, self.said_at) = (self.said + 1, Instant::now());
         }
-        if self.said == DEEDS && *self.over.borrow() && !self.has_asked {
+        if self.said == DEEDS && !self.has_asked {
             self.client.fire_server("Count".to_owned(), Args::default());
             self.has_asked = true;
         }
@@ -268,7 +271,7 @@ async fn what_players_do_is_done_once_however_often_their_game_server_is_killed(
     let creator = platform.login("Creator").await;
     platform.publish(&creator, &bank()).await;
     let (arrived, mut arrivals) = mpsc::channel(PLAYERS as usize);
-    let (end, over) = watch::channel(false);
+    let (begin, round) = watch::channel(0);
     let began = Instant::now();
     let deadline = tokio::time::Instant::now() + PATIENCE;
     let mut players = JoinSet::new();
@@ -282,12 +285,13 @@ async fn what_players_do_is_done_once_however_often_their_game_server_is_killed(
             has_asked: false,
             counted: None,
             arrived: arrived.clone(),
-            over: over.clone(),
+            round: round.clone(),
         };
         players.spawn(player.play(platform.url.clone()));
     }
-    for _ in 0..KILLS {
+    for round in 1..=KILLS {
         everybody_in(&mut arrivals, deadline).await;
+        begin.send(round).expect("players are there");
         // Never the same one, and right at any.
         let moment = u64::from(began.elapsed().subsec_micros()) % KILLED_WITHIN_MS;
         tokio::time::sleep(Duration::from_millis(moment)).await;
@@ -297,7 +301,7 @@ async fn what_players_do_is_done_once_however_often_their_game_server_is_killed(
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it is ours");
     }
     everybody_in(&mut arrivals, deadline).await;
-    end.send(true).expect("players are there");
+    begin.send(KILLS + 1).expect("players are there");
     let (coins, built) = sum_of_deeds();
     while let Some(player) = players.join_next().await {
         let player = player.expect("no panic");

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::line::Transport;
 use crate::player::Player;
-use crate::server::{Shelf, TestServer};
+use crate::server::{AskedStore, Shelf, TestServer};
 use crate::stranger::Stranger;
 
 /// Builds what it is told to, and says how much there is.
@@ -296,7 +296,7 @@ async fn net_9_nobody_counts_as_heard_while_their_writes_are_on_the_way() {
     shelf.store_hangs.send_replace(true);
     event(&mut ada, "Deposit", 1).await;
     let asked = shelf.asked_store(1).await;
-    assert_eq!(asked[0].0.requests.len(), 1);
+    assert_eq!(asked[0].batch.requests.len(), 1);
     for number in 1..=3 {
         event(&mut ben, "Build", number).await;
         // At least one of them began after that.
@@ -333,8 +333,8 @@ async fn net_9_what_was_built_meanwhile_is_stored_with_the_writes() {
         let mut counts = batch.heard.iter();
         counts.any(|count| count.player_id == player_id)
     };
-    assert!(!heard(&asked[0].0, "client_Ben"));
-    assert!(heard(&asked[1].0, "client_Ben"));
+    assert!(!heard(&asked[0].batch, "client_Ben"));
+    assert!(heard(&asked[1].batch, "client_Ben"));
     // Stored by itself once the first write was, or together with the second.
     shelf.until(|saved| saved.world.ops.len() == 1).await;
     let counts = || ["client_Ada", "client_Ben"].map(|id| received(&shelf, id));
@@ -354,13 +354,13 @@ async fn net_9_no_write_is_stored_without_who_was_heard_for_it() {
     shelf.until(|saved| !saved.players.is_empty()).await;
     event(&mut ada, "Deposit", 65).await;
     let mut asked = shelf.asked_store(1).await;
-    let requests = |asked: &[(StoreBatch, _)]| -> usize {
-        asked.iter().map(|(batch, _)| batch.requests.len()).sum()
+    let requests = |asked: &[AskedStore]| -> usize {
+        asked.iter().map(|asked| asked.batch.requests.len()).sum()
     };
     while requests(&asked) < 65 {
         asked = shelf.asked_store(asked.len() + 1).await;
     }
-    for (batch, _) in &asked {
+    for AskedStore { batch, .. } in &asked {
         let heard = batch.heard.iter().map(|count| count.received);
         assert_eq!(heard.collect::<Vec<_>>(), [1], "{}", batch.requests.len());
     }
@@ -377,7 +377,7 @@ async fn net_9_what_newcomers_write_waits_until_their_session_is_stored() {
     event(&mut ada, "Deposit", 1).await;
     shelf.more_keep_tries(3).await;
     shelf.busy.store(false, Relaxed);
-    let (batch, sessions) = shelf.asked_store(1).await.remove(0);
+    let AskedStore { batch, sessions } = shelf.asked_store(1).await.remove(0);
     let [heard] = batch.heard.as_slice() else {
         panic!("{:?}", batch.heard);
     };

@@ -57,8 +57,15 @@ pub struct Shelf {
     pub keep_tries: watch::Sender<u64>,
     /// Whether the store takes its time with whatever it is asked.
     pub store_hangs: watch::Sender<bool>,
-    /// What came to the store, and who was kept by then with which session.
-    pub asked_store: watch::Sender<Vec<(StoreBatch, Vec<(String, String)>)>>,
+    /// What came to the store.
+    pub asked_store: watch::Sender<Vec<AskedStore>>,
+}
+
+/// What came to the store, and who was kept by then in which session.
+#[derive(Clone)]
+pub struct AskedStore {
+    pub batch: StoreBatch,
+    pub sessions: Vec<(String, String)>,
 }
 
 /// A semaphore that starts empty.
@@ -129,7 +136,10 @@ impl Shelf {
                 .map(|player| (player.player_id.clone(), player.session.clone()))
                 .collect()
         };
-        let asked = (batch.clone(), sessions);
+        let asked = AskedStore {
+            batch: batch.clone(),
+            sessions,
+        };
         self.asked_store.send_modify(|all| all.push(asked));
         let mut hangs = self.store_hangs.subscribe();
         let over = hangs.wait_for(|hangs| !hangs).await.map(|_| ());
@@ -158,7 +168,7 @@ impl Shelf {
     }
 
     /// Waits until the store was asked for something, so often.
-    pub async fn asked_store(&self, count: usize) -> Vec<(StoreBatch, Vec<(String, String)>)> {
+    pub async fn asked_store(&self, count: usize) -> Vec<AskedStore> {
         let mut asked = self.asked_store.subscribe();
         let found = asked.wait_for(|all| all.len() >= count);
         let found = tokio::time::timeout(tokio::time::Duration::from_secs(30), found).await;
