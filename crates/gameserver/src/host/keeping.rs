@@ -260,15 +260,16 @@ impl Host {
         if numbers.is_empty() {
             return;
         }
+        // All at once: they have one mark.
         let kept = (counted, self.settings.keeper.next_mark());
         let share = self.told_share();
-        for number in numbers {
-            let state = self.world.player_state(*number);
-            if let (Some(seat), Some(state)) = (self.seats.get_mut(*number), state) {
-                let player = saved(seat, kept, state, share);
-                self.settings.keeper.player(player);
-            }
-        }
+        let Self { world, seats, .. } = self;
+        let players = numbers.iter().filter_map(|number| {
+            let (seat, state) = (seats.get_mut(*number)?, world.player_state(*number)?);
+            Some(saved(seat, kept, state, share))
+        });
+        let players = players.collect();
+        self.settings.keeper.players(players);
     }
 
     /// Bytes of what is left to tell to one player, in a checkpoint.
