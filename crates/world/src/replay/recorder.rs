@@ -22,11 +22,20 @@ impl Default for RecordOptions {
     }
 }
 
-/// The program that this is, as recordings name it: its version, and the kind
-/// of machine it was built for.
+/// The program that this is, as recordings name it: its version, and what it
+/// was built for, as far as that makes a difference to what is computed.
 pub fn this_build() -> String {
-    use std::env::consts::{ARCH, OS};
-    format!("{} {ARCH}-{OS}", env!("CARGO_PKG_VERSION"))
+    const KIND: &str = match (cfg!(target_arch = "x86_64"), cfg!(target_arch = "aarch64")) {
+        (true, _) => "x86_64",
+        (_, true) => "aarch64",
+        _ => "another processor",
+    };
+    const SYSTEM: &str = match (cfg!(target_os = "linux"), cfg!(target_os = "macos")) {
+        (true, _) => "Linux",
+        (_, true) => "macOS",
+        _ => "another system",
+    };
+    format!("{} for {SYSTEM} on {KIND}", env!("CARGO_PKG_VERSION"))
 }
 
 /// Gathers records until the host takes them.
