@@ -8,17 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use frolic_client::{Client, ClientEvent};
-use frolic_protocol::json::BINARY_SUBPROTOCOL;
 use frolic_protocol::message::Resumption;
 use frolic_protocol::{Args, EntityKind, Value};
 use frolic_sim::Vec3;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value as Json, json};
 use support::Platform;
+use support::crowd::{ask, open};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 const PLAYERS: u32 = 200;
 /// For everything together; a slow machine needs most of it for the logins.
@@ -67,23 +66,6 @@ fn meadow() -> BTreeMap<String, Vec<u8>> {
     ])
 }
 
-/// Sends a request, and again while the platform asks for patience.
-async fn ask(request: reqwest::RequestBuilder) -> Result<Json, String> {
-    let began = Instant::now();
-    loop {
-        let again = request.try_clone().expect("can be repeated");
-        let answer = again.send().await.map_err(|error| error.to_string())?;
-        if answer.status().is_success() {
-            return answer.json().await.map_err(|error| error.to_string());
-        }
-        let busy = matches!(answer.status().as_u16(), 429 | 503);
-        if !busy || began.elapsed() > PATIENCE {
-            return Err(answer.text().await.unwrap_or_default());
-        }
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-}
-
 /// What a player was told when they came in.
 struct Arrival {
     player_id: String,
@@ -130,12 +112,12 @@ impl Player {
         frolic_platform::tls::use_ring();
         let http = reqwest::Client::new();
         let name = json!({ "username": format!("Player {}", self.number) });
-        let login = ask(http.post(format!("{url}/login")).json(&name)).await?;
+        let login = ask(http.post(format!("{url}/login")).json(&name), PATIENCE).await?;
         let session = login["session_token"].as_str().unwrap_or_default();
         let mut wish = json!({ "game_id": game });
         while self.began.elapsed() < PATIENCE {
             let join = http.post(format!("{url}/join")).bearer_auth(session);
-            let joined = ask(join.json(&wish)).await?;
+            let joined = ask(join.json(&wish), PATIENCE).await?;
             wish = json!({ "world_id": joined["world_id"] });
             let ticket = joined["ticket"].as_str().map(str::to_owned);
             let address = joined["server_address"].as_str().unwrap_or_default();
@@ -186,13 +168,7 @@ impl Player {
     }
 
     async fn stay_on_line(&mut self, address: &str) -> Result<End, String> {
-        let mut request = address.into_client_request().map_err(|e| e.to_string())?;
-        let protocol = BINARY_SUBPROTOCOL.parse().expect("a header");
-        request
-            .headers_mut()
-            .insert("sec-websocket-protocol", protocol);
-        let connected = tokio_tungstenite::connect_async(request).await;
-        let (mut socket, _) = connected.map_err(|error| error.to_string())?;
+        let mut socket = open(address).await?;
         let mut every = tokio::time::interval(Duration::from_millis(100));
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
