@@ -287,6 +287,15 @@ pub fn determinism_digest_on_blocks(seed: u32, steps: u32) -> String {
     )
 }
 
+/// The same in deep water.
+#[wasm_bindgen]
+pub fn determinism_digest_in_water(seed: u32, steps: u32) -> String {
+    format!(
+        "{:016x}",
+        frolic_sim::digest::random_swim(u64::from(seed), steps)
+    )
+}
+
 /// Like [`determinism_digest`], over hills of triangles.
 #[wasm_bindgen]
 pub fn mesh_digest(seed: u32, steps: u32) -> String {

@@ -32,6 +32,12 @@ impl ClientCore {
         name_of(material)
     }
 
+    /// Whether a place is under water.
+    pub fn terrain_water(&self, x: f32, y: f32, z: f32) -> bool {
+        let terrain = self.client.terrain();
+        terrain.is_some_and(|terrain| terrain.is_water([x, y, z]))
+    }
+
     /// How high the ground is.
     pub fn terrain_height(&self, x: f32, z: f32) -> Option<f32> {
         self.client.terrain()?.height_at(x, z)

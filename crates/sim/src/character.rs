@@ -11,6 +11,7 @@ use crate::angle::Angle;
 use crate::cache::{StepCache, Touch};
 use crate::collision::{CollisionWorld, EntityId};
 use crate::contact::{self, Contact, Near, Obstacle, SKIN};
+use crate::swim::Immersion;
 
 /// What a character can do. The same for everybody in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -252,8 +253,10 @@ pub fn step_character_with(
     }
     let before = *state;
     carry(cache, world, params, state);
-    steer(params, state, input, dt);
-    travel(cache, world, params, state, dt, before.grounded());
+    let water = Immersion::of(world, params, state.feet);
+    steer(params, state, input, &water, dt);
+    let was_grounded = before.grounded() && !water.swims();
+    travel(cache, world, params, state, dt, was_grounded);
     if !state.feet.is_finite() || !state.velocity.is_finite() {
         // Cannot happen with finite scenes; if it does, standing still beats
         // a world full of NaN.
@@ -308,25 +311,35 @@ fn carry(
     }
 }
 
-/// Turns intent and gravity into velocity.
-fn steer(params: &CharacterParams, state: &mut CharacterState, input: &CharacterInput, dt: f32) {
+/// Turns intent, gravity and water into velocity.
+fn steer(
+    params: &CharacterParams,
+    state: &mut CharacterState,
+    input: &CharacterInput,
+    water: &Immersion,
+    dt: f32,
+) {
     let running = input.buttons.contains(Buttons::RUN);
     let speed = if running {
         params.run_speed
     } else {
         params.walk_speed
     };
-    let wanted = input.direction() * speed;
-    let acceleration = if state.grounded() {
+    let wanted = input.direction() * (speed * water.speed_share());
+    let acceleration = water.acceleration().unwrap_or(if state.grounded() {
         params.ground_acceleration
     } else {
         params.air_acceleration
-    };
+    });
     let level = Vec3::new(state.velocity.x, 0.0, state.velocity.z);
     let level = approach(level, wanted, acceleration * dt);
     state.velocity.x = level.x;
     state.velocity.z = level.z;
 
+    if water.swims() {
+        water.lift(params, state, input, dt);
+        return;
+    }
     let can_jump = state.air_ticks <= COYOTE_TICKS && state.velocity.y <= 0.01;
     if input.buttons.contains(Buttons::JUMP) && can_jump {
         state.velocity.y = params.jump_speed;

@@ -65,6 +65,7 @@ struct Wanderer {
     state: CharacterState,
     cache: StepCache,
     input: CharacterInput,
+    pitch: f32,
     digest: Digest,
 }
 
@@ -75,6 +76,7 @@ impl Wanderer {
             state: CharacterState::at(feet),
             cache: StepCache::default(),
             input: CharacterInput::default(),
+            pitch: 0.0,
             digest: Digest::default(),
         }
     }
@@ -86,7 +88,7 @@ impl Wanderer {
                 random.range(-1.0, 1.0),
                 random.range(-0.5, 1.5),
                 random.range(-3.0, 3.0),
-                0.0,
+                self.pitch,
                 Buttons(random.below(4) as u8),
             );
         }
@@ -204,6 +206,30 @@ pub fn random_walk_on_blocks(seed: u64, steps: u32) -> u64 {
     }
     if let Some(terrain) = world.terrain() {
         wanderer.digest.word(terrain.fingerprint() as u32);
+    }
+    wanderer.digest.value()
+}
+
+/// The same in a deep lake with rocks: floating, diving, leaping out.
+pub fn random_swim(seed: u64, steps: u32) -> u64 {
+    let mut world = CollisionWorld::new();
+    let mut settings = Settings::new([64, 64, 64], Generator::default());
+    settings.ops = vec![
+        Op::fill([-32.0, 0.0, -32.0], [32.0, 20.0, 32.0], Material::SAND),
+        Op::fill([-24.0, 4.0, -24.0], [24.0, 20.0, 24.0], Material::WATER),
+    ];
+    world.set_terrain(Some(Terrain::new(&settings)));
+    let mut wanderer = Wanderer::new(Random::new(seed), Vec3::new(0.5, 22.0, 0.5));
+    for tick in 0..steps {
+        world.begin_tick();
+        if tick % 40 == 0 {
+            let op = random_op(&mut wanderer.random, wanderer.state.feet);
+            world.change_terrain(&op, |terrain| terrain.apply(&op).len());
+            wanderer.pitch = wanderer.random.range(-1.5, 1.5);
+        }
+        wanderer.step(&world, tick);
+        let feet = wanderer.state.feet;
+        wanderer.end(feet.x.abs().max(feet.z.abs()) > 30.0, 20.0, [22.0, 0.5]);
     }
     wanderer.digest.value()
 }
@@ -337,6 +363,15 @@ mod tests {
             format!("{:016x}", mesh_walk(1, 5_000)),
             include_str!("../mesh-digest.txt").trim(),
             "update mesh-digest.txt only for an intended change of movement"
+        );
+    }
+
+    #[test]
+    fn random_swimming_gives_the_recorded_digest() {
+        assert_eq!(
+            format!("{:016x}", random_swim(1, 10_000)),
+            include_str!("../digest-swim.txt").trim(),
+            "update digest-swim.txt only for an intended change of movement"
         );
     }
 

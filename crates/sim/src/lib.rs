@@ -30,6 +30,7 @@ pub mod scene;
 pub mod sensor;
 pub mod shape;
 mod sweep;
+mod swim;
 
 pub use angle::Angle;
 pub use around::{Around, Surface};

@@ -167,7 +167,7 @@ proptest! {
             if random.below(6) == 0 {
                 let low = [random.range(-9.0, 9.0), random.range(5.0, 9.0), random.range(-9.0, 9.0)];
                 let high = low.map(|at| at + 1.6);
-                let material = if random.below(2) == 0 { Material::AIR } else { Material::SAND };
+                let material = [Material::AIR, Material::SAND, Material::WATER][random.below(3) as usize];
                 let op = Op::fill(low, high, material);
                 world.change_terrain(&op, |terrain| terrain.apply(&op));
             }

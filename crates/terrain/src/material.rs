@@ -93,7 +93,7 @@ impl Material {
     pub const WOOD: Material = Material(6);
     /// Of trees.
     pub const LEAVES: Material = Material(7);
-    /// Looks like water; characters walk through it.
+    /// In lakes. Not solid: characters swim in it.
     pub const WATER: Material = Material(8);
 
     /// How many there are, air included.

@@ -1,5 +1,13 @@
 //! Chunks as triangles: faces that can be seen, equal ones beside each other
 //! merged into one, with colours that are darker in corners.
+//!
+//! No corner lies on the edge of another triangle, also not of the next
+//! chunk's: at such a T-junction rounding would leave pixels that nothing
+//! covers, and the sky would shine through the ground.
+
+mod seams;
+
+use seams::{Corner, Seams};
 
 use crate::grid::{self, CHUNK_SIDE, ChunkPos};
 use crate::material::Material;
@@ -49,9 +57,11 @@ pub fn mesh(terrain: &Terrain, at: ChunkPos) -> Mesh {
     let Some(blocks) = Padded::new(terrain, at) else {
         return mesh;
     };
+    let mut quads = Vec::new();
+    let mut clear_from = None;
     for clear in [false, true] {
         if clear {
-            mesh.clear_from = mesh.indices.len() as u32;
+            clear_from = Some(quads.len());
             if !blocks.has_clear() {
                 break;
             }
@@ -62,10 +72,30 @@ pub fn mesh(terrain: &Terrain, at: ChunkPos) -> Mesh {
             let mut plane = [None; SIDE * SIDE];
             for layer in 0..SIDE {
                 if blocks.faces(axis, up, layer, clear, &mut plane) {
-                    merge(&mut plane, |quad| mesh.push(axis, up, layer, quad));
+                    merge(&mut plane, |face, from, to| {
+                        quads.push(Quad {
+                            face,
+                            axis,
+                            up,
+                            layer,
+                            from,
+                            to,
+                        });
+                    });
                 }
             }
         }
+    }
+    let seams = Seams::of(&quads);
+    let mut outline = Vec::new();
+    for (index, quad) in quads.iter().enumerate() {
+        if Some(index) == clear_from {
+            mesh.clear_from = mesh.indices.len() as u32;
+        }
+        mesh.push(quad, &seams, &mut outline);
+    }
+    if clear_from == Some(quads.len()) {
+        mesh.clear_from = mesh.indices.len() as u32;
     }
     mesh
 }
@@ -195,15 +225,56 @@ impl Padded {
     }
 }
 
-/// Equal faces that make a rectangle.
+/// Equal faces of a layer that make a rectangle.
 struct Quad {
     face: Face,
+    axis: usize,
+    up: bool,
+    layer: usize,
     from: [usize; 2],
     to: [usize; 2],
 }
 
+impl Quad {
+    /// A point of its plane, in blocks from the chunk's lowest corner.
+    fn corner(&self, [along_u, along_v]: [usize; 2]) -> Corner {
+        let mut place = [0; 3];
+        place[self.axis] = (self.layer + usize::from(self.up)) as u8;
+        place[(self.axis + 1) % 3] = along_u as u8;
+        place[(self.axis + 2) % 3] = along_v as u8;
+        place
+    }
+
+    /// The four corners, against the clock seen from above the plane.
+    fn corners(&self) -> [[usize; 2]; 4] {
+        let ([u0, v0], [u1, v1]) = (self.from, self.to);
+        [[u0, v0], [u1, v0], [u1, v1], [u0, v1]]
+    }
+
+    /// A point within it that is a corner of blocks; none in a row of faces.
+    fn inside(&self) -> Option<[usize; 2]> {
+        let wide = (0..2).all(|axis| self.to[axis] - self.from[axis] > 1);
+        wide.then(|| std::array::from_fn(|axis| (self.from[axis] + self.to[axis]) / 2))
+    }
+
+    /// How bright a point is. Faces are only merged along a direction in
+    /// which they are as bright, so that the nearest corner's shade is exact.
+    fn shade(&self, [along_u, along_v]: [usize; 2]) -> u8 {
+        let (far_u, far_v) = (along_u == self.to[0], along_v == self.to[1]);
+        self.face.shades[match (far_u, far_v) {
+            (false, false) => 0,
+            (true, false) => 1,
+            (true, true) => 2,
+            (false, true) => 3,
+        }]
+    }
+}
+
 /// Takes the faces of a plane as rectangles as large as they come.
-fn merge(plane: &mut [Option<Face>; SIDE * SIDE], mut push: impl FnMut(Quad)) {
+fn merge(
+    plane: &mut [Option<Face>; SIDE * SIDE],
+    mut push: impl FnMut(Face, [usize; 2], [usize; 2]),
+) {
     for j in 0..SIDE {
         let mut i = 0;
         while i < SIDE {
@@ -223,49 +294,89 @@ fn merge(plane: &mut [Option<Face>; SIDE * SIDE], mut push: impl FnMut(Quad)) {
             for row in j..j + height {
                 plane[row * SIDE + i..row * SIDE + i + width].fill(None);
             }
-            push(Quad {
-                face,
-                from: [i, j],
-                to: [i + width, j + height],
-            });
+            push(face, [i, j], [i + width, j + height]);
             i += width;
         }
     }
 }
 
 impl Mesh {
-    fn push(&mut self, axis: usize, up: bool, layer: usize, quad: Quad) {
+    /// Adds a quad with every corner that others have on its edges.
+    fn push(&mut self, quad: &Quad, seams: &Seams, outline: &mut Vec<[usize; 2]>) {
+        let sides = seams.outline(quad, outline);
         let first = (self.positions.len() / 3) as u32;
-        let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
-        let color = quad.face.material.color(axis == 1 && up);
-        let corners = [[0, 0], [1, 0], [1, 1], [0, 1]];
-        for (corner, shade) in corners.iter().zip(quad.face.shades) {
-            let mut place = [0u8; 3];
-            place[axis] = (layer + usize::from(up)) as u8;
-            place[u] = [quad.from[0], quad.to[0]][corner[0]] as u8;
-            place[v] = [quad.from[1], quad.to[1]][corner[1]] as u8;
-            self.positions.extend(place);
-            let mut normal = [0i8; 3];
-            normal[axis] = if up { 127 } else { -127 };
-            self.normals.extend(normal);
-            let shade = SHADES[usize::from(shade)];
-            self.colors.extend(color.map(|part| linear(part, shade)));
+        for &at in outline.iter() {
+            self.push_corner(quad, at);
         }
-        // Split so that one dark corner darkens one triangle only.
-        let [a, b, c, d] = quad.face.shades;
-        let order = if a + c >= b + d {
-            [0, 1, 2, 0, 2, 3]
+        let count = outline.len() as u32;
+        if count == 4 {
+            // Split so that one dark corner darkens one triangle only.
+            let [a, b, c, d] = quad.face.shades;
+            let split = if a + c >= b + d {
+                [[0, 1, 2], [0, 2, 3]]
+            } else {
+                [[1, 2, 3], [1, 3, 0]]
+            };
+            for triangle in split {
+                self.push_triangle(quad.up, triangle.map(|corner: u32| first + corner));
+            }
+        } else if let Some(middle) = quad.inside() {
+            // Around a corner of a block in the middle of it.
+            self.push_corner(quad, middle);
+            for at in 0..count {
+                let next = (at + 1) % count;
+                self.push_triangle(quad.up, [first + count, first + at, first + next]);
+            }
         } else {
-            [1, 2, 3, 1, 3, 0]
-        };
-        let turned = |[a, b, c]: [u32; 3]| if up { [a, b, c] } else { [a, c, b] };
-        for triangle in [
-            [order[0], order[1], order[2]],
-            [order[3], order[4], order[5]],
-        ] {
-            self.indices
-                .extend(turned(triangle).map(|corner| first + corner));
+            self.push_strip(quad, first, sides, outline);
         }
+    }
+
+    /// A row of faces: triangles between its two long sides.
+    fn push_strip(&mut self, quad: &Quad, first: u32, sides: [usize; 4], outline: &[[usize; 2]]) {
+        let along = usize::from(quad.to[0] - quad.from[0] == 1);
+        let count = outline.len();
+        // The side that goes up along the row, and the one across, which
+        // comes back.
+        let (near, far) = if along == 0 {
+            ((sides[0], sides[1]), (sides[2], sides[3]))
+        } else {
+            ((sides[1], sides[2]), (sides[3], count))
+        };
+        let (mut a, a_end) = near;
+        // Backwards: from the first corner's opposite down to the last one's.
+        let (mut b, b_end) = (far.1, far.0);
+        let number = |at: usize| first + (at % count) as u32;
+        let way = |at: usize| outline[at % count][along];
+        while a < a_end || b > b_end {
+            let next_a = (a < a_end).then(|| way(a + 1));
+            let next_b = (b > b_end).then(|| way(b - 1));
+            let take_a = match (next_a, next_b) {
+                (Some(next_a), Some(next_b)) => next_a <= next_b,
+                (next_a, _) => next_a.is_some(),
+            };
+            if take_a {
+                self.push_triangle(quad.up, [number(a), number(a + 1), number(b)]);
+                a += 1;
+            } else {
+                self.push_triangle(quad.up, [number(a), number(b - 1), number(b)]);
+                b -= 1;
+            }
+        }
+    }
+
+    fn push_corner(&mut self, quad: &Quad, at: [usize; 2]) {
+        self.positions.extend(quad.corner(at));
+        let mut normal = [0i8; 3];
+        normal[quad.axis] = if quad.up { 127 } else { -127 };
+        self.normals.extend(normal);
+        let shade = SHADES[usize::from(quad.shade(at))];
+        let color = quad.face.material.color(quad.axis == 1 && quad.up);
+        self.colors.extend(color.map(|part| linear(part, shade)));
+    }
+
+    fn push_triangle(&mut self, up: bool, [a, b, c]: [u32; 3]) {
+        self.indices.extend(if up { [a, b, c] } else { [a, c, b] });
     }
 }
 
@@ -287,33 +398,65 @@ mod tests {
         Terrain::new(&Settings::new([96, 96, 96], Generator::Empty))
     }
 
-    fn quads(mesh: &Mesh) -> usize {
+    fn triangles(mesh: &Mesh) -> usize {
         assert_eq!(mesh.positions.len(), mesh.normals.len());
         assert_eq!(mesh.positions.len(), mesh.colors.len());
-        assert_eq!(mesh.indices.len() % 6, 0);
-        mesh.indices.len() / 6
+        assert_eq!(mesh.indices.len() % 3, 0);
+        mesh.indices.len() / 3
+    }
+
+    fn hills() -> Terrain {
+        let generator = Generator::Hills {
+            seed: 3,
+            height: 30,
+            amplitude: 20,
+            scale: 40,
+            water: 28,
+            snow: 0,
+            trees: 1.0,
+            clearing: None,
+        };
+        Terrain::new(&Settings::new([96, 96, 96], generator))
+    }
+
+    fn cross(mesh: &Mesh, triangle: &[u32]) -> [i32; 3] {
+        let corner = |at: u32, axis: usize| i32::from(mesh.positions[at as usize * 3 + axis]);
+        let edge = |to: u32| {
+            std::array::from_fn::<i32, 3, _>(|axis| corner(to, axis) - corner(triangle[0], axis))
+        };
+        let (a, b) = (edge(triangle[1]), edge(triangle[2]));
+        [
+            a[1] * b[2] - a[2] * b[1],
+            a[2] * b[0] - a[0] * b[2],
+            a[0] * b[1] - a[1] * b[0],
+        ]
+    }
+
+    /// Faces of blocks that the triangles cover.
+    fn area(mesh: &Mesh) -> i32 {
+        let twice: i32 = mesh
+            .indices
+            .chunks(3)
+            .map(|triangle| {
+                cross(mesh, triangle)
+                    .iter()
+                    .map(|part| part.abs())
+                    .sum::<i32>()
+            })
+            .sum();
+        assert_eq!(twice % 2, 0);
+        twice / 2
     }
 
     /// Every triangle turns against the clock, seen from where it faces.
     fn assert_facing_out(mesh: &Mesh) {
         for triangle in mesh.indices.chunks(3) {
-            let corner = |at: u32, axis: usize| f32::from(mesh.positions[at as usize * 3 + axis]);
-            let edge = |to: u32| {
-                std::array::from_fn::<f32, 3, _>(|axis| {
-                    corner(to, axis) - corner(triangle[0], axis)
-                })
-            };
-            let (a, b) = (edge(triangle[1]), edge(triangle[2]));
-            let cross = [
-                a[1] * b[2] - a[2] * b[1],
-                a[2] * b[0] - a[0] * b[2],
-                a[0] * b[1] - a[1] * b[0],
-            ];
+            let cross = cross(mesh, triangle);
             let normal = &mesh.normals[triangle[0] as usize * 3..][..3];
-            let dot: f32 = (0..3)
-                .map(|axis| cross[axis] * f32::from(normal[axis]))
+            let dot: i32 = (0..3)
+                .map(|axis| cross[axis] * i32::from(normal[axis]))
                 .sum();
-            assert!(dot > 0.0, "{triangle:?}");
+            assert!(dot > 0, "{triangle:?}");
         }
     }
 
@@ -327,7 +470,7 @@ mod tests {
             Material::STONE,
         ));
         let made = mesh(&terrain, [0, 1, 0]);
-        assert_eq!(quads(&made), 6);
+        assert_eq!(triangles(&made), 12);
         assert_eq!(made.clear_from as usize, made.indices.len());
         assert_facing_out(&made);
     }
@@ -343,7 +486,8 @@ mod tests {
         assert!(mesh(&terrain, [0, 0, 0]).is_empty(), "all around is stone");
         // Top only: its sides are beside other chunks.
         let made = mesh(&terrain, [0, 1, 0]);
-        assert_eq!(quads(&made), 1);
+        assert_eq!(area(&made), 32 * 32);
+        assert_facing_out(&made);
         terrain.apply(&Op::fill(
             [-48.0, 64.0, -48.0],
             [48.0, 70.0, 48.0],
@@ -351,11 +495,12 @@ mod tests {
         ));
         let made = mesh(&terrain, [0, 2, 0]);
         assert_eq!(
-            (quads(&made), made.clear_from),
-            (1, 0),
+            (area(&made), made.clear_from),
+            (32 * 32, 0),
             "the water's surface"
         );
-        assert_eq!(quads(&mesh(&terrain, [0, 1, 0])), 1, "the ground below it");
+        let below = area(&mesh(&terrain, [0, 1, 0]));
+        assert_eq!(below, 32 * 32, "the ground below it");
     }
 
     #[test]
@@ -373,7 +518,7 @@ mod tests {
             Material::STONE,
         ));
         let made = mesh(&terrain, [0, 0, 0]);
-        assert!(quads(&made) > quads(&plain) + 5);
+        assert!(triangles(&made) > triangles(&plain) + 10);
         let darkest = |mesh: &Mesh| mesh.colors.iter().copied().min();
         assert!(darkest(&made) < darkest(&plain));
         assert_facing_out(&made);
@@ -382,33 +527,12 @@ mod tests {
     /// As many square blocks of faces as there are faces to be seen.
     #[test]
     fn merged_faces_cover_exactly_what_is_seen() {
-        let generator = Generator::Hills {
-            seed: 3,
-            height: 30,
-            amplitude: 20,
-            scale: 40,
-            water: 28,
-            snow: 0,
-            trees: 1.0,
-            clearing: None,
-        };
-        let terrain = Terrain::new(&Settings::new([96, 96, 96], generator));
+        let terrain = hills();
         for at in [[0, 0, 0], [0, 1, 0], [-1, 1, 0], [1, 0, -1]] {
             let made = mesh(&terrain, at);
             assert_facing_out(&made);
-            let mut area = 0;
-            for quad in made.indices.chunks(6) {
-                let corners = quad
-                    .iter()
-                    .map(|&at| &made.positions[at as usize * 3..][..3]);
-                let span = |axis: usize| {
-                    let all = corners.clone().map(|corner| u32::from(corner[axis]));
-                    all.clone().max().unwrap() - all.min().unwrap()
-                };
-                area += span(0).max(1) * span(1).max(1) * span(2).max(1);
-            }
             let first = grid::first_block(at);
-            let mut faces = 0;
+            let mut faces = 0i32;
             for index in 0..grid::CHUNK_BLOCKS {
                 let local = [index & 31, index >> 10, index >> 5 & 31];
                 let block: [i32; 3] = std::array::from_fn(|axis| first[axis] + local[axis] as i32);
@@ -417,10 +541,57 @@ mod tests {
                     let beside: [i32; 3] = std::array::from_fn(|axis| block[axis] + step[axis]);
                     let other = terrain.block(beside);
                     let seen = own != Material::AIR && other.is_clear() && other != own;
-                    faces += u32::from(seen && beside[1] >= 0);
+                    faces += i32::from(seen && beside[1] >= 0);
                 }
             }
-            assert_eq!(area, faces, "{at:?}");
+            assert_eq!(area(&made), faces, "{at:?}");
         }
+    }
+
+    /// A corner on somebody else's edge is where light shines through cracks.
+    #[test]
+    fn no_corner_lies_on_the_edge_of_another_triangle() {
+        let mut terrain = hills();
+        // Something built across the border of chunks.
+        terrain.apply(&Op::fill(
+            [-3.0, 40.0, -2.0],
+            [5.0, 47.0, 1.0],
+            Material::from_name("planks").unwrap(),
+        ));
+        let chunks =
+            (-1..=1).flat_map(|x| (0..3).flat_map(move |y| (-1..=1).map(move |z| [x, y, z])));
+        let mut corners = std::collections::BTreeSet::new();
+        let mut edges = std::collections::BTreeSet::new();
+        for at in chunks {
+            let made = mesh(&terrain, at);
+            let first = grid::first_block(at);
+            let corner = |index: u32| -> [i32; 3] {
+                let local = &made.positions[index as usize * 3..][..3];
+                std::array::from_fn(|axis| first[axis] + i32::from(local[axis]))
+            };
+            for triangle in made.indices.chunks(3) {
+                for side in 0..3 {
+                    let (a, b) = (corner(triangle[side]), corner(triangle[(side + 1) % 3]));
+                    corners.insert(a);
+                    edges.insert((a.min(b), a.max(b)));
+                }
+            }
+        }
+        assert!(corners.len() > 1000);
+        for (a, b) in edges {
+            let way: [i32; 3] = std::array::from_fn(|axis| b[axis] - a[axis]);
+            let steps = way.iter().fold(0i32, |all, part| gcd(all, part.abs()));
+            for step in 1..steps {
+                let between = std::array::from_fn(|axis| a[axis] + way[axis] / steps * step);
+                assert!(
+                    !corners.contains(&between),
+                    "{between:?} between {a:?} and {b:?}"
+                );
+            }
+        }
+    }
+
+    fn gcd(a: i32, b: i32) -> i32 {
+        if b == 0 { a } else { gcd(b, a % b) }
     }
 }

@@ -254,6 +254,35 @@ impl Terrain {
         None
     }
 
+    /// Whether a place in metres is under water.
+    pub fn is_water(&self, at: [f32; 3]) -> bool {
+        at.iter().all(|part| part.is_finite())
+            && self.block(self.grid().block_at(at)) == Material::WATER
+    }
+
+    /// How many of the `height` metres above a place are water. The column
+    /// must be short: each block in it is looked at.
+    pub fn water_in_column(&self, bottom: [f32; 3], height: f32) -> f32 {
+        if !bottom.iter().all(|part| part.is_finite()) || !height.is_finite() {
+            return 0.0;
+        }
+        let grid = self.grid();
+        let all = grid.blocks();
+        let [x, first, z] = grid.block_at(bottom);
+        let top = bottom[1] + height;
+        let last = grid.block_at([bottom[0], top, bottom[2]])[1];
+        let block_m = grid.block_m();
+        let mut depth = 0.0;
+        for y in first.max(all.min[1])..=last.min(all.max[1]) {
+            if self.block([x, y, z]) == Material::WATER {
+                let low = (y as f32 * block_m).max(bottom[1]);
+                let high = ((y + 1) as f32 * block_m).min(top);
+                depth += (high - low).max(0.0);
+            }
+        }
+        depth
+    }
+
     /// Where the surface is at a place of the map, in metres: the top of the
     /// highest solid block. None where there is none.
     pub fn height_at(&self, x: f32, z: f32) -> Option<f32> {

@@ -63,6 +63,7 @@ export interface ClientCore {
   /** The name of the material at a place; empty for air. */
   terrain_block(x: number, y: number, z: number): string;
   terrain_height(x: number, z: number): number | undefined;
+  terrain_water(x: number, y: number, z: number): boolean;
   /** Origin and direction of length one → distance, normal, middle of the block, number of its material; or empty. */
   terrain_raycast(ray: Float32Array, distanceMax: number): Float32Array;
   /** Asks the server to change the ground; `size` has one number for a ball, three for a box. */

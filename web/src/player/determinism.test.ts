@@ -8,6 +8,7 @@ interface DeterminismModule {
   determinism_digest(seed: number, steps: number): string;
   mesh_digest(seed: number, steps: number): string;
   determinism_digest_on_blocks(seed: number, steps: number): string;
+  determinism_digest_in_water(seed: number, steps: number): string;
 }
 
 const modules = import.meta.glob<DeterminismModule>('../wasm/frolic_client_wasm.js');
@@ -25,5 +26,7 @@ test('the wasm simulation gives the native digests', async () => {
   // On a ground of blocks that changes under the feet.
   const onBlocks = readFileSync('../crates/sim/digests-blocks.txt', 'utf8').trim().split('\n');
   expect(onBlocks).toHaveLength(3);
+  const swimming = readFileSync('../crates/sim/digest-swim.txt', 'utf8').trim();
+  expect(core.determinism_digest_in_water(1, 10_000)).toBe(swimming);
   expect(onBlocks.map((_, index) => core.determinism_digest_on_blocks(index + 1, 5_000))).toEqual(onBlocks);
 });

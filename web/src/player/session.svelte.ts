@@ -121,10 +121,12 @@ export class PlaySession {
         jumped: (own) => own && this.sound.play('jump'),
         landed: (own) => own && this.sound.play('land'),
         stepped: (own) => own && this.sound.play('step'),
+        splashed: (own) => own && this.sound.play('splash'),
       });
       mark('renderer');
       this.view.setCombat(this.combat, (entity) => this.#weaponOf(entity));
       this.view.occludes = (origin, direction, max) => this.terrain.raycast(origin, direction, max)?.distance ?? max;
+      this.view.isWater = (at) => this.terrain.water(at);
       this.#showScene();
       void this.people.load();
     } catch (error) {

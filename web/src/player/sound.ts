@@ -38,6 +38,11 @@ const SOUNDS: Record<string, Tone[]> = {
     { from: 700, to: 940, seconds: 0.09, wave: 'square', gain: 0.09 },
     { from: 940, to: 700, seconds: 0.18, wave: 'square', gain: 0.09, at: 0.1 },
   ],
+  splash: [
+    { from: 900, to: 180, seconds: 0.22, wave: 'sawtooth', gain: 0.04 },
+    { from: 240, to: 90, seconds: 0.3, wave: 'triangle', gain: 0.2 },
+    { from: 520, to: 760, seconds: 0.09, wave: 'sine', gain: 0.08, at: 0.2 },
+  ],
   fall: [{ from: 480, to: 110, seconds: 0.45, wave: 'sine', gain: 0.2 }],
 };
 

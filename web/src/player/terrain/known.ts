@@ -18,6 +18,10 @@ export class KnownTerrain implements TerrainHost {
     return this.core()?.terrain_block(x, y, z) ?? '';
   }
 
+  water({ x, y, z }: { x: number; y: number; z: number }): boolean {
+    return this.core()?.terrain_water(x, y, z) ?? false;
+  }
+
   height(x: number, z: number): number | null {
     return this.core()?.terrain_height(x, z) ?? null;
   }

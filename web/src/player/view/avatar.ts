@@ -22,6 +22,8 @@ export interface CharacterFrame {
   velocity: Point;
   yaw: number;
   grounded: boolean;
+  /** In water too deep to stand. */
+  swimming?: boolean;
   /** It lies where it fell. */
   dead?: boolean;
   /** It holds something and looks up by so much. */
@@ -31,9 +33,11 @@ export interface CharacterFrame {
 }
 
 /** Something that just happened and can be seen or heard. */
-export type Moment = 'jumped' | 'landed' | 'stepped';
+export type Moment = 'jumped' | 'landed' | 'stepped' | 'splashed';
 
 const JUMP_MS = 2;
+/** Who enters water slower than this makes no splash. */
+const SPLASH_MS = 2.5;
 const LANDING_FADE_S = 0.22;
 /** Slower landings than this leave no dust. */
 const HARD_LANDING_MS = 4;
@@ -79,6 +83,7 @@ export class Avatar {
   update(frame: CharacterFrame, dt: number): Moment | null {
     const motion = this.#motion;
     const speed = Math.hypot(frame.velocity.x, frame.velocity.z);
+    const splashed = Boolean(frame.swimming) && !motion.swimming && motion.rise < -SPLASH_MS;
     const landedHard = frame.grounded && !motion.grounded && motion.rise < -HARD_LANDING_MS;
     const jumped = !frame.grounded && motion.grounded && frame.velocity.y > JUMP_MS;
     motion.landing = landedHard ? 1 : Math.max(0, motion.landing - dt / LANDING_FADE_S);
@@ -89,13 +94,14 @@ export class Avatar {
     motion.time += dt;
     motion.rise = frame.velocity.y;
     motion.grounded = frame.grounded;
+    motion.swimming = frame.swimming ?? false;
     this.#aim = frame.aim ?? null;
     const lies = frame.dead ? 1 : 0;
     this.#fallen += (lies - this.#fallen) * (1 - Math.exp(-dt * 12));
     this.#turn(frame, speed, dt);
     this.root.position.copy(frame.position);
     this.#apply();
-    return landedHard ? 'landed' : jumped ? 'jumped' : stepped ? 'stepped' : null;
+    return splashed ? 'splashed' : landedHard ? 'landed' : jumped ? 'jumped' : stepped ? 'stepped' : null;
   }
 
   /** Characters look where they walk; standing, they keep looking there. */

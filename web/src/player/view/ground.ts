@@ -1,6 +1,9 @@
 // The ground of blocks as three.js draws it: one mesh per chunk, made elsewhere, coloured in its corners.
-import { BufferAttribute, BufferGeometry, Group, type Material, Mesh, MeshLambertMaterial, MeshStandardMaterial, Sphere, Vector3 } from 'three';
+import {
+  BufferAttribute, BufferGeometry, DoubleSide, FrontSide, Group, type Material, Mesh, MeshLambertMaterial, MeshStandardMaterial, Sphere, Vector3,
+} from 'three';
 import { type ChunkKey, type ChunkMesh, type ChunkPlace, keyOf } from '../terrain/messages';
+import { drawWater } from './water';
 
 /** Blocks along a chunk. */
 const SIDE = 32;
@@ -83,10 +86,25 @@ export class GroundView {
 }
 
 function ground(physical: boolean, clear: boolean): Material {
-  const shared = { vertexColors: true, transparent: clear, opacity: clear ? CLEAR_OPACITY : 1, depthWrite: !clear };
-  const material = physical ? new MeshStandardMaterial({ ...shared, roughness: 0.95 }) : new MeshLambertMaterial(shared);
-  if (!clear) material.onBeforeCompile = mottle;
+  // Water and glass are seen from both sides: a lake has a surface for those in it, too.
+  const side = clear ? DoubleSide : FrontSide;
+  const shared = { vertexColors: true, transparent: clear, opacity: clear ? CLEAR_OPACITY : 1, depthWrite: !clear, side, forceSinglePass: true };
+  const material = physical ? new MeshStandardMaterial({ ...shared, roughness: clear ? 0.35 : 0.95 }) : new MeshLambertMaterial(shared);
+  material.onBeforeCompile = (shader) => {
+    (clear ? drawWater : mottle)(shader);
+    meetNeighbours(shader);
+  };
   return material;
+}
+
+/** A corner that two chunks share is at one place of the screen to the last bit: the world's place is exact (blocks are
+ *  powers of two), while each chunk's own model-view matrix rounds differently and would leave cracks at the borders. */
+function meetNeighbours(shader: { vertexShader: string }): void {
+  shader.vertexShader = shader.vertexShader.replace(
+    '#include <project_vertex>',
+    `vec4 mvPosition = viewMatrix * (modelMatrix * vec4(transformed, 1.0));
+    gl_Position = projectionMatrix * mvPosition;`,
+  );
 }
 
 /** Each block a hair lighter or darker than the next: large faces of one colour would look like plastic. */

@@ -22,6 +22,12 @@ test('falling spreads the arms, landing squashes', () => {
   expect(pose({ ...standing, landing: 1 }).squash).toBeLessThan(0.9);
 });
 
+test('swimmers lean into their way and do not fall', () => {
+  const still = pose({ ...standing, grounded: false, rise: -8, swimming: true });
+  expect(still.lean).toBeCloseTo(0);
+  expect(pose({ ...standing, grounded: false, speed: 3, swimming: true }).lean).toBeLessThan(-0.5);
+});
+
 test('turning takes the short way round', () => {
   expect(turnTowards(3, -3, 100, 1)).toBeCloseTo(3 + (2 * Math.PI - 6));
   expect(turnTowards(0, 1, 10, 0)).toBe(0);

@@ -13,6 +13,8 @@ export interface Motion {
   time: number;
   /** 1 at the moment of landing, then fading to 0. */
   landing: number;
+  /** In water too deep to stand. */
+  swimming?: boolean;
 }
 
 /** Angles in radians (positive swings forwards), offsets in metres. */
@@ -36,7 +38,26 @@ export function strideLength(speed: number): number {
 }
 
 export function pose(motion: Motion): Pose {
+  if (motion.swimming) return inWater(motion);
   return motion.grounded ? onGround(motion) : inAir(motion);
+}
+
+/** Treading water, or a crawl when it goes anywhere. */
+function inWater({ speed, time }: Motion): Pose {
+  const going = Math.min(1, speed / 2.5);
+  const stroke = time * (2.2 + 3 * going);
+  const kick = Math.sin(stroke * 1.6) * (0.25 + 0.2 * going);
+  return {
+    legLeft: kick - 0.55 * going,
+    legRight: -kick - 0.55 * going,
+    armLeft: 0.5 + going * 0.9 + Math.sin(stroke) * (0.25 + 0.9 * going),
+    armRight: 0.5 + going * 0.9 - Math.sin(stroke) * (0.25 + 0.9 * going),
+    armSpread: 0.8 - 0.5 * going,
+    lean: -0.75 * going,
+    headTilt: 0.5 * going,
+    bob: Math.sin(time * 2) * 0.03,
+    squash: 1,
+  };
 }
 
 function onGround({ speed, stride, time, landing }: Motion): Pose {

@@ -24,6 +24,7 @@ import { LEVELS, QualityGovernor, startingQuality, type Quality } from './qualit
 import { HeldWeapons, ShotsView } from './shots';
 import { disposeSky, makeFog, makeSky } from './sky';
 import { Lights } from './sun';
+import { Underwater } from './water';
 
 /** Where the player looks, from the input. */
 export interface Look {
@@ -36,7 +37,11 @@ export interface Hooks {
   jumped?(own: boolean): void;
   landed?(own: boolean): void;
   stepped?(own: boolean): void;
+  splashed?(own: boolean): void;
 }
+
+/** Where the water reaches from which on characters swim, above the feet. */
+const SWIM_DEPTH_M = 1;
 
 interface Character {
   avatar: Avatar;
@@ -77,6 +82,10 @@ export class WorldView {
   readonly ground = new GroundView();
   /** How far a ray goes before it meets the ground of blocks; asked every frame. */
   occludes: (origin: Vec3, direction: Vec3, max: number) => number = (_origin, _direction, max) => max;
+  /** Whether a place is under water; asked every frame. */
+  isWater: (at: Vector3) => boolean = () => false;
+  readonly #underwater = new Underwater();
+  #chest = new Vector3();
   #blob = new BlobShadow();
   readonly npcs = new NpcsView();
   #spawned = new Map<number, Part>();
@@ -248,7 +257,7 @@ export class WorldView {
         }
         const weapon = this.#weapon(record.id);
         const aim = weapon && !record.dead ? record.pitch : null;
-        this.#notice(character.avatar.update({ ...moving(record), aim }, dt), record);
+        this.#notice(character.avatar.update({ ...moving(record), aim, swimming: this.#swims(record) }, dt), record);
         const inHand = weapon && !record.dead && !(record.own && this.camera.firstPerson) ? weapon : null;
         this.held.show(record.id, inHand, character.avatar.arms[1], record.pitch);
       } else {
@@ -263,6 +272,7 @@ export class WorldView {
   /** Draws. */
   render(look: Look, dt: number): void {
     this.camera.update(this.ownPosition, look.yaw, look.pitch, dt, this.#occluders);
+    this.#underwater.update(this.#scene, this.#sky, this.#hasWater && this.isWater(this.camera.camera.position), dt);
     this.#lights.follow(this.ownPosition);
     const own = this.#combat?.alive ? (this.#combat.weapon ?? null) : null;
     this.held.showOwn(own, this.camera.camera, this.camera.firstPerson, dt);
@@ -294,7 +304,23 @@ export class WorldView {
 
   #notice(moment: Moment | null, record: FrameRecord): void {
     if (moment === 'landed') this.#dust.burst(record.position);
+    if (moment === 'splashed') this.#splash(record.position);
     if (moment) this.hooks[moment]?.(record.own);
+  }
+
+  get #hasWater(): boolean {
+    return this.#data.terrain !== undefined && this.#data.terrain !== null;
+  }
+
+  #swims({ position, grounded }: FrameRecord): boolean {
+    if (!this.#hasWater || grounded) return false;
+    return this.isWater(this.#chest.set(position.x, position.y + SWIM_DEPTH_M, position.z));
+  }
+
+  /** Drops at the surface above the feet. */
+  #splash({ x, y, z }: { x: number; y: number; z: number }): void {
+    const at = new Vector3(x, y + SWIM_DEPTH_M, z);
+    this.effects.burst(at, { Count: 26, Color: '#d8f1ff', Size: 0.16, Speed: 3.6, Lifetime: 0.7, Gravity: 9, Direction: new Vector3(0, 1, 0), Spread: 65 });
   }
 
   /** How its creator made an NPC. */
@@ -405,6 +431,8 @@ export class WorldView {
       this.#parts.add(part);
       this.#occluders.add(part);
     }
+    this.#scene.background = null;
+    this.#underwater.reset();
     this.#scene.fog = makeFog(this.#viewDistance, this.#lights.sunDirection);
     this.#sky = makeSky(this.#lights.sunDirection);
     this.#scene.add(this.#sky, this.#lights.group, this.#parts.group, this.#crowd.group);
