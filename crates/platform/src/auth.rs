@@ -202,7 +202,7 @@ pub async fn login(
     let wanted = request.username.as_deref().and_then(names::clean);
     let wanted = wanted.filter(|name| !names::is_reserved(name));
     let wanted = wanted.unwrap_or_else(|| names::made_up(ids::random_bytes()));
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     let now = platform.clock().now_ms();
     let user = sessions::create_user(&mut transaction, &wanted, Kind::Guest, now).await?;
     let device = sessions::device(&headers);

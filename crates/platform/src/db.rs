@@ -1,12 +1,13 @@
 //! Opens the database and brings its schema up to date.
 //!
 //! The `Any` driver keeps one set of queries for SQLite and Postgres: `$1`
-//! placeholders, no dialect. Transactions that write begin with a write,
-//! because SQLite refuses to upgrade a reader while another writes. Text is
-//! compared and sorted by its bytes in both (`postgres.rs`).
+//! placeholders, no dialect. Transactions that write begin as such
+//! (`transaction.rs`), because SQLite refuses to upgrade a reader while another
+//! writes. Text is compared and sorted by its bytes in both (`postgres.rs`).
 
 mod migrations;
 mod postgres;
+mod transaction;
 mod trouble;
 
 use std::path::Path;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use sqlx::any::AnyPoolOptions;
 use sqlx::{Any, AnyPool, Executor, Transaction};
 
+pub(crate) use transaction::{Committed, begin};
 pub(crate) use trouble::Trouble;
 
 /// Enough for readers beside SQLite's single writer.
@@ -89,21 +91,34 @@ pub fn default_url(data_dir: &Path) -> String {
 /// # Errors
 /// [`OpenDatabaseError`].
 pub async fn open(url: &str) -> Result<AnyPool, OpenDatabaseError> {
+    let kind = Kind::of(url).ok_or(OpenDatabaseError::UnknownKind)?;
+    let connections_max = match kind {
+        Kind::Sqlite => SQLITE_CONNECTIONS_MAX,
+        Kind::Postgres => POSTGRES_CONNECTIONS_MAX,
+    };
+    let pool = pool(url, connections_max).await?;
+    migrations::migrator().run(&pool).await?;
+    if kind == Kind::Postgres {
+        postgres::sort_by_bytes(&pool)
+            .await
+            .map_err(OpenDatabaseError::Collate)?;
+    }
+    Ok(pool)
+}
+
+/// Connections to a database as it is.
+async fn pool(url: &str, connections_max: u32) -> Result<AnyPool, OpenDatabaseError> {
     sqlx::any::install_default_drivers();
     let kind = Kind::of(url).ok_or(OpenDatabaseError::UnknownKind)?;
-    let is_sqlite = kind == Kind::Sqlite;
-    let pool = AnyPoolOptions::new()
-        .max_connections(match kind {
-            Kind::Sqlite => SQLITE_CONNECTIONS_MAX,
-            Kind::Postgres => POSTGRES_CONNECTIONS_MAX,
-        })
+    AnyPoolOptions::new()
+        .max_connections(connections_max)
         .acquire_timeout(match kind {
             Kind::Sqlite => SQLITE_ACQUIRE_TIMEOUT,
             Kind::Postgres => POSTGRES_ACQUIRE_TIMEOUT,
         })
         .after_connect(move |connection, _| {
             Box::pin(async move {
-                if is_sqlite {
+                if kind == Kind::Sqlite {
                     // Readers do not wait for the writer. What was acknowledged
                     // is on the disk, not only in the memory of the system: it
                     // survives kill -9 and a power cut.
@@ -115,19 +130,14 @@ pub async fn open(url: &str) -> Result<AnyPool, OpenDatabaseError> {
                 Ok(())
             })
         })
+        // One that is still in a transaction is closed, and another one opened.
+        .after_release(|connection, _| Box::pin(transaction::is_clean(connection)))
         .connect(url)
         .await
         .map_err(|source| OpenDatabaseError::Connect {
             url: without_password(url),
             source,
-        })?;
-    migrations::migrator().run(&pool).await?;
-    if kind == Kind::Postgres {
-        postgres::sort_by_bytes(&pool)
-            .await
-            .map_err(OpenDatabaseError::Collate)?;
-    }
-    Ok(pool)
+        })
 }
 
 /// Begins a transaction that only reads, and reads all of it as of one moment.
@@ -135,7 +145,8 @@ pub async fn open(url: &str) -> Result<AnyPool, OpenDatabaseError> {
 /// # Errors
 /// When the database refuses.
 pub(crate) async fn begin_reading(db: &AnyPool) -> Result<Transaction<'static, Any>, sqlx::Error> {
-    let mut transaction = db.begin().await?;
+    // Refused on a connection that is inside of another transaction.
+    let mut transaction = db.begin_with("BEGIN").await?;
     // SQLite does so anyway; Postgres would read each statement as of its own.
     if transaction.backend_name() == "PostgreSQL" {
         transaction

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::api::{ErrorBody, ErrorInfo};
 use crate::db::Trouble;
 use crate::fleet::FleetError;
+use crate::health::fault_of;
 
 /// An error on its way to a client.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +20,14 @@ pub struct ApiError {
     message: String,
     details: Option<Value>,
     retry_after_s: Option<u64>,
+    /// Why the database stores nothing at the moment, if that is the cause.
+    database_fault: Option<DatabaseFault>,
 }
+
+/// Goes with a response that says that the database is at fault, for whoever
+/// counts those.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DatabaseFault(pub &'static str);
 
 impl ApiError {
     /// An error with a stable `code` for programs and a `message` for people.
@@ -30,6 +38,7 @@ impl ApiError {
             message: message.into(),
             details: None,
             retry_after_s: None,
+            database_fault: None,
         }
     }
 
@@ -61,10 +70,13 @@ impl ApiError {
         }
     }
 
-    /// 503: the database is away.
-    pub fn database_unavailable() -> Self {
+    /// 503: the database does not answer, or stores nothing.
+    fn database_unavailable(fault: &'static str) -> Self {
         let message = "the database does not answer now; try again soon";
-        Self::unavailable("database_unavailable", message, 5)
+        Self {
+            database_fault: Some(DatabaseFault(fault)),
+            ..Self::unavailable("database_unavailable", message, 5)
+        }
     }
 
     /// 429, with the seconds to wait.
@@ -135,6 +147,9 @@ impl IntoResponse for ApiError {
             },
         };
         let mut response = (self.status, Json(body)).into_response();
+        if let Some(fault) = self.database_fault {
+            response.extensions_mut().insert(fault);
+        }
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after_s {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -148,11 +163,11 @@ impl IntoResponse for ApiError {
 
 impl From<sqlx::Error> for ApiError {
     fn from(error: sqlx::Error) -> Self {
+        if let Some(fault) = fault_of(&error) {
+            tracing::error!(%error, "the database does not answer");
+            return Self::database_unavailable(fault);
+        }
         match Trouble::of(&error) {
-            Trouble::Away => {
-                tracing::error!(%error, "the database does not answer");
-                Self::database_unavailable()
-            }
             Trouble::Busy => {
                 tracing::warn!(%error, "others were faster");
                 Self::unavailable("busy", "the server is busy; try again", 1)
@@ -161,7 +176,7 @@ impl From<sqlx::Error> for ApiError {
                 "invalid_text",
                 "a text in this request has a character that cannot be kept",
             ),
-            Trouble::Ours => Self::internal(&error),
+            Trouble::Away | Trouble::Ours => Self::internal(&error),
         }
     }
 }

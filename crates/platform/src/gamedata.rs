@@ -117,7 +117,7 @@ pub async fn handle(
         let turns = platform.store_turns();
         let actions: Vec<&StoreAction> = batch.requests.iter().map(|r| &r.action).collect();
         turns.wait(&spec.game_id, &spec.world_id, &actions).await;
-        let mut transaction = platform.db().begin().await?;
+        let mut transaction = crate::db::begin(platform.db()).await?;
         let usage = lock(&mut transaction, &spec.game_id).await?;
         let now_ms = platform.clock().now_ms();
         let mut game = Game {
@@ -129,7 +129,9 @@ pub async fn handle(
         };
         let answers = game.write(&spec.world_id, &batch).await?;
         let kept = keep::note_written(&mut transaction, &spec.world_id, &batch, now_ms).await?;
-        transaction.commit().await?;
+        let stored = transaction.commit_as((answers, kept)).await?;
+        platform.write_health().committed();
+        let (answers, kept) = stored.into_inner();
         tell_ops(&platform, &spec.world_id, &batch, began);
         for (request, answer) in batch.requests.iter().zip(&answers) {
             if let StoreAction::Swap { at, .. } = &request.action {

@@ -1,11 +1,13 @@
-//! Is it alive, is it ready, how is it doing (PLAT-7).
+//! Is it alive, is it ready, how is it doing.
+
+mod writes;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
-use sqlx::Row;
+use sqlx::{AnyPool, Row};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -14,6 +16,8 @@ use crate::admin::Admin;
 use crate::api::{ErrorBody, Health};
 use crate::db::to_u32;
 use crate::error::ApiError;
+
+pub(crate) use writes::{WriteHealth, fault_of, watch};
 
 /// What this file answers. `/healthz` and `/api/health` are other names of
 /// `/health`.
@@ -37,9 +41,11 @@ pub async fn health(State(platform): State<Platform>) -> Json<Health> {
 }
 
 /// Whether new players should be sent here.
+///
+/// Not while nothing can be stored: the message says why, and the answer is 200 again by itself when the cause is gone.
 #[utoipa::path(get, path = "/readyz", tag = "operation", responses(
     (status = 200, description = "they should", body = Health),
-    (status = 503, description = "the database does not answer, or the platform is going down", body = ErrorBody),
+    (status = 503, description = "the database does not answer or stores nothing, or the platform is going down", body = ErrorBody),
 ))]
 pub async fn ready(State(platform): State<Platform>) -> Result<Json<Health>, ApiError> {
     if platform.fleet().is_stopping() {
@@ -49,13 +55,13 @@ pub async fn ready(State(platform): State<Platform>) -> Result<Json<Health>, Api
             5,
         ));
     }
+    if let Some(fault) = platform.write_health().fault() {
+        let message = format!("Nothing can be stored: {}.", fault.reason);
+        return Err(ApiError::unavailable("database_unavailable", message, 1));
+    }
     sqlx::query("SELECT 1 AS one")
         .fetch_one(platform.db())
-        .await
-        .map_err(|error| {
-            tracing::error!(%error, "the database does not answer");
-            ApiError::database_unavailable()
-        })?;
+        .await?;
     Ok(Json(report(&platform)))
 }
 
@@ -68,21 +74,38 @@ pub async fn ready(State(platform): State<Platform>) -> Result<Json<Health>, Api
 pub async fn metrics(
     State(platform): State<Platform>,
     admin: Result<Admin, ApiError>,
-) -> Result<impl IntoResponse, ApiError> {
-    let sessions: i64 = sqlx::query("SELECT COUNT(*) AS total FROM sessions WHERE expires_at > $1")
-        .bind(platform.clock().now_ms())
-        .fetch_one(platform.db())
-        .await?
-        .try_get("total")?;
+) -> impl IntoResponse {
+    // A database that is away is when figures are needed most.
+    let health = platform.write_health();
+    let sessions = match health.fault() {
+        Some(_) => None,
+        None => match count_sessions(platform.db(), platform.clock().now_ms()).await {
+            Ok(sessions) => Some(sessions),
+            Err(error) => {
+                tracing::warn!(%error, "valid logins were not counted");
+                health.failed(&error);
+                None
+            }
+        },
+    };
     let mut text = platform
         .metrics()
-        .render(&platform.fleet().totals(), to_u32(sessions));
+        .render(&platform.fleet().totals(), sessions);
+    text.push_str(&health.prometheus());
     if admin.is_ok() {
         // Names of server scripts are not for everybody (SCR-2).
         text.push_str(&platform.consoles().prometheus());
     }
     let content_type = "text/plain; version=0.0.4; charset=utf-8";
-    Ok((StatusCode::OK, [(header::CONTENT_TYPE, content_type)], text))
+    (StatusCode::OK, [(header::CONTENT_TYPE, content_type)], text)
+}
+
+async fn count_sessions(db: &AnyPool, now_ms: i64) -> Result<u32, sqlx::Error> {
+    let row = sqlx::query("SELECT COUNT(*) AS total FROM sessions WHERE expires_at > $1")
+        .bind(now_ms)
+        .fetch_one(db)
+        .await?;
+    row.try_get("total").map(to_u32)
 }
 
 fn report(platform: &Platform) -> Health {

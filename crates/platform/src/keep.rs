@@ -26,7 +26,7 @@ use frolic_protocol::store::{HeardCount, StoreBatch};
 use sqlx::{AnyConnection, AnyPool, Row};
 
 use crate::Platform;
-use crate::db::{begin_reading, to_u32};
+use crate::db::{Committed, begin_reading, to_u32};
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::internal::Caller;
@@ -75,10 +75,17 @@ pub async fn keep(
         _ => batch.ops.clone(),
     };
     let followers = Followers::of(&spec.world_id, batch.near_only);
-    let seq = committer.keep(&spec.world_id, batch, now_ms).await?;
+    let stored = committer.keep(&spec.world_id, batch, now_ms).await?;
     platform.sockets().tell_ops(&followers, &told);
     platform.metrics().kept(began.elapsed(), ops, players);
-    Ok(Json(KeepReply { seq }))
+    Ok(Json(acknowledge(stored)))
+}
+
+/// The only place that acknowledges a batch of a world.
+fn acknowledge(stored_up_to: Committed<u64>) -> KeepReply {
+    KeepReply {
+        seq: stored_up_to.into_inner(),
+    }
 }
 
 /// `GET …/saved`.

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
 
 use crate::Platform;
-use crate::error::ApiError;
+use crate::error::{ApiError, DatabaseFault};
 use crate::settings::LimitSettings;
 
 /// Addresses that are remembered at once.
@@ -187,6 +187,9 @@ pub async fn finish(State(platform): State<Platform>, request: Request, next: Ne
         }
     }
     platform.metrics().response_sent(response.status());
+    if let Some(DatabaseFault(reason)) = response.extensions().get() {
+        platform.write_health().note_fault(reason);
+    }
     let headers = response.headers_mut();
     for (name, value) in [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

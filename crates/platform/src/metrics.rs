@@ -83,10 +83,13 @@ impl Metrics {
         }
     }
 
-    /// Everything in the Prometheus text format.
-    pub fn render(&self, fleet: &FleetTotals, sessions: u32) -> String {
+    /// Everything in the Prometheus text format; the number of logins only where
+    /// it is known.
+    pub fn render(&self, fleet: &FleetTotals, sessions: Option<u32>) -> String {
         let mut text = String::with_capacity(4096);
-        gauge(&mut text, "frolic_sessions", "Valid logins", sessions);
+        if let Some(sessions) = sessions {
+            gauge(&mut text, "frolic_sessions", "Valid logins", sessions);
+        }
         gauge(
             &mut text,
             "frolic_players",
@@ -217,7 +220,7 @@ mod tests {
         metrics.join_finished(Duration::from_millis(80), true);
         metrics.join_finished(Duration::from_millis(80), false);
         metrics.response_sent(StatusCode::NOT_FOUND);
-        let text = metrics.render(&FleetTotals::default(), 7);
+        let text = metrics.render(&FleetTotals::default(), Some(7));
         for line in [
             "frolic_sessions 7",
             "frolic_logins_total 2",

@@ -22,6 +22,7 @@ use crate::db::{self, OpenDatabaseError};
 use crate::error::ApiError;
 use crate::fleet::{Fleet, Launcher};
 use crate::gamedata::turns::Turns;
+use crate::health::WriteHealth;
 use crate::join::Waits;
 use crate::keep::Committer;
 use crate::limits::RateLimiter;
@@ -66,6 +67,7 @@ struct Inner {
     recorder: Recorder,
     uploads: Uploads,
     committer: Committer,
+    write_health: Arc<WriteHealth>,
     waits: Waits,
     rates: RateLimiter,
     /// Counts proxied sockets, so that opening them uses up nobody's joins.
@@ -195,6 +197,7 @@ impl Platform {
         );
         fleet.adopt_survivors().await?;
         let identity = settings.identity.clone().map(Identity::new).transpose()?;
+        let write_health = Arc::<WriteHealth>::default();
         Ok(Self(Arc::new(Inner {
             rates: RateLimiter::new(&settings.limits),
             socket_rates: RateLimiter::new(&settings.limits),
@@ -217,7 +220,8 @@ impl Platform {
             catalogue: Catalogue::default(),
             recorder: Recorder::default(),
             uploads: Uploads::default(),
-            committer: Committer::start(db.clone()),
+            committer: Committer::start(db.clone(), write_health.clone()),
+            write_health,
             waits: Waits::default(),
             clock: parts.clock,
             settings,
@@ -344,6 +348,11 @@ impl Platform {
 
     pub(crate) fn committer(&self) -> &Committer {
         &self.0.committer
+    }
+
+    /// Whether the database stores what it is given.
+    pub(crate) fn write_health(&self) -> &WriteHealth {
+        &self.0.write_health
     }
 
     pub(crate) fn waits(&self) -> &Waits {

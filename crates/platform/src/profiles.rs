@@ -63,7 +63,7 @@ async fn repair(
     username: &str,
     now_ms: i64,
 ) -> Result<CharacterProfile, sqlx::Error> {
-    let mut transaction = db.begin().await?;
+    let mut transaction = crate::db::begin(db).await?;
     // Begins with a write: two joins at once repair one after the other.
     let made = sqlx::query(
         "INSERT INTO characters (user_id, character_id, name, looks, created_at, updated_at)

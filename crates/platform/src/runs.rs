@@ -40,7 +40,7 @@ pub async fn begin(
     disabled_scripts: &[String],
 ) -> Result<u64, sqlx::Error> {
     let disabled = serde_json::to_string(disabled_scripts).unwrap_or_default();
-    let mut transaction = db.begin().await?;
+    let mut transaction = crate::db::begin(db).await?;
     sqlx::query(
         "INSERT INTO world_runs (world_id, epoch, op_seq, checkpoint_seq, token_sha256, pid,
            websocket_port, webtransport, disabled_scripts)

@@ -32,7 +32,7 @@ use tower::ServiceExt as _;
 
 use crate::store::recorder;
 use crate::tls::Certificate;
-use crate::{Platform, cleanup, routes};
+use crate::{Platform, cleanup, health, routes};
 
 /// How long open requests get to finish once the fleet is down.
 const WIND_DOWN: Duration = Duration::from_secs(2);
@@ -86,6 +86,7 @@ impl Platform {
         let sweeping = tokio::spawn(cleanup::sweep_forever(self.clone()));
         let recording = tokio::spawn(recorder::record_forever(self.clone()));
         let building = tokio::spawn(crate::spells::worker::run(self.clone()));
+        let watching = tokio::spawn(health::watch(self.clone()));
         let renewing = tokio::spawn({
             let platform = self.clone();
             async move {
@@ -98,6 +99,7 @@ impl Platform {
         sweeping.abort();
         building.abort();
         renewing.abort();
+        watching.abort();
         self.fleet().shut_down().await;
         self.sockets().close().await;
         stop.send_replace(true);

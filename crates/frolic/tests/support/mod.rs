@@ -18,6 +18,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 pub mod crowd;
+pub mod disk;
 #[path = "../../src/config/environment.rs"]
 mod environment;
 pub mod resident;
@@ -79,6 +80,11 @@ impl Platform {
         let line = self.wait_for("Play at http");
         let url = &line[line.find("http").expect("just seen")..];
         url.split_whitespace().next().unwrap_or(url).to_owned()
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
     }
 
     /// Ends the platform without a word, whatever it is doing.

@@ -65,7 +65,7 @@ pub async fn delete(
         ));
     }
     prove(&platform, &session, address, request.password).await?;
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     lock_admins(&mut transaction).await?;
     if !take_name_away(&mut transaction, &session.user_id).await? {
         return Err(ApiError::new(

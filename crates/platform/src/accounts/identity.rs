@@ -198,7 +198,7 @@ pub async fn login(
     let claims = identity.check(&request.token, now).await?;
     let guest = guest.filter(|guest| guest.kind == Kind::Guest);
     let user = find_or_create(&platform, identity, &claims, guest).await?;
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     let device = sessions::device(&headers);
     let response = sessions::open(&platform, &mut transaction, &user, &device).await?;
     transaction.commit().await?;
@@ -216,7 +216,7 @@ async fn find_or_create(
         return Ok(user);
     }
     let now = platform.clock().now_ms();
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     let user = match guest {
         Some(guest) => {
             let user = promote_guest(&mut transaction, &guest.user_id, &guest.username).await?;

@@ -117,7 +117,7 @@ pub async fn create(
     let key_id = ids::new_id("key");
     let hint = &api_key[api_key.len() - HINT_CHARS..];
     let now = platform.clock().now_ms();
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     // Whoever makes two at once waits here, so that the count is right.
     sqlx::query("UPDATE users SET last_seen_at = $1 WHERE user_id = $2")
         .bind(now)

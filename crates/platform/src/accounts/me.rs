@@ -108,7 +108,7 @@ pub async fn change_password(
     passwords::check(&request.new_password, &session.username)?;
     let before = prove(&platform, &session, address, request.current_password).await?;
     let hash = platform.passwords().hash(request.new_password).await?;
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     let now = platform.clock().now_ms();
     if !replace(&mut transaction, &session.user_id, before, &hash, now).await? {
         return Err(ApiError::new(

@@ -53,7 +53,7 @@ pub async fn register(
     passwords::check(&request.password, &username)?;
     let hash = platform.passwords().hash(request.password).await?;
     let now = platform.clock().now_ms();
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     let user = match &session {
         Some(guest) => promote_guest(&mut transaction, &guest.user_id, &username).await?,
         None => sessions::insert_user(&mut transaction, &username, Kind::Account, now)
@@ -154,7 +154,7 @@ pub async fn login(
         kind: Kind::Account,
         role: Role::from_name(row.try_get("role")?),
     };
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     // The password may have been changed while it was being checked: a login
     // with the old one must not outlive the change.
     let unchanged =

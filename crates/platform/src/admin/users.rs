@@ -134,7 +134,7 @@ pub async fn give_role(
 ) -> Result<Json<UserInfo>, ApiError> {
     let role = Role::from(request.role);
     let was = request.was.map(|was| Role::from(was).name());
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     if role < Role::Admin {
         lock_admins(&mut transaction).await?;
     }
@@ -192,7 +192,7 @@ pub async fn reset_password(
     let password = ids::new_id("frolic");
     let hash = platform.passwords().hash(password.clone()).await?;
     let now = platform.clock().now_ms();
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     let found = sqlx::query("UPDATE users SET kind = kind WHERE user_id = $1 AND kind = 'account'")
         .bind(&user_id)
         .execute(&mut *transaction)

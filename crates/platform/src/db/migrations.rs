@@ -27,6 +27,7 @@ const FILES: &[(&str, &str)] = files![
     "0010_spell_takedown",
     "0011_report_recording",
     "0012_left_to_tell",
+    "0013_write_probe",
 ];
 
 /// Runs what a database does not have yet.

@@ -25,7 +25,7 @@ pub async fn forget_player(platform: &Platform, player_id: &str) -> Result<(), s
     for row in rows {
         let game_id: String = row.try_get("game_id")?;
         loop {
-            let mut transaction = platform.db().begin().await?;
+            let mut transaction = crate::db::begin(platform.db()).await?;
             lock(&mut transaction, &game_id).await?;
             let removed = forget_some(&mut transaction, &game_id, player_id).await?;
             transaction.commit().await?;

@@ -68,7 +68,7 @@ async fn decide(
     let report = reports::find(platform.db(), &id).await?;
     let plan = Plan::new(&platform, &moderator, &report, decision).await?;
     let now = platform.clock().now_ms();
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     let decided = plan.close_reports(&mut transaction, now).await?;
     if plan.verdict != Verdict::Dismiss {
         plan.write_notice(&mut transaction, now).await?;
@@ -347,7 +347,7 @@ async fn lift(
             "say why, for the log",
         ));
     }
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     let now = platform.clock().now_ms();
     let target_id = take_back(
         &mut transaction,

@@ -135,7 +135,7 @@ async fn decide(
             "somebody else has to decide this: it is about your own decision",
         ));
     }
-    let mut transaction = db.begin().await?;
+    let mut transaction = crate::db::begin(db).await?;
     let decided = sqlx::query(
         "UPDATE appeals SET state = $1, answer = $2, decided_by = $3, decided_at = $4
          WHERE appeal_id = $5 AND state = 'open'",

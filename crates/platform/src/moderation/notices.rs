@@ -126,7 +126,7 @@ async fn appeal(
         .notice;
     let now = platform.clock().now_ms();
     let appeal_id = ids::new_id("appeal");
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     let made = sqlx::query(
         "INSERT INTO appeals (appeal_id, notice_id, user_id, text, state, answer, created_at)
          SELECT $1, notice_id, $2, $3, 'open', '', $4 FROM notices

@@ -92,7 +92,7 @@ async fn create(
     let details = texts::lines(&new.details, DETAILS_CHARS_MAX);
     let world_id = new.evidence.world_id.as_deref().map(named_world);
     let evidence = stored_evidence(new.evidence)?;
-    let mut transaction = db.begin().await?;
+    let mut transaction = crate::db::begin(db).await?;
     // The same again, while the first waits, is the same report.
     let made = sqlx::query(
         "INSERT INTO reports (report_id, reporter_id, reporter_name, target_kind, target_id, target_name,

@@ -234,7 +234,7 @@ pub async fn finalize(
     } = assembled.prepared;
     let (spell_id, now) = (&job.info.spell_id, platform.clock().now_ms());
     let revision_id = ids::new_id("rev");
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     let ours = sqlx::query(
         "UPDATE jobs SET status = 'done', stage = 'done', progress_pct = 100, result_revision_id = $1,
            logs = $2, error_message = '', lease_owner = '', lease_until = 0, updated_at = $3

@@ -30,7 +30,7 @@ pub async fn publish(
         SpellChannel::Beta => "active_beta_rev",
         SpellChannel::Stable => "active_stable_rev",
     };
-    let mut transaction = db.begin().await?;
+    let mut transaction = crate::db::begin(db).await?;
     let update = format!(
         "UPDATE spells SET {column} = $1, display_name = $2, description = $3, updated_at = $4
          WHERE spell_id = $5"

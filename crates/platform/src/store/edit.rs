@@ -191,7 +191,7 @@ pub(super) async fn change(
     let db = platform.db();
     let game = access::owned(db, game_id, session).await?;
     let now = platform.clock().now_ms();
-    let mut transaction = db.begin().await?;
+    let mut transaction = crate::db::begin(db).await?;
     if !bump_edition(&mut transaction, game_id, Some(edition), now).await? {
         return Err(edited_meanwhile(game.edition));
     }

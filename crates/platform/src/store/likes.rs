@@ -82,7 +82,7 @@ async fn set(
     let viewer = Viewer(Some(session));
     access::visible(platform.db(), game_id, &viewer).await?;
     let now = platform.clock().now_ms();
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     // The row of the game first, so that two likes of one person take turns.
     sqlx::query("UPDATE games SET likes = likes WHERE game_id = $1")
         .bind(game_id)

@@ -346,7 +346,7 @@ async fn store(
     let now = platform.clock().now_ms();
     let manifest = &package.manifest;
     let game_id = &manifest.game.id;
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     let written = upsert_game(package, creator_id, wishes.channel, now)
         .execute(&mut *transaction)
         .await?;

@@ -163,7 +163,7 @@ pub async fn start(
 
 /// Adds the upload unless there are too many.
 async fn insert(db: &AnyPool, upload: &Upload, user_id: &str, now: i64) -> Result<(), ApiError> {
-    let mut transaction = db.begin().await?;
+    let mut transaction = crate::db::begin(db).await?;
     sqlx::query(
         "INSERT INTO uploads (upload_id, user_id, size_bytes, received_bytes, sha256, channel, notes,
            created_at, expires_at) VALUES ($1, $2, $3, 0, $4, $5, $6, $7, $8)",

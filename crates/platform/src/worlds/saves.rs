@@ -97,7 +97,7 @@ async fn save_now(
     world_id: &str,
     label: Option<String>,
 ) -> Result<WorldSave, ApiError> {
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     lock(&mut transaction, world_id, 0).await?;
     let count: i64 = sqlx::query(
         "SELECT COUNT(*) AS saves FROM world_saves WHERE world_id = $1 AND automatic = 0",
@@ -131,7 +131,7 @@ async fn go_back(
 ) -> Result<WorldSave, ApiError> {
     // Its last checkpoint belongs into the save.
     end(platform, world_id).await;
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     lock(&mut transaction, world_id, 1).await?;
     let before = keep::read_world_in(&mut transaction, world_id).await?;
     let newest: i64 = sqlx::query("SELECT op_seq FROM world_runs WHERE world_id = $1")
@@ -376,7 +376,7 @@ async fn show_state(
     ApiPath(world_id): ApiPath<String>,
 ) -> Result<Json<WorldState>, ApiError> {
     owned(&platform, &asker, &world_id).await?;
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     lock(&mut transaction, &world_id, 0).await?;
     let world = keep::read_world_in(&mut transaction, &world_id).await?;
     transaction.commit().await?;

@@ -86,7 +86,7 @@ async fn fill(folder: &Path, games: u32) -> Result<()> {
         values.collect::<Vec<_>>().join(", ")
     );
     let sample: String = sample.try_get("game_id")?;
-    let mut transaction = db.begin().await?;
+    let mut transaction = db.begin_with("BEGIN").await?;
     for number in 0..games {
         sqlx::query(sqlx::AssertSqlSafe(statement.clone()))
             .bind(i64::from(number))

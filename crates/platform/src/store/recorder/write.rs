@@ -30,7 +30,7 @@ struct DayNews {
 /// # Errors
 /// When the database refuses.
 pub async fn all(db: &AnyPool, pending: &Pending) -> Result<(), sqlx::Error> {
-    let mut transaction = db.begin().await?;
+    let mut transaction = crate::db::begin(db).await?;
     let mut days: BTreeMap<(&str, i64), DayNews> = BTreeMap::new();
     let mut by_game: BTreeMap<&str, Vec<&Play>> = BTreeMap::new();
     for play in &pending.plays {

@@ -1,0 +1,240 @@
+//! Transactions that write, and the proof that one of them was committed.
+//!
+//! The driver counts how deep a connection is nested in transactions. SQLite ends
+//! a transaction by itself when the disk is full, and then the count is wrong: the
+//! next "transaction" of that connection is a savepoint, and its "commit" stores
+//! nothing. So a transaction here begins only where the count is zero, ends with
+//! the database's own COMMIT, and a connection that does not come back clean is
+//! closed (`is_clean`).
+
+use std::ops::{Deref, DerefMut};
+
+use sqlx::{Any, AnyConnection, AnyPool, Connection, Executor, Row, Transaction};
+
+use super::Kind;
+
+/// A transaction that writes. Dropped without a commit, it is rolled back.
+pub(crate) struct WriteTransaction {
+    inner: Transaction<'static, Any>,
+    kind: Kind,
+}
+
+/// Something that is committed. Nothing else can make one, so whoever has it may
+/// acknowledge what is in it.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "what was committed can be acknowledged"]
+pub(crate) struct Committed<T>(T);
+
+impl<T> Committed<T> {
+    /// What was committed.
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+impl<T, E> Committed<Vec<Result<T, E>>> {
+    /// The parts of what was committed; those that were refused are not.
+    pub fn transpose(self) -> Vec<Result<Committed<T>, E>> {
+        let parts = self.0.into_iter();
+        parts.map(|part| part.map(Committed)).collect()
+    }
+}
+
+/// Begins a transaction that writes.
+///
+/// # Errors
+/// When the database refuses, or the connection is inside of another transaction.
+pub(crate) async fn begin(db: &AnyPool) -> Result<WriteTransaction, sqlx::Error> {
+    let kind = kind_of(db);
+    // A statement of our own is refused by the driver where it would begin a
+    // savepoint. SQLite waits here for its one writer, and not in the middle.
+    let statement = match kind {
+        Kind::Sqlite => "BEGIN IMMEDIATE",
+        Kind::Postgres => "BEGIN",
+    };
+    let inner = db.begin_with(statement).await?;
+    Ok(WriteTransaction { inner, kind })
+}
+
+impl WriteTransaction {
+    /// Commits.
+    ///
+    /// # Errors
+    /// When the database refuses: nothing is stored then, as far as anybody may
+    /// say.
+    pub async fn commit(self) -> Result<(), sqlx::Error> {
+        self.commit_as(()).await.map(Committed::into_inner)
+    }
+
+    /// Undoes everything, and says when that is done.
+    ///
+    /// # Errors
+    /// When the database refuses; it is undone all the same.
+    pub async fn rollback(self) -> Result<(), sqlx::Error> {
+        self.inner.rollback().await
+    }
+
+    /// Commits, and gives the proof that `stored` may be acknowledged.
+    ///
+    /// # Errors
+    /// As [`WriteTransaction::commit`].
+    pub async fn commit_as<T>(mut self, stored: T) -> Result<Committed<T>, sqlx::Error> {
+        match self.kind {
+            // In a transaction with a failed statement, COMMIT is a ROLLBACK that
+            // reports no error; any other statement does.
+            Kind::Postgres => {
+                self.inner.execute("SELECT 1").await?;
+            }
+            // Whatever was started before is finished then, and counted.
+            Kind::Sqlite => self.inner.ping().await?,
+        }
+        // Outside of a transaction the driver commits nothing, and reports no error.
+        if !self.inner.is_in_transaction() {
+            return Err(sqlx::Error::Protocol(
+                "the transaction ended before its commit".into(),
+            ));
+        }
+        self.inner.commit().await?;
+        Ok(Committed(stored))
+    }
+}
+
+impl Deref for WriteTransaction {
+    type Target = AnyConnection;
+
+    fn deref(&self) -> &AnyConnection {
+        &self.inner
+    }
+}
+
+impl DerefMut for WriteTransaction {
+    fn deref_mut(&mut self) -> &mut AnyConnection {
+        &mut self.inner
+    }
+}
+
+/// Whether a connection that comes back to the pool is outside of any transaction,
+/// by the driver's count and by the database's.
+pub(super) async fn is_clean(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
+    if connection.backend_name() == "PostgreSQL" {
+        // A BEGIN whose caller went away is not counted by the driver. Outside of a
+        // transaction, a statement is one of its own, and begins with it.
+        let row = connection
+            .fetch_one("SELECT CAST(now() = statement_timestamp() AS INTEGER) AS idle")
+            .await?;
+        let is_idle = row.try_get::<i32, _>("idle")? == 1;
+        return Ok(is_idle && !connection.is_in_transaction());
+    }
+    // A rollback that was started is done by now, or has failed.
+    connection.ping().await?;
+    Ok(!connection.is_in_transaction())
+}
+
+fn kind_of(db: &AnyPool) -> Kind {
+    match Kind::of(db.connect_options().database_url.as_str()) {
+        Some(Kind::Postgres) => Kind::Postgres,
+        // Nothing else is ever opened.
+        Some(Kind::Sqlite) | None => Kind::Sqlite,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new() -> Self {
+            let folder = std::env::temp_dir().join(crate::ids::new_id("db"));
+            std::fs::create_dir(&folder).unwrap();
+            Self(folder)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// A database of a few pages, and a second view of it.
+    async fn databases(folder: &Folder) -> (AnyPool, AnyPool) {
+        let url = super::super::default_url(&folder.0);
+        let db = super::super::pool(&url, 1).await.unwrap();
+        db.execute("CREATE TABLE entries (id BIGINT PRIMARY KEY, value TEXT NOT NULL)")
+            .await
+            .unwrap();
+        let other = super::super::pool(&url, 1).await.unwrap();
+        (db, other)
+    }
+
+    async fn insert(
+        connection: &mut AnyConnection,
+        id: i64,
+        bytes: usize,
+    ) -> Result<(), sqlx::Error> {
+        sqlx::query("INSERT INTO entries (id, value) VALUES ($1, $2)")
+            .bind(id)
+            .bind("x".repeat(bytes))
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+
+    async fn ids(db: &AnyPool) -> Vec<i64> {
+        let rows = sqlx::query("SELECT id FROM entries ORDER BY id")
+            .fetch_all(db)
+            .await
+            .unwrap();
+        rows.iter().map(|row| row.get("id")).collect()
+    }
+
+    /// SQLite's own way to be full. It is a setting of a connection.
+    async fn limit_pages(db: &AnyPool, pages: u32) {
+        let limit = format!("PRAGMA max_page_count = {pages}");
+        db.execute(sqlx::AssertSqlSafe(limit)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_committed_after_a_full_disk_is_stored() {
+        let folder = Folder::new();
+        let (db, other) = databases(&folder).await;
+        limit_pages(&db, 4).await;
+        let mut transaction = begin(&db).await.unwrap();
+        let error = insert(&mut transaction, 1, 1 << 20).await.unwrap_err();
+        assert!(error.to_string().contains("full"), "{error}");
+        drop(transaction);
+        // SQLite has ended that transaction itself, and the driver does not know.
+        // An error that ends none is what left the next one open.
+        let mut transaction = begin(&db).await.unwrap();
+        insert(&mut transaction, 2, 1).await.unwrap();
+        insert(&mut transaction, 2, 1).await.unwrap_err();
+        drop(transaction);
+        let mut transaction = begin(&db).await.unwrap();
+        insert(&mut transaction, 3, 1).await.unwrap();
+        let stored = transaction.commit_as(3).await.unwrap();
+        assert_eq!(stored.into_inner(), 3);
+        assert_eq!(ids(&other).await, [3]);
+        // And nobody holds the one lock for writers.
+        let mut transaction = begin(&other).await.unwrap();
+        insert(&mut transaction, 4, 1).await.unwrap();
+        transaction.commit().await.unwrap();
+        assert_eq!(ids(&db).await, [3, 4]);
+    }
+
+    #[tokio::test]
+    async fn a_transaction_that_the_database_has_ended_is_not_committed() {
+        let folder = Folder::new();
+        let (db, other) = databases(&folder).await;
+        limit_pages(&db, 4).await;
+        let mut transaction = begin(&db).await.unwrap();
+        insert(&mut transaction, 1, 1).await.unwrap();
+        insert(&mut transaction, 2, 1 << 20).await.unwrap_err();
+        // Whoever goes on all the same gets no proof.
+        transaction.commit_as(1).await.unwrap_err();
+        assert_eq!(ids(&other).await, Vec::<i64>::new());
+    }
+}
