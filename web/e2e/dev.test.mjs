@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { createInterface } from 'node:readline';
-import { launchBrowser } from './browser.mjs';
+import { launchBrowser, openPage } from './browser.mjs';
 import { Player } from './player.mjs';
 import { binary } from './server.mjs';
 
@@ -25,11 +25,8 @@ const server_script = (word) => `
   Network.OnClientInvoke("Count", function() count += 1 return "${word}", count end)
   function OnSave() return count end
   function OnReload(old) count = old end`;
-const HUD = 'scripts/StarterGui/Hud.luau';
-const MAIN = 'scripts/ServerScriptService/Main.luau';
-const FILES = {
-  'game.toml': '[game]\nid = "workshop"\nname = "Workshop"\nversion = "1.0.0"\nvisibility = "private"\n',
-  'scene.json': JSON.stringify({
+const scene = (name) =>
+  JSON.stringify({
     format: 1,
     prefabs: {},
     entities: [
@@ -43,8 +40,14 @@ const FILES = {
         },
       },
       { id: 2, name: 'Spawn', components: { Transform: { position: [0, 0.5, 0] }, SpawnPoint: {} } },
+      { id: 3, name, components: { Transform: { position: [3, 1, 3] }, Shape: { type: 'box', size: [1, 1, 1] } } },
     ],
-  }),
+  });
+const HUD = 'scripts/StarterGui/Hud.luau';
+const MAIN = 'scripts/ServerScriptService/Main.luau';
+const FILES = {
+  'game.toml': '[game]\nid = "workshop"\nname = "Workshop"\nversion = "1.0.0"\nvisibility = "private"\n',
+  'scene.json': scene('First'),
   [HUD]: hud('first'),
   [MAIN]: server_script('one'),
   'scripts/StarterGui/Ask.luau': `
@@ -98,9 +101,11 @@ async function startDev(of) {
       waiting.push(look);
       look();
     });
-  const [, url] = await until(/Play at (http:\/\/127\.0\.0\.1:\d+)\//);
+  const [, url, link] = await until(/Play at (http:\/\/127\.0\.0\.1:\d+)(\/\S+)/);
   return {
     url,
+    /** Signs one browser in as the creator. */
+    link: url + link,
     until,
     log: () => lines.join('\n'),
     async stop() {
@@ -168,4 +173,74 @@ test('what is saved is live in the page, with its state; what is broken changes 
   assert.equal((await joined.json()).world_id, world, 'the same world, on the newest revision');
   assert.ok(Math.min(...times) < 500, `live within 500 ms: ${times}`);
   await player.close();
+});
+
+/** The page shows a scene with an entity of this name, while it plays. */
+const showsScene = (player, name) =>
+  player.until((wanted) => window.__frolic?.ready && window.__frolic.sceneNames().includes(wanted), name);
+
+test('a saved scene is what the open page shows, and after F5 and Home, Play too', async () => {
+  const player = await Player.enter(browser, dev, { game: 'workshop' });
+  await showsScene(player, 'First');
+  const began = performance.now();
+  await save('scene.json', scene('Second'));
+  await showsScene(player, 'Second');
+  console.info(`a new scene is on the screen after ${(performance.now() - began).toFixed(0)} ms`);
+  await player.page.reload();
+  await showsScene(player, 'Second');
+  await save('scene.json', scene('Third'));
+  await showsScene(player, 'Third');
+  await player.page.goto(`${dev.url}/`);
+  await player.page.goto(`${dev.url}/play/workshop?gfx=low`);
+  await showsScene(player, 'Third');
+
+  // The rules of the game, too: a change of game.toml is a change of the world.
+  await save('game.toml', FILES['game.toml'].replace('1.0.0', '1.0.1'));
+  await dev.until(/game\.toml changed: worlds restart/);
+  await save('scene.json', scene('Fourth'));
+  await showsScene(player, 'Fourth');
+  await save('scene.json', FILES['scene.json']);
+  await save('game.toml', FILES['game.toml']);
+  await showsScene(player, 'First');
+  await player.close();
+});
+
+test('the link in the terminal makes the creator, once; everybody else is a player', async () => {
+  const page = await openPage(browser);
+  await page.goto(`${dev.link}`.replace('#', '?gfx=low#'));
+  const creator = new Player(page);
+  await creator.ready(dev);
+  assert.equal(new URL(page.url()).hash, '', 'the secret leaves the address');
+  await page.goto(`${dev.url}/create/workshop/console`);
+  await page.getByRole('heading', { name: /Workshop/ }).waitFor();
+  assert.equal(await page.getByText('belongs to somebody else').count(), 0);
+  await page.goto(`${dev.url}/create`);
+  await page.getByText('Workshop').first().waitFor();
+  const [, next] = await dev.until(/The link for another one: (http:\S+)/);
+  assert.notEqual(next, dev.link);
+  await creator.close();
+
+  const late = await openPage(browser);
+  await late.goto(dev.link.replace(/\/play\/\w+/, '/create/workshop/console'));
+  await late.getByText(/belongs to somebody else|not logged in/i).first().waitFor();
+  await late.close();
+});
+
+/** What a command of the binary says before it ends. */
+async function said(args, env = {}) {
+  const child = spawn(binary(), args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (text += bytes));
+  const [code] = await once(child, 'close');
+  return { code, text };
+}
+
+test('commands that cannot work say what to do', async () => {
+  const second = await said(['dev', folder, '--port', '0', '--no-open']);
+  assert.notEqual(second.code, 0);
+  assert.match(second.text, /stop the other `frolic dev` of this game first/);
+  assert.doesNotMatch(second.text, /--data-dir/, 'dev has no such flag');
+  const login = await said(['login', '--server', dev.url], { FROLIC_API_KEY: 'no-such-key', HOME: folder });
+  assert.notEqual(login.code, 0);
+  assert.match(login.text, /does not know this API key; make one at/);
 });

@@ -3,9 +3,11 @@ import '@fontsource-variable/nunito/wght.css';
 import './app.css';
 import { mount } from 'svelte';
 import App from './App.svelte';
+import { signInFromAddress } from './lib/signinlink';
 import { theme } from './lib/theme.svelte';
 
 theme.apply();
+await signInFromAddress();
 
 const target = document.getElementById('app');
 if (!target) throw new Error('index.html has no #app element');

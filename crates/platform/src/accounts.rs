@@ -6,6 +6,7 @@ mod attempts;
 mod delete;
 pub mod identity;
 pub mod keys;
+pub mod links;
 mod me;
 pub mod passwords;
 mod register;
@@ -28,6 +29,7 @@ pub fn routes(platform: &Platform) -> OpenApiRouter<Platform> {
         .routes(routes!(register::register))
         .routes(routes!(register::login))
         .routes(routes!(identity::login))
+        .routes(routes!(links::login))
         .routes(routes!(me::rename))
         .routes(routes!(me::change_password))
         .routes(routes!(delete::delete))

@@ -266,7 +266,10 @@ async fn find_session(platform: &Platform, token: &str) -> Result<Session, ApiEr
     .fetch_optional(platform.db())
     .await?
     .ok_or_else(|| {
-        ApiError::unauthorized("invalid_token", "this session is not known; log in again")
+        ApiError::unauthorized(
+            "invalid_token",
+            "This platform knows no such session or API key. Sign in again, or make a new key in your account.",
+        )
     })?;
     let expires_at: i64 = row.try_get("expires_at")?;
     if expires_at <= platform.clock().now_ms() {

@@ -17,6 +17,7 @@ mod cleanup;
 pub mod clock;
 mod console;
 mod db;
+mod draft;
 mod error;
 mod extract;
 pub mod fleet;

@@ -12,6 +12,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::accounts::Attempts;
 use crate::accounts::identity::Identity;
+use crate::accounts::links::SignInLinks;
 use crate::accounts::passwords::Hasher;
 use crate::address;
 use crate::api::PublishResponse;
@@ -39,7 +40,6 @@ use crate::store::catalogue::Catalogue;
 use crate::store::recorder::Recorder;
 use crate::store::{self, Uploads};
 use crate::tls::{Certificate, TlsError};
-use crate::worlds;
 
 /// Who the sample games are by.
 const HOUSE_CREATOR: &str = "Frolic";
@@ -74,6 +74,7 @@ struct Inner {
     socket_rates: RateLimiter,
     newcomers: Newcomers,
     attempts: Attempts,
+    sign_in_links: SignInLinks,
     passwords: Hasher,
     identity: Option<Identity>,
     expulsions: Expulsions,
@@ -203,6 +204,7 @@ impl Platform {
             socket_rates: RateLimiter::new(&settings.limits),
             newcomers: Newcomers::new(settings.limits.proxied_newcomers_max),
             attempts: Attempts::new(&settings.limits),
+            sign_in_links: SignInLinks::default(),
             passwords: Hasher::default(),
             identity,
             expulsions: Expulsions::default(),
@@ -244,48 +246,32 @@ impl Platform {
     pub async fn publish_sample(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
         let published =
             publish::publish_package(self, archive, &self.0.house_id, Wishes::default()).await?;
+        self.set_first_game(&published.game_id);
+        Ok(published)
+    }
+
+    /// The game that a join without any id opens, unless one was chosen.
+    pub(crate) fn set_first_game(&self, game_id: &str) {
         let mut default_game = self
             .0
             .default_game
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        default_game.get_or_insert_with(|| published.game_id.clone());
-        Ok(published)
+        default_game.get_or_insert_with(|| game_id.to_owned());
+    }
+
+    /// The platform's own creator.
+    pub(crate) fn house_id(&self) -> &str {
+        &self.0.house_id
+    }
+
+    pub(crate) fn sign_in_links(&self) -> &SignInLinks {
+        &self.0.sign_in_links
     }
 
     /// The fleet of game servers.
     pub fn fleet(&self) -> &Fleet {
         &self.0.fleet
-    }
-
-    /// Publishes a game that is being made, for whoever can reach this
-    /// platform: a private one is only kept out of the listing.
-    ///
-    /// # Errors
-    /// As [`Platform::publish_sample`].
-    pub async fn publish_draft(&self, archive: Bytes) -> Result<PublishResponse, PublishError> {
-        let published = self.publish_sample(archive).await?;
-        sqlx::query(
-            "UPDATE games SET visibility = 'unlisted', chosen_visibility = 'unlisted'
-             WHERE game_id = $1 AND visibility = 'private'",
-        )
-        .bind(&published.game_id)
-        .execute(self.db())
-        .await?;
-        store::game_changed(self, &published.game_id).await?;
-        Ok(published)
-    }
-
-    /// Notes that a running world was brought to another version of its game:
-    /// who joins that version comes here, and a restart begins with it.
-    ///
-    /// # Errors
-    /// When the database refuses.
-    pub async fn adopt_revision(&self, world_id: &str, revision: &str) -> Result<(), sqlx::Error> {
-        if let Some(server) = self.fleet().server(world_id) {
-            server.set_revision(revision);
-        }
-        worlds::set_revision(self.db(), world_id, revision).await
     }
 
     pub(crate) fn settings(&self) -> &Settings {

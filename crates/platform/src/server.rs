@@ -176,8 +176,10 @@ impl Connection {
             stopped,
         } = self;
         let _ = stream.set_nodelay(true);
+        let from_here = is_local(&stream, peer);
         let line = Line {
             peer,
+            from_here,
             header_timeout,
             stopped,
         };
@@ -188,8 +190,7 @@ impl Connection {
                     line.serve(*stream, Speech::AsConfigured, app).await;
                 }
                 Ok(Ok(Secured::Plain(stream))) => {
-                    let from_here = is_local(&stream, peer);
-                    line.serve(stream, Speech::Plain { from_here }, app).await;
+                    line.serve(stream, Speech::Plain, app).await;
                 }
                 Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS came about"),
                 Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
@@ -228,15 +229,19 @@ enum Speech {
     /// As the operator wants it.
     AsConfigured,
     /// Without TLS, where there should be.
-    Plain {
-        /// Whether it is on this machine.
-        from_here: bool,
-    },
+    Plain,
 }
+
+/// Whether a request was sent by a program on this machine. A proxy counts as
+/// one: it is no proof of who is asking.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FromThisMachine(pub bool);
 
 /// A connection whose bytes can be read as HTTP.
 struct Line {
     peer: SocketAddr,
+    /// Whether the client is on this machine.
+    from_here: bool,
     header_timeout: Duration,
     stopped: watch::Receiver<bool>,
 }
@@ -246,12 +251,13 @@ impl Line {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let peer = self.peer;
+        let (peer, from_here) = (self.peer, self.from_here);
         let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(ConnectInfo(peer));
+            request.extensions_mut().insert(FromThisMachine(from_here));
             let app = app.clone();
             async move {
-                if let Speech::Plain { from_here } = speech
+                if matches!(speech, Speech::Plain)
                     && !(from_here && request.uri().path().starts_with("/internal/"))
                 {
                     return Ok(to_https(&request));

@@ -231,6 +231,23 @@ pub async fn set_revision(db: &AnyPool, world_id: &str, revision: &str) -> Resul
     Ok(())
 }
 
+/// Brings every world of a game to another version of it.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn set_revision_of_game(
+    db: &AnyPool,
+    game_id: &str,
+    revision: &str,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE worlds SET revision = $1 WHERE game_id = $2")
+        .bind(revision)
+        .bind(game_id)
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
 /// Worlds of a channel of a game that are kept and open to all, the one that was
 /// last played in first.
 ///

@@ -170,6 +170,10 @@ pub struct ReloadReply {
     pub removed: Vec<String>,
     /// Why nothing changed: what does not compile, as `path:line: message`.
     pub errors: Vec<String>,
+    /// Why the world returned to the scripts before these at once: one failed
+    /// while it started. `version` is that of the scripts that run.
+    #[serde(default)]
+    pub swapped_back: Option<String>,
 }
 
 /// `POST …/stopped`: the last word of a game server that ends by itself.

@@ -153,6 +153,15 @@ impl World {
         }))
     }
 
+    /// Says why the scripts of the last reload should go at once: one of them
+    /// failed while it started. Who acts on it calls [`World::swap_back`].
+    pub fn failed_reload(&mut self) -> Option<String> {
+        let reason = self.watch.failed_start()?;
+        // They count against the scripts that go, not those that return.
+        self.judged_errors = self.script_errors();
+        Some(reason)
+    }
+
     /// To be asked once after every step, with the time that scripts took:
     /// says why the scripts of the last reload should go. Not part of the
     /// world's state; who acts on it calls [`World::swap_back`], which is.

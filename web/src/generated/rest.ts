@@ -1647,6 +1647,15 @@ liked: boolean,
 likes: number, };
 
 /**
+ * `POST /api/login/link`.
+ */
+export type LinkLoginRequest = { 
+/**
+ * The secret of the link.
+ */
+key: string, };
+
+/**
  * `POST /login`.
  */
 export type LoginRequest = { 

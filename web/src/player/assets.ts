@@ -13,6 +13,11 @@ export class GameAssets {
     private readonly worldId: () => string | null = () => null,
   ) {}
 
+  /** Forgets the list: the world may have another version of the game now. */
+  reset(): void {
+    this.#urls = null;
+  }
+
   /** Where a file is, or null when the game has none of that name. Names may leave out the folders. */
   async url(name: string, folders: readonly string[]): Promise<string | null> {
     const world = this.worldId();

@@ -41,6 +41,8 @@ export interface FrolicDebug {
   moments(): Partial<Record<Moment, number>>;
   /** What stands above the heads of NPCs: entity id and '?' or '!'. */
   npcMarks(): [number, string][];
+  /** Names of what stands in the scene that is shown. */
+  sceneNames(): string[];
   /** Visible texts of script widgets. */
   hudTexts(): string[];
   /** The ground of blocks: what is at a place, how many chunks are drawn, when that last changed (Date.now). */
@@ -89,6 +91,7 @@ export function exposeDebug(session: PlaySession): () => void {
     stats: () => session.stats,
     moments,
     npcMarks: () => [...(session.view?.npcs.marks() ?? [])],
+    sceneNames: () => session.scene()?.entities.map((entity) => entity.name ?? '') ?? [],
     hudTexts: () => session.hud.texts(),
     ground: {
       block: (x, y, z) => session.terrain.block([x, y, z]),

@@ -334,6 +334,7 @@ export class PlaySession {
     const old = this.link;
     this.link = link;
     this.roomCode = link.join.room_code;
+    this.assets.reset();
     this.#sceneShown = false;
     this.#lastError = null;
     this.#definitions.clear();

@@ -106,17 +106,35 @@ fn check_files(files: Files, limits: &Limits) -> Result<Package, Report> {
     with_problems(Package::from_files(files, limits), scripts)
 }
 
-/// The package, unless there are more problems; then all of them together.
-fn with_problems(loaded: Result<Package, Report>, more: Report) -> Result<Package, Report> {
-    if !more.has_errors() {
-        return loaded;
-    }
-    let mut report = match loaded {
-        Ok(package) => package.warnings,
-        Err(report) => report,
+/// Checks files as [`load`] does, and packs them.
+///
+/// # Errors
+/// Every problem of the game.
+pub(super) fn build(files: Files, limits: &Limits) -> Result<(Package, Vec<u8>), Report> {
+    let scripts = script_problems(&files, limits);
+    let (built, archive) = match Package::build(files, limits) {
+        Ok((package, archive)) => (Ok(package), archive),
+        Err(report) => (Err(report), Vec::new()),
     };
-    report.append(more);
-    Err(report)
+    with_problems(built, scripts).map(|package| (package, archive))
+}
+
+/// The package with all warnings, unless there is an error; then all problems
+/// together.
+fn with_problems(loaded: Result<Package, Report>, more: Report) -> Result<Package, Report> {
+    match loaded {
+        Ok(mut package) => {
+            package.warnings.append(more);
+            if package.warnings.has_errors() {
+                return Err(package.warnings);
+            }
+            Ok(package)
+        }
+        Err(mut report) => {
+            report.append(more);
+            Err(report)
+        }
+    }
 }
 
 /// What does not compile. Scripts in the wrong place are the package's own complaint.

@@ -38,6 +38,9 @@ pub async fn run(args: LoginArgs) -> anyhow::Result<()> {
         .send()
         .await
         .with_context(|| format!("{server} does not answer"))?;
+    if response.status() == reqwest::StatusCode::UNAUTHORIZED {
+        bail!("{server} does not know this API key; make one at {server}/account");
+    }
     if !response.status().is_success() {
         return Err(refusal(response).await);
     }

@@ -37,7 +37,8 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     // The port first: the most likely problem is told before any work.
     let listener = bind(settings.host, settings.port).await?;
     let listens_on = listener.local_addr()?;
-    let _lock = lock_data_dir(&settings.data_dir)?;
+    let in_use = "stop it, or choose another folder with --data-dir";
+    let _lock = lock_data_dir(&settings.data_dir, in_use)?;
     println!("  data      {}", settings.data_dir.display());
     let admin = settings.admin_token.is_some();
     let scheme = if settings.tls.is_some() {
@@ -116,8 +117,9 @@ pub async fn publish_samples(platform: &Platform) {
     }
 }
 
-/// Two platforms on one data folder would run the same worlds twice.
-pub(super) fn lock_data_dir(data_dir: &Path) -> anyhow::Result<File> {
+/// Two platforms on one data folder would run the same worlds twice. `advice` is
+/// what to do when there is another.
+pub(super) fn lock_data_dir(data_dir: &Path, advice: &str) -> anyhow::Result<File> {
     let path = data_dir.join("lock");
     let file = File::options()
         .create(true)
@@ -128,7 +130,7 @@ pub(super) fn lock_data_dir(data_dir: &Path) -> anyhow::Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => bail!(
-            "another frolic already runs with the data folder {}; stop it, or choose another folder with --data-dir",
+            "another frolic already runs with the data folder {}; {advice}",
             data_dir.display()
         ),
         Err(std::fs::TryLockError::Error(error)) => {

@@ -15,12 +15,17 @@ impl Host {
     pub(super) fn reload(&mut self, request: &ReloadRequest) -> ReloadReply {
         let reply = match self.world.reload(&request.revision, &request.scripts) {
             Ok(Some(done)) => {
+                let swapped_back = self.world.failed_reload();
+                if let Some(reason) = &swapped_back {
+                    self.world.swap_back(reason);
+                }
                 self.restock();
                 ReloadReply {
-                    version: done.version,
+                    version: self.world.script_version(),
                     changed: done.changed,
                     removed: done.removed,
                     errors: Vec::new(),
+                    swapped_back,
                 }
             }
             Ok(None) => ReloadReply {

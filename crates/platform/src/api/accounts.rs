@@ -12,6 +12,14 @@ pub struct LoginRequest {
     pub username: Option<String>,
 }
 
+/// `POST /api/login/link`.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct LinkLoginRequest {
+    /// The secret of the link.
+    pub key: String,
+}
+
 /// A new session: the answer of `POST /login`, `/api/login`, `/api/register`
 /// and `/api/login/identity`.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]

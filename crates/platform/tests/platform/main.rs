@@ -7,6 +7,7 @@ mod admin;
 mod coming_back;
 mod conformance;
 mod console;
+mod draft;
 mod figures;
 mod files;
 mod fleet;

@@ -83,6 +83,13 @@ impl Watch {
         });
     }
 
+    /// Why the new scripts should go before they ran for a single tick.
+    pub fn failed_start(&mut self) -> Option<String> {
+        let reason = self.trial.as_ref()?.failed_start()?;
+        self.trial = None;
+        Some(reason)
+    }
+
     /// The scripts before the last reload are back.
     pub fn swapped_back(&mut self, changed: &BTreeSet<String>) {
         self.forget(changed);
@@ -121,9 +128,14 @@ impl Watch {
 }
 
 impl Trial {
+    fn failed_start(&self) -> Option<String> {
+        let path = self.newly_failed.first()?;
+        Some(format!("{path} failed when it started"))
+    }
+
     fn verdict(&self, tick_hz: u32) -> Option<String> {
-        if let Some(path) = self.newly_failed.first() {
-            return Some(format!("{path} failed when it started"));
+        if let Some(reason) = self.failed_start() {
+            return Some(reason);
         }
         let (before, after) = (&self.before, &self.after);
         // The first moments count as a whole second: two errors in two ticks

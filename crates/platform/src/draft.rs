@@ -1,0 +1,124 @@
+//! A game that is being made, on the platform of one person (`frolic dev`): whose
+//! it is, how that person signs in, and how its worlds follow the folder.
+
+use bytes::Bytes;
+use sqlx::Row;
+use tokio::sync::watch;
+
+use crate::Platform;
+use crate::accounts::sessions;
+use crate::api::PublishResponse;
+use crate::auth::Kind;
+use crate::names;
+use crate::publish::{self, PublishError, Wishes};
+use crate::{store, worlds};
+
+/// The account of the person at the machine. Fixed, so that the next start of
+/// the same data folder finds it again.
+const CREATOR_ID: &str = "user_local_creator";
+const CREATOR_NAME: &str = "Creator";
+/// Names that are tried before giving up.
+const NAMES_MAX: u32 = 1000;
+
+impl Platform {
+    /// The account that games made on this machine belong to; made when there
+    /// is none yet. It has no password: [`Platform::sign_in_key`] opens it.
+    ///
+    /// # Errors
+    /// When the database refuses.
+    pub async fn local_creator(&self) -> Result<String, sqlx::Error> {
+        let now = self.clock().now_ms();
+        for number in 1..=NAMES_MAX {
+            let name = match number {
+                1 => CREATOR_NAME.to_owned(),
+                _ => names::numbered(CREATOR_NAME, number),
+            };
+            sqlx::query(
+                "INSERT INTO users (user_id, username, username_key, kind, role, created_at, last_seen_at)
+                 VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT DO NOTHING",
+            )
+            .bind(CREATOR_ID)
+            .bind(&name)
+            .bind(names::key(&name))
+            .bind(Kind::Account.name())
+            .bind(sessions::first_role(Kind::Account).name())
+            .bind(now)
+            .execute(self.db())
+            .await?;
+            // By its id only: a guest may have taken the name.
+            let row = sqlx::query("SELECT user_id FROM users WHERE user_id = $1")
+                .bind(CREATOR_ID)
+                .fetch_optional(self.db())
+                .await?;
+            if let Some(row) = row {
+                return row.try_get("user_id");
+            }
+        }
+        Err(sqlx::Error::RowNotFound)
+    }
+
+    /// A secret that signs `user_id` in once, for `lifetime_ms` at most.
+    pub fn sign_in_key(&self, user_id: &str, lifetime_ms: i64) -> String {
+        let expires_at = self.clock().now_ms().saturating_add(lifetime_ms);
+        self.sign_in_links().issue(user_id, expires_at)
+    }
+
+    /// Changes whenever a [`Platform::sign_in_key`] was used.
+    pub fn sign_ins(&self) -> watch::Receiver<u64> {
+        self.sign_in_links().used.subscribe()
+    }
+
+    /// Publishes a game that is being made, for everybody who can reach this
+    /// platform: a private one is only kept out of the listing.
+    ///
+    /// # Errors
+    /// As [`Platform::publish_sample`].
+    pub async fn publish_draft(
+        &self,
+        archive: Bytes,
+        game_id: &str,
+        creator_id: &str,
+    ) -> Result<PublishResponse, PublishError> {
+        // Data folders of earlier versions name the house as the creator.
+        sqlx::query("UPDATE games SET creator_id = $1 WHERE game_id = $2 AND creator_id = $3")
+            .bind(creator_id)
+            .bind(game_id)
+            .bind(self.house_id())
+            .execute(self.db())
+            .await?;
+        let published =
+            publish::publish_package(self, archive, creator_id, Wishes::default()).await?;
+        self.set_first_game(&published.game_id);
+        sqlx::query(
+            "UPDATE games SET visibility = 'unlisted', chosen_visibility = 'unlisted'
+             WHERE game_id = $1 AND visibility = 'private'",
+        )
+        .bind(&published.game_id)
+        .execute(self.db())
+        .await?;
+        store::game_changed(self, &published.game_id).await?;
+        Ok(published)
+    }
+
+    /// Notes that a running world was brought to another version of its game:
+    /// joins to that version come here, and a restart begins with it.
+    ///
+    /// # Errors
+    /// When the database refuses.
+    pub async fn adopt_revision(&self, world_id: &str, revision: &str) -> Result<(), sqlx::Error> {
+        if let Some(server) = self.fleet().server(world_id) {
+            server.set_revision(revision);
+        }
+        worlds::set_revision(self.db(), world_id, revision).await
+    }
+
+    /// Every world of a game starts with this version from now on. Those that
+    /// run are left alone: stop them afterwards, and players who reconnect find
+    /// the same world with the new version.
+    ///
+    /// # Errors
+    /// When the database refuses.
+    pub async fn move_worlds(&self, game_id: &str, revision: &str) -> Result<(), sqlx::Error> {
+        worlds::set_revision_of_game(self.db(), game_id, revision).await
+    }
+}
