@@ -70,6 +70,21 @@ impl Default for VmLimits {
 }
 
 impl VmLimits {
+    /// Limits that no clock decides in practice: for worlds that are stepped by a
+    /// test, a fuzzer or a replay, where the same inputs must give the same
+    /// result on a busy machine too. CPU time is no such result: a virtual
+    /// machine's includes what its host took away. A script that never ends is
+    /// still stopped, after some seconds.
+    pub fn untimed() -> Self {
+        let never = Duration::from_secs(10);
+        Self {
+            slice: never / 2,
+            tick_budget: never,
+            average: never,
+            ..Self::default()
+        }
+    }
+
     /// Where the allocator refuses. Far enough above the soft cap that the
     /// stop (which waits for the next safe point) nearly always comes first:
     /// a refused allocation may leave the VM unusable.

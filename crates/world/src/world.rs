@@ -71,7 +71,8 @@ impl Default for WorldOptions {
     fn default() -> Self {
         Self {
             seed: 1,
-            scripts: VmLimits::default(),
+            // A process that runs a world for players sets limits of time.
+            scripts: VmLimits::untimed(),
             disabled_scripts: Vec::new(),
             tick_hz: None,
             snapshot_hz: None,

@@ -1,7 +1,6 @@
 //! Does again what a recording says, and compares.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use frolic_package::Package;
 use frolic_protocol::store::StoreAnswer;
@@ -21,10 +20,6 @@ const RECORDS_PER_TICK_MAX: usize = 200_000;
 const RELOAD_BYTES_MAX: usize = 256 << 20;
 /// Scripts of the largest world.
 const SCRIPT_BYTES_MAX: u64 = 4 << 30;
-/// A replay is not stopped by the clock where the session was not: scripts
-/// have all the time they may need on a slow machine, and no more than that.
-const SLICE: Duration = Duration::from_secs(5);
-const TICK_BUDGET: Duration = Duration::from_secs(10);
 
 /// Why a recording cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -118,15 +113,12 @@ impl Replay {
             interest: Some(header.interest),
             scripts: VmLimits {
                 memory_bytes: size(limits.memory_bytes),
-                slice: SLICE,
-                tick_budget: TICK_BUDGET,
                 offences_max: limits.offences_max,
                 log_lines_per_second: limits.log_lines_per_second,
                 spawns_per_tick: limits.spawns_per_tick,
                 send_bytes_per_tick: size(limits.send_bytes_per_tick),
-                // Nobody waits for a replay.
-                average: TICK_BUDGET,
-                ..VmLimits::default()
+                // The recording says which scripts a limit stopped.
+                ..VmLimits::untimed()
             },
             disabled_scripts: header.disabled_scripts.clone(),
             saved: Some(header.saved.clone()),
