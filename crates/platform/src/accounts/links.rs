@@ -107,7 +107,7 @@ pub async fn login(
         role: Role::from_name(row.try_get("role")?),
         user_id,
     };
-    let mut transaction = platform.db().begin().await?;
+    let mut transaction = crate::db::begin(platform.db()).await?;
     let device = sessions::device(&headers);
     let response = sessions::open(&platform, &mut transaction, &user, &device).await?;
     transaction.commit().await?;
