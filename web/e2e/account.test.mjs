@@ -1,5 +1,6 @@
 // Accounts on the site: a guest registers and keeps what they made, comes back with the password, gives a key to
 // the command line, ends sessions elsewhere, and an operator gives them a role.
+// Covers: web/src/routes/account, web/src/routes/admin, crates/platform/src/accounts
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';

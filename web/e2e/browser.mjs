@@ -18,7 +18,7 @@ const ARGS = [
 ];
 
 const SMALL = { width: 640, height: 360 };
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 90_000;
 
 export function launchBrowser() {
   // Unset: Playwright's own browser, which `cargo xtask test` installed.

@@ -1,5 +1,6 @@
 // A creator on the site: uploads a package that is refused with a report, then one that is taken, looks after its page
 // and pictures, rolls a version out and back, sees what players did; and nobody else may.
+// Covers: web/src/routes/create, crates/platform/src/store
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';

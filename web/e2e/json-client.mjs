@@ -70,7 +70,7 @@ export class JsonClient {
    * when the connection ends first. The others stay: a snapshot must not get
    * lost because somebody waited for an ack.
    */
-  next(fits, what = fits.toString(), timeoutMs = 10_000) {
+  next(fits, what = fits.toString(), timeoutMs = 60_000) {
     const wanted = typeof fits === 'string' ? (message) => message.kind === fits : fits;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -125,7 +125,7 @@ export class Replica {
   }
 
   /** Applies snapshots of `client` until `holds(this)` is true. */
-  async until(client, holds, what = holds.toString(), timeoutMs = 15_000) {
+  async until(client, holds, what = holds.toString(), timeoutMs = 60_000) {
     const deadline = performance.now() + timeoutMs;
     while (!holds(this)) {
       const left = deadline - performance.now();

@@ -1,5 +1,6 @@
 // A stranger's WebSocket client in the JSON form: it joins, walks and is seen,
 // and its mistakes get answers, not disconnects (NET-12 to NET-15).
+// Covers: crates/protocol, crates/gameserver
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { JsonClient, Replica } from './json-client.mjs';

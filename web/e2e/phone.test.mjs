@@ -1,5 +1,6 @@
 // A phone: upright screen, fingers instead of keys. The stick walks, the
 // button jumps, and dragging beside them looks around.
+// Covers: web/src/player
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchBrowser, picture } from './browser.mjs';

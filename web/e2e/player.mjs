@@ -3,7 +3,7 @@
 import { openPage } from './browser.mjs';
 
 /** Time for anything that should happen at once: software rendering is slow. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 90_000;
 /** How often a condition in the page is looked at. */
 const POLLING_MS = 50;
 

@@ -1,5 +1,6 @@
 // The page of the REST interface: made from the server's own document, searchable, and every call can be tried. With
 // SCREENSHOTS=folder it leaves pictures there.
+// Covers: web/src/routes/docs, crates/platform/src/openapi.rs
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';

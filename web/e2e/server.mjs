@@ -12,8 +12,8 @@ import { createInterface } from 'node:readline';
 /** Known to the tests, so that they can sign tickets of their own. */
 export const SECRET_KEY = 'end-to-end-tests-only-0123456789abcdef';
 
-const START_TIMEOUT_MS = 30_000;
-const STOP_TIMEOUT_MS = 10_000;
+const START_TIMEOUT_MS = 90_000;
+const STOP_TIMEOUT_MS = 60_000;
 
 /**
  * @param {Record<string, string>} [env] settings beside the usual ones

@@ -1,5 +1,6 @@
 // The first page stays small: everything that a browser must fetch before it shows the store, font included, as the
 // server sends it, is under 100 KB. What is fetched later and while idle (other pages, three.js) does not count.
+// Covers: web/src, crates/platform/src/site.rs
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';

@@ -1,5 +1,6 @@
 // People: a character dressed on the site is seen by others in the world, an invite link lands beside the friend,
 // blocked people do not read each other, and a report brings a recording and leads to a notice and an appeal.
+// Covers: crates/platform/src/social, crates/platform/src/moderation, web/src/routes/moderation, web/src/player
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import path from 'node:path';

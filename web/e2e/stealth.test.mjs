@@ -1,6 +1,7 @@
 // The sample game The Moonlit Gem in a real page: a guard notices whoever
 // walks into its sight, the mark above its head says so, and being caught
 // brings back to the gate. What is where stands in games/stealth/README.md.
+// Covers: games/stealth, crates/world/src/npcs, web/src/player
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { forWorlds, launchBrowser, picture } from './browser.mjs';

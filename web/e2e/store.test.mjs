@@ -1,5 +1,6 @@
 // The store: the sample games are there on an empty installation, look right
 // at any width, and every dead end says what to do next.
+// Covers: web/src/routes, web/src/lib, crates/platform/src/store
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchBrowser, openPage } from './browser.mjs';

@@ -1,5 +1,6 @@
 // A ticket admits one connection to one world, once, for a short time (NET-4):
 // every other ticket is refused with a code that says why.
+// Covers: crates/protocol, crates/gameserver/src/admission.rs
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, test } from 'node:test';

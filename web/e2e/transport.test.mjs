@@ -1,5 +1,6 @@
 // How a browser connects (NET-1): by WebTransport where it can, by WebSocket
 // where that is missing or goes nowhere, and in both cases it walks.
+// Covers: crates/gameserver/src/transport, crates/client, web/src/player/transport
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';

@@ -1,5 +1,6 @@
 // A visitor of the store: rows, tags and search lead to a game; its page tells what it is, why it stands where it
 // stands, where people play it; a like counts once; everything works from the keyboard.
+// Covers: web/src/routes, web/src/lib, crates/platform/src/store
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchBrowser, openPage } from './browser.mjs';

@@ -1,5 +1,6 @@
 // The spell workshop: a guest writes a spell, sees why it does not compile, builds it, publishes it and casts it into a
 // world of their own; somebody in that world sees it, without leaving.
+// Covers: web/src/routes/workshop, crates/platform/src/spells, crates/world/src/spells.rs
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';

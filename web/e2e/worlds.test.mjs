@@ -1,5 +1,6 @@
 // Worlds of one's own, in a browser: made, named, hidden, played in by a friend with the link, saved, set back under
 // players who come back by themselves, and deleted. A full world shows its queue.
+// Covers: web/src/routes/worlds, crates/platform/src/worlds, crates/platform/src/fleet
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchBrowser, openPage, picture } from './browser.mjs';

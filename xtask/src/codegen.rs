@@ -4,22 +4,20 @@
 //! `--check` fails when they no longer say what Rust says.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
 use crate::progress::{Progress, Step};
+use crate::test::rust::{self, Run};
 use crate::workspace::Workspace;
 
-/// Crates whose types the web reads. ts-rs exports them from a test each.
-const PACKAGES: [&str; 5] = [
-    "--package=frolic-protocol",
-    "--package=frolic-client",
-    "--package=frolic-client-wasm",
-    "--package=frolic-platform",
-    "--package=frolic-script",
-];
+/// The folder that ts-rs exports into, and how it writes 64-bit integers: as
+/// `.cargo/config.toml` says for tests that cargo runs.
+const EXPORT_DIR: &str = "TS_RS_EXPORT_DIR";
+const LARGE_INT: (&str, &str) = ("TS_RS_LARGE_INT", "number");
 
 /// Writes the types, or compares them.
 pub fn run(workspace: &Workspace, progress: &Progress, check_only: bool) -> Result<()> {
@@ -51,20 +49,34 @@ pub fn check(workspace: &Workspace, step: &Step) -> Result<()> {
     compare(workspace, step, &exported)
 }
 
-/// Makes an empty folder for a test run to export into: with this variable in
-/// its environment, `cargo test` writes there and not into the checkout.
-pub fn export_folder(workspace: &Workspace) -> Result<(&'static str, PathBuf)> {
-    let folder = workspace.tools().join("codegen");
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
-    fs::create_dir_all(&folder)?;
-    Ok(("TS_RS_EXPORT_DIR", folder))
+/// An empty folder for a test run to export into, instead of the checkout.
+pub struct Export {
+    folder: PathBuf,
 }
 
-/// Like [`check`], for a folder that a whole test run has just exported into.
-pub fn check_exported(workspace: &Workspace, step: &Step, folder: &Path) -> Result<()> {
-    compare(workspace, step, &read_folder(folder)?)
+impl Export {
+    pub fn prepare(workspace: &Workspace) -> Result<Self> {
+        let folder = workspace.tools().join("codegen");
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&folder)?;
+        Ok(Self { folder })
+    }
+
+    /// What the tests that export have to have in their environment.
+    pub fn variables(&self) -> [(String, OsString); 2] {
+        let (name, value) = LARGE_INT;
+        [
+            (EXPORT_DIR.to_owned(), self.folder.clone().into()),
+            (name.to_owned(), value.into()),
+        ]
+    }
+
+    /// Compares what a whole test run exported with what is committed.
+    pub fn check(&self, workspace: &Workspace, step: &Step) -> Result<()> {
+        compare(workspace, step, &read_folder(&self.folder)?)
+    }
 }
 
 fn compare(workspace: &Workspace, step: &Step, exported: &BTreeMap<String, String>) -> Result<()> {
@@ -92,12 +104,15 @@ fn generated(workspace: &Workspace) -> PathBuf {
 
 /// Runs the exporting tests into an empty folder and reads what they wrote.
 fn export(workspace: &Workspace, step: &Step) -> Result<BTreeMap<String, String>> {
-    let (variable, folder) = export_folder(workspace)?;
-    let mut cargo = workspace.cargo();
-    cargo.arg("test").args(PACKAGES);
-    cargo.args(["--lib", "export_bindings"]);
-    step.run(cargo.env(variable, &folder))?;
-    read_folder(&folder)
+    let built = rust::build(workspace, step, rust::PRODUCT)?;
+    let export = Export::prepare(workspace)?;
+    let run = Run {
+        variables: export.variables().to_vec(),
+        arguments: vec!["export_bindings"],
+    };
+    let (_, result) = rust::run(step, &built.all(), &run);
+    result?;
+    read_folder(&export.folder)
 }
 
 /// All files under a folder by their path in it; an absent folder is empty.

@@ -50,6 +50,9 @@ enum Command {
     Test {
         /// Run only the tests whose name contains this (and skip the checks)
         filter: Option<String>,
+        /// Run only the tests that depend on files changed since a revision (HEAD unless one is named)
+        #[arg(long, value_name = "REVISION", num_args = 0..=1, default_missing_value = "HEAD", require_equals = true)]
+        changed: Option<String>,
     },
     /// Measure a release build and write bench/results.json
     Bench {
@@ -100,7 +103,9 @@ fn run(command: Command) -> Result<()> {
     let progress = Progress::new();
     match command {
         Command::Serve { args } => serve::run(&workspace, &progress, &args),
-        Command::Test { filter } => test::run(&workspace, &progress, filter.as_deref()),
+        Command::Test { filter, changed } => {
+            test::run(&workspace, &progress, test::Selection { filter, changed })
+        }
         Command::Bench { args } => bench::run(&workspace, &progress, &args),
         Command::Codegen { check } => codegen::run(&workspace, &progress, check),
         Command::Tidy => tidy::run(&workspace),

@@ -83,7 +83,8 @@ impl Step<'_> {
     /// Says what the step does at the moment.
     pub fn say(&self, detail: &str) {
         let detail = detail.trim();
-        if detail.is_empty() {
+        // An object is for programs.
+        if detail.is_empty() || detail.starts_with('{') {
             return;
         }
         if let Some(bar) = &self.bar {

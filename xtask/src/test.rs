@@ -3,8 +3,10 @@
 //! `N passed, N failed`. Each Rust, web and browser test counts, and so does
 //! each check (formatting, lints, types, …).
 
+mod changed;
 mod counts;
 mod programs;
+pub mod rust;
 
 use std::env;
 use std::fs;
@@ -12,10 +14,12 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 
+use self::changed::Changed;
 use self::counts::Counts;
 use self::programs::{Browser, Programs, Servers};
+use self::rust::{Built, Run, TestProgram};
 use crate::progress::{Finished, Progress, Step};
 use crate::tools::python::Python;
 use crate::workspace::Workspace;
@@ -23,13 +27,32 @@ use crate::{assemble, codegen, luau, tidy, tools, wasm, web};
 
 /// Where property tests read the seed of their cases.
 const PROPERTY_SEED: &str = "PROPTEST_RNG_SEED";
+/// How many files of browser tests run at once, each with its own platform.
+const BROWSERS_AT_ONCE: usize = 2;
+/// The control plane's crate, whose tests run on Postgres too.
+const PLATFORM: &str = "crates/platform";
 
-/// Runs it all; with a filter only the tests whose names contain it.
-pub fn run(workspace: &Workspace, progress: &Progress, filter: Option<&str>) -> Result<()> {
+/// Which tests to run.
+#[derive(Default)]
+pub struct Selection {
+    /// Only tests whose names contain this; no checks.
+    pub filter: Option<String>,
+    /// Only tests that depend on files changed since this revision.
+    pub changed: Option<String>,
+}
+
+/// Runs all tests, or those selected.
+pub fn run(workspace: &Workspace, progress: &Progress, selection: Selection) -> Result<()> {
+    let files = browser_test_files(workspace)?;
+    let changed = selection.changed.as_deref();
+    let changed = changed
+        .map(|revision| Changed::since(workspace, revision, &files))
+        .transpose()?;
     let suite = Suite {
         workspace,
         progress,
-        filter,
+        filter: selection.filter.as_deref(),
+        changed,
         outcome: Mutex::new(Outcome::default()),
     };
     suite.everything();
@@ -40,6 +63,8 @@ struct Suite<'run> {
     workspace: &'run Workspace,
     progress: &'run Progress,
     filter: Option<&'run str>,
+    /// `None` runs all tests.
+    changed: Option<Changed>,
     outcome: Mutex<Outcome>,
 }
 
@@ -56,39 +81,55 @@ impl Suite<'_> {
             let fmt = ["fmt", "--all", "--check"];
             step.run(self.workspace.cargo().args(fmt)).map(drop)
         });
+        if self.changed.as_ref().is_some_and(Changed::is_empty) {
+            self.progress.say("     no test depends on what changed");
+            return;
+        }
         if !self.part("tools", tools::check_for_tests(self.progress)) || !self.build_site() {
             return;
         }
-        // What waits for the network, and the web checks, beside the linter.
-        let Programs {
-            servers,
-            examples,
-            browser,
-        } = thread::scope(|scope| {
+        // What waits for the network, and the web checks, beside the compiler.
+        let (built, programs) = thread::scope(|scope| {
             let programs = scope.spawn(|| {
                 let programs = programs::install(self.workspace, self.progress);
                 self.web_checks();
                 programs
             });
-            self.check("clippy", |step| self.clippy(step));
-            programs.join().expect("installing does not panic")
-        });
-        self.rust_tests();
-        self.with("Postgres tests", servers, |servers| {
-            self.postgres_tests(servers);
-        });
-        // After the Rust tests: these built the compiler of test scripts.
-        self.web_tests();
-        self.build_tests();
-        // Last and alone: a browser that renders in software wants both cores.
-        if self.needed("frolic", |step| self.build_binary(step)) {
-            self.with("example tests", examples, |python| {
-                self.example_tests(python);
+            let built = self.progress.step("Rust build", |step| {
+                rust::build(self.workspace, step, rust::PRODUCT)
             });
-            self.with("browser tests", browser, |browser| {
-                self.browser_tests(browser);
-            });
+            (built, programs.join().expect("installing does not panic"))
+        });
+        let Programs {
+            servers,
+            examples,
+            browser,
+        } = programs;
+        match built {
+            Ok(built) => {
+                self.check("lints", |_| built.check_lints());
+                thread::scope(|scope| {
+                    scope.spawn(|| self.rust_tests(&built));
+                    self.with("Postgres tests", servers, |servers| {
+                        self.postgres_tests(&built, servers);
+                    });
+                    self.web_tests();
+                    self.build_tests();
+                });
+            }
+            Err(error) => {
+                self.part("Rust build", Err(error));
+                self.web_tests();
+                return;
+            }
         }
+        // Last: a browser that renders in software wants both cores.
+        self.with("example tests", examples, |python| {
+            self.example_tests(python);
+        });
+        self.with("browser tests", browser, |browser| {
+            self.browser_tests(browser);
+        });
     }
 
     /// Tests that need a program: what kept it from being installed is their
@@ -102,6 +143,9 @@ impl Suite<'_> {
 
     /// The clients that strangers copy from, against a real server.
     fn example_tests(&self, python: &Python) {
+        if self.changed.is_some() {
+            return;
+        }
         self.tests("example tests", |step| {
             let mut node = self.node_test();
             node.args(["../examples/walk.test.mjs"])
@@ -119,8 +163,7 @@ impl Suite<'_> {
             // Node 20 has a WebSocket client, but hides it.
             "--experimental-websocket",
             "--test-reporter=tap",
-            "--test-concurrency=1",
-            "--test-timeout=120000",
+            "--test-timeout=300000",
         ]);
         if let Some(filter) = self.filter {
             node.arg(format!("--test-name-pattern={filter}"));
@@ -143,6 +186,9 @@ impl Suite<'_> {
     }
 
     fn web_checks(&self) {
+        if self.changed.as_ref().is_some_and(|changed| !changed.web) {
+            return;
+        }
         for (name, script) in [("web types", "check"), ("web lint", "lint")] {
             self.check(name, |step| {
                 let run = ["run", script];
@@ -152,6 +198,9 @@ impl Suite<'_> {
     }
 
     fn web_tests(&self) {
+        if self.changed.as_ref().is_some_and(|changed| !changed.web) {
+            return;
+        }
         self.tests("web tests", |step| {
             let report = self.workspace.tools().join("vitest.json");
             let _ = fs::remove_file(&report);
@@ -168,92 +217,110 @@ impl Suite<'_> {
         });
     }
 
-    fn clippy(&self, step: &Step) -> Result<()> {
-        let clippy = ["clippy", "--workspace", "--all-targets", "--quiet"];
-        let mut cargo = self.workspace.cargo();
-        step.run(cargo.args(clippy).args(["--", "-D", "warnings"]))
-            .map(drop)
-    }
-
     /// Everything but xtask. The same run exports the TypeScript types.
-    fn rust_tests(&self) {
+    fn rust_tests(&self, built: &Built) {
+        let programs = match &self.changed {
+            Some(changed) => built.only(&changed.crates),
+            None => built.all(),
+        };
+        if programs.is_empty() {
+            return;
+        }
         let mut exported = None;
-        self.tests("Rust tests", |step| {
-            let (variable, folder) = codegen::export_folder(self.workspace)?;
-            let mut cargo = self.cargo_test(&["--workspace", "--exclude=xtask"]);
-            cargo.env(variable, &folder);
-            exported = Some(folder);
-            let finished = step.run_unchecked(&mut cargo)?;
-            Ok((counts::libtest(&finished.output), finished))
+        self.programs("Rust tests", |step| {
+            let export = codegen::Export::prepare(self.workspace)?;
+            let mut run = self.rust_run();
+            run.variables.extend(export.variables());
+            exported = Some(export);
+            Ok(rust::run(step, &programs, &run))
         });
-        self.check("generated types", |step| {
-            let folder = exported.context("the Rust tests did not run")?;
-            codegen::check_exported(self.workspace, step, &folder)
-        });
+        // A part of the crates exports a part of the types.
+        if self.changed.is_none() {
+            self.check("generated types", |step| {
+                let export = exported.context("the Rust tests did not run")?;
+                export.check(self.workspace, step)
+            });
+        }
     }
 
     /// The control plane's tests once more, on a private Postgres that they
     /// start themselves, and with those that need programs of other people: an
     /// S3 server, and a client that compares the server with its document.
-    fn postgres_tests(&self, servers: &Servers) {
-        self.tests("Postgres tests", |step| {
-            // The same features as before, or half of it is compiled again.
-            let wanted = ["--workspace", "--exclude=xtask", "--test=platform"];
-            let mut cargo = self.cargo_test(&wanted);
-            cargo.env("FROLIC_TEST_DATABASE", "postgres");
-            cargo.env("FROLIC_POSTGRES_BIN", &servers.postgres);
-            cargo.envs(servers.s3.variables_for("FROLIC_S3_PYTHON"));
-            let schemathesis = &servers.schemathesis;
-            cargo.envs(schemathesis.variables_for("FROLIC_SCHEMATHESIS_PYTHON"));
-            if self.filter.is_none() {
-                cargo.arg("--");
-            }
-            cargo.arg("--include-ignored");
-            let finished = step.run_unchecked(&mut cargo)?;
-            Ok((counts::libtest(&finished.output), finished))
+    fn postgres_tests(&self, built: &Built, servers: &Servers) {
+        let folder = self.workspace.root.join(PLATFORM);
+        let changed = self.changed.as_ref();
+        if changed.is_some_and(|changed| !changed.crates.contains(&folder)) {
+            return;
+        }
+        self.programs("Postgres tests", |step| {
+            let program: TestProgram = built.named("platform")?;
+            let mut run = self.rust_run();
+            run.arguments.push("--include-ignored");
+            run.variables
+                .push(("FROLIC_TEST_DATABASE".to_owned(), "postgres".into()));
+            let postgres = servers.postgres.clone().into();
+            run.variables
+                .push(("FROLIC_POSTGRES_BIN".to_owned(), postgres));
+            let s3 = servers.s3.variables_for("FROLIC_S3_PYTHON");
+            let conformance = &servers.schemathesis;
+            let conformance = conformance.variables_for("FROLIC_SCHEMATHESIS_PYTHON");
+            let others = s3.into_iter().chain(conformance);
+            let others = others.map(|(name, path)| (name, path.into()));
+            run.variables.extend(others);
+            Ok(rust::run(step, &[program], &run))
         });
     }
 
-    /// xtask in its own profile: its dependencies are compiled already, and
-    /// optimising wasm-bindgen to test a line counter is a waste.
+    /// The tests of the build program itself.
     fn build_tests(&self) {
-        self.tests("build tests", |step| {
-            let mut cargo = self.cargo_test(&["--package=xtask", "--profile=xtask"]);
-            let finished = step.run_unchecked(&mut cargo)?;
-            Ok((counts::libtest(&finished.output), finished))
+        if self.changed.as_ref().is_some_and(|changed| !changed.xtask) {
+            return;
+        }
+        self.programs("build tests", |step| {
+            let built = rust::build(self.workspace, step, rust::XTASK)?;
+            built.check_lints()?;
+            Ok(rust::run(step, &built.all(), &self.rust_run()))
         });
     }
 
-    /// The binary as `cargo test` builds it for crates/frolic/tests, which is
-    /// there already unless something did not compile. `cargo build` would
-    /// choose other features for half of the dependencies and compile them again.
-    fn build_binary(&self, step: &Step) -> Result<()> {
-        let mut cargo = self.workspace.cargo();
-        cargo.args(["test", "--workspace", "--exclude=xtask", "--no-run"]);
-        step.run(&mut cargo).map(drop)
-    }
-
-    fn cargo_test(&self, args: &[&str]) -> Command {
-        let mut cargo = self.workspace.cargo();
-        cargo.args(["test", "--no-fail-fast"]).args(args);
+    fn rust_run(&self) -> Run<'_> {
+        let mut run = Run::default();
         // The same commit gives the same verdict: property tests try the same
         // cases each time, unless somebody asks for others.
         if env::var_os(PROPERTY_SEED).is_none() {
-            cargo.env(PROPERTY_SEED, "1");
+            run.variables.push((PROPERTY_SEED.to_owned(), "1".into()));
         }
-        if let Some(filter) = self.filter {
-            cargo.args(["--", filter]);
-        }
-        cargo
+        run.arguments.extend(self.filter);
+        run
+    }
+
+    /// Rust test programs, which count their tests themselves.
+    fn programs(&self, name: &str, work: impl FnOnce(&Step) -> Result<(Counts, Result<()>)>) {
+        let mut counted = Counts::default();
+        let result = self.progress.step(name, |step| {
+            let (counts, result) = work(step)?;
+            counted = counts;
+            step.note(counts.to_string());
+            result
+        });
+        self.counted(name, counted, result);
     }
 
     fn browser_tests(&self, browser: &Browser) {
         if let Err(error) = &browser.socketio {
             self.part("python-socketio", Err(anyhow!("{error:#}")));
         }
+        let files = match &self.changed {
+            Some(changed) => changed.browser.clone(),
+            None => browser_test_files(self.workspace).unwrap_or_default(),
+        };
+        if self.changed.is_some() && files.is_empty() {
+            return;
+        }
         self.tests("browser tests", |step| {
             let mut node = self.node_test();
-            node.args(browser_test_files(self.workspace)?);
+            node.arg(format!("--test-concurrency={BROWSERS_AT_ONCE}"));
+            node.args(&files);
             for (name, value) in browser.socketio.iter().flat_map(Python::variables) {
                 let name = if name == "PYTHON" {
                     "PYTHON_SOCKETIO"
@@ -289,22 +356,23 @@ impl Suite<'_> {
             if !finished.success {
                 return Err(finished.into_error());
             }
-            // A runner that finds nothing is content; we are not.
-            if self.filter.is_none() && counts.is_empty() {
-                bail!("no test ran: is the pattern of file names still right?");
-            }
             Ok(())
         });
+        self.counted(name, counted, result);
+    }
+
+    fn counted(&self, name: &str, mut counted: Counts, result: Result<()>) {
         if result.is_err() && counted.failed == 0 {
             counted.failed = 1;
         }
+        // A runner that finds nothing is content; we are not.
+        let is_whole = self.filter.is_none() && self.changed.is_none();
+        if result.is_ok() && is_whole && counted.is_empty() {
+            let error = anyhow!("no test ran: is the pattern of file names still right?");
+            counted.failed = 1;
+            return self.record(name, counted, Some(error));
+        }
         self.record(name, counted, result.err());
-    }
-
-    /// A step that others need; it counts only when it fails.
-    fn needed(&self, name: &str, work: impl FnOnce(&Step) -> Result<()>) -> bool {
-        let result = self.progress.step(name, work);
-        result.is_ok() || self.part(name, result)
     }
 
     fn part(&self, name: &str, result: Result<()>) -> bool {

@@ -75,10 +75,37 @@ pub fn check(root: &Path) -> Result<()> {
         }
         complaints.extend(found.into_iter().map(|what| format!("{name}{what}")));
     }
+    complaints.extend(undeclared_tests(root, &files));
     if complaints.is_empty() {
         return Ok(());
     }
     bail!("{}", complaints.join("\n"));
+}
+
+/// A crate whose integration tests are one program lists them in `tests/main.rs`:
+/// a file that is not listed would never run.
+fn undeclared_tests(root: &Path, files: &BTreeSet<String>) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for name in files {
+        let Some((folder, file)) = name.rsplit_once('/') else {
+            continue;
+        };
+        let main = format!("{folder}/main.rs");
+        let Some(module) = file.strip_suffix(".rs").filter(|module| *module != "main") else {
+            continue;
+        };
+        if !folder.ends_with("/tests") || !files.contains(&main) {
+            continue;
+        }
+        let declared = fs::read_to_string(root.join(&main)).unwrap_or_default();
+        if !declared
+            .lines()
+            .any(|line| line == format!("mod {module};"))
+        {
+            complaints.push(format!("{name}: never runs; declare it in {main}"));
+        }
+    }
+    complaints
 }
 
 /// What a clone would contain. Files that git does not know (another

@@ -37,6 +37,11 @@ impl Workspace {
         })
     }
 
+    /// The crates of the workspace and what each depends on, as cargo tells it.
+    pub fn graph(&self) -> Result<Value> {
+        metadata(&self.root, &["--no-deps"])
+    }
+
     /// The Svelte and TypeScript project.
     pub fn web(&self) -> PathBuf {
         self.root.join("web")

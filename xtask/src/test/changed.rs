@@ -1,0 +1,262 @@
+//! `cargo xtask test --changed`: which tests depend on the files that differ
+//! from a commit. Crates follow from cargo's dependency graph; each browser
+//! test names the folders it covers, because all of them run the whole product.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::workspace::Workspace;
+
+/// How a browser test names what it covers, in its first lines.
+const COVERS: &str = "// Covers: ";
+/// Files that every crate depends on.
+const BUILD_FILES: [&str; 4] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "clippy.toml",
+    ".cargo/config.toml",
+];
+
+/// What has to run again.
+pub struct Changed {
+    /// Folders of the crates that depend on a changed file.
+    pub crates: BTreeSet<PathBuf>,
+    /// Whether the site's unit tests, types and lints can have changed.
+    pub web: bool,
+    /// Whether the build program itself changed.
+    pub xtask: bool,
+    /// Browser tests by file name.
+    pub browser: Vec<String>,
+}
+
+impl Changed {
+    /// Compares the working tree with a commit.
+    pub fn since(workspace: &Workspace, revision: &str, browser: &[String]) -> Result<Self> {
+        let files = changed_files(&workspace.root, revision)?;
+        let graph = Graph::read(&workspace.graph()?, &workspace.root)?;
+        let mut covered = Vec::new();
+        for name in browser {
+            let path = workspace.web().join(name);
+            let text = fs::read_to_string(&path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            covered.push((name.clone(), covers(&text)));
+        }
+        Ok(Self::of(&files, &graph, &covered, &workspace.root))
+    }
+
+    fn of(files: &[String], graph: &Graph, browser: &[(String, Vec<String>)], root: &Path) -> Self {
+        let everything = files
+            .iter()
+            .any(|file| BUILD_FILES.contains(&file.as_str()));
+        let crates = graph.dependants(files, everything);
+        let is_covered = |covers: &[String], file: &str| {
+            let inside = |folder: &String| is_inside(file, folder);
+            covers.is_empty() || covers.iter().any(inside)
+        };
+        let browser = browser.iter().filter(|(name, covers)| {
+            let own = format!("web/{name}");
+            let product = files.iter().filter(|file| is_product(file));
+            everything
+                || files.contains(&own)
+                || product.into_iter().any(|file| is_covered(covers, file))
+        });
+        Self {
+            crates: crates.iter().map(|folder| root.join(folder)).collect(),
+            web: files.iter().any(|file| is_inside(file, "web")),
+            xtask: files.iter().any(|file| is_inside(file, "xtask")),
+            browser: browser.map(|(name, _)| name.clone()).collect(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.crates.is_empty() && !self.web && !self.xtask && self.browser.is_empty()
+    }
+}
+
+/// The folders that a browser test covers; none named means all of them.
+pub fn covers(text: &str) -> Vec<String> {
+    let line = text.lines().find_map(|line| line.strip_prefix(COVERS));
+    let folders = line.into_iter().flat_map(|line| line.split(','));
+    folders.map(|folder| folder.trim().to_owned()).collect()
+}
+
+/// Whether a file is part of what runs, rather than documentation or a Rust test.
+fn is_product(file: &str) -> bool {
+    let is_test = file.contains("/tests/") || file.starts_with("web/e2e/");
+    !is_test && !file.ends_with(".md") && !is_inside(file, "docs") && !is_inside(file, "xtask")
+}
+
+fn is_inside(file: &str, folder: &str) -> bool {
+    let rest = file.strip_prefix(folder);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || folder.ends_with('/'))
+}
+
+fn changed_files(root: &Path, revision: &str) -> Result<Vec<String>> {
+    let lists: [&[&str]; 2] = [
+        &["diff", "--name-only", "-z", revision],
+        &["ls-files", "--others", "--exclude-standard", "-z"],
+    ];
+    let mut files = Vec::new();
+    for arguments in lists {
+        let mut git = Command::new("git");
+        let output = git.current_dir(root).args(arguments).output();
+        let output = output.context("cannot run git")?;
+        if !output.status.success() {
+            bail!("git: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        let names = String::from_utf8_lossy(&output.stdout).into_owned();
+        let names = names.split('\0').filter(|name| !name.is_empty());
+        files.extend(names.map(str::to_owned));
+    }
+    Ok(files)
+}
+
+/// The workspace's crates: each folder with the folders that depend on it.
+struct Graph {
+    dependants: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Graph {
+    /// Reads `cargo metadata --no-deps`.
+    fn read(metadata: &Value, root: &Path) -> Result<Self> {
+        let relative = |path: &str| {
+            let folder = Path::new(path).strip_prefix(root).ok()?;
+            Some(folder.to_string_lossy().replace('\\', "/"))
+        };
+        let packages = metadata["packages"].as_array();
+        let packages = packages.context("cargo metadata lists no packages")?;
+        let mut dependants: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for package in packages {
+            let manifest = package["manifest_path"].as_str().unwrap_or_default();
+            let folder = Path::new(manifest).parent().and_then(Path::to_str);
+            let Some(folder) = folder.and_then(relative) else {
+                continue;
+            };
+            dependants.entry(folder.clone()).or_default();
+            let dependencies = package["dependencies"].as_array();
+            for dependency in dependencies.into_iter().flatten() {
+                if let Some(path) = dependency["path"].as_str().and_then(relative) {
+                    dependants.entry(path).or_default().insert(folder.clone());
+                }
+            }
+        }
+        Ok(Self { dependants })
+    }
+
+    /// The crates that contain one of these files, and all that depend on them.
+    fn dependants(&self, files: &[String], everything: bool) -> BTreeSet<String> {
+        let folders = self.dependants.keys();
+        let mut found = BTreeSet::new();
+        let mut open: Vec<&String> = folders
+            .filter(|folder| everything || files.iter().any(|file| is_read_by(file, folder)))
+            .collect();
+        while let Some(folder) = open.pop() {
+            if found.insert(folder.clone()) {
+                open.extend(self.dependants.get(folder).into_iter().flatten());
+            }
+        }
+        found
+    }
+}
+
+/// Whether a crate's build or its tests read a file.
+fn is_read_by(file: &str, folder: &str) -> bool {
+    // The binary embeds the sample games, and its tests play them.
+    let is_game = folder == "crates/frolic" && is_inside(file, "games");
+    is_game || (is_inside(file, folder) && !file.ends_with(".md"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(files: &[&str]) -> Changed {
+        let crates = [
+            ("sim", ""),
+            ("world", "sim"),
+            ("platform", ""),
+            ("frolic", "world"),
+        ];
+        let packages = crates.map(|(name, on)| {
+            let on = if on.is_empty() {
+                "/elsewhere".to_owned()
+            } else {
+                format!("/w/crates/{on}")
+            };
+            serde_json::json!({
+                "manifest_path": format!("/w/crates/{name}/Cargo.toml"),
+                "dependencies": [{"path": on}],
+            })
+        });
+        let metadata = serde_json::json!({ "packages": packages });
+        let graph = Graph::read(&metadata, Path::new("/w")).unwrap();
+        let files: Vec<String> = files.iter().map(|&file| file.to_owned()).collect();
+        let browser = [
+            (
+                "e2e/play.test.mjs".to_owned(),
+                covers("// Play.\n// Covers: crates/world, web/src/player\n"),
+            ),
+            (
+                "e2e/store.test.mjs".to_owned(),
+                covers("// Covers: crates/platform/src/store\n"),
+            ),
+        ];
+        Changed::of(&files, &graph, &browser, Path::new("/w"))
+    }
+
+    #[test]
+    fn a_crate_runs_with_all_that_depend_on_it() {
+        let changed = changed(&["crates/world/src/lib.rs"]);
+        let crates = ["crates/frolic", "crates/world"].map(|name| Path::new("/w").join(name));
+        assert_eq!(changed.crates, BTreeSet::from(crates));
+        assert_eq!(changed.browser, ["e2e/play.test.mjs"]);
+        assert!(!changed.web && !changed.xtask);
+    }
+
+    #[test]
+    fn tests_and_documentation_need_no_browser() {
+        let changed_test = changed(&["crates/world/tests/simulation/main.rs"]);
+        assert!(changed_test.browser.is_empty() && changed_test.crates.len() == 2);
+        assert!(changed(&["docs/terrain.md", "crates/world/README.md"]).is_empty());
+    }
+
+    #[test]
+    fn build_files_run_everything() {
+        let changed = changed(&["Cargo.lock"]);
+        assert_eq!(changed.crates.len(), 4);
+        assert_eq!(changed.browser.len(), 2);
+    }
+
+    #[test]
+    fn a_browser_test_runs_when_it_changes_itself() {
+        let changed = changed(&["web/e2e/store.test.mjs"]);
+        assert_eq!(changed.browser, ["e2e/store.test.mjs"]);
+        assert!(changed.web);
+    }
+
+    /// Every browser test says what it covers, in folders that exist.
+    #[test]
+    fn browser_tests_name_folders_that_exist() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        for entry in fs::read_dir(root.join("web/e2e")).unwrap() {
+            let path = entry.unwrap().path();
+            if !path.to_string_lossy().ends_with(".test.mjs") {
+                continue;
+            }
+            let folders = covers(&fs::read_to_string(&path).unwrap());
+            assert!(
+                !folders.is_empty(),
+                "{} has no line `{COVERS}…`",
+                path.display()
+            );
+            for folder in folders {
+                assert!(root.join(&folder).exists(), "{}: {folder}", path.display());
+            }
+        }
+    }
+}
