@@ -1,14 +1,12 @@
 //! `frolic serve` as the README says (R-RUN-4): the binary alone in an empty
 //! folder, with nothing set but a port.
 
-mod support;
-
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::{Platform, Player, scratch};
 use reqwest::Method;
 use serde_json::json;
-use support::{Platform, Player, scratch};
 
 #[tokio::test]
 async fn r_run_4_the_binary_needs_no_other_file_and_no_setting() {

@@ -2,14 +2,12 @@
 //! (Being an integration test it also makes `cargo test` build the binary that
 //! the browser tests run, with the very features the other tests use.)
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
 fn frolic(args: &[&str]) -> Output {
-    support::frolic()
+    crate::support::frolic()
         .args(args)
         .output()
         .expect("cargo built it")
@@ -120,7 +118,7 @@ fn dist_7_packing_writes_a_soul_out_once() {
     fs::write(&soul, "Greet everybody who comes in.\n").unwrap();
     let model = FakeModel::start("print(\"hello\")");
     let run = |args: &[&str], key: Option<&str>| {
-        let mut command = support::frolic();
+        let mut command = crate::support::frolic();
         command.args(args).current_dir(&folder);
         command.env("SOUL_API_URL", &model.url);
         match key {

@@ -1,11 +1,9 @@
 //! What a real game server's scripts say reaches their creator (SCR-18, BEY-3).
 
-mod support;
-
 use std::time::{Duration, Instant};
 
+use crate::support::{ADMIN_TOKEN, PATIENCE, Platform, game};
 use serde_json::Value as Json;
-use support::{ADMIN_TOKEN, PATIENCE, Platform, game};
 
 const BUSY: &str = r#"
 print("the world is up")

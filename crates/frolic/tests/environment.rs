@@ -1,11 +1,9 @@
 //! What a developer has set in their shell is not what tests run with: a
 //! platform of a test never reaches their database.
 
-mod support;
-
 use std::process::Command;
 
-use support::Platform;
+use crate::support::Platform;
 
 const INNER: &str = "FROLIC_TEST_INNER";
 
@@ -24,7 +22,7 @@ fn tests_run_without_the_settings_of_whoever_starts_them() {
     let output = Command::new(program)
         .args([
             "--exact",
-            "tests_run_without_the_settings_of_whoever_starts_them",
+            "environment::tests_run_without_the_settings_of_whoever_starts_them",
         ])
         .env(INNER, "1")
         .env("DATABASE_URL", "postgres://developer@127.0.0.1:1/precious")

@@ -2,16 +2,14 @@
 //! DUR-3): game servers and the platform itself end with SIGKILL at random
 //! moments under players who build, take away, save and walk.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::support::resident::{Ledger, Resident, WALK_SPEED, game};
+use crate::support::{PATIENCE, Platform, Player};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
-use support::resident::{Ledger, Resident, WALK_SPEED, game};
-use support::{PATIENCE, Platform, Player};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -319,7 +317,7 @@ async fn net_9_a_killed_server_is_not_told_again_what_it_has_stored() {
     for (told, on_their_way) in [(12, 0), (5, 20)] {
         let platform = Platform::start("kept-tally");
         let creator = platform.login("Creator").await;
-        let files = support::game("tally", 8, TALLY);
+        let files = crate::support::game("tally", 8, TALLY);
         platform.publish(&creator, &files).await;
         let joined = platform
             .join_as(&creator, &json!({ "game_id": "tally" }))
@@ -399,7 +397,7 @@ async fn a_kept_world_sleeps_and_wakes_as_it_was() {
     // Stopped in order: the last thing it does is a checkpoint.
     let path = format!("/admin/servers/{}", player.world_id);
     let stop = platform.request(reqwest::Method::DELETE, &path);
-    stop.bearer_auth(support::ADMIN_TOKEN)
+    stop.bearer_auth(crate::support::ADMIN_TOKEN)
         .send()
         .await
         .expect("an answer");

@@ -2,19 +2,17 @@
 //! everybody comes back as who and where they were, and what they said
 //! meanwhile is heard once (NET-9, PLAT-6).
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use crate::support::Platform;
+use crate::support::crowd::{ask, open};
 use frolic_client::{Client, ClientEvent};
 use frolic_protocol::message::Resumption;
 use frolic_protocol::{Args, EntityKind, Value};
 use frolic_sim::Vec3;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value as Json, json};
-use support::Platform;
-use support::crowd::{ask, open};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message;
@@ -255,7 +253,10 @@ async fn everybody_in(arrived: &mut mpsc::Receiver<u32>, deadline: tokio::time::
 /// Players that the platform has stored so far, each as often as it was.
 async fn stored_players(platform: &Platform) -> u32 {
     let request = platform.request(reqwest::Method::GET, "/metrics");
-    let answer = request.bearer_auth(support::ADMIN_TOKEN).send().await;
+    let answer = request
+        .bearer_auth(crate::support::ADMIN_TOKEN)
+        .send()
+        .await;
     let text = answer.expect("an answer").text().await.expect("a text");
     let mut lines = text.lines();
     let found = lines.find_map(|line| line.strip_prefix("frolic_kept_players_total "));

@@ -2,17 +2,15 @@
 //! stored: whatever they say is done once, however often they have to say it
 //! (NET-9, DUR-2).
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use crate::support::Platform;
+use crate::support::crowd::{ask, open};
 use frolic_client::{Client, ClientEvent};
 use frolic_protocol::{Args, Value};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::json;
-use support::Platform;
-use support::crowd::{ask, open};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message;

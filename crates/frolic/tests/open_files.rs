@@ -1,8 +1,5 @@
 //! Worlds of a thousand players under the usual limit of 1,024 open files:
 //! whoever holds sockets asks for what the system allows.
-#![cfg(target_os = "linux")]
-
-mod support;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -17,7 +14,7 @@ impl Started {
     /// Returns once it has said `word`, by when it has done what it does first.
     fn with_few_files(folder: &Path, args: &[String], word: &str) -> Self {
         let mut command = Command::new("sh");
-        support::without_settings(&mut command)
+        crate::support::without_settings(&mut command)
             .args(["-c", "ulimit -Sn 256 && exec \"$0\" \"$@\""])
             .arg(env!("CARGO_BIN_EXE_frolic"))
             .args(args)
@@ -60,7 +57,7 @@ fn scratch(name: &str) -> (PathBuf, PathBuf) {
     let _ = std::fs::remove_dir_all(&folder);
     let (game, empty) = (folder.join("game"), folder.join("empty"));
     std::fs::create_dir_all(&empty).expect("the scratch folder is ours");
-    for (path, bytes) in support::game("small", 4, "") {
+    for (path, bytes) in crate::support::game("small", 4, "") {
         let path = game.join(path);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("ours");
         std::fs::write(path, bytes).expect("ours");

@@ -1,14 +1,12 @@
 //! A real game server with bots in it, recorded, and done again.
 
-mod support;
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use crate::support::frolic;
 use serde_json::Value;
-use support::frolic;
 
 fn sample_game() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../games/obby")

@@ -2,10 +2,8 @@
 //! platform's port shares nothing with others who do, the address of the
 //! platform included.
 
-mod support;
-
+use crate::support::{Platform, game, next_of_kind};
 use serde_json::json;
-use support::{Platform, game, next_of_kind};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;

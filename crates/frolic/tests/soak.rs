@@ -2,10 +2,8 @@
 //! with other addresses of memory, other seeds of hash maps, another day.
 //! `cargo xtask bench soak` compares the debug with the release build.
 
-mod support;
-
 fn soak() -> String {
-    let output = support::frolic()
+    let output = crate::support::frolic()
         .args([
             "bench",
             "soak",

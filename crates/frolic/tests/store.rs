@@ -1,10 +1,8 @@
 //! Two game servers that count on the same key, and a platform that dies
 //! under them (SCR-9).
 
-mod support;
-
+use crate::support::{Platform, game};
 use serde_json::json;
-use support::{Platform, game};
 
 /// Waits for the other server, counts with everything there is at the same
 /// time, and tells the total once both are through.

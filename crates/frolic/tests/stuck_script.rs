@@ -1,12 +1,10 @@
 //! A script that nothing inside the VM can stop ends its world's process; the
 //! platform starts the world again without that script (SCR-16).
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::{Platform, Player};
 use serde_json::{Value as Json, json};
-use support::{Platform, Player};
 
 /// Thousands of comparisons of long strings without a call or a loop between
 /// them: not one point at which Luau could be interrupted.
@@ -21,7 +19,7 @@ fn without_a_safe_point(first: &str) -> String {
 fn game(script: &str) -> BTreeMap<String, Vec<u8>> {
     let path = "scripts/ServerScriptService/Stuck.luau";
     let honest = "task.spawn(function() while true do task.wait(0.2) print('honest') end end)";
-    let mut files = support::game("stuck", 8, honest);
+    let mut files = crate::support::game("stuck", 8, honest);
     files.insert(path.to_owned(), script.as_bytes().to_vec());
     files
 }
@@ -50,7 +48,7 @@ end)
 async fn a_world_that_was_hung_goes_on_from_its_checkpoint() {
     let platform = Platform::start("stuck-kept");
     let creator = platform.login("Creator").await;
-    let mut files = support::resident::game("stuck", BEFORE_THE_END);
+    let mut files = crate::support::resident::game("stuck", BEFORE_THE_END);
     let hang = format!(
         "Network.OnClientEvent(\"Hang\", function()\n{}\nend)",
         without_a_safe_point("")

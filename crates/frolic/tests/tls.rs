@@ -1,15 +1,13 @@
 //! `frolic serve` with a certificate (NET-1): pages over https, a real world
 //! over wss, and what is wrong with the files told at the start.
 
-mod support;
-
 #[path = "../../platform/tests/platform/support/certificate.rs"]
 #[allow(clippy::unwrap_used, reason = "test code of another crate")]
 mod certificate;
 
+use crate::support::{Platform, next_of_kind, scratch, serve};
 use certificate::TestCertificate;
 use serde_json::json;
-use support::{Platform, next_of_kind, scratch, serve};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 #[tokio::test]

@@ -4,14 +4,12 @@
 //! passes when it reaches its end within five seconds of world time and no
 //! script raised an error. What it broadcasts as `Test.…` happens to the world.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::Stage;
 use frolic_protocol::{Args, Value};
 use frolic_script::{HitReport, LogLevel, NpcHappening, NpcState, ScriptEvent};
-use support::Stage;
 
 const FINISHED: &str = "@finished";
 

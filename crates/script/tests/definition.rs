@@ -1,8 +1,6 @@
 //! The definition of the API (`api/*.toml`) against what server scripts really
 //! see, and against the script tests there are.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -93,7 +91,7 @@ fn without_luau(names: Vec<String>) -> BTreeSet<String> {
 
 #[test]
 fn server_scripts_have_exactly_what_is_defined() {
-    let stage = support::Stage::new();
+    let stage = crate::support::Stage::new();
     compare(
         without_luau(stage.vm.members().expect("the list can be made")),
         Side::Server,

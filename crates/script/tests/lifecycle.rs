@@ -1,10 +1,8 @@
 //! What happens to scripts: attachment, handlers, events, errors in the log.
 
-mod support;
-
+use crate::support::Stage;
 use frolic_protocol::Value;
 use frolic_script::{LogLevel, Recipient, ScriptEvent};
-use support::Stage;
 
 fn client_event(stage: &mut Stage, name: &str, args: Vec<Value>) {
     stage.vm.dispatch(ScriptEvent::ClientEvent {

@@ -1,11 +1,9 @@
 //! New code in a running VM: what ends, what starts, and what is handed over.
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::Stage;
 use frolic_script::{Attachment, ScriptEvent, Swap, VmLimits, compile};
-use support::Stage;
 
 fn swap(stage: &mut Stage, files: &[(&str, Option<&str>)], attached: &[(u32, &str)]) {
     reload(stage, files, attached, false);

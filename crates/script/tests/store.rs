@@ -1,11 +1,9 @@
 //! Stores that answer late, not at all, or too much is asked of.
 
-mod support;
-
+use crate::support::Stage;
 use frolic_protocol::Value;
 use frolic_protocol::store::requests_per_minute;
 use frolic_script::ScriptEvent;
-use support::Stage;
 
 const PATH: &str = "ServerScriptService/Save.luau";
 

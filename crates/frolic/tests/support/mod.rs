@@ -26,7 +26,7 @@ pub mod resident;
 pub use environment::without_settings;
 
 pub const ADMIN_TOKEN: &str = "admin-of-this-test-0123456789";
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The binary, without the settings of whoever runs the tests.
 pub fn frolic() -> Command {

@@ -94,7 +94,7 @@ async fn the_welcome_is_first_and_a_full_snapshot_right_behind_it() {
     server.stop().await;
 }
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Asks how many commands the server has stored as heard, until they are so
 /// many: it listens again after a flood, and stores what it heard every second.

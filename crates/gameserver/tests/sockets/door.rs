@@ -13,7 +13,7 @@ use crate::line::Transport;
 use crate::player::Player;
 use crate::server::TestServer;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Begins a number that is never finished.
 const UNFINISHED: [u8; 1] = [0xc0];
 const CONNECTIONS: &str = "frolic_connections";

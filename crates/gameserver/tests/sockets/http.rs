@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 use crate::server::TestServer;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Waits until the server has closed a connection, and returns what it said.
 async fn until_closed(mut socket: TcpStream) -> String {

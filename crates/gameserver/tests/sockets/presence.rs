@@ -74,7 +74,7 @@ async fn hears(player: &mut Player, name: &str, before: Option<(bool, bool)>) ->
     let mut news = None;
     while news.is_none() {
         assert!(
-            player.played() < Duration::from_secs(20),
+            player.played() < Duration::from_secs(120),
             "after {before:?}"
         );
         player

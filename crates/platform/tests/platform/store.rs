@@ -251,7 +251,7 @@ async fn what_was_changed_behind_its_back_is_listed_after_a_while() {
             assert_eq!(list.total, 60);
             break;
         }
-        assert!(began.elapsed() < Duration::from_secs(10), "{}", list.total);
+        assert!(began.elapsed() < Duration::from_secs(120), "{}", list.total);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     // And what comes back is found again.
@@ -261,7 +261,10 @@ async fn what_was_changed_behind_its_back_is_listed_after_a_while() {
         .await
         .contains(&"game-7".to_owned())
     {
-        assert!(began.elapsed() < Duration::from_secs(20), "it is not found");
+        assert!(
+            began.elapsed() < Duration::from_secs(120),
+            "it is not found"
+        );
         platform.clock.advance_ms(10_000);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

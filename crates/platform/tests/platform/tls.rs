@@ -95,7 +95,7 @@ async fn net_1_who_never_finishes_the_handshake_is_hung_up_on() {
         stream.write_all(beginning).await.unwrap();
         let mut rest = Vec::new();
         let end = stream.read_to_end(&mut rest);
-        let end = tokio::time::timeout(Duration::from_secs(10), end).await;
+        let end = tokio::time::timeout(Duration::from_secs(60), end).await;
         // A reset is an end, too.
         let _ = end.expect("it ends");
     }
@@ -113,7 +113,7 @@ async fn net_1_a_renewed_certificate_is_taken_without_a_restart() {
     let new = TestCertificate::write_to(&folder);
     let began = Instant::now();
     while new.connect(platform.port).await.is_err() {
-        assert!(began.elapsed() < Duration::from_secs(20), "never renewed");
+        assert!(began.elapsed() < Duration::from_secs(120), "never renewed");
     }
     assert!(old.connect(platform.port).await.is_err());
     std::fs::remove_dir_all(folder).unwrap();

@@ -1,0 +1,19 @@
+//! The binary as a process of its own, with real game servers and real sockets.
+//! One program, so that it is linked once.
+
+mod bare_start;
+mod command_line;
+mod console;
+mod environment;
+mod kept;
+mod killed_server;
+mod killed_store;
+#[cfg(target_os = "linux")]
+mod open_files;
+mod replay;
+mod rooms;
+mod soak;
+mod store;
+mod stuck_script;
+mod support;
+mod tls;
