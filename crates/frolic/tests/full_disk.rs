@@ -1,16 +1,14 @@
 //! Everything acknowledged is stored, also when the disk was full for a while,
 //! and the platform recovers by itself as soon as there is room.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::support::resident::{Ledger, Resident, game};
+use crate::support::{PATIENCE, Platform, Player};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
-use support::resident::{Ledger, Resident, game};
-use support::{PATIENCE, Platform, Player};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 

@@ -5,6 +5,7 @@ mod bare_start;
 mod command_line;
 mod console;
 mod environment;
+mod full_disk;
 mod kept;
 mod killed_server;
 mod killed_store;
