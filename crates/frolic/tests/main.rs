@@ -2,6 +2,7 @@
 //! One program, so that it is linked once.
 
 mod bare_start;
+mod closing;
 mod command_line;
 mod console;
 mod environment;

@@ -43,6 +43,9 @@ pub struct GameServerConfig {
     pub client_bytes_per_s: Option<u32>,
     /// Overrides the game's player limit.
     pub players_max: Option<u32>,
+    /// Seconds that scripts have when the world ends; usually
+    /// [`CLOSE_LIMIT_S`](frolic_protocol::fleet::CLOSE_LIMIT_S).
+    pub close_limit_s: u32,
     /// Where to write the name of a script that the process has to end for;
     /// whoever restarts it leaves that script out. None: such a script hangs
     /// the world.

@@ -1,5 +1,6 @@
 //! The world's thread: one loop over what clients say and what time it is.
 
+mod closing;
 mod handshake;
 mod keeping;
 mod logs;
@@ -12,6 +13,7 @@ mod social;
 mod terrain;
 mod updates;
 
+use closing::Closing;
 pub(crate) use handshake::unix_ms;
 use handshake::{Introduction, unix_s};
 pub(crate) use keeping::Returning;
@@ -63,8 +65,6 @@ const READ_AT_ONCE: usize = 16;
 const TAKEN_AT_ONCE: usize = 64;
 /// A connection without a handshake is closed after this.
 const HANDSHAKE_S: u32 = 5;
-/// How long clients have to hear why the world stops.
-const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What the host is made from.
 pub struct HostSettings {
@@ -83,6 +83,8 @@ pub struct HostSettings {
     pub players_max: u32,
     /// Stop after so many seconds without players; none: never.
     pub idle_stop_s: Option<u32>,
+    /// Seconds that scripts have when the world ends.
+    pub close_limit_s: u32,
     /// SHA-256 and compressed text of the scene.
     pub scene: (String, Vec<u8>),
     /// What is solid of assets, compressed, by path: clients need it before
@@ -129,6 +131,8 @@ pub struct Host {
     metrics: Arc<Metrics>,
     started: Instant,
     draining: bool,
+    /// Set once the world is to stop.
+    closing: Option<Closing>,
     /// Nobody can say anything to this world any more: what ran around it is
     /// gone.
     orphaned: bool,
@@ -192,6 +196,7 @@ impl Host {
             metrics,
             started: Instant::now(),
             draining: false,
+            closing: None,
             orphaned: false,
             arrivals: Vec::new(),
             empty_since_tick: 0,
@@ -238,7 +243,14 @@ impl Host {
                 return "the server around this world is gone".into();
             }
             if let Some(reason) = ended.or_else(|| self.reason_to_stop()) {
-                return self.stop(reason);
+                self.begin_close(reason);
+                // What scripts asked of the store at once is on its way.
+                self.ask_store();
+            }
+            if self.has_closed()
+                && let Some(closing) = self.closing.take()
+            {
+                return self.stop(closing.reason);
             }
         }
     }
@@ -247,7 +259,10 @@ impl Host {
     /// whole as the others: what was heard in it is not forgotten.
     fn tick(&mut self, began: Instant) -> Option<String> {
         let mut clock = StageClock::new(began);
-        self.take_held();
+        if self.closing.is_none() {
+            // Otherwise the next process hears of it, from their clients.
+            self.take_held();
+        }
         let reason = self.take_messages(began);
         self.read_sockets(began);
         let reads = clock.lap();
@@ -258,7 +273,9 @@ impl Host {
         let step = self.world.step();
         self.place_arrivals();
         let report = step.scripts;
-        self.judge_scripts(report.last_tick_us);
+        if self.closing.is_none() {
+            self.judge_scripts(report.last_tick_us);
+        }
         recording::keep(&mut self.settings.recording, &mut self.world);
         clock.lap();
         if !self.settings.keeper.is_persistent() {
@@ -610,7 +627,9 @@ impl Host {
         self.sockets.tend_farewells(now, &self.metrics);
         self.renew_tokens();
         let mut overdue = Vec::new();
-        self.seats.overdue(tick, &mut overdue);
+        if self.closing.is_none() {
+            self.seats.overdue(tick, &mut overdue);
+        }
         for number in overdue {
             self.part(number);
         }
@@ -619,7 +638,7 @@ impl Host {
 
     fn reason_to_stop(&self) -> Option<String> {
         // Nobody here, and nobody who may come back.
-        if self.seats.taken() > 0 {
+        if self.seats.taken() > 0 || self.closing.is_some() {
             return None;
         }
         if self.draining {
@@ -629,33 +648,6 @@ impl Host {
         let idle_stop_s = self.settings.idle_stop_s?;
         (empty_ticks > idle_stop_s.saturating_mul(self.world.tick_hz()))
             .then(|| format!("nobody was here for {idle_stop_s} s"))
-    }
-
-    /// Tells everybody, and gives them a moment to hear it.
-    fn stop(mut self, reason: String) -> String {
-        recording::finish(&mut self.settings.recording, &mut self.world);
-        let players = self.checkpoints(Counted::Now, |_| true);
-        self.settings.keeper.finish(&mut self.world, players);
-        let began = Instant::now();
-        for mut session in self.sessions.take_all() {
-            // Their places are kept: who joins again goes on where they were,
-            // on the next server (REL-4).
-            session.tell(&ServerMessage::Error {
-                code: "restarting".to_owned(),
-                message: reason.clone(),
-            });
-            session.kick(KickCause::Stopped, &reason);
-            session.flush(began, &self.metrics);
-            if let Line::Socket(line) = session.line {
-                self.sockets.part(line, session.slot, began);
-            }
-        }
-        while self.sockets.tend_farewells(Instant::now(), &self.metrics) > 0
-            && began.elapsed() < LAST_WORDS
-        {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        reason
     }
 
     fn server_time_ms(&self) -> f64 {

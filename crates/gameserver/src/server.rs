@@ -55,8 +55,10 @@ const PRESSES_MAX: usize = 16;
 const IDLE_GRACE_S: u32 = 10;
 /// How long a script that reaches no point to stop at may hold the world up.
 const KILL_AFTER: Duration = Duration::from_millis(250);
-/// How long a world that ends waits for the store.
-const LAST_SAVES: Duration = Duration::from_secs(3);
+/// How long a world that has closed waits until what is left is stored. With
+/// [`CLOSE_LIMIT_S`](frolic_protocol::fleet::CLOSE_LIMIT_S) and the farewells
+/// less than the platform waits before it kills a process.
+const LAST_SAVES: Duration = Duration::from_secs(5);
 /// Luau needs up to 4 MB of stack in debug builds for its deepest recursion.
 const WORLD_STACK_BYTES: usize = 16 * 1024 * 1024;
 
@@ -377,6 +379,7 @@ struct Settings {
     interest: Option<InterestPolicy>,
     client_bytes_per_s: Option<u32>,
     stops_when_idle: bool,
+    close_limit_s: u32,
     kill_after: Option<Duration>,
     record_folder: Option<PathBuf>,
     press: Option<mpsc::Sender<Press>>,
@@ -403,6 +406,7 @@ impl Settings {
             interest: config.interest,
             client_bytes_per_s: config.client_bytes_per_s,
             stops_when_idle,
+            close_limit_s: config.close_limit_s,
             kill_after: None,
             record_folder: config.record_folder.clone(),
             press: None,
@@ -467,6 +471,7 @@ fn load(
         idle_stop_s: settings
             .stops_when_idle
             .then_some(idle_stop_s.saturating_add(IDLE_GRACE_S)),
+        close_limit_s: settings.close_limit_s,
         scene_texts: scene_texts(&scene_hash, &scene, &meshes),
         scene: (scene_hash, compressed),
         meshes,

@@ -277,6 +277,23 @@ impl Fleet {
             })
     }
 
+    /// A server of a game that is about to end with this player in it. Whoever
+    /// lets them into another world of the game waits for that end: what its
+    /// scripts save then must be stored before others load it.
+    pub async fn closing_with(&self, game_id: &str, player_id: &str) -> Option<Arc<Server>> {
+        let closing = self
+            .all()
+            .into_iter()
+            .filter(|server| server.spec.game_id == game_id && server.phase() == Phase::Stopping);
+        for server in closing {
+            let present = self.were_present(&server.spec.world_id, 0).await;
+            if present.iter().any(|present| present == player_id) {
+                return Some(server);
+            }
+        }
+        None
+    }
+
     /// The running worlds of a game, to give them new scripts.
     pub fn reload_targets(&self, game_id: &str) -> Vec<ReloadTarget> {
         let of_game = self.all().into_iter();

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use frolic_protocol::fleet::CLOSE_LIMIT_S;
+
 use crate::blobs::BlobPlace;
 use crate::tls::TlsSettings;
 
@@ -176,7 +178,8 @@ impl Default for FleetSettings {
         Self {
             start_timeout: Duration::from_secs(20),
             heartbeat_timeout: Duration::from_secs(15),
-            stop_grace: Duration::from_secs(8),
+            // For scripts that save, and then for what is on its way to storage.
+            stop_grace: Duration::from_secs(u64::from(CLOSE_LIMIT_S) + 10),
             backoff_first: Duration::from_millis(500),
             backoff_max: Duration::from_secs(30),
             steady_after: Duration::from_secs(60),

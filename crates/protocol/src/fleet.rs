@@ -14,6 +14,11 @@ pub const TICKET_KEY_ENV: &str = "FROLIC_TICKET_KEY";
 /// shows the world's token beside it.
 pub const CLIENT_ADDRESS_HEADER: &str = "x-frolic-client-address";
 
+/// Seconds in which a world that stops runs `PlayerRemoving` and
+/// `World.OnClose` and stores what they save. Whoever stops a game server waits
+/// longer than this before it is killed.
+pub const CLOSE_LIMIT_S: u32 = 10;
+
 /// `GET /internal/worlds/{id}`: what a game server needs to start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorldBoot {

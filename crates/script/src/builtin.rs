@@ -36,6 +36,7 @@ const COMMON: Files = files![
 ];
 
 const SERVER: Files = files![
+    "server/closing.luau",
     "server/entity.luau",
     "server/structures.luau",
     "server/terrain.luau",

@@ -206,7 +206,7 @@ const WRAPPED_FAST_CALLS: [&str; 6] = [
 
 /// Globals whose fields change while a script runs. The compiler resolves
 /// `a.b` of every other global once, when the script loads.
-const MUTABLE_GLOBALS: [&str; 12] = [
+const MUTABLE_GLOBALS: [&str; 15] = [
     "Chat",
     "Projectile",
     "entity",
@@ -219,6 +219,9 @@ const MUTABLE_GLOBALS: [&str; 12] = [
     "UI",
     "Sound",
     "Store",
+    "game",
+    "workspace",
+    "Workspace",
 ];
 
 /// -O1 keeps compile time linear; debug level 1 keeps line numbers and

@@ -411,6 +411,13 @@ pub trait Engine {
     fn player_stat(&self, _player: PlayerId, _name: &str) -> Result<Value, EngineError> {
         Ok(Value::Nil)
     }
+    /// All of these figures, as a `Map`.
+    ///
+    /// # Errors
+    /// When the player has left.
+    fn player_stats(&self, _player: PlayerId) -> Result<Value, EngineError> {
+        Ok(Value::Map(Default::default()))
+    }
     /// Writes one of the figures shown beside the player's name (`leaderstats`).
     ///
     /// # Errors

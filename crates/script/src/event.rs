@@ -19,6 +19,9 @@ pub enum ScriptEvent {
         /// Who.
         player: PlayerId,
     },
+    /// The world is about to end: `PlayerLeft` is meant for everybody who is
+    /// in it, and stays readable.
+    Closing,
     /// A player's character was (re)born.
     CharacterSpawned {
         /// Whose.

@@ -102,6 +102,8 @@ pub(crate) struct Entry {
     costs: Function,
     pause_worst: Function,
     resume_all: Function,
+    closing_left: Function,
+    end_close: Function,
     declare: Function,
     launch: Function,
     attach: Function,
@@ -273,6 +275,22 @@ impl Vm {
         }
     }
 
+    /// How many handlers of players who left and of `World.OnClose` have not
+    /// ended, and how many threads wait for the store.
+    pub fn closing_left(&self) -> u32 {
+        let left = self.guard.run(|| self.entry.closing_left.call(()));
+        left.unwrap_or_else(|failure| {
+            tracing::error!(?failure, "handlers of a closing world were not counted");
+            0
+        })
+    }
+
+    /// The world's time to close is up: stops the handlers that have not ended
+    /// and tells the creator which.
+    pub fn end_close(&mut self, seconds: u32) {
+        self.call(&self.entry.end_close.clone(), seconds);
+    }
+
     /// What the API consists of, as `World.Find` or `print`, in no order; tests
     /// compare it with its definition ([`crate::api`]).
     ///
@@ -437,6 +455,7 @@ impl Vm {
         Ok(match event {
             ScriptEvent::PlayerJoined { player } => ("PlayerJoined", player).into_lua_multi(lua)?,
             ScriptEvent::PlayerLeft { player } => ("PlayerLeft", player).into_lua_multi(lua)?,
+            ScriptEvent::Closing => "Closing".into_lua_multi(lua)?,
             ScriptEvent::CharacterSpawned { player } => {
                 ("CharacterSpawned", player).into_lua_multi(lua)?
             }
@@ -578,6 +597,8 @@ fn load_builtin(lua: &Lua, host: &Rc<Host>, guard: &Guard, seed: u64) -> mlua::R
         costs: entry.get("costs")?,
         pause_worst: entry.get("pause_worst")?,
         resume_all: entry.get("resume_all")?,
+        closing_left: entry.get("closing_left")?,
+        end_close: entry.get("end_close")?,
         declare: entry.get("declare")?,
         launch: entry.get("launch")?,
         attach: entry.get("attach")?,

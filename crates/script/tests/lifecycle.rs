@@ -277,3 +277,122 @@ fn a_flood_of_lines_is_cut_and_counted() {
     let warnings = stage.world.borrow().messages(LogLevel::Warn);
     assert!(warnings[0].contains("more lines"), "{warnings:?}");
 }
+
+#[test]
+fn a_player_who_left_stays_readable_after_a_wait() {
+    let mut stage = Stage::new();
+    let source = r#"
+Players.PlayerRemoving:Connect(function(player)
+    task.wait(0.1)
+    print(player.Name, player.DisplayName, player.UserId, player.Team, player.leaderstats.Coins, player.Character)
+    print(tostring(player), player.leaderstats.Nothing, pcall(function() player.leaderstats.Coins = 1 end))
+    Store.ForPlayer(player).Set("coins", player.leaderstats.Coins)
+    print("saved", player.Name)
+end)
+"#;
+    stage.start(&[("ServerScriptService/Main.luau", source)]);
+    {
+        let mut world = stage.world.borrow_mut();
+        world.add_player(9, "Bob", 10);
+        let bob = world.players.get_mut(&9).expect("just added");
+        bob.stats.insert("Coins".into(), Value::Number(7.0));
+        let team = Value::String("Red".into());
+        bob.properties.insert("Team".into(), team);
+    }
+    stage.vm.dispatch(ScriptEvent::PlayerLeft { player: 9 });
+    stage.world.borrow_mut().players.remove(&9);
+    for _ in 0..20 {
+        stage.ticks(1);
+        stage.answer_store();
+    }
+    assert_eq!(stage.errors(), Vec::<String>::new());
+    let prints = stage.prints();
+    assert_eq!(prints[0], "Bob Bob user-9 Red 7 nil");
+    assert!(prints[1].starts_with("Bob nil false"), "{prints:?}");
+    assert_eq!(prints[2..], ["saved Bob"]);
+}
+
+/// Everything that happens at the end of a world, on one timeline.
+const CLOSING: &str = r#"
+Players.PlayerRemoving:Connect(function(player)
+    print("removing", player.Name, player.Character ~= nil)
+    Store.ForPlayer(player).Set("coins", player.leaderstats.Coins)
+    print("saved", player.Name, Store.ForPlayer(player).Get("coins"))
+end)
+World.OnClose(function()
+    print("closing", #Players:GetPlayers())
+    task.wait(0.2)
+    print("closed")
+end)
+game:BindToClose(function() print("bound") task.spawn(function() Store.Set("last", 1) print("last") end) end)
+function OnTick() ticks = (ticks or 0) + 1 end
+World.OnClose(function() task.wait(0.1) print("ticked", ticks > 3) end)
+"#;
+
+#[test]
+fn a_world_that_closes_waits_for_its_handlers_and_the_store() {
+    let mut stage = Stage::new();
+    stage.start(&[("ServerScriptService/Main.luau", CLOSING)]);
+    let ada = stage.world.borrow_mut().players.remove(&7).expect("Ada");
+    let mut ada = ada;
+    ada.stats.insert("Coins".into(), Value::Number(7.0));
+    stage.world.borrow_mut().players.insert(7, ada);
+    assert_eq!(stage.vm.closing_left(), 0);
+    stage.vm.dispatch(ScriptEvent::Closing);
+    stage.vm.dispatch(ScriptEvent::Closing);
+    assert_eq!(
+        stage.prints(),
+        ["removing Ada true", "closing 1", "bound"],
+        "in this order, and once"
+    );
+    // PlayerRemoving, two of World.OnClose, and two that wait for the store.
+    assert_eq!(stage.vm.closing_left(), 5);
+    let mut ticks = 0;
+    while stage.vm.closing_left() > 0 {
+        stage.ticks(1);
+        stage.answer_store();
+        ticks += 1;
+        assert!(ticks < 600, "it never ends: {:?}", stage.prints());
+    }
+    assert_eq!(stage.errors(), Vec::<String>::new());
+    let prints = stage.prints();
+    for line in ["saved Ada 7", "last", "ticked true", "closed"] {
+        assert!(prints.iter().any(|said| said == line), "{line}: {prints:?}");
+    }
+}
+
+#[test]
+fn a_handler_that_never_ends_is_stopped_and_its_line_is_reported() {
+    let mut stage = Stage::new();
+    let source = "World.OnClose(function()\n    while true do\n        task.wait()\n    end\nend)\n\
+                  World.OnClose(function() coroutine.yield() end)\n\
+                  World.OnClose(function() error('no luck') end)";
+    stage.start(&[("ServerScriptService/Main.luau", source)]);
+    stage.vm.dispatch(ScriptEvent::Closing);
+    stage.ticks(30);
+    assert_eq!(stage.vm.closing_left(), 2);
+    stage.vm.end_close(10);
+    assert_eq!(stage.vm.closing_left(), 0);
+    let world = stage.world.borrow();
+    let told: Vec<_> = world
+        .logs
+        .iter()
+        .map(|l| (l.line, l.message.as_str()))
+        .collect();
+    let stopped = "a World.OnClose handler was stopped: a world closes within 10 seconds";
+    assert_eq!(
+        told,
+        [(Some(7), "no luck"), (Some(3), stopped), (Some(6), stopped)]
+    );
+}
+
+#[test]
+fn gravity_is_read_as_it_is_under_every_name() {
+    let mut stage = Stage::new();
+    let source = "workspace.Gravity = 100\n\
+                  print(workspace.Gravity, Workspace.Gravity, game.Workspace.Gravity, World.Gravity)\n\
+                  World.Gravity = 5\nlocal function read() return workspace.Gravity end\nprint(read())";
+    stage.start(&[("ServerScriptService/Main.luau", source)]);
+    assert_eq!(stage.errors(), Vec::<String>::new());
+    assert_eq!(stage.prints(), ["100 100 100 100", "5"]);
+}

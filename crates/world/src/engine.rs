@@ -452,6 +452,10 @@ impl Engine for WorldState {
             .unwrap_or_default())
     }
 
+    fn player_stats(&self, id: PlayerId) -> Result<Value, EngineError> {
+        Ok(Value::Map(self.player(id)?.stats.clone()))
+    }
+
     fn set_player_stat(
         &mut self,
         id: PlayerId,

@@ -1,6 +1,7 @@
 //! The world itself: load, join, step, look.
 
 mod chat;
+mod closing;
 mod inbox;
 mod presence;
 mod scripts;
@@ -143,6 +144,8 @@ pub struct World {
     sent: Fingerprint,
     recorder: Option<Recorder>,
     stopwatch: Option<Stopwatch>,
+    /// Whether it is about to end.
+    closing: bool,
 }
 
 impl World {
@@ -250,6 +253,7 @@ impl World {
             sent: Fingerprint::default(),
             recorder,
             stopwatch: options.stopwatch,
+            closing: false,
         };
         world.start_scripts(of_prefabs);
         Ok(world)
@@ -312,7 +316,8 @@ impl World {
 
     /// Takes a player out for good.
     pub fn leave(&mut self, player: PlayerNumber) {
-        if self.entity_of(player).is_none() {
+        // Who is in a world that closes has left it already, as scripts see it.
+        if self.closing || self.entity_of(player).is_none() {
             return;
         }
         self.note(&Record::Leave { player });

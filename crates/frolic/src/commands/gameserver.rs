@@ -10,7 +10,7 @@ use clap::Args;
 use frolic_gameserver::lockdown::{self, Needs};
 use frolic_gameserver::{GameServerConfig, InterestPolicy, WorldSource};
 use frolic_package::{Limits, Package};
-use frolic_protocol::fleet::{TICKET_KEY_ENV, WORLD_TOKEN_ENV};
+use frolic_protocol::fleet::{CLOSE_LIMIT_S, TICKET_KEY_ENV, WORLD_TOKEN_ENV};
 
 use crate::config::CLIENT_BYTES_MIN;
 use crate::{folder, open_files};
@@ -116,6 +116,7 @@ pub async fn run(args: GameserverArgs) -> Result<()> {
         interest: args.radius,
         client_bytes_per_s: args.client_bytes_per_second,
         players_max: args.max_players,
+        close_limit_s: CLOSE_LIMIT_S,
         blame: Some(last_words()?),
         confined: true,
         script_folder: args.script_folder,

@@ -93,7 +93,14 @@ impl Platform {
         let _ = self.process.wait();
     }
 
-    /// Starts a platform that was killed again, where it was; what game servers
+    /// Stops the platform in order, as an operator does, and waits for its end.
+    pub fn terminate(&mut self) {
+        let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
+        let status = self.process.wait().expect("it was started");
+        assert!(status.success(), "it did not stop in order: {status}");
+    }
+
+    /// Starts a platform that was ended again, where it was; what game servers
     /// it finds running are its own again.
     pub fn restart(&mut self) {
         let port = self.url.rsplit(':').next().expect("a port").to_owned();
@@ -303,6 +310,17 @@ impl Player {
         };
         let waited = tokio::time::timeout(PATIENCE, next).await;
         waited.unwrap_or_else(|_| panic!("{name} did not come"))
+    }
+
+    /// Leaves for good.
+    pub async fn leave(mut self) {
+        let command = json!({
+            "v": 2, "kind": "command", "seq": self.seq + 1, "feature": "session", "action": "leave",
+            "payload": {},
+        });
+        let message = Message::Text(command.to_string().into());
+        self.socket.send(message).await.expect("the line is up");
+        while let Some(Ok(_)) = self.socket.next().await {}
     }
 
     /// Where the game server answers HTTP.

@@ -45,6 +45,12 @@ impl Host {
             session.answer(seq, Ok(()));
             return;
         }
+        if let Some(closing) = &self.closing {
+            // A ticket or a token is not used up: it is for another process.
+            session.answer(seq, Err(("restarting", closing.reason.clone())));
+            session.kick(KickCause::Stopped, &closing.reason);
+            return;
+        }
         let ticket = said.ticket.clone().or_else(|| session.ticket.take());
         match self.identify(link, ticket.as_deref(), &said) {
             Ok(entry) => self.seat(link, seq, entry, said.received),

@@ -18,6 +18,10 @@ impl Host {
     /// Does what the control plane asks for somebody.
     pub(super) fn outside(&mut self, request: OutsideRequest) -> OutsideReply {
         let outcome = match request {
+            _ if self.closing.is_some() => Err((
+                "restarting",
+                "The world is closing; try again in a moment.".into(),
+            )),
             OutsideRequest::Learn { spells } => self.learn(&spells),
             OutsideRequest::Forget { spells } => {
                 self.forget(&spells);

@@ -13,6 +13,14 @@ impl Host {
     /// Brings the world to the scripts of a package. What does not compile
     /// changes nothing.
     pub(super) fn reload(&mut self, request: &ReloadRequest) -> ReloadReply {
+        if self.closing.is_some() {
+            // What runs now has to end in order; the next process has the new ones.
+            return ReloadReply {
+                version: self.world.script_version(),
+                errors: vec!["the world is closing; its next start has the new scripts".into()],
+                ..ReloadReply::default()
+            };
+        }
         let reply = match self.world.reload(&request.revision, &request.scripts) {
             Ok(Some(done)) => {
                 let swapped_back = self.world.failed_reload();

@@ -4,6 +4,7 @@ mod answered;
 mod bad_line;
 mod busy;
 mod by_the_book;
+mod closing;
 mod details;
 mod door;
 mod error_codes;

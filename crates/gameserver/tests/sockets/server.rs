@@ -13,8 +13,8 @@ use axum::{Json, Router};
 use frolic_gameserver::{GameServerConfig, WorldSource};
 use frolic_protocol::Args;
 use frolic_protocol::fleet::{
-    AskBlocks, Expelled, FleetAction, Heartbeat, HeartbeatReply, PlayerBlocks, PublishScripts,
-    PublishedScripts, ServerReady, WebTransportEndpoint, WorldBoot,
+    AskBlocks, CLOSE_LIMIT_S, Expelled, FleetAction, Heartbeat, HeartbeatReply, PlayerBlocks,
+    PublishScripts, PublishedScripts, ServerReady, WebTransportEndpoint, WorldBoot,
 };
 use frolic_protocol::json::BINARY_SUBPROTOCOL;
 use frolic_protocol::keep::{KeepBatch, KeepReply, Saved, SavedPlayer};
@@ -43,6 +43,8 @@ pub struct Shelf {
     pub busy: AtomicBool,
     /// Players that fit; as many as the game says when it is 0.
     pub players_max: u32,
+    /// Seconds that scripts have at the end; as usual when it is 0.
+    pub close_limit_s: u32,
     /// Who was away at the last heartbeat.
     pub away: watch::Sender<Vec<String>>,
     /// Whom players have blocked.
@@ -235,6 +237,7 @@ impl TestServer {
             persistent: shelf.persistent,
         };
         let epoch = boot.epoch;
+        let close_limit_s = Some(shelf.close_limit_s).filter(|limit| *limit > 0);
         let players_max = Some(shelf.players_max).filter(|max| *max > 0);
         let (found, mut webtransport) = mpsc::channel(1);
         let routes = Router::new()
@@ -325,6 +328,7 @@ impl TestServer {
             interest: None,
             client_bytes_per_s: None,
             players_max,
+            close_limit_s: close_limit_s.unwrap_or(CLOSE_LIMIT_S),
             blame: None,
             confined: true,
             script_folder: None,

@@ -160,6 +160,9 @@ pub async fn find(
         Target::Game(id, channel) => {
             let game = open_game(platform, session, id).await?;
             let game = channels::for_player(platform.db(), game, session, *channel).await?;
+            if let Some(server) = still_in(platform, session, &game.game_id).await {
+                return Ok(Step::Leaving(server));
+            }
             place_in_game(platform, session, &game)
                 .await
                 .map(Step::Held)
@@ -187,6 +190,12 @@ async fn open_game(
     Ok(game)
 }
 
+/// The world of a game that the player was in and that is about to end.
+async fn still_in(platform: &Platform, session: &Session, game_id: &str) -> Option<Arc<Server>> {
+    let fleet = platform.fleet();
+    fleet.closing_with(game_id, &session.user_id).await
+}
+
 async fn enter(
     platform: &Platform,
     session: &Session,
@@ -195,6 +204,9 @@ async fn enter(
     let spec = &world.spec;
     // Who may not see a game does not get into it by the code of a room.
     open_game(platform, session, &spec.game_id).await?;
+    if let Some(server) = still_in(platform, session, &spec.game_id).await {
+        return Ok(Step::Leaving(server));
+    }
     // Keeps the row from being swept while its server starts. One that runs is
     // not swept, and a crowd on its way into it need not wait for the disk.
     if platform.fleet().server(&spec.world_id).is_none() {

@@ -116,6 +116,14 @@ fn add_stats(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
     )?;
     let this = Rc::clone(host);
     table.set(
+        "playerStats",
+        lua.create_function(move |lua, id: PlayerId| {
+            let result = this.engine.borrow().player_stats(id);
+            this.answer(lua, result)
+        })?,
+    )?;
+    let this = Rc::clone(host);
+    table.set(
         "setPlayerStat",
         lua.create_function(move |_, (id, key, value): (PlayerId, LuaValue, LuaValue)| {
             let checked =

@@ -433,6 +433,9 @@ impl Engine for FakeWorld {
         let stored = self.player(player)?.stats.get(name);
         Ok(stored.cloned().unwrap_or_default())
     }
+    fn player_stats(&self, player: PlayerId) -> Result<Value, EngineError> {
+        Ok(Value::Map(self.player(player)?.stats.clone()))
+    }
     fn set_player_stat(
         &mut self,
         player: PlayerId,

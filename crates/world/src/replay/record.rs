@@ -281,6 +281,8 @@ pub enum Record<'a> {
         /// Where their feet are then.
         place: [f32; 3],
     },
+    /// The world began to end.
+    Close,
 }
 
 /// How a recording ended.

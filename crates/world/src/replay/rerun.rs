@@ -167,6 +167,7 @@ impl Replay {
                 }
                 world.join_again(id.into_owned(), name.into_owned(), &saved);
             }
+            Record::Close => world.close(),
             Record::Leave { player } => {
                 here(world, player)?;
                 world.leave(player);

@@ -6,6 +6,7 @@ mod acquainted;
 mod arrival_of_inputs;
 mod arriving;
 mod bytes;
+mod closing;
 mod feel;
 mod harness;
 mod interacting;
