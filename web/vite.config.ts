@@ -2,11 +2,12 @@
 // In dev, API calls are forwarded to a running `frolic serve`; changeOrigin, so that it offers direct transports.
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vitest/config';
+import { forTheServer } from './server.config.ts';
 
 const controlPlane = process.env.FROLIC_URL ?? 'http://127.0.0.1:5000';
 
 export default defineConfig({
-  plugins: [svelte()],
+  plugins: [svelte(), forTheServer()],
   build: {
     target: 'es2022',
     // Inlined data: URLs would need wider CSP rules than `'self'`.

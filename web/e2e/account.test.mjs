@@ -71,11 +71,11 @@ test('a guest registers, keeps what they made, and comes back with the password'
   await page.getByText('You play as a guest').waitFor();
   await look(page, 'account-guest');
   await page.getByRole('link', { name: 'Create an account' }).click();
-  await page.getByText('You play as Zoe').waitFor();
+  await page.getByText('You’re playing as Zoe').waitFor();
   await field(page, 'Name').fill('taken');
   await field(page, 'Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Create account' }).click();
-  await page.getByText('somebody has this name already').waitFor();
+  await page.getByText('That name is taken.').waitFor();
   await look(page, 'register-refused');
   await field(page, 'Name').fill('Zoe the Builder');
   await page.getByRole('button', { name: 'Create account' }).click();
@@ -162,7 +162,7 @@ test('signing out everywhere else ends the other browser, and deleting ends ever
   await page.getByLabel('Your name: Leaver').fill('Leaver');
   await page.getByRole('dialog').getByLabel('Password').fill('wrong password');
   await page.locator('[data-confirm]:visible').click();
-  await page.getByText('the password so far is wrong').waitFor();
+  await page.getByText('Your current password is wrong.').waitFor();
   await page.getByRole('dialog').getByLabel('Password').fill(PASSWORD);
   await look(page, 'account-delete');
   await page.locator('[data-confirm]:visible').click();

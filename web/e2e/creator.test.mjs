@@ -133,11 +133,11 @@ test('the page of the game is edited: words, tags, pictures, who finds it', asyn
   assert.deepEqual(game.tags, ['obby', 'hard-core']);
   assert.equal(game.screenshots.length, 1);
 
-  await page.getByLabel('Who finds it').selectOption('private');
+  await page.getByLabel('Visibility').selectOption('private');
   await save(page);
   await page.locator('main').getByText('private', { exact: true }).waitFor();
   assert.equal((await server.call('GET', '/api/games/tower')).status, 404, 'strangers see nothing of it');
-  await page.getByLabel('Who finds it').selectOption('public');
+  await page.getByLabel('Visibility').selectOption('public');
   await save(page);
   await page.locator('main').getByText('public', { exact: true }).waitFor();
   await page.context().close();

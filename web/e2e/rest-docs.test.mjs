@@ -32,7 +32,7 @@ for (const [name, viewport, touch, scheme] of [
     const page = await openPage(browser, { viewport, touch });
     await page.emulateMedia({ colorScheme: scheme });
     await page.goto(`${server.url}/docs/rest`);
-    await page.getByRole('heading', { name: 'REST interface' }).waitFor();
+    await page.getByRole('heading', { name: 'REST API' }).waitFor();
     const search = page.getByRole('searchbox', { name: 'Search the calls' });
     await search.waitFor();
     await shot(page, `rest-${name}`);

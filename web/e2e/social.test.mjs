@@ -48,6 +48,16 @@ test('a character that is dressed on the site is seen by others in the world', a
   const page = await openPage(browser, { viewport: WIDE });
   await page.goto(`${server.url}/characters`);
   await page.locator('.stage[data-ready=true]').waitFor();
+  // Until something is saved, the figure, its chip and the swatches show the same colours, and the page says that they are not saved.
+  await page.locator('[data-undressed]').waitFor();
+  const shown = await page.evaluate(() => ({
+    chosen: ['Skin', 'Shirt', 'Trousers'].map((name) => {
+      const group = [...document.querySelectorAll('fieldset')].find((one) => one.querySelector('legend').textContent === name);
+      return getComputedStyle(group.querySelector('label:has(input:checked)')).backgroundColor;
+    }),
+    chip: [...document.querySelectorAll('.chosen .dots i')].map((dot) => getComputedStyle(dot).backgroundColor),
+  }));
+  assert.deepEqual(shown.chip, shown.chosen);
   await page.locator('[data-new]').click();
   await page.locator('[data-character="Character 2"]').waitFor();
   await page.locator('[data-choice=crown]').click();
@@ -56,7 +66,7 @@ test('a character that is dressed on the site is seen by others in the world', a
   await page.locator('[data-save]').click();
   await page.getByText('Saved', { exact: true }).first().waitFor();
   await page.locator('[data-activate]').click();
-  await page.getByText('You play as this one', { exact: true }).waitFor();
+  await page.getByText('You’re playing as this character', { exact: true }).waitFor();
   await pictures(page, 'characters');
   assert.deepEqual(page.complaints, []);
 
@@ -94,7 +104,7 @@ test('an invite link lands beside the friend', async () => {
   assert.ok(apart < 3.2, `${apart} m from the friend`);
 
   await page.goto(`${server.url}/i/NOSUCHCODE12`);
-  await page.getByText('This invitation is over').waitFor();
+  await page.getByText('This invite has expired').waitFor();
   await Promise.all([host.close(), friend.close()]);
 });
 

@@ -2,8 +2,10 @@
 // at any width, and every dead end says what to do next.
 // Covers: web/src/routes, web/src/lib, crates/platform/src/store
 import assert from 'node:assert/strict';
+import { get } from 'node:http';
 import { after, before, test } from 'node:test';
-import { launchBrowser, openPage } from './browser.mjs';
+import { launchBrowser, openPage, picture } from './browser.mjs';
+import { look, WIDE } from './pages.mjs';
 import { Player } from './player.mjs';
 import { startServer } from './server.mjs';
 
@@ -48,7 +50,9 @@ test('a card shows the picture of its game and how many play it', async () => {
   let players = '';
   while (!/^1\s*player now$/.test(players) && Date.now() < deadline) {
     await page.goto(server.url);
-    players = await card.locator('.players').innerText();
+    await card.waitFor();
+    // Nobody is not shown at all.
+    players = (await card.locator('.players').allInnerTexts())[0] ?? '';
   }
   assert.match(players, /^1\s*player now$/);
   assert.equal(await card.locator('.players.live .dot').count(), 1, 'the dot is lit');
@@ -66,7 +70,40 @@ test('the thumbnail of the sample game is a picture', async () => {
   const response = await fetch(new URL(sample.thumbnail_url, server.url));
   assert.equal(response.status, 200);
   assert.match(response.headers.get('content-type'), /^image\//);
+  // A card gets a small copy.
+  const whole = (await response.arrayBuffer()).byteLength;
+  const small = await fetch(new URL(`${sample.thumbnail_url}&w=320`, server.url));
+  assert.equal(small.headers.get('content-type'), 'image/webp');
+  assert.ok((await small.arrayBuffer()).byteLength < whole / 4);
+  const page = await openPage(browser, { viewport: WIDE });
+  await page.goto(server.url);
+  const shown = page.locator(`[data-game="${sample.id}"] img`).first();
+  assert.match(await shown.evaluate((image) => image.decode().then(() => image.currentSrc)), /w=320$/);
+  await page.context().close();
 });
+
+test('the site travels packed by the build', async () => {
+  const html = await (await fetch(server.url)).text();
+  const script = /src="(\/assets\/[^"]+\.js)"/.exec(html)[1];
+  const bytes = async (encoding) => {
+    const { headers, length } = await raw(`${server.url}${script}`, encoding);
+    assert.equal(headers['content-encoding'] ?? 'identity', encoding);
+    return length;
+  };
+  const [brotli, gzip, plain] = [await bytes('br'), await bytes('gzip'), await bytes('identity')];
+  assert.ok(brotli < gzip && gzip < plain / 2, `${brotli} ${gzip} ${plain}`);
+});
+
+/** What travels, before anything is unpacked. */
+function raw(url, encoding) {
+  return new Promise((resolve, reject) => {
+    get(url, { headers: { 'accept-encoding': encoding } }, (response) => {
+      let length = 0;
+      response.on('data', (part) => (length += part.length));
+      response.on('end', () => resolve({ headers: response.headers, length }));
+    }).on('error', reject);
+  });
+}
 
 test('at phone width nothing sticks out and Play is in reach', async () => {
   const page = await openPage(browser, { viewport: { width: 360, height: 740 }, touch: true });
@@ -85,8 +122,108 @@ test('a reload deep inside the site works, and a wrong address says so', async (
   const page = await openPage(browser);
   await page.goto(`${server.url}/games/${sample.id}`);
   await page.getByRole('heading', { level: 1, name: sample.name }).waitFor();
-  await page.goto(`${server.url}/games/no-such-game`);
-  await page.getByText('There is no such game').waitFor();
+  const answer = await page.goto(`${server.url}/games/no-such-game`);
+  assert.equal(answer.status(), 404);
+  await page.getByRole('heading', { level: 1, name: 'We couldn’t find that game' }).waitFor();
+  await page.context().close();
+});
+
+test('an address that is no page answers 404, with a page that says so', async () => {
+  const page = await openPage(browser, { viewport: WIDE });
+  const answer = await page.goto(`${server.url}/no/such/page`);
+  assert.equal(answer.status(), 404);
+  await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
+  await look(page, 'missing');
+  const place = await page.evaluate(() => {
+    const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+    return { gap: box('main .card').top - box('header').bottom, end: box('footer').bottom - innerHeight };
+  });
+  assert.ok(place.gap >= 8, `the card is ${place.gap} px below the header`);
+  assert.ok(Math.abs(place.end) < 2, `the footer ends ${place.end} px from the end of the window`);
+  await page.context().close();
+});
+
+test('playing a game that is not there leads back to the store', async () => {
+  const page = await openPage(browser, { viewport: WIDE });
+  const answer = await page.goto(`${server.url}/play/sunny-stepz`);
+  assert.equal(answer.status(), 404);
+  await page.getByRole('heading', { level: 1, name: 'We couldn’t find that game' }).waitFor();
+  assert.equal(await page.title(), 'Game not found · Frolic');
+  assert.equal(await page.getByText('Back to the game').count(), 0, 'no way to a page that is not there');
+  await look(page, 'play-missing');
+  await page.getByRole('link', { name: 'Search for “sunny stepz”' }).click();
+  await page.waitForURL('**/search?q=sunny+stepz');
+  await page.context().close();
+});
+
+test('the words of the front page never lie on its figures', async () => {
+  const page = await openPage(browser, { viewport: WIDE });
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await page.goto(server.url);
+  await page.locator('.hero .btn').waitFor();
+  for (const width of [320, 390, 520, 640, 641, 700, 720, 768, 820, 900, 960, 1000, 1001, 1060, 1120, 1200, 1440, 1920]) {
+    await page.setViewportSize({ width, height: 900 });
+    const clashes = await page.evaluate(() => {
+      const hero = document.querySelector('.hero');
+      const words = [...hero.querySelectorAll('h1, p, .btn')].flatMap((element) => {
+        if (element.matches('.btn')) return [element.getBoundingClientRect()];
+        const range = document.createRange();
+        range.selectNodeContents(element);
+        return [...range.getClientRects()];
+      });
+      const svg = hero.querySelector('svg');
+      // How far the figures hop and bob, in the picture's own units.
+      const { a: scale } = svg.getScreenCTM();
+      const figures = [...svg.querySelectorAll('.float, .jump')].map((figure) => figure.getBoundingClientRect());
+      const touch = (word, figure) => word.right > figure.left && word.left < figure.right && word.bottom > figure.top - 26 * scale && word.top < figure.bottom + 12 * scale;
+      return words.filter((word) => figures.some((figure) => touch(word, figure))).length;
+    });
+    assert.equal(clashes, 0, `at ${width} px`);
+    await picture(page, `hero-${width}`);
+  }
+  await page.context().close();
+});
+
+test('the search field stays in its place from page to page', async () => {
+  const page = await openPage(browser, { viewport: WIDE });
+  const places = new Set();
+  const measure = async (path) => {
+    await page.goto(server.url + path);
+    await page.locator('main:not([aria-busy=true])').waitFor();
+    const { x, width } = await page.getByRole('searchbox', { name: 'Search games' }).boundingBox();
+    places.add(`${Math.round(x)} ${Math.round(width)}`);
+  };
+  for (const path of ['/', '/sign-in', '/docs/api', '/search']) await measure(path);
+  const account = { username: 'Header Tester', password: 'a long enough password' };
+  const made = await server.call('POST', '/api/register', { body: account });
+  const kept = { token: made.body.session_token, clientId: made.body.client_id, username: made.body.username, kind: 'account', role: 'player' };
+  await page.evaluate((session) => localStorage.setItem('frolic.session', session), JSON.stringify(kept));
+  for (const path of ['/search', '/account']) await measure(path);
+  assert.equal(places.size, 1, [...places].join(', '));
+  await page.context().close();
+});
+
+test('search without a server says so once, and goes on by itself', async () => {
+  const page = await openPage(browser, { viewport: WIDE });
+  await page.route('**/api/games?*', (route) => route.abort());
+  await page.goto(`${server.url}/search?q=${encodeURIComponent(sample.name)}`);
+  await page.getByRole('heading', { name: 'Search isn’t working right now' }).waitFor();
+  assert.equal(await page.getByText('Searching…').count(), 0);
+  await look(page, 'search-failed');
+  await page.unroute('**/api/games?*');
+  await page.locator(`[data-game="${sample.id}"]`).waitFor();
+  await page.context().close();
+});
+
+test('the front page begins with a way past its header', async () => {
+  const page = await openPage(browser, { viewport: WIDE });
+  await page.goto(server.url);
+  await page.locator('[data-game]').first().waitFor();
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Skip to the content');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate(() => document.querySelector('main').contains(document.activeElement)), true);
   await page.context().close();
 });
 

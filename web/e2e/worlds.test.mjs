@@ -35,7 +35,7 @@ after(async () => {
 test('a world is made, hidden, shared, saved, set back and deleted', async () => {
   const page = await openPage(browser, { viewport: WIDE });
   await page.goto(`${server.url}/my/worlds`);
-  await page.getByText('You have no world yet').waitFor();
+  await page.getByText('You don’t have a world yet').waitFor();
   await look(page, 'worlds-empty');
 
   await page.getByRole('button', { name: 'New world' }).click();
@@ -44,7 +44,7 @@ test('a world is made, hidden, shared, saved, set back and deleted', async () =>
   await page.getByRole('textbox', { name: 'Description' }).fill('Bring a shovel.');
   await page.getByRole('switch', { name: 'Private' }).check();
   await look(page, 'worlds-new');
-  await page.getByRole('button', { name: 'Make it' }).click();
+  await page.getByRole('button', { name: 'Create world' }).click();
   const card = page.locator('[data-world]');
   await card.getByText('Our <b>island</b>').waitFor();
   await card.getByText('private').waitFor();
@@ -83,7 +83,7 @@ test('a world is made, hidden, shared, saved, set back and deleted', async () =>
   await card.getByRole('button', { name: /More about/ }).click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();
   await page.locator('[data-confirm]').click();
-  await page.getByText('You have no world yet').waitFor();
+  await page.getByText('You don’t have a world yet').waitFor();
   await friend.page.getByText('This world is gone').waitFor();
   assert.deepEqual(page.complaints, []);
   await Promise.all([friend.close(), page.context().close()]);

@@ -35,7 +35,7 @@ impl ApiError {
         Self {
             status,
             code,
-            message: message.into(),
+            message: sentence(message.into()),
             details: None,
             retry_after_s: None,
             database_fault: None,
@@ -103,6 +103,11 @@ impl ApiError {
     /// Whether it is the error with this code.
     pub fn is(&self, code: &str) -> bool {
         self.code == code
+    }
+
+    /// Whether what was asked for is not there.
+    pub fn is_not_found(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
     }
 
     /// Adds something a program can use.
@@ -206,6 +211,48 @@ impl From<FleetError> for ApiError {
             }
             FleetError::TooManyServers => Self::unavailable("fleet_full", message, 30),
             FleetError::ShuttingDown => Self::unavailable("shutting_down", message, 5),
+        }
+    }
+}
+
+/// Errors of libraries are fragments, so that they can be put together; people
+/// read sentences. Names of files and settings at the beginning stay as they
+/// are.
+fn sentence(mut text: String) -> String {
+    let first = text.split([' ', ',', ';', ':']).next().unwrap_or_default();
+    let is_word = !first.is_empty() && first.chars().all(|c| c.is_ascii_lowercase() || c == '\'');
+    if is_word && let Some(letter) = text.get_mut(..1) {
+        letter.make_ascii_uppercase();
+    }
+    if text
+        .ends_with(|c: char| c.is_alphanumeric() || matches!(c, ')' | '\'' | '"' | '`' | '’' | '”'))
+    {
+        text.push('.');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_read_sentences() {
+        for (fragment, expected) in [
+            ("there is no such game", "There is no such game."),
+            ("a game has at most 8", "A game has at most 8."),
+            ("that name is taken.", "That name is taken."),
+            ("what now?", "What now?"),
+            ("don't do that", "Don't do that."),
+            ("game.toml has no name", "game.toml has no name."),
+            ("scene.json: bad", "scene.json: bad."),
+            ("SOUL_API_KEY is not set", "SOUL_API_KEY is not set."),
+            ("'x' is unknown", "'x' is unknown."),
+            ("über", "über."),
+            ("", ""),
+        ] {
+            let error = ApiError::bad_request("x", fragment);
+            assert_eq!(error.message(), expected);
         }
     }
 }

@@ -18,6 +18,8 @@ pub mod clock;
 mod console;
 mod db;
 mod draft;
+mod derived;
+mod encoding;
 mod error;
 mod extract;
 pub mod fleet;

@@ -20,6 +20,7 @@ use crate::blobs::{BlobPlace, BlobStore};
 use crate::clock::Clock;
 use crate::console::Consoles;
 use crate::db::{self, OpenDatabaseError};
+use crate::derived::Derived;
 use crate::error::ApiError;
 use crate::fleet::{Fleet, Launcher};
 use crate::gamedata::turns::Turns;
@@ -60,6 +61,8 @@ struct Inner {
     signer: ManifestSigner,
     fleet: Fleet,
     site: Site,
+    /// Packed and small copies of blobs.
+    derived: Derived,
     metrics: Metrics,
     consoles: Consoles,
     store_turns: Turns,
@@ -213,6 +216,7 @@ impl Platform {
             default_game: Mutex::new(settings.default_game.clone()),
             game_turns: Mutex::default(),
             site: Site::new(parts.site),
+            derived: Derived::default(),
             metrics: Metrics::default(),
             socketio: Sockets::default(),
             spell_compiler: parts.spell_compiler,
@@ -296,6 +300,10 @@ impl Platform {
 
     pub(crate) fn signer(&self) -> &ManifestSigner {
         &self.0.signer
+    }
+
+    pub(crate) fn derived(&self) -> &Derived {
+        &self.0.derived
     }
 
     pub(crate) fn site(&self) -> &Site {

@@ -1,9 +1,11 @@
 //! The site: files that the binary carries, compressed once, and `index.html`
-//! for every page address that the single-page application draws itself.
+//! for every page that the single-page application draws itself. Which
+//! addresses are pages is in a file of the site (`site/pages.rs`).
+
+mod pages;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
@@ -11,12 +13,12 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 use crate::Platform;
+use crate::encoding::{self, Encoding};
 use crate::error::ApiError;
 use crate::ids;
+use pages::Pages;
 
 /// First segments that belong to programs: a miss there is an error in JSON,
 /// not a page.
@@ -25,8 +27,8 @@ const API_ROOTS: [&str; 4] = ["api", "internal", "cdn", "socket.io"];
 const NO_SITE: &str = "<!doctype html><meta charset=\"utf-8\"><title>Frolic</title>\
     <h1>Frolic runs, but without its site</h1><p>This binary was built before the web pages were. \
     Run <code>cargo xtask serve</code>, which builds both.</p>";
-/// Below this, headers outweigh what compression saves.
-const GZIP_BYTES_MIN: usize = 1024;
+/// What the build calls a file that it packed with brotli.
+const BROTLI_SUFFIX: &str = ".br";
 
 /// Where the site's files come from: given by the binary, which embeds them.
 pub trait SiteFiles: Send + Sync + 'static {
@@ -49,10 +51,12 @@ pub struct Site {
     /// Grows to the number of files in the binary and no further: misses are
     /// not kept.
     prepared: Mutex<HashMap<String, Arc<Prepared>>>,
+    pages: Pages,
 }
 
 struct Prepared {
     plain: Bytes,
+    brotli: Option<Bytes>,
     gzip: Option<Bytes>,
     etag: HeaderValue,
     content_type: &'static str,
@@ -62,9 +66,11 @@ struct Prepared {
 impl Site {
     /// Serves `files`.
     pub fn new(files: Box<dyn SiteFiles>) -> Self {
+        let pages = Pages::read(files.file(pages::FILE).as_deref());
         Self {
             files,
             prepared: Mutex::default(),
+            pages,
         }
     }
 
@@ -72,13 +78,18 @@ impl Site {
         if let Some(prepared) = self.prepared().get(path) {
             return Some(prepared.clone());
         }
-        let bytes = match self.files.file(path)? {
-            Cow::Borrowed(bytes) => Bytes::from_static(bytes),
-            Cow::Owned(bytes) => Bytes::from(bytes),
-        };
-        let prepared = Arc::new(prepare(path, bytes));
+        let plain = self.bytes(path)?;
+        let brotli = self.bytes(&format!("{path}{BROTLI_SUFFIX}"));
+        let prepared = Arc::new(prepare(path, plain, brotli));
         self.prepared().insert(path.to_owned(), prepared.clone());
         Some(prepared)
+    }
+
+    fn bytes(&self, path: &str) -> Option<Bytes> {
+        Some(match self.files.file(path)? {
+            Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+            Cow::Owned(bytes) => Bytes::from(bytes),
+        })
     }
 
     fn prepared(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Prepared>>> {
@@ -110,36 +121,43 @@ pub async fn serve(State(platform): State<Platform>, request: Request) -> Respon
     if root == "assets" {
         return ApiError::not_found("not_found", "there is no such file").into_response();
     }
-    match site.file("index.html") {
-        Some(page) => respond(&page, request.headers()),
-        None => axum::response::Html(NO_SITE).into_response(),
+    let Some(index) = site.file("index.html") else {
+        return axum::response::Html(NO_SITE).into_response();
+    };
+    if site.pages.is_page(&platform, path).await {
+        return respond(&index, request.headers());
     }
+    // The page itself says that there is nothing here. It is sent whole: 304
+    // would tell a browser that the address has become a page.
+    let mut headers = request.headers().clone();
+    headers.remove(header::IF_NONE_MATCH);
+    let mut response = respond(&index, &headers);
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response
 }
 
 fn respond(file: &Prepared, request: &HeaderMap) -> Response {
-    let accepts = |name: header::HeaderName, value: &str| {
-        request
-            .get(name)
-            .and_then(|given| given.to_str().ok())
-            .is_some_and(|given| {
-                given
-                    .split(',')
-                    .any(|part| part.trim().split(';').next() == Some(value))
-            })
-    };
     let unchanged = request.get(header::IF_NONE_MATCH) == Some(&file.etag);
-    let gzip = file
-        .gzip
-        .as_ref()
-        .filter(|_| accepts(header::ACCEPT_ENCODING, "gzip"));
+    let packed = |encoding| match encoding {
+        Encoding::Brotli => file.brotli.as_ref(),
+        Encoding::Gzip => file.gzip.as_ref(),
+        Encoding::Zstd => None,
+    };
+    let mut offered = vec![Encoding::Brotli, Encoding::Gzip];
+    offered.retain(|encoding| packed(*encoding).is_some());
+    let chosen = encoding::negotiate(request, &offered);
+    let bytes = chosen.and_then(packed).unwrap_or(&file.plain);
     let mut response = if unchanged {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
-        Response::new(Body::from(gzip.unwrap_or(&file.plain).clone()))
+        Response::new(Body::from(bytes.clone()))
     };
     let headers = response.headers_mut();
     headers.insert(header::ETAG, file.etag.clone());
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(file.cache));
+    if !offered.is_empty() {
+        headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    }
     if unchanged {
         return response;
     }
@@ -147,27 +165,21 @@ fn respond(file: &Prepared, request: &HeaderMap) -> Response {
         header::CONTENT_TYPE,
         HeaderValue::from_static(file.content_type),
     );
-    if file.gzip.is_some() {
-        headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-    }
-    if gzip.is_some() {
-        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    if let Some(encoding) = chosen {
+        let name = HeaderValue::from_static(encoding.name());
+        headers.insert(header::CONTENT_ENCODING, name);
     }
     response
 }
 
-fn prepare(path: &str, plain: Bytes) -> Prepared {
+fn prepare(path: &str, plain: Bytes, brotli: Option<Bytes>) -> Prepared {
     let content_type = content_type(path);
-    let compressible = !content_type.starts_with("image/")
-        && !content_type.starts_with("audio/")
-        && !content_type.starts_with("font/")
-        || content_type == "image/svg+xml";
-    let gzip = (compressible && plain.len() >= GZIP_BYTES_MIN)
-        .then(|| compress(&plain))
-        .flatten()
-        .filter(|gzip| gzip.len() < plain.len());
+    let gzip = encoding::is_compressible(content_type)
+        .then(|| Encoding::Gzip.pack(&plain))
+        .flatten();
     let hash = ids::sha256_hex(&plain);
-    let etag = format!("\"{}\"", hash.get(..32).unwrap_or(&hash));
+    // Weak, because the packed forms share it.
+    let etag = format!("W/\"{}\"", hash.get(..32).unwrap_or(&hash));
     Prepared {
         // The build puts a hash of the content into these names.
         cache: if path.starts_with("assets/") {
@@ -176,16 +188,11 @@ fn prepare(path: &str, plain: Bytes) -> Prepared {
             "no-cache"
         },
         etag: HeaderValue::try_from(etag).expect("hex digits in quotes are a header value"),
+        brotli,
         gzip,
         content_type,
         plain,
     }
-}
-
-fn compress(plain: &[u8]) -> Option<Bytes> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(plain.len() / 3), Compression::new(6));
-    encoder.write_all(plain).ok()?;
-    encoder.finish().ok().map(Bytes::from)
 }
 
 fn content_type(path: &str) -> &'static str {

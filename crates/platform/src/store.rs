@@ -20,6 +20,7 @@ mod pictures;
 pub mod publish;
 mod ranking;
 pub mod recorder;
+pub mod shrink;
 mod text;
 mod uploads;
 mod versions;

@@ -91,8 +91,12 @@ export function groupsOf(document: OpenApi): Group[] {
       group.calls.push(callOf(document, method, path, operation));
     }
   }
-  return groups;
+  // What players and creators use first; what only moderators and admins may call comes last.
+  return groups.sort((a, b) => rank(a.tag) - rank(b.tag));
 }
+
+const LAST_TAGS = ['moderation', 'admin'];
+const rank = (tag: string): number => LAST_TAGS.indexOf(tag);
 
 /** Groups with only the calls that every word of `query` occurs in. */
 export function searchCalls(groups: Group[], query: string): Group[] {

@@ -1,72 +1,63 @@
-// Which page a path means. Pure, so that it can be tested without a browser.
+// Which page a path means. Pure, so that it can be tested without a browser. The paths are in pages.json, which the
+// build puts beside the site: the server answers 404 for every other one, and for a `:game` or `:invite` it does not know.
+import pages from './pages.json';
 
 export type Route =
   | { page: 'home' }
   | { page: 'game'; gameId: string }
   | { page: 'play'; gameId: string; query: URLSearchParams }
   | { page: 'search'; query: URLSearchParams }
-  | { page: 'create' }
-  | { page: 'upload'; query: URLSearchParams }
+  | { page: 'create' | 'worlds' | 'characters' | 'notices' | 'moderation' | 'docs-api' | 'docs-rest' }
+  | { page: 'upload' | 'sign-in' | 'register' | 'account' | 'admin'; query: URLSearchParams }
   | { page: 'manage'; gameId: string; view: ManageView }
   | { page: 'console'; gameId: string }
-  | { page: AccountPage; query: URLSearchParams }
-  | { page: 'characters' }
-  | { page: 'notices' }
-  | { page: 'moderation' }
   | { page: 'invite'; code: string }
   | { page: 'workshop'; spellId: string | null }
-  | { page: 'docs-api' }
-  | { page: 'worlds' }
-  | { page: 'docs-rest' }
   | { page: 'dev-scene'; query: URLSearchParams }
   | { page: 'dev-kit' }
   | { page: 'missing'; path: string };
 
 /** What a creator looks at: plots, versions and channels, the page of the game, errors of scripts. */
 export type ManageView = 'overview' | 'versions' | 'edit' | 'errors';
-const MANAGE_VIEWS: readonly ManageView[] = ['versions', 'edit', 'errors'];
-/** Pages about people, at addresses of one part. */
-export type AccountPage = 'sign-in' | 'register' | 'account' | 'admin';
-const ACCOUNT_PAGES: readonly AccountPage[] = ['sign-in', 'register', 'account', 'admin'];
+const PATTERNS = Object.entries(pages).map(([path, page]) => ({ page, segments: segmentsOf(path) }));
 
 /** Reads a location; `dev` also opens the pages that exist only in development builds. */
 export function parseRoute(pathname: string, search = '', dev = false): Route {
+  const missing: Route = { page: 'missing', path: pathname };
   let parts: string[];
   try {
-    parts = pathname.split('/').filter(Boolean).map(decodeURIComponent);
+    parts = segmentsOf(pathname).map(decodeURIComponent);
   } catch {
-    return { page: 'missing', path: pathname }; // a stray % in the path
+    return missing; // a stray % in the path
   }
-  const [first, second] = parts;
-  if (parts.length === 0) return { page: 'home' };
-  if (parts.length === 1) {
-    if (first === 'search') return { page: 'search', query: new URLSearchParams(search) };
-    if (first === 'create') return { page: 'create' };
-    if (first === 'upload') return { page: 'upload', query: new URLSearchParams(search) };
+  const query = new URLSearchParams(search);
+  if (dev && pathname === '/dev/kit') return { page: 'dev-kit' };
+  if (dev && pathname === '/dev/scene') return { page: 'dev-scene', query };
+  const found = PATTERNS.find(({ segments }) => segments.length === parts.length && segments.every((segment, index) => segment.startsWith(':') || segment === parts[index]));
+  const page = found?.page;
+  const [, second = '', third = 'overview'] = parts;
+  switch (page) {
+    case 'home': case 'create': case 'worlds': case 'characters': case 'notices': case 'moderation': case 'docs-api': case 'docs-rest':
+      return { page };
+    case 'search': case 'upload': case 'sign-in': case 'register': case 'account': case 'admin':
+      return { page, query };
+    case 'game': case 'console':
+      return { page, gameId: second };
+    case 'play':
+      return { page, gameId: second, query };
+    case 'manage':
+      return { page, gameId: second, view: third as ManageView };
+    case 'invite':
+      return { page, code: second };
+    case 'workshop':
+      return { page, spellId: second || null };
+    default:
+      return missing;
   }
-  const accountPage = parts.length === 1 ? ACCOUNT_PAGES.find((page) => page === first) : undefined;
-  if (accountPage) return { page: accountPage, query: new URLSearchParams(search) };
-  if (parts.length === 1) {
-    if (first === 'characters' || first === 'notices' || first === 'moderation') return { page: first };
-  }
-  if (first === 'workshop' && parts.length <= 2) return { page: 'workshop', spellId: second ?? null };
-  if (parts.length === 2 && second !== undefined) {
-    if (first === 'i') return { page: 'invite', code: second };
-    if (first === 'games') return { page: 'game', gameId: second };
-    if (first === 'play') return { page: 'play', gameId: second, query: new URLSearchParams(search) };
-    if (first === 'my' && second === 'worlds') return { page: 'worlds' };
-    if (first === 'create') return { page: 'manage', gameId: second, view: 'overview' };
-    if (first === 'docs' && second === 'api') return { page: 'docs-api' };
-    if (first === 'docs' && second === 'rest') return { page: 'docs-rest' };
-    if (dev && first === 'dev' && second === 'kit') return { page: 'dev-kit' };
-    if (dev && first === 'dev' && second === 'scene') return { page: 'dev-scene', query: new URLSearchParams(search) };
-  }
-  if (parts.length === 3 && first === 'create' && second !== undefined) {
-    if (parts[2] === 'console') return { page: 'console', gameId: second };
-    const view = MANAGE_VIEWS.find((known) => known === parts[2]);
-    if (view) return { page: 'manage', gameId: second, view };
-  }
-  return { page: 'missing', path: pathname };
+}
+
+function segmentsOf(path: string): string[] {
+  return path.split('/').filter(Boolean);
 }
 
 /** The creator's live console of a game. */

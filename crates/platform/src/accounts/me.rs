@@ -172,7 +172,7 @@ pub(super) async fn prove(
         ApiError::new(
             StatusCode::FORBIDDEN,
             "wrong_password",
-            "the password so far is wrong; check it and try again",
+            "Your current password is wrong. Check it and try again.",
         )
     };
     let password = password.filter(|password| passwords::is_plausible(password));

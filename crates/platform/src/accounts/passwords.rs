@@ -127,21 +127,21 @@ impl Hasher {
 pub fn check(password: &str, username: &str) -> Result<(), ApiError> {
     let refuse = |message: String| Err(ApiError::bad_request("invalid_password", message));
     if password.chars().count() < CHARS_MIN {
-        return refuse(format!("use a password of at least {CHARS_MIN} characters"));
+        return refuse(format!(
+            "Use a password of at least {CHARS_MIN} characters."
+        ));
     }
     if password.len() > BYTES_MAX {
-        return refuse(format!("use a password of at most {BYTES_MAX} bytes"));
+        return refuse(format!("Use a password of at most {BYTES_MAX} bytes."));
     }
     let lower = password.to_lowercase();
     if lower == names::key(username) {
-        return refuse("use a password that is not your name".to_owned());
+        return refuse("Use a password that is not your name.".to_owned());
     }
     let mut chars = lower.chars();
     let first = chars.next();
     if COMMON.contains(&lower.as_str()) || chars.all(|c| Some(c) == first) {
-        return refuse(
-            "this password is one of the first that are guessed; use another".to_owned(),
-        );
+        return refuse("That password is too easy to guess. Try another.".to_owned());
     }
     Ok(())
 }

@@ -211,7 +211,7 @@ pub(super) fn account_name(typed: &str) -> Result<String, ApiError> {
         ApiError::bad_request(
             "invalid_username",
             format!(
-                "use a name of {NAME_CHARS_MIN} to {} letters and digits; single spaces, '_', '-' and '.' may stand between them",
+                "Use {NAME_CHARS_MIN}–{} letters or numbers. You can put a space, _, - or . between them.",
                 names::NAME_CHARS_MAX
             ),
         )
@@ -224,11 +224,7 @@ pub(super) fn account_name(typed: &str) -> Result<String, ApiError> {
 
 /// 409 for a name.
 pub(super) fn name_taken() -> ApiError {
-    ApiError::new(
-        StatusCode::CONFLICT,
-        "name_taken",
-        "somebody has this name already; choose another",
-    )
+    ApiError::new(StatusCode::CONFLICT, "name_taken", "That name is taken.")
 }
 
 /// The unique key of names decides who was first.

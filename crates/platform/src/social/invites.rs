@@ -166,6 +166,6 @@ pub async fn sweep(db: &AnyPool, now_ms: i64) -> Result<(), sqlx::Error> {
 pub fn unknown_invite() -> ApiError {
     ApiError::not_found(
         "invite_not_found",
-        "this invitation is over; ask your friend for a new link",
+        "This invite has expired. Ask your friend for a new link.",
     )
 }

@@ -18,11 +18,13 @@ use sqlx::{AnyPool, Row};
 use subtle::ConstantTimeEq;
 
 use super::access::{self, Viewer};
-use super::games;
+use super::{games, shrink};
 use crate::Platform;
 use crate::api::{ErrorBody, GameFile, GameFiles, GameVisibility};
 use crate::auth::Role;
 use crate::db::to_u32;
+use crate::derived::Form;
+use crate::encoding::{self, Encoding};
 use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery};
 use crate::{ids, worlds};
@@ -75,12 +77,18 @@ impl Grants {
     pub fn thumbnail_url(&self, game_id: &str, sha256: &str) -> String {
         match &self.secret {
             Some(_) => self.cdn_url(sha256),
-            None => format!(
-                "/api/games/{game_id}/thumbnail?v={}",
-                sha256.get(..8).unwrap_or("")
-            ),
+            None => format!("/api/games/{game_id}/thumbnail?v={}", version(sha256)),
         }
     }
+}
+
+/// What stands for a picture in the address of a thumbnail.
+fn version(sha256: &str) -> &str {
+    sha256.get(..8).unwrap_or("")
+}
+
+fn names_version(sha256: &str, given: Option<&str>) -> bool {
+    given.is_some_and(|given| !given.is_empty() && given == version(sha256))
 }
 
 fn grant(secret: &[u8], sha256: &str, expires_s: u64) -> String {
@@ -161,13 +169,25 @@ pub async fn files(
     Ok(Json(GameFiles { revision, files }))
 }
 
+/// Query of `GET /api/games/{id}/thumbnail`.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ThumbnailQuery {
+    /// A copy of about this width in pixels, as WebP.
+    #[serde(default)]
+    w: Option<u32>,
+    /// How the hash of the picture begins; part of the addresses that are
+    /// given out, so that a picture can be cached until there is another.
+    v: Option<String>,
+}
+
 /// A game's picture.
 ///
 /// # Errors
 /// 404 when there is no such game, or it has no picture.
 #[utoipa::path(
     get, path = "/api/games/{id}/thumbnail", tag = "store",
-    params(("id" = String, Path, description = "Slug of the game")),
+    params(("id" = String, Path, description = "Slug of the game"), ThumbnailQuery),
     responses(
         (status = 200, description = "PNG, JPEG or WebP", content_type = "image/*"),
         (status = 304, description = "Not changed since `If-None-Match`"),
@@ -180,6 +200,7 @@ pub async fn thumbnail(
     State(platform): State<Platform>,
     viewer: Viewer,
     ApiPath(game_id): ApiPath<String>,
+    ApiQuery(query): ApiQuery<ThumbnailQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let game = access::visible(platform.db(), &game_id, &viewer).await?;
@@ -195,9 +216,10 @@ pub async fn thumbnail(
     let file = find(platform.db(), &sha256).await?;
     let cache = match game.visibility {
         GameVisibility::Private => FOR_ONE,
+        _ if names_version(&sha256, query.v.as_deref()) => FOR_EVER,
         _ => FOR_A_WHILE,
     };
-    send(&platform, &sha256, file, &headers, cache).await
+    send(&platform, &sha256, file, &headers, cache, query.w).await
 }
 
 /// Query of `GET /cdn/{sha256}`.
@@ -206,6 +228,8 @@ pub async fn thumbnail(
 pub struct CdnQuery {
     /// For files of private games; part of the addresses that are given out.
     grant: Option<String>,
+    /// Of a picture, a copy of about this width in pixels, as WebP.
+    w: Option<u32>,
 }
 
 /// A file by its SHA-256: assets of games, never packages.
@@ -239,9 +263,9 @@ pub async fn cdn(
         if !is_granted(secret, &sha256, given, now_s) {
             return Err(unknown_file());
         }
-        return send(&platform, &sha256, file, &headers, FOR_ONE).await;
+        return send(&platform, &sha256, file, &headers, FOR_ONE, query.w).await;
     }
-    send(&platform, &sha256, file, &headers, FOR_EVER).await
+    send(&platform, &sha256, file, &headers, FOR_EVER, query.w).await
 }
 
 /// Query of `GET /api/games/{id}/download`.
@@ -352,39 +376,71 @@ async fn send(
     file: Option<FileRow>,
     request: &HeaderMap,
     cache: &'static str,
+    width: Option<u32>,
 ) -> Result<Response, ApiError> {
     let (blobs, media_type) = match file {
         Some(file) => (platform.blobs(), file.media_type),
         // Compiled scripts are no files of any package.
         None => (platform.script_blobs(), SCRIPT_MEDIA_TYPE.to_owned()),
     };
-    if !blobs.has(sha256).await? {
-        return Err(unknown_file());
-    }
-    let etag = format!("\"{sha256}\"");
+    let compressible = encoding::is_compressible(&media_type);
+    let form = match width {
+        Some(width) if shrink::is_picture(&media_type) => Some(Form::Picture(shrink::step(width))),
+        _ if compressible => {
+            encoding::negotiate(request, &[Encoding::Zstd, Encoding::Gzip]).map(Form::Packed)
+        }
+        _ => None,
+    };
+    let etag = match form {
+        Some(Form::Picture(width)) => format!("\"{sha256}-{width}\""),
+        _ => format!("\"{sha256}\""),
+    };
     let etag = HeaderValue::from_str(&etag).map_err(std::io::Error::other)?;
-    if let Some(known) = request.get(header::IF_NONE_MATCH)
-        && super::names_tag(known, &etag)
-    {
-        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response());
-    }
-    let bytes = blobs.get(sha256).await?.ok_or_else(unknown_file)?;
-    Ok(file_response(bytes, &media_type, etag, cache))
-}
-
-fn file_response(
-    bytes: Bytes,
-    media_type: &str,
-    etag: HeaderValue,
-    cache: &'static str,
-) -> Response {
-    let mut response = Response::new(Body::from(bytes));
+    let known = request.get(header::IF_NONE_MATCH);
+    let mut response = if known.is_some_and(|known| super::names_tag(known, &etag)) {
+        if !blobs.has(sha256).await? {
+            return Err(unknown_file());
+        }
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        let made = match form {
+            Some(form) => {
+                let made = platform.derived().get(blobs, sha256, form).await?;
+                made.map(|bytes| (bytes, Some(form)))
+            }
+            None => None,
+        };
+        let (bytes, form) = match made {
+            Some(made) => made,
+            None => {
+                let bytes = blobs.get(sha256).await?;
+                (bytes.ok_or_else(unknown_file)?, None)
+            }
+        };
+        file_response(bytes, &media_type, form)
+    };
     let headers = response.headers_mut();
-    let media_type = HeaderValue::from_str(media_type)
-        .unwrap_or(HeaderValue::from_static("application/octet-stream"));
-    headers.insert(header::CONTENT_TYPE, media_type);
     headers.insert(header::ETAG, etag);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));
+    if compressible {
+        headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    }
+    Ok(response)
+}
+
+fn file_response(bytes: Bytes, media_type: &str, form: Option<Form>) -> Response {
+    let mut response = Response::new(Body::from(bytes));
+    let headers = response.headers_mut();
+    let media_type = match form {
+        Some(Form::Picture(_)) => HeaderValue::from_static("image/webp"),
+        _ => HeaderValue::from_str(media_type)
+            .unwrap_or(HeaderValue::from_static("application/octet-stream")),
+    };
+    headers.insert(header::CONTENT_TYPE, media_type);
+    if let Some(Form::Packed(encoding)) = form {
+        let name = HeaderValue::from_static(encoding.name());
+        headers.insert(header::CONTENT_ENCODING, name);
+    }
     headers.insert(
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static("default-src 'none'; sandbox"),

@@ -29,7 +29,7 @@ use header::Picture;
 /// Largest picture.
 pub const PICTURE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Longest side, in pixels.
-const SIDE_MAX: u32 = 4_096;
+pub(super) const SIDE_MAX: u32 = 4_096;
 /// Screenshots of one game.
 const SCREENSHOTS_MAX: usize = 8;
 

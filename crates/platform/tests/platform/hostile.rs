@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::support::creator::{Creator, version};
 use crate::support::{ADMIN_TOKEN, TestPlatform, error_of};
 use frolic_platform::api::{CleanupReport, Health, SessionList};
 use reqwest::{Method, StatusCode};
@@ -246,10 +247,9 @@ async fn the_site_is_served_with_its_guards() {
     for path in [
         "/",
         "/games/sample",
-        "/play/K7QX4M",
+        "/play/sample/",
+        "/create/anything/versions",
         "/admin",
-        "/%2e%2e/%2e%2e/etc/passwd",
-        "//evil",
     ] {
         let response = platform.get(path).await;
         assert_eq!(response.status(), StatusCode::OK, "{path}");
@@ -273,6 +273,11 @@ async fn the_site_is_served_with_its_guards() {
         .send()
         .await
         .unwrap();
+    assert_eq!(response.headers()["content-encoding"], "br");
+    assert_eq!(response.bytes().await.unwrap(), "brotli");
+    let request = platform.request(Method::GET, "/assets/app-1a2b3c4d.js");
+    let response = request.header("accept-encoding", "br;q=0, gzip;q=0.8");
+    let response = response.send().await.unwrap();
     assert_eq!(response.headers()["content-encoding"], "gzip");
     assert!(
         response.headers()["cache-control"]
@@ -296,4 +301,37 @@ async fn the_site_is_served_with_its_guards() {
         let response = platform.request(method, path).send().await.unwrap();
         assert_eq!(error_of(response).await.0, status, "{path}");
     }
+}
+
+#[tokio::test]
+async fn addresses_that_are_no_page_answer_404_and_show_the_site() {
+    let platform = TestPlatform::start().await;
+    let creator = Creator::new(&platform, "ada").await;
+    creator.upload("", version("secret", "1.0.0", 4)).await;
+    let edit = json!({ "edition": creator.edition("secret").await, "visibility": "private" });
+    let hidden = creator.send(Method::PATCH, "/api/games/secret", edit).await;
+    assert_eq!(hidden.status(), StatusCode::OK);
+    for path in [
+        "/nonsense",
+        "/games",
+        "/games/no-such-game",
+        "/games/sample/more",
+        "/games/secret",
+        "/play/no-such-game",
+        "/create/sample/nonsense",
+        "/i/ABCDEF",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "//evil",
+    ] {
+        // Also for a browser that has the page already.
+        let index = platform.get("/").await.headers()["etag"].clone();
+        let request = platform.request(Method::GET, path);
+        let response = request.header("if-none-match", index).send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::NOT_FOUND, "{path}");
+        assert!(response.text().await.unwrap().contains("the site"));
+    }
+    let index = platform.get("/").await.headers()["etag"].clone();
+    let request = platform.request(Method::GET, "/games/sample");
+    let response = request.header("if-none-match", index).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::NOT_MODIFIED);
 }

@@ -91,6 +91,64 @@ async fn a_list_is_signed_with_the_key_that_joins_name_and_its_content_is_served
 }
 
 #[tokio::test]
+async fn scripts_are_packed_as_the_browser_likes() {
+    let platform = TestPlatform::start().await;
+    let joined = platform.join(json!({ "game_id": "sample" })).await;
+    let token = platform.stage.launches.borrow()[0].world_token.clone();
+    let code = b"local function step() return 1 end\n".repeat(200);
+    let mut list = list("sample", RunContext::Client);
+    let hash = format!("sha256:{}", ids::sha256_hex(&code));
+    list.scripts[0].url = content_url(&hash);
+    list.scripts[0].hash = hash;
+    let answer = publish(
+        &platform,
+        &joined.world_id,
+        &token,
+        &list,
+        vec![packed(&code)],
+    );
+    assert_eq!(answer.await.status(), StatusCode::OK);
+
+    let url = &list.scripts[0].url;
+    for (accepted, encoding) in [
+        ("gzip, deflate, br, zstd", Some("zstd")),
+        ("gzip, deflate", Some("gzip")),
+        ("identity", None),
+    ] {
+        let request = platform.request(Method::GET, url);
+        let response = request.header("accept-encoding", accepted).send().await;
+        let response = response.unwrap();
+        let headers = response.headers().clone();
+        let given = headers.get("content-encoding");
+        assert_eq!(given.map(|name| name.to_str().unwrap()), encoding);
+        assert_eq!(headers["vary"], "Accept-Encoding");
+        let cache = headers["cache-control"].to_str().unwrap();
+        assert!(cache.contains("immutable"), "{cache}");
+        let body = response.bytes().await.unwrap();
+        let plain = match encoding {
+            Some("zstd") => zstd::bulk::decompress(&body, code.len()).unwrap(),
+            Some(_) => {
+                let mut plain = Vec::new();
+                let mut decoder = flate2::read::GzDecoder::new(&body[..]);
+                std::io::Read::read_to_end(&mut decoder, &mut plain).unwrap();
+                plain
+            }
+            None => body.to_vec(),
+        };
+        assert_eq!(plain, code);
+        let small = body.len() < code.len() / 10;
+        assert_eq!(small, encoding.is_some());
+        let again = platform.request(Method::GET, url);
+        let again = again.header("accept-encoding", accepted);
+        let again = again.header("if-none-match", headers["etag"].clone());
+        assert_eq!(
+            again.send().await.unwrap().status(),
+            StatusCode::NOT_MODIFIED
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_game_server_gets_nothing_signed_but_its_own_client_scripts() {
     let platform = TestPlatform::start().await;
     let joined = platform.join(json!({ "game_id": "sample" })).await;

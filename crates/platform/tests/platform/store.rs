@@ -97,6 +97,58 @@ async fn a_game_page_has_its_versions_and_picture() {
 }
 
 #[tokio::test]
+async fn pictures_come_in_the_size_that_is_asked_for() {
+    let platform = TestPlatform::start().await;
+    let pixels = image::RgbImage::from_fn(960, 540, |x, y| {
+        let noise = x.wrapping_mul(2_654_435_761) ^ y.wrapping_mul(40_503);
+        image::Rgb([(x / 4) as u8, (y / 4) as u8, (noise >> 24) as u8])
+    });
+    let mut png = std::io::Cursor::new(Vec::new());
+    pixels.write_to(&mut png, image::ImageFormat::Png).unwrap();
+    let png = png.into_inner();
+    let mut files = game_files("painted", 8);
+    files.insert("assets/thumbnail.png".to_owned(), png.clone());
+    platform.publish_sample(&files).await;
+    let game: GameDetail = platform.get_json("/api/games/painted").await;
+    let url = game.summary.thumbnail_url.unwrap();
+    let listed: GameFiles = platform.get_json("/api/games/painted/files").await;
+    let file = &listed.files[0].url;
+
+    for (path, width) in [
+        (format!("{url}&w=272"), 320),
+        (format!("{url}&w=640"), 640),
+        (format!("{url}&w=4000000000"), 960),
+        (format!("{file}?w=300"), 320),
+    ] {
+        let response = platform.get(&path).await;
+        assert_eq!(response.headers()["content-type"], "image/webp", "{path}");
+        let cache = response.headers()["cache-control"].to_str().unwrap();
+        assert!(cache.contains("immutable"), "{path}: {cache}");
+        let etag = response.headers()["etag"].clone();
+        let small = response.bytes().await.unwrap();
+        assert!(small.len() < png.len(), "{path}: {}", small.len());
+        assert_eq!(image::load_from_memory(&small).unwrap().width(), width);
+        let again = platform.request(Method::GET, &path);
+        let again = again.header("if-none-match", etag).send().await.unwrap();
+        assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+    }
+    let whole = platform.get(&url).await;
+    assert_eq!(whole.headers()["content-type"], "image/png");
+    assert_eq!(whole.bytes().await.unwrap(), png);
+    // The address names another picture: it may not be cached for ever.
+    let other = platform
+        .get("/api/games/painted/thumbnail?v=00000000")
+        .await;
+    assert_eq!(other.headers()["cache-control"], "public, max-age=300");
+    // What cannot be unpacked is sent as it is: the sample's picture is cut off.
+    let cut = platform.get("/api/games/sample/thumbnail?w=320").await;
+    assert_eq!(cut.headers()["content-type"], "image/png");
+    assert_eq!(cut.bytes().await.unwrap(), picture());
+    let wrong = platform.get("/api/games/painted/thumbnail?w=-1").await;
+    assert_eq!(wrong.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
 async fn the_cdn_gives_assets_and_nothing_else() {
     let platform = TestPlatform::start().await;
     let files: GameFiles = platform.get_json("/api/games/sample/files").await;

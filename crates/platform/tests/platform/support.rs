@@ -260,6 +260,11 @@ impl SpellCompiler for TestWorkshop {
 fn site_file(path: &str) -> Option<Cow<'static, [u8]>> {
     match path {
         "index.html" => Some(Cow::Borrowed(b"<!doctype html><title>the site</title>")),
+        "pages.json" => Some(Cow::Borrowed(include_bytes!(
+            "../../../../web/src/lib/pages.json"
+        ))),
+        // As the build packs it; the server passes it on without a look.
+        "assets/app-1a2b3c4d.js.br" => Some(Cow::Borrowed(b"brotli")),
         "assets/app-1a2b3c4d.js" => Some(Cow::Owned(b"console.log(1);\n".repeat(200))),
         _ => None,
     }

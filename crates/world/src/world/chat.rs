@@ -22,13 +22,13 @@ const PER_TWO_SECONDS: u32 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChatRefusal {
     /// Nothing in it, or too much.
-    #[error("a line of chat has 1 to {LINE_BYTES_MAX} bytes")]
+    #[error("A chat message has 1 to {LINE_BYTES_MAX} bytes.")]
     Length,
     /// Too many in a short time.
-    #[error("that was a lot of chat; wait a moment before the next line")]
+    #[error("You're chatting too fast. Wait a moment.")]
     TooFast,
     /// The player has left.
-    #[error("the player is not in this world any more")]
+    #[error("The player is no longer in this world.")]
     NotHere,
 }
 

@@ -1,8 +1,11 @@
 // What the editor knows: your characters, the one that is being edited, and what was changed of it.
 import type { Character, CharacterLooks } from '../../generated/rest';
 import { ApiError } from '../../lib/api';
+import { dressed } from './wardrobe';
 import { activateCharacter, createCharacter, deleteCharacter, listCharacters, saveCharacter } from '../../lib/social';
 
+/** What the stage shows until a character is there. */
+const NOBODY: CharacterLooks = { hat: 'none', face: 'smile' };
 const plain = (looks: CharacterLooks): CharacterLooks => ({ ...looks });
 
 export class CharacterEditor {
@@ -13,7 +16,13 @@ export class CharacterEditor {
   busy = $state(false);
   selected = $state.raw<Character | null>(null);
   name = $state('');
-  looks = $state<CharacterLooks>({ hat: 'none', face: 'smile' });
+  looks = $state<CharacterLooks>(NOBODY);
+
+  /** Whether colours were never chosen: each world picks its own until they are saved. */
+  get undressed(): boolean {
+    const looks = this.selected?.looks;
+    return looks !== undefined && [looks.skin, looks.hair, looks.shirt, looks.trousers].some((color) => !color);
+  }
 
   get changed(): boolean {
     const before = this.selected;
@@ -37,7 +46,7 @@ export class CharacterEditor {
   select(character: Character | null): void {
     this.selected = character;
     this.name = character?.name ?? '';
-    this.looks = plain(character?.looks ?? { hat: 'none', face: 'smile' });
+    this.looks = character ? dressed(character.looks, character.character_id) : plain(NOBODY);
   }
 
   /** True when it is stored; an edit from elsewhere is shown instead of being overwritten. */

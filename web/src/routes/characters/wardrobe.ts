@@ -1,6 +1,7 @@
 // What there is to choose from, in words. The colours are those that worlds pick for whoever never chose; they stand
 // here again because the view's own list comes with three.js.
-import type { FaceName, HatName } from '../../generated/rest';
+import type { CharacterLooks, FaceName, HatName } from '../../generated/rest';
+import { hashText } from '../../lib/hash';
 
 export const SHIRTS = ['#ff5d5d', '#3aa6ff', '#ffc53d', '#2fbf71', '#8b6cff', '#ff8f4a', '#1fb8b0', '#f27db7'] as const;
 export const TROUSERS = ['#3f5a96', '#5a4790', '#3a7660', '#8a5238', '#41586e', '#97486a'] as const;
@@ -27,3 +28,17 @@ export const FACES_WORN: readonly { value: FaceName; label: string }[] = [
   { value: 'sleepy', label: 'Sleepy' },
   { value: 'fierce', label: 'Fierce' },
 ];
+
+/** Looks with every colour filled in: worlds pick those that nobody chose, and the editor has to show something definite. */
+export function dressed(looks: CharacterLooks, characterId: string): CharacterLooks {
+  const hash = hashText(characterId);
+  const pick = (list: readonly string[], shift: number): string | undefined => list[(hash >>> shift) % list.length];
+  return {
+    ...looks,
+    skin: looks.skin ?? pick(SKINS, 13),
+    hair: looks.hair ?? pick(HAIRS, 19),
+    shirt: looks.shirt ?? pick(SHIRTS, 0),
+    trousers: looks.trousers ?? pick(TROUSERS, 7),
+    accent: looks.accent ?? pick(SHIRTS, 24),
+  };
+}

@@ -1,14 +1,15 @@
-// What a game's scripts may use (game.toml, [capabilities]), in words for players.
+// What a game's scripts may use (game.toml, [capabilities]), in words for players. Chat is part of every game.
 
 const WORDS: Record<string, string> = {
-  store: 'keeps your progress',
-  chat: 'writes to the chat',
+  store: 'saves your progress',
+  chat: '',
   teleport: 'can send you to other games',
   http: 'talks to other websites',
 };
 
-/** "keeps your progress and writes to the chat"; names nobody knows yet are shown as they are. */
+/** "Saves your progress and talks to other websites."; empty when there is nothing to say. Unknown names are shown as they are. */
 export function sentence(capabilities: readonly string[]): string {
-  const words = capabilities.map((name) => WORDS[name] ?? `uses ${name}`);
-  return new Intl.ListFormat('en').format(words);
+  const words = capabilities.map((name) => WORDS[name] ?? `uses ${name}`).filter(Boolean);
+  const text = new Intl.ListFormat('en').format(words);
+  return text && `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

@@ -1,0 +1,212 @@
+//! What is made from blobs on request: packed copies of scripts, small copies
+//! of pictures. Each is made once and remembered, within a bound.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::Semaphore;
+
+use crate::blobs::BlobStore;
+use crate::encoding::Encoding;
+use crate::store::shrink;
+
+/// Memory for copies.
+const BYTES_MAX: usize = 64 * 1024 * 1024;
+/// What an entry takes beside its content.
+const ENTRY_BYTES: usize = 512;
+/// Copies that are made at once: strangers choose the pictures, and each may
+/// take a hundred megabytes while it is made smaller.
+const MADE_AT_ONCE: usize = 2;
+
+/// What to make of a blob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// The same content, packed.
+    Packed(Encoding),
+    /// A picture of at most this width, as WebP.
+    Picture(u32),
+}
+
+impl Form {
+    fn make(self, bytes: &[u8]) -> Option<Bytes> {
+        match self {
+            Form::Packed(encoding) => encoding.pack(bytes),
+            Form::Picture(width) => shrink::to_width(bytes, width),
+        }
+    }
+}
+
+/// Copies of blobs. Cheap to clone.
+#[derive(Clone)]
+pub struct Derived {
+    cache: Arc<Mutex<Cache>>,
+    turns: Arc<Semaphore>,
+}
+
+impl Default for Derived {
+    fn default() -> Self {
+        Self {
+            cache: Arc::new(Mutex::new(Cache::new(BYTES_MAX))),
+            turns: Arc::new(Semaphore::new(MADE_AT_ONCE)),
+        }
+    }
+}
+
+impl Derived {
+    /// A blob in this form; `None` when there is no such blob, or the form
+    /// would be no better than the blob itself.
+    ///
+    /// # Errors
+    /// When the blob cannot be read.
+    pub async fn get(
+        &self,
+        blobs: &BlobStore,
+        sha256: &str,
+        form: Form,
+    ) -> io::Result<Option<Bytes>> {
+        if let Some(known) = self.cache().get(sha256, form) {
+            return Ok(known);
+        }
+        let turns = self.turns.clone();
+        let turn = turns.acquire_owned().await.map_err(io::Error::other)?;
+        // Somebody else may have made it while we waited.
+        if let Some(known) = self.cache().get(sha256, form) {
+            return Ok(known);
+        }
+        let Some(bytes) = blobs.get(sha256).await? else {
+            return Ok(None);
+        };
+        let (derived, sha256) = (self.clone(), sha256.to_owned());
+        // The turn goes along: a client that hangs up frees no turn while the
+        // work goes on.
+        let work = tokio::task::spawn_blocking(move || {
+            let made = catch_unwind(AssertUnwindSafe(|| form.make(&bytes))).unwrap_or_else(|_| {
+                tracing::error!(
+                    sha256,
+                    ?form,
+                    "a decoder panicked; the file is sent as it is"
+                );
+                None
+            });
+            derived.cache().put(&sha256, form, made.clone());
+            drop(turn);
+            made
+        });
+        work.await.map_err(io::Error::other)
+    }
+
+    fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type Key = (String, Form);
+
+/// The copies that were asked for last.
+struct Cache {
+    bytes_max: usize,
+    bytes: usize,
+    clock: u64,
+    entries: HashMap<Key, Entry>,
+    /// Keys by when they were last asked for.
+    order: BTreeMap<u64, Key>,
+}
+
+struct Entry {
+    content: Option<Bytes>,
+    used: u64,
+}
+
+impl Entry {
+    fn bytes(content: &Option<Bytes>) -> usize {
+        ENTRY_BYTES + content.as_ref().map_or(0, Bytes::len)
+    }
+}
+
+impl Cache {
+    fn new(bytes_max: usize) -> Self {
+        Self {
+            bytes_max,
+            bytes: 0,
+            clock: 0,
+            entries: HashMap::new(),
+            order: BTreeMap::new(),
+        }
+    }
+
+    /// The copy, if it is known whether there is one.
+    fn get(&mut self, sha256: &str, form: Form) -> Option<Option<Bytes>> {
+        let key = (sha256.to_owned(), form);
+        let entry = self.entries.get_mut(&key)?;
+        self.clock += 1;
+        self.order.remove(&entry.used);
+        entry.used = self.clock;
+        self.order.insert(self.clock, key);
+        Some(entry.content.clone())
+    }
+
+    fn put(&mut self, sha256: &str, form: Form, content: Option<Bytes>) {
+        let key = (sha256.to_owned(), form);
+        self.forget(&key);
+        let bytes = Entry::bytes(&content);
+        if bytes > self.bytes_max {
+            return;
+        }
+        while self.bytes + bytes > self.bytes_max {
+            let Some((_, oldest)) = self.order.first_key_value() else {
+                break;
+            };
+            let oldest = oldest.clone();
+            self.forget(&oldest);
+        }
+        self.clock += 1;
+        self.bytes += bytes;
+        self.order.insert(self.clock, key.clone());
+        let used = self.clock;
+        self.entries.insert(key, Entry { content, used });
+    }
+
+    fn forget(&mut self, key: &Key) {
+        if let Some(entry) = self.entries.remove(key) {
+            self.order.remove(&entry.used);
+            self.bytes -= Entry::bytes(&entry.content);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORM: Form = Form::Picture(320);
+
+    #[test]
+    fn the_cache_keeps_what_is_used_and_never_outgrows_its_bound() {
+        let mut cache = Cache::new(10 * (ENTRY_BYTES + 100));
+        let content = || Some(Bytes::from(vec![0; 100]));
+        for number in 0..1_000 {
+            cache.put(&number.to_string(), FORM, content());
+            assert!(cache.get("0", FORM).is_some(), "asked for all the time");
+            assert!(cache.bytes <= cache.bytes_max);
+            assert_eq!(cache.entries.len(), cache.order.len());
+        }
+        assert_eq!(cache.entries.len(), 10);
+        assert!(cache.get("1", FORM).is_none());
+        assert_eq!(cache.get("999", FORM), Some(content()));
+        // What would fill it alone is not kept, and drives nothing out.
+        cache.put("large", FORM, Some(Bytes::from(vec![0; 100_000])));
+        assert_eq!(cache.entries.len(), 10);
+    }
+
+    #[test]
+    fn the_same_key_twice_counts_once() {
+        let mut cache = Cache::new(10_000);
+        cache.put("a", FORM, Some(Bytes::from_static(b"long content")));
+        cache.put("a", FORM, None);
+        assert_eq!(cache.get("a", FORM), Some(None));
+        assert_eq!(cache.bytes, ENTRY_BYTES);
+    }
+}

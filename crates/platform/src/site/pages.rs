@@ -1,0 +1,117 @@
+//! Which addresses are pages. The list is a file that the site's build makes
+//! from the one its router uses, so that both always agree.
+
+use std::collections::BTreeMap;
+
+use crate::Platform;
+use crate::social;
+use crate::store::access::{self, Viewer};
+
+/// Where the build puts the list: `{"/games/:game": "game", …}`.
+pub const FILE: &str = "pages.json";
+
+/// The pages of a site.
+pub struct Pages(Option<Vec<Vec<Segment>>>);
+
+#[derive(Debug, PartialEq, Eq)]
+enum Segment {
+    /// This word.
+    Exactly(String),
+    /// The slug of a game that anybody may see.
+    Game,
+    /// The code of an invitation.
+    Invite,
+    /// Anything: the page finds out by itself, mostly because it is only for
+    /// some.
+    Any,
+}
+
+impl Pages {
+    /// Reads the list. Without one every address may be a page.
+    pub fn read(file: Option<&[u8]>) -> Self {
+        let list = file.and_then(|file| {
+            serde_json::from_slice::<BTreeMap<String, String>>(file)
+                .inspect_err(|error| tracing::error!(%error, "the site's list of pages is damaged"))
+                .ok()
+        });
+        let patterns =
+            |list: BTreeMap<String, String>| list.keys().map(|path| read(path)).collect();
+        Self(list.map(patterns))
+    }
+
+    /// Whether there is a page at `path`, as far as everybody may know: a
+    /// private game is no page for who has not signed in, and a browser that
+    /// loads a page says nothing of who it is for.
+    pub async fn is_page(&self, platform: &Platform, path: &str) -> bool {
+        let Some(patterns) = &self.0 else {
+            return true;
+        };
+        let parts: Vec<_> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let found = patterns.iter().find(|pattern| matches(pattern, &parts));
+        let Some(pattern) = found else {
+            return false;
+        };
+        for (segment, part) in pattern.iter().zip(parts) {
+            if !is_there(platform, segment, part).await {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+fn read(pattern: &str) -> Vec<Segment> {
+    let parts = pattern.split('/').filter(|part| !part.is_empty());
+    parts
+        .map(|part| match part.strip_prefix(':') {
+            None => Segment::Exactly(part.to_owned()),
+            Some("game") => Segment::Game,
+            Some("invite") => Segment::Invite,
+            Some(_) => Segment::Any,
+        })
+        .collect()
+}
+
+fn matches(pattern: &[Segment], parts: &[&str]) -> bool {
+    let same = |(segment, part): (&Segment, &&str)| match segment {
+        Segment::Exactly(word) => word == part,
+        Segment::Game | Segment::Invite | Segment::Any => true,
+    };
+    pattern.len() == parts.len() && pattern.iter().zip(parts).all(same)
+}
+
+/// When the database is away nobody knows, and the page itself will say so.
+async fn is_there(platform: &Platform, segment: &Segment, part: &str) -> bool {
+    let db = platform.db();
+    let asked = match segment {
+        Segment::Exactly(_) | Segment::Any => return true,
+        Segment::Game => access::visible(db, part, &Viewer(None)).await.map(drop),
+        Segment::Invite => {
+            let now_ms = platform.clock().now_ms();
+            let resolved = social::resolve(db, part, "", now_ms).await;
+            resolved.map(drop)
+        }
+    };
+    !asked.is_err_and(|error| error.is_not_found())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_addresses() {
+        let pattern = read("/create/:id/versions");
+        for (path, expected) in [
+            ("create/obby/versions", true),
+            ("create/obby", false),
+            ("create/obby/versions/more", false),
+            ("create/obby/other", false),
+        ] {
+            let parts: Vec<_> = path.split('/').collect();
+            assert_eq!(matches(&pattern, &parts), expected, "{path}");
+        }
+        assert!(matches(&read("/"), &[]));
+        assert_eq!(read("/play/:game")[1], Segment::Game);
+    }
+}

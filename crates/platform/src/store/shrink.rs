@@ -1,0 +1,128 @@
+//! Small copies of pictures, as WebP: cards and phones need no more. Pictures
+//! come from strangers, so their size is bounded before they are unpacked.
+
+use std::io::Cursor;
+
+use bytes::Bytes;
+use image::imageops::FilterType;
+use image::{DynamicImage, ImageFormat, ImageReader, Limits};
+
+use super::pictures::SIDE_MAX;
+
+/// Widths that are made; others get the next larger one.
+const WIDTHS: [u32; 3] = [320, 640, 1280];
+/// Memory that unpacking one picture may take: the largest in 8 bits.
+const UNPACKED_BYTES_MAX: u64 = 4 * (SIDE_MAX as u64) * (SIDE_MAX as u64);
+/// Hardly told from the original at this size, at a tenth of its bytes.
+const QUALITY: f32 = 80.0;
+
+/// The width that is made for a wish.
+pub fn step(wish: u32) -> u32 {
+    let fits = WIDTHS.into_iter().find(|width| *width >= wish);
+    fits.unwrap_or(WIDTHS[WIDTHS.len() - 1])
+}
+
+/// Whether copies of files of this type can be made.
+pub fn is_picture(media_type: &str) -> bool {
+    matches!(media_type, "image/png" | "image/jpeg" | "image/webp")
+}
+
+/// The picture with at most this width, as WebP; `None` for what is no
+/// picture, or too large to be unpacked, or not smaller afterwards.
+pub fn to_width(bytes: &[u8], width: u32) -> Option<Bytes> {
+    let mut reader = ImageReader::new(Cursor::new(bytes))
+        .with_guessed_format()
+        .ok()?;
+    let known = [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP];
+    if !known.contains(&reader.format()?) {
+        return None;
+    }
+    let mut limits = Limits::no_limits();
+    limits.max_image_width = Some(SIDE_MAX);
+    limits.max_image_height = Some(SIDE_MAX);
+    limits.max_alloc = Some(UNPACKED_BYTES_MAX);
+    reader.limits(limits);
+    let picture = reader.decode().ok()?;
+    let small = if picture.width() > width {
+        // The height follows; a sliver keeps one row.
+        picture.resize(width, SIDE_MAX, FilterType::CatmullRom)
+    } else {
+        picture
+    };
+    let (width, height) = (small.width(), small.height());
+    let packed = match small {
+        picture if picture.color().has_alpha() => {
+            let pixels = DynamicImage::into_rgba8(picture);
+            webp::Encoder::from_rgba(&pixels, width, height).encode(QUALITY)
+        }
+        picture => {
+            let pixels = DynamicImage::into_rgb8(picture);
+            webp::Encoder::from_rgb(&pixels, width, height).encode(QUALITY)
+        }
+    };
+    (packed.len() < bytes.len()).then(|| Bytes::copy_from_slice(&packed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A photograph, more or less: no two pixels are the same.
+    fn picture(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
+        let pixels = image::RgbImage::from_fn(width, height, |x, y| {
+            let noise = x.wrapping_mul(2_654_435_761) ^ y.wrapping_mul(40_503);
+            image::Rgb([(x / 4) as u8, (y / 4) as u8, (noise >> 24) as u8])
+        });
+        let mut bytes = Cursor::new(Vec::new());
+        pixels.write_to(&mut bytes, format).unwrap();
+        bytes.into_inner()
+    }
+
+    fn size(bytes: &[u8]) -> (u32, u32) {
+        assert_eq!(image::guess_format(bytes).unwrap(), ImageFormat::WebP);
+        let picture = image::load_from_memory(bytes).unwrap();
+        (picture.width(), picture.height())
+    }
+
+    #[test]
+    fn pictures_become_small_webp() {
+        for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP] {
+            let original = picture(960, 540, format);
+            let small = to_width(&original, 320).unwrap();
+            assert_eq!(size(&small), (320, 180));
+            assert!(small.len() < original.len(), "{format:?}");
+        }
+        // Nothing is blown up.
+        let original = picture(200, 100, ImageFormat::Png);
+        assert_eq!(size(&to_width(&original, 640).unwrap()), (200, 100));
+    }
+
+    #[test]
+    fn hostile_pictures_are_left_alone() {
+        let good = picture(64, 64, ImageFormat::Png);
+        // A header that promises 60,000 × 60,000 pixels.
+        let mut huge = good.clone();
+        huge[16..20].copy_from_slice(&60_000_u32.to_be_bytes());
+        huge[20..24].copy_from_slice(&60_000_u32.to_be_bytes());
+        let cut = good[..good.len() / 2].to_vec();
+        for bad in [huge, cut, b"GIF89a".to_vec(), b"<svg/>".to_vec(), vec![]] {
+            assert_eq!(to_width(&bad, 320), None);
+        }
+        let mut state = 1_u32;
+        for _ in 0..300 {
+            let mut broken = good.clone();
+            for _ in 0..8 {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let at = state as usize % broken.len();
+                broken[at] = (state >> 24) as u8;
+            }
+            to_width(&broken, 32);
+        }
+    }
+
+    #[test]
+    fn wishes_become_one_of_a_few_widths() {
+        let steps = [0, 1, 320, 321, 700, 5_000, u32::MAX].map(step);
+        assert_eq!(steps, [320, 320, 320, 640, 1280, 1280, 1280]);
+    }
+}

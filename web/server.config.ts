@@ -1,0 +1,38 @@
+// What the build makes for the server that sends the site: the list of pages, so that it knows which addresses are none,
+// and every larger file once more with brotli at its slowest setting, which no server could afford per request.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { brotliCompressSync, constants } from 'node:zlib';
+import type { Plugin } from 'vite';
+
+const COMPRESSIBLE = /\.(js|css|html|json|svg|wasm)$/;
+/** Below this, headers outweigh what compression saves. */
+const BYTES_MIN = 1024;
+
+export function forTheServer(): Plugin {
+  let folder = '';
+  return {
+    name: 'frolic-server-files',
+    apply: 'build',
+    configResolved(config) {
+      folder = path.resolve(config.root, config.build.outDir);
+    },
+    generateBundle() {
+      const source = readFileSync(path.join(import.meta.dirname, 'src/lib/pages.json'));
+      this.emitFile({ type: 'asset', fileName: 'pages.json', source });
+    },
+    closeBundle() {
+      for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+        if (COMPRESSIBLE.test(name)) compress(path.join(folder, name));
+      }
+    },
+  };
+}
+
+function compress(file: string): void {
+  const plain = readFileSync(file);
+  if (plain.length < BYTES_MIN) return;
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: plain.length, [constants.BROTLI_PARAM_LGWIN]: 22 };
+  const small = brotliCompressSync(plain, { params });
+  if (small.length < plain.length) writeFileSync(`${file}.br`, small);
+}
