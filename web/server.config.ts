@@ -7,7 +7,7 @@ import type { Plugin } from 'vite';
 
 const COMPRESSIBLE = /\.(js|css|html|json|svg|wasm)$/;
 /** Below this, headers outweigh what compression saves. */
-const BYTES_MIN = 1024;
+const BYTES_MIN = 256;
 
 export function forTheServer(): Plugin {
   let folder = '';

@@ -2,18 +2,17 @@
 // server sends it, is under 100 KB. What is fetched later and while idle (other pages, three.js) does not count.
 // Covers: web/src, crates/platform/src/site.rs
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { gzipSync } from 'node:zlib';
 
 const BUDGET_BYTES = 100 * 1000;
 const dist = path.resolve(import.meta.dirname, '../dist');
 
-/** What travels: text is compressed by the server, fonts and pictures are compressed already. */
+/** What travels: the copy that the build packed with brotli, or the file itself where packing it is not worth it. */
 async function sent(file) {
-  const bytes = await readFile(path.join(dist, file));
-  return /\.(woff2|png|webp)$/.test(file) ? bytes.length : gzipSync(bytes).length;
+  const packed = await stat(path.join(dist, `${file}.br`)).catch(() => null);
+  return (packed ?? (await stat(path.join(dist, file)))).size;
 }
 
 /** The page, its scripts with all that they import at once, its styles, and the font of Latin text. */

@@ -120,10 +120,13 @@ test('when the server is gone, pages say so and come back with a retry', async (
   const page = await openPage(browser, { viewport: WIDE });
   await page.route('**/api/games?*', (route) => route.abort());
   await page.goto(server.url);
-  await page.getByText('The games did not load').waitFor();
+  await page.getByText('We couldn’t load the games').waitFor();
   await look(page, 'home-failed');
-  await page.unroute('**/api/games?*');
+  const asked = page.waitForRequest('**/api/games?*');
   await page.getByRole('button', { name: 'Try again' }).click();
+  await asked;
+  // Once the server is back, nobody has to press anything.
+  await page.unroute('**/api/games?*');
   await page.locator('[data-game]').first().waitFor();
   await page.context().close();
 });
