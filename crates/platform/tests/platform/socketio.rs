@@ -308,7 +308,7 @@ async fn bad_input_gets_an_error_and_the_connection_lives() {
     let mut eve = Client::open(&test, Some(json!({ "token": "none" }))).await;
     let refused = eve.text().await;
     assert!(
-        refused.starts_with("44") && refused.contains("Log in"),
+        refused.starts_with("44") && refused.contains("Sign in again"),
         "{refused}"
     );
 }
