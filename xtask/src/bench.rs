@@ -23,7 +23,7 @@ use scenarios::{DEBUG_BUILD, Program, Scenario, Wish};
 /// When a benchmark failed; the others are measured and kept all the same.
 pub fn run(workspace: &Workspace, progress: &Progress, args: &[String]) -> Result<()> {
     let wish = Wish::of(args)?;
-    let frolic = dist::build(workspace, progress)?;
+    let frolic = dist::build(workspace, progress, "release")?;
     let mut results = Results::read(&workspace.root.join("bench/results.json"))?;
     let commit = commit(workspace);
     let mut failures = Vec::new();

@@ -1,5 +1,6 @@
-//! `cargo xtask dist`: the release binary, with the site and the sample games
-//! inside it. It needs no other file.
+//! `cargo xtask dist`: the binary to ship, stripped, with the site and the sample
+//! games inside it. It needs no other file. Measurements use `release`, which
+//! keeps line tables for profilers.
 
 use std::path::PathBuf;
 
@@ -11,17 +12,18 @@ use crate::workspace::Workspace;
 
 /// Builds the binary and says where it is.
 pub fn run(workspace: &Workspace, progress: &Progress) -> Result<()> {
-    let frolic = build(workspace, progress)?;
+    let frolic = build(workspace, progress, "dist")?;
     println!("{}", frolic.display());
     Ok(())
 }
 
-/// Builds the site and the release binary, and returns the binary's path.
-pub fn build(workspace: &Workspace, progress: &Progress) -> Result<PathBuf> {
+/// Builds the site and the binary with a profile, and returns the binary's path.
+pub fn build(workspace: &Workspace, progress: &Progress, profile: &str) -> Result<PathBuf> {
     assemble::site(workspace, progress)?;
-    progress.step("frolic (release)", |step| {
-        let build = ["build", "--package=frolic", "--release"];
+    progress.step(&format!("frolic ({profile})"), |step| {
+        let profile = format!("--profile={profile}");
+        let build = ["build", "--package=frolic", "--locked", &profile];
         step.run(workspace.cargo().args(build))
     })?;
-    Ok(workspace.frolic("release"))
+    Ok(workspace.frolic(profile))
 }

@@ -5,6 +5,7 @@ pub mod bots;
 pub mod check;
 pub mod dev;
 pub mod gameserver;
+pub mod health;
 pub mod login;
 pub mod pack;
 pub mod publish;

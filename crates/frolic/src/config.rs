@@ -74,6 +74,10 @@ pub struct Layer {
     /// Bytes of snapshots a second that one player is sent at most [env: CLIENT_BYTES_PER_SECOND] [default: 65536]
     #[arg(long)]
     pub client_bytes_per_second: Option<u32>,
+    /// Whether players reach worlds through PORT alone, as in a container that publishes no other port:
+    /// over WebSocket, without WebTransport [env: SINGLE_PORT] [default: false]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub single_port: Option<bool>,
     /// Key of the language model that writes `.soul` files out; never a flag,
     /// which others on this machine could see.
     #[arg(skip)]
@@ -106,6 +110,13 @@ impl Layer {
                 })
             })
             .transpose()?;
+        let single_port = get("SINGLE_PORT")
+            .map(|text| match text.as_str() {
+                "1" | "true" => Ok(true),
+                "0" | "false" => Ok(false),
+                other => bail!("SINGLE_PORT must be true or false, not '{other}'"),
+            })
+            .transpose()?;
         Ok(Self {
             host: get("HOST"),
             port,
@@ -122,6 +133,7 @@ impl Layer {
             default_game: get("DEFAULT_GAME"),
             record_dir: get("RECORD_DIR").map(PathBuf::from),
             client_bytes_per_second,
+            single_port,
             soul_api_key: get("SOUL_API_KEY"),
             soul_api_url: get("SOUL_API_URL"),
             soul_model: get("SOUL_MODEL"),
@@ -157,6 +169,7 @@ impl Layer {
             client_bytes_per_second: self
                 .client_bytes_per_second
                 .or(below.client_bytes_per_second),
+            single_port: self.single_port.or(below.single_port),
             soul_api_key: self.soul_api_key.or(below.soul_api_key),
             soul_api_url: self.soul_api_url.or(below.soul_api_url),
             soul_model: self.soul_model.or(below.soul_model),
@@ -234,6 +247,7 @@ impl Layer {
             "CLIENT_BYTES_PER_SECOND must be {CLIENT_BYTES_MIN} or more: with less nobody sees anything move"
         );
         settings.client_bytes_per_second = client_bytes;
+        settings.single_port = self.single_port.unwrap_or(false);
         Ok(settings)
     }
 }
@@ -394,6 +408,9 @@ mod tests {
         let error =
             Layer::from_env(|name| (name == "PORT").then(|| "http".to_owned())).unwrap_err();
         assert!(format!("{error:#}").contains("PORT"), "{error:#}");
+        let error =
+            Layer::from_env(|name| (name == "SINGLE_PORT").then(|| "on".to_owned())).unwrap_err();
+        assert!(format!("{error:#}").contains("true or false"), "{error:#}");
         for wrong in [
             Layer {
                 secret_key: Some("changeme".to_owned()),

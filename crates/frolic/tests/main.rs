@@ -5,6 +5,8 @@ mod bare_start;
 mod closing;
 mod command_line;
 mod console;
+#[cfg(target_os = "linux")]
+mod deploy;
 mod environment;
 mod full_disk;
 mod kept;

@@ -44,6 +44,8 @@ pub struct Listens {
     pub port: u16,
     /// Whether that port speaks TLS.
     pub tls: bool,
+    /// Whether clients can open no other port of this machine.
+    pub single_port: bool,
 }
 
 /// Decides from the address under which the client found the platform.
@@ -70,7 +72,7 @@ pub fn reach(headers: &HeaderMap, listens: Listens) -> Reach {
         name.to_owned()
     };
     // A game server on loopback is out of reach of other machines.
-    let in_reach = local_name || !listens.ip.is_loopback();
+    let in_reach = !listens.single_port && (local_name || !listens.ip.is_loopback());
     // Another port than ours is a tunnel or a proxy, which forwards only that
     // one.
     let forwarded = authority.port_u16().unwrap_or(80) != listens.port;
@@ -161,6 +163,7 @@ mod tests {
             ip: listen.parse().unwrap(),
             port: 5000,
             tls,
+            single_port: false,
         };
         transports(&reach(&map, listens), &endpoints, "ROOM22")
     }
@@ -221,6 +224,33 @@ mod tests {
             &[("host", "box.lan:5000")],
             "ws://box.lan:5000/api/rooms/ROOM22/ws",
         );
+    }
+
+    #[test]
+    fn a_container_that_publishes_one_port_is_enough() {
+        let endpoints = Endpoints {
+            websocket_port: 7777,
+            webtransport: Some(WebTransportEndpoint {
+                port: 8888,
+                cert_sha256: "00".repeat(32),
+            }),
+        };
+        for (host, tls, origin) in [
+            ("localhost:5000", false, "ws://localhost:5000"),
+            ("10.0.0.7:5000", false, "ws://10.0.0.7:5000"),
+            ("play.example.org", true, "wss://play.example.org"),
+        ] {
+            let headers = HeaderMap::from_iter([(header::HOST, host.parse().unwrap())]);
+            let listens = Listens {
+                ip: IpAddr::from([0, 0, 0, 0]),
+                port: 5000,
+                tls,
+                single_port: true,
+            };
+            let given = transports(&reach(&headers, listens), &endpoints, "ROOM22");
+            assert_eq!(given.websocket.url, format!("{origin}/api/rooms/ROOM22/ws"));
+            assert!(given.webtransport.is_none(), "{host}");
+        }
     }
 
     #[test]

@@ -231,6 +231,7 @@ async fn admit(
         ip: platform.fleet().host(),
         port: platform.port(),
         tls: platform.certificate().is_some(),
+        single_port: platform.settings().single_port,
     };
     let reach = address::reach(headers, listens);
     let transports = address::transports(&reach, &placement.endpoints, &spec.room_code);

@@ -28,6 +28,9 @@ pub struct Settings {
     /// What game servers send one player at most (NET-6); their own default when
     /// absent.
     pub client_bytes_per_second: Option<u32>,
+    /// Whether the ports of game servers are out of reach of players, who then
+    /// come through the platform's.
+    pub single_port: bool,
     /// Signs tickets. Never a known default: the caller makes one.
     pub secret_key: Vec<u8>,
     /// Opens `/admin`; without it those endpoints are closed.
@@ -159,6 +162,7 @@ impl Settings {
             blobs: None,
             record_dir: None,
             client_bytes_per_second: None,
+            single_port: false,
             secret_key,
             admin_token: None,
             tls: None,
