@@ -33,7 +33,7 @@ pub(crate) fn read(archive: &[u8], limits: &Limits) -> Result<Files, Report> {
             tar::read(decoder, archive, limits)
         }
         _ => {
-            let message = "is not a package: it should be a zip made by `frolic pack`, \
+            let message = "isn't a Frolic package: it should be a zip made by `frolic pack`, \
                            a .tar.gz or a .tar.zst";
             Err(Problem::error(Rule::NotAnArchive, "", message).into())
         }
