@@ -9,7 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { createInterface } from 'node:readline';
-import { launchBrowser, openPage } from './browser.mjs';
+import { launchBrowser, openPage, picture } from './browser.mjs';
 import { Player } from './player.mjs';
 import { binary } from './server.mjs';
 
@@ -224,6 +224,34 @@ test('the link in the terminal makes the creator, once; everybody else is a play
   await late.goto(dev.link.replace(/\/play\/\w+/, '/create/workshop/console'));
   await late.getByText(/belongs to somebody else|not logged in/i).first().waitFor();
   await late.close();
+});
+
+test('what client scripts print and raise reaches the terminal, the console and the errors', async () => {
+  const [, link] = await dev.until(/The link for another one: (http:\S+)/);
+  const page = await openPage(browser);
+  await page.goto(link.replace('#', '?gfx=low#'));
+  const creator = new Player(page);
+  await creator.ready(dev);
+  const name = 'scripts/StarterGui/Noisy.luau';
+  await save(name, 'print("hello from the browser")\nwarn("careful")\ntask.wait(0.1)\nfor i = 1, 3 do task.spawn(function() local none = nil; print(none.Gone) end) end');
+  await dev.until(/client StarterGui\/Noisy\.luau:1: hello from the browser \(in Chrome on Linux, revision [0-9a-f]{8}\)/);
+  await dev.until(/client StarterGui\/Noisy\.luau:2: careful/);
+  await dev.until(/client StarterGui\/Noisy\.luau:4: .*index nil.*\(in Chrome on Linux, 3 times, revision/);
+  // The line itself, as for errors of the server.
+  await dev.until(/^\s+for i = 1, 3 do/);
+  // A guest's are heard too while the game is being made.
+  const guest = await Player.enter(browser, dev, { game: 'workshop' });
+  await page.goto(`${dev.url}/create/workshop/console`);
+  const lines = page.locator('[data-console-lines]');
+  await lines.getByText('hello from the browser').first().waitFor();
+  await lines.locator('li[data-level=error]', { hasText: 'Noisy.luau:4' }).getByText(/Chrome on Linux ×3/).first().waitFor();
+  await picture(page, 'console-client');
+  await page.goto(`${dev.url}/create/workshop/errors`);
+  await page.getByText(/in browsers, last in Chrome on Linux/).first().waitFor();
+  await picture(page, 'errors-client');
+  await guest.close();
+  await creator.close();
+  await rm(path.join(folder, name));
 });
 
 /** What a command of the binary says before it ends. */

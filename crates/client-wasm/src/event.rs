@@ -89,6 +89,9 @@ pub(crate) enum CoreEvent {
     },
     /// An invoke that came to nothing.
     InvokeFailed { id: u32, error: String },
+    /// Which lines of scripts are to be sent: errors always, and with `prints`
+    /// everything.
+    LogsWanted { prints: bool },
     /// Where the server's time goes.
     Figures {
         #[cfg_attr(test, ts(type = "import('./TickFigures').TickFigures"))]
@@ -187,6 +190,7 @@ impl From<ClientEvent> for CoreEvent {
                 Ok(values) => Self::InvokeResult { id, values },
                 Err(error) => Self::InvokeFailed { id, error },
             },
+            ClientEvent::LogsWanted { prints } => Self::LogsWanted { prints },
             ClientEvent::Figures(figures) => Self::Figures { figures },
             ClientEvent::Cast(cast) => Self::Cast {
                 cast: (*cast).into(),

@@ -204,6 +204,13 @@ impl ClientCore {
         Ok(())
     }
 
+    /// Tells the game's creator what scripts printed and raised, as the JSON of a
+    /// `ClientLog`.
+    pub fn send_log(&mut self, log_json: &str) -> Result<(), JsError> {
+        self.client.send_log(serde_json::from_str(log_json)?);
+        Ok(())
+    }
+
     /// Asks where the server's time goes; the answer is a `figures` event.
     pub fn ask_figures(&mut self) {
         self.client.ask_figures();

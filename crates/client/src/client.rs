@@ -233,6 +233,7 @@ impl Client {
             }
             ServerMessage::ResumeToken { token } => self.talk.set_token(token),
             ServerMessage::Figures(figures) => self.mention(ClientEvent::Figures(figures)),
+            ServerMessage::LogsWanted { prints } => self.tell(ClientEvent::LogsWanted { prints }),
             ServerMessage::Cast(cast) => self.tell(ClientEvent::Cast(cast)),
             ServerMessage::Weapon(weapon) => {
                 let event = self.shots.define(weapon);

@@ -98,6 +98,12 @@ pub enum ClientEvent {
     },
     /// An NPC nearby has changed its mind.
     Npc(NpcEvent),
+    /// Which lines of scripts are to be sent with [`crate::Client::send_log`]:
+    /// errors always.
+    LogsWanted {
+        /// Also what scripts `print` and `warn`.
+        prints: bool,
+    },
     /// Where the server's time goes; see [`crate::Client::ask_figures`].
     Figures(TickFigures),
     /// How a weapon's shots look; also when it changed.

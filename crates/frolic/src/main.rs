@@ -10,6 +10,7 @@ mod config;
 mod credentials;
 mod folder;
 mod open_files;
+mod samples;
 mod spells;
 
 use std::io::IsTerminal;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{ADMIN_TOKEN, PATIENCE, Platform, game};
-use serde_json::Value as Json;
+use crate::support::{ADMIN_TOKEN, PATIENCE, Platform, game, next_of_kind};
+use serde_json::{Value as Json, json};
 
 const BUSY: &str = r#"
 print("the world is up")
@@ -97,4 +97,51 @@ async fn scr_18_lines_errors_and_costs_of_a_real_world_reach_its_creator() {
         open.contains("frolic_tick_ms_p99") && !open.contains(named),
         "{open}"
     );
+}
+
+#[tokio::test]
+async fn what_a_client_says_of_its_scripts_reaches_the_creator_as_such() {
+    let platform = Platform::start("client-logs");
+    let token = platform.login("Creator").await;
+    let mut files = game("busy", 8, "print('up')");
+    let hud = b"local label = nil\nlabel.Text = 'x'\n".to_vec();
+    files.insert("scripts/StarterGui/Hud.luau".to_owned(), hud);
+    let published = platform.publish(&token, &files).await;
+    let mut player = platform.join("busy").await;
+    let error = json!({
+        "level": "error", "script": "StarterGui/Hud.luau", "line": 2,
+        "message": "attempt to index nil\u{1b}[2J", "stack": "StarterGui/Hud.luau:2", "count": 3,
+    });
+    let print = json!({ "level": "info", "script": "StarterGui/Hud.luau", "message": "secret" });
+    let made_up =
+        json!({ "level": "error", "script": "ServerScriptService/Main.luau", "message": "lie" });
+    let log = json!({ "browser": "Firefox on Linux", "lines": [print, error, made_up] });
+    player.command("scripts", "log", log).await;
+    let page = until(&platform, &token, |page| line(page, "lie").is_some()).await;
+    let error = line(&page, "index nil").expect("before the other");
+    assert_eq!(error["message"], "attempt to index nil [2J");
+    assert_eq!(error["source_line"], "label.Text = 'x'");
+    assert_eq!(error["client"]["browser"], "Firefox on Linux");
+    assert_eq!(
+        (&error["client"]["count"], &error["line"]),
+        (&json!(3), &json!(2))
+    );
+    assert_eq!(error["revision"], published["revision"]);
+    // A client has no server scripts, so it cannot speak for one.
+    assert_eq!(line(&page, "lie").expect("just seen")["script"], "@client");
+    // Nobody had asked for what a stranger's scripts print.
+    assert!(line(&page, "secret").is_none(), "{page}");
+    // Now that the creator looks, it is wanted, and the client is told.
+    let wanted = next_of_kind(&mut player.socket, "event");
+    let mut event = wanted.await;
+    while event["action"] != "logs" {
+        event = next_of_kind(&mut player.socket, "event").await;
+    }
+    assert_eq!(event["prints"], true);
+    let print =
+        json!({ "level": "info", "script": "StarterGui/Hud.luau", "message": "not secret" });
+    player
+        .command("scripts", "log", json!({ "lines": [print] }))
+        .await;
+    until(&platform, &token, |page| line(page, "not secret").is_some()).await;
 }

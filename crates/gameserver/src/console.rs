@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use frolic_protocol::client_log::ClientPrints;
 use frolic_protocol::console::{
     ConsoleLevel, ConsoleLine, ConsoleReport, REPORT_LINES_MAX, REPORT_SCRIPTS_MAX, ScriptFigures,
 };
@@ -34,6 +35,8 @@ struct Inner {
     /// Whether somebody has to be told of `scripts`.
     news: bool,
     measured_at: Option<Instant>,
+    /// Which client scripts are to say what they print.
+    client_prints: Arc<ClientPrints>,
 }
 
 impl Console {
@@ -42,6 +45,28 @@ impl Console {
         let mut inner = self.inner();
         inner.lines.push_back(line);
         inner.trim();
+    }
+
+    /// Which client scripts are to say what they print.
+    pub fn client_prints(&self) -> Arc<ClientPrints> {
+        self.inner().client_prints.clone()
+    }
+
+    /// The platform says whose are wanted from now on.
+    pub fn set_client_prints(&self, prints: ClientPrints) {
+        self.inner().client_prints = Arc::new(prints);
+    }
+
+    /// The platform says whether everybody's are.
+    pub fn set_prints_wanted(&self, everybody: bool) {
+        let mut inner = self.inner();
+        if inner.client_prints.everybody != everybody {
+            let creator_id = inner.client_prints.creator_id.clone();
+            inner.client_prints = Arc::new(ClientPrints {
+                everybody,
+                creator_id,
+            });
+        }
     }
 
     /// Takes what scripts have cost since the world started.
@@ -193,6 +218,7 @@ pub fn line_of(log: ScriptLog, tick: u32, revision: &str, hash: Option<&str>) ->
         stack: log.traceback,
         revision: revision.to_owned(),
         hash: hash.unwrap_or_default().to_owned(),
+        client: None,
     }
 }
 

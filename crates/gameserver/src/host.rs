@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use frolic_protocol::ServerMessage;
+use frolic_protocol::client_log::ClientPrints;
 use frolic_protocol::outside::OutsideNews;
 use frolic_protocol::packet;
 use frolic_world::{PlayerNumber, World};
@@ -36,6 +37,7 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
 use crate::admission::Admission;
+use crate::client_logs::ClientLogs;
 use crate::console::Console;
 use crate::figures::LastSecond;
 use crate::keeper::KeepDoor;
@@ -152,6 +154,10 @@ pub struct Host {
     pressure: u8,
     /// For debug overlays.
     last_second: LastSecond,
+    /// What client scripts said since the last report.
+    client_logs: ClientLogs,
+    /// What clients were last told of it.
+    client_prints: Arc<ClientPrints>,
 }
 
 /// The scene behind what it is made of, as one packet.
@@ -181,6 +187,7 @@ impl Host {
             hash: settings.scene.0.clone(),
             zstd: settings.scene.1.clone(),
         };
+        let client_prints = settings.console.client_prints();
         Self {
             shelf: ScriptShelf::new(&world, &settings.game_id, &settings.bundles, None),
             next_shelf: None,
@@ -207,6 +214,8 @@ impl Host {
             updates: Updates::default(),
             pressure: 0,
             last_second: LastSecond::default(),
+            client_logs: ClientLogs::default(),
+            client_prints,
         }
     }
 
@@ -290,6 +299,7 @@ impl Host {
         self.keep();
         self.tell_outside();
         self.write_logs(began);
+        self.write_client_logs();
         self.send_scene();
         self.send_chunks();
         let updates = self.send_updates(began, &mut clock);

@@ -14,6 +14,7 @@
 
 mod admission;
 mod boot;
+mod client_logs;
 mod config;
 mod console;
 mod courier;

@@ -237,7 +237,12 @@ pub async fn run(
 
     if let Some(control_plane) = &control_plane {
         control_plane.ready(&server_ready).await?;
-        tokio::spawn(heartbeats(control_plane.clone(), metrics, inbox.clone()));
+        tokio::spawn(heartbeats(
+            control_plane.clone(),
+            metrics,
+            console.clone(),
+            inbox.clone(),
+        ));
         tokio::spawn(console::tell(control_plane.clone(), console.clone()));
     }
     ready(address);
@@ -575,6 +580,7 @@ fn bench_routes(metrics: Arc<Metrics>) -> Router {
 async fn heartbeats(
     control_plane: ControlPlane,
     metrics: Arc<Metrics>,
+    console: Arc<Console>,
     inbox: mpsc::Sender<Inbound>,
 ) {
     let mut missed = 0;
@@ -603,6 +609,7 @@ async fn heartbeats(
                 missed = 0;
                 errors_told = errors;
                 arrivals_told = arrivals;
+                console.set_prints_wanted(reply.prints_wanted);
                 for Expelled { player_id, reason } in reply.expelled {
                     let _ = inbox.send(Inbound::Expel { player_id, reason }).await;
                 }

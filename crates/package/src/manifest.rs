@@ -173,9 +173,11 @@ impl Manifest {
     }
 }
 
-/// Where the manifest names files of the package, for problems found once the files are known.
+/// Where the manifest names files of the package, for problems found once the files are known; and
+/// what deserves a warning by itself.
 #[derive(Default)]
 pub(crate) struct Places {
+    pub(crate) warnings: Report,
     pub(crate) thumbnail: Option<(u32, u32)>,
     pub(crate) bundles: BTreeMap<String, (u32, u32)>,
 }

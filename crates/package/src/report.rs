@@ -90,6 +90,12 @@ pub enum Rule {
     StaleScript,
     /// Allowed, but probably not meant.
     Suspicious,
+    /// Allowed, and nothing reads it (yet).
+    NoEffect,
+    /// A script names something that does not exist where it runs.
+    UnknownName,
+    /// A script uses what game.toml does not declare.
+    MissingCapability,
 }
 
 impl Rule {
@@ -204,11 +210,19 @@ impl Report {
         let full = self
             .problems_max
             .is_some_and(|max| self.problems.len() >= max);
-        if full {
-            self.omitted += 1;
-            self.omitted_errors += usize::from(problem.severity == Severity::Error);
-        } else {
+        if !full {
             self.problems.push(problem);
+            return;
+        }
+        self.omitted += 1;
+        let is_warning = |problem: &Problem| problem.severity == Severity::Warning;
+        // What refuses the package must not be hidden behind what does not.
+        match self.problems.iter().rposition(is_warning) {
+            Some(index) if !is_warning(&problem) => {
+                self.problems.remove(index);
+                self.problems.push(problem);
+            }
+            _ => self.omitted_errors += usize::from(!is_warning(&problem)),
         }
     }
 
@@ -242,7 +256,8 @@ impl Report {
         serde_json::json!({ "problems": self.problems, "omitted": self.omitted })
     }
 
-    pub(crate) fn sort(&mut self) {
+    /// Puts the problems in the order of files and lines.
+    pub fn sort(&mut self) {
         self.problems
             .sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
     }
@@ -300,5 +315,9 @@ mod tests {
         assert!(report.has_errors());
         assert_eq!((report.problems.len(), report.omitted), (1, 1));
         assert!(report.to_string().ends_with("… and 1 more"));
+        // Errors are listed before warnings are.
+        assert_eq!(report.problems[0].message, "second");
+        report.push(Problem::error(Rule::Syntax, "c", "third"));
+        assert_eq!((report.error_count(), report.omitted), (2, 2));
     }
 }

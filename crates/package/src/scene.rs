@@ -7,6 +7,7 @@ mod hierarchy;
 mod npc;
 mod parse;
 mod physics;
+mod quaternion;
 
 use std::collections::BTreeMap;
 

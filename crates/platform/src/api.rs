@@ -210,6 +210,20 @@ pub struct ConsoleEntry {
     pub revision: String,
     /// SHA-256 of the script's bytecode; empty when it has none.
     pub hash: String,
+    /// For a line that players' browsers sent: nobody vouches for what it says.
+    pub client: Option<ConsoleClient>,
+}
+
+/// Which clients a line comes from.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct ConsoleClient {
+    /// What runs there; of the last one that said it.
+    pub browser: String,
+    /// How often it was said, by all of them.
+    pub count: u32,
+    /// How many players said it.
+    pub players: u32,
 }
 
 /// `GET /health`.

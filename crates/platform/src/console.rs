@@ -10,7 +10,8 @@ use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use frolic_protocol::console::{
-    ConsoleLevel, ConsoleLine, ConsoleReport, REPORT_LINES_MAX, REPORT_SCRIPTS_MAX, ScriptFigures,
+    ConsoleLevel, ConsoleLine, ConsoleReport, FromClients, REPORT_LINES_MAX, REPORT_SCRIPTS_MAX,
+    ScriptFigures,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -18,7 +19,9 @@ use utoipa_axum::routes;
 
 use crate::Platform;
 use crate::admin::Admin;
-use crate::api::{ConsoleEntry, ConsolePage, ConsoleScript, ConsoleWorld, ErrorBody};
+use crate::api::{
+    ConsoleClient, ConsoleEntry, ConsolePage, ConsoleScript, ConsoleWorld, ErrorBody,
+};
 use crate::auth::Session;
 use crate::clock::rfc3339;
 use crate::error::ApiError;
@@ -37,6 +40,8 @@ const PAGE_LINES_MAX: usize = 500;
 /// Characters of one field.
 const TEXT_CHARS_MAX: usize = 1100;
 const NAME_CHARS_MAX: usize = 200;
+/// A console that was not asked for so long is closed.
+const WATCHED_MS: i64 = 10_000;
 
 /// The consoles of all worlds.
 #[derive(Default)]
@@ -49,6 +54,8 @@ struct Inner {
     /// Number of the last line, of all worlds together.
     last: u64,
     worlds: HashMap<String, WorldConsole>,
+    /// When somebody last looked at a game's console.
+    watched: HashMap<String, i64>,
 }
 
 #[derive(Default)]
@@ -149,6 +156,21 @@ impl Consoles {
         }
     }
 
+    /// Whether somebody looks at the console of a game now.
+    pub fn is_watched(&self, game_id: &str, now_ms: i64) -> bool {
+        let watched = self.inner().watched.get(game_id).copied();
+        watched.is_some_and(|at_ms| now_ms - at_ms < WATCHED_MS)
+    }
+
+    /// Somebody who may looks at it.
+    fn watch(&self, game_id: &str, now_ms: i64) {
+        let mut inner = self.inner();
+        inner
+            .watched
+            .retain(|_, at_ms| now_ms - *at_ms < WATCHED_MS);
+        inner.watched.insert(game_id.to_owned(), now_ms);
+    }
+
     /// What scripts cost, for an operator's Prometheus.
     pub fn prometheus(&self) -> String {
         let inner = self.inner();
@@ -229,6 +251,7 @@ fn lost_lines(count: u32) -> ConsoleLine {
         stack: String::new(),
         revision: String::new(),
         hash: String::new(),
+        client: None,
     }
 }
 
@@ -240,6 +263,10 @@ fn shortened(line: ConsoleLine) -> ConsoleLine {
         stack: cut(&line.stack, TEXT_CHARS_MAX),
         revision: cut(&line.revision, NAME_CHARS_MAX),
         hash: cut(&line.hash, NAME_CHARS_MAX),
+        client: line.client.map(|client| FromClients {
+            browser: cut(&client.browser, NAME_CHARS_MAX),
+            ..client
+        }),
         ..line
     }
 }
@@ -255,7 +282,11 @@ fn escaped(text: &str) -> String {
 fn size(line: &ConsoleLine) -> usize {
     let source = line.source_line.as_ref().map_or(0, String::len);
     let texts = line.script.len() + line.message.len() + line.stack.len();
-    texts + source + line.revision.len() + line.hash.len() + 64
+    let client = line
+        .client
+        .as_ref()
+        .map_or(0, |client| client.browser.len());
+    texts + source + client + line.revision.len() + line.hash.len() + 64
 }
 
 fn script(figures: &ScriptFigures) -> ConsoleScript {
@@ -292,6 +323,11 @@ fn entry(world_id: &str, world: &WorldConsole, kept: &Kept) -> ConsoleEntry {
         stack: line.stack.clone(),
         revision: line.revision.clone(),
         hash: line.hash.clone(),
+        client: line.client.as_ref().map(|client| ConsoleClient {
+            browser: client.browser.clone(),
+            count: client.count,
+            players: client.players,
+        }),
     }
 }
 
@@ -380,6 +416,8 @@ pub async fn page(
             "only the creator of this game and operators may see its console",
         ));
     }
+    let now = platform.clock().now_ms();
+    platform.consoles().watch(&game.game_id, now);
     Ok(Json(platform.consoles().page(
         &platform,
         &game,

@@ -8,6 +8,7 @@ use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use frolic_protocol::client_log::ClientPrints;
 use frolic_protocol::fleet::{Heartbeat, HeartbeatReply, ServerReady, ServerStopped, WorldBoot};
 
 use crate::Platform;
@@ -15,7 +16,7 @@ use crate::auth::bearer;
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::fleet::Server;
-use crate::{runs, worlds};
+use crate::{games, runs, worlds};
 
 /// Characters of a reason that reach the log.
 const REASON_CHARS_MAX: usize = 200;
@@ -62,6 +63,11 @@ pub async fn boot(
     let world = worlds::find(platform.db(), &server.spec.world_id)
         .await?
         .ok_or_else(worlds::unknown_world)?;
+    let game = games::find(platform.db(), &world.spec.game_id).await?;
+    let client_prints = ClientPrints {
+        everybody: prints_wanted(&platform, &server),
+        creator_id: game.map(|game| game.creator_id).unwrap_or_default(),
+    };
     Ok(Json(WorldBoot {
         world_id: world.spec.world_id,
         room_code: world.spec.room_code,
@@ -71,6 +77,7 @@ pub async fn boot(
         disabled_scripts: server.disabled_scripts(),
         epoch: server.epoch(),
         persistent: world.spec.persistent,
+        client_prints,
     }))
 }
 
@@ -113,6 +120,14 @@ pub async fn ready(
     }
 }
 
+/// Whether everybody's client scripts are to say what they print: the creator
+/// looks at the console, or the platform is theirs alone.
+fn prints_wanted(platform: &Platform, server: &Server) -> bool {
+    let now = platform.clock().now_ms();
+    let watched = platform.consoles().is_watched(&server.spec.game_id, now);
+    platform.settings().client_prints || watched
+}
+
 /// `POST /internal/worlds/{id}/heartbeat`.
 ///
 /// # Errors
@@ -136,7 +151,11 @@ pub async fn heartbeat(
         }
     }
     let expelled = platform.expulsions().recent(tokio::time::Instant::now());
-    Ok(Json(HeartbeatReply { action, expelled }))
+    Ok(Json(HeartbeatReply {
+        action,
+        expelled,
+        prints_wanted: prints_wanted(&platform, &server),
+    }))
 }
 
 /// `POST /internal/worlds/{id}/stopped`.

@@ -62,5 +62,5 @@ pub use platform::{OpenError, Parts, Platform};
 pub use server::{BindError, bind};
 pub use settings::{FleetSettings, IdentitySettings, LimitSettings, Settings};
 pub use site::SiteFiles;
-pub use store::publish::PublishError;
+pub use store::publish::{PublishError, ScriptChecker};
 use store::{games, publish};

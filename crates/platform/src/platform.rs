@@ -30,7 +30,7 @@ use crate::keep::Committer;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
 use crate::moderation::Expulsions;
-use crate::publish::{self, PublishError, Wishes};
+use crate::publish::{self, PublishError, ScriptChecker, Wishes};
 use crate::rooms::Newcomers;
 use crate::settings::Settings;
 use crate::signing;
@@ -91,6 +91,7 @@ struct Inner {
     socketio: Sockets,
     spell_compiler: Arc<dyn SpellCompiler>,
     spell_jobs: Notify,
+    script_checker: Arc<dyn ScriptChecker>,
 }
 
 /// What a platform is given by whoever runs it.
@@ -99,6 +100,8 @@ pub struct Parts {
     pub launcher: Box<dyn Launcher>,
     /// Compiles the spells that players make, and has them written.
     pub spell_compiler: Arc<dyn SpellCompiler>,
+    /// Checks the scripts of packages that are published.
+    pub script_checker: Arc<dyn ScriptChecker>,
     /// The site's files.
     pub site: Box<dyn SiteFiles>,
     /// The time of day.
@@ -221,6 +224,7 @@ impl Platform {
             socketio: Sockets::default(),
             spell_compiler: parts.spell_compiler,
             spell_jobs: Notify::new(),
+            script_checker: parts.script_checker,
             consoles: Consoles::default(),
             store_turns: Turns::default(),
             catalogue: Catalogue::default(),
@@ -372,6 +376,10 @@ impl Platform {
 
     pub(crate) fn spell_compiler(&self) -> &Arc<dyn SpellCompiler> {
         &self.0.spell_compiler
+    }
+
+    pub(crate) fn script_checker(&self) -> &Arc<dyn ScriptChecker> {
+        &self.0.script_checker
     }
 
     /// Wakes whoever builds spells.

@@ -41,6 +41,9 @@ pub struct Settings {
     pub identity: Option<IdentitySettings>,
     /// The game that a join without any id opens.
     pub default_game: Option<String>,
+    /// Whether worlds pass on what all client scripts print, as on the machine of
+    /// a creator; else only while the console is looked at.
+    pub client_prints: bool,
     /// How long a login lasts (PLAT-1).
     pub session_lifetime: Duration,
     /// How long a world that is not persistent is kept asleep.
@@ -168,6 +171,7 @@ impl Settings {
             tls: None,
             identity: None,
             default_game: None,
+            client_prints: false,
             session_lifetime: Duration::from_secs(4 * 60 * 60),
             world_keep: Duration::from_secs(60 * 60),
             fleet: FleetSettings::default(),

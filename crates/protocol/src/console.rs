@@ -41,6 +41,20 @@ pub struct ConsoleLine {
     pub revision: String,
     /// SHA-256 of the script's bytecode, in hex; empty when it has none.
     pub hash: String,
+    /// Set for what a client says of its scripts: nobody vouches for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<FromClients>,
+}
+
+/// Which clients a line comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FromClients {
+    /// What runs there, for people; of the last one that said it.
+    pub browser: String,
+    /// How often it was said, by all of them.
+    pub count: u32,
+    /// How many players said it.
+    pub players: u32,
 }
 
 /// What one script costs.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::client_log::ClientPrints;
+
 /// Environment variable with the bearer token for `/internal`.
 pub const WORLD_TOKEN_ENV: &str = "FROLIC_WORLD_TOKEN";
 /// Environment variable with the world's ticket key, in hex.
@@ -39,6 +41,9 @@ pub struct WorldBoot {
     pub epoch: u64,
     /// Whether what is built here outlives the process.
     pub persistent: bool,
+    /// Which client scripts are to say what they print.
+    #[serde(default)]
+    pub client_prints: ClientPrints,
 }
 
 /// Where a WebTransport endpoint is and how to trust it.
@@ -107,6 +112,9 @@ pub struct HeartbeatReply {
     /// Players who may not be in any world any more; most are in another one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expelled: Vec<Expelled>,
+    /// Whether all client scripts are to say what they print, from now on.
+    #[serde(default)]
+    pub prints_wanted: bool,
 }
 
 /// Somebody whom moderators have suspended.

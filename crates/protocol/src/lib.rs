@@ -13,6 +13,7 @@
 
 pub mod avatar;
 pub mod bits;
+pub mod client_log;
 pub mod console;
 pub mod details;
 pub mod entity;

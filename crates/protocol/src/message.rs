@@ -4,6 +4,7 @@ use frolic_sim::{CharacterInput, CharacterParams};
 use serde::{Deserialize, Serialize};
 
 use crate::avatar::AvatarLooks;
+use crate::client_log::ClientLog;
 use crate::fragment::Fragment;
 use crate::inputs::Inputs;
 use crate::npc::NpcEvent;
@@ -19,7 +20,7 @@ pub const PROTOCOL_VERSION: u16 = 2;
 /// The version of the binary form, which changes far more often: a client of
 /// another one could not read what the server says. Raise it with every change
 /// of the bytes (`tests/every_message/golden.rs` notices).
-pub const BINARY_VERSION: u16 = 3;
+pub const BINARY_VERSION: u16 = 4;
 
 /// One input with its number. Numbers rise by one with every tick of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -183,6 +184,8 @@ pub enum ClientMessage {
     Report(LineReport),
     /// Asks for the scene: JSON clients get it in no other way.
     AskScene,
+    /// What this client's scripts printed and raised.
+    Log(ClientLog),
 }
 
 /// A figure beside a player's name (`leaderstats`).
@@ -430,6 +433,11 @@ pub enum ServerMessage {
         name: String,
         /// Its arguments.
         args: Args,
+    },
+    /// Which of [`ClientMessage::Log`] this client is to send: errors always.
+    LogsWanted {
+        /// Also what scripts `print` and `warn`.
+        prints: bool,
     },
 }
 

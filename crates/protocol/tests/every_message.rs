@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
 use frolic_protocol::avatar::AvatarLooks;
+use frolic_protocol::client_log::{ClientLog, ClientLogLine};
+use frolic_protocol::console::ConsoleLevel;
 use frolic_protocol::fragment::Fragment;
 use frolic_protocol::message::{LineReport, PlayerStat, Resumption, StageFigure, TickFigures};
 use frolic_protocol::npc::{NpcEvent, NpcState};
@@ -49,7 +51,7 @@ variants!(
     CLIENT_MESSAGES, client_name, ClientMessage:
     Handshake, Inputs, SnapshotAck, Ping, Leave, Event, Invoke, ScriptRequest, ScriptVerify, Chat,
     Terraform, ChunkRequest, CastSpell, UnreliableEvent, AskFigures, Hide,
-    Report, AskScene,
+    Report, AskScene, Log,
 );
 
 variants!(
@@ -57,7 +59,7 @@ variants!(
     Welcome, Scene, Definition, Snapshot, Fragment, Presence, Pong, Error, Kick, Event,
     InvokeResult, Chat, ScriptManifest, ScriptChunk, ExecuteScript, ResumeToken, Cast, Figures,
     Weapon, Armed, ProjectileLaunch, ProjectileHit, Vitals, Npc, TerraformApplied, ChunkData, Mesh,
-    Character, UnreliableEvent,
+    Character, UnreliableEvent, LogsWanted,
 );
 
 #[test]
@@ -224,6 +226,18 @@ fn client_samples() -> Vec<ClientMessage> {
             jitter_ms: 4.25,
         }),
         ClientMessage::AskScene,
+        ClientMessage::Log(ClientLog {
+            revision: "ab".repeat(32),
+            browser: "Firefox on Linux".into(),
+            lines: vec![ClientLogLine {
+                level: ConsoleLevel::Error,
+                script: "StarterGui/Hud.luau".into(),
+                line: 3,
+                message: "attempt to index nil".into(),
+                stack: "StarterGui/Hud.luau:3".into(),
+                count: 7,
+            }],
+        }),
     ]
 }
 
@@ -267,6 +281,7 @@ fn server_samples() -> Vec<ServerMessage> {
             name: "Flickers".into(),
             args: args(),
         },
+        ServerMessage::LogsWanted { prints: true },
         ServerMessage::InvokeResult {
             id: 1,
             result: Ok(args()),

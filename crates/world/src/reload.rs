@@ -18,6 +18,8 @@ use crate::world::World;
 /// Sources by path below `scripts/`; none for a file that is gone.
 pub type Changes = BTreeMap<String, Option<String>>;
 
+/// Characters of a source line that are shown.
+const SOURCE_CHARS_MAX: usize = 200;
 /// Bytes of source in one record of a recording.
 const RECORD_TEXT_BYTES: usize = 32 * 1024;
 
@@ -280,6 +282,21 @@ impl World {
         });
     }
 
+    /// The text of one line of a script, for people; none where there is nothing
+    /// to see.
+    pub fn source_line(&self, path: &str, line: u32) -> Option<String> {
+        let index = usize::try_from(line).ok()?.checked_sub(1)?;
+        let text = self.code.scripts.get(path)?.source().lines().nth(index)?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.chars().take(SOURCE_CHARS_MAX).collect())
+    }
+
+    /// SHA-256 of a script's bytecode, in hex.
+    pub fn script_hash(&self, path: &str) -> Option<String> {
+        let script = self.code.scripts.get(path)?;
+        Some(script.sha256_hex.clone())
+    }
+
     /// SHA-256 of the package whose scripts run.
     pub fn revision(&self) -> &str {
         &self.code.revision
@@ -313,7 +330,7 @@ pub(crate) fn compile_log(error: &CompileError, source: &str) -> ScriptLog {
         script: error.path.clone(),
         line: Some(error.line),
         message: error.message.clone(),
-        source_line: text.map(|text| text.chars().take(200).collect()),
+        source_line: text.map(|text| text.chars().take(SOURCE_CHARS_MAX).collect()),
         traceback: String::new(),
         origin: None,
     }

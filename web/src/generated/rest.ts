@@ -497,6 +497,23 @@ guests: number,
 worlds: number, };
 
 /**
+ * Which clients a line comes from.
+ */
+export type ConsoleClient = { 
+/**
+ * What runs there; of the last one that said it.
+ */
+browser: string, 
+/**
+ * How often it was said, by all of them.
+ */
+count: number, 
+/**
+ * How many players said it.
+ */
+players: number, };
+
+/**
  * One line of a script.
  */
 export type ConsoleEntry = { 
@@ -551,7 +568,11 @@ revision: string,
 /**
  * SHA-256 of the script's bytecode; empty when it has none.
  */
-hash: string, };
+hash: string, 
+/**
+ * For a line that players' browsers sent: nobody vouches for what it says.
+ */
+client: ConsoleClient | null, };
 
 /**
  * `GET /api/games/{id}/console?after=N`: what the game's scripts say and
@@ -2562,6 +2583,11 @@ revision: string,
  * How often.
  */
 count: number, 
+/**
+ * For an error in players' browsers, where nobody vouches for it: the last
+ * browser it came from.
+ */
+browser: string | null, 
 /**
  * RFC 3339.
  */

@@ -49,6 +49,8 @@ export interface ClientCore {
   fire_server(name: string, argsJson: string, reliable: boolean): void;
   /** `Network.InvokeServer`; the answer comes as an `invokeResult` event. */
   invoke_server(id: number, name: string, argsJson: string): void;
+  /** Tells the game's creator what scripts printed and raised, as the JSON of a ClientLog. */
+  send_log(logJson: string): void;
   /** Asks where the server's time goes; the answer is a `figures` event. */
   ask_figures(): void;
   /** Casts a spell; the parameters as a list of one value. */

@@ -8,6 +8,7 @@ import type { KnownSource } from './knownworld';
 import type { CameraHost, ClientHost, EffectsHost, TerrainHost, Triple, WorldHost } from './luau/host';
 import type { CameraSource } from './scriptcamera';
 import { ScriptSounds, type SoundSource } from './scriptsounds';
+import type { LogLevel } from './scriptlogs';
 import type { Tools } from './scripttools';
 
 /** The parts of a running session that scripts may see. */
@@ -35,6 +36,8 @@ export class ScriptHost implements ClientHost {
 
   /** Which code a script is; every error says so (BEY-1). */
   originOf: (path: string) => string = () => '';
+  /** Where lines go besides the browser's own console. */
+  relay: (level: LogLevel, text: string) => void = () => undefined;
 
   constructor(readonly session: ScriptWorld) {
     this.sound = new ScriptSounds({
@@ -104,7 +107,8 @@ export class ScriptHost implements ClientHost {
     return (id - this.#firstCall) >>> 0;
   }
 
-  log(level: string, text: string): void {
+  log(level: LogLevel, text: string): void {
+    this.relay(level, text);
     if (level === 'error') console.error(`[script] ${this.#withOrigin(text)}`);
     else if (level === 'warn') console.warn(`[script] ${text}`);
     else console.info(`[script] ${text}`);

@@ -195,6 +195,11 @@ export class ClientScripts {
     return true;
   }
 
+  /** The package whose scripts run. */
+  get revision(): string {
+    return this.#manifest?.revision ?? '';
+  }
+
   /** Which code a script is, for its errors (BEY-1). */
   origin(path: string): string {
     const revision = this.#manifest?.revision.slice(0, 8);

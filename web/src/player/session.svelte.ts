@@ -22,6 +22,7 @@ import type { Components, SceneData } from './scene';
 import type { EffectsHost } from './luau/host';
 import { ScriptHost, type ScriptWorld } from './scripthost';
 import { ScriptCache } from './scriptcache';
+import { ScriptLogs } from './scriptlogs';
 import { ClientScripts } from './scripts';
 import { SoundBoard } from './sound';
 import { ChatLog } from './chat.svelte';
@@ -72,6 +73,7 @@ export class PlaySession {
   readonly terrain = new KnownTerrain(() => this.link?.core);
   #feed: TerrainFeed | null = null;
   scripts: ClientScripts | null = null;
+  #logs: ScriptLogs | null = null;
   /** What the server last said of its ticks; only while somebody asks. */
   serverFigures: TickFigures | null = null;
   #resumeToken: string | undefined;
@@ -146,6 +148,7 @@ export class PlaySession {
     const { x, y } = this.input.move();
     link.core.set_input(x, y, this.input.yaw, this.input.pitch, this.input.takeButtons(nowMs));
     link.core.advance(nowMs);
+    this.#logs?.flush(nowMs);
     link.flush();
     this.#drainEvents();
     if (nowMs - this.#placeKeptAt > KEEP_PLACE_EVERY_MS) this.#keepPlace();
@@ -360,6 +363,8 @@ export class PlaySession {
       (have, total, name) => this.progress.scripts(have, total, name),
     );
     host.originOf = (path) => scripts.origin(path);
+    this.#logs = new ScriptLogs((log) => link.core.send_log(JSON.stringify(log)), () => scripts.revision);
+    host.relay = (level, text) => this.#logs?.add(level, text);
     for (const { name, args } of unheard) scripts.event(name, args);
     this.scripts = scripts;
     return link;
@@ -442,6 +447,9 @@ export class PlaySession {
         break;
       case 'invokeFailed':
         this.scripts?.result(event.id, { ok: false, error: event.error });
+        break;
+      case 'logsWanted':
+        if (this.#logs) this.#logs.prints = event.prints;
         break;
       case 'figures':
         this.serverFigures = event.figures;

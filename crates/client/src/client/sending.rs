@@ -1,6 +1,7 @@
 //! What this client says: what a server would not take is refused here, where
 //! a script can still be told, and the rest waits to be written.
 
+use frolic_protocol::client_log::ClientLog;
 use frolic_protocol::message::LineReport;
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, DATAGRAM_BYTES_MAX};
 use frolic_protocol::{Args, ClientMessage, ValueLimits};
@@ -61,6 +62,11 @@ impl Client {
     /// Queues `Network.FireServer`.
     pub fn fire_server(&mut self, name: String, args: Args) {
         self.send(&ClientMessage::Event { name, args });
+    }
+
+    /// Queues what scripts printed and raised, for the game's creator.
+    pub fn send_log(&mut self, log: ClientLog) {
+        self.send(&ClientMessage::Log(log));
     }
 
     /// Asks where the server's time goes, for a debug overlay.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use frolic_package::{Limits, Package, Problem, Report, Rule, Scene};
+use frolic_package::{Limits, Manifest, Package, Report, Scene};
 
-use crate::folder;
+use crate::{folder, samples};
 
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -69,7 +69,7 @@ pub fn run(args: CheckArgs) -> anyhow::Result<()> {
     }
 }
 
-/// Reads a folder or a package and checks everything, the scripts' syntax included.
+/// Reads a folder or a package and checks everything, the scripts included.
 ///
 /// # Errors
 /// The outer error is about reading; the inner one lists the problems of the game.
@@ -137,22 +137,14 @@ fn with_problems(loaded: Result<Package, Report>, more: Report) -> Result<Packag
     }
 }
 
-/// What does not compile. Scripts in the wrong place are the package's own complaint.
-pub(super) fn script_problems(files: &Files, limits: &Limits) -> Report {
-    let mut report = Report::new(limits);
-    for (file, bytes) in files {
-        let path = file.strip_prefix("scripts/").unwrap_or_default();
-        // A .soul is plain language; the Luau made of it lies beside it.
-        let is_luau = path.ends_with(".luau") || path.ends_with(".lua");
-        let Ok(source) = std::str::from_utf8(bytes) else {
-            continue;
-        };
-        if !is_luau || frolic_script::Service::of_path(path).is_none() {
-            continue;
-        }
-        if let Err(error) = frolic_script::compile(path, source) {
-            report.push(Problem::error(Rule::Syntax, file, error.message).at((error.line, 1)));
-        }
+/// What is wrong with the scripts, and with what was copied along.
+fn script_problems(files: &Files, limits: &Limits) -> Report {
+    let mut report = frolic_lint::compile_errors(files, limits);
+    let manifest = files.get("game.toml");
+    let manifest = manifest.and_then(|bytes| Manifest::parse(bytes, limits).ok());
+    report.append(frolic_lint::warnings(files, manifest.as_ref(), limits));
+    if let Some(manifest) = &manifest {
+        samples::warn_of_copies(files, manifest, &mut report);
     }
     report
 }

@@ -81,6 +81,7 @@ pub async fn run(args: DevArgs) -> Result<()> {
     }
     .into_settings()?;
     settings.session_lifetime = SESSION_LIFETIME;
+    settings.client_prints = true;
     let listener = bind(settings.host, settings.port).await?;
     let listens_on = listener.local_addr()?;
     let in_use = "stop the other `frolic dev` of this game first";

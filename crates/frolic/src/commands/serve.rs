@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
@@ -89,6 +90,7 @@ pub async fn open(settings: Settings, listens_on: SocketAddr) -> anyhow::Result<
             env: Vec::new(),
         }),
         spell_compiler: crate::spells::workshop(),
+        script_checker: Arc::new(frolic_lint::compile_errors),
         site: Box::new(assets::site_file),
         clock: Clock::system(),
         listens_on,

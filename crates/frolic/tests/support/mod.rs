@@ -240,7 +240,7 @@ impl Drop for Platform {
 pub struct Player {
     pub world_id: String,
     address: String,
-    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    pub socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     seq: u32,
 }
 
@@ -334,10 +334,15 @@ impl Player {
     }
 
     pub async fn fire_with(&mut self, name: &str, args: Json) {
+        let payload = json!({ "name": name, "args": args });
+        self.command("network", "event", payload).await;
+    }
+
+    pub async fn command(&mut self, feature: &str, action: &str, payload: Json) {
         self.seq += 1;
         let command = json!({
-            "v": 2, "kind": "command", "seq": self.seq, "feature": "network", "action": "event",
-            "payload": { "name": name, "args": args },
+            "v": 2, "kind": "command", "seq": self.seq, "feature": feature, "action": action,
+            "payload": payload,
         });
         let message = Message::Text(command.to_string().into());
         self.socket.send(message).await.expect("the line is up");

@@ -294,7 +294,10 @@ impl Host {
             session.tell_packet(&scene);
         }
         let manifest = ServerMessage::ScriptManifest(self.shelf.manifest(is_json));
-        for message in weapons.iter().chain([&presence, &manifest]) {
+        // Before the scripts: what they print first is wanted too.
+        let prints = self.client_prints.wants(&seat.identity.player_id);
+        let logs = prints.then_some(ServerMessage::LogsWanted { prints });
+        for message in weapons.iter().chain(&logs).chain([&presence, &manifest]) {
             session.tell(message);
         }
         // What the last connection did not bring, and what has come up since;

@@ -3,10 +3,19 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use frolic_script::LogLevel;
+use frolic_protocol::ServerMessage;
+use frolic_protocol::client_log::ClientLog;
+use frolic_protocol::console::{ConsoleLevel, ConsoleLine};
+use frolic_script::{LogLevel, log};
+
+use frolic_world::PlayerNumber;
 
 use super::Host;
+use crate::client_logs::Speaker;
 use crate::console;
+
+/// Reports of client scripts per second of the world.
+const CLIENT_REPORTS_HZ: u32 = 4;
 
 impl Host {
     /// Passes on what scripts said in this tick, and once a second what they
@@ -36,6 +45,100 @@ impl Host {
                     tracing::error!(target: "script", "{place}: {message} ({origin})\n    {source}\n{}", line.traceback);
                 }
             }
+        }
+    }
+
+    /// Takes what a player's scripts said in their browser.
+    pub(super) fn take_client_log(&mut self, number: PlayerNumber, log: ClientLog) {
+        let Some(seat) = self.seats.get(number) else {
+            return;
+        };
+        let speaker = Speaker {
+            number,
+            player_id: &seat.identity.player_id,
+        };
+        let now_s = self.started.elapsed().as_secs_f64();
+        let entries = self.shelf.entries();
+        let known = |path: &str| entries.iter().any(|entry| entry.path == path);
+        let prints = self.settings.console.client_prints();
+        self.client_logs
+            .take(speaker, log, &prints, self.world.revision(), known, now_s);
+    }
+
+    /// Passes on what client scripts said, a few times a second, and tells
+    /// clients when what is wanted of them has changed.
+    pub(super) fn write_client_logs(&mut self) {
+        let every = (self.world.tick_hz() / CLIENT_REPORTS_HZ).max(1);
+        if !self.world.tick().is_multiple_of(every) {
+            return;
+        }
+        self.tell_logs_wanted();
+        let now_s = self.started.elapsed().as_secs_f64();
+        let world = &self.world;
+        let origin =
+            |path: &str, line: u32| (world.source_line(path, line), world.script_hash(path));
+        let (lines, dropped) = self.client_logs.report(world.tick(), now_s, origin);
+        for line in lines {
+            print_client_line(&line);
+            self.settings.console.say(line);
+        }
+        if dropped > 0 {
+            tracing::warn!(target: "script", "{dropped} lines of client scripts were dropped: there were too many");
+        }
+    }
+
+    fn tell_logs_wanted(&mut self) {
+        let now = self.settings.console.client_prints();
+        if *now == *self.client_prints {
+            return;
+        }
+        let before = std::mem::replace(&mut self.client_prints, now.clone());
+        for session in self.sessions.iter_mut() {
+            let Some(player) = &session.player else {
+                continue;
+            };
+            let Some(seat) = self.seats.get(player.number) else {
+                continue;
+            };
+            let id = &seat.identity.player_id;
+            let prints = now.wants(id);
+            if prints != before.wants(id) {
+                session.tell(&ServerMessage::LogsWanted { prints });
+            }
+        }
+    }
+}
+
+/// To the log of the process, which `frolic dev` shows: marked as a client's.
+fn print_client_line(line: &ConsoleLine) {
+    let client = line.client.clone().unwrap_or_default();
+    let place = line
+        .line
+        .map_or(line.script.clone(), |n| format!("{}:{n}", line.script));
+    let times = match client.count {
+        1 => String::new(),
+        count => format!(", {count} times"),
+    };
+    let players = match client.players {
+        1 => String::new(),
+        players => format!(" of {players} players"),
+    };
+    let origin = format!(
+        "in {}{players}{times}, revision {}",
+        client.browser,
+        log::short(&line.revision)
+    );
+    let message = &line.message;
+    match line.level {
+        ConsoleLevel::Info => {
+            tracing::info!(target: "script", "client {place}: {message} ({origin})")
+        }
+        ConsoleLevel::Warn => {
+            tracing::warn!(target: "script", "client {place}: {message} ({origin})")
+        }
+        ConsoleLevel::Error => {
+            let source = line.source_line.as_deref().unwrap_or_default();
+            tracing::error!(target: "script", "client {place}: {message} ({origin})\n    {source}\n{}", line.stack);
         }
     }
 }

@@ -209,6 +209,10 @@ impl Host {
             },
             ClientMessage::ChunkRequest { chunk } => self.wish_chunk(link, chunk),
             ClientMessage::AskScene => self.ask_scene(link),
+            ClientMessage::Log(log) => {
+                self.take_client_log(number, log);
+                Ok(())
+            }
         };
         if let Some(session) = self.sessions.get_quietly(link) {
             session.answer(seq, outcome);

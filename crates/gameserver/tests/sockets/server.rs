@@ -235,6 +235,7 @@ impl TestServer {
             disabled_scripts: Vec::new(),
             epoch: shelf.epoch.fetch_add(1, Relaxed) + 1,
             persistent: shelf.persistent,
+            client_prints: Default::default(),
         };
         let epoch = boot.epoch;
         let close_limit_s = Some(shelf.close_limit_s).filter(|limit| *limit > 0);
@@ -303,6 +304,7 @@ impl TestServer {
                             false => FleetAction::Continue,
                         },
                         expelled: shelf.expelled.lock().expect("whole").clone(),
+                        prints_wanted: false,
                     })
                 }),
             );

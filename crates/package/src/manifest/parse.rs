@@ -19,6 +19,8 @@ const DESCRIPTION_CHARS_MAX: usize = 2_000;
 const ID_CHARS_MAX: usize = 40;
 const TAGS_MAX: usize = 10;
 const MAX_PLAYERS: RangeInclusive<u32> = 1..=1_000;
+/// What can be declared and gives scripts nothing (yet).
+const INERT_CAPABILITIES: [&str; 2] = ["teleport", "http"];
 const BUNDLES_MAX: usize = 100;
 const BUNDLE_SCRIPTS_MAX: usize = 1_000;
 
@@ -52,7 +54,10 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<(Manifest, Places),
     let mut report = reader.report;
     report.sort();
     match manifest {
-        Some(manifest) if !report.has_errors() => Ok((manifest, reader.places)),
+        Some(manifest) if !report.has_errors() => {
+            reader.places.warnings = report;
+            Ok((manifest, reader.places))
+        }
         _ => Err(report),
     }
 }
@@ -211,6 +216,15 @@ impl<'t> Reader<'t> {
     }
 
     fn capabilities(&mut self, section: &mut Section<'t, '_>) -> Capabilities {
+        for name in INERT_CAPABILITIES {
+            let declared = section.keys.get(name).map(|(span, _)| span.clone());
+            if let Some(span) = declared {
+                let message = format!("capability {name}: nothing uses it yet; leave it out");
+                let problem = Problem::error(Rule::NoEffect, FILE, message);
+                let place = self.lines.place(span.start);
+                self.report.push(problem.at(place).as_warning());
+            }
+        }
         Capabilities {
             store: self.flag(section, "store"),
             chat: self.flag(section, "chat"),

@@ -146,3 +146,18 @@ proptest::proptest! {
         let _ = parse(&text);
     }
 }
+
+#[test]
+fn capabilities_that_nothing_uses_are_warned_of() {
+    let text = "[game]\nid = \"a\"\nname = \"A\"\n[capabilities]\nstore = true\nhttp = true\nteleport = true\n";
+    let (manifest, places) =
+        Manifest::parse_with_places(text.as_bytes(), &Limits::default()).unwrap();
+    assert!(manifest.capabilities.http);
+    let found = places.warnings.problems.iter();
+    let found: Vec<_> = found.map(|problem| (problem.rule, problem.line)).collect();
+    let expected = [
+        (crate::Rule::NoEffect, Some(6)),
+        (crate::Rule::NoEffect, Some(7)),
+    ];
+    assert_eq!(found, expected);
+}

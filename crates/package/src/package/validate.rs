@@ -95,7 +95,10 @@ fn manifest(files: &Files, limits: &Limits, report: &mut Report) -> Option<Manif
         return None;
     };
     let (manifest, places) = match Manifest::parse_with_places(bytes, limits) {
-        Ok(parsed) => parsed,
+        Ok((manifest, mut places)) => {
+            report.append(std::mem::take(&mut places.warnings));
+            (manifest, places)
+        }
         Err(problems) => {
             report.append(problems);
             return None;

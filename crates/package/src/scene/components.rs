@@ -118,7 +118,10 @@ pub struct Transform {
     /// Metres.
     pub position: [f32; 3],
     /// Unit quaternion `[x, y, z, w]`.
-    #[serde(skip_serializing_if = "is_identity")]
+    #[serde(
+        skip_serializing_if = "is_identity",
+        deserialize_with = "super::quaternion::deserialize"
+    )]
     pub rotation: [f32; 4],
     /// Factor on each own axis; shapes and models are scaled with it.
     #[serde(skip_serializing_if = "is_one")]
@@ -330,7 +333,7 @@ fn one() -> f32 {
     1.0
 }
 
-fn default_range() -> f32 {
+pub(super) fn default_range() -> f32 {
     10.0
 }
 

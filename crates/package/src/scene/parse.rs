@@ -5,6 +5,7 @@
 //! at the right line while the others are still read.
 
 mod attributes;
+mod inert;
 mod references;
 mod source;
 mod terrain;
@@ -275,6 +276,10 @@ impl<'t> Reader<'t, '_> {
             let message = "Joint without Body: nothing pulls at it";
             self.warning(spot("Joint").unwrap_or(at), message);
         }
+        if own.material.is_some() && !has_shape {
+            let message = "Material without Shape: there is no surface to see it on";
+            self.warning(spot("Material").unwrap_or(at), message);
+        }
         if own.network_identity.is_some() {
             let message = "NetworkIdentity is assigned when a world loads; this value is ignored";
             self.warning(spot("NetworkIdentity").unwrap_or(at), message);
@@ -315,13 +320,19 @@ impl<'t> Reader<'t, '_> {
                 _ => self.unknown_key(&key, value, COMPONENTS),
             }
         }
-        for problem in components.check() {
+        let problems = components.check();
+        // What is wrong is not worth a word on whether it would do something.
+        let sound = problems.is_empty();
+        for problem in problems {
             let spot = spots.iter().find(|(key, _)| key == problem.component);
             let offset = spot.map_or(self.offset(value), |(_, at)| *at);
             let message = format!("{}: {}", problem.component, problem.message);
             self.error(problem.rule, offset, message);
         }
         self.check_files(&components, &spots);
+        if sound {
+            self.warn_of_inert(&components, &spots, self.offset(value));
+        }
         (components, spots)
     }
 }

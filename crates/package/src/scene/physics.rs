@@ -158,6 +158,25 @@ pub struct Joint {
     pub collide: bool,
 }
 
+impl Joint {
+    /// A joint of that kind, everything else as when it is left out.
+    pub fn new(kind: JointKind) -> Self {
+        Self {
+            kind,
+            with: None,
+            anchor: [0.0; 3],
+            other_anchor: None,
+            axis: up(),
+            limits: None,
+            length: None,
+            stiffness: default_stiffness(),
+            damping: default_damping(),
+            speed: None,
+            collide: false,
+        }
+    }
+}
+
 fn up() -> [f32; 3] {
     [0.0, 1.0, 0.0]
 }

@@ -60,7 +60,9 @@ fn component_problems(components: &str) -> Vec<String> {
     };
     let problems = report.problems.iter();
     problems
+        // One entity is no whole scene.
         .filter(|problem| !problem.message.contains("SpawnPoint"))
+        .filter(|problem| !problem.message.contains("Material without Shape"))
         .map(|p| {
             format!(
                 "{}:{} {}",
@@ -486,5 +488,78 @@ fn problems_of_terrain_have_their_places() {
         let found = problems(&format!("{{\"size\": [32, 32, 32],\n{wrong}}}"));
         assert_eq!(found.len(), 1, "{wrong}: {found:?}");
         assert!(found[0].starts_with("6:"), "{wrong}: {found:?}");
+    }
+}
+
+/// Messages with their lines of what deserves a warning.
+fn warnings(text: &str) -> Vec<(u32, String)> {
+    let (_, report) = Scene::parse_with_warnings(text.as_bytes(), &Limits::default()).unwrap();
+    let found = report.problems.into_iter();
+    found
+        .map(|problem| {
+            assert_eq!(problem.severity, Severity::Warning);
+            (problem.line.unwrap(), problem.message)
+        })
+        .collect()
+}
+
+#[test]
+fn what_is_accepted_and_does_nothing_is_said_with_its_line() {
+    let text = r##"{"format": 1, "prefabs": {"Tree": {"components": {
+"Shape": {"type": "box", "size": [1, 1, 1]},
+"Model": {"asset": "assets/tree.glb"}
+}}}, "entities": [{"id": 1, "name": "A", "components": {
+"SpawnPoint": {"team": "Red"},
+"Sound": {"asset": "assets/wind.ogg"},
+"Shape": {"type": "mesh", "asset": "assets/tree.glb"},
+"Trigger": {},
+"Body": {"type": "static", "mass": 5},
+"Joint": {"type": "ball", "limits": [0, 1], "length": 3},
+"Light": {"type": "sun", "range": 5}
+}}, {"id": 2, "name": "B", "components": {
+"Material": {"color": "#ffffff"}
+}}]}"##;
+    let found = warnings(text);
+    let expected = [
+        (3, "Model is not drawn"),
+        (5, "team has no effect"),
+        (6, "Sound is not played"),
+        (8, "Trigger has no effect on a mesh"),
+        (9, "mass has no effect"),
+        (10, "limits and length have no effect"),
+        (11, "range has no effect on a sun"),
+        (13, "Material without Shape"),
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for ((line, message), (wanted_line, part)) in found.iter().zip(expected) {
+        assert!(
+            *line == wanted_line && message.contains(part),
+            "{line} {message}"
+        );
+    }
+}
+
+#[test]
+fn what_has_an_effect_is_not_warned_of() {
+    let text = r##"{"format": 1, "entities": [{"id": 1, "name": "A", "components": {
+"SpawnPoint": {}, "Shape": {"type": "box", "size": [1, 1, 1]}, "Material": {"color": "#ffffff"},
+"Body": {"type": "dynamic", "mass": 5}, "Joint": {"type": "spring", "length": 3, "stiffness": 9}
+}}, {"id": 2, "name": "B", "components": {"Light": {"type": "point", "range": 5}}}]}"##;
+    assert_eq!(warnings(text), []);
+}
+
+#[test]
+fn a_rotation_that_is_no_quaternion_is_told_what_one_is() {
+    for (rotation, count) in [("[90, 0, 0]", 3), ("[0, 0, 0, 1, 0]", 5), ("[]", 0)] {
+        let text = format!(
+            "{{\"format\": 1, \"entities\": [{{\"id\": 1, \"name\": \"A\", \"components\": {{\n\
+             \"Transform\": {{\"rotation\": {rotation}}}}}}}]}}"
+        );
+        let report = refused(&text);
+        let wanted = format!("quaternion [x, y, z, w], four numbers and not {count}");
+        let mut errors = report.problems.iter();
+        let problem = errors.find(|p| p.severity == Severity::Error).unwrap();
+        assert!(problem.message.contains(&wanted), "{report}");
+        assert_eq!(problem.line, Some(2));
     }
 }

@@ -146,6 +146,7 @@ fn pkg_7_all_problems_of_all_files_are_reported_at_once() {
         "notes.txt:0:0 unexpected-file",
         "scene.json:2:57 unknown-reference",
         "scene.json:3:56 unknown-reference",
+        "scene.json:3:56 no-effect",
         "scripts/Workspace/Bad.luau:2:1 invalid-text",
         "scripts/Workspace/Latin.luau:1:7 invalid-text",
     ];

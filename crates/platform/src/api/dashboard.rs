@@ -294,6 +294,9 @@ pub struct ScriptErrorInfo {
     pub revision: String,
     /// How often.
     pub count: u32,
+    /// For an error in players' browsers, where nobody vouches for it: the last
+    /// browser it came from.
+    pub browser: Option<String>,
     /// RFC 3339.
     pub first_at: String,
     /// RFC 3339.

@@ -28,6 +28,7 @@ const FILES: &[(&str, &str)] = files![
     "0011_report_recording",
     "0012_left_to_tell",
     "0013_write_probe",
+    "0014_client_errors",
 ];
 
 /// Runs what a database does not have yet.

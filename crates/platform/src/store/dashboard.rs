@@ -223,22 +223,39 @@ async fn samples(
         .collect())
 }
 
+/// The last of servers and, as many, of browsers: who makes errors up must not
+/// hide those that nobody made up.
 async fn errors(db: &AnyPool, game_id: &str) -> Result<Vec<ScriptErrorInfo>, sqlx::Error> {
-    let rows = sqlx::query(
-        "SELECT e.script, e.line, e.message, e.revision, e.times, e.first_at, e.last_at,
+    let mut errors = errors_of(db, game_id, "e.browser = ''").await?;
+    errors.extend(errors_of(db, game_id, "e.browser <> ''").await?);
+    // RFC 3339 of one time zone sorts as text.
+    errors.sort_by(|a, b| b.last_at.cmp(&a.last_at));
+    Ok(errors)
+}
+
+async fn errors_of(
+    db: &AnyPool,
+    game_id: &str,
+    side: &str,
+) -> Result<Vec<ScriptErrorInfo>, sqlx::Error> {
+    let query = format!(
+        "SELECT e.script, e.line, e.message, e.revision, e.times, e.first_at, e.last_at, e.browser,
            COALESCE(v.version, '') AS version
          FROM script_errors e
          LEFT JOIN game_versions v ON v.game_id = e.game_id AND v.revision = e.revision
-         WHERE e.game_id = $1 ORDER BY e.last_at DESC, e.error_key LIMIT $2",
-    )
-    .bind(game_id)
-    .bind(ERRORS_SHOWN)
-    .fetch_all(db)
-    .await?;
+         WHERE e.game_id = $1 AND {side} ORDER BY e.last_at DESC, e.error_key LIMIT $2"
+    );
+    let rows = sqlx::query(sqlx::AssertSqlSafe(query))
+        .bind(game_id)
+        .bind(ERRORS_SHOWN)
+        .fetch_all(db)
+        .await?;
     rows.iter()
         .map(|row| {
             let line = to_u32(row.try_get("line")?);
+            let browser: String = row.try_get("browser")?;
             Ok(ScriptErrorInfo {
+                browser: (!browser.is_empty()).then_some(browser),
                 script: row.try_get("script")?,
                 line: (line > 0).then_some(line),
                 message: row.try_get("message")?,

@@ -57,6 +57,23 @@ pub enum PublishError {
     Channel(Box<ApiError>),
 }
 
+/// Says what is wrong with the scripts of a package. Given by the program that
+/// runs the platform, which itself knows no Luau.
+pub trait ScriptChecker: Send + Sync + 'static {
+    /// Every script that does not compile, with its line. The files are a
+    /// stranger's.
+    fn check(&self, files: &BTreeMap<String, Vec<u8>>, limits: &Limits) -> Report;
+}
+
+impl<F> ScriptChecker for F
+where
+    F: Fn(&BTreeMap<String, Vec<u8>>, &Limits) -> Report + Send + Sync + 'static,
+{
+    fn check(&self, files: &BTreeMap<String, Vec<u8>>, limits: &Limits) -> Report {
+        self(files, limits)
+    }
+}
+
 /// Ids whose address below `/api/games/` is something else.
 const RESERVED_IDS: [&str; 1] = ["validate"];
 
@@ -153,7 +170,7 @@ pub async fn validate(
     }
     let _turn = platform.upload_turn().await?;
     let size_bytes = u32::try_from(archive.len()).unwrap_or(u32::MAX);
-    let found = match check(archive).await {
+    let found = match check(&platform, archive).await {
         Ok(package) => ValidationReport {
             ok: true,
             report: report(&package.warnings),
@@ -204,7 +221,7 @@ pub async fn publish_package(
     creator_id: &str,
     wishes: Wishes,
 ) -> Result<PublishResponse, PublishError> {
-    let package = check(archive.clone()).await?;
+    let package = check(platform, archive.clone()).await?;
     let game_id = &package.manifest.game.id;
     if RESERVED_IDS.contains(&game_id.as_str()) {
         return Err(PublishError::Reserved {
@@ -287,8 +304,19 @@ struct Asset {
 }
 
 /// Reading is pure computing on hostile bytes: off the async threads.
-async fn check(archive: Bytes) -> Result<Arc<Package>, PublishError> {
-    let read = tokio::task::spawn_blocking(move || Package::read(&archive, &Limits::default()));
+async fn check(platform: &Platform, archive: Bytes) -> Result<Arc<Package>, PublishError> {
+    let checker = platform.script_checker().clone();
+    let read = tokio::task::spawn_blocking(move || {
+        let limits = Limits::default();
+        let mut package = Package::read(&archive, &limits)?;
+        package
+            .warnings
+            .append(checker.check(&package.files, &limits));
+        match package.warnings.has_errors() {
+            true => Err(package.warnings),
+            false => Ok(package),
+        }
+    });
     match read.await {
         Ok(Ok(package)) => Ok(Arc::new(package)),
         Ok(Err(report)) => Err(PublishError::Invalid(report)),

@@ -9,7 +9,7 @@ use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use frolic_protocol::console::{ConsoleLevel, ConsoleLine, REPORT_LINES_MAX};
+use frolic_protocol::console::{ConsoleLevel, ConsoleLine, FromClients, REPORT_LINES_MAX};
 use sqlx::AnyPool;
 use tokio::sync::Notify;
 
@@ -68,10 +68,14 @@ struct ErrorPlace {
     script: String,
     line: u32,
     message: String,
+    /// In a player's browser, not on a server.
+    in_client: bool,
 }
 
 struct ErrorCount {
     times: i64,
+    /// The last browser it came from; empty for a server.
+    browser: String,
     first_ms: i64,
     last_ms: i64,
 }
@@ -104,12 +108,17 @@ impl Recorder {
         let mut pending = self.pending();
         for line in errors {
             let place = ErrorPlace::of(game_id, line);
+            let client = line.client.as_ref();
+            let times = client.map_or(1, |client| i64::from(client.count));
+            let browser = client.map(browser_of).unwrap_or_default();
             if let Some(count) = pending.errors.get_mut(&place) {
-                count.times = count.times.saturating_add(1);
+                count.times = count.times.saturating_add(times);
                 count.last_ms = at_ms;
+                count.browser = browser;
             } else if pending.errors.len() < ERRORS_MAX {
                 let count = ErrorCount {
-                    times: 1,
+                    times,
+                    browser,
                     first_ms: at_ms,
                     last_ms: at_ms,
                 };
@@ -220,15 +229,26 @@ impl ErrorPlace {
             script: cut(&line.script, SCRIPT_CHARS_MAX),
             line: line.line.unwrap_or(0),
             message: cut(&line.message, MESSAGE_CHARS_MAX),
+            in_client: line.client.is_some(),
         }
     }
 
     fn key(&self) -> String {
+        let side = if self.in_client { "\nclient" } else { "" };
         let text = format!(
-            "{}\n{}\n{}\n{}",
+            "{}\n{}\n{}\n{}{side}",
             self.revision, self.script, self.line, self.message
         );
         ids::sha256_hex(text.as_bytes())
+    }
+}
+
+/// What ran a client's scripts; never empty, which would mean a server.
+fn browser_of(client: &FromClients) -> String {
+    let name: String = client.browser.chars().take(SCRIPT_CHARS_MAX).collect();
+    match name.trim().is_empty() {
+        true => "a browser".to_owned(),
+        false => name,
     }
 }
 

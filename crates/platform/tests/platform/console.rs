@@ -1,8 +1,10 @@
 //! The creator's console (SCR-18): what game servers report, and who reads it.
 
-use frolic_platform::api::ConsolePage;
+use frolic_platform::api::{ConsolePage, GameDashboard};
 use frolic_platform::fleet::LaunchRequest;
-use frolic_protocol::console::{ConsoleLevel, ConsoleLine, ConsoleReport, ScriptFigures};
+use frolic_protocol::console::{
+    ConsoleLevel, ConsoleLine, ConsoleReport, FromClients, ScriptFigures,
+};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
 
@@ -19,6 +21,7 @@ fn line(message: &str) -> ConsoleLine {
         stack: "ServerScriptService/Main.luau:3".to_owned(),
         revision: "r".repeat(64),
         hash: "h".repeat(64),
+        client: None,
     }
 }
 
@@ -151,4 +154,53 @@ async fn a_world_that_talks_too_much_fills_nothing() {
     let request = platform.request(Method::POST, &path).bearer_auth("guess");
     let response = request.json(&many).send().await.unwrap();
     assert_eq!(error_of(response).await, (401, "not_your_world".to_owned()));
+}
+
+#[tokio::test]
+async fn lines_of_browsers_are_told_apart_and_their_errors_are_counted() {
+    let platform = TestPlatform::start().await;
+    let creator = platform.login("Creator").await;
+    let archive = frolic_package::pack(&game_files("mine", 8)).unwrap();
+    let upload = platform.request(Method::POST, "/api/games").body(archive);
+    let upload = upload.bearer_auth(&creator.session_token);
+    assert_eq!(upload.send().await.unwrap().status(), StatusCode::CREATED);
+    platform.join(json!({ "game_id": "mine" })).await;
+    let launch = platform.stage.launches.borrow()[0].clone();
+    let of_clients = |message: &str, count| ConsoleLine {
+        client: Some(FromClients {
+            browser: "Firefox on Linux".to_owned(),
+            count,
+            players: 2,
+        }),
+        ..line(message)
+    };
+    let said = ConsoleReport {
+        lines: vec![line("same"), of_clients("same", 5), of_clients("same", 2)],
+        ..ConsoleReport::default()
+    };
+    report(&platform, &launch, &said).await;
+    // However many a client makes up, they push out none of the server's.
+    for round in 0..4 {
+        let lines = (0..100).map(|i| of_clients(&format!("made up {round} {i}"), 1));
+        let flood = ConsoleReport {
+            lines: lines.collect(),
+            ..ConsoleReport::default()
+        };
+        report(&platform, &launch, &flood).await;
+    }
+    let token = &creator.session_token;
+    let shown = page(&platform, "/api/games/mine/console", token).await;
+    let client = shown.lines[1].client.as_ref().unwrap();
+    assert!(shown.lines[0].client.is_none());
+    assert_eq!((client.count, client.players), (5, 2));
+    let response = read(&platform, "/api/creator/games/mine/dashboard", token).await;
+    let dashboard: GameDashboard = response.json().await.unwrap();
+    let of_server = dashboard
+        .errors
+        .iter()
+        .find(|error| error.browser.is_none());
+    assert_eq!(of_server.unwrap().count, 1);
+    // The plots are the servers' own.
+    let counted: u32 = dashboard.days.iter().map(|day| day.script_errors).sum();
+    assert_eq!(counted, 1);
 }

@@ -311,6 +311,7 @@ async fn plat_10_errors_of_scripts_are_counted_by_place() {
         stack: String::new(),
         revision: String::new(),
         hash: String::new(),
+        client: None,
     };
     let error = ConsoleLevel::Error;
     let mut lines = vec![

@@ -72,6 +72,7 @@ impl TestPlatform {
         let parts = Parts {
             launcher: Box::new(TaskLauncher(stage.clone())),
             spell_compiler: Arc::new(TestWorkshop),
+            script_checker: Arc::new(frolic_lint::compile_errors),
             site: Box::new(site_file),
             clock,
             listens_on: address,

@@ -287,3 +287,31 @@ async fn pkg_7_a_package_can_be_looked_at_without_being_kept() {
     assert_eq!(report.report.problems[0].severity, "error");
     assert_eq!(error_of(platform.get("/api/games/race").await).await.0, 404);
 }
+
+#[tokio::test]
+async fn a_script_that_does_not_compile_is_refused_with_its_line() {
+    let platform = TestPlatform::start().await;
+    let ada = Creator::new(&platform, "Ada").await;
+    let mut files = crate::support::game_files("race", 8);
+    let path = "scripts/StarterGui/Hud.luau";
+    let broken = b"local a = 1\nlocal = 2\n".to_vec();
+    files.insert(path.to_owned(), broken);
+    let archive = frolic_package::pack(&files).unwrap();
+    let refused = ada.bytes(Method::POST, "/api/games", archive.clone()).await;
+    assert_eq!(refused.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    let body: Value = refused.json().await.unwrap();
+    let problem = &body["error"]["details"]["problems"][0];
+    assert_eq!(problem["file"], path);
+    assert_eq!(
+        (&problem["line"], &problem["severity"]),
+        (&json!(2), &json!("error"))
+    );
+    assert!(problem["message"].as_str().unwrap().contains("identifier"));
+    let checked = ada
+        .bytes(Method::POST, "/api/games/validate", archive)
+        .await;
+    let report: ValidationReport = checked.json().await.unwrap();
+    assert!(!report.ok && report.package.is_none());
+    let none = platform.get("/api/games/race").await;
+    assert_eq!(none.status(), StatusCode::NOT_FOUND);
+}

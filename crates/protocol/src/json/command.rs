@@ -153,6 +153,7 @@ fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMe
         ("session", "figures") => Ok(ClientMessage::AskFigures),
         ("session", "scene") => Ok(ClientMessage::AskScene),
         ("session", "report") => body(payload).map(report),
+        ("scripts", "log") => body(payload).map(ClientMessage::Log),
         ("session", "leave") => Ok(ClientMessage::Leave),
         ("movement", "input_batch") => body(payload).and_then(inputs),
         ("network", "event") => body(payload).map(|p: EventPayload| ClientMessage::Event {

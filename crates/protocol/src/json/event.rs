@@ -184,6 +184,9 @@ fn body(message: &ServerMessage) -> Option<Json> {
             "mesh",
             json!({ "asset": asset, "zstd": BASE64.encode(zstd) }),
         ),
+        ServerMessage::LogsWanted { prints } => {
+            event("scripts", json!({ "action": "logs", "prints": prints }))
+        }
         ServerMessage::Character(params) => event(
             "character",
             json!({ "gravity": params.gravity, "walkSpeed": params.walk_speed }),

@@ -17,7 +17,7 @@ export interface ClientHost {
   invokeServer(call: number, name: string, args: WireValue[]): void;
   /** `params` is one value. */
   castSpell(spell: string, params: WireValue): void;
-  log(level: string, text: string): void;
+  log(level: 'info' | 'warn' | 'error', text: string): void;
   uiCreate(id: number, kind: string, props: Record<string, unknown>): void;
   uiUpdate(id: number, props: Record<string, unknown>): void;
   uiRemove(id: number): void;

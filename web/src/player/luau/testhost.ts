@@ -36,7 +36,7 @@ export class TestHost implements ClientHost {
   castSpell(spell: string, params: WireValue): void {
     this.casts.push([spell, params]);
   }
-  log(level: string, text: string): void {
+  log(level: 'info' | 'warn' | 'error', text: string): void {
     this.logs.push(`${level} ${text}`);
   }
   uiCreate(id: number, kind: string, props: Record<string, unknown>): void {

@@ -1,11 +1,11 @@
 // The console page's lists: what is kept, what is shown, what scripts cost.
 import { expect, test } from 'vitest';
 import type { ConsoleEntry, ConsoleScript, ConsoleWorld } from '../../generated/rest';
-import { append, bytes, costs, LINES_KEPT, place, share, visible } from './console';
+import { append, bytes, costs, from, LINES_KEPT, place, share, visible } from './console';
 
 const line = (number: number, level = 'info', world = 'w1'): ConsoleEntry => ({
   number, level, at: '', world_id: world, room_code: 'ABC', tick: 1, script: 'Workspace/A.luau', line: 3,
-  message: `line ${number}`, source_line: null, stack: '', revision: '', hash: '',
+  message: `line ${number}`, source_line: null, stack: '', revision: '', hash: '', client: null,
 });
 const script = (path: string, cpu: number): ConsoleScript => ({
   path, hash: 'h', cpu_ms_per_s: cpu, memory_bytes: 1024, instances: 1, errors: 1, stops: 0, disabled: 0,
@@ -48,4 +48,9 @@ test('costs are summed over the worlds that run', () => {
 test('figures read well', () => {
   expect([bytes(12), bytes(2048), bytes(20 * 1024), bytes(3 * 1024 * 1024)]).toEqual(['12 B', '2.0 KiB', '20 KiB', '3.0 MiB']);
   expect([share(0, 10), share(0.001, 10), share(5, 10), share(50, 10)]).toEqual(['0%', '1.0%', '50.0%', '100.0%']);
+});
+
+test('a line of browsers says which and how often', () => {
+  expect(from({ browser: 'Firefox on Linux', count: 1, players: 1 })).toBe('Firefox on Linux');
+  expect(from({ browser: 'Firefox on Linux', count: 3, players: 2 })).toBe('Firefox on Linux ×3');
 });

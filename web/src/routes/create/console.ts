@@ -1,5 +1,5 @@
 // What the console page makes of the server's answers. Pure, so that it can be tested without a browser.
-import type { ConsoleEntry, ConsoleScript, ConsoleWorld } from '../../generated/rest';
+import type { ConsoleClient, ConsoleEntry, ConsoleScript, ConsoleWorld } from '../../generated/rest';
 
 export type Level = 'all' | 'warn' | 'error';
 
@@ -28,6 +28,11 @@ export function visible(lines: ConsoleEntry[], level: Level, worldId: string | n
 /** `Main.luau:12`, or the script alone. */
 export function place(line: ConsoleEntry): string {
   return line.line === null ? line.script : `${line.script}:${line.line}`;
+}
+
+/** `Firefox on Linux ×3`: which browsers said it, and how often. */
+export function from({ browser, count }: ConsoleClient): string {
+  return count === 1 ? browser : `${browser} ×${count}`;
 }
 
 /** The scripts of all worlds, or of one, summed by path; the dearest first. */

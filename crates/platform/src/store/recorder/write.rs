@@ -56,7 +56,10 @@ pub async fn all(db: &AnyPool, pending: &Pending) -> Result<(), sqlx::Error> {
             }
         }
     }
-    for (place, count) in &pending.errors {
+    // What clients say of themselves is shown, and not added up: one of them
+    // could make the plots say anything.
+    let of_servers = pending.errors.iter().filter(|(place, _)| !place.in_client);
+    for (place, count) in of_servers {
         let day = count.last_ms.div_euclid(DAY_MS);
         let news = days.entry((&place.game_id, day)).or_default();
         news.script_errors = news.script_errors.saturating_add(count.times);
@@ -232,12 +235,14 @@ async fn keep_error(
 ) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO script_errors (game_id, error_key, revision, script, line, message, times,
-           first_at, last_at)
+           first_at, last_at, browser)
          SELECT game_id, CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS BIGINT),
-           CAST($5 AS TEXT), CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS BIGINT)
-         FROM games WHERE game_id = $9
+           CAST($5 AS TEXT), CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS BIGINT),
+           CAST($9 AS TEXT)
+         FROM games WHERE game_id = $10
          ON CONFLICT (game_id, error_key) DO UPDATE SET
-           times = script_errors.times + excluded.times, last_at = excluded.last_at",
+           times = script_errors.times + excluded.times, last_at = excluded.last_at,
+           browser = excluded.browser",
     )
     .bind(place.key())
     .bind(&place.revision)
@@ -247,6 +252,7 @@ async fn keep_error(
     .bind(count.times)
     .bind(count.first_ms)
     .bind(count.last_ms)
+    .bind(without_nul(&count.browser))
     .bind(&place.game_id)
     .execute(connection)
     .await?;
@@ -262,15 +268,21 @@ async fn forget_old_errors(
     connection: &mut AnyConnection,
     game_id: &str,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "DELETE FROM script_errors WHERE game_id = $1 AND error_key NOT IN
-           (SELECT error_key FROM script_errors WHERE game_id = $1
-            ORDER BY last_at DESC, error_key LIMIT $2)",
-    )
-    .bind(game_id)
-    .bind(ERRORS_KEPT)
-    .execute(connection)
-    .await?;
+    // Those of browsers have places of their own: a client that makes errors up
+    // must not push out what servers say.
+    for of_servers in ["browser = ''", "browser <> ''"] {
+        let query = format!(
+            "DELETE FROM script_errors WHERE game_id = $1 AND {of_servers} AND error_key NOT IN
+               (SELECT error_key FROM script_errors WHERE game_id = $2 AND {of_servers}
+                ORDER BY last_at DESC, error_key LIMIT $3)"
+        );
+        sqlx::query(sqlx::AssertSqlSafe(query))
+            .bind(game_id)
+            .bind(game_id)
+            .bind(ERRORS_KEPT)
+            .execute(&mut *connection)
+            .await?;
+    }
     Ok(())
 }
 

@@ -1,0 +1,330 @@
+//! What players' scripts print and raise in their browsers. A client may say
+//! anything, as often as it likes, so each has a rate, the same line of many
+//! players becomes one, and the text is made harmless before anybody sees it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use frolic_protocol::client_log::{CLIENT_LOG_LINES_MAX, ClientLog, ClientLogLine, ClientPrints};
+use frolic_protocol::console::{ConsoleLevel, ConsoleLine, FromClients};
+
+/// Lines that a player may say at once, and per second in the long run.
+const BURST: f64 = 40.0;
+const LINES_PER_S: f64 = 5.0;
+/// Different lines between two reports; more are only counted.
+const KINDS_MAX: usize = 64;
+/// How often one line can have come.
+const COUNT_MAX: u32 = 100_000;
+const MESSAGE_CHARS_MAX: usize = 500;
+const STACK_CHARS_MAX: usize = 1000;
+const BROWSER_CHARS_MAX: usize = 40;
+/// What a line is said to come from when the game has no such script.
+const UNKNOWN_SCRIPT: &str = "@client";
+
+/// What was said since the last report.
+#[derive(Default)]
+pub struct ClientLogs {
+    rates: BTreeMap<u32, Rate>,
+    said: BTreeMap<Line, Said>,
+    /// Lines that were not taken.
+    dropped: u32,
+}
+
+/// Where and what: the same again only counts.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Line {
+    level: ConsoleLevel,
+    script: String,
+    line: u32,
+    message: String,
+    revision: String,
+}
+
+struct Said {
+    stack: String,
+    browser: String,
+    count: u32,
+    players: BTreeSet<u32>,
+}
+
+struct Rate {
+    left: f64,
+    at_s: f64,
+}
+
+/// A player who says something.
+#[derive(Clone, Copy)]
+pub struct Speaker<'a> {
+    /// Their number in the world.
+    pub number: u32,
+    /// Their lasting id.
+    pub player_id: &'a str,
+}
+
+impl ClientLogs {
+    /// Takes what a client said. `known` says whether clients have a script of
+    /// this path, `revision` is the one that runs.
+    pub fn take(
+        &mut self,
+        speaker: Speaker<'_>,
+        log: ClientLog,
+        prints: &ClientPrints,
+        revision: &str,
+        known: impl Fn(&str) -> bool,
+        now_s: f64,
+    ) {
+        let is_hash =
+            log.revision.len() == 64 && log.revision.bytes().all(|b| b.is_ascii_hexdigit());
+        let revision = if is_hash { &log.revision } else { revision };
+        let browser = harmless(&log.browser, BROWSER_CHARS_MAX, false);
+        for line in log.lines.into_iter().take(CLIENT_LOG_LINES_MAX) {
+            let wanted = line.level == ConsoleLevel::Error || prints.wants(speaker.player_id);
+            // Nobody asked: not even worth a count.
+            if !wanted {
+                continue;
+            }
+            if !self.spend(speaker.number, now_s) {
+                self.dropped = self.dropped.saturating_add(1);
+                continue;
+            }
+            let script = match known(&line.script) {
+                true => line.script.clone(),
+                false => UNKNOWN_SCRIPT.to_owned(),
+            };
+            self.note(speaker.number, line, script, revision, &browser);
+        }
+    }
+
+    fn note(
+        &mut self,
+        number: u32,
+        line: ClientLogLine,
+        script: String,
+        revision: &str,
+        browser: &str,
+    ) {
+        let key = Line {
+            level: line.level,
+            script,
+            line: line.line,
+            message: harmless(&line.message, MESSAGE_CHARS_MAX, false),
+            revision: revision.to_owned(),
+        };
+        if !self.said.contains_key(&key) && self.said.len() >= KINDS_MAX {
+            self.dropped = self.dropped.saturating_add(1);
+            return;
+        }
+        let said = self.said.entry(key).or_insert_with(|| Said {
+            stack: harmless(&line.stack, STACK_CHARS_MAX, true),
+            browser: String::new(),
+            count: 0,
+            players: BTreeSet::new(),
+        });
+        browser.clone_into(&mut said.browser);
+        said.count = said
+            .count
+            .saturating_add(line.count.clamp(1, COUNT_MAX))
+            .min(COUNT_MAX);
+        said.players.insert(number);
+    }
+
+    fn spend(&mut self, number: u32, now_s: f64) -> bool {
+        let rate = self.rates.entry(number).or_insert(Rate {
+            left: BURST,
+            at_s: now_s,
+        });
+        rate.refill(now_s);
+        let pays = rate.left >= 1.0;
+        if pays {
+            rate.left -= 1.0;
+        }
+        pays
+    }
+
+    /// Everything since the last report, as the console shows it, and how many
+    /// lines were dropped. `origin` gives the source line and the hash.
+    pub fn report(
+        &mut self,
+        tick: u32,
+        now_s: f64,
+        origin: impl Fn(&str, u32) -> (Option<String>, Option<String>),
+    ) -> (Vec<ConsoleLine>, u32) {
+        self.rates.retain(|_, rate| {
+            rate.refill(now_s);
+            rate.left < BURST
+        });
+        let said = std::mem::take(&mut self.said).into_iter();
+        let lines = said.map(|(key, said)| {
+            let (source_line, hash) = origin(&key.script, key.line);
+            ConsoleLine {
+                level: key.level,
+                tick,
+                script: key.script,
+                line: (key.line > 0).then_some(key.line),
+                message: key.message,
+                source_line,
+                stack: said.stack,
+                revision: key.revision,
+                hash: hash.unwrap_or_default(),
+                client: Some(FromClients {
+                    browser: said.browser,
+                    count: said.count,
+                    players: u32::try_from(said.players.len()).unwrap_or(u32::MAX),
+                }),
+            }
+        });
+        (lines.collect(), std::mem::take(&mut self.dropped))
+    }
+}
+
+impl Rate {
+    fn refill(&mut self, now_s: f64) {
+        let seconds = (now_s - self.at_s).max(0.0);
+        self.left = (self.left + seconds * LINES_PER_S).min(BURST);
+        self.at_s = now_s;
+    }
+}
+
+/// Text of a stranger that may stand in a terminal: no control characters, which
+/// could move its cursor, and none that turn the direction of reading around.
+fn harmless(text: &str, chars_max: usize, lines: bool) -> String {
+    let hidden = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+    let clean = text.trim_end().chars().take(chars_max);
+    clean
+        .map(|c| match c {
+            '\n' if lines => '\n',
+            c if c.is_control() || hidden(c) => ' ',
+            c => c,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REVISION: &str = "running";
+
+    fn everybody() -> ClientPrints {
+        ClientPrints {
+            everybody: true,
+            creator_id: "user_creator".into(),
+        }
+    }
+
+    fn line(level: ConsoleLevel, message: &str) -> ClientLogLine {
+        ClientLogLine {
+            level,
+            script: "StarterGui/Hud.luau".into(),
+            line: 3,
+            message: message.into(),
+            stack: String::new(),
+            count: 1,
+        }
+    }
+
+    fn log(lines: Vec<ClientLogLine>) -> ClientLog {
+        ClientLog {
+            revision: "ab".repeat(32),
+            browser: "Firefox on Linux".into(),
+            lines,
+        }
+    }
+
+    fn say(logs: &mut ClientLogs, number: u32, said: ClientLog, prints: &ClientPrints) {
+        let speaker = Speaker {
+            number,
+            player_id: if number == 1 {
+                "user_creator"
+            } else {
+                "user_guest"
+            },
+        };
+        let known = |path: &str| path == "StarterGui/Hud.luau";
+        logs.take(speaker, said, prints, REVISION, known, 0.0);
+    }
+
+    fn reported(logs: &mut ClientLogs) -> (Vec<ConsoleLine>, u32) {
+        logs.report(60, 0.0, |_, _| (Some("source".into()), Some("hash".into())))
+    }
+
+    #[test]
+    fn the_same_error_of_many_players_is_one_line_with_a_count() {
+        let mut logs = ClientLogs::default();
+        for number in 1..=3 {
+            let mut error = line(ConsoleLevel::Error, "attempt to index nil");
+            error.count = 2;
+            say(
+                &mut logs,
+                number,
+                log(vec![error]),
+                &ClientPrints::default(),
+            );
+        }
+        let (lines, dropped) = reported(&mut logs);
+        assert_eq!((lines.len(), dropped), (1, 0));
+        let client = lines[0].client.as_ref().unwrap();
+        assert_eq!((client.count, client.players), (6, 3));
+        assert_eq!(client.browser, "Firefox on Linux");
+        assert_eq!(lines[0].revision, "ab".repeat(32));
+        assert_eq!(lines[0].source_line.as_deref(), Some("source"));
+        assert!(reported(&mut logs).0.is_empty());
+    }
+
+    #[test]
+    fn prints_are_taken_of_those_whose_are_wanted() {
+        let mut logs = ClientLogs::default();
+        let creator_only = ClientPrints {
+            everybody: false,
+            ..everybody()
+        };
+        for number in [1, 2] {
+            let hello = line(ConsoleLevel::Info, &format!("hello {number}"));
+            say(&mut logs, number, log(vec![hello]), &creator_only);
+        }
+        let (lines, _) = reported(&mut logs);
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0].message, "hello 1");
+    }
+
+    #[test]
+    fn a_flood_is_cut_and_counted() {
+        let mut logs = ClientLogs::default();
+        for round in 0..100 {
+            let lines = (0..40).map(|i| line(ConsoleLevel::Error, &format!("{round} {i}")));
+            say(&mut logs, 2, log(lines.collect()), &everybody());
+        }
+        // Somebody else is still heard.
+        say(
+            &mut logs,
+            3,
+            log(vec![line(ConsoleLevel::Error, "other")]),
+            &everybody(),
+        );
+        let (lines, dropped) = reported(&mut logs);
+        assert_eq!(lines.len(), 41);
+        assert_eq!(dropped, 100 * CLIENT_LOG_LINES_MAX as u32 - 40);
+        assert!(lines.iter().any(|line| line.message == "other"));
+    }
+
+    #[test]
+    fn hostile_text_is_made_harmless() {
+        let mut logs = ClientLogs::default();
+        let mut bad = line(ConsoleLevel::Error, "\u{1b}[2Jgone\u{202e}\0");
+        bad.script = "../../etc/passwd\n".into();
+        bad.stack = format!("a\nb\r\u{7}{}", "x".repeat(5000));
+        bad.count = u32::MAX;
+        let mut said = log(vec![bad]);
+        said.revision = "<script>".into();
+        said.browser = "y".repeat(1000);
+        say(&mut logs, 2, said, &ClientPrints::default());
+        let (lines, _) = reported(&mut logs);
+        let line = &lines[0];
+        assert_eq!(line.message, " [2Jgone  ");
+        assert_eq!(line.script, UNKNOWN_SCRIPT);
+        assert_eq!(line.revision, REVISION);
+        assert!(line.stack.starts_with("a\nb  x") && line.stack.len() <= STACK_CHARS_MAX);
+        let client = line.client.as_ref().unwrap();
+        assert_eq!(client.browser.len(), BROWSER_CHARS_MAX);
+        assert_eq!(client.count, COUNT_MAX);
+    }
+}

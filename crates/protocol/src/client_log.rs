@@ -1,0 +1,69 @@
+//! What client scripts print and raise, on its way to the game's creator. All of
+//! it is the word of a client: text to show, never to act on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::console::ConsoleLevel;
+
+/// Lines of one message.
+pub const CLIENT_LOG_LINES_MAX: usize = 16;
+
+/// A line of a client script, and how often it came.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+#[serde(rename_all = "camelCase")]
+pub struct ClientLogLine {
+    /// How serious it is.
+    #[cfg_attr(test, ts(type = "'info' | 'warn' | 'error'"))]
+    pub level: ConsoleLevel,
+    /// Path of the script, as in the manifest; empty when it is not known.
+    #[serde(default)]
+    pub script: String,
+    /// Line in it; 0 when it is not known.
+    #[serde(default)]
+    pub line: u32,
+    /// The text.
+    pub message: String,
+    /// The stack of an error, one frame per line; else empty.
+    #[serde(default)]
+    pub stack: String,
+    /// How often it came since the last message.
+    #[serde(default = "once")]
+    pub count: u32,
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// Lines of client scripts, and where they ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export))]
+#[serde(rename_all = "camelCase")]
+pub struct ClientLog {
+    /// SHA-256 of the package whose scripts ran, in hex.
+    #[serde(default)]
+    pub revision: String,
+    /// What ran them, for people: "Firefox on Linux".
+    #[serde(default)]
+    pub browser: String,
+    /// At most [`CLIENT_LOG_LINES_MAX`]; more are not read.
+    pub lines: Vec<ClientLogLine>,
+}
+
+/// Whose `print` and `warn` a world wants to hear. Errors it always does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientPrints {
+    /// Everybody's: the creator looks at the console now, or plays what is
+    /// being made.
+    pub everybody: bool,
+    /// Lasting id of the game's creator, whose own are always heard.
+    pub creator_id: String,
+}
+
+impl ClientPrints {
+    /// Whether what this player's scripts print is heard.
+    pub fn wants(&self, player_id: &str) -> bool {
+        self.everybody || (!player_id.is_empty() && self.creator_id == player_id)
+    }
+}

@@ -1,0 +1,72 @@
+// What client scripts print and raise, on its way to the game's creator: errors always, the rest when the server asks for
+// it. The same line again only counts, and a few messages a second are the most that is ever sent.
+import type { ClientLog } from '../generated/ClientLog';
+import type { ClientLogLine } from '../generated/ClientLogLine';
+
+export type LogLevel = ClientLogLine['level'];
+
+/** As many as a message has (CLIENT_LOG_LINES_MAX in crates/protocol). */
+const LINES_MAX = 16;
+/** Different lines that wait; more are dropped until those are sent. */
+const WAITING_MAX = 64;
+const SEND_EVERY_MS = 250;
+const MESSAGE_CHARS_MAX = 500;
+const STACK_CHARS_MAX = 1000;
+
+export class ScriptLogs {
+  /** Whether what scripts print is wanted too. */
+  prints = false;
+  #waiting = new Map<string, ClientLogLine>();
+  #sentAt = -Infinity;
+
+  constructor(
+    private readonly send: (log: ClientLog) => void,
+    private readonly revision: () => string,
+    private readonly browser = browserName(globalThis.navigator?.userAgent ?? ''),
+  ) {}
+
+  /** Takes a line as the console of the browser shows it: place, text, and behind the first line the stack. */
+  add(level: LogLevel, text: string): void {
+    if (level !== 'error' && !this.prints) return;
+    const line = parseLine(level, text);
+    const key = `${level} ${line.script}:${line.line} ${line.message}`;
+    const known = this.#waiting.get(key);
+    if (known) known.count += 1;
+    else if (this.#waiting.size < WAITING_MAX) this.#waiting.set(key, line);
+  }
+
+  /** To be called often. */
+  flush(nowMs: number): void {
+    if (this.#waiting.size === 0 || nowMs - this.#sentAt < SEND_EVERY_MS) return;
+    this.#sentAt = nowMs;
+    const next = [...this.#waiting].slice(0, LINES_MAX);
+    for (const [key] of next) this.#waiting.delete(key);
+    this.send({ revision: this.revision(), browser: this.browser, lines: next.map(([, line]) => line) });
+  }
+}
+
+/** `StarterGui/Hud.luau:3: text`, and the stack below it. */
+export function parseLine(level: LogLevel, text: string): ClientLogLine {
+  const [first = '', ...stack] = text.split('\n');
+  const found = /^(\S+?\.luau?)(?::(\d+))?: ?(.*)$/.exec(first);
+  const line = Number(found?.[2] ?? 0);
+  return {
+    level,
+    script: found?.[1] ?? '',
+    line: Number.isSafeInteger(line) && line < 2 ** 32 ? line : 0,
+    message: (found?.[3] ?? first).slice(0, MESSAGE_CHARS_MAX),
+    stack: stack.join('\n').slice(0, STACK_CHARS_MAX),
+    count: 1,
+  };
+}
+
+/** "Firefox on Linux": what a creator needs to know of where it happened, and no more. */
+export function browserName(agent: string): string {
+  const first = (names: readonly (readonly [string, string])[]) => names.find(([mark]) => agent.includes(mark))?.[1];
+  // Browsers name those they imitate too: the most particular mark first.
+  const browser = first([['Firefox/', 'Firefox'], ['Edg/', 'Edge'], ['OPR/', 'Opera'], ['Chrome/', 'Chrome'], ['Safari/', 'Safari']]);
+  const system = first([
+    ['iPhone', 'iPhone'], ['iPad', 'iPad'], ['Android', 'Android'], ['Windows', 'Windows'], ['Mac OS X', 'macOS'], ['CrOS', 'ChromeOS'], ['Linux', 'Linux'],
+  ]);
+  return [browser ?? 'a browser', system].filter(Boolean).join(' on ');
+}
