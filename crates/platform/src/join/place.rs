@@ -9,7 +9,7 @@ use crate::Platform;
 use crate::api::{Channel, JoinRequest};
 use crate::auth::{Role, Session};
 use crate::error::ApiError;
-use crate::fleet::{FleetError, Server, Step, WorldSpec};
+use crate::fleet::{FleetError, Phase, Server, Step, WorldSpec};
 use crate::games::{self, GameRow};
 use crate::moderation;
 use crate::social::{self, Invitation};
@@ -268,9 +268,15 @@ async fn wake_kept_world(
         next.is_some_and(|next| next.revision == world.spec.revision)
             && world.spec.revision != game.revision
     };
-    let wanted = |world: &WorldRow| asleep(world) && !ahead(world);
-    let Some(world) = kept.into_iter().find(wanted) else {
-        return Ok(None);
+    let wanted = |world: &&WorldRow| asleep(world) && !ahead(world);
+    let Some(world) = kept.iter().find(wanted).cloned() else {
+        // A world that is closing is joined when it has closed: its scripts save
+        // for some seconds, and a second world in the meantime would split players.
+        return Ok(kept.iter().find_map(|world| {
+            let server = platform.fleet().server(&world.spec.world_id)?;
+            let closing = matches!(server.phase(), Phase::Stopping | Phase::Ended(_));
+            (closing && !ahead(world)).then_some(server)
+        }));
     };
     let mut spec: WorldSpec = world.spec;
     if spec.revision != game.revision {
