@@ -7,7 +7,7 @@
 mod event;
 mod terrain;
 
-use frolic_client::{Client, ClientError, ClientEvent, Drawn, DrawnKind};
+use frolic_client::{Client, ClientError, ClientEvent, Drawn, DrawnKind, Liveness};
 use frolic_protocol::{Args, ClientMessage, signature};
 use frolic_sim::{Buttons, CharacterInput};
 use wasm_bindgen::prelude::*;
@@ -243,6 +243,20 @@ impl ClientCore {
     /// A polite goodbye; send what `take_reliable` then gives.
     pub fn leave(&mut self) {
         self.client.send(&ClientMessage::Leave);
+    }
+
+    /// How the connection is doing: 0 alive, 1 stalled, 2 lost.
+    pub fn liveness(&self) -> u8 {
+        match self.client.liveness() {
+            Liveness::Alive => 0,
+            Liveness::Stalled => 1,
+            Liveness::Lost => 2,
+        }
+    }
+
+    /// Seconds since the world started, as the server counts them.
+    pub fn world_time(&mut self, now_ms: f64) -> f64 {
+        self.client.world_time_s(now_ms)
     }
 
     /// Figures for the overlay, as JSON.

@@ -13,9 +13,10 @@ use frolic_protocol::fragment::{Assembler, Fragment};
 use frolic_protocol::message::BINARY_VERSION;
 use frolic_protocol::packet::{self, PacketError, SERVER_MESSAGE_BYTES_MAX, StreamReader};
 use frolic_protocol::{ClientMessage, Inputs, PacketAck, ServerMessage, Shown, Welcome};
-use frolic_sim::{CharacterInput, CharacterState, Meshes};
+use frolic_sim::{CharacterInput, CharacterState, Meshes, Vec3};
 
 use crate::event::ClientEvent;
+use crate::liveness::{Liveness, Silence};
 use crate::outbox::Outbox;
 use crate::pacing::Pacing;
 use crate::playback::{Drawn, DrawnKind, OwnFrame, Playback};
@@ -83,6 +84,7 @@ pub struct Client {
     rtt_ms: Option<f64>,
     next_ping_ms: f64,
     last_snapshot_ms: Option<f64>,
+    silence: Silence,
 }
 
 /// What exists from the welcome on.
@@ -94,6 +96,10 @@ struct Joined {
     replication: Replication,
     /// What was acknowledged last while there were no inputs to do it with.
     acknowledged: Option<PacketAck>,
+    /// When the welcome came.
+    welcomed_ms: f64,
+    /// The latest world time that was given out.
+    world_time_s: f64,
 }
 
 impl Client {
@@ -152,6 +158,7 @@ impl Client {
     /// connection should be closed, unless it was a datagram.
     pub fn receive(&mut self, packet: &[u8], now_ms: f64) -> Result<(), ClientError> {
         self.check_room()?;
+        self.silence.heard();
         self.received.add(packet.len());
         for message in packet::read(packet, SERVER_MESSAGE_BYTES_MAX)? {
             self.handle(message, now_ms);
@@ -166,6 +173,7 @@ impl Client {
     /// connection should be closed.
     pub fn receive_stream(&mut self, bytes: &[u8], now_ms: f64) -> Result<(), ClientError> {
         self.check_room()?;
+        self.silence.heard();
         self.received.add(bytes.len());
         for message in self.stream.push(bytes, SERVER_MESSAGE_BYTES_MAX)? {
             self.handle(message, now_ms);
@@ -188,7 +196,7 @@ impl Client {
         }
         self.count_script_bytes(&message);
         match message {
-            ServerMessage::Welcome(welcome) => self.welcome(*welcome),
+            ServerMessage::Welcome(welcome) => self.welcome(*welcome, now_ms),
             ServerMessage::Scene { hash, zstd } => self.load_scene(&hash, &zstd),
             ServerMessage::Definition { index, components } => self.define(index, components),
             ServerMessage::Snapshot(bytes) => self.snapshot(&bytes, now_ms),
@@ -281,7 +289,7 @@ impl Client {
         }
     }
 
-    fn welcome(&mut self, mut welcome: Welcome) {
+    fn welcome(&mut self, mut welcome: Welcome, now_ms: f64) {
         welcome.tick_hz = welcome.tick_hz.clamp(1, TICK_HZ_MAX);
         welcome.snapshot_hz = welcome.snapshot_hz.clamp(1, welcome.tick_hz);
         self.shots = Shots::default();
@@ -292,6 +300,8 @@ impl Client {
             prediction: Prediction::new(welcome.character, welcome.tick_hz),
             replication: Replication::new(welcome.tick_hz, welcome.snapshot_hz),
             acknowledged: None,
+            welcomed_ms: now_ms,
+            world_time_s: 0.0,
             welcome: welcome.clone(),
         });
         let lost = self.talk.welcome(&welcome);
@@ -333,11 +343,15 @@ impl Client {
     pub fn advance(&mut self, now_ms: f64) {
         self.received.roll(now_ms);
         self.sent.roll(now_ms);
+        self.silence.advance(now_ms);
         let Some(joined) = &mut self.joined else {
             return;
         };
         let steps = joined.pacing.steps_due(now_ms);
-        if self.scene_ready && joined.replication.newest_own().is_some() {
+        if self.silence.stalled_at_ms().is_some() {
+            // Nobody would ever see these steps: the character waits where it is.
+            joined.prediction.rest();
+        } else if self.scene_ready && joined.replication.newest_own().is_some() {
             let input = match self.dead {
                 true => self.input.at_rest(),
                 false => self.input,
@@ -419,8 +433,17 @@ impl Client {
             return &self.drawn;
         }
         let own_id = joined.welcome.entity_id;
-        let fraction = joined.pacing.fraction(now_ms);
-        let own = *joined.prediction.state();
+        let mut own = *joined.prediction.state();
+        let stalled_at_ms = self.silence.stalled_at_ms();
+        // While nothing is heard of the world, it stands still.
+        let now_ms = stalled_at_ms.unwrap_or(now_ms);
+        let fraction = match stalled_at_ms {
+            Some(_) => 1.0,
+            None => joined.pacing.fraction(now_ms),
+        };
+        if stalled_at_ms.is_some() {
+            own.velocity = Vec3::ZERO;
+        }
         let own_frame = OwnFrame {
             id: own_id,
             tick: joined.prediction.shown_tick(fraction),
@@ -472,6 +495,26 @@ impl Client {
     /// The moment at which the last frame showed the others.
     pub fn shown(&self) -> Option<Shown> {
         Some(self.joined.as_ref()?.playback.shown())
+    }
+
+    /// Whether the server is still heard.
+    pub fn liveness(&self) -> Liveness {
+        self.silence.liveness()
+    }
+
+    /// Seconds since the world started, as the server counts them; zero before
+    /// the welcome. Never less than it was.
+    pub fn world_time_s(&mut self, now_ms: f64) -> f64 {
+        let Some(joined) = &mut self.joined else {
+            return 0.0;
+        };
+        let time_s = joined.playback.server_time_s(now_ms).unwrap_or_else(|| {
+            let welcome = &joined.welcome;
+            let then_s = f64::from(welcome.tick) / f64::from(welcome.tick_hz);
+            then_s + (now_ms - joined.welcomed_ms) / 1000.0
+        });
+        joined.world_time_s = joined.world_time_s.max(time_s);
+        joined.world_time_s
     }
 
     /// Figures for the overlay.

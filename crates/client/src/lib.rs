@@ -12,6 +12,7 @@
 
 mod client;
 mod event;
+mod liveness;
 mod outbox;
 mod pacing;
 mod playback;
@@ -26,6 +27,7 @@ mod track;
 
 pub use client::{Client, ClientError};
 pub use event::ClientEvent;
+pub use liveness::Liveness;
 pub use pacing::Pacing;
 pub use playback::{Drawn, DrawnKind};
 pub use scripts::ScriptUnit;

@@ -88,6 +88,11 @@ impl Playback {
         self.origin_s = Some(known + late_by * 0.1);
     }
 
+    /// The server's clock now, by when its ticks arrive; none before the first.
+    pub fn server_time_s(&self, now_ms: f64) -> Option<f64> {
+        self.origin_s.map(|origin| now_ms / 1000.0 - origin)
+    }
+
     pub fn jitter_ms(&self) -> f64 {
         self.jitter_s * 1000.0
     }

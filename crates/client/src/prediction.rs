@@ -17,6 +17,12 @@ const PENDING_MAX: usize = 128;
 const PACKETS_PER_INPUT: usize = 6;
 /// Corrections beyond this are jumps (a respawn, a teleport), not errors.
 const SMOOTHED_ERROR_MAX_M: f32 = 2.5;
+/// After a stall the player walked alone for up to two seconds: that is put
+/// right in a glide, too.
+const SMOOTHED_AFTER_STALL_MAX_M: f32 = 20.0;
+/// For so many verdicts of the server after a stall: inputs of that time may
+/// still reach it, or turn out to be lost.
+const FORGIVEN_VERDICTS: u32 = 20;
 /// What is left of a shown error after one second.
 const ERROR_LEFT_PER_S: f32 = 1e-5;
 
@@ -51,6 +57,8 @@ pub(crate) struct Prediction {
     ground_error: Vec3,
     /// Whether the server has said where we are.
     placed: bool,
+    /// Verdicts whose corrections are shown as a glide, however large.
+    forgiven: u32,
     /// What was walked against lately, and for how many ticks that counts.
     pushed: [(u32, u8); PUSHED_MAX],
     pub corrections: u32,
@@ -73,10 +81,22 @@ impl Prediction {
             ground: None,
             ground_error: Vec3::ZERO,
             placed: false,
+            forgiven: 0,
             pushed: [(0, 0); PUSHED_MAX],
             corrections: 0,
             last_correction_m: 0.0,
         }
+    }
+
+    /// The character stays where the last step left it, also between steps.
+    pub fn rest(&mut self) {
+        self.previous = self.current;
+    }
+
+    /// The connection was silent and is back: what went wrong meanwhile is put
+    /// right without a jump.
+    pub fn forgive(&mut self) {
+        self.forgiven = FORGIVEN_VERDICTS;
     }
 
     /// Characters move differently from now on.
@@ -146,6 +166,11 @@ impl Prediction {
     /// again from there if they differ.
     pub fn reconcile(&mut self, scene: &mut ClientScene, server_tick: u32, own: &OwnState) {
         let truth = own.character;
+        let smoothed_max_m = match self.forgiven {
+            0 => SMOOTHED_ERROR_MAX_M,
+            _ => SMOOTHED_AFTER_STALL_MAX_M,
+        };
+        self.forgiven = self.forgiven.saturating_sub(1);
         let used = own.ack_seq.wrapping_add(u32::from(own.late_ticks));
         self.tick_offset = i64::from(server_tick) - i64::from(used);
         let mut predicted = None;
@@ -189,7 +214,7 @@ impl Prediction {
             self.corrections += 1;
             self.last_correction_m = wrong_by;
         }
-        let smooth = wrong_by < SMOOTHED_ERROR_MAX_M;
+        let smooth = wrong_by < smoothed_max_m;
         let ground = ground_of(scene, &state);
         self.ground_error = match (self.ground, ground) {
             (Some((before, was)), Some((after, is))) if smooth && before == after => {

@@ -87,6 +87,9 @@ impl Client {
         self.scene.apply(header.tick, &applied);
         if let Some(own) = header.own.filter(|_| newest_own < Some(header.tick)) {
             self.last_snapshot_ms = Some(now_ms);
+            if self.silence.heard_snapshot() {
+                joined.prediction.forgive();
+            }
             joined.playback.arrived(header.tick, now_ms);
             joined.pacing.observe(own.queued_inputs, own.late_ticks);
             joined

@@ -184,6 +184,15 @@ impl Run {
         }
     }
 
+    /// The world's time as a client knows it, and as the server counts it.
+    pub fn world_time_s(&mut self, peer: usize) -> f64 {
+        self.peers[peer].client.world_time_s(self.now_ms)
+    }
+
+    pub fn server_time_s(&self) -> f64 {
+        f64::from(self.world.tick()) / 60.0
+    }
+
     pub fn measure(&mut self, on: bool) {
         self.measuring = on;
     }

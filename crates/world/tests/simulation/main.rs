@@ -31,6 +31,7 @@ mod scripting;
 mod seeing;
 mod shooting;
 mod sight;
+mod silence;
 mod solids;
 mod spells;
 mod steady;
