@@ -10,12 +10,9 @@ use crate::state::WorldState;
 use crate::world::World;
 
 /// How far from a friend, in metres: the first that fits.
-const DISTANCES: [f32; 2] = [1.4, 2.2];
+const DISTANCES: [f32; 3] = [1.4, 2.2, 3.2];
 /// Directions that are tried around a friend.
 const DIRECTIONS: u32 = 8;
-/// Where the ground beside a friend may be, above and below their feet.
-const STEP_UP_M: f32 = 1.2;
-const STEP_DOWN_M: f32 = 1.5;
 
 impl World {
     /// Gives a player's character its looks, and tells everybody.
@@ -44,7 +41,7 @@ impl World {
         }
         self.note(&Record::Beside { player, friend });
         let mut state = self.state_mut();
-        let Some(feet) = state.place_beside(friend) else {
+        let Some(feet) = state.place_beside(player, friend) else {
             return false;
         };
         state.teleport(player, feet);
@@ -53,9 +50,9 @@ impl World {
 }
 
 impl WorldState {
-    /// A place to stand near a player: on ground at about their height, not
-    /// behind a wall, with room above.
-    fn place_beside(&self, friend: PlayerNumber) -> Option<Vec3> {
+    /// A place for a player to stand near another: on ground at about their
+    /// height, not behind a wall, with headroom, and not inside anybody.
+    fn place_beside(&self, player: PlayerNumber, friend: PlayerNumber) -> Option<Vec3> {
         let friend = self.players.get(&friend).filter(|friend| friend.online)?;
         let feet = friend.character.feet;
         if !feet.is_finite() || feet.y <= self.kill_height {
@@ -72,26 +69,13 @@ impl WorldState {
             })
         });
         for aside in places {
-            if let Some(place) = self.standing_room(feet, aside) {
-                return Some(place);
+            let place = self.standing_room(feet, aside);
+            let free = place.filter(|place| self.is_unoccupied(*place, player));
+            if free.is_some() {
+                return free;
             }
         }
         // Players pass through each other; where one stands another can.
         friend.character.grounded().then_some(feet)
-    }
-
-    fn standing_room(&self, feet: Vec3, aside: Vec3) -> Option<Vec3> {
-        let (radius, height) = (self.params.radius, self.params.height);
-        let chest = feet + Vec3::Y * (height * 0.6);
-        let reach = aside.length() + radius;
-        if self.collision.raycast(chest, aside, reach, &[]).is_some() {
-            return None;
-        }
-        let from = feet + aside + Vec3::Y * STEP_UP_M;
-        let down = STEP_UP_M + STEP_DOWN_M;
-        let ground = self.collision.raycast(from, -Vec3::Y, down, &[])?.point;
-        let up = ground + Vec3::Y * 0.1;
-        let headroom = self.collision.raycast(up, Vec3::Y, height, &[]);
-        (headroom.is_none() && ground.y > self.kill_height).then_some(ground + Vec3::Y * 0.05)
     }
 }

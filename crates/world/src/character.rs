@@ -68,29 +68,6 @@ impl WorldState {
         self.destroy(entity);
     }
 
-    /// Where the player with this number appears: spawn points in turn, and
-    /// around each in a ring, so that a crowd does not stand in one place.
-    fn spawn_place(&self, number: PlayerNumber) -> Vec3 {
-        let points = self.spawn_points.len().max(1) as u32;
-        let point = self
-            .spawn_points
-            .get((number % points) as usize)
-            .and_then(|id| self.alive(*id));
-        let Some(point) = point else {
-            return Vec3::Y * 5.0;
-        };
-        let ring = number / points % 8;
-        let angle = ring as f32 * core::f32::consts::FRAC_PI_4;
-        let aside = Vec3::new(libm::cosf(angle), 0.0, libm::sinf(angle)) * 0.9;
-        let above = point.position + Vec3::Y * 0.2;
-        // On top of what is there: pads have a shape, bare points do not.
-        let from = above + aside + Vec3::Y * 2.0;
-        match self.collision.raycast(from, -Vec3::Y, 4.0, &[]) {
-            Some(hit) => hit.point + Vec3::Y * 0.05,
-            None => above,
-        }
-    }
-
     /// Puts a player back to a spawn point with full health.
     pub fn respawn(&mut self, number: PlayerNumber) {
         let feet = self.spawn_place(number);

@@ -453,7 +453,9 @@ impl Engine for WorldState {
     }
 
     fn player_stats(&self, id: PlayerId) -> Result<Value, EngineError> {
-        Ok(Value::Map(self.player(id)?.stats.clone()))
+        let stats = self.player(id)?.stats.iter();
+        let stats = stats.map(|(name, value)| (name.to_owned(), value.clone()));
+        Ok(Value::Map(stats.collect()))
     }
 
     fn set_player_stat(
@@ -463,12 +465,12 @@ impl Engine for WorldState {
         value: Value,
     ) -> Result<(), EngineError> {
         let stats = &mut self.player_mut(id)?.stats;
-        if stats.len() >= ATTRIBUTES_MAX && !stats.contains_key(name) {
+        if stats.len() >= ATTRIBUTES_MAX && stats.get(name).is_none() {
             return Err(EngineError::Limit(format!("{ATTRIBUTES_MAX} leaderstats")));
         }
         let before = match value {
             Value::Nil => stats.remove(name),
-            ref value => stats.insert(name.to_owned(), value.clone()),
+            ref value => stats.insert(name, value.clone()),
         };
         if before.unwrap_or_default() != value {
             self.restyled.insert(id);

@@ -10,6 +10,7 @@ use frolic_protocol::{PlayerInfo, Value};
 use frolic_sim::{CharacterInput, CharacterState, StepCache};
 
 use crate::inputs::InputQueue;
+use crate::leaderstats::Leaderstats;
 use crate::life::Life;
 use crate::past::Shown;
 use crate::projectiles::Arms;
@@ -48,7 +49,7 @@ pub(crate) struct Player {
     /// Tick from which each spell can be cast again.
     pub spells_ready: BTreeMap<String, u32>,
     pub team: Option<String>,
-    pub stats: BTreeMap<String, Value>,
+    pub stats: Leaderstats,
     /// Whether they are in the world, with a connection or without one.
     pub online: bool,
     /// Whether the game server has a connection to them: for others to see, and

@@ -188,7 +188,7 @@ impl WorldState {
                 Stat::Number(number) => Value::Number(*number),
                 Stat::Text(text) => Value::String(text.clone()),
             };
-            player.stats.insert(name.clone(), value);
+            player.stats.insert(name, value);
         }
         let info = player.info();
         self.note_presence(info);
@@ -205,7 +205,7 @@ impl Player {
                 Value::String(text) if text.len() <= STAT_BYTES_MAX => Stat::Text(text.clone()),
                 _ => return None,
             };
-            (name.len() <= STAT_BYTES_MAX).then(|| (name.clone(), stat))
+            (name.len() <= STAT_BYTES_MAX).then(|| (name.to_owned(), stat))
         });
         let input = self.input;
         PlayerState {

@@ -348,7 +348,11 @@ impl Fingerprint {
             self.word(u64::from(*tick));
         }
         self.text(team.as_deref().unwrap_or("\0"));
-        self.values(stats);
+        self.word(stats.len() as u64);
+        for (name, value) in stats.iter() {
+            self.text(name);
+            self.one_value(value);
+        }
         self.word(u64::from(*online) << 1 | u64::from(*interacting));
         self.word(shown.said.map_or(u64::MAX, Moment::word));
         self.word(u64::from(shown.round_trip_ms));

@@ -134,3 +134,27 @@ fn being_away_changes_nothing_in_the_world_and_is_in_no_recording() {
     }
     assert_eq!(hashes[0], hashes[1]);
 }
+
+/// Columns of the leaderboard are in the order in which a game first set them.
+#[test]
+fn leaderstats_keep_the_order_in_which_they_were_set() {
+    let script = r#"Players.PlayerJoined:Connect(function(player)
+        player.leaderstats.Wins = 1
+        player.leaderstats.Falls = 2
+        player.leaderstats.Again = 3
+        player.leaderstats.Wins = 4
+        player.leaderstats.Falls = nil
+        player.leaderstats.Falls = 5
+    end)"#;
+    let scene = r#"{"format":1,"entities":[]}"#;
+    let game = package(scene, &[("scripts/ServerScriptService/Main.luau", script)]);
+    let mut world = World::load(&game, WorldOptions::default()).expect("the world loads");
+    world.join("user_1".into(), "Ada".into());
+    world.step();
+    let stats = &world.players()[0].stats;
+    let shown: Vec<_> = stats
+        .iter()
+        .map(|stat| (stat.name.as_str(), stat.text.as_str()))
+        .collect();
+    assert_eq!(shown, [("Wins", "4"), ("Again", "3"), ("Falls", "5")]);
+}
