@@ -22,6 +22,12 @@ pub enum ScriptEvent {
     /// The world is about to end: `PlayerLeft` is meant for everybody who is
     /// in it, and stays readable.
     Closing,
+    /// A player who was here all the time connected again, so that their client
+    /// scripts start without any state.
+    PlayerResumed {
+        /// Who.
+        player: PlayerId,
+    },
     /// A player's character was (re)born.
     CharacterSpawned {
         /// Whose.

@@ -456,6 +456,9 @@ impl Vm {
             ScriptEvent::PlayerJoined { player } => ("PlayerJoined", player).into_lua_multi(lua)?,
             ScriptEvent::PlayerLeft { player } => ("PlayerLeft", player).into_lua_multi(lua)?,
             ScriptEvent::Closing => "Closing".into_lua_multi(lua)?,
+            ScriptEvent::PlayerResumed { player } => {
+                ("PlayerResumed", player).into_lua_multi(lua)?
+            }
             ScriptEvent::CharacterSpawned { player } => {
                 ("CharacterSpawned", player).into_lua_multi(lua)?
             }

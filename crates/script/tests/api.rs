@@ -198,6 +198,7 @@ fn event(name: &str, args: Vec<Value>) -> Option<ScriptEvent> {
         "Test.Joined" => ScriptEvent::PlayerJoined { player },
         "Test.Close" => ScriptEvent::Closing,
         "Test.Left" => ScriptEvent::PlayerLeft { player },
+        "Test.Resumed" => ScriptEvent::PlayerResumed { player },
         "Test.Spawned" => ScriptEvent::CharacterSpawned { player },
         "Test.Trigger" if args.get(2) == Some(&Value::Bool(true)) => {
             ScriptEvent::TriggerEnter { entity, other }

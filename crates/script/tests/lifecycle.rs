@@ -169,6 +169,44 @@ Players.PlayerLeft.Connect(function(player) print("left", player.Name) end)
     assert_eq!(world.sent[0].0, Recipient::One(9));
 }
 
+/// Mistyped commands are nobody else's business.
+#[test]
+fn unknown_commands_are_answered_to_their_writer_only() {
+    let mut stage = Stage::new();
+    let source = r#"
+Chat.Command("score", function() end)
+Chat.Command("home", function() end)
+Chat.OnMessage(function(_, text) if text == "/own" then return false end end)
+"#;
+    stage.start(&[("ServerScriptService/Main.luau", source)]);
+    for text in ["/help", "/scor 3", "/own", "hello /help"] {
+        stage.vm.dispatch(ScriptEvent::Chat {
+            player: 7,
+            text: text.to_owned(),
+        });
+    }
+    stage.ticks(2);
+    assert_eq!(stage.errors(), Vec::<String>::new());
+    let world = stage.world.borrow();
+    let said: Vec<_> = world
+        .chat
+        .iter()
+        .map(|(to, from, text)| (*to, *from, text.as_str()))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            (Recipient::One(7), None, "Commands: /home, /score"),
+            (
+                Recipient::One(7),
+                None,
+                "There is no command /scor. Commands: /home, /score"
+            ),
+            (Recipient::All, Some(7), "hello /help"),
+        ]
+    );
+}
+
 #[test]
 fn scr_7_calls_are_answered() {
     let mut stage = Stage::new();

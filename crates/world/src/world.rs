@@ -328,18 +328,25 @@ impl World {
         self.words.forget(player);
     }
 
-    /// The player connected again: their count of inputs starts anew.
+    /// The player connected again: their inputs are counted from the start, and
+    /// scripts can restore what their page showed.
     pub fn reconnect(&mut self, player: PlayerNumber) {
         if self.entity_of(player).is_none() {
             return;
         }
         self.note(&Record::Reconnect { player });
-        if let Some(player) = self.state.borrow_mut().players.get_mut(&player) {
+        let mut state = self.state.borrow_mut();
+        if let Some(player) = state.players.get_mut(&player) {
             player.inputs.reset();
             player.shown = Default::default();
             player.vitals_told = UNHURT;
         }
-        self.state.borrow_mut().projectiles.forget_told(player);
+        state.projectiles.forget_told(player);
+        let event = ScriptEvent::PlayerResumed { player };
+        // However often they reconnect within a tick, scripts restore once.
+        if !state.events.contains(&event) {
+            state.events.push(event);
+        }
     }
 
     /// Puts a player's character elsewhere, without anything between.

@@ -66,6 +66,131 @@ fn plat_18_a_friend_appears_beside_on_firm_ground() {
     assert!(bob.y > 19.0, "{bob}");
 }
 
+/// The closest two players are, seen from above.
+fn closest(world: &World, players: &[PlayerNumber]) -> f32 {
+    let places: Vec<Vec3> = players.iter().map(|one| feet(world, *one)).collect();
+    let mut closest = f32::INFINITY;
+    for (at, a) in places.iter().enumerate() {
+        for b in &places[at + 1..] {
+            closest = closest.min(Vec3::new(a.x - b.x, 0.0, a.z - b.z).length());
+        }
+    }
+    closest
+}
+
+/// A pad over nothing beside a wall, with one spawn point.
+const PAD: &str = r#"{"format": 1, "prefabs": {}, "entities": [
+    {"id": 1, "name": "Pad", "components": {"Transform": {"position": [0, 10, 0]},
+        "Shape": {"type": "box", "size": [5, 1, 5]}}},
+    {"id": 2, "name": "Wall", "components": {"Transform": {"position": [1.8, 12, 0]},
+        "Shape": {"type": "box", "size": [0.3, 4, 5]}}},
+    {"id": 3, "name": "Spawn", "components": {"Transform": {"position": [0, 10.5, 0]}, "SpawnPoint": {}}}]}"#;
+
+#[test]
+fn nobody_appears_inside_another_player() {
+    // As wide as two characters.
+    let apart = 2.0 * world().character_params().radius;
+    let mut world = world();
+    let mut players: Vec<PlayerNumber> = (0..40)
+        .map(|at| join(&mut world, &format!("Player{at}")))
+        .collect();
+    assert!(closest(&world, &players) >= apart, "joined");
+    // Those who are away stand there like the others.
+    for player in &players[..20] {
+        world.set_connected(*player, false);
+    }
+    for _ in 0..60 {
+        world.step();
+    }
+    players.push(join(&mut world, "Late"));
+    assert!(closest(&world, &players) >= apart, "joined later");
+
+    // Born again, alone and all at once.
+    for player in [players[3], players[17], players[29]] {
+        world.teleport(player, Vec3::new(0.0, -500.0, 0.0));
+    }
+    for _ in 0..5 {
+        world.step();
+    }
+    assert!(closest(&world, &players) >= apart, "respawned");
+    assert!(feet(&world, players[17]).y > 0.0);
+
+    // Friends of one player do not share the place beside her.
+    world.teleport(players[0], Vec3::new(-20.0, 0.6, -20.0));
+    for _ in 0..30 {
+        world.step();
+    }
+    for guest in &players[1..6] {
+        assert!(world.put_beside(*guest, players[0]));
+    }
+    assert!(closest(&world, &players[..6]) >= apart, "invited");
+}
+
+#[test]
+fn places_around_a_spawn_point_are_on_its_ground_and_not_behind_a_wall() {
+    let game = package(PAD, &[]);
+    let mut world = World::load(&game, WorldOptions::default()).expect("it loads");
+    let players: Vec<PlayerNumber> = (0..8)
+        .map(|at| join(&mut world, &format!("Player{at}")))
+        .collect();
+    for _ in 0..120 {
+        world.step();
+    }
+    for player in &players {
+        let stands = feet(&world, *player);
+        assert!(stands.y > 10.0 && stands.x < 1.8, "{stands}");
+    }
+    let apart = 2.0 * world.character_params().radius;
+    assert!(closest(&world, &players) >= apart * 0.9);
+}
+
+#[test]
+fn a_crowd_without_room_still_appears_at_the_spawn_point() {
+    let scene = PAD.replace("[5, 1, 5]", "[1, 1, 1]");
+    let mut world = World::load(&package(&scene, &[]), WorldOptions::default()).expect("it loads");
+    for at in 0..30 {
+        let player = join(&mut world, &format!("Player{at}"));
+        let place = feet(&world, player);
+        assert!(
+            (place - Vec3::new(0.0, 10.5, 0.0)).length() < 2.0,
+            "{place}"
+        );
+    }
+}
+
+/// Whoever comes back never left, so nobody joins; scripts hear of it once.
+#[test]
+fn scripts_hear_that_somebody_resumed() {
+    let heard = r#"
+        local function note(mark)
+            return function(player) Network.Broadcast("Heard", mark .. player.Name) end
+        end
+        Players.PlayerJoined:Connect(note("joined "))
+        Players.PlayerResumed:Connect(note("resumed "))"#;
+    let game = package(SCENE, &[("scripts/ServerScriptService/Main.luau", heard)]);
+    let mut world = World::load(&game, WorldOptions::default()).expect("it loads");
+    let ada = join(&mut world, "Ada");
+    let mut told = Vec::new();
+    for tick in 0..10 {
+        if tick == 5 {
+            // Two attempts within a tick are one return.
+            world.reconnect(ada);
+            world.reconnect(ada);
+            world.reconnect(77);
+        }
+        world.step();
+        for outgoing in world.take_outbox() {
+            if let ServerMessage::Event { args, .. } = outgoing.message {
+                told.push(format!("{:?}", args.0));
+            }
+        }
+    }
+    let [first, second] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert!(first.contains("joined Ada") && second.contains("resumed Ada"));
+}
+
 #[test]
 fn plat_18_nobody_appears_beside_who_is_not_there() {
     let mut world = world();

@@ -25,9 +25,12 @@ export interface ClientHost {
   /** Mouse position, mouse movement (z: wheel) since the last frame, left stick, right stick. */
   inputVector(which: number): Triple;
   inputDevice(): string;
+  /** Seconds since the world started, as the server counts them. */
+  worldTime(): number;
   /** A script requires a module that is not here: true when it is on its way. */
   wantModule(path: string): boolean;
-  bindAction(name: string): void;
+  /** `keys` as scripts name them, in their order. */
+  bindAction(name: string, keys: string[]): void;
   unbindAction(name: string): void;
   camera: CameraHost;
   sound: SoundHost;
@@ -200,7 +203,8 @@ export function nativeFunctions(natives: Natives): Record<string, HostFunction> 
     isKeyDown: (vm) => (vm.pushBoolean(host.isKeyDown(text(vm, 1))), 1),
     inputVector: (vm) => triple(vm, host.inputVector(vm.number(1))),
     inputDevice: (vm) => (vm.pushString(host.inputDevice()), 1),
-    bindAction: (vm) => (host.bindAction(text(vm, 1)), 0),
+    worldTime: (vm) => (vm.pushNumber(host.worldTime()), 1),
+    bindAction: (vm) => (host.bindAction(text(vm, 1), text(vm, 2).split(' ').filter(Boolean)), 0),
     unbindAction: (vm) => (host.unbindAction(text(vm, 1)), 0),
     ...cameraFunctions(host.camera),
     ...soundAndEffects(natives),

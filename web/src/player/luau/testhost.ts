@@ -60,6 +60,9 @@ export class TestHost implements ClientHost {
   wantModule(path: string): boolean {
     return path === 'ReplicatedStorage/Late.luau';
   }
+  worldTime(): number {
+    return 100;
+  }
   bindAction(name: string): void {
     this.actions.push(name);
   }
