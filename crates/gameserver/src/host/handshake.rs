@@ -113,7 +113,7 @@ impl Host {
                 if let Some(identity) = &ticketed {
                     self.dress(number, identity);
                 }
-                self.unseat(number, "this player continues on another connection");
+                self.unseat(number, "You continued this game on another connection.");
                 self.metrics.resumed.fetch_add(1, Relaxed);
                 return Ok(Entry {
                     number,
@@ -194,7 +194,7 @@ impl Host {
     ) -> Result<PlayerNumber, Refusal> {
         if let Some(number) = self.seats.of_player(&identity.player_id) {
             self.dress(number, &identity);
-            self.unseat(number, "you joined this world from another place");
+            self.unseat(number, "You opened this game somewhere else.");
             return Ok(number);
         }
         self.has_room()?;
@@ -232,6 +232,10 @@ impl Host {
         let old = self.seats.get(number).and_then(Seat::link);
         if let Some(old) = old.and_then(|link| self.sessions.get_mut(link)) {
             old.player = None;
+            old.tell(&ServerMessage::Error {
+                code: "replaced".to_owned(),
+                message: reason.to_owned(),
+            });
             old.kick(KickCause::Replaced, reason);
         }
         self.world.reconnect(number);
