@@ -108,9 +108,21 @@ test('a desktop: widgets, keys, camera, effects, and what a client knows', async
   await page.keyboard.press('KeyF');
   await shows(player, /^Fixed 12$/);
   await picture(page, 'camera-fixed');
-  await page.keyboard.down('KeyP');
-  await page.locator('aside', { hasText: 'Coins 1' }).waitFor();
-  await picture(page, 'player-list');
+  // The leaderboard has a column for each figure.
+  const board = page.locator('[data-leaderboard]');
+  await board.locator('th', { hasText: 'Coins' }).waitFor();
+  await board.locator('tr.own td', { hasText: /^1$/ }).first().waitFor();
+  await picture(page, 'leaderboard');
+  // The pause menu names the game's own action with its key, and shows the same figures.
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Controls' }).click();
+  const controls = await page.locator('[role=dialog] dl > div').evaluateAll((rows) => rows.map((row) => row.innerText.replace(/\s+/g, ' ').trim()));
+  assert.ok(controls.includes('Q Dash'), controls.join(' | '));
+  assert.ok(controls.includes('Enter Chat') && controls.includes('Esc Menu'), controls.join(' | '));
+  await picture(page, 'controls');
+  await page.getByRole('button', { name: '1 player' }).click();
+  await page.locator('[data-player]', { hasText: 'Coins 1' }).waitFor();
+  await page.keyboard.press('Escape');
   const info = await page.evaluate(() => window.__frolic.players()[0]);
   assert.ok(info.stats.some((stat) => stat.name === 'Aims' && stat.number > 0), 'unreliable events came');
   assert.deepEqual(page.complaints, []);

@@ -44,6 +44,21 @@ test('the kill brick sends the player back, and only their HUD counts the fall',
   await Promise.all([falls.close(), stays.close()]);
 });
 
+test('the HUD is right again after a reload, though nobody joined anew', async () => {
+  const player = await Player.enter(browser, server, { game: GAME });
+  await shows(player, 'Falls: 0');
+  await player.holding('KeyW', async () => {
+    await player.until(() => window.__frolic.position()[2] < -5);
+    await shows(player, 'Falls: 1');
+  });
+  const id = await player.read('entityId');
+  await player.page.reload();
+  await player.ready(server);
+  assert.equal(await player.read('entityId'), id, 'the same character');
+  await shows(player, 'Falls: 1');
+  await player.close();
+});
+
 test('the platform that a server script moves is seen to move', async () => {
   const player = await Player.enter(browser, server, { game: GAME });
   const at = (id) => window.__frolic.entities().find((entity) => entity.id === id)?.position[2];

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchBrowser, picture } from './browser.mjs';
+import { JsonClient } from './json-client.mjs';
 import { Player } from './player.mjs';
 import { startServer } from './server.mjs';
 
@@ -40,14 +41,14 @@ function covered() {
   const shown = (element) => element.checkVisibility({ opacityProperty: true }) && element.getBoundingClientRect().width > 0;
   const all = (selector) => [...document.querySelectorAll(selector)].filter(shown);
   const widgets = all('[data-widget]');
-  const controls = all('.player button, [data-stick], [data-health]').filter((control) => !control.closest('[data-widget]'));
+  const controls = all('.player button, [data-stick], [data-health], [data-leaderboard]').filter((control) => !control.closest('[data-widget]'));
   const pairs = [];
   for (const widget of widgets) {
     const a = widget.getBoundingClientRect();
     for (const control of controls) {
       const b = control.getBoundingClientRect();
       if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom) {
-        pairs.push(`"${widget.textContent.trim()}" and ${control.ariaLabel ?? control.className}`);
+        pairs.push(`"${widget.textContent.trim()}" and ${control.ariaLabel ?? control.getAttribute('aria-label') ?? control.className}`);
       }
     }
   }
@@ -58,7 +59,7 @@ for (const game of ['obby', 'arena', 'sandbox', 'stealth']) {
   test(`what ${game} shows and the controls keep out of each other's way, upright and on the side`, async () => {
     const one = game === 'obby' ? player : await Player.enter(browser, server, { game, viewport: PHONE, touch: true });
     await one.until(() => document.querySelector('[data-widget]') !== null);
-    for (const [name, size] of Object.entries({ upright: PHONE, side: { width: 740, height: 360 } })) {
+    for (const [name, size] of Object.entries({ upright: PHONE, side: { width: 740, height: 360 }, low: { width: 640, height: 360 } })) {
       await one.page.setViewportSize(size);
       await one.until((width) => window.innerWidth === width, size.width);
       const { pairs, widgets, controls } = await one.page.evaluate(covered);
@@ -117,6 +118,45 @@ test('the menu shows the figures of the connection, as there is no Tab key', asy
   assert.ok(box.x >= 0 && box.x + box.width <= PHONE.width, `figures from ${box.x}, ${box.width} wide`);
   const stick = await player.page.locator('[data-stick]').boundingBox();
   assert.ok(box.y + box.height < stick.y, 'the figures leave the stick free');
+});
+
+test('with the longest name everything that can be done about somebody is on the screen', async () => {
+  const { server_address: address, ticket, username } = await server.join({ world_id: await player.read('worldId') }, 'abcdefghijklmnopqrst');
+  const other = await JsonClient.open(address, { ticket });
+  await other.next('welcome');
+  await player.page.getByRole('button', { name: 'Menu' }).tap();
+  await player.page.getByRole('button', { name: '2 players' }).tap();
+  const card = await player.page.getByRole('dialog').boundingBox();
+  for (const does of ['Mute', 'Block', 'Report']) {
+    const box = await player.page.getByRole('button', { name: `${does} ${username}` }).boundingBox();
+    assert.ok(box.x >= card.x && box.x + box.width <= card.x + card.width, `${does} from ${box.x}, ${box.width} wide, in a card from ${card.x}, ${card.width} wide`);
+  }
+  await picture(player.page, 'phone-players');
+  await player.page.getByRole('button', { name: 'Resume' }).tap();
+  other.close();
+});
+
+test('at 640 by 360 the middle of the screen is free, with chat, labels and hints on it', async () => {
+  const one = await Player.enter(browser, server, { game: 'arena', viewport: { width: 640, height: 360 } });
+  const { server_address: address, ticket } = await server.join({ world_id: await one.read('worldId') }, 'Chatterbox');
+  const other = await JsonClient.open(address, { ticket });
+  await other.next('welcome');
+  for (let line = 0; line < 5; line += 1) other.send('chat', 'say', { text: `${line} `.repeat(70) });
+  await one.until(() => document.querySelectorAll('[data-chat] li').length >= 4 && document.querySelector('[data-crosshair]') !== null);
+  const { over, tallest } = await one.page.evaluate(() => {
+    const [x, y, free] = [innerWidth / 2, innerHeight / 2, 18];
+    const boxes = [...document.querySelectorAll('[data-widget], [data-chat] li, [data-hint], [data-leaderboard]')].filter((element) => element.checkVisibility());
+    const covers = (box) => box.left < x + free && box.right > x - free && box.top < y + free && box.bottom > y - free;
+    return {
+      over: boxes.filter((element) => covers(element.getBoundingClientRect())).map((element) => element.textContent.trim()),
+      tallest: Math.max(...[...document.querySelectorAll('[data-chat] li')].map((line) => line.offsetHeight)),
+    };
+  });
+  await picture(one.page, 'low-arena');
+  assert.deepEqual(over, [], 'these lie on the crosshair');
+  assert.ok(tallest < 360 * 0.25, `a line of chat is ${tallest} px high`);
+  other.close();
+  await one.close();
 });
 
 test('the page does not scroll or zoom under the fingers', async () => {

@@ -119,6 +119,156 @@ test('jumping lifts off the ground and lands again', async () => {
   await player.close();
 });
 
+/** Waits until the server has done so many more ticks: time in which something would have happened. */
+const ticks = async (player, count) => {
+  const { tick } = await player.page.evaluate(() => window.__frolic.stats());
+  await player.until((until) => window.__frolic.stats().tick >= until, tick + count);
+};
+
+const stands = (player) => player.until(() => Math.hypot(...window.__frolic.entities().find((entity) => entity.own).velocity) < 0.01);
+
+test('the pause menu has the keyboard: nobody walks, Tab goes round in it, Space presses, Esc closes', async () => {
+  const player = await Player.enter(browser, server, { game });
+  const { page } = player;
+  const menu = page.getByRole('dialog', { name: 'Paused' });
+  const ways = {
+    'by key': () => page.keyboard.press('Escape'),
+    'by button': () => page.getByRole('button', { name: 'Menu' }).click(),
+    'while writing': async () => {
+      await page.keyboard.press('Enter');
+      await page.locator('[data-chat] input').waitFor();
+      await page.getByRole('button', { name: 'Menu' }).click();
+    },
+  };
+  for (const [way, open] of Object.entries(ways)) {
+    await stands(player);
+    await open();
+    await menu.waitFor();
+    const before = await player.position();
+    await player.holding('KeyW', () => ticks(player, 60));
+    const now = await player.position();
+    // In a second one walks five metres; who has just come in may still settle.
+    assert.ok(Math.hypot(now[0] - before[0], now[2] - before[2]) < 0.3, `${way}: walked from ${before} to ${now}`);
+    await page.keyboard.press('Escape');
+    await menu.waitFor({ state: 'detached' });
+  }
+  // A key that is held when the menu opens does not walk on either.
+  await player.holding('KeyW', async () => {
+    await player.untilMoved(0.5);
+    await page.keyboard.press('Escape');
+    await stands(player);
+  });
+
+  // Others may be around, or away.
+  const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim().replace(/^\d+ players?$/, 'Players') ?? '');
+  const seen = [await focused()];
+  assert.equal(seen[0], 'Resume');
+  for (let at = 0; at < 20; at += 1) {
+    await page.keyboard.press('Tab');
+    seen.push(await focused());
+    if (seen.at(-1) === 'Resume') break;
+  }
+  assert.deepEqual(seen, ['Resume', 'Settings', 'Controls', 'Players', 'Invite a friend', 'Report this game', 'Leave', 'Resume']);
+  assert.equal(await page.locator('[data-debug]').count(), 0, 'Tab is not the overlay here');
+  await page.keyboard.press('Shift+Tab');
+  assert.equal(await focused(), 'Leave');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Space');
+  await page.getByText('Camera sensitivity').waitFor();
+  // Everything that has come with it is reached as well.
+  const reached = [];
+  for (let at = 0; at < 30 && reached.at(-1) !== 'Resume'; at += 1) {
+    await page.keyboard.press('Tab');
+    reached.push(await page.evaluate(() => document.activeElement?.closest('label')?.innerText.split('\n')[0].trim() ?? document.activeElement?.textContent?.trim() ?? ''));
+  }
+  for (const control of ['Camera sensitivity', 'Invert Y', 'Volume', 'Graphics', 'Network stats']) assert.ok(reached.includes(control), `${control} in ${reached}`);
+  await page.keyboard.press('Enter');
+  await menu.waitFor({ state: 'detached' });
+  await player.walk(0.5, 'KeyS');
+  assert.deepEqual(page.complaints, []);
+  await player.close();
+});
+
+test('a gamepad opens the menu with Start and leaves it with B', async () => {
+  const prepare = (context) =>
+    context.addInitScript(() => {
+      window.pad = { connected: true, axes: [0, 0, 0, 0], buttons: Array.from({ length: 16 }, () => ({ pressed: false })) };
+      navigator.getGamepads = () => [window.pad];
+      window.press = (at, pressed) => (window.pad.buttons[at] = { pressed });
+    });
+  const player = await Player.enter(browser, server, { game, prepare });
+  const menu = player.page.getByRole('dialog', { name: 'Paused' });
+  const press = async (at, shown) => {
+    await player.page.evaluate((button) => window.press(button, true), at);
+    await shown();
+    await player.page.evaluate((button) => window.press(button, false), at);
+  };
+  await press(9, () => menu.waitFor());
+  await press(13, () => player.until(() => document.activeElement?.textContent?.trim() === 'Settings'));
+  await press(0, () => player.page.getByText('Camera sensitivity').waitFor());
+  await press(1, () => menu.waitFor({ state: 'detached' }));
+  await player.close();
+});
+
+test('the arrow keys turn the view, for who has no mouse', async () => {
+  const player = await Player.enter(browser, server, { game });
+  const { yaw } = await player.page.evaluate(() => window.__frolic.view());
+  await player.holding('ArrowRight', () => player.until((from) => window.__frolic.view().yaw < from - 0.3, yaw));
+  await player.close();
+});
+
+test('the leaderboard is on the screen, P folds it up, and who closes the tab fades', async () => {
+  const ada = await Player.enter(browser, server, { game });
+  // High enough for everybody's row.
+  const ben = await Player.enter(browser, server, { game, world: await ada.read('worldId'), viewport: { width: 800, height: 520 } });
+  const board = ben.page.locator('[data-leaderboard]');
+  const adaId = await ada.read('entityId');
+  const name = await ben.until((id) => window.__frolic.players().find((player) => player.entityId === id)?.name, adaId);
+  await board.locator('tr:not(.away)', { hasText: name }).waitFor();
+  assert.deepEqual((await board.locator('th').allTextContents()).slice(1), ['Stage', 'Falls']);
+  assert.equal(await board.locator('tr.own').count(), 1);
+  await ben.page.keyboard.press('KeyP');
+  await board.locator('table').waitFor({ state: 'detached' });
+  await ben.page.keyboard.press('KeyP');
+  await board.locator('table').waitFor();
+
+  assert.equal(await ben.page.evaluate((id) => window.__frolic.faded(id), adaId), false);
+  const [a, b] = [await ben.seen(adaId), await ben.position()];
+  assert.ok(Math.hypot(a[0] - b[0], a[2] - b[2]) > 0.75, `not inside each other: ${a} and ${b}`);
+  // Without a goodbye: the tab is closed.
+  await ada.close();
+  await ben.until((id) => window.__frolic.faded(id), adaId);
+  await board.locator('tr.away', { hasText: `${name} · away` }).waitFor();
+  await ben.close();
+});
+
+test('a second tab of the same person says so in the first, which can take the game back', async () => {
+  const first = await Player.enter(browser, server, { game });
+  const second = new Player(await first.page.context().newPage());
+  await second.page.goto(`${server.url}/play/${game}?gfx=low&world=${await first.read('worldId')}`);
+  await second.ready(server);
+  await first.page.getByRole('heading', { name: 'You opened this game in another tab' }).waitFor();
+  await first.page.getByRole('button', { name: 'Play here instead' }).click();
+  await first.ready(server);
+  await second.page.getByRole('button', { name: 'Play here instead' }).waitFor();
+  await first.close();
+});
+
+test("the world's time is the server's, however slow the page draws", async () => {
+  const prepare = (context) =>
+    context.addInitScript(() => {
+      // Two frames a second.
+      const real = window.requestAnimationFrame.bind(window);
+      window.requestAnimationFrame = (draw) => setTimeout(() => real(draw), 500);
+    });
+  const player = await Player.enter(browser, server, { game, prepare });
+  await ticks(player, 240);
+  const { time, tick } = await player.page.evaluate(() => ({ time: window.__frolic.worldTime(), tick: window.__frolic.stats().tick }));
+  assert.ok(Math.abs(time - tick / 60) < 1, `${time} s on the page, ${tick / 60} s on the server`);
+  await player.close();
+});
+
 test('Tab shows how the connection is doing', async () => {
   const player = await Player.enter(browser, server, { game });
   await player.page.keyboard.press('Tab');

@@ -10,6 +10,7 @@ import { launchBrowser, openPage } from './browser.mjs';
 import { JsonClient, Replica } from './json-client.mjs';
 import { changeJoin, Player } from './player.mjs';
 import { startServer } from './server.mjs';
+import { openTunnel } from './tunnel.mjs';
 
 let server;
 let browser;
@@ -59,6 +60,36 @@ test('where UDP goes nowhere, WebSocket takes over after a second', async (conte
     assert.ok(moments.connected > moments.fallback, 'WebSocket opens after that');
   } finally {
     silent.close();
+  }
+});
+
+test('a line that goes silent is noticed within seconds, nobody walks alone, and play goes on when it is back', async () => {
+  const tunnel = await openTunnel(server.url);
+  try {
+    const player = await Player.enter(browser, { ...server, url: tunnel.url }, { game: 'sandbox' });
+    await player.walk(0.5);
+    await player.page.keyboard.down('KeyW');
+    tunnel.silence(true);
+    await player.page.getByText('Connection problem…').waitFor();
+    const stopped = await player.position();
+    // Long before the connection is given up.
+    assert.equal(await player.read('phase'), 'playing');
+    // As long again as it took to notice: with prediction running that would be many metres.
+    const drawn = () => player.page.evaluate(() => new Promise((resolve) => {
+      const until = performance.now() + 2000;
+      const frame = () => (performance.now() > until ? resolve() : requestAnimationFrame(frame));
+      frame();
+    }));
+    await drawn();
+    assert.deepEqual(await player.position(), stopped, 'it walks alone');
+    tunnel.silence(false);
+    await player.until(() => !window.__frolic.stalled && window.__frolic.phase === 'playing');
+    await player.page.getByText('Connection problem…').waitFor({ state: 'detached' });
+    await player.page.keyboard.up('KeyW');
+    await player.walk(1, 'KeyS');
+    await player.close();
+  } finally {
+    tunnel.close();
   }
 });
 

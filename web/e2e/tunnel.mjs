@@ -7,11 +7,13 @@ import { connect, createServer } from 'node:net';
 export async function openTunnel(target) {
   const { hostname, port } = new URL(target);
   const sockets = new Set();
+  let silent = false;
   const listener = createServer((near) => {
     const far = connect(Number(port), hostname);
     for (const [from, to] of [[near, far], [far, near]]) {
       sockets.add(from);
       from.pipe(to);
+      if (silent) from.pause();
       from.on('error', () => undefined);
       from.on('close', () => {
         sockets.delete(from);
@@ -24,6 +26,11 @@ export async function openTunnel(target) {
   const cut = () => sockets.forEach((socket) => socket.resetAndDestroy());
   return {
     url: `http://127.0.0.1:${listener.address().port}`,
+    /** Passes nothing on, and tells nobody; or goes on with what has come meanwhile. */
+    silence(on) {
+      silent = on;
+      for (const socket of sockets) if (on) socket.pause(); else socket.resume();
+    },
     /** Ends every connection at once, without a goodbye. New ones can be made. */
     cut,
     close() {

@@ -5,6 +5,8 @@ import { ApiError } from '../lib/api';
 const STALE_TICKET = ['ticket_expired', 'ticket_used'];
 /** This page is too old for the server, and stays so however often one asks. */
 const OUTDATED = 'unsupported_version';
+/** The same person plays on in another tab or on another device. */
+const REPLACED = 'replaced';
 
 /** How things stand when the server ends a connection. */
 export interface Standing {
@@ -25,6 +27,11 @@ export function isOutdated({ lastCode }: Standing): boolean {
   return lastCode === OUTDATED;
 }
 
+/** Another page of the same person has taken the place. */
+export function isReplaced({ lastCode }: Standing): boolean {
+  return lastCode === REPLACED;
+}
+
 /** The ticket grew old on a slow line, and no other was tried yet. */
 export function hasStaleTicket({ joinedAgain, lastCode }: Standing): boolean {
   return !joinedAgain && lastCode !== null && STALE_TICKET.includes(lastCode);
@@ -36,7 +43,7 @@ export function hasStaleTicket({ joinedAgain, lastCode }: Standing): boolean {
  */
 export function comesBack(standing: Standing): boolean {
   const { hasPlace, reconnecting, restarting } = standing;
-  if (isOutdated(standing)) return false;
+  if (isOutdated(standing) || isReplaced(standing)) return false;
   if (!hasPlace) return hasStaleTicket(standing);
   return restarting || reconnecting;
 }

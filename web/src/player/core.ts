@@ -72,10 +72,17 @@ export interface ClientCore {
   terraform(op: string, center: Float32Array, size: Float32Array, material?: string): boolean;
   /** The message behind a `terrain` event. */
   take_terrain(): Uint8Array | undefined;
+  /** One of `Liveness`, as of the last advance. */
+  liveness(): number;
+  /** Seconds since the world started, as the server counts them. */
+  world_time(nowMs: number): number;
   /** See `CoreStats`, as JSON. */
   stats(nowMs: number): string;
   free(): void;
 }
+
+/** How the connection is doing, by what came lately: see crates/client/src/liveness.rs. */
+export const Liveness = { alive: 0, stalled: 1, lost: 2 } as const;
 
 export const Button = { jump: 1, run: 2, fire: 4, interact: 8 } as const;
 

@@ -36,6 +36,12 @@ export interface FrolicDebug {
   players(): PlayerInfo[];
   /** What an avatar wears, as drawn. */
   worn(entityId: number): { hat: string; face: string; shirt: string } | null;
+  /** Whether an avatar is drawn as that of somebody who is away. */
+  faded(entityId: number): boolean;
+  /** The connection is open, and nothing comes through it. */
+  readonly stalled: boolean;
+  /** Seconds since the world started, as scripts see them. */
+  worldTime(): number;
   stats(): CoreStats;
   /** When what happened on the way into the world, in milliseconds since the page was opened. */
   moments(): Partial<Record<Moment, number>>;
@@ -88,6 +94,9 @@ export function exposeDebug(session: PlaySession): () => void {
     })),
     players: () => session.players,
     worn: (entityId) => session.view?.wornBy(entityId) ?? null,
+    faded: (entityId) => session.view?.isFaded(entityId) ?? false,
+    get stalled() { return session.stalled; },
+    worldTime: () => session.worldTime(),
     stats: () => session.stats,
     moments,
     npcMarks: () => [...(session.view?.npcs.marks() ?? [])],

@@ -7,6 +7,8 @@ export interface Ending {
   message: string;
   /** Whether trying again can help. */
   retry: boolean;
+  /** What the button for it says, where "Try again" is not what happens. */
+  retryLabel?: string;
   /** Whether only another version of this page can help. */
   reload?: boolean;
 }
@@ -31,6 +33,13 @@ export function kicked(reason: string): Ending {
 export function refused(message: string): Ending {
   return { title: 'The world did not let you in', message, retry: true };
 }
+
+export const replaced: Ending = {
+  title: 'You opened this game in another tab',
+  message: 'You can play it in one place at a time, and it continues there.',
+  retry: true,
+  retryLabel: 'Play here instead',
+};
 
 export const lost: Ending = {
   title: 'The connection was lost',

@@ -28,8 +28,6 @@ export type ClosedCause = 'lost' | 'unreadable';
 
 export class WorldLink {
   #closed = false;
-  /** When something last came from the server (performance.now()). */
-  heardAt = performance.now();
 
   private constructor(
     readonly core: ClientCore,
@@ -105,7 +103,6 @@ export class WorldLink {
   /** Acknowledgements leave at once: waiting for the next frame would look like a slow network to the server. */
   private receive(feed: () => boolean, mayBeLost: boolean): void {
     if (this.#closed) return;
-    this.heardAt = performance.now();
     try {
       // What the core had no room for was not confirmed: it comes again on the next connection.
       if (!feed() && !mayBeLost) return this.giveUp('more came than this page can take', 'lost');

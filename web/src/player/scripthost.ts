@@ -17,6 +17,8 @@ export interface ScriptWorld extends KnownSource, CameraSource, Omit<SoundSource
   readonly actions: ActionButtons;
   readonly assets: GameAssets;
   readonly effects: EffectsHost;
+  /** Seconds since the world started, as the server counts them. */
+  worldTime(): number;
   readonly terrain: TerrainHost;
   fireServer(name: string, args: WireValue[], reliable: boolean): void;
   invokeServer(id: number, name: string, args: WireValue[]): void;
@@ -33,6 +35,8 @@ export class ScriptHost implements ClientHost {
   readonly #firstCall = Math.floor(Math.random() * 2 ** 32);
   readonly sound: ScriptSounds;
   #tools: Tools | null = null;
+  /** The world's time that scripts know. */
+  #time = 0;
 
   /** Which code a script is; every error says so (BEY-1). */
   originOf: (path: string) => string = () => '';
@@ -153,8 +157,20 @@ export class ScriptHost implements ClientHost {
     return this.session.input.device;
   }
 
-  bindAction(name: string): void {
-    this.session.actions.bind(name);
+  /** The time at which the VM starts. */
+  worldTime(): number {
+    this.#time = this.session.worldTime();
+    return this.#time;
+  }
+
+  /** Seconds of world time since scripts last asked. Frames may be slow or stop in a hidden tab, and the world does not. */
+  elapsed(): number {
+    const before = this.#time;
+    return Math.max(0, this.worldTime() - before);
+  }
+
+  bindAction(name: string, keys: string[]): void {
+    this.session.actions.bind(name, keys);
   }
 
   unbindAction(name: string): void {

@@ -252,8 +252,8 @@ export class ClientScripts {
     if (this.#started) this.#guard(() => this.#runtime?.happened(kind, values));
   }
 
-  tick(dtSeconds: number): void {
-    this.#guard(() => this.#runtime?.tick(dtSeconds));
+  tick(): void {
+    this.#guard(() => this.#runtime?.tick(this.host.elapsed()));
     this.host.endFrame();
   }
 

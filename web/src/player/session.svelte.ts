@@ -1,15 +1,17 @@
 // One visit to a world, from the click on Play to leaving: the only place that knows the order of things.
 import { SvelteMap, SvelteSet } from 'svelte/reactivity';
 import type { JoinRequest } from '../generated/rest';
-import { comesBack, hasStaleTicket, isFinal, isOutdated, type Standing } from './comeback';
-import { endingOf, kicked, lost, outdated, refused, type Ending } from './endings';
+import { comesBack, hasStaleTicket, isFinal, isOutdated, isReplaced, type Standing } from './comeback';
+import { Liveness } from './core';
+import { endingOf, kicked, lost, outdated, refused, replaced, type Ending } from './endings';
 import { parseEvent, type CoreEvent, type CoreStats, type PlayerInfo, type TickFigures, type WireValue } from './events';
 import { forgetReturned, type FrameRecord, records } from './frame';
 import { GameAssets } from './assets';
 import { HudModel } from './hud/model.svelte';
 import { ActionButtons } from './input/actions.svelte';
+import type { Situation } from './input/controls';
 import { firstPad, readPad } from './input/gamepad';
-import { PlayerInput } from './input/input';
+import { type Device, PlayerInput } from './input/input';
 import { type ClosedCause, WorldLink } from './link';
 import { loadLuau } from './luau-loader';
 import { mark } from './moments';
@@ -28,6 +30,7 @@ import { SoundBoard } from './sound';
 import { ChatLog } from './chat.svelte';
 import { People } from './people.svelte';
 import { Combat } from './combat.svelte';
+import { FightEvents } from './fightevents';
 import { TerrainFeed } from './terrain/feed';
 import { KnownTerrain } from './terrain/known';
 import type { FromWorker } from './terrain/messages';
@@ -46,8 +49,6 @@ export interface SessionOptions {
 
 /** NET-9 keeps a dropped player's place for a minute. */
 const RECONNECT_FOR_MS = 60_000;
-/** Snapshots come twenty times a second; a page that draws in software may be seconds late in reading them. */
-const SILENCE_MAX_MS = 12_000;
 /** Players who left and whose names scripts may still ask for. */
 const GONE_PLAYERS_MAX = 100;
 /** How often the place is kept in the tab while it is played: one that crashes says nothing, and the place counts from then. */
@@ -59,12 +60,21 @@ export class PlaySession {
   ending = $state.raw<Ending | null>(null);
   players = $state.raw<PlayerInfo[]>([]);
   roomCode = $state('');
+  /** The pause menu is open. */
+  paused = $state(false);
+  /** The connection is open, and nothing comes through it. */
+  stalled = $state(false);
+  /** What the player used last. */
+  device = $state<Device>(isTouchScreen() ? 'Touch' : 'Keyboard');
+  /** Something that can be interacted with may be in reach: only the server knows which scripts listen. */
+  usable = $state(true);
   readonly progress = new LoadProgress();
   readonly hud = new HudModel();
-  readonly input = new PlayerInput();
+  readonly input = new PlayerInput(() => this.takesInput);
   readonly sound = new SoundBoard();
   readonly actions = new ActionButtons();
   readonly combat = new Combat();
+  readonly #fight = new FightEvents(this);
   readonly chat = new ChatLog();
   readonly people = new People();
   readonly assets: GameAssets;
@@ -107,7 +117,24 @@ export class PlaySession {
 
   constructor(private readonly options: SessionOptions) {
     this.assets = new GameAssets(options.gameId, undefined, () => this.link?.join.world_id ?? null);
+    this.input.device = this.device;
     this.input.listener = (event) => this.scripts?.input(event);
+  }
+
+  /** Whether keys, mouse, fingers and gamepad play the game: not while a menu or the chat has them. */
+  get takesInput(): boolean {
+    return !this.paused && !this.chat.writing && (this.phase === 'playing' || this.phase === 'reconnecting');
+  }
+
+  /** What there is to press, for hints. */
+  get situation(): Situation {
+    const { device, actions, combat } = this;
+    return { device, actions: actions.all, armed: combat.weapon !== null, usable: this.usable };
+  }
+
+  /** Opens or closes the pause menu; it opens only where there is something to pause. */
+  pause(open: boolean): void {
+    this.paused = open && this.phase === 'playing';
   }
 
   /** Loads and joins. Failures end in `ending`, never in an exception. */
@@ -126,7 +153,7 @@ export class PlaySession {
         splashed: (own) => own && this.sound.play('splash'),
       });
       mark('renderer');
-      this.view.setCombat(this.combat, (entity) => this.#weaponOf(entity));
+      this.view.setCombat(this.combat, (entity) => this.#fight.weaponOf(entity));
       this.view.occludes = (origin, direction, max) => this.terrain.raycast(origin, direction, max)?.distance ?? max;
       this.view.isWater = (at) => this.terrain.water(at);
       this.#showScene();
@@ -140,11 +167,6 @@ export class PlaySession {
   advance(nowMs: number): void {
     const link = this.link;
     if (!link?.isOpen) return;
-    if (nowMs - link.heardAt > SILENCE_MAX_MS) {
-      // A line that died without a word (another Wi-Fi, a stopped server) never reports that it closed.
-      link.close();
-      return this.#onClosed('the world does not answer');
-    }
     const { x, y } = this.input.move();
     link.core.set_input(x, y, this.input.yaw, this.input.pitch, this.input.takeButtons(nowMs));
     link.core.advance(nowMs);
@@ -152,6 +174,13 @@ export class PlaySession {
     link.flush();
     this.#drainEvents();
     if (nowMs - this.#placeKeptAt > KEEP_PLACE_EVERY_MS) this.#keepPlace();
+    const liveness = link.core.liveness();
+    this.stalled = liveness === Liveness.stalled;
+    if (liveness === Liveness.lost && link.isOpen) {
+      // A connection that died without a word (another Wi-Fi, a stopped server) never reports that it closed.
+      link.close();
+      this.#onClosed('the world does not answer');
+    }
   }
 
   /** Draws one frame. */
@@ -176,7 +205,9 @@ export class PlaySession {
       this.input.yaw = view.spawnYaw();
       this.#lookedAround = true;
     }
-    this.scripts?.tick(dt);
+    this.input.turn(dt);
+    this.device = this.input.device;
+    this.scripts?.tick();
     const { x, y, z } = view.ownPosition;
     if (view.ownId !== 0) this.#feed?.look(x, y, z, view.groundDistance);
     view.render(this.input, dt);
@@ -203,6 +234,10 @@ export class PlaySession {
 
   ownEntity(): number {
     return this.#ownEntity;
+  }
+
+  worldTime(): number {
+    return this.link?.core.world_time(performance.now()) ?? 0;
   }
 
   fireServer(name: string, args: WireValue[], reliable = true): void {
@@ -336,6 +371,7 @@ export class PlaySession {
     }
     const old = this.link;
     this.link = link;
+    this.stalled = false;
     this.roomCode = link.join.room_code;
     this.assets.reset();
     this.#sceneShown = false;
@@ -467,13 +503,13 @@ export class PlaySession {
         this.combat.arm(event.player, event.weapon, this.#playerNumber);
         break;
       case 'vitals':
-        this.#onVitals(event);
+        this.#fight.vitals(event);
         break;
       case 'shot':
-        this.#onShot(event);
+        this.#fight.shot(event);
         break;
       case 'impact':
-        this.#onImpact(event);
+        this.#fight.impact(event);
         break;
       case 'error':
         if (event.code.includes('spell')) this.scripts?.castRefused(event.message);
@@ -485,6 +521,7 @@ export class PlaySession {
       case 'kick':
         // The connection closes next; then we come back, to the next server or with the next ticket.
         if (isOutdated(this.#standing())) this.#endOutdated();
+        else if (isReplaced(this.#standing())) this.#end(replaced);
         else if (!comesBack(this.#standing())) this.#end(kicked(event.reason));
         break;
       default:
@@ -501,47 +538,6 @@ export class PlaySession {
   async block(playerId: string, on: boolean): Promise<void> {
     await this.people.block(playerId, on);
     this.link?.core.hide(playerId, on);
-  }
-
-  #weaponOf(entity: number): number | undefined {
-    const player = this.players.find((known) => known.entityId === entity);
-    return player && this.combat.armed.get(player.number);
-  }
-
-  #onVitals(event: CoreEvent & { type: 'vitals' }): void {
-    const { health, alive } = this.combat;
-    this.combat.vitals(event);
-    if (event.health < health) this.sound.play('ouch');
-    if (alive && !event.alive) this.sound.play('out');
-  }
-
-  #onShot({ weapon, own, shooter, position, velocity }: CoreEvent & { type: 'shot' }): void {
-    const info = this.combat.weapons.get(weapon);
-    this.scripts?.happened('shot', [info?.name ?? '', entityOrNil(shooter), { $v: position }, { $v: velocity }]);
-    if (own) {
-      this.combat.shots += 1;
-      this.view?.held.kick();
-    }
-    if (info?.sound) this.sound.play(info.sound, own ? 1 : this.#loudness(position));
-    if (info && info.look !== 'nothing') this.view?.muzzle(position, velocity, own, info);
-  }
-
-  #onImpact({ weapon, own, target, point, normal }: CoreEvent & { type: 'impact' }): void {
-    const info = this.combat.weapons.get(weapon);
-    this.scripts?.happened('impact', [info?.name ?? '', own, entityOrNil(target), { $v: point }, { $v: normal }]);
-    const somebody = this.players.some((player) => player.entityId === target);
-    if (info && info.look !== 'nothing') this.view?.impact(point, normal, somebody, info);
-    this.sound.play('impact', this.#loudness(point));
-    if (own && somebody) {
-      this.combat.mark();
-      this.sound.play('mark');
-    }
-  }
-
-  /** 1 beside the own character, less further away. */
-  #loudness([x, y, z]: [number, number, number]): number {
-    const ears = this.view?.ownPosition;
-    return ears ? 1 / (1 + Math.hypot(x - ears.x, y - ears.y, z - ears.z) / 9) : 0.5;
   }
 
   /** The ground is drawn by a worker of its own, which hears of every change from here on. */
@@ -634,6 +630,7 @@ export class PlaySession {
   /** Tries until a minute after the first loss; a welcome ends it, and a refusal on the way only costs an attempt. */
   async #reconnect(): Promise<void> {
     this.phase = 'reconnecting';
+    this.stalled = false;
     if (this.#reconnecting) return;
     this.#reconnecting = true;
     try {
@@ -674,6 +671,7 @@ export class PlaySession {
     if (this.#disposed || this.phase === 'ended') return;
     this.ending = ending;
     this.phase = 'ended';
+    this.paused = this.stalled = false;
     if (!ending.reload) forgetPlace();
     this.link?.close();
     this.input.release();
@@ -681,4 +679,6 @@ export class PlaySession {
   }
 }
 
-const entityOrNil = (id: number): WireValue => (id > 0 ? { $e: id } : null);
+function isTouchScreen(): boolean {
+  return typeof matchMedia === 'function' && matchMedia('(pointer: coarse)').matches;
+}

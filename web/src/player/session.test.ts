@@ -15,7 +15,8 @@ class FakeLink {
   gone: number[] = [];
   scene = '';
   isOpen = true;
-  heardAt = performance.now();
+  advanced = 0;
+  liveness = 0;
   readonly kind = 'webtransport';
   readonly join = { world_id: 'w', room_code: 'ROOM' };
   readonly core = {
@@ -28,7 +29,9 @@ class FakeLink {
     script: () => new Uint8Array(1),
     request_scripts() {},
     set_input() {},
-    advance() {},
+    advance: () => void (this.advanced += 1),
+    liveness: () => this.liveness,
+    world_time: () => 1,
     free() {},
   } as unknown as ClientCore;
 
@@ -205,4 +208,49 @@ test.each([[[]], [[WELCOME]]])('bytes that nobody can read are an accident once,
   expect(session.ending).toEqual(outdated);
   await vi.advanceTimersByTimeAsync(120_000);
   expect(opened).toHaveLength(2);
+});
+
+test('keys play the game while nothing else has them, whatever was opened and closed in whichever order', async () => {
+  const session = await visit();
+  expect(session.takesInput, 'loading').toBe(false);
+  showWorld(await link(0));
+  session.draw(0, 0.016);
+  expect(session.takesInput).toBe(true);
+  session.chat.writing = true;
+  expect(session.input.enabled).toBe(false);
+  session.pause(true);
+  // The chat goes when the menu comes; that must not give the keys back.
+  session.chat.writing = false;
+  session.input.key('KeyW', true);
+  expect([session.input.enabled, session.input.move()]).toEqual([false, { x: 0, y: 0 }]);
+  session.pause(false);
+  expect(session.input.enabled).toBe(true);
+});
+
+test('a connection that brings nothing is shown as a problem, and one that is dead is replaced', async () => {
+  const session = await visit();
+  showWorld(await link(0));
+  session.draw(0, 0.016);
+  const world = opened[0]!;
+  world.liveness = 1;
+  session.advance(16);
+  expect([session.stalled, session.phase]).toEqual([true, 'playing']);
+  world.liveness = 0;
+  session.advance(32);
+  expect(session.stalled).toBe(false);
+  world.liveness = 2;
+  session.advance(48);
+  expect([session.stalled, session.phase, world.isOpen]).toEqual([false, 'reconnecting', false]);
+  await link(1);
+});
+
+test('another tab of the same person ends this one with a way back, and without reconnecting', async () => {
+  const session = await visit();
+  showWorld(await link(0));
+  session.draw(0, 0.016);
+  opened[0]?.tell({ type: 'error', code: 'replaced', message: 'You opened this game somewhere else.' }, { type: 'kick', reason: 'You opened this game somewhere else.' });
+  opened[0]?.lose();
+  expect(session.ending).toMatchObject({ title: 'You opened this game in another tab', retryLabel: 'Play here instead', retry: true });
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(opened).toHaveLength(1);
 });

@@ -11,15 +11,18 @@ class Settings {
   volume = $state(0.6);
   /** null: chosen by measured frame time. */
   quality = $state<Quality | null>(null);
+  /** Whether the leaderboard is unfolded. */
+  leaderboard = $state(true);
 
   constructor() {
     try {
       const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '{}');
       if (typeof kept !== 'object' || kept === null) return;
-      const { sensitivity, invertY, volume, quality } = kept as Record<string, unknown>;
+      const { sensitivity, invertY, volume, quality, leaderboard } = kept as Record<string, unknown>;
       this.sensitivity = inRange(sensitivity, 0.1, 4, this.sensitivity);
       this.volume = inRange(volume, 0, 1, this.volume);
       this.invertY = invertY === true;
+      this.leaderboard = leaderboard !== false;
       this.quality = parseQuality(typeof quality === 'string' ? quality : null);
     } catch {
       // Storage is blocked or holds something else: defaults.
@@ -27,9 +30,9 @@ class Settings {
   }
 
   save(): void {
-    const { sensitivity, invertY, volume, quality } = this;
+    const { sensitivity, invertY, volume, quality, leaderboard } = this;
     try {
-      localStorage.setItem(KEY, JSON.stringify({ sensitivity, invertY, volume, quality }));
+      localStorage.setItem(KEY, JSON.stringify({ sensitivity, invertY, volume, quality, leaderboard }));
     } catch {
       // The settings last for this visit only.
     }

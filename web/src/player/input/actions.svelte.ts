@@ -1,25 +1,38 @@
-// Actions that scripts have bound: touch screens show a button for each.
+// Actions that scripts have bound: touch screens show a button for each, hints name their keys.
 
 /** More buttons than this would cover the screen. */
 const BUTTONS_MAX = 6;
 
-export class ActionButtons {
-  #names = $state.raw<string[]>([]);
+export interface BoundAction {
+  name: string;
+  /** As scripts name them: "Q", "MouseLeft", "ButtonX". */
+  keys: readonly string[];
+}
 
-  /** Those that fit, in the order they were bound. */
-  get shown(): string[] {
-    return this.#names.slice(0, BUTTONS_MAX);
+export class ActionButtons {
+  #bound = $state.raw<BoundAction[]>([]);
+
+  /** All of them, in the order they were bound. */
+  get all(): readonly BoundAction[] {
+    return this.#bound;
   }
 
-  bind(name: string): void {
-    if (!this.#names.includes(name)) this.#names = [...this.#names, name];
+  /** Names of those that fit on the screen. */
+  get shown(): string[] {
+    return this.#bound.slice(0, BUTTONS_MAX).map((action) => action.name);
+  }
+
+  /** Binding a name again replaces its keys. */
+  bind(name: string, keys: readonly string[] = []): void {
+    const at = this.#bound.findIndex((action) => action.name === name);
+    this.#bound = at < 0 ? [...this.#bound, { name, keys }] : this.#bound.with(at, { name, keys });
   }
 
   unbind(name: string): void {
-    this.#names = this.#names.filter((known) => known !== name);
+    this.#bound = this.#bound.filter((action) => action.name !== name);
   }
 
   clear(): void {
-    this.#names = [];
+    this.#bound = [];
   }
 }

@@ -35,12 +35,13 @@ test('a tap between two frames still jumps, for one step', () => {
 });
 
 test('with a menu open nothing moves; leaving the page lets go of everything', () => {
-  const input = new PlayerInput();
+  let open = false;
+  const input = new PlayerInput(() => !open);
   input.key('KeyW', true);
-  input.enabled = false;
+  open = true;
   expect(input.move()).toEqual({ x: 0, y: 0 });
   expect(input.takeButtons(0)).toBe(0);
-  input.enabled = true;
+  open = false;
   input.release();
   expect(input.move()).toEqual({ x: 0, y: 0 });
 });
@@ -62,7 +63,8 @@ test('key names of scripts', () => {
 });
 
 test('scripts ask for keys and for named actions, whatever the device', () => {
-  const input = new PlayerInput();
+  let open = false;
+  const input = new PlayerInput(() => !open);
   input.key('KeyE', true);
   expect(input.isKeyDown('E')).toBe(true);
   expect(input.isKeyDown('Interact')).toBe(true);
@@ -70,12 +72,13 @@ test('scripts ask for keys and for named actions, whatever the device', () => {
   input.fire(true);
   input.touchButton('jump', true);
   expect(input.isKeyDown('Fire') && input.isKeyDown('Jump')).toBe(true);
-  input.enabled = false;
+  open = true;
   expect(input.isKeyDown('Fire')).toBe(false);
 });
 
 test('scripts hear of keys, buttons and taps, and that they are let go', () => {
-  const input = new PlayerInput();
+  let open = false;
+  const input = new PlayerInput(() => !open);
   const heard: string[] = [];
   input.listener = (event: InputEvent) => void heard.push(`${event.down ? '+' : '-'}${event.key} ${event.kind}`);
   input.key('KeyQ', true);
@@ -87,7 +90,7 @@ test('scripts hear of keys, buttons and taps, and that they are let go', () => {
   expect(input.isKeyDown('MouseLeft')).toBe(true);
   input.release();
   expect(heard).toEqual(['+Q Keyboard', '+MouseLeft Mouse', '+ Tap', '+Dash Action', '-Q Keyboard', '-MouseLeft Mouse']);
-  input.enabled = false;
+  open = true;
   input.key('KeyQ', true);
   input.tap(1, 2);
   expect(heard.length).toBe(6);
@@ -105,4 +108,30 @@ test('a gamepad walks, looks, jumps and is let go when it is pulled out', () => 
   expect([input.device, heard]).toEqual(['Gamepad', ['+ButtonA']]);
   readPad(input, null, 1 / 60);
   expect([input.move(), heard]).toEqual([{ x: 0, y: 0 }, ['+ButtonA', '-ButtonA']]);
+});
+
+test('a keyboard alone turns the view', () => {
+  const input = new PlayerInput();
+  input.key('ArrowRight', true);
+  input.turn(0.5);
+  expect(input.yaw).toBeLessThan(-0.5);
+  expect(input.move()).toEqual({ x: 0, y: 0 });
+  input.key('ArrowRight', false);
+  const [yaw, pitch] = [input.yaw, input.pitch];
+  input.key('PageUp', true);
+  input.turn(0.2);
+  expect([input.yaw, input.pitch > pitch]).toEqual([yaw, true]);
+});
+
+test('a gamepad reaches the menu, and what it presses there is not done in the game afterwards', () => {
+  let open = true;
+  const input = new PlayerInput(() => !open);
+  const pressed: string[] = [];
+  input.padPressed = (button) => void pressed.push(button);
+  const buttons = Array.from({ length: 16 }, (_, at) => ({ pressed: at === 0 || at === 9 }));
+  readPad(input, { axes: [0, 0, 0, 0], buttons }, 1 / 60);
+  readPad(input, { axes: [0, 0, 0, 0], buttons }, 1 / 60);
+  expect(pressed).toEqual(['ButtonA', 'ButtonStart']);
+  open = false;
+  expect(input.takeButtons(0)).toBe(0);
 });

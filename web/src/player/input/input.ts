@@ -19,18 +19,20 @@ export type Device = 'Keyboard' | 'Touch' | 'Gamepad';
 const LOOK_PER_PIXEL = 0.0024;
 const TOUCH_LOOK_PER_PIXEL = 0.006;
 const PITCH_MAX = 1.45;
+/** Pixels of mouse movement per second that a held arrow key stands for. */
+const KEY_LOOK_PX_PER_S = 700;
 /** A little more than one step at 60 Hz, so that a display faster than that loses no tap. */
 const TAP_MS = 20;
 
 export class PlayerInput {
   yaw = 0;
   pitch = -0.22;
-  /** Off while a menu is open: the character stands still. */
-  enabled = true;
   /** Touch stick, -1…1, y forward. */
   stick = { x: 0, y: 0 };
   /** Scripts hear of everything here. */
   listener: ((event: InputEvent) => void) | null = null;
+  /** A button of a gamepad went down, also while the game does not take input: menus need them. */
+  padPressed: ((button: string) => void) | null = null;
   /** What the player used last. */
   device: Device = 'Keyboard';
   /** Where the mouse is, in pixels. */
@@ -46,6 +48,14 @@ export class PlayerInput {
   #held = { fire: false, touchJump: false, touchInteract: false };
   /** Taps shorter than a simulation step still count: button → when it was first handed out. */
   #tapped = new Map<number, number | null>();
+
+  /** `isEnabled` is asked each time, so that the input cannot be on while a menu is open, whoever opened it. */
+  constructor(private readonly isEnabled: () => boolean = () => true) {}
+
+  /** Off while a menu or the chat has the keyboard: the character stands still. */
+  get enabled(): boolean {
+    return this.isEnabled();
+  }
 
   /** Takes a key; true when it means something in the game and the page must not react to it. */
   key(code: string, down: boolean): boolean {
@@ -74,6 +84,7 @@ export class PlayerInput {
     else this.#buttons.delete(name);
     this.device = kind === 'Mouse' ? 'Keyboard' : 'Gamepad';
     this.#tell(down, name, kind);
+    if (down && kind === 'Gamepad') this.padPressed?.(name);
     if (name === 'ButtonA') this.touchButton('jump', down);
     if (name === 'ButtonX') this.touchButton('interact', down);
     if (name === 'ButtonR2') this.fire(down);
@@ -122,8 +133,9 @@ export class PlayerInput {
   }
 
   touchButton(button: 'jump' | 'interact', down: boolean): void {
-    if (button === 'jump') this.#held.touchJump = down;
-    else this.#held.touchInteract = down;
+    const held = down && this.enabled;
+    if (button === 'jump') this.#held.touchJump = held;
+    else this.#held.touchInteract = held;
     if (down && this.enabled) this.#tapped.set(button === 'jump' ? Button.jump : Button.interact, null);
   }
 
@@ -134,6 +146,14 @@ export class PlayerInput {
     this.yaw = wrap(this.yaw - dx * scale);
     const lift = dy * scale * (settings.invertY ? 1 : -1);
     this.pitch = Math.max(-PITCH_MAX, Math.min(PITCH_MAX, this.pitch + lift));
+  }
+
+  /** Turns the view by the keys that are held. */
+  turn(dt: number): void {
+    const on = (action: Action) => ((this.#actions.get(action) ?? 0) > 0 ? 1 : 0);
+    const [dx, dy] = [on('turnRight') - on('turnLeft'), on('lookDown') - on('lookUp')];
+    // Up is up for keys, whatever a mouse does.
+    if (dx || dy) this.look(dx * KEY_LOOK_PX_PER_S * dt, dy * KEY_LOOK_PX_PER_S * dt * (settings.invertY ? -1 : 1));
   }
 
   /** Movement -1…1, never longer than 1, so that diagonals are not faster. */

@@ -1,15 +1,19 @@
 // Which keys do what, and the names that scripts use for keys.
 
-export type Action = 'forward' | 'back' | 'left' | 'right' | 'jump' | 'run' | 'interact';
+export type Action =
+  | 'forward' | 'back' | 'left' | 'right' | 'jump' | 'run' | 'interact'
+  | 'turnLeft' | 'turnRight' | 'lookUp' | 'lookDown';
 
 const ACTIONS: Record<string, Action> = {
   KeyW: 'forward', ArrowUp: 'forward',
   KeyS: 'back', ArrowDown: 'back',
-  KeyA: 'left', ArrowLeft: 'left',
-  KeyD: 'right', ArrowRight: 'right',
+  KeyA: 'left',
+  KeyD: 'right',
   Space: 'jump',
   ShiftLeft: 'run', ShiftRight: 'run',
   KeyE: 'interact',
+  // For those who have no mouse.
+  ArrowLeft: 'turnLeft', ArrowRight: 'turnRight', PageUp: 'lookUp', PageDown: 'lookDown',
 };
 
 export function actionOf(code: string): Action | undefined {

@@ -1,18 +1,20 @@
 // Connects the browser's events to the input: keyboard, mouse with pointer lock, fingers that drag to look.
 import type { PlayerInput } from './input';
+import { PauseKey } from './pausekey';
 
 export interface InputActions {
-  /** Esc, or the browser took the pointer back. */
+  /** Esc: the menu opens or closes. */
+  togglePause(): void;
+  /** The browser took the pointer back: the menu opens. */
   pause(): void;
   toggleDebug(): void;
-  showPlayers(shown: boolean): void;
+  toggleLeaderboard(): void;
   /** Positive moves the camera away. */
   zoom(steps: number): void;
   /** The first gesture: sound may start. */
   gesture(): void;
 }
 
-const PAUSE_ONCE_MS = 150;
 /** A finger that went farther or stayed longer did not tap. */
 const TAP_PX = 12;
 const TAP_MS = 350;
@@ -23,15 +25,19 @@ export function listen(canvas: HTMLElement, input: PlayerInput, actions: InputAc
   const on = <K extends keyof WindowEventMap>(target: EventTarget, type: K, handler: (event: WindowEventMap[K]) => void) =>
     target.addEventListener(type, handler as EventListener, { signal: abort.signal, passive: false });
 
-  // Some browsers report Esc twice, as a lost pointer lock and as a key: one press must not open and close the menu.
-  let pausedAt = -Infinity;
-  const pause = () => {
-    if (performance.now() - pausedAt < PAUSE_ONCE_MS) return;
-    pausedAt = performance.now();
-    actions.pause();
-  };
-  onKeys(on, input, { ...actions, pause });
-  onMouse(on, canvas, input, { ...actions, pause }, abort.signal);
+  const pauseKey = new PauseKey();
+  onKeys(on, input, actions, pauseKey);
+  onMouse(on, canvas, input, actions);
+  // While the pointer is locked, the browser keeps Esc for itself: losing the lock is how we learn of it.
+  document.addEventListener(
+    'pointerlockchange',
+    () => {
+      if (document.pointerLockElement === canvas || !input.enabled || !document.hasFocus()) return;
+      pauseKey.lockLost(performance.now());
+      actions.pause();
+    },
+    { signal: abort.signal },
+  );
   onFingers(on, canvas, input, actions);
   on(window, 'blur', () => input.release());
   return () => {
@@ -42,27 +48,26 @@ export function listen(canvas: HTMLElement, input: PlayerInput, actions: InputAc
 
 type On = <K extends keyof WindowEventMap>(target: EventTarget, type: K, handler: (event: WindowEventMap[K]) => void) => void;
 
-function onKeys(on: On, input: PlayerInput, actions: InputActions): void {
+function onKeys(on: On, input: PlayerInput, actions: InputActions, pauseKey: PauseKey): void {
   on(window, 'keydown', (event) => {
     actions.gesture();
-    if (event.code === 'Escape') return actions.pause();
+    if (event.code === 'Escape') return !event.repeat && pauseKey.escape(event.timeStamp) ? actions.togglePause() : undefined;
     if (!input.enabled || isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.code === 'Tab') {
       event.preventDefault();
       if (!event.repeat) actions.toggleDebug();
     } else if (event.code === 'KeyP') {
-      actions.showPlayers(true);
+      if (!event.repeat) actions.toggleLeaderboard();
     } else if (input.key(event.code, true)) {
       event.preventDefault(); // arrows and space would scroll
     }
   });
   on(window, 'keyup', (event) => {
-    if (event.code === 'KeyP') actions.showPlayers(false);
     input.key(event.code, false);
   });
 }
 
-function onMouse(on: On, canvas: HTMLElement, input: PlayerInput, actions: InputActions, signal: AbortSignal): void {
+function onMouse(on: On, canvas: HTMLElement, input: PlayerInput, actions: InputActions): void {
   const locked = () => document.pointerLockElement === canvas;
   let dragging = false;
   on(canvas, 'pointerdown', (event) => {
@@ -95,8 +100,6 @@ function onMouse(on: On, canvas: HTMLElement, input: PlayerInput, actions: Input
     actions.zoom(Math.sign(event.deltaY));
   });
   on(canvas, 'contextmenu', (event) => event.preventDefault());
-  // While the pointer is locked, the browser keeps Esc for itself: losing the lock is how we learn of it.
-  document.addEventListener('pointerlockchange', () => !locked() && input.enabled && document.hasFocus() && actions.pause(), { signal });
 }
 
 function onFingers(on: On, canvas: HTMLElement, input: PlayerInput, actions: InputActions): void {

@@ -27,9 +27,11 @@ export class Crowd {
   #parts: PartMesh[] = [];
   #hidden = new Set<number>();
 
+  /** `opacity` below 1 is for those who are away: one sees through them. */
   constructor(
     private readonly round: boolean,
     private readonly physical: boolean,
+    private readonly opacity = 1,
   ) {
     this.#build();
   }
@@ -85,13 +87,16 @@ export class Crowd {
   }
 
   #build(): void {
-    const cloth = this.physical ? new MeshStandardMaterial({ roughness: 0.75 }) : new MeshLambertMaterial();
+    const solid = this.opacity >= 1;
+    const shared = { transparent: !solid, opacity: this.opacity };
+    const cloth = this.physical ? new MeshStandardMaterial({ ...shared, roughness: 0.75 }) : new MeshLambertMaterial(shared);
     if (this.round) addRim(cloth);
-    const felt = this.physical ? new MeshStandardMaterial({ roughness: 0.8, vertexColors: true }) : new MeshLambertMaterial({ vertexColors: true });
+    const worn = { ...shared, vertexColors: true };
+    const felt = this.physical ? new MeshStandardMaterial({ ...worn, roughness: 0.8 }) : new MeshLambertMaterial(worn);
     if (this.round) addRim(felt);
     const add = (material: Material, perAvatar: number, geometry: BufferGeometry, joints: PartMesh['joints'], color: PartMesh['color']) => {
       const mesh = new InstancedMesh(geometry, material, this.#capacity * perAvatar);
-      mesh.castShadow = mesh.receiveShadow = !(material instanceof MeshBasicMaterial);
+      mesh.castShadow = mesh.receiveShadow = solid && !(material instanceof MeshBasicMaterial);
       mesh.frustumCulled = false; // instances stand all over the world
       mesh.count = 0;
       this.group.add(mesh);
@@ -105,7 +110,7 @@ export class Crowd {
     add(cloth, 1, this.#box(hair, 0.09), (a) => [a.hair], (look) => look.hair);
     // One mesh per kind: those that nobody wears have no instances and cost nothing to draw.
     for (const kind of FACES) {
-      const skin = new MeshBasicMaterial({ map: faceTexture(kind), transparent: true, depthWrite: false });
+      const skin = new MeshBasicMaterial({ map: faceTexture(kind), transparent: true, depthWrite: false, opacity: this.opacity });
       add(skin, 1, new PlaneGeometry(0.42, 0.34), (a) => (a.look.face === kind ? [a.face] : NOTHING), () => WHITE);
     }
     for (const kind of HATS) add(felt, 1, hatGeometry(kind, this.round), (a) => (a.look.hat === kind ? [a.hat] : NOTHING), (look) => look.accent);

@@ -1,10 +1,13 @@
 // A name above a head: a canvas on a sprite that fades with distance.
 import { CanvasTexture, type Vector3, Sprite, SpriteMaterial, SRGBColorSpace } from 'three';
+import { plainText } from '../plaintext';
 
 const FADE_FROM_M = 18;
 const FADE_TO_M = 42;
 const HEIGHT_ABOVE_FEET_M = 2.12;
 const NAME_CHARS_MAX = 24;
+/** How much of a tag is left of somebody who is away. */
+const AWAY_OPACITY = 0.6;
 const CANVAS_H = 64;
 
 export class NameTag {
@@ -12,8 +15,11 @@ export class NameTag {
   #material: SpriteMaterial;
   #texture: CanvasTexture;
 
-  constructor(name: string) {
-    const canvas = paint(name);
+  constructor(
+    name: string,
+    private readonly away = false,
+  ) {
+    const canvas = paint(tagText(name, away));
     this.#texture = new CanvasTexture(canvas);
     this.#texture.colorSpace = SRGBColorSpace;
     this.#material = new SpriteMaterial({ map: this.#texture, transparent: true, depthWrite: false, fog: false, toneMapped: false });
@@ -25,7 +31,8 @@ export class NameTag {
 
   update(feet: Vector3, camera: Vector3): void {
     const distance = feet.distanceTo(camera);
-    const opacity = 1 - Math.min(1, Math.max(0, (distance - FADE_FROM_M) / (FADE_TO_M - FADE_FROM_M)));
+    const near = 1 - Math.min(1, Math.max(0, (distance - FADE_FROM_M) / (FADE_TO_M - FADE_FROM_M)));
+    const opacity = near * (this.away ? AWAY_OPACITY : 1);
     this.sprite.visible = opacity > 0.02;
     this.#material.opacity = opacity;
     this.sprite.position.set(feet.x, feet.y + HEIGHT_ABOVE_FEET_M, feet.z);
@@ -37,8 +44,14 @@ export class NameTag {
   }
 }
 
-function paint(name: string): HTMLCanvasElement {
-  const text = name.length > NAME_CHARS_MAX ? `${name.slice(0, NAME_CHARS_MAX - 1)}…` : name;
+/** What stands above a head. */
+export function tagText(name: string, away: boolean): string {
+  const plain = plainText(name);
+  const short = plain.length > NAME_CHARS_MAX ? `${plain.slice(0, NAME_CHARS_MAX - 1)}…` : plain;
+  return away ? `${short} · away` : short;
+}
+
+function paint(text: string): HTMLCanvasElement {
   const canvas = document.createElement('canvas');
   const font = `800 36px 'Nunito Variable', sans-serif`;
   const measure = canvas.getContext('2d');

@@ -47,7 +47,12 @@ interface Character {
   avatar: Avatar;
   tag: NameTag | null;
   name: string;
+  /** In the world without a connection: drawn as a ghost. */
+  away: boolean;
 }
+
+/** How much is seen of somebody who is away. */
+const AWAY_OPACITY = 0.35;
 
 export class WorldView {
   readonly camera = new ChaseCamera();
@@ -62,6 +67,8 @@ export class WorldView {
   #looks = new Map<number, Looks>();
   #names = new Map<number, string>();
   #chosen = new Map<number, AvatarLooks>();
+  /** Characters whose players have lost their connection. */
+  #away: ReadonlySet<number> = new Set();
   #characters = new Map<number, Character>();
   #npcs = new Map<number, NpcData>();
   #governor: QualityGovernor;
@@ -72,6 +79,8 @@ export class WorldView {
   #lights!: Lights;
   #sky: ReturnType<typeof makeSky> | null = null;
   #crowd!: Crowd;
+  /** Those who are away; made when there is one. */
+  #ghosts: Crowd | null = null;
   #occluders = new Occluders();
   #dust = new Dust();
   readonly effects = new Effects();
@@ -200,7 +209,8 @@ export class WorldView {
   }
 
   /** Who is who, by character entity: names for the tags, and how they look. */
-  setPlayers(players: readonly Pick<PlayerInfo, 'entityId' | 'name' | 'looks'>[]): void {
+  setPlayers(players: readonly Pick<PlayerInfo, 'entityId' | 'name' | 'looks' | 'online'>[]): void {
+    this.#away = new Set(players.filter((player) => !player.online).map((player) => player.entityId));
     this.#names = new Map(players.map((player) => [player.entityId, player.name]));
     const before = this.#chosen;
     this.#chosen = new Map(players.map((player) => [player.entityId, player.looks]));
@@ -209,6 +219,7 @@ export class WorldView {
       if (!character || sameLooks(before.get(id), looks)) continue;
       character.avatar.look = avatarLook(id, looks);
       this.#crowd.repaint();
+      this.#ghosts?.repaint();
     }
   }
 
@@ -216,6 +227,11 @@ export class WorldView {
   wornBy(id: number): { hat: string; face: string; shirt: string } | null {
     const look = this.#characters.get(id)?.avatar.look;
     return look ? { hat: look.hat, face: look.face, shirt: `#${look.shirt.getHexString()}` } : null;
+  }
+
+  /** Whether a character is drawn as somebody who is away, for tests. */
+  isFaded(id: number): boolean {
+    return this.#characters.get(id)?.away ?? false;
   }
 
   /** Where something that is drawn stands, for scripts and tests. */
@@ -281,6 +297,7 @@ export class WorldView {
     this.#blob.update(this.ownPosition, this.#occluders);
     this.#crowd.setHidden(this.ownId, this.camera.firstPerson);
     this.#crowd.update();
+    this.#ghosts?.update();
     const eye = this.camera.camera.position;
     for (const { avatar, tag } of this.#characters.values()) tag?.update(avatar.root.position, eye);
     this.renderer.render(this.#scene, this.camera.camera);
@@ -290,8 +307,8 @@ export class WorldView {
   }
 
   dispose(): void {
-    this.#tearDown();
     for (const id of [...this.#characters.keys()]) this.#remove(id);
+    this.#tearDown();
     this.#dust.dispose();
     this.effects.dispose();
     this.shots.dispose();
@@ -336,16 +353,18 @@ export class WorldView {
   #character(id: number, own: boolean, npc: NpcData | null): Character {
     let character = this.#characters.get(id);
     if (!character) {
-      character = { avatar: new Avatar(id, npc ? npcLook(id, npc) : avatarLook(id, this.#chosen.get(id))), tag: null, name: '' };
+      character = { avatar: new Avatar(id, npc ? npcLook(id, npc) : avatarLook(id, this.#chosen.get(id))), tag: null, name: '', away: false };
       this.#characters.set(id, character);
       this.#crowd.add(character.avatar);
     }
     const name = own ? '' : (this.#names.get(id) ?? '');
-    if (name !== character.name) {
+    const away = !own && this.#away.has(id);
+    if (name !== character.name || away !== character.away) {
       this.#dropTag(character);
       character.name = name;
+      if (away !== character.away) this.#fade(character, away);
       if (name) {
-        character.tag = new NameTag(name);
+        character.tag = new NameTag(name, away);
         this.#scene.add(character.tag.sprite);
       }
     }
@@ -355,6 +374,23 @@ export class WorldView {
   #weapon(entity: number) {
     const index = this.#weaponOf(entity);
     return (index !== undefined && this.#combat?.weapons.get(index)) || null;
+  }
+
+  /** Somebody lost their connection, or is back. */
+  #fade(character: Character, away: boolean): void {
+    this.#crowdOf(character).remove(character.avatar);
+    character.away = away;
+    this.#crowdOf(character).add(character.avatar);
+  }
+
+  #crowdOf({ away }: Character): Crowd {
+    if (!away) return this.#crowd;
+    if (!this.#ghosts) {
+      const level = LEVELS[this.quality];
+      this.#ghosts = new Crowd(level.roundShapes, level.physicalMaterials, AWAY_OPACITY);
+      this.#scene.add(this.#ghosts.group);
+    }
+    return this.#ghosts;
   }
 
   #dropTag(character: Character): void {
@@ -390,7 +426,7 @@ export class WorldView {
     const character = this.#characters.get(id);
     if (character) {
       this.#dropTag(character);
-      this.#crowd.remove(character.avatar);
+      this.#crowdOf(character).remove(character.avatar);
       this.held.show(id, null, null, 0);
       this.#characters.delete(id);
       this.npcs.remove(id);
@@ -422,7 +458,7 @@ export class WorldView {
     this.#parts.addAll(parts);
     this.#lights = new Lights(parts, level.shadowMapSize, level.pointLightsMax);
     this.#crowd = new Crowd(level.roundShapes, level.physicalMaterials);
-    for (const { avatar } of this.#characters.values()) this.#crowd.add(avatar);
+    for (const character of this.#characters.values()) this.#crowdOf(character).add(character.avatar);
     this.ground.setQuality(level.physicalMaterials, level.shadowMapSize > 0);
     this.#occluders = new Occluders(this.#data.terrain ? (origin, direction, max) => this.occludes(origin, direction, max) : null);
     for (const part of parts) this.#occluders.add(part);
@@ -448,6 +484,8 @@ export class WorldView {
     this.#materials?.dispose();
     this.#lights?.dispose();
     this.#crowd?.dispose();
+    this.#ghosts?.dispose();
+    this.#ghosts = null;
   }
 }
 

@@ -1,0 +1,66 @@
+// What shots, hits and wounds look and sound like, and what scripts are told of them.
+import type { Combat } from './combat.svelte';
+import type { CoreEvent, PlayerInfo, WireValue } from './events';
+import type { ClientScripts } from './scripts';
+import type { SoundBoard } from './sound';
+import type { WorldView } from './view/world-view';
+
+/** The parts of a session that take part. */
+export interface Fight {
+  readonly combat: Combat;
+  readonly sound: SoundBoard;
+  readonly view: WorldView | null;
+  readonly scripts: ClientScripts | null;
+  readonly players: readonly PlayerInfo[];
+}
+
+export class FightEvents {
+  constructor(private readonly fight: Fight) {}
+
+  /** What a character holds. */
+  weaponOf(entity: number): number | undefined {
+    const player = this.fight.players.find((known) => known.entityId === entity);
+    return player && this.fight.combat.armed.get(player.number);
+  }
+
+  vitals(event: CoreEvent & { type: 'vitals' }): void {
+    const { combat, sound } = this.fight;
+    const { health, alive } = combat;
+    combat.vitals(event);
+    if (event.health < health) sound.play('ouch');
+    if (alive && !event.alive) sound.play('out');
+  }
+
+  shot({ weapon, own, shooter, position, velocity }: CoreEvent & { type: 'shot' }): void {
+    const { combat, scripts, sound, view } = this.fight;
+    const info = combat.weapons.get(weapon);
+    scripts?.happened('shot', [info?.name ?? '', entityOrNil(shooter), { $v: position }, { $v: velocity }]);
+    if (own) {
+      combat.shots += 1;
+      view?.held.kick();
+    }
+    if (info?.sound) sound.play(info.sound, own ? 1 : this.#loudness(position));
+    if (info && info.look !== 'nothing') view?.muzzle(position, velocity, own, info);
+  }
+
+  impact({ weapon, own, target, point, normal }: CoreEvent & { type: 'impact' }): void {
+    const { combat, players, scripts, sound, view } = this.fight;
+    const info = combat.weapons.get(weapon);
+    scripts?.happened('impact', [info?.name ?? '', own, entityOrNil(target), { $v: point }, { $v: normal }]);
+    const somebody = players.some((player) => player.entityId === target);
+    if (info && info.look !== 'nothing') view?.impact(point, normal, somebody, info);
+    sound.play('impact', this.#loudness(point));
+    if (own && somebody) {
+      combat.mark();
+      sound.play('mark');
+    }
+  }
+
+  /** 1 beside the own character, less further away. */
+  #loudness([x, y, z]: [number, number, number]): number {
+    const ears = this.fight.view?.ownPosition;
+    return ears ? 1 / (1 + Math.hypot(x - ears.x, y - ears.y, z - ears.z) / 9) : 0.5;
+  }
+}
+
+const entityOrNil = (id: number): WireValue => (id > 0 ? { $e: id } : null);
