@@ -331,6 +331,15 @@ EXPORT(vm_push_string) void vm_push_string(lua_State* L, const char* text, unsig
 EXPORT(vm_push_vector) void vm_push_vector(lua_State* L, double x, double y, double z) {
     lua_pushvector(L, static_cast<float>(x), static_cast<float>(y), static_cast<float>(z));
 }
+// Pushes a new buffer and returns where its bytes are, for the host to fill.
+EXPORT(vm_push_buffer) void* vm_push_buffer(lua_State* L, unsigned size) { return lua_newbuffer(L, size); }
+// Where the bytes of a buffer are, for as long as nothing else runs; the size is in vm_length().
+EXPORT(vm_to_buffer) void* vm_to_buffer(lua_State* L, int at) {
+    size_t size = 0;
+    void* bytes = lua_tobuffer(L, at, &size);
+    out_length = static_cast<int>(size);
+    return bytes;
+}
 EXPORT(vm_push_table) void vm_push_table(lua_State* L, int items, int keys) { lua_createtable(L, items, keys); }
 
 // Raw access only: the host never runs a script's metamethods by accident.

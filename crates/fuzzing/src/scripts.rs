@@ -113,6 +113,7 @@ fn entry(path: &str, service: &str, bytecode: &[u8]) -> ScriptEntry {
         run_context: RunContext::Client,
         service: service.into(),
         lazy: false,
+        module: false,
         url: content_url(&hash),
         entities: vec![3],
         hash,

@@ -279,6 +279,7 @@ pub fn server_packets() -> Vec<Vec<u8>> {
             run_context: RunContext::Client,
             service: "StarterGui".into(),
             lazy: false,
+            module: false,
             url: "/cdn/cd".into(),
             entities: vec![3],
         }],

@@ -13,7 +13,7 @@ use frolic_protocol::script::{
     BUNDLE_PREFIX, MANIFEST_PATH, RunContext, SCRIPT_CHUNK_BYTES_MAX, ScriptBundle, ScriptChunk,
     ScriptEntry, ScriptList, ScriptManifest, content_url,
 };
-use frolic_script::{CompiledScript, Service, client_builtin, required_modules};
+use frolic_script::{CompiledScript, ModuleTree, Service, client_builtin};
 use frolic_world::World;
 use sha2::{Digest, Sha256};
 
@@ -74,8 +74,7 @@ impl ScriptShelf {
             ..Making::default()
         };
         for script in builtin.iter().chain(scripts.iter().copied()) {
-            let is_module = script.service.is_some_and(Service::holds_modules);
-            let lazy = is_module && !needed.contains(&script.path);
+            let lazy = script.is_module && !needed.contains(&script.path);
             making.script(script, lazy, world.entities_with_script(&script.path));
         }
         let own = builtin.iter().map(|script| script.path.clone()).collect();
@@ -189,6 +188,7 @@ impl Making<'_> {
             run_context: script.context,
             service: script.service.map_or("Builtin", Service::name).to_owned(),
             lazy,
+            module: script.is_module,
             url: content_url(&hash),
             entities,
         });
@@ -266,22 +266,30 @@ fn rank(script: &CompiledScript) -> u8 {
     }
 }
 
-/// Modules that what runs at the start names, directly or through others.
+/// Modules that what runs at the start requires, directly or through others. A
+/// script whose text does not tell what it requires may require any.
 fn needed_at_once(scripts: &[&CompiledScript]) -> BTreeSet<String> {
-    let is_module = |script: &CompiledScript| script.service.is_some_and(Service::holds_modules);
+    let tree = ModuleTree::new(scripts.iter().map(|script| script.path.as_str()));
     let modules: BTreeMap<&str, &CompiledScript> = scripts
         .iter()
-        .filter(|script| is_module(script))
+        .filter(|script| script.is_module)
         .map(|script| (script.path.as_str(), *script))
         .collect();
     let mut needed = BTreeSet::new();
     let mut open: Vec<&CompiledScript> = scripts
         .iter()
         .copied()
-        .filter(|script| !is_module(script))
+        .filter(|script| !script.is_module)
         .collect();
     while let Some(script) = open.pop() {
-        for path in required_modules(script.source()) {
+        let requires = tree.requires(&script.path, script.source());
+        if requires.unknown {
+            // Spells are not required, they are cast.
+            let all = modules.values();
+            let all = all.filter(|module| module.service != Some(Service::Spells));
+            return all.map(|module| module.path.clone()).collect();
+        }
+        for path in requires.modules {
             if let Some(module) = modules.get(path.as_str())
                 && needed.insert(path)
             {

@@ -42,6 +42,8 @@ pub struct ScriptEntry {
     pub service: String,
     /// A module that nothing requires at the start: it may come later.
     pub lazy: bool,
+    /// Runs when a script requires it, not at the start.
+    pub module: bool,
     /// Where the bytecode can be fetched; relative to the platform.
     pub url: String,
     /// Entities the script is attached to, by network id.

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -27,6 +29,8 @@ pub enum Value {
     Vector([f32; 3]),
     /// An entity, by its network id.
     Entity(u32),
+    /// The bytes of a Luau buffer.
+    Buffer(Vec<u8>),
     /// A table with the keys 1…n.
     List(Vec<Value>),
     /// A table with string keys; ordered, so that encoding is reproducible.
@@ -40,7 +44,7 @@ pub struct ValueLimits {
     pub depth_max: usize,
     /// Values in all, containers included.
     pub nodes_max: usize,
-    /// Bytes of one string or key.
+    /// Bytes of one string, key or buffer.
     pub string_bytes_max: usize,
 }
 
@@ -66,6 +70,9 @@ pub enum ValueError {
     /// One string is too long.
     #[error("a string is longer than {0} bytes")]
     StringTooLong(usize),
+    /// One buffer is too long.
+    #[error("a buffer is longer than {0} bytes")]
+    BufferTooLong(usize),
     /// Numbers must be finite in vectors; NaN would poison the simulation.
     #[error("a vector has a component that is not finite")]
     NotFinite,
@@ -145,8 +152,8 @@ impl Value {
         }
     }
 
-    /// The JSON form: plain JSON, with `{"$v":[x,y,z]}` for vectors and
-    /// `{"$e":id}` for entities. Whole numbers are written without a point;
+    /// The JSON form: plain JSON, with `{"$v":[x,y,z]}` for vectors,
+    /// `{"$e":id}` for entities and `{"$b":"…"}` (base64) for buffers. Whole numbers are written without a point;
     /// numbers JSON cannot hold become null.
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::{Value as Json, json};
@@ -157,6 +164,7 @@ impl Value {
             Value::String(s) => Json::String(s.clone()),
             Value::Vector(v) => json!({ "$v": v }),
             Value::Entity(id) => json!({ "$e": id }),
+            Value::Buffer(bytes) => json!({ "$b": BASE64.encode(bytes) }),
             Value::List(items) => Json::Array(items.iter().map(Value::to_json).collect()),
             Value::Map(map) => Json::Object(
                 map.iter()
@@ -222,6 +230,13 @@ fn check_string(text: &str, limits: &ValueLimits) -> Result<(), ValueError> {
     Ok(())
 }
 
+fn check_buffer(length: usize, limits: &ValueLimits) -> Result<(), ValueError> {
+    if length > limits.string_bytes_max {
+        return Err(ValueError::BufferTooLong(limits.string_bytes_max));
+    }
+    Ok(())
+}
+
 fn check_vector(v: [f32; 3]) -> Result<[f32; 3], ValueError> {
     if v.iter().all(|c| c.is_finite()) {
         Ok(v)
@@ -240,6 +255,7 @@ fn check(
     match value {
         Value::Nil | Value::Bool(_) | Value::Number(_) | Value::Entity(_) => Ok(()),
         Value::String(text) => check_string(text, limits),
+        Value::Buffer(bytes) => check_buffer(bytes.len(), limits),
         Value::Vector(v) => check_vector(*v).map(|_| ()),
         Value::List(items) => {
             let depth = deeper(depth, limits)?;
@@ -283,7 +299,7 @@ fn from_json(
             )
         }
         Json::Object(map) => {
-            if let Some(special) = special_form(map)? {
+            if let Some(special) = special_form(map, limits)? {
                 return Ok(special);
             }
             let depth = deeper(depth, limits)?;
@@ -299,6 +315,7 @@ fn from_json(
 
 fn special_form(
     map: &serde_json::Map<String, serde_json::Value>,
+    limits: &ValueLimits,
 ) -> Result<Option<Value>, ValueError> {
     if map.len() != 1 {
         return Ok(None);
@@ -312,7 +329,19 @@ fn special_form(
         let id = whole_number(entity).ok_or(ValueError::Malformed)?;
         return Ok(Some(Value::Entity(id)));
     }
+    if let Some(buffer) = map.get("$b") {
+        let text = buffer.as_str().ok_or(ValueError::Malformed)?;
+        // Four characters hold three bytes.
+        check_buffer((text.len() / 4 * 3).saturating_sub(padding(text)), limits)?;
+        let bytes = BASE64.decode(text).map_err(|_| ValueError::Malformed)?;
+        return Ok(Some(Value::Buffer(bytes)));
+    }
     Ok(None)
+}
+
+/// Characters at the end of a base64 text that stand for no bytes.
+fn padding(text: &str) -> usize {
+    text.bytes().rev().take(2).take_while(|b| *b == b'=').count()
 }
 
 const TAG_NIL: u8 = 0;
@@ -325,6 +354,7 @@ const TAG_VECTOR: u8 = 6;
 const TAG_ENTITY: u8 = 7;
 const TAG_LIST: u8 = 8;
 const TAG_MAP: u8 = 9;
+const TAG_BUFFER: u8 = 10;
 
 fn write_length(out: &mut Vec<u8>, mut n: usize) {
     while n >= 0x80 {
@@ -363,6 +393,11 @@ fn write_value(out: &mut Vec<u8>, value: &Value) {
         Value::Entity(id) => {
             out.push(TAG_ENTITY);
             out.extend_from_slice(&id.to_le_bytes());
+        }
+        Value::Buffer(bytes) => {
+            out.push(TAG_BUFFER);
+            write_length(out, bytes.len());
+            out.extend_from_slice(bytes);
         }
         Value::List(items) => {
             out.push(TAG_LIST);
@@ -447,6 +482,11 @@ impl<'a> Reader<'a> {
                 f32::from_le_bytes(self.array()?),
             ])?),
             TAG_ENTITY => Value::Entity(u32::from_le_bytes(self.array()?)),
+            TAG_BUFFER => {
+                let length = self.length()?;
+                check_buffer(length, self.limits)?;
+                Value::Buffer(self.take(length)?.to_vec())
+            }
             TAG_LIST => {
                 let depth = deeper(depth, self.limits)?;
                 let count = self.length()?;

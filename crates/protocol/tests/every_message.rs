@@ -391,6 +391,7 @@ fn of_scripts() -> Vec<ServerMessage> {
             run_context: RunContext::Both,
             service: "StarterGui".into(),
             lazy: true,
+            module: false,
             url: "/cdn/cd".into(),
             entities: vec![3],
         }],

@@ -2,12 +2,15 @@
 //!
 //! Every file is a function of one argument, the table `engine`, to which it
 //! adds; the lists below are the order in which they build on each other.
+//! `common/sides.luau` is written from the definition of the API.
 //! `common` runs on both sides, byte for byte the same.
 
+use std::fmt::Write as _;
 use std::sync::OnceLock;
 
 use frolic_protocol::script::RunContext;
 
+use crate::api::{PageKind, Side, pages};
 use crate::compile::{CompiledScript, compile_builtin};
 
 /// (path, source) pairs of files below `builtin/`.
@@ -21,15 +24,22 @@ type Files = &'static [(&'static str, &'static str)];
 
 const COMMON: Files = files![
     "common/caps.luau",
+    "common/debug.luau",
     "common/scheduler.luau",
+    "common/coroutines.luau",
     "common/signal.luau",
     "common/vector3.luau",
     "common/color.luau",
     "common/random.luau",
     "common/handle.luau",
     "common/members.luau",
+    "common/suggest.luau",
+    "common/show.luau",
+    "common/calendar.luau",
+    "common/json.luau",
     "common/remote.luau",
     "common/terrain.luau",
+    "common/tree.luau",
     "common/require.luau",
     "common/reload.luau",
     "common/spells.luau",
@@ -71,7 +81,7 @@ const CLIENT: Files = files![
 ];
 
 /// Names that creators know from Roblox, over the libraries of either side.
-const ALIASES: Files = files!["common/roblox.luau"];
+const ALIASES: Files = files!["common/advice.luau", "common/roblox.luau"];
 
 /// Freezes what the others have put up for user code.
 const GLOBALS: Files = files!["common/globals.luau"];
@@ -103,14 +113,47 @@ pub(crate) fn server_builtin() -> &'static [CompiledScript] {
 }
 
 fn compile_all(lists: &[Files], context: RunContext) -> Vec<CompiledScript> {
-    lists
-        .iter()
-        .flat_map(|files| files.iter())
+    let sides = sides();
+    let files = lists.iter().flat_map(|files| files.iter().copied());
+    std::iter::once(("@builtin/common/sides.luau", sides.as_str()))
+        .chain(files)
         .map(|(path, source)| {
             compile_builtin(path, source, context)
                 .expect("built-in scripts compile: a test compiles each of them")
         })
         .collect()
+}
+
+/// What exists on one side only, so that the other one can say so:
+/// `engine.side_libraries.UI` and `engine.sides.World.Spawn`.
+fn sides() -> String {
+    let name_of = |side: Side| match side {
+        Side::Server => Some("server"),
+        Side::Client => Some("client"),
+        Side::Both => None,
+    };
+    let mut libraries = String::new();
+    let mut members = String::new();
+    for page in pages() {
+        if let Some(side) = name_of(page.side) {
+            if page.kind == PageKind::Library {
+                for name in std::iter::once(&page.name).chain(&page.aliases) {
+                    let _ = writeln!(libraries, "\t[\"{name}\"] = \"{side}\",");
+                }
+            }
+            continue;
+        }
+        let _ = writeln!(members, "\t[\"{}\"] = {{", page.name);
+        for member in &page.members {
+            if let Some(side) = name_of(page.side_of(member)) {
+                let _ = writeln!(members, "\t\t[\"{}\"] = \"{side}\",", member.name);
+            }
+        }
+        members.push_str("\t},\n");
+    }
+    format!(
+        "local engine = ...\nengine.side_libraries = {{\n{libraries}}}\nengine.sides = {{\n{members}}}\n"
+    )
 }
 
 #[cfg(test)]
@@ -120,7 +163,7 @@ mod tests {
     #[test]
     fn every_builtin_compiles_and_common_is_the_same_on_both_sides() {
         let client = client_builtin();
-        for (ours, theirs) in server_builtin().iter().zip(&client).take(COMMON.len()) {
+        for (ours, theirs) in server_builtin().iter().zip(&client).take(COMMON.len() + 1) {
             assert_eq!(ours.sha256_hex, theirs.sha256_hex, "{}", ours.path);
         }
         assert!(client.iter().all(|s| !s.path.contains("server")));

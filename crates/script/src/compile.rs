@@ -10,7 +10,7 @@ use mlua::chunk::Compiler;
 use sha2::{Digest, Sha256};
 
 use crate::limits::SOURCE_BYTES_MAX;
-use crate::service::{Service, context_directive, narrow};
+use crate::service::{Service, context_directive, context_of_name, narrow};
 
 /// A script that compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct CompiledScript {
     pub service: Option<Service>,
     /// Where it runs.
     pub context: RunContext,
+    /// Runs when something requires it, not when the world starts.
+    pub is_module: bool,
     /// SHA-256 of the bytecode, in hex.
     pub sha256_hex: String,
     bytecode: Vec<u8>,
@@ -83,13 +85,30 @@ pub fn compile(path: &str, source: &str) -> Result<CompiledScript, CompileError>
         let names = Service::ALL.map(Service::name).join(", ");
         refuse(1, format!("scripts live in one of {names}"))
     })?;
-    let context = match context_directive(source) {
+    let named = context_of_name(path);
+    let context = match context_directive(source).or(named.map(Ok)) {
         None => service.context(),
         Some(wanted) => wanted
             .and_then(|wanted| narrow(service, wanted))
             .map_err(|message| refuse(1, message))?,
     };
-    compile_as(path, source, Some(service), context)
+    let mut script = compile_as(path, source, Some(service), context)?;
+    script.is_module =
+        service.holds_modules() || (named.is_none() && returns_a_value(script.source()));
+    Ok(script)
+}
+
+/// Whether a text that compiles ends with `return` and a value: then it is a
+/// module, because a script has nobody to return anything to. The compiler
+/// itself tells: nothing may follow a `return`, and only a value may follow one
+/// that has none.
+fn returns_a_value(source: &str) -> bool {
+    // Most scripts have no such word after the last line that is not indented.
+    if !source.contains("return") {
+        return false;
+    }
+    let compiles_with = |more: &str| compiler().compile(format!("{source}\n{more}\n")).is_ok();
+    !compiles_with("local _") && !compiles_with("nil")
 }
 
 /// Compiles the engine's own Luau, which belongs to no service.
@@ -120,6 +139,7 @@ fn compile_as(
         path: path.to_owned(),
         service,
         context,
+        is_module: false,
         sha256_hex: hex::encode(Sha256::digest(&bytecode)),
         bytecode,
         source: Arc::from(text),
@@ -206,7 +226,9 @@ const WRAPPED_FAST_CALLS: [&str; 6] = [
 
 /// Globals whose fields change while a script runs. The compiler resolves
 /// `a.b` of every other global once, when the script loads.
-const MUTABLE_GLOBALS: [&str; 15] = [
+const MUTABLE_GLOBALS: [&str; 17] = [
+    "_G",
+    "shared",
     "Chat",
     "Projectile",
     "entity",
@@ -267,6 +289,40 @@ mod tests {
         );
         let narrowed = compile("Workspace/A.luau", "--@context server\n").unwrap();
         assert!(!narrowed.runs_on_client());
+    }
+
+    #[test]
+    fn a_file_that_returns_a_value_is_a_module() {
+        let is_module = |path: &str, source: &str| compile(path, source).unwrap().is_module;
+        for (source, expected) in [
+            ("return {}", true),
+            ("local M = {} function M.f() return 1 end\nreturn M -- the end", true),
+            ("return function() if a then return 1 end return if b then 1 else 2 end", true),
+            ("print('return 1')", false),
+            ("function OnTick() return 1 end", false),
+            ("if x then return end\nprint(1)", false),
+            ("print(1)\nreturn", false),
+            ("do return 5 end", false),
+            ("-- return {}", false),
+        ] {
+            for path in ["ServerScriptService/A.luau", "StarterPlayer/B/C.lua"] {
+                assert_eq!(is_module(path, source), expected, "{source}");
+            }
+            assert!(is_module("ReplicatedStorage/A.luau", source));
+            assert!(is_module("ServerStorage/A.luau", source));
+            assert!(!is_module("ServerScriptService/A.server.luau", source));
+        }
+    }
+
+    #[test]
+    fn names_narrow_the_context_as_rojo_does() {
+        let context = |path: &str| compile(path, "").map(|script| script.context);
+        assert_eq!(context("Workspace/A.server.luau"), Ok(RunContext::Server));
+        assert_eq!(context("Workspace/A.client.lua"), Ok(RunContext::Client));
+        assert_eq!(context("Workspace/A.luau"), Ok(RunContext::Both));
+        assert_eq!(context("ServerStorage/A.luau"), Ok(RunContext::Server));
+        assert!(context("ServerScriptService/A.client.luau").is_err());
+        assert!(context("StarterGui/A.server.luau").is_err());
     }
 
     #[test]

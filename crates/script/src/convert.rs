@@ -57,6 +57,7 @@ pub fn to_luau(lua: &Lua, entities: &Entities, value: &Value) -> mlua::Result<Lu
         Value::String(text) => LuaValue::String(lua.create_string(text)?),
         Value::Vector(v) => LuaValue::Vector(mlua::Vector::new(v[0], v[1], v[2])),
         Value::Entity(id) => entities.handle(*id)?,
+        Value::Buffer(bytes) => LuaValue::Buffer(lua.create_buffer(bytes)?),
         Value::List(items) => {
             let table = lua.create_table_with_capacity(items.len(), 0)?;
             for (index, item) in items.iter().enumerate() {
@@ -119,11 +120,12 @@ impl<'a> Reader<'a> {
             LuaValue::Number(n) => Value::Number(*n),
             LuaValue::String(text) => Value::String(self.text(text)?),
             LuaValue::Vector(v) => Value::Vector(finite_vector([v.x(), v.y(), v.z()])?),
+            LuaValue::Buffer(buffer) => Value::Buffer(self.buffer(buffer)?),
             LuaValue::Table(table) => match self.entities.id(value) {
                 Some(id) => Value::Entity(id),
                 None => self.table(table, depth)?,
             },
-            other => return Err(format!("a {} cannot be sent", other.type_name())),
+            other => return Err(format!("a {} cannot be sent", kind_of(other))),
         })
     }
 
@@ -134,6 +136,14 @@ impl<'a> Reader<'a> {
         }
         self.bytes += bytes.len();
         String::from_utf8(bytes.to_vec()).map_err(|_| "a string is not UTF-8".to_owned())
+    }
+
+    fn buffer(&mut self, buffer: &mlua::Buffer) -> Result<Vec<u8>, String> {
+        if buffer.len() > self.limits.string_bytes_max {
+            return Err(ValueError::BufferTooLong(self.limits.string_bytes_max).to_string());
+        }
+        self.bytes += buffer.len();
+        Ok(buffer.to_vec())
     }
 
     fn table(&mut self, table: &Table, depth: usize) -> Result<Value, String> {
@@ -156,7 +166,7 @@ impl<'a> Reader<'a> {
             let LuaValue::String(key) = &key else {
                 return Err(format!(
                     "a table key is a {}; use a list or text keys",
-                    key.type_name()
+                    kind_of(&key)
                 ));
             };
             let key = self.text(key)?;
@@ -189,12 +199,21 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// What Luau calls a value's type; mlua tells whole numbers apart.
+pub(crate) fn kind_of(value: &LuaValue) -> &'static str {
+    match value {
+        LuaValue::Integer(_) => "number",
+        LuaValue::Vector(_) => "Vector3",
+        other => other.type_name(),
+    }
+}
+
 /// A name that scripts chose: entity, tag, attribute, event, prefab.
 pub(crate) fn name(value: &LuaValue, what: &'static str) -> Result<String, String> {
     let LuaValue::String(text) = value else {
         return Err(format!(
             "{what} must be a string, not a {}",
-            value.type_name()
+            kind_of(value)
         ));
     };
     let bytes = text.as_bytes();
@@ -212,7 +231,7 @@ pub(crate) fn vector(value: &LuaValue, what: &'static str) -> Result<[f32; 3], S
     let LuaValue::Vector(v) = value else {
         return Err(format!(
             "{what} must be a Vector3, not a {}",
-            value.type_name()
+            kind_of(value)
         ));
     };
     let v = [v.x(), v.y(), v.z()];
@@ -237,7 +256,7 @@ pub(crate) fn number(
         other => {
             return Err(format!(
                 "{what} must be a number, not a {}",
-                other.type_name()
+                kind_of(other)
             ));
         }
     };

@@ -514,6 +514,10 @@ pub trait Engine {
     fn terrain_info(&self) -> Result<TerrainInfo, EngineError> {
         Err(no_terrain())
     }
+    /// The pattern of an entity's surface, as `scene.json` names it.
+    fn surface(&self, _entity: EntityId) -> Option<&'static str> {
+        None
+    }
     /// What is at a place; air outside of the terrain.
     ///
     /// # Errors

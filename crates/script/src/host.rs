@@ -192,6 +192,24 @@ impl Host {
         )?;
         let host = Rc::clone(self);
         table.set(
+            "scriptCount",
+            lua.create_function(move |_, ()| Ok(host.scripts.borrow().len()))?,
+        )?;
+        let host = Rc::clone(self);
+        table.set(
+            "scriptPaths",
+            lua.create_function(move |_, ()| {
+                let scripts = host.scripts.borrow();
+                let (modules, others): (Vec<_>, Vec<_>) =
+                    scripts.values().partition(|script| script.is_module);
+                let paths = |list: Vec<&CompiledScript>| -> Vec<String> {
+                    list.into_iter().map(|script| script.path.clone()).collect()
+                };
+                Ok((paths(modules), paths(others)))
+            })?,
+        )?;
+        let host = Rc::clone(self);
+        table.set(
             "report",
             lua.create_function(
                 move |_, (path, message, traceback): (String, mlua::LuaString, mlua::LuaString)| {

@@ -29,6 +29,7 @@ mod npc;
 pub mod reload;
 pub mod rotation;
 pub mod service;
+pub mod tree;
 pub mod vm;
 pub mod weapon;
 
@@ -45,7 +46,8 @@ pub use limits::VmLimits;
 pub use log::{LogLevel, Origin, ScriptLog};
 pub use memory_store::MemoryStore;
 pub use npc::{NpcFacts, NpcHappening, NpcOrder, NpcPlace, NpcState};
-pub use reload::{Swap, required_modules};
+pub use reload::Swap;
 pub use service::Service;
+pub use tree::{ModuleTree, Requires};
 pub use vm::{Attachment, ScriptCost, Usage, Vm, VmError};
 pub use weapon::{FireRequest, HitReport, WeaponSpec};

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compile::CompiledScript;
-use crate::service::Service;
 use crate::vm::{Attachment, Vm};
 
 /// What is to change in a VM, compiled already: nothing in here can fail.
@@ -41,7 +40,7 @@ impl Vm {
             let Some(script) = script else {
                 continue;
             };
-            let is_module = script.service.is_some_and(Service::holds_modules);
+            let is_module = script.is_module && !self.attach_only.contains(&path);
             known.insert(path.clone(), script);
             if is_module {
                 continue;
@@ -69,85 +68,6 @@ impl Vm {
                 self.call(&reload, (changed, paths, ids, swap.back));
             }
             Err(error) => self.host.report("@builtin", &error.to_string(), ""),
-        }
-    }
-}
-
-/// The modules that a source text requires by name, as paths. A name that is
-/// put together at run time is not among them.
-pub fn required_modules(source: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let mut rest = source;
-    while let Some(at) = rest.find("require") {
-        let before = rest[..at].chars().next_back();
-        rest = &rest[at + "require".len()..];
-        if before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
-            continue;
-        }
-        let text = rest.trim_start();
-        let text = text.strip_prefix('(').unwrap_or(text).trim_start();
-        let Some(quote) = text
-            .chars()
-            .next()
-            .filter(|c| matches!(c, '"' | '\'' | '`'))
-        else {
-            continue;
-        };
-        let name = text[1..].split([quote, '\n']).next().unwrap_or("");
-        if let Some(path) = module_path(name) {
-            found.insert(path);
-        }
-    }
-    found
-}
-
-/// As `require` in `builtin/common/require.luau` reads a name.
-fn module_path(name: &str) -> Option<String> {
-    let folder = Service::ReplicatedStorage.name();
-    let name = name.strip_prefix('@').unwrap_or(name);
-    let name = name.strip_prefix("./").unwrap_or(name);
-    let name = name.strip_suffix(".luau").unwrap_or(name);
-    if name.is_empty() || name.len() > 200 {
-        return None;
-    }
-    if name.starts_with(folder) && name[folder.len()..].starts_with('/') {
-        return Some(format!("{name}.luau"));
-    }
-    Some(format!("{folder}/{name}.luau"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn modules_are_found_however_they_are_written() {
-        let source = "local a = require(\"Util\")\nlocal b = require 'Deep/Thing.luau'\n\
-            local c = require( `@ReplicatedStorage/X` ) local d = require(name)\n\
-            my_require(\"No\") requires(\"No\") x.require(\"./Y\")";
-        let found: Vec<_> = required_modules(source).into_iter().collect();
-        assert_eq!(
-            found,
-            [
-                "ReplicatedStorage/Deep/Thing.luau",
-                "ReplicatedStorage/Util.luau",
-                "ReplicatedStorage/X.luau",
-                "ReplicatedStorage/Y.luau",
-            ]
-        );
-    }
-
-    #[test]
-    fn odd_texts_do_not_panic() {
-        for text in [
-            "require",
-            "require(",
-            "require(\"",
-            "require('ü",
-            "require(\"\")",
-            "ürequire\"a",
-        ] {
-            required_modules(text);
         }
     }
 }

@@ -17,19 +17,22 @@ pub enum Service {
     StarterPlayer,
     /// The server only; never sent.
     ServerScriptService,
+    /// Modules for the server only; never sent.
+    ServerStorage,
     /// Spells, on both sides; they run when they are cast.
     Spells,
 }
 
 impl Service {
     /// All services, in the order clients should run them.
-    pub const ALL: [Service; 7] = [
+    pub const ALL: [Service; 8] = [
         Service::ReplicatedFirst,
         Service::ReplicatedStorage,
         Service::Workspace,
         Service::StarterGui,
         Service::StarterPlayer,
         Service::ServerScriptService,
+        Service::ServerStorage,
         Service::Spells,
     ];
 
@@ -42,6 +45,7 @@ impl Service {
             Service::StarterGui => "StarterGui",
             Service::StarterPlayer => "StarterPlayer",
             Service::ServerScriptService => "ServerScriptService",
+            Service::ServerStorage => "ServerStorage",
             Service::Spells => "spells",
         }
     }
@@ -55,7 +59,7 @@ impl Service {
     /// The widest context a script of this service may have.
     pub fn context(self) -> RunContext {
         match self {
-            Service::ServerScriptService => RunContext::Server,
+            Service::ServerScriptService | Service::ServerStorage => RunContext::Server,
             Service::ReplicatedStorage | Service::Workspace | Service::Spells => RunContext::Both,
             Service::StarterGui | Service::StarterPlayer | Service::ReplicatedFirst => {
                 RunContext::Client
@@ -63,9 +67,13 @@ impl Service {
         }
     }
 
-    /// Whether scripts here run when they are needed, not when the world starts.
-    pub fn holds_modules(self) -> bool {
-        matches!(self, Service::ReplicatedStorage | Service::Spells)
+    /// Whether everything here runs when it is needed, not when the world
+    /// starts. Elsewhere a file that returns a value does.
+    pub(crate) fn holds_modules(self) -> bool {
+        matches!(
+            self,
+            Service::ReplicatedStorage | Service::ServerStorage | Service::Spells
+        )
     }
 }
 
@@ -81,6 +89,19 @@ pub(crate) fn context_directive(source: &str) -> Option<Result<RunContext, Strin
             "unknown context \"{other}\": write `--@context server`, `client` or `both`"
         )),
     })
+}
+
+/// What a file's name says, as Rojo reads it: `Main.server.luau` is a script of
+/// the server, `Hud.client.luau` one of clients.
+pub(crate) fn context_of_name(path: &str) -> Option<RunContext> {
+    let stem = path
+        .strip_suffix(".luau")
+        .or_else(|| path.strip_suffix(".lua"))?;
+    match stem.rsplit_once('.')?.1 {
+        "server" => Some(RunContext::Server),
+        "client" => Some(RunContext::Client),
+        _ => None,
+    }
 }
 
 /// Narrows a service's context by a directive.

@@ -187,8 +187,7 @@ impl Vm {
             .extend(attachments.iter().map(|a| a.script.clone()));
         let mut alone: Vec<(Option<Service>, String)> = Vec::new();
         for script in scripts.into_iter().filter(CompiledScript::runs_on_server) {
-            let is_module = script.service.is_some_and(Service::holds_modules);
-            if !is_module && !self.attach_only.contains(&script.path) {
+            if !script.is_module && !self.attach_only.contains(&script.path) {
                 alone.push((script.service, script.path.clone()));
             }
             let path = script.path.clone();

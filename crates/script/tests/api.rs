@@ -13,7 +13,7 @@ use frolic_script::{HitReport, LogLevel, NpcHappening, NpcState, ScriptEvent};
 
 const FINISHED: &str = "@finished";
 
-/// Modules that the files of `tests/require` load.
+/// Modules that script tests load, besides the files of `tests/modules`.
 const MODULES: [(&str, &str); 6] = [
     (
         "ReplicatedStorage/Counter.luau",
@@ -67,26 +67,43 @@ fn every_script_test_passes() {
     find_scripts(&root, &mut files);
     files.sort();
     assert!(files.len() > 10, "the script tests were not found");
-    let failures: Vec<String> = files.iter().filter_map(|file| run(&root, file)).collect();
+    let modules = modules(&root);
+    let run = |file| run(&root, file, &modules);
+    let failures: Vec<String> = files.iter().filter_map(run).collect();
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
 fn find_scripts(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder can be read") {
         let path = entry.expect("the entry can be read").path();
-        // `tests/hostile` is for hostile.rs, `tests/spells` holds spells.
+        // `tests/hostile` is for hostile.rs, `tests/spells` holds spells, `tests/modules` what
+        // tests require.
         if path.is_dir() {
-            if path.ends_with("hostile") || path.ends_with("spells") {
+            if ["hostile", "spells", "modules"].iter().any(|name| path.ends_with(name)) {
                 continue;
             }
             find_scripts(&path, files);
-        } else if path.extension().is_some_and(|e| e == "luau") {
+        } else if path.extension().is_some_and(|e| e == "luau" || e == "lua") {
             files.push(path);
         }
     }
 }
 
-fn run(root: &Path, file: &Path) -> Option<String> {
+/// Path below `scripts/` and text of what is in `tests/modules`.
+fn modules(root: &Path) -> Vec<(String, String)> {
+    let root = root.join("modules");
+    let mut files = Vec::new();
+    find_scripts(&root, &mut files);
+    assert!(files.len() > 10, "the modules were not found");
+    let read = |file: &PathBuf| {
+        let path = file.strip_prefix(&root).expect("below the root");
+        let path = path.to_str().expect("a plain name").to_owned();
+        (path, fs::read_to_string(file).expect("the file can be read"))
+    };
+    files.iter().map(read).collect()
+}
+
+fn run(root: &Path, file: &Path, modules: &[(String, String)]) -> Option<String> {
     let name = file.strip_prefix(root).expect("below the root").display();
     let source = fs::read_to_string(file).expect("the file can be read");
     let side = source
@@ -110,6 +127,8 @@ fn run(root: &Path, file: &Path) -> Option<String> {
     let mut stage = Stage::new();
     let mut sources = vec![(path.as_str(), source.as_str())];
     sources.extend(MODULES);
+    let texts = modules.iter();
+    sources.extend(texts.map(|(path, text)| (path.as_str(), text.as_str())));
     let attachments = [(2, path.as_str())];
     stage.start_attached(&sources, if attached { &attachments } else { &[] });
     for _ in 0..300 {

@@ -8,7 +8,7 @@ use std::path::Path;
 use frolic_script::api::{MemberKind, PageKind, Side, pages};
 
 /// Globals of Luau itself, which every tool and every manual of Luau has.
-const LUAU: [&str; 28] = [
+const LUAU: [&str; 27] = [
     "_VERSION",
     "assert",
     "bit32",
@@ -36,14 +36,13 @@ const LUAU: [&str; 28] = [
     "utf8",
     "vector",
     "xpcall",
-    "newproxy",
 ];
 
 /// What a side must have: `World.Find`, `print`.
 fn defined(side: Side) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for page in pages().iter().filter(|page| page.side.includes(side)) {
-        if page.kind == PageKind::Record && page.name != "Script" && page.name != "Moment" {
+        if page.kind == PageKind::Record && page.name != "Moment" {
             continue;
         }
         let statics = page.members.iter().any(|member| member.is_static);

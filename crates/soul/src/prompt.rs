@@ -32,7 +32,7 @@ pub(crate) fn system(service: Service, context: RunContext) -> String {
              when it runs alone). It may define the global functions OnStart(), OnTick(dt), \
              OnTriggerEnter(other), OnTriggerExit(other), OnInteract(player) and OnDestroy()."
         }
-        Service::ReplicatedStorage => {
+        Service::ReplicatedStorage | Service::ServerStorage => {
             "\nThe script is a module: it returns exactly one value, usually a table, and does not wait \
              while it loads."
         }

@@ -2,6 +2,7 @@
 
 mod changes;
 
+use frolic_package::Pattern;
 use frolic_protocol::store::StoreRequest;
 use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::rotation::{degrees_from_quaternion, quaternion_from_degrees};
@@ -354,6 +355,11 @@ impl Engine for WorldState {
 
     fn raycast(&self, request: &RaycastRequest) -> Option<RaycastHit> {
         self.find_along(request)
+    }
+
+    fn surface(&self, entity: EntityId) -> Option<&'static str> {
+        let material = self.entity(entity).ok()?.components.material.as_ref();
+        Some(material.map_or(Pattern::Plain, |material| material.pattern).name())
     }
 
     fn terrain_info(&self) -> Result<TerrainInfo, EngineError> {

@@ -62,7 +62,7 @@ impl Words {
 /// Decoding bounds how deep values are nested.
 fn strings_of(value: &Value) -> usize {
     match value {
-        Value::String(_) => 1,
+        Value::String(_) | Value::Buffer(_) => 1,
         Value::List(items) => items.iter().map(strings_of).sum(),
         Value::Map(map) => map.values().map(|value| 1 + strings_of(value)).sum(),
         _ => 0,

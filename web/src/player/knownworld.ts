@@ -56,6 +56,8 @@ export class KnownWorld implements WorldHost {
         return this.#color(id, moving);
       case 'tags':
         return [...(this.#components(id, moving)?.Tag ?? [])];
+      case 'pattern':
+        return this.#components(id, moving)?.Material?.pattern ?? 'plain';
     }
   }
 

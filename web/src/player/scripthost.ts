@@ -42,6 +42,8 @@ export class ScriptHost implements ClientHost {
   originOf: (path: string) => string = () => '';
   /** Where lines go besides the browser's own console. */
   relay: (level: LogLevel, text: string) => void = () => undefined;
+  /** The scripts of the game that this client may have. */
+  knownScripts: () => Iterable<[path: string, module: boolean]> = () => [];
 
   constructor(readonly session: ScriptWorld) {
     this.sound = new ScriptSounds({

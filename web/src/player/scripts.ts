@@ -13,12 +13,14 @@ export interface NewCode {
   path: string;
   bytecode: Uint8Array;
   entities: number[];
+  /** Runs when something requires it. */
+  module: boolean;
 }
 
 /** The VM in the browser (luau/runtime.ts), as far as the player uses it. */
 export interface Runtime {
-  /** `entities`: what the script is attached to. */
-  run(path: string, bytecode: Uint8Array, entities?: number[]): void;
+  /** `entities`: what the script is attached to. `module`: it runs when something requires it. */
+  run(path: string, bytecode: Uint8Array, entities?: number[], module?: boolean): void;
   /** Puts new code in the place of the old; what runs from it starts again with its state. */
   reload(changed: NewCode[], removed: string[]): void;
   /** A module that comes later is here. */
@@ -65,6 +67,7 @@ export interface WaitingEvent {
 }
 
 const MANIFEST = '@manifest';
+const BUILTIN = '@builtin/';
 const BUNDLE = '@bundle/';
 /** Events that wait for the scripts; more than this and the oldest are dropped. As many as a server keeps for one who is away. */
 const EVENTS_WAITING_MAX = 2048;
@@ -162,7 +165,8 @@ export class ClientScripts {
   run(path: string): void {
     this.#later((runtime) => {
       const bytes = this.source.script(path);
-      if (bytes) runtime.run(path, bytes, this.#entries.get(path)?.entities);
+      const entry = this.#entries.get(path);
+      if (bytes) runtime.run(path, bytes, entry?.entities, entry && runsLater(entry));
     });
   }
 
@@ -172,7 +176,8 @@ export class ClientScripts {
       const code: NewCode[] = [];
       for (const path of changed) {
         const bytecode = this.source.script(path);
-        if (bytecode) code.push({ path, bytecode, entities: this.#entries.get(path)?.entities ?? [] });
+        const entry = this.#entries.get(path);
+        if (bytecode) code.push({ path, bytecode, entities: entry?.entities ?? [], module: entry !== undefined && runsLater(entry) });
       }
       runtime.reload(code, removed);
     });
@@ -198,6 +203,11 @@ export class ClientScripts {
   /** The package whose scripts run. */
   get revision(): string {
     return this.#manifest?.revision ?? '';
+  }
+
+  /** Every script of the list, and whether it runs only when it is required. */
+  *known(): Iterable<[path: string, module: boolean]> {
+    for (const [path, entry] of this.#entries) if (!path.startsWith(BUILTIN)) yield [path, runsLater(entry)];
   }
 
   /** Which code a script is, for its errors (BEY-1). */
@@ -354,6 +364,9 @@ export class ClientScripts {
     }
   }
 }
+
+/** A script on an entity runs for it, whatever it returns. */
+const runsLater = (entry: ScriptEntry): boolean => entry.module && entry.entities.length === 0;
 
 async function fetchBytes(url: string): Promise<Uint8Array | null> {
   try {

@@ -401,6 +401,7 @@ export class PlaySession {
     host.originOf = (path) => scripts.origin(path);
     this.#logs = new ScriptLogs((log) => link.core.send_log(JSON.stringify(log)), () => scripts.revision);
     host.relay = (level, text) => this.#logs?.add(level, text);
+    host.knownScripts = () => scripts.known();
     for (const { name, args } of unheard) scripts.event(name, args);
     this.scripts = scripts;
     return link;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 /// A value of scripts: plain JSON; a vector is `{"$v":[x,y,z]}`, an entity
-/// `{"$e":id}`.
+/// `{"$e":id}`, a buffer `{"$b":"base64"}`.
 #[derive(Serialize)]
 #[cfg_attr(
     test,

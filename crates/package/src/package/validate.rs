@@ -11,10 +11,11 @@ use crate::spells::{self, SpellSettings};
 use crate::text::{LineIndex, shown};
 use crate::{Limits, Manifest, Problem, Report, Rule, Scene, Triangles};
 
-const SERVICES: [&str; 6] = [
+const SERVICES: [&str; 7] = [
     "ReplicatedFirst",
     "ReplicatedStorage",
     "ServerScriptService",
+    "ServerStorage",
     "StarterGui",
     "StarterPlayer",
     "Workspace",

@@ -257,6 +257,19 @@ pub enum Pattern {
     Planks,
 }
 
+impl Pattern {
+    /// As `scene.json` writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pattern::Plain => "plain",
+            Pattern::Studs => "studs",
+            Pattern::Checker => "checker",
+            Pattern::Grass => "grass",
+            Pattern::Planks => "planks",
+        }
+    }
+}
+
 /// A colour, written `"#rrggbb"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Color(

@@ -13,6 +13,7 @@ pub(crate) fn any_value() -> impl Strategy<Value = Value> {
         "[a-zA-Z0-9 é]{0,12}".prop_map(Value::String),
         [-1e6f32..1e6, -1e6f32..1e6, -1e6f32..1e6].prop_map(Value::Vector),
         any::<u32>().prop_map(Value::Entity),
+        prop::collection::vec(any::<u8>(), 0..40).prop_map(Value::Buffer),
     ];
     leaf.prop_recursive(4, 64, 8, |inner| {
         prop_oneof![
@@ -64,6 +65,34 @@ fn whole_numbers_are_integers_in_json() {
     let tagged = Value::List(vec![Value::Vector([1.0, 2.0, 3.0]), Value::Entity(7)]);
     let text = tagged.to_json().to_string();
     assert_eq!(text, r#"[{"$v":[1.0,2.0,3.0]},{"$e":7}]"#);
+}
+
+#[test]
+fn buffers_are_base64_in_json_and_bounded_in_both_forms() {
+    let limits = ValueLimits::default();
+    let buffer = Value::Buffer(vec![0, 255, 16]);
+    assert_eq!(buffer.to_json().to_string(), r#"{"$b":"AP8Q"}"#);
+    let read = |json: serde_json::Value| Value::from_json(&json, &limits);
+    assert_eq!(read(serde_json::json!({ "$b": "AP8Q" })), Ok(buffer));
+    for bad in [
+        serde_json::json!({ "$b": 5 }),
+        serde_json::json!({ "$b": "AP8" }),
+        serde_json::json!({ "$b": "not base64!" }),
+        serde_json::json!({ "$b": "=" }),
+    ] {
+        assert_eq!(read(bad), Err(ValueError::Malformed));
+    }
+    let most = limits.string_bytes_max;
+    let full = Value::Buffer(vec![7; most]);
+    assert_eq!(read(full.to_json()), Ok(full.clone()));
+    let bytes = Args(vec![full.clone()]).to_bytes();
+    assert_eq!(Args::from_bytes(&bytes, &limits), Ok(Args(vec![full])));
+    let over = Value::Buffer(vec![7; most + 1]);
+    let refused = Err(ValueError::BufferTooLong(most));
+    assert_eq!(read(over.to_json()), refused.clone());
+    let bytes = Args(vec![over.clone()]).to_bytes();
+    assert_eq!(Args::from_bytes(&bytes, &limits), refused.clone().map(|_: Value| Args(vec![])));
+    assert_eq!(Args(vec![over]).check(&limits), refused.map(|_| ()));
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use super::{Member, MemberKind, Page, PageKind, pages};
 
 /// Globals that every Luau tool knows already.
-const KNOWN: [&str; 3] = ["print", "typeof", "require"];
+const KNOWN: [&str; 5] = ["print", "typeof", "require", "_G", "newproxy"];
+/// The same for libraries: ours have less, and mean another clock.
+const KNOWN_LIBRARIES: [&str; 2] = ["os", "debug"];
 
 /// What arithmetic on a Vector3 gives; the definition has no words for it.
 const VECTOR_OPERATORS: &str = "\
@@ -37,6 +39,7 @@ pub fn definitions() -> String {
     }
     for page in pages() {
         match page.kind {
+            PageKind::Library if KNOWN_LIBRARIES.contains(&page.name.as_str()) => {}
             PageKind::Library => table(&mut out, page, |_| true),
             PageKind::Class if page.members.iter().any(|member| member.is_static) => {
                 table(&mut out, page, |member| member.is_static);

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use mlua::{Lua, Table, Value as LuaValue};
 
 use super::{Host, outcome};
+use crate::convert::kind_of;
 use crate::engine::{PlayerId, Recipient};
 
 /// Longest line a script may write, in bytes.
@@ -33,7 +34,7 @@ fn line(text: &LuaValue) -> Result<String, String> {
     let LuaValue::String(text) = text else {
         return Err(format!(
             "a line of chat is a string, not a {}",
-            text.type_name()
+            kind_of(text)
         ));
     };
     let text = text.to_string_lossy();

@@ -10,7 +10,7 @@ use frolic_protocol::{Args, Value};
 use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 
 use super::Host;
-use crate::convert::Reader;
+use crate::convert::{Reader, kind_of};
 
 /// What scripts have left of this world's requests. It fills with world time,
 /// so that a session done again is refused at the same places.
@@ -136,7 +136,7 @@ impl Arguments<'_> {
                 Ok(text) => Ok(Some(text.to_owned())),
                 Err(_) => Err(format!("{what} must be UTF-8 text")),
             },
-            other => Err(format!("{what} must be a string, not a {}", kind(&other))),
+            other => Err(format!("{what} must be a string, not a {}", kind_of(&other))),
         }
     }
 
@@ -171,7 +171,7 @@ impl Arguments<'_> {
         match self.next() {
             LuaValue::Number(number) => Ok(number),
             LuaValue::Integer(number) => Ok(number as f64),
-            other => Err(format!("{what} must be a number, not a {}", kind(&other))),
+            other => Err(format!("{what} must be a number, not a {}", kind_of(&other))),
         }
     }
 
@@ -182,13 +182,5 @@ impl Arguments<'_> {
         let value = read.map_err(|text| text.replace("be sent", "be stored"))?;
         debug_assert!(value != Value::Nil, "nil is a removal");
         Ok(Args(vec![value]))
-    }
-}
-
-/// What Luau calls it; mlua tells whole numbers apart.
-fn kind(value: &LuaValue) -> &'static str {
-    match value {
-        LuaValue::Integer(_) => "number",
-        other => other.type_name(),
     }
 }

@@ -6,7 +6,7 @@ use frolic_terrain::Material;
 use mlua::{Lua, Table, Value as LuaValue};
 
 use super::Host;
-use crate::convert::{Reader, name, number, vector};
+use crate::convert::{Reader, kind_of, name, number, vector};
 use crate::engine::{EntityId, PlayerId, RaycastRequest, SpawnRequest, SpawnSource};
 use crate::limits::COORDINATE_MAX;
 
@@ -178,6 +178,7 @@ fn add_search(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
                 result.raw_set("Material", material.ok().map(Material::name))?;
             } else {
                 result.raw_set("Entity", this.entities()?.handle(hit.entity)?)?;
+                result.raw_set("Material", this.engine.borrow().surface(hit.entity))?;
             }
             result.raw_set("Position", point(hit.position))?;
             result.raw_set("Normal", point(hit.normal))?;
@@ -240,7 +241,7 @@ fn ray(
         other => {
             return Err(format!(
                 "the options are a table, not a {}",
-                other.type_name()
+                kind_of(other)
             ));
         }
     }

@@ -50,8 +50,12 @@ impl Fingerprint {
     }
 
     pub fn text(&mut self, text: &str) {
-        self.word(text.len() as u64);
-        for chunk in text.as_bytes().chunks(8) {
+        self.bytes(text.as_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.word(bytes.len() as u64);
+        for chunk in bytes.chunks(8) {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);
             self.word(u64::from_le_bytes(word));
@@ -95,6 +99,10 @@ impl Fingerprint {
             Value::Entity(id) => {
                 self.word(6);
                 self.word(u64::from(*id));
+            }
+            Value::Buffer(bytes) => {
+                self.word(9);
+                self.bytes(bytes);
             }
             Value::List(values) => {
                 self.word(7);
@@ -390,6 +398,8 @@ mod tests {
             text("Ada"),
             Value::Vector([0.0; 3]),
             Value::Entity(0),
+            Value::Buffer(vec![]),
+            Value::Buffer(vec![0]),
             Value::List(vec![]),
             Value::List(vec![Value::Nil]),
             Value::List(vec![Value::List(vec![]), Value::Nil]),

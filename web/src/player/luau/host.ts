@@ -29,6 +29,8 @@ export interface ClientHost {
   worldTime(): number;
   /** A script requires a module that is not here: true when it is on its way. */
   wantModule(path: string): boolean;
+  /** Scripts that are on their way or may be: their paths, and whether they run only when they are required. */
+  knownScripts(): Iterable<[path: string, module: boolean]>;
   /** `keys` as scripts name them, in their order. */
   bindAction(name: string, keys: string[]): void;
   unbindAction(name: string): void;
@@ -107,7 +109,7 @@ export interface WorldHost {
 }
 
 /** In the order of crates/script/builtin/client/entity.luau. */
-const ENTITY_PROPERTIES = ['position', 'velocity', 'rotation', 'name', 'color', 'tags'] as const;
+const ENTITY_PROPERTIES = ['position', 'velocity', 'rotation', 'name', 'color', 'tags', 'pattern'] as const;
 export type EntityProperty = (typeof ENTITY_PROPERTIES)[number];
 /** In the order of crates/script/builtin/client/players.luau. */
 const PLAYER_PROPERTIES = ['name', 'userId', 'character', 'team'] as const;
@@ -118,6 +120,10 @@ export interface Natives {
   readonly host: ClientHost;
   readonly entities: Entities;
   bytecode(path: string): Uint8Array | undefined;
+  /** Every script that is here or on its way, and whether it runs only when it is required. */
+  scripts(): Map<string, boolean>;
+  /** How many of them have come; another number means that there may be more. */
+  scriptCount(): number;
 }
 
 /** Where the code of spells is. */
@@ -165,6 +171,15 @@ export function nativeFunctions(natives: Natives): Record<string, HostFunction> 
       if (!path.startsWith(SPELLS)) vm.safeEnvironment(2);
       const problem = vm.load(path, code, 2);
       return problem === null ? 1 : refuse(vm, problem);
+    },
+    scriptCount: (vm) => (vm.pushNumber(natives.scriptCount()), 1),
+    scriptPaths: (vm) => {
+      const all = [...natives.scripts()].sort(([a], [b]) => (a < b ? -1 : 1));
+      for (const wanted of [true, false]) {
+        const paths = all.filter(([, module]) => module === wanted).map(([path]) => path);
+        pushValue(vm, paths, natives.entities);
+      }
+      return 2;
     },
     report: (vm) => {
       const frames = text(vm, 3).split('\n').map((line) => line.trim());

@@ -21,10 +21,16 @@ const MODULES = 'ReplicatedStorage/';
 const ENTRIES = ['tick', 'drain', 'stopped', 'end_category', 'run', 'reload', 'arrived', 'event', 'result', 'ui', 'input', 'player', 'cast', 'cast_refused', 'terrain', 'happened'] as const;
 type EntryName = (typeof ENTRIES)[number];
 
+/** What is loaded for a path. */
+interface Code {
+  bytecode: Uint8Array;
+  module: boolean;
+}
+
 export class ScriptRuntime {
   readonly #vm: LuauVm;
   readonly #host: ClientHost;
-  readonly #scripts = new Map<string, Uint8Array>();
+  readonly #scripts = new Map<string, Code>();
   readonly #entities: Entities = { meta: 0, make: 0 };
   readonly #engine: number;
   #entry: Record<EntryName, number> | null = null;
@@ -35,7 +41,17 @@ export class ScriptRuntime {
   private constructor(vm: LuauVm, host: ClientHost) {
     this.#vm = vm;
     this.#host = host;
-    this.#engine = this.#makeEngine({ host, entities: this.#entities, bytecode: (path) => this.#scripts.get(path) });
+    this.#engine = this.#makeEngine({
+      host,
+      entities: this.#entities,
+      bytecode: (path) => this.#scripts.get(path)?.bytecode,
+      scripts: () => {
+        const all = new Map(host.knownScripts());
+        for (const [path, { module }] of this.#scripts) all.set(path, module);
+        return all;
+      },
+      scriptCount: () => this.#scripts.size,
+    });
   }
 
   static async load(wasmUrl: string, host: ClientHost): Promise<ScriptRuntime> {
@@ -52,12 +68,15 @@ export class ScriptRuntime {
     return this.#broken ? 0 : this.#vm.usedBytes;
   }
 
-  /** Runs a script that was verified against its hash; the engine's own (`@builtin/…`) come first, in order. */
-  run(path: string, bytecode: Uint8Array, entities: number[] = []): void {
+  /**
+   * Runs a script that was verified against its hash; the engine's own (`@builtin/…`) come first, in order. A module runs
+   * when something requires it.
+   */
+  run(path: string, bytecode: Uint8Array, entities: number[] = [], module = runsLater(path)): void {
     if (path.startsWith(BUILTIN)) return this.#runBuiltin(path, bytecode);
     if (!this.#entry) throw new Error(`${path} came before the engine's own scripts`);
-    this.#scripts.set(path, bytecode);
-    if (runsLater(path)) return;
+    this.#scripts.set(path, { bytecode, module });
+    if (module) return;
     for (const entity of entities.length > 0 ? entities : [0]) {
       this.#enter('run', (vm) => {
         vm.pushString(path);
@@ -70,10 +89,10 @@ export class ScriptRuntime {
   /** Puts new code in the place of the old (DIST-5): what runs from it ends and starts again with its state. */
   reload(changed: NewCode[], removed: string[]): void {
     const game = changed.filter(({ path }) => !path.startsWith(BUILTIN));
-    for (const { path, bytecode } of game) this.#scripts.set(path, bytecode);
+    for (const { path, bytecode, module } of game) this.#scripts.set(path, { bytecode, module });
     for (const path of removed) this.#scripts.delete(path);
     const starts = game
-      .filter(({ path }) => !runsLater(path))
+      .filter(({ module }) => !module)
       .flatMap(({ path, entities }) => (entities.length > 0 ? entities : [0]).map((id) => [path, id] as const));
     this.#enter('reload', (vm) => {
       if (!vm.reserve(16)) throw new Error('the script VM has no room for a reload');
@@ -87,7 +106,7 @@ export class ScriptRuntime {
 
   /** A module that comes later is here; whoever waits for it goes on. */
   provide(path: string, bytecode: Uint8Array): void {
-    this.#scripts.set(path, bytecode);
+    this.#scripts.set(path, { bytecode, module: true });
     this.#enter('arrived', (vm) => {
       vm.pushString(path);
       return 1;
@@ -356,7 +375,7 @@ export class ScriptRuntime {
   }
 }
 
-/** Modules run when they are required, spells when they are cast. */
+/** Where everything runs when it is required or, for spells, cast. */
 function runsLater(path: string): boolean {
   return path.startsWith(MODULES) || path.startsWith(SPELLS);
 }

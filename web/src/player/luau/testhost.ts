@@ -63,6 +63,9 @@ export class TestHost implements ClientHost {
   worldTime(): number {
     return 100;
   }
+  knownScripts(): [string, boolean][] {
+    return [['ReplicatedStorage/Late.luau', true]];
+  }
   bindAction(name: string): void {
     this.actions.push(name);
   }
@@ -129,6 +132,7 @@ export class TestHost implements ClientHost {
         name: entity.name,
         color: '#ff0000',
         tags: entity.tags,
+        pattern: 'plain',
       };
       return values[property];
     },

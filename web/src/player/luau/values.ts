@@ -1,5 +1,5 @@
-// Values between Luau and the wire: plain JSON, with {"$v":[x,y,z]} for vectors and {"$e":id} for entities (the JSON form
-// of crates/protocol/src/value.rs). Bounded like the server's, so that a script learns here what would be refused there.
+// Values between Luau and the wire: plain JSON, with {"$v":[x,y,z]} for vectors, {"$e":id} for entities and {"$b":"…"} in
+// base64 for buffers (the JSON form of crates/protocol/src/value.rs). Bounded like the server's, so that a script learns here what would be refused there.
 import type { WireValue } from '../events';
 import { type LuauVm, Type } from './vm';
 
@@ -48,16 +48,27 @@ class Reader {
         if (!vector.every(Number.isFinite)) throw new Error('a vector has a component that is not finite');
         return { $v: vector };
       }
+      case Type.buffer:
+        return this.#buffer(at);
       case Type.table:
         return this.#table(at, depth);
       default:
-        throw new Error('functions, threads and buffers cannot be sent');
+        throw new Error('functions, threads and userdata cannot be sent');
     }
   }
 
   #string(at: number): string {
     if (this.vm.stringLength(at) > STRING_BYTES_MAX) throw new Error(`a string is longer than ${STRING_BYTES_MAX} bytes`);
     return this.vm.string(at) ?? '';
+  }
+
+  #buffer(at: number): WireValue {
+    if ((this.vm.bufferLength(at) ?? 0) > STRING_BYTES_MAX) throw new Error(`a buffer is longer than ${STRING_BYTES_MAX} bytes`);
+    // In pieces: a call takes only so many arguments.
+    const bytes = this.vm.buffer(at);
+    let text = '';
+    for (let from = 0; from < bytes.length; from += 4096) text += String.fromCharCode(...bytes.subarray(from, from + 4096));
+    return { $b: btoa(text) };
   }
 
   #table(at: number, depth: number): WireValue {
@@ -138,6 +149,9 @@ function pushObject(vm: LuauVm, value: Record<string, WireValue>, entities: Enti
   if (keys.length === 1 && Array.isArray(value.$v)) {
     const [x, y, z] = value.$v.map(Number);
     return vm.pushVector(x ?? 0, y ?? 0, z ?? 0);
+  }
+  if (keys.length === 1 && typeof value.$b === 'string') {
+    return vm.pushBuffer(Uint8Array.from(atob(value.$b), (character) => character.charCodeAt(0)));
   }
   if (keys.length === 1 && typeof value.$e === 'number') return pushEntity(vm, value.$e, entities);
   vm.pushTable(0, keys.length);

@@ -40,6 +40,8 @@ interface Exports {
   vm_push_number(L: number, value: number): void;
   vm_push_string(L: number, text: number, size: number): void;
   vm_push_vector(L: number, x: number, y: number, z: number): void;
+  vm_push_buffer(L: number, size: number): number;
+  vm_to_buffer(L: number, at: number): number;
   vm_push_table(L: number, items: number, keys: number): void;
   vm_raw_length(L: number, at: number): number;
   vm_raw_get_index(L: number, at: number, index: number): number;
@@ -53,7 +55,7 @@ interface Exports {
 }
 
 /** Luau's type numbers (lua.h). */
-export const Type = { nil: 0, boolean: 1, number: 3, vector: 5, string: 6, table: 7, function: 8 } as const;
+export const Type = { nil: 0, boolean: 1, number: 3, vector: 5, string: 6, table: 7, function: 8, buffer: 11 } as const;
 
 /** A function for Luau: arguments are at 1…count of `vm`'s stack; returns how many results it pushed. */
 export type HostFunction = (vm: LuauVm, count: number) => number;
@@ -231,6 +233,22 @@ export class LuauVm {
 
   pushVector(x: number, y: number, z: number): void {
     this.#exports.vm_push_vector(this.#thread, x, y, z);
+  }
+
+  /** A buffer's size in bytes; null when the value is something else. */
+  bufferLength(at: number): number | null {
+    return this.type(at) === Type.buffer ? (this.#exports.vm_to_buffer(this.#thread, at), this.#length()) : null;
+  }
+
+  /** A copy of a buffer's bytes. */
+  buffer(at: number): Uint8Array {
+    const from = this.#exports.vm_to_buffer(this.#thread, at);
+    return this.#view().slice(from, from + this.#length());
+  }
+
+  pushBuffer(bytes: Uint8Array): void {
+    const at = this.#exports.vm_push_buffer(this.#thread, bytes.length);
+    this.#view().set(bytes, at);
   }
 
   pushTable(items: number, keys: number): void {
