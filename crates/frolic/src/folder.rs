@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
 use frolic_package::Limits;
+use frolic_package::layout::{Layout, PROJECT_FILE, Placement};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Small folders are read before a progress bar could be seen.
@@ -14,7 +15,8 @@ const QUIET_TIME: Duration = Duration::from_millis(400);
 
 /// The files of a game's folder by their path in the package.
 ///
-/// Names that start with a dot are left out, and so are `.game` files beside game.toml, which
+/// Names that start with a dot are left out, and so are files of editors and tools, scripts aside
+/// that a Rojo project puts into a service ([`Layout`]), and `.game` files beside game.toml, which
 /// are what `pack` made before. Symbolic links are refused: a package must not depend on what
 /// lies outside its folder.
 ///
@@ -65,8 +67,72 @@ impl Look {
     }
 }
 
-/// All files below a folder: path in the package and path on disk, sorted.
+/// The files of a game's folder: path in the package and path on disk, sorted.
+///
+/// # Errors
+/// As [`read`].
 pub fn list(folder: &Path, limits: &Limits) -> anyhow::Result<Vec<(String, PathBuf)>> {
+    Ok(sorted_out(folder, limits)?.0)
+}
+
+/// Files beside those of the game that whoever put them there may take for a part of it.
+///
+/// # Errors
+/// As [`read`].
+pub fn left_out(folder: &Path, limits: &Limits) -> anyhow::Result<Vec<String>> {
+    Ok(sorted_out(folder, limits)?.1)
+}
+
+/// The game's files, and the names of what is left out of it.
+type SortedOut = (Vec<(String, PathBuf)>, Vec<String>);
+
+fn sorted_out(folder: &Path, limits: &Limits) -> anyhow::Result<SortedOut> {
+    let mut layout = Layout::new(fs::read(folder.join(PROJECT_FILE)).ok().as_deref());
+    let mut left_out = Vec::new();
+    let mut found = walk_some(folder, limits, &|name, is_folder| match is_folder {
+        true => layout.has_folder(name),
+        false => !name.ends_with(".game"),
+    })?;
+    for (name, path) in &found {
+        if let Some(package) = name.strip_suffix(&format!("/{PROJECT_FILE}")) {
+            layout.add_project(package, &fs::read(path).unwrap_or_default());
+        }
+    }
+    found.sort();
+    let mut files = Vec::new();
+    for (name, path) in found {
+        match layout.place(&name) {
+            Placement::Part(place) => files.push((place, path)),
+            Placement::Tool => {}
+            Placement::LeftOut => left_out.push(name),
+        }
+    }
+    files.sort();
+    if let Some(pair) = files.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        bail!(
+            "{} and {} are both {} of the game; keep one of them",
+            pair[0].1.display(),
+            pair[1].1.display(),
+            pair[0].0
+        );
+    }
+    Ok((files, left_out))
+}
+
+/// All files below a folder, hidden ones aside: path below it and path on disk, sorted.
+///
+/// # Errors
+/// As [`read`].
+pub fn walk(folder: &Path, limits: &Limits) -> anyhow::Result<Vec<(String, PathBuf)>> {
+    walk_some(folder, limits, &|_, _| true)
+}
+
+/// As [`walk`], for the files and folders directly in it that are wanted, and all below those.
+fn walk_some(
+    folder: &Path,
+    limits: &Limits,
+    wanted: &dyn Fn(&str, bool) -> bool,
+) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let mut files = vec![];
     let mut open = vec![(String::new(), folder.to_owned())];
     while let Some((prefix, folder)) = open.pop() {
@@ -78,12 +144,12 @@ pub fn list(folder: &Path, limits: &Limits) -> anyhow::Result<Vec<(String, PathB
             let Ok(name) = entry.file_name().into_string() else {
                 bail!("{} has a name that is not text", path.display());
             };
-            if name.starts_with('.') || (prefix.is_empty() && name.ends_with(".game")) {
-                continue;
-            }
             let kind = entry
                 .file_type()
                 .with_context(|| format!("cannot read {}", path.display()))?;
+            if name.starts_with('.') || (prefix.is_empty() && !wanted(&name, kind.is_dir())) {
+                continue;
+            }
             let name = format!("{prefix}{name}");
             if kind.is_dir() {
                 open.push((format!("{name}/"), path));
@@ -178,6 +244,46 @@ mod tests {
         let names: Vec<&str> = files.keys().map(String::as_str).collect();
         assert_eq!(names, ["game.toml", "scripts/Workspace/A.luau"]);
         assert_eq!(files["scripts/Workspace/A.luau"], b"y");
+    }
+
+    #[test]
+    fn a_rojo_project_with_packages_and_backups_is_a_game() {
+        let folder = Folder::new("rojo");
+        let write = |path: &str, text: &str| {
+            let path = folder.0.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let project = r#"{"tree":{"ServerScriptService":{"Server":{"$path":"src/server"}}}}"#;
+        write("default.project.json", project);
+        write("wally.toml", "x");
+        write("notes.txt", "x");
+        write("node_modules/a/b.js", "x");
+        write("scripts/Workspace/A.luau~", "x");
+        write("src/server/init.server.luau", "x");
+        write("src/server/README.md", "x");
+        write("Packages/Promise.lua", "x");
+        let package = "Packages/_Index/evaera_promise@4.0.0/promise";
+        write(&format!("{package}/lib/init.lua"), "x");
+        write(&format!("{package}/wally.toml"), "x");
+        write(
+            &format!("{package}/default.project.json"),
+            r#"{"tree":{"$path":"lib"}}"#,
+        );
+        let files = read(&folder.0, &Limits::default()).unwrap();
+        let names: Vec<&str> = files.keys().map(String::as_str).collect();
+        assert_eq!(
+            names,
+            [
+                "game.toml",
+                "scripts/ReplicatedStorage/Packages/Promise.lua",
+                "scripts/ReplicatedStorage/Packages/_Index/evaera_promise@4.0.0/promise/init.lua",
+                "scripts/ServerScriptService/Server/init.server.luau",
+                "scripts/Workspace/A.luau",
+            ]
+        );
+        let beside = left_out(&folder.0, &Limits::default()).unwrap();
+        assert_eq!(beside, ["notes.txt", "src/server/README.md"]);
     }
 
     #[test]

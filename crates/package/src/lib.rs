@@ -22,6 +22,8 @@ mod remotes;
 
 mod json;
 #[cfg(feature = "archive")]
+pub mod layout;
+#[cfg(feature = "archive")]
 mod names;
 #[cfg(feature = "archive")]
 pub mod soul;

@@ -4,6 +4,8 @@ mod assets;
 mod meshes;
 mod validate;
 
+pub(crate) use validate::DOCUMENTS;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -341,7 +341,11 @@ fn special_form(
 
 /// Characters at the end of a base64 text that stand for no bytes.
 fn padding(text: &str) -> usize {
-    text.bytes().rev().take(2).take_while(|b| *b == b'=').count()
+    text.bytes()
+        .rev()
+        .take(2)
+        .take_while(|b| *b == b'=')
+        .count()
 }
 
 const TAG_NIL: u8 = 0;

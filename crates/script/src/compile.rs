@@ -296,8 +296,14 @@ mod tests {
         let is_module = |path: &str, source: &str| compile(path, source).unwrap().is_module;
         for (source, expected) in [
             ("return {}", true),
-            ("local M = {} function M.f() return 1 end\nreturn M -- the end", true),
-            ("return function() if a then return 1 end return if b then 1 else 2 end", true),
+            (
+                "local M = {} function M.f() return 1 end\nreturn M -- the end",
+                true,
+            ),
+            (
+                "return function() if a then return 1 end return if b then 1 else 2 end",
+                true,
+            ),
             ("print('return 1')", false),
             ("function OnTick() return 1 end", false),
             ("if x then return end\nprint(1)", false),

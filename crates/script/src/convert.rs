@@ -211,10 +211,7 @@ pub(crate) fn kind_of(value: &LuaValue) -> &'static str {
 /// A name that scripts chose: entity, tag, attribute, event, prefab.
 pub(crate) fn name(value: &LuaValue, what: &'static str) -> Result<String, String> {
     let LuaValue::String(text) = value else {
-        return Err(format!(
-            "{what} must be a string, not a {}",
-            kind_of(value)
-        ));
+        return Err(format!("{what} must be a string, not a {}", kind_of(value)));
     };
     let bytes = text.as_bytes();
     if bytes.is_empty() || bytes.len() > NAME_BYTES_MAX {
@@ -254,10 +251,7 @@ pub(crate) fn number(
         LuaValue::Number(n) => *n,
         LuaValue::Integer(n) => *n as f64,
         other => {
-            return Err(format!(
-                "{what} must be a number, not a {}",
-                kind_of(other)
-            ));
+            return Err(format!("{what} must be a number, not a {}", kind_of(other)));
         }
     };
     if range.contains(&n) {

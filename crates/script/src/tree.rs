@@ -175,21 +175,53 @@ mod tests {
         let init = "ReplicatedStorage/Pack/init.luau";
         for (path, source, expected) in [
             (main, "require('Util')", "ReplicatedStorage/Util.luau"),
-            (main, "require \"Pack/Part.lua\"", "ReplicatedStorage/Pack/Part.lua"),
-            (main, "require(`@ReplicatedStorage/Util.luau`)", "ReplicatedStorage/Util.luau"),
+            (
+                main,
+                "require \"Pack/Part.lua\"",
+                "ReplicatedStorage/Pack/Part.lua",
+            ),
+            (
+                main,
+                "require(`@ReplicatedStorage/Util.luau`)",
+                "ReplicatedStorage/Util.luau",
+            ),
             (main, "require(\"./Near\")", "ServerScriptService/Near.luau"),
             (main, "require('./Util')", "ReplicatedStorage/Util.luau"),
-            (main, "require('../ReplicatedStorage/Util')", "ReplicatedStorage/Util.luau"),
-            (main, "require('ServerStorage/Secret')", "ServerStorage/Secret.luau"),
-            (main, "require(script.Parent.Near)", "ServerScriptService/Near.luau"),
-            (main, "require(game.ServerStorage.Secret)", "ServerStorage/Secret.luau"),
+            (
+                main,
+                "require('../ReplicatedStorage/Util')",
+                "ReplicatedStorage/Util.luau",
+            ),
+            (
+                main,
+                "require('ServerStorage/Secret')",
+                "ServerStorage/Secret.luau",
+            ),
+            (
+                main,
+                "require(script.Parent.Near)",
+                "ServerScriptService/Near.luau",
+            ),
+            (
+                main,
+                "require(game.ServerStorage.Secret)",
+                "ServerStorage/Secret.luau",
+            ),
             (
                 main,
                 "local RS = game:GetService('ReplicatedStorage')\nlocal P = RS.Pack\nrequire(P:WaitForChild(\"Part\"))",
                 "ReplicatedStorage/Pack/Part.lua",
             ),
-            (init, "return require(script.Part)", "ReplicatedStorage/Pack/Part.lua"),
-            (init, "require('@self/Deep')", "ReplicatedStorage/Pack/Deep/init.luau"),
+            (
+                init,
+                "return require(script.Part)",
+                "ReplicatedStorage/Pack/Part.lua",
+            ),
+            (
+                init,
+                "require('@self/Deep')",
+                "ReplicatedStorage/Pack/Deep/init.luau",
+            ),
             (init, "require('./Util')", "ReplicatedStorage/Util.luau"),
             (
                 "ReplicatedStorage/Packages/b.luau",
@@ -198,7 +230,11 @@ mod tests {
             ),
             (main, "require(name)", "?"),
             (main, "pcall(require, 'Util')", "?"),
-            (main, "-- require('Util')\nlocal s = \"require('Util')\" x.require(y) requires('Util')", ""),
+            (
+                main,
+                "-- require('Util')\nlocal s = \"require('Util')\" x.require(y) requires('Util')",
+                "",
+            ),
         ] {
             let list = found(path, source).join(" ");
             assert_eq!(list, expected, "{source}");

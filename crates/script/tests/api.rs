@@ -68,7 +68,7 @@ fn every_script_test_passes() {
     files.sort();
     assert!(files.len() > 10, "the script tests were not found");
     let modules = modules(&root);
-    let run = |file| run(&root, file, &modules);
+    let run = |file: &PathBuf| run(&root, file, &modules);
     let failures: Vec<String> = files.iter().filter_map(run).collect();
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
@@ -79,7 +79,10 @@ fn find_scripts(folder: &Path, files: &mut Vec<PathBuf>) {
         // `tests/hostile` is for hostile.rs, `tests/spells` holds spells, `tests/modules` what
         // tests require.
         if path.is_dir() {
-            if ["hostile", "spells", "modules"].iter().any(|name| path.ends_with(name)) {
+            if ["hostile", "spells", "modules"]
+                .iter()
+                .any(|name| path.ends_with(name))
+            {
                 continue;
             }
             find_scripts(&path, files);
@@ -98,7 +101,10 @@ fn modules(root: &Path) -> Vec<(String, String)> {
     let read = |file: &PathBuf| {
         let path = file.strip_prefix(&root).expect("below the root");
         let path = path.to_str().expect("a plain name").to_owned();
-        (path, fs::read_to_string(file).expect("the file can be read"))
+        (
+            path,
+            fs::read_to_string(file).expect("the file can be read"),
+        )
     };
     files.iter().map(read).collect()
 }

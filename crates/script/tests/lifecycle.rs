@@ -434,3 +434,45 @@ fn gravity_is_read_as_it_is_under_every_name() {
     assert_eq!(stage.errors(), Vec::<String>::new());
     assert_eq!(stage.prints(), ["100 100 100 100", "5"]);
 }
+
+#[test]
+fn print_shows_what_is_in_a_table_within_bounds() {
+    let mut stage = Stage::new();
+    let source = "print({1, 2, {a = 'x', [true] = 5}}, 'and', {})\n\
+                  local c = {n = 1} c.me = c print(c)\n\
+                  print({{{{{{}}}}}}) print(table.create(70, 1))\n\
+                  print({World.Find('Ground'), Vector3.one, print, newproxy()})";
+    stage.start(&[("ServerScriptService/Main.luau", source)]);
+    let ones = "1, ".repeat(64);
+    assert_eq!(
+        stage.prints(),
+        [
+            "{1, 2, {a = \"x\", [true] = 5}} and {}",
+            "{me = {cycle}, n = 1}",
+            "{{{{{…}}}}}",
+            &format!("{{{ones}… 6 more}}"),
+            "{Entity 1 (Ground), 1, 1, 1, function, userdata}",
+        ]
+    );
+}
+
+#[test]
+fn an_event_that_nothing_listens_to_is_told_of_once() {
+    let mut stage = Stage::new();
+    let source = "Network.OnClientEvent('FireGun', print)";
+    stage.start(&[("ServerScriptService/Main.luau", source)]);
+    for _ in 0..3 {
+        stage.vm.dispatch(ScriptEvent::ClientEvent {
+            player: 7,
+            name: "FireGnu".to_owned(),
+            args: vec![],
+        });
+    }
+    let world = stage.world.borrow();
+    let told: Vec<&str> = world.logs.iter().map(|l| l.message.as_str()).collect();
+    assert_eq!(
+        told,
+        ["\"FireGnu\" came from Ada, and nothing listens to it: \
+          Network.OnClientEvent(\"FireGnu\", …); did you mean \"FireGun\"?"]
+    );
+}

@@ -359,7 +359,11 @@ impl Engine for WorldState {
 
     fn surface(&self, entity: EntityId) -> Option<&'static str> {
         let material = self.entity(entity).ok()?.components.material.as_ref();
-        Some(material.map_or(Pattern::Plain, |material| material.pattern).name())
+        Some(
+            material
+                .map_or(Pattern::Plain, |material| material.pattern)
+                .name(),
+        )
     }
 
     fn terrain_info(&self) -> Result<TerrainInfo, EngineError> {

@@ -30,6 +30,10 @@ service: string,
  */
 lazy: boolean, 
 /**
+ * Runs when a script requires it, not at the start.
+ */
+module: boolean, 
+/**
  * Where the bytecode can be fetched; relative to the platform.
  */
 url: string, 

@@ -2,6 +2,6 @@
 
 /**
  * A value of scripts: plain JSON; a vector is `{"$v":[x,y,z]}`, an entity
- * `{"$e":id}`.
+ * `{"$e":id}`, a buffer `{"$b":"base64"}`.
  */
 export type WireValue = null | boolean | number | string | WireValue[] | { [key: string]: WireValue };

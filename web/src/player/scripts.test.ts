@@ -8,7 +8,7 @@ const BUILTIN = '@builtin/client';
 const HUD = 'StarterGui/Hud.luau';
 const LATER = 'ReplicatedStorage/Later.luau';
 const entry = (path: string, lazy = false): ScriptEntry => ({
-  path, hash: `sha256:${path}`, size_bytes: 10, run_context: 'client', service: 'StarterGui', lazy, url: `/cdn/${path}`, entities: [],
+  path, hash: `sha256:${path}`, size_bytes: 10, run_context: 'client', service: 'StarterGui', lazy, module: lazy, url: `/cdn/${path}`, entities: [],
 });
 const LIST = 'sha256:list';
 const manifest: ScriptManifest = {

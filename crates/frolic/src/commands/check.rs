@@ -75,6 +75,10 @@ pub fn run(args: CheckArgs) -> anyhow::Result<()> {
 /// The outer error is about reading; the inner one lists the problems of the game.
 pub(super) fn load(game: &Path, limits: &Limits) -> anyhow::Result<Result<Package, Report>> {
     if game.is_dir() {
+        let beside = folder::left_out(game, limits)?;
+        if !beside.is_empty() {
+            eprintln!("{}", left_out_note(&beside));
+        }
         return Ok(check_files(folder::read(game, limits)?, limits));
     }
     let size = fs::metadata(game)
@@ -92,6 +96,16 @@ pub(super) fn load(game: &Path, limits: &Limits) -> anyhow::Result<Result<Packag
         let scripts = script_problems(&package.files, limits);
         with_problems(Ok(package), scripts)
     }))
+}
+
+/// Says what is in the folder and not in the game.
+fn left_out_note(names: &[String]) -> String {
+    let shown: Vec<&str> = names.iter().take(8).map(String::as_str).collect();
+    let more = match names.len() - shown.len() {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("note: not part of the game: {}{more}", shown.join(", "))
 }
 
 /// Lists a report on standard error.

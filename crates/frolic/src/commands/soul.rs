@@ -67,7 +67,7 @@ pub fn bring_up_to_date(game: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let mut writer = Writer::new(false);
-    let files = folder::list(&scripts, &Limits::default())?;
+    let files = folder::walk(&scripts, &Limits::default())?;
     for (_, file) in files.iter().filter(|(name, _)| name.ends_with(".soul")) {
         if let Outcome::Written { target, answers } = writer.write_out(file)? {
             told_of(&target, answers);

@@ -21,7 +21,7 @@ const SERVICES: [&str; 7] = [
     "Workspace",
 ];
 /// Files for people that may lie beside game.toml.
-const DOCUMENTS: [&str; 5] = [
+pub(crate) const DOCUMENTS: [&str; 5] = [
     "CHANGELOG.md",
     "LICENSE",
     "LICENSE.md",

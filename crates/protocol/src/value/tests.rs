@@ -91,7 +91,10 @@ fn buffers_are_base64_in_json_and_bounded_in_both_forms() {
     let refused = Err(ValueError::BufferTooLong(most));
     assert_eq!(read(over.to_json()), refused.clone());
     let bytes = Args(vec![over.clone()]).to_bytes();
-    assert_eq!(Args::from_bytes(&bytes, &limits), refused.clone().map(|_: Value| Args(vec![])));
+    assert_eq!(
+        Args::from_bytes(&bytes, &limits),
+        refused.clone().map(|_: Value| Args(vec![]))
+    );
     assert_eq!(Args(vec![over]).check(&limits), refused.map(|_| ()));
 }
 

@@ -136,7 +136,10 @@ impl Arguments<'_> {
                 Ok(text) => Ok(Some(text.to_owned())),
                 Err(_) => Err(format!("{what} must be UTF-8 text")),
             },
-            other => Err(format!("{what} must be a string, not a {}", kind_of(&other))),
+            other => Err(format!(
+                "{what} must be a string, not a {}",
+                kind_of(&other)
+            )),
         }
     }
 
@@ -171,7 +174,10 @@ impl Arguments<'_> {
         match self.next() {
             LuaValue::Number(number) => Ok(number),
             LuaValue::Integer(number) => Ok(number as f64),
-            other => Err(format!("{what} must be a number, not a {}", kind_of(&other))),
+            other => Err(format!(
+                "{what} must be a number, not a {}",
+                kind_of(&other)
+            )),
         }
     }
 

@@ -239,10 +239,7 @@ fn ray(
         LuaValue::Nil => {}
         LuaValue::Table(options) => read_ray_options(host, options, &mut request)?,
         other => {
-            return Err(format!(
-                "the options are a table, not a {}",
-                kind_of(other)
-            ));
+            return Err(format!("the options are a table, not a {}", kind_of(other)));
         }
     }
     Ok(request)

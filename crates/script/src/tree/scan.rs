@@ -97,7 +97,12 @@ fn chain<'t, 's>(
     while steps.len() < STEPS_MAX {
         let (name, after) = match rest {
             [Token::Sign('.'), Token::Word(name), after @ ..] => (*name, after),
-            [Token::Sign('['), Token::Text(name), Token::Sign(']'), after @ ..] => (*name, after),
+            [
+                Token::Sign('['),
+                Token::Text(name),
+                Token::Sign(']'),
+                after @ ..,
+            ] => (*name, after),
             [
                 Token::Sign(':'),
                 Token::Word("WaitForChild" | "FindFirstChild" | "GetService"),
@@ -129,8 +134,10 @@ fn tokens(source: &str) -> Vec<Token<'_>> {
         let rest = &source[at..];
         if rest.starts_with("--") {
             let comment = &rest[2..];
-            at += 2 + long_text(comment)
-                .map_or_else(|| comment.find('\n').unwrap_or(comment.len()), |text| text.1);
+            at += 2 + long_text(comment).map_or_else(
+                || comment.find('\n').unwrap_or(comment.len()),
+                |text| text.1,
+            );
         } else if let Some((text, length)) = long_text(rest) {
             found.push(Token::Text(text));
             at += length;
@@ -156,7 +163,11 @@ fn tokens(source: &str) -> Vec<Token<'_>> {
 
 /// The content of `[[…]]` or `[=[…]=]` at the start, and the length of it all.
 fn long_text(text: &str) -> Option<(&str, usize)> {
-    let level = text.strip_prefix('[')?.bytes().take_while(|b| *b == b'=').count();
+    let level = text
+        .strip_prefix('[')?
+        .bytes()
+        .take_while(|b| *b == b'=')
+        .count();
     let inner = text.get(1 + level..)?.strip_prefix('[')?;
     let close = format!("]{}]", "=".repeat(level));
     let end = inner.find(&close);

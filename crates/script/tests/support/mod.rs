@@ -351,6 +351,10 @@ impl Engine for FakeWorld {
         found.retain(|id| self.player_of_entity(*id) != Some(player));
         found
     }
+    fn surface(&self, _entity: EntityId) -> Option<&'static str> {
+        Some("plain")
+    }
+
     fn raycast(&self, request: &RaycastRequest) -> Option<RaycastHit> {
         if let Some(player) = request.seen_by {
             return Some(RaycastHit {
