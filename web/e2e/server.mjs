@@ -38,6 +38,9 @@ export async function startServer(env = {}) {
     url,
     dataDir,
     log: () => lines.join('\n'),
+    /** Makes the platform answer nothing, until `thaw`; its game servers go on. */
+    freeze: () => child.kill('SIGSTOP'),
+    thaw: () => child.kill('SIGCONT'),
     /** A REST call with a JSON body; returns status and parsed answer. */
     async call(method, target, { body, token } = {}) {
       const headers = { 'content-type': 'application/json' };

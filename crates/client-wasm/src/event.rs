@@ -97,6 +97,8 @@ pub(crate) enum CoreEvent {
         #[cfg_attr(test, ts(type = "import('./TickFigures').TickFigures"))]
         figures: TickFigures,
     },
+    /// Whether what happens in the world takes unusually long to be stored.
+    Saving { delayed: bool },
     /// Somebody cast a spell: its code runs here with the same seed.
     Cast { cast: Cast },
     /// The ground changed within a box.
@@ -192,6 +194,7 @@ impl From<ClientEvent> for CoreEvent {
             },
             ClientEvent::LogsWanted { prints } => Self::LogsWanted { prints },
             ClientEvent::Figures(figures) => Self::Figures { figures },
+            ClientEvent::Saving { delayed } => Self::Saving { delayed },
             ClientEvent::Cast(cast) => Self::Cast {
                 cast: (*cast).into(),
             },

@@ -240,6 +240,7 @@ impl Client {
                 self.run_script(path, run_context);
             }
             ServerMessage::ResumeToken { token } => self.talk.set_token(token),
+            ServerMessage::Saving { delayed } => self.tell(ClientEvent::Saving { delayed }),
             ServerMessage::Figures(figures) => self.mention(ClientEvent::Figures(figures)),
             ServerMessage::LogsWanted { prints } => self.tell(ClientEvent::LogsWanted { prints }),
             ServerMessage::Cast(cast) => self.tell(ClientEvent::Cast(cast)),

@@ -106,6 +106,11 @@ pub enum ClientEvent {
     },
     /// Where the server's time goes; see [`crate::Client::ask_figures`].
     Figures(TickFigures),
+    /// Whether what happens in the world takes unusually long to be stored.
+    Saving {
+        /// Until it is false again.
+        delayed: bool,
+    },
     /// How a weapon's shots look; also when it changed.
     Weapon(Weapon),
     /// What a player holds now.

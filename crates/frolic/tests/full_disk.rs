@@ -1,20 +1,22 @@
-//! Everything acknowledged is stored, also when the disk was full for a while,
-//! and the platform recovers by itself as soon as there is room.
+//! Everything acknowledged is stored, also when the disk was full or broken for a
+//! while or a world stopped without its platform; and the platform recovers by
+//! itself as soon as the cause is gone.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::support::disk::{Fault, Faults};
 use crate::support::resident::{Ledger, Resident, game};
-use crate::support::{PATIENCE, Platform, Player};
+use crate::support::{PATIENCE, Platform, Player, scratch, serve};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 const RESIDENTS: u64 = 4;
-/// How long the disk stays full.
-const OUTAGE: Duration = Duration::from_secs(10);
+/// Writes that fail before a fault is over: enough for connections in every state.
+const FAILURES: u64 = 20;
 
 /// Players of one world who edit and save all the time.
 struct Crowd {
@@ -159,24 +161,166 @@ async fn kill_world(platform: &Platform) {
     kill_process(Pid::from_raw(pid).expect("an id"), Signal::KILL).expect("it is ours");
 }
 
-#[tokio::test]
-async fn nothing_acknowledged_is_lost_when_the_disk_was_full() {
-    let (platform, disk) = Platform::start_on_small_disk("disk-full");
-    let mut crowd = Crowd::arrive(&platform).await;
-    crowd.until_more_is_done(5).await;
+/// A figure of `/metrics`.
+async fn figure(platform: &Platform, name: &str) -> u64 {
+    let request = platform.request(reqwest::Method::GET, "/metrics");
+    let text = request.send().await.expect("an answer").text().await;
+    let text = text.expect("a text");
+    let mut found = text.lines().filter_map(|line| line.strip_prefix(name));
+    let found = found.find_map(|rest| rest.strip_prefix(' '));
+    let found = found.unwrap_or_else(|| panic!("{name} is not in\n{text}"));
+    found.parse().expect("a number")
+}
 
+/// Status and message of `/readyz`.
+async fn readiness(platform: &Platform) -> (u16, String) {
+    let request = platform.request(reqwest::Method::GET, "/readyz");
+    let answer = request.send().await.expect("an answer");
+    let status = answer.status().as_u16();
+    let body: Json = answer.json().await.expect("JSON");
+    let message = body["error"]["message"].as_str().unwrap_or_default();
+    (status, message.to_owned())
+}
+
+/// Waits until the platform says that it cannot store anything, why, and that so
+/// many writes have failed for it.
+async fn until_reported(platform: &Platform, reason: &str) {
+    let failures = "frolic_persistence_failures_total";
+    let before = figure(platform, failures).await;
+    until("it is reported", async || {
+        let (status, message) = readiness(platform).await;
+        status == 503
+            && message.contains(reason)
+            && figure(platform, "frolic_persistence_fault").await == 1
+            && figure(platform, failures).await >= before + FAILURES
+    })
+    .await;
+}
+
+async fn until_ready(platform: &Platform) {
+    until("it is ready again", async || {
+        readiness(platform).await.0 == 200
+            && figure(platform, "frolic_persistence_fault").await == 0
+    })
+    .await;
+}
+
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !holds().await {
+        assert!(began.elapsed() < PATIENCE, "{what}: not in time");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Waits until a player is told that saving is delayed, or no longer is.
+async fn until_told(player: &mut Player, delayed: bool) {
+    loop {
+        let event = player.next_of_kind("event").await;
+        if event["feature"] == "session" && event["action"] == "saving" {
+            assert_eq!(event["delayed"], delayed, "{event}");
+            return;
+        }
+    }
+}
+
+/// Goes through a fault under players who edit and save: it is reported, players
+/// see it, it ends by itself, and nothing that was acknowledged is lost.
+async fn survive(platform: &Platform, reason: &str, mut begin: impl FnMut() -> Box<dyn Drop>) {
+    let mut crowd = Crowd::arrive(platform).await;
+    crowd.until_more_is_done(3).await;
+    let mut player = join(platform, &crowd.auditor, &crowd.world).await;
     for _ in 0..2 {
-        let full = disk.fill();
-        tokio::time::sleep(OUTAGE).await;
-        drop(full);
+        let fault = begin();
+        until_reported(platform, reason).await;
+        until_told(&mut player, true).await;
+        drop(fault);
+        until_ready(platform).await;
+        until_told(&mut player, false).await;
         // Without a restart, everything works again.
-        crowd.until_more_is_done(10).await;
+        crowd.until_more_is_done(5).await;
         for _ in 0..20 {
             platform.login("Guest").await;
         }
     }
+    drop(player);
+    crowd.leave().await;
+    kill_world(platform).await;
+    crowd.compare(platform).await;
+}
 
+#[tokio::test]
+async fn nothing_acknowledged_is_lost_when_the_disk_was_full() {
+    let (platform, disk) = Platform::start_on_small_disk("disk-full");
+    survive(&platform, "full", || Box::new(disk.fill())).await;
+}
+
+#[tokio::test]
+async fn nothing_acknowledged_is_lost_when_the_disk_did_not_sync() {
+    broken_disk("disk-fsync", Fault::Fsync, "I/O error").await;
+}
+
+#[tokio::test]
+async fn nothing_acknowledged_is_lost_when_the_disk_was_read_only() {
+    broken_disk("disk-read-only", Fault::ReadOnly, "").await;
+}
+
+async fn broken_disk(name: &str, fault: Fault, reason: &str) {
+    let data = scratch(name);
+    let mut command = serve(&data, "0");
+    let faults = Faults::prepare(&mut command, name, &data);
+    let platform = Platform::start_as(command, data);
+    survive(&platform, reason, || Box::new(faults.begin(fault))).await;
+}
+
+#[tokio::test]
+async fn a_stop_without_a_platform_loses_nothing_acknowledged() {
+    let platform = Platform::start("stop-without-platform");
+    let mut crowd = Crowd::arrive(&platform).await;
+    crowd.until_more_is_done(3).await;
+    let mut player = join(&platform, &crowd.auditor, &crowd.world).await;
+    let servers = platform.servers().await;
+    let pid = servers[0]["pid"].as_i64().expect("a process") as i32;
+
+    // The platform answers nothing for a while, and the world stops meanwhile.
+    let frozen = Frozen::new(&platform);
+    until_told(&mut player, true).await;
+    let world = Pid::from_raw(pid).expect("an id");
+    kill_process(world, Signal::TERM).expect("it is ours");
+    until("the world has stopped", async || !is_running(pid)).await;
+    drop(frozen);
+
+    // The next process of the world has everything that was acknowledged.
+    crowd.until_more_is_done(3).await;
     crowd.leave().await;
     kill_world(&platform).await;
     crowd.compare(&platform).await;
+}
+
+/// A platform that is there and answers nothing.
+struct Frozen(Pid);
+
+impl Frozen {
+    fn new(platform: &Platform) -> Self {
+        let pid = Pid::from_raw(platform.pid().cast_signed()).expect("an id");
+        kill_process(pid, Signal::STOP).expect("it is ours");
+        Self(pid)
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::CONT);
+    }
+}
+
+/// Whether a process still runs; one that has ended and waits for its frozen parent
+/// does not.
+fn is_running(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit(") ")
+        .next()
+        .and_then(|rest| rest.chars().next());
+    state.is_some_and(|state| state != 'Z')
 }

@@ -8,6 +8,7 @@ mod message;
 mod outside;
 mod reading;
 mod reload;
+mod saving;
 mod scene;
 mod social;
 mod terrain;
@@ -19,6 +20,7 @@ use handshake::{Introduction, unix_s};
 pub(crate) use keeping::Returning;
 use keeping::{Counted, Look};
 use reading::ReadingShare;
+use saving::SavingNotice;
 use terrain::Unstored;
 use updates::Updates;
 
@@ -143,6 +145,8 @@ pub struct Host {
     empty_since_tick: u32,
     /// Commands whose answer waits for the disk, in the order of their operations.
     unstored: VecDeque<Unstored>,
+    /// Whether players know that saving is delayed.
+    saving: SavingNotice,
     /// The last look at what players have said.
     last_look: Look,
     /// Whose connection began or ended since the last tick.
@@ -208,6 +212,7 @@ impl Host {
             arrivals: Vec::new(),
             empty_since_tick: 0,
             unstored: VecDeque::new(),
+            saving: SavingNotice::default(),
             last_look: Look::default(),
             came_or_went: Vec::new(),
             presence_changed: false,
@@ -297,6 +302,7 @@ impl Host {
         // With what players were told in this tick.
         self.ask_store();
         self.keep();
+        self.notice_saving(began);
         self.tell_outside();
         self.write_logs(began);
         self.write_client_logs();
@@ -348,9 +354,7 @@ impl Host {
                     // Whoever asked may be gone; the world has changed all the same.
                     let _ = answer.send(self.reload(&request));
                 }
-                Ok(Inbound::Outside { request, answer }) => {
-                    let _ = answer.send(self.outside(request));
-                }
+                Ok(Inbound::Outside { request, answer }) => self.answer_outside(request, answer),
                 Ok(Inbound::Signed { hash, signature }) => self.signed(&hash, signature),
                 Ok(Inbound::Store(answers)) => {
                     self.settings.store.note_answers(answers.len());
@@ -358,9 +362,9 @@ impl Host {
                         self.world.store_answer(answer);
                     }
                 }
-                Ok(Inbound::Kept { seq, mark }) => {
-                    self.world.ops_kept(seq);
-                    self.seats.note_stored(mark);
+                Ok(Inbound::Kept(stored)) => {
+                    self.world.ops_kept(stored.seq());
+                    self.seats.note_stored(stored.mark());
                 }
                 Ok(Inbound::Blocks { player_id, blocked }) => self.note_blocks(&player_id, blocked),
                 Ok(Inbound::Expel { player_id, reason }) => self.expel(&player_id, &reason),

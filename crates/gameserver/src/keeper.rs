@@ -7,6 +7,7 @@
 
 mod figures;
 mod pile;
+mod stored;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,6 +20,7 @@ use tokio::task::JoinHandle;
 
 pub use figures::KeepFigures;
 pub use pile::Pile;
+pub use stored::Stored;
 
 use crate::boot::ControlPlane;
 use crate::courier::{self, Failure, TRY};
@@ -206,6 +208,11 @@ impl KeepDoor {
         }
     }
 
+    /// Since when something waits to be stored.
+    pub fn waiting_since(&self) -> Option<Instant> {
+        self.pile.as_ref()?.waiting_since()
+    }
+
     /// Notes whether the world tells players only of what is near.
     pub fn note_near_only(&self, near_only: bool) {
         if let Some(pile) = &self.pile {
@@ -251,9 +258,9 @@ async fn store(pile: Arc<Pile>, control_plane: ControlPlane, inbox: mpsc::Sender
                 return;
             }
         };
-        pile.stored((&batch, mark), reply.seq, began.elapsed());
+        let stored = Stored::by_batch(&reply, mark);
+        pile.stored(&batch, stored, began.elapsed());
         // A world that has ended waits for nothing.
-        let seq = reply.seq;
-        let _ = inbox.send(Inbound::Kept { seq, mark }).await;
+        let _ = inbox.send(Inbound::Kept(stored)).await;
     }
 }

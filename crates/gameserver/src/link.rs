@@ -14,6 +14,7 @@ use frolic_protocol::store::StoreAnswer;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::flood::{Budget, FloodGuard, Verdict};
+use crate::keeper::Stored;
 use crate::line::{Carried, CloseCode, Outbound};
 use crate::metrics::{KickCause, Metrics};
 use crate::transport::Slot;
@@ -120,12 +121,7 @@ pub enum Inbound {
     /// The store answered what scripts asked.
     Store(Vec<StoreAnswer>),
     /// What lasts is stored.
-    Kept {
-        /// Operations up to this number.
-        seq: u64,
-        /// Players up to this mark of the pile.
-        mark: u64,
-    },
+    Kept(Stored),
     /// The platform says whom a player has blocked.
     Blocks {
         /// Whose list it is, by lasting id.

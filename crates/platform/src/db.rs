@@ -7,6 +7,7 @@
 
 mod migrations;
 mod postgres;
+mod sqlite;
 mod transaction;
 mod trouble;
 
@@ -110,6 +111,14 @@ pub async fn open(url: &str) -> Result<AnyPool, OpenDatabaseError> {
 async fn pool(url: &str, connections_max: u32) -> Result<AnyPool, OpenDatabaseError> {
     sqlx::any::install_default_drivers();
     let kind = Kind::of(url).ok_or(OpenDatabaseError::UnknownKind)?;
+    let connect_error = |source| OpenDatabaseError::Connect {
+        url: without_password(url),
+        source,
+    };
+    let anchor = match kind {
+        Kind::Sqlite => Some(sqlite::anchor(url).await.map_err(connect_error)?),
+        Kind::Postgres => None,
+    };
     AnyPoolOptions::new()
         .max_connections(connections_max)
         .acquire_timeout(match kind {
@@ -117,27 +126,20 @@ async fn pool(url: &str, connections_max: u32) -> Result<AnyPool, OpenDatabaseEr
             Kind::Postgres => POSTGRES_ACQUIRE_TIMEOUT,
         })
         .after_connect(move |connection, _| {
+            // It lives as long as the pool.
+            let is_sqlite = anchor.is_some();
             Box::pin(async move {
-                if kind == Kind::Sqlite {
-                    // Readers do not wait for the writer. What was acknowledged
-                    // is on the disk, not only in the memory of the system: it
-                    // survives kill -9 and a power cut.
-                    connection.execute("PRAGMA journal_mode = WAL").await?;
-                    connection.execute("PRAGMA synchronous = FULL").await?;
-                    connection.execute("PRAGMA foreign_keys = ON").await?;
-                    connection.execute("PRAGMA busy_timeout = 20000").await?;
+                match is_sqlite {
+                    true => sqlite::prepare(connection).await,
+                    false => Ok(()),
                 }
-                Ok(())
             })
         })
         // One that is still in a transaction is closed, and another one opened.
         .after_release(|connection, _| Box::pin(transaction::is_clean(connection)))
         .connect(url)
         .await
-        .map_err(|source| OpenDatabaseError::Connect {
-            url: without_password(url),
-            source,
-        })
+        .map_err(connect_error)
 }
 
 /// Begins a transaction that only reads, and reads all of it as of one moment.

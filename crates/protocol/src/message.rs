@@ -439,6 +439,12 @@ pub enum ServerMessage {
         /// Also what scripts `print` and `warn`.
         prints: bool,
     },
+    /// Whether what happens here takes unusually long to be stored; told when it
+    /// changes, and to those who come while it is so.
+    Saving {
+        /// True from when saving is delayed until everything is stored again.
+        delayed: bool,
+    },
 }
 
 impl ServerMessage {

@@ -59,7 +59,7 @@ variants!(
     Welcome, Scene, Definition, Snapshot, Fragment, Presence, Pong, Error, Kick, Event,
     InvokeResult, Chat, ScriptManifest, ScriptChunk, ExecuteScript, ResumeToken, Cast, Figures,
     Weapon, Armed, ProjectileLaunch, ProjectileHit, Vitals, Npc, TerraformApplied, ChunkData, Mesh,
-    Character, UnreliableEvent, LogsWanted,
+    Character, UnreliableEvent, LogsWanted, Saving,
 );
 
 #[test]
@@ -320,6 +320,7 @@ fn server_samples() -> Vec<ServerMessage> {
             zstd: vec![1, 2, 3],
         },
         ServerMessage::Character(CharacterParams::default()),
+        ServerMessage::Saving { delayed: true },
     ];
     samples.extend(of_scripts());
     samples.extend(of_shots());

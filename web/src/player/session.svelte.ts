@@ -68,6 +68,8 @@ export class PlaySession {
   device = $state<Device>(isTouchScreen() ? 'Touch' : 'Keyboard');
   /** Something that can be interacted with may be in reach: only the server knows which scripts listen. */
   usable = $state(true);
+  /** What happens in the world takes unusually long to be stored. */
+  savingDelayed = $state(false);
   readonly progress = new LoadProgress();
   readonly hud = new HudModel();
   readonly input = new PlayerInput(() => this.takesInput);
@@ -426,6 +428,8 @@ export class PlaySession {
         this.#giveUpAt = null;
         this.#attempts = 0;
         this.#restarting = false;
+        // The server says so behind the welcome, if it still is.
+        this.savingDelayed = false;
         mark('welcome');
         this.progress.done('connect');
         break;
@@ -490,6 +494,9 @@ export class PlaySession {
         break;
       case 'figures':
         this.serverFigures = event.figures;
+        break;
+      case 'saving':
+        this.savingDelayed = event.delayed;
         break;
       case 'cast':
         this.scripts?.cast(event.cast);

@@ -130,3 +130,59 @@ impl Drop for Full {
         let _ = std::fs::remove_file(&self.filler);
     }
 }
+
+/// Makes system calls of a platform on its data folder fail, as those of a broken
+/// disk do.
+pub struct Faults {
+    switches: PathBuf,
+}
+
+/// What can fail.
+#[derive(Clone, Copy)]
+pub enum Fault {
+    /// Nothing reaches the disk, and fsync says so.
+    Fsync,
+    /// Nothing can be written, as after the system has remounted a disk read-only.
+    ReadOnly,
+}
+
+impl Faults {
+    /// Prepares a platform's command to have faults.
+    pub fn prepare(command: &mut Command, name: &str, data: &Path) -> Self {
+        let switches = scratch(&format!("{name}-faults"));
+        let library = switches.join("faults.so");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/faults.c");
+        let built = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-o"])
+            .arg(&library)
+            .arg(source)
+            .arg("-ldl")
+            .status();
+        assert!(built.expect("a C compiler").success(), "it compiles");
+        command.env("LD_PRELOAD", &library);
+        command.env("FAULT_SWITCHES", &switches);
+        command.env("FAULT_FOLDER", data);
+        Self { switches }
+    }
+
+    /// Begins a fault, which ends when the result is dropped.
+    pub fn begin(&self, fault: Fault) -> Failing {
+        let switch = self.switches.join(match fault {
+            Fault::Fsync => "fsync",
+            Fault::ReadOnly => "read-only",
+        });
+        std::fs::write(&switch, "").expect("the folder is ours");
+        Failing { switch }
+    }
+}
+
+/// A fault that lasts.
+pub struct Failing {
+    switch: PathBuf,
+}
+
+impl Drop for Failing {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.switch);
+    }
+}

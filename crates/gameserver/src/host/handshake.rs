@@ -304,6 +304,9 @@ impl Host {
         for message in weapons.iter().chain(&logs).chain([&presence, &manifest]) {
             session.tell(message);
         }
+        if let Some(notice) = self.saving.for_newcomer() {
+            session.tell(&notice);
+        }
         // What the last connection did not bring, and what has come up since;
         // a JSON client hears it behind its first snapshot.
         if session.encoding == Encoding::Binary {

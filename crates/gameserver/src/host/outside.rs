@@ -6,8 +6,10 @@ use frolic_protocol::outside::{LEARNED_MAX, NEWS_MAX, OutsideNews, OutsideReply,
 use frolic_protocol::value::ValueLimits;
 use frolic_protocol::{Args, Value};
 use frolic_world::PlayerNumber;
+use tokio::sync::oneshot;
 
 use super::Host;
+use super::terrain::Unstored;
 
 /// Longest id of somebody outside, and longest name of a spell.
 const ID_BYTES_MAX: usize = 128;
@@ -15,8 +17,27 @@ const ID_BYTES_MAX: usize = 128;
 type Refusal = (&'static str, String);
 
 impl Host {
-    /// Does what the control plane asks for somebody.
-    pub(super) fn outside(&mut self, request: OutsideRequest) -> OutsideReply {
+    /// Does what the control plane asks for somebody. What came of it is told once
+    /// it is stored: whoever asks takes the answer for an acknowledgement.
+    pub(super) fn answer_outside(
+        &mut self,
+        request: OutsideRequest,
+        answer: oneshot::Sender<OutsideReply>,
+    ) {
+        let before = self.world.newest_op();
+        let reply = self.outside(request);
+        let op = self.world.newest_op();
+        match reply {
+            OutsideReply::Done if op > before => {
+                // No more than operations may wait to be stored.
+                self.unstored.push_back(Unstored::outside(op, answer));
+            }
+            // Whoever asked may be gone; it is done all the same.
+            reply => drop(answer.send(reply)),
+        }
+    }
+
+    fn outside(&mut self, request: OutsideRequest) -> OutsideReply {
         let outcome = match request {
             _ if self.closing.is_some() => Err((
                 "restarting",

@@ -2,9 +2,12 @@
 //! has changed, and chunks on their way.
 
 use frolic_protocol::ServerMessage;
+use frolic_protocol::outside::OutsideReply;
 use frolic_protocol::packet;
 use frolic_protocol::terrain::{TerraformApplied, TerrainOp};
 use frolic_world::PlayerNumber;
+
+use tokio::sync::oneshot;
 
 use super::Host;
 use super::message::Outcome;
@@ -13,8 +16,25 @@ use crate::link::LinkId;
 /// A command that is done, and answered once what it did is stored.
 pub(super) struct Unstored {
     op: u64,
-    link: LinkId,
-    seq: u32,
+    asked_by: AskedBy,
+}
+
+/// Who waits for the answer.
+enum AskedBy {
+    /// A client that numbers its commands.
+    Client { link: LinkId, seq: u32 },
+    /// Somebody outside of the world, through the control plane.
+    Outside(oneshot::Sender<OutsideReply>),
+}
+
+impl Unstored {
+    /// For somebody outside.
+    pub fn outside(op: u64, answer: oneshot::Sender<OutsideReply>) -> Self {
+        Self {
+            op,
+            asked_by: AskedBy::Outside(answer),
+        }
+    }
 }
 
 impl Host {
@@ -49,7 +69,8 @@ impl Host {
             }
             (Ok(Some(op)), Some(seq)) => {
                 // No more than operations may wait to be stored.
-                self.unstored.push_back(Unstored { op, link, seq });
+                let asked_by = AskedBy::Client { link, seq };
+                self.unstored.push_back(Unstored { op, asked_by });
                 None
             }
         }
@@ -59,8 +80,14 @@ impl Host {
     pub(super) fn answer_stored(&mut self) {
         let kept = self.world.kept_op();
         while let Some(done) = self.unstored.pop_front_if(|waits| waits.op <= kept) {
-            if let Some(session) = self.sessions.get_mut(done.link) {
-                session.answer(Some(done.seq), Ok(()));
+            match done.asked_by {
+                AskedBy::Client { link, seq } => {
+                    if let Some(session) = self.sessions.get_mut(link) {
+                        session.answer(Some(seq), Ok(()));
+                    }
+                }
+                // Whoever asked may have given up.
+                AskedBy::Outside(answer) => drop(answer.send(OutsideReply::Done)),
             }
         }
     }

@@ -11,6 +11,7 @@ use frolic_protocol::ops::LoggedOp;
 use tokio::sync::{Notify, watch};
 
 use super::figures::KeepFigures;
+use super::stored::Stored;
 
 /// Filled by the world's thread, taken by a task.
 pub struct Pile {
@@ -35,6 +36,10 @@ struct Heap {
     checkpoint: Option<Checkpoint>,
     /// How often something was added.
     mark: u64,
+    /// When the first of what is here was added, operations aside.
+    added_at: Option<Instant>,
+    /// The same of what is on its way.
+    taken_at: Option<Instant>,
     closed: bool,
 }
 
@@ -48,10 +53,15 @@ impl Heap {
 
     fn add(&mut self, players: Vec<SavedPlayer>) {
         self.mark += 1;
+        self.note_added();
         for player in players {
             self.forget.remove(&player.player_id);
             self.players.insert(player.player_id.clone(), player);
         }
+    }
+
+    fn note_added(&mut self) {
+        self.added_at.get_or_insert_with(Instant::now);
     }
 
     fn ops_waiting(&self) -> usize {
@@ -103,11 +113,19 @@ impl Pile {
         held.cloned().collect()
     }
 
-    /// They were stored with something else, up to a number.
-    pub fn held_are_stored(&self, up_to: u64) {
+    /// They were stored with something else.
+    pub fn held_are_stored(&self, stored: Stored) {
         let mut heap = self.heap();
-        heap.held.retain(|op| op.seq > up_to);
-        self.note_done(&mut heap, up_to);
+        heap.held.retain(|op| op.seq > stored.seq());
+        self.note_done(&mut heap, stored.seq());
+    }
+
+    /// Since when the first of what is not stored waits.
+    pub fn waiting_since(&self) -> Option<Instant> {
+        let heap = self.heap();
+        let op = heap.done_at.front().map(|(_, at)| *at);
+        let waiting = [op, heap.added_at, heap.taken_at];
+        waiting.into_iter().flatten().min()
     }
 
     /// What is held up to a number is stored now, together with players.
@@ -137,6 +155,7 @@ impl Pile {
         let mut heap = self.heap();
         heap.players.remove(player_id);
         heap.forget.insert(player_id.to_owned());
+        heap.note_added();
         drop(heap);
         self.grown.notify_one();
     }
@@ -151,6 +170,7 @@ impl Pile {
             }
             None => heap.checkpoint = Some(checkpoint),
         }
+        heap.note_added();
         drop(heap);
         self.grown.notify_one();
     }
@@ -168,6 +188,7 @@ impl Pile {
             {
                 let mut heap = self.heap();
                 if !heap.is_empty() {
+                    heap.taken_at = heap.added_at.take();
                     return Some((self.batch(&mut heap), heap.mark));
                 }
                 if heap.closed {
@@ -201,13 +222,14 @@ impl Pile {
         }
     }
 
-    /// A batch is on disk, and everything before that mark.
-    pub fn stored(&self, (batch, mark): (&KeepBatch, u64), seq: u64, took: Duration) {
+    /// A batch is on disk, and everything before its mark.
+    pub fn stored(&self, batch: &KeepBatch, stored: Stored, took: Duration) {
         let mut heap = self.heap();
-        self.note_done(&mut heap, seq);
+        heap.taken_at = None;
+        self.note_done(&mut heap, stored.seq());
         drop(heap);
         self.figures.stored(batch, took);
-        self.stored.send_replace(mark);
+        self.stored.send_replace(stored.mark());
     }
 
     fn note_done(&self, heap: &mut Heap, seq: u64) {
@@ -235,6 +257,7 @@ impl Pile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use frolic_protocol::keep::KeepReply;
     use frolic_protocol::ops::WorldOp;
 
     fn op(seq: u64) -> LoggedOp {
@@ -255,6 +278,29 @@ mod tests {
             sent: 0,
             told: Vec::new(),
         }
+    }
+
+    fn stored(seq: u64, mark: u64) -> Stored {
+        Stored::by_batch(&KeepReply { seq }, mark)
+    }
+
+    #[tokio::test]
+    async fn something_waits_until_it_is_stored() {
+        let pile = Pile::new(1, Arc::default());
+        assert_eq!(pile.waiting_since(), None);
+        pile.add(vec![player(1)]);
+        let first = pile.waiting_since().expect("a player waits");
+        let (batch, mark) = pile.take().await.unwrap();
+        assert_eq!(pile.waiting_since(), Some(first), "on its way");
+        pile.hold(vec![op(1)]);
+        pile.add(vec![player(2)]);
+        assert_eq!(pile.waiting_since(), Some(first));
+        pile.stored(&batch, stored(0, mark), Duration::ZERO);
+        assert!(pile.waiting_since() > Some(first), "the operation");
+        pile.release(1, Vec::new());
+        let (batch, mark) = pile.take().await.unwrap();
+        pile.stored(&batch, stored(1, mark), Duration::ZERO);
+        assert_eq!(pile.waiting_since(), None);
     }
 
     #[tokio::test]
@@ -299,11 +345,11 @@ mod tests {
         pile.add(vec![player(1)]);
         let (batch, mark) = pile.take().await.unwrap();
         assert_eq!((batch.ops.len(), batch.players.len()), (0, 1));
-        pile.stored((&batch, mark), 0, Duration::ZERO);
+        pile.stored(&batch, stored(0, mark), Duration::ZERO);
         pile.until_stored(mark).await;
         assert_eq!(pile.held_ops(2), [op(1), op(2)]);
         assert_eq!(pile.first_held(), Some(1), "nobody has stored them");
-        pile.held_are_stored(1);
+        pile.held_are_stored(stored(1, 0));
         pile.release(2, vec![player(2)]);
         let (batch, _) = pile.take().await.unwrap();
         assert_eq!((batch.ops, batch.players), (vec![op(2)], vec![player(2)]));

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::{Asked, Heard};
 use crate::boot::ControlPlane;
 use crate::courier::{self, Failure, TRY};
-use crate::keeper::Pile;
+use crate::keeper::{Pile, Stored};
 use crate::link::Inbound;
 
 /// Tries per batch, and the rests between them.
@@ -84,14 +84,14 @@ impl Messenger {
             }
             Err(_) => Err(UNREACHABLE),
         };
-        let (kept, mut answers) = match answers {
-            Ok(answers) => (answers.kept, answers.answers),
+        let (stored, mut answers) = match answers {
+            Ok(answers) => (Stored::with_writes(&answers), answers.answers),
             Err(text) => (None, ids.iter().map(|id| refusal(*id, text)).collect()),
         };
-        match kept {
-            Some(seq) if !batch.ops.is_empty() => {
-                self.pile.held_are_stored(seq);
-                let _ = self.inbox.send(Inbound::Kept { seq, mark: 0 }).await;
+        match stored {
+            Some(stored) if !batch.ops.is_empty() => {
+                self.pile.held_are_stored(stored);
+                let _ = self.inbox.send(Inbound::Kept(stored)).await;
             }
             Some(_) => {}
             None => self.gathering.unnoted.note(with),

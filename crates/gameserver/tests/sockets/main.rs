@@ -20,6 +20,7 @@ mod player;
 mod presence;
 mod relay;
 mod resume;
+mod saving;
 mod scene;
 mod scripts;
 mod server;

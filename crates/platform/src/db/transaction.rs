@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut};
 
 use sqlx::{Any, AnyConnection, AnyPool, Connection, Executor, Row, Transaction};
 
-use super::Kind;
+use super::{Kind, sqlite};
 
 /// A transaction that writes. Dropped without a commit, it is rolled back.
 pub(crate) struct WriteTransaction {
@@ -113,8 +113,8 @@ impl DerefMut for WriteTransaction {
     }
 }
 
-/// Whether a connection that comes back to the pool is outside of any transaction,
-/// by the driver's count and by the database's.
+/// Whether a connection that comes back to the pool is as good as a new one: outside
+/// of any transaction, by the driver's count and by the database's.
 pub(super) async fn is_clean(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
     if connection.backend_name() == "PostgreSQL" {
         // A BEGIN whose caller went away is not counted by the driver. Outside of a
@@ -127,7 +127,7 @@ pub(super) async fn is_clean(connection: &mut AnyConnection) -> Result<bool, sql
     }
     // A rollback that was started is done by now, or has failed.
     connection.ping().await?;
-    Ok(!connection.is_in_transaction())
+    Ok(!connection.is_in_transaction() && !sqlite::is_read_only(connection).await?)
 }
 
 fn kind_of(db: &AnyPool) -> Kind {

@@ -11,6 +11,7 @@ mod draft;
 mod figures;
 mod files;
 mod fleet;
+mod full_postgres;
 mod gamedata;
 mod hostile;
 mod hostile_http;

@@ -8,6 +8,7 @@ pub mod gameserver;
 pub mod issuer;
 pub mod postgres;
 pub mod programs;
+pub mod small_disk;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

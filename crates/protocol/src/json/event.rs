@@ -143,6 +143,9 @@ fn body(message: &ServerMessage) -> Option<Json> {
             body["action"] = json!("figures");
             event("session", body)
         }
+        ServerMessage::Saving { delayed } => {
+            event("session", json!({ "action": "saving", "delayed": delayed }))
+        }
         ServerMessage::ResumeToken { token } => event(
             "session",
             json!({ "action": "token", "resumeToken": token }),

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use frolic_platform::ids;
 
 use super::database;
+use super::small_disk::SmallDisk;
 
 /// Where the programs are, when they are nowhere usual. Set by `cargo xtask test`.
 const PROGRAMS: &str = "FROLIC_POSTGRES_BIN";
@@ -42,6 +43,8 @@ pub struct PrivatePostgres {
     watcher: Option<Child>,
     /// Whether the watcher removes the folder, because nobody drops this.
     shared: bool,
+    /// What its data is on, when that is no folder like any other.
+    disk: Option<SmallDisk>,
 }
 
 impl PrivatePostgres {
@@ -63,8 +66,33 @@ impl PrivatePostgres {
         server
     }
 
-    /// Makes the folder and the first databases.
+    /// For one test that fills the disk its data is on, behind a port. Needs root,
+    /// because only root may mount a disk for somebody else.
+    pub fn start_on_small_disk(size: &str) -> Self {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let mut server = Self::prepare_on(port, Some(size));
+        server.start_again();
+        server
+    }
+
+    /// The disk that its data is on.
+    pub fn disk(&self) -> &SmallDisk {
+        self.disk.as_ref().expect("it was started on a small disk")
+    }
+
+    /// Whether it answers.
+    pub fn answers(&self) -> bool {
+        database::run(&self.url("postgres"), "SELECT 1").is_ok()
+    }
+
     fn prepare(port: u16) -> Self {
+        Self::prepare_on(port, None)
+    }
+
+    /// Makes the folder and the first databases.
+    fn prepare_on(port: u16, disk_size: Option<&str>) -> Self {
         let programs = find_programs();
         // Short: a socket's whole path has room for a hundred characters.
         let folder = std::env::temp_dir().join(ids::new_id("pg"));
@@ -74,6 +102,10 @@ impl PrivatePostgres {
         if let Some((uid, gid)) = user {
             std::os::unix::fs::chown(&folder, Some(uid), Some(gid)).unwrap();
         }
+        let disk = disk_size.map(|size| {
+            let user = user.expect("a small disk for Postgres needs root: run the tests as root");
+            SmallDisk::mount(&folder.join("data"), size, user)
+        });
         let server = Self {
             folder,
             programs,
@@ -81,6 +113,7 @@ impl PrivatePostgres {
             user,
             watcher: None,
             shared: false,
+            disk,
         };
         let mut initdb = server.command(&server.programs.join("initdb"));
         initdb.args([
@@ -89,6 +122,10 @@ impl PrivatePostgres {
             "--no-sync",
             "--encoding=UTF8",
         ]);
+        if server.disk.is_some() {
+            // Small parts of its log, so that it soon wants room for the next.
+            initdb.arg("--wal-segsize=1");
+        }
         initdb.arg(format!("--username={OWNER}"));
         // Sorts as people do, like most servers out there.
         initdb.args([
@@ -121,6 +158,9 @@ impl PrivatePostgres {
             "full_page_writes=off",
         ] {
             watcher.args(["-c", setting]);
+        }
+        if self.disk.is_some() {
+            watcher.args(["-c", "min_wal_size=2MB", "-c", "max_wal_size=4MB"]);
         }
         watcher.env("LOG", self.folder.join("log"));
         watcher.env("SIGNAL", if self.shared { "INT" } else { "QUIT" });
@@ -157,6 +197,12 @@ impl PrivatePostgres {
     }
 
     fn command(&self, program: &Path) -> Command {
+        if let (Some(disk), Some(user)) = (&self.disk, self.user) {
+            let mut command = disk.enter(user);
+            command.args(["sh", "-c", r#"cd "$1" && shift && exec "$@""#, "sh"]);
+            command.arg(&self.folder).arg(program);
+            return command;
+        }
         let mut command = Command::new(program);
         command.current_dir(&self.folder);
         if let Some((uid, gid)) = self.user {
@@ -169,6 +215,7 @@ impl PrivatePostgres {
 impl Drop for PrivatePostgres {
     fn drop(&mut self) {
         self.stop();
+        self.disk = None;
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

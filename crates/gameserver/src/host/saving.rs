@@ -1,0 +1,82 @@
+//! Players see when what they do takes unusually long to be stored: nothing that
+//! was accepted is lost for that, but nothing new is acknowledged meanwhile.
+
+use std::time::{Duration, Instant};
+
+use frolic_protocol::ServerMessage;
+
+use super::Host;
+
+/// Something that waits this long to be stored is a delay that players see.
+const DELAYED_AFTER: Duration = Duration::from_secs(3);
+/// It is over when nothing has waited this long. Less than that, so that a disk
+/// that is just slow does not switch a notice on and off.
+const OVER_BELOW: Duration = Duration::from_millis(1500);
+
+/// Whether players have been told of a delay.
+#[derive(Default)]
+pub(super) struct SavingNotice {
+    delayed: bool,
+}
+
+impl SavingNotice {
+    /// What to tell everybody, when something has waited for so long.
+    fn update(&mut self, waited: Duration) -> Option<ServerMessage> {
+        let delayed = match self.delayed {
+            true => waited >= OVER_BELOW,
+            false => waited >= DELAYED_AFTER,
+        };
+        if delayed == self.delayed {
+            return None;
+        }
+        self.delayed = delayed;
+        Some(ServerMessage::Saving { delayed })
+    }
+
+    /// What to tell somebody who has just come.
+    pub fn for_newcomer(&self) -> Option<ServerMessage> {
+        let delayed = self.delayed;
+        delayed.then_some(ServerMessage::Saving { delayed })
+    }
+}
+
+impl Host {
+    /// Tells everybody when saving begins to be delayed, and when it no longer is.
+    pub(super) fn notice_saving(&mut self, now: Instant) {
+        let since = self.settings.keeper.waiting_since();
+        let waited = since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+        let Some(message) = self.saving.update(waited) else {
+            return;
+        };
+        let seconds = waited.as_secs_f64();
+        match message {
+            ServerMessage::Saving { delayed: true } => {
+                tracing::warn!(seconds, "saving is delayed");
+            }
+            _ => tracing::info!("saving is up to date again"),
+        }
+        for session in self.sessions.iter_mut() {
+            if session.player.is_some() {
+                session.tell(&message);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_is_told_once_and_so_is_its_end() {
+        let mut notice = SavingNotice::default();
+        let mut told = |ms| notice.update(Duration::from_millis(ms));
+        assert_eq!(told(0), None);
+        assert_eq!(told(2900), None);
+        assert_eq!(told(3000), Some(ServerMessage::Saving { delayed: true }));
+        assert_eq!(told(60_000), None);
+        assert_eq!(told(2000), None, "still behind");
+        assert_eq!(told(100), Some(ServerMessage::Saving { delayed: false }));
+        assert_eq!(told(2900), None);
+    }
+}
