@@ -26,6 +26,8 @@ const COMMON: Files = files![
     "common/caps.luau",
     "common/debug.luau",
     "common/scheduler.luau",
+    "common/timers.luau",
+    "common/limits.luau",
     "common/coroutines.luau",
     "common/signal.luau",
     "common/vector3.luau",

@@ -53,6 +53,11 @@ const CATEGORY: usize = 16;
 const SCRIPT: usize = 20;
 const SLOT_BYTES: usize = 24;
 
+/// What [`PAUSE`] asks the scheduler for: to come back to the host, and to let
+/// those scripts wait that took much of this tick.
+const COME_BACK: u32 = 1;
+const SPARE_OTHERS: u32 = 2;
+
 /// Stack levels kept for the report of a stop.
 const TRACE_LEVELS_MAX: c_int = 16;
 
@@ -140,6 +145,8 @@ struct Shared {
     clock: Clock,
     slice: Duration,
     tick_budget: Duration,
+    /// Microseconds of the tick that earlier calls have used.
+    tick_used_us: AtomicU64,
     kill_after: Option<Duration>,
 }
 
@@ -193,6 +200,7 @@ impl Guard {
             clock: Clock::of_this_thread(),
             slice: limits.slice,
             tick_budget: limits.tick_budget,
+            tick_used_us: AtomicU64::new(0),
             kill_after: limits.kill_after,
         });
         let for_thread = Arc::clone(&shared);
@@ -220,14 +228,23 @@ impl Guard {
         self.shared.clock.now()
     }
 
+    /// A tick begins: all calls until the next one share its budget of time.
+    pub fn begin_tick(&self) {
+        self.shared.tick_used_us.store(0, Ordering::Relaxed);
+    }
+
     /// Calls into the VM under the limits.
     ///
     /// # Errors
     /// When a limit stopped it or Luau raised an error.
     pub fn run<R>(&self, call: impl FnOnce() -> mlua::Result<R>) -> Result<R, Failure> {
+        let began = self.now();
         self.arm();
         let result = call();
         self.disarm();
+        let took = self.now().saturating_sub(began).as_micros();
+        let took = u64::try_from(took).unwrap_or(u64::MAX);
+        self.shared.tick_used_us.fetch_add(took, Ordering::Relaxed);
         if let Some(reason) = TRIPPED.take() {
             return Err(Failure::Stopped(Stop {
                 reason,
@@ -250,8 +267,13 @@ impl Guard {
         HOARDER.take()
     }
 
-    /// Whether the scheduler was asked to come back to the host in the last
-    /// call; it may have left work for the next tick.
+    /// Microseconds of CPU time that calls have taken since the tick began.
+    pub fn tick_used_us(&self) -> u64 {
+        self.shared.tick_used_us.load(Ordering::Relaxed)
+    }
+
+    /// Whether the scheduler was asked in the last call to come back to the host
+    /// or to let some scripts wait; it may have left work for the next tick.
     pub fn was_paused(&self) -> bool {
         self.shared.word(PAUSE).load(Ordering::Relaxed) != 0
     }
@@ -261,7 +283,8 @@ impl Guard {
         RELAXED_BYTES.set(self.relaxed_bytes);
         SLOT.set(self.shared.slot);
         TRIPPED.set(None);
-        self.shared.word(PAUSE).store(0, Ordering::Relaxed);
+        let asked = self.shared.asked_after(Duration::ZERO);
+        self.shared.word(PAUSE).store(asked, Ordering::Relaxed);
         blame::enter(self.shared.word(SCRIPT));
         let mut watch = self.shared.lock();
         watch.calls += 1;
@@ -319,6 +342,17 @@ impl Shared {
         unsafe { (*self.slot.add(SLICE).cast::<AtomicU64>()).load(Ordering::Relaxed) }
     }
 
+    /// What to ask of the scheduler once the running call has taken so long.
+    /// Half of the budget may be used by one script; the rest is for the others.
+    fn asked_after(&self, ran: Duration) -> u32 {
+        let used = Duration::from_micros(self.tick_used_us.load(Ordering::Relaxed)) + ran;
+        match () {
+            () if used > self.tick_budget => COME_BACK | SPARE_OTHERS,
+            () if used > self.tick_budget / 2 => SPARE_OTHERS,
+            () => 0,
+        }
+    }
+
     /// The watchdog's loop.
     fn watch(&self) {
         let mut seen = (0, 0);
@@ -348,9 +382,8 @@ impl Shared {
                 seen = (call, slice);
                 slice_began = now;
             }
-            if now.saturating_sub(call_began) > self.tick_budget {
-                self.word(PAUSE).store(1, Ordering::Relaxed);
-            }
+            let asked = self.asked_after(now.saturating_sub(call_began));
+            self.word(PAUSE).fetch_or(asked, Ordering::Relaxed);
             let ran = now.saturating_sub(slice_began);
             if self
                 .kill_after
@@ -422,7 +455,7 @@ unsafe fn spare_the_innocent(state: *mut ffi::lua_State) -> bool {
     HOARDER.set(Some(hoarder));
     SOFT_BYTES.set(RELAXED_BYTES.get());
     // SAFETY: as above.
-    unsafe { shared_word(slot, PAUSE).store(1, Ordering::Relaxed) };
+    unsafe { shared_word(slot, PAUSE).fetch_or(COME_BACK, Ordering::Relaxed) };
     true
 }
 

@@ -11,6 +11,7 @@ mod network;
 mod npc;
 mod player;
 mod projectile;
+mod spawning;
 mod spells;
 mod store;
 mod structures;
@@ -54,7 +55,7 @@ pub(crate) struct Host {
 /// What scripts have used of this tick's and this second's allowance.
 #[derive(Default)]
 pub(crate) struct Quota {
-    pub spawns: u32,
+    pub spawning: spawning::Spawning,
     pub sent_bytes: usize,
     log_second: u64,
     /// By script, so that a chatty one does not silence the others.
@@ -96,7 +97,7 @@ impl Host {
 
     pub fn begin_tick(&self) {
         let mut quota = self.quota.borrow_mut();
-        quota.spawns = 0;
+        quota.spawning.begin_tick();
         quota.sent_bytes = 0;
     }
 
@@ -251,6 +252,7 @@ impl Host {
                 Ok(host.capabilities.borrow().contains(&capability))
             })?,
         )?;
+        table.set("offencesMax", self.limits.offences_max)?;
         table.set(
             "nameScript",
             lua.create_function(|_, (number, path): (u32, String)| {

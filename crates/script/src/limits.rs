@@ -44,8 +44,13 @@ pub struct VmLimits {
     pub offences_max: u32,
     /// Lines that scripts may log per second of world time.
     pub log_lines_per_second: u32,
-    /// Entities that scripts may spawn per tick.
+    /// Entities that all scripts together may spawn per tick.
     pub spawns_per_tick: u32,
+    /// Entities that one script may spawn per tick, on however many entities it
+    /// runs.
+    pub spawns_per_script_tick: u32,
+    /// Entities that one script has spawned and that are there at a time.
+    pub entities_per_script: u32,
     /// Bytes of remote events that scripts may send per tick.
     pub send_bytes_per_tick: usize,
 }
@@ -63,7 +68,9 @@ impl Default for VmLimits {
             kill_after: None,
             offences_max: 5,
             log_lines_per_second: 100,
-            spawns_per_tick: 256,
+            spawns_per_tick: 512,
+            spawns_per_script_tick: 256,
+            entities_per_script: 10_000,
             send_bytes_per_tick: 256 * 1024,
         }
     }

@@ -87,7 +87,6 @@ pub struct Vm {
     pub(crate) attach_only: BTreeSet<String>,
     disabled_scripts: usize,
     cuts: u64,
-    spent_us: u64,
     last_tick_us: u64,
     budget: Budget,
     pub(crate) lua: Lua,
@@ -141,7 +140,6 @@ impl Vm {
             attach_only: BTreeSet::new(),
             disabled_scripts: 0,
             cuts: 0,
-            spent_us: 0,
             last_tick_us: 0,
             budget: Budget::default(),
             lua,
@@ -203,7 +201,7 @@ impl Vm {
         }
         self.call(&self.entry.drain.clone(), ());
         // Starting is not what the budget is for.
-        self.spent_us = 0;
+        self.guard.begin_tick();
     }
 
     /// Starts a script for an entity that appeared later; it runs with the
@@ -214,8 +212,9 @@ impl Vm {
 
     /// Runs what is due: waiting tasks, then `OnTick(dt)` handlers.
     pub fn tick(&mut self, dt: f64) {
-        self.last_tick_us = std::mem::take(&mut self.spent_us);
+        self.last_tick_us = self.guard.tick_used_us();
         self.keep_to_budget();
+        self.guard.begin_tick();
         self.host.begin_tick();
         self.call(&self.entry.tick.clone(), dt);
     }
@@ -268,6 +267,9 @@ impl Vm {
 
     /// Tells scripts what happened.
     pub fn dispatch(&mut self, event: ScriptEvent) {
+        if let ScriptEvent::EntityDestroyed { entity } = event {
+            self.host.quota.borrow_mut().spawning.gone(entity);
+        }
         match self.event_args(event) {
             Ok(args) => self.call(&self.entry.dispatch.clone(), args),
             Err(error) => self.host.report("@builtin", &error.to_string(), ""),
@@ -343,7 +345,6 @@ impl Vm {
 
     /// Enters the VM, and after a stop goes on with what was left.
     pub(crate) fn call(&mut self, function: &Function, args: impl IntoLuaMulti) {
-        let began = self.guard.now();
         let mut result = self.guard.run(|| function.call::<()>(args));
         for _ in 0..STOPS_PER_CALL_MAX {
             let hoarder = self.guard.take_hoarder();
@@ -360,8 +361,6 @@ impl Vm {
             }
             result = self.guard.run(|| self.entry.drain.call::<()>(()));
         }
-        let spent = self.guard.now().saturating_sub(began);
-        self.spent_us += u64::try_from(spent.as_micros()).unwrap_or(u64::MAX);
     }
 
     /// Counts the offence, tells the creator, and frees what can be freed.

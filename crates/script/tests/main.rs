@@ -3,6 +3,7 @@
 
 mod api;
 mod definition;
+mod fairness;
 mod hostile;
 mod lifecycle;
 mod reload;

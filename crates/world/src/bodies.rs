@@ -13,6 +13,7 @@
 mod build;
 mod characters;
 mod contacts;
+mod crowding;
 mod ground;
 mod joints;
 mod physics;
@@ -43,6 +44,8 @@ pub(crate) struct Bodies {
     built: bool,
     /// How many there are that fall.
     dynamic: usize,
+    /// A tick, and the pairs that touch in it.
+    pairs: (u32, usize),
     /// Those that were awake after the last step, in rapier's order.
     awake: Vec<Awake>,
     awake_before: Vec<Awake>,

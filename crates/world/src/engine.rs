@@ -73,6 +73,7 @@ impl Engine for WorldState {
             let message = format!("{NPCS_MAX} NPCs; destroy some first");
             return Err(EngineError::Limit(message));
         }
+        self.check_room_for(&components, &transform)?;
         let scripts = components.script.iter().map(|s| s.path.clone()).collect();
         let entity = self
             .spawn_at(name, definition, components, transform)
@@ -164,6 +165,7 @@ impl Engine for WorldState {
                     self.teleport(player, to);
                     return Ok(());
                 }
+                self.check_room_at(id, to)?;
                 let entity = self.movable(id)?;
                 entity.motion = None;
                 let pose = Pose::from_parts(to, entity.rotation);

@@ -5,15 +5,16 @@ use std::rc::Rc;
 use mlua::{Lua, Table, Value as LuaValue};
 
 use super::Host;
-use super::world::{charge_spawn, handles};
+use super::spawning::SpawnRefusal;
+use super::world::handles;
 use crate::convert::{name, vector};
 use crate::engine::{BuildRequest, Built, EntityId};
 
 /// Longest id of an owner.
 const OWNER_BYTES_MAX: usize = 64;
 
-/// Prefab, position, rotation and the owner's lasting id.
-type Order = (LuaValue, LuaValue, LuaValue, Option<mlua::LuaString>);
+/// Prefab, position, rotation, the owner's lasting id and the script's number.
+type Order = (LuaValue, LuaValue, LuaValue, Option<mlua::LuaString>, u32);
 
 pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()> {
     let this = Rc::clone(host);
@@ -21,8 +22,14 @@ pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
         "build",
         lua.create_function(move |_, order: Order| {
             Ok(match build(&this, &order) {
-                Ok(built) => (Some(built.entity), None, built.scripts, built.seq as f64),
-                Err(text) => (None, Some(text), Vec::new(), 0.0),
+                Ok(built) => {
+                    let seq = built.seq as f64;
+                    (Some(built.entity), None, built.scripts, seq, false)
+                }
+                Err(refusal) => {
+                    let offence = refusal.is_offence();
+                    (None, Some(refusal.to_string()), Vec::new(), 0.0, offence)
+                }
             })
         })?,
     )?;
@@ -52,8 +59,8 @@ pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
     )
 }
 
-fn build(host: &Host, order: &Order) -> Result<Built, String> {
-    let (prefab, position, rotation, owner) = order;
+fn build(host: &Host, order: &Order) -> Result<Built, SpawnRefusal> {
+    let (prefab, position, rotation, owner, script) = order;
     let request = BuildRequest {
         prefab: name(prefab, "the prefab's name")?,
         position: vector(position, "the position")?,
@@ -63,9 +70,12 @@ fn build(host: &Host, order: &Order) -> Result<Built, String> {
         },
         owner: owner_id(owner.as_ref())?,
     };
-    charge_spawn(host)?;
+    // What lasts has a limit of its own, and outlives the script.
+    let mut quota = host.quota.borrow_mut();
+    quota.spawning.charge(*script, &host.limits)?;
     let mut engine = host.engine.borrow_mut();
-    engine.build(&request).map_err(|error| error.to_string())
+    let built = engine.build(&request);
+    Ok(built.map_err(|error| error.to_string())?)
 }
 
 fn owner_id(owner: Option<&mlua::LuaString>) -> Result<Option<String>, String> {

@@ -6,6 +6,7 @@ use frolic_terrain::Material;
 use mlua::{Lua, Table, Value as LuaValue};
 
 use super::Host;
+use super::spawning::SpawnRefusal;
 use crate::convert::{Reader, kind_of, name, number, vector};
 use crate::engine::{EntityId, PlayerId, RaycastRequest, SpawnRequest, SpawnSource};
 use crate::limits::COORDINATE_MAX;
@@ -25,12 +26,17 @@ pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
     let this = Rc::clone(host);
     table.set(
         "spawn",
-        lua.create_function(move |_, (source, position): (LuaValue, LuaValue)| {
-            Ok(match spawn(&this, &source, &position) {
-                Ok((id, scripts)) => (Some(id), None, scripts),
-                Err(text) => (None, Some(text), Vec::new()),
-            })
-        })?,
+        lua.create_function(
+            move |_, (source, position, script): (LuaValue, LuaValue, u32)| {
+                Ok(match spawn(&this, &source, &position, script) {
+                    Ok((id, scripts)) => (Some(id), None, scripts, false),
+                    Err(refusal) => {
+                        let offence = refusal.is_offence();
+                        (None, Some(refusal.to_string()), Vec::new(), offence)
+                    }
+                })
+            },
+        )?,
     )
 }
 
@@ -38,7 +44,8 @@ fn spawn(
     host: &Host,
     source: &LuaValue,
     position: &LuaValue,
-) -> Result<(EntityId, Vec<String>), String> {
+    script: u32,
+) -> Result<(EntityId, Vec<String>), SpawnRefusal> {
     let source = match source {
         LuaValue::Table(_) => {
             let entities = host.entities().map_err(|error| error.to_string())?;
@@ -51,25 +58,16 @@ fn spawn(
         LuaValue::Nil => None,
         other => Some(vector(other, "the position")?),
     };
-    charge_spawn(host)?;
+    let mut quota = host.quota.borrow_mut();
+    quota.spawning.charge(script, &host.limits)?;
     let request = SpawnRequest { source, position };
     let spawned = host
         .engine
         .borrow_mut()
         .spawn(&request)
         .map_err(|error| error.to_string())?;
+    quota.spawning.made(spawned.entity, script);
     Ok((spawned.entity, spawned.scripts))
-}
-
-/// Takes one entity off what scripts may make in this tick.
-pub(super) fn charge_spawn(host: &Host) -> Result<(), String> {
-    let spawns_max = host.limits.spawns_per_tick;
-    let mut quota = host.quota.borrow_mut();
-    if quota.spawns >= spawns_max {
-        return Err(format!("scripts may spawn {spawns_max} entities per tick"));
-    }
-    quota.spawns += 1;
-    Ok(())
 }
 
 /// Components as `scene.json` has them: vectors are plain lists there.

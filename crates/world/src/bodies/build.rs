@@ -15,7 +15,7 @@ impl Entity {
     }
 }
 
-fn is_dynamic(components: &Components) -> bool {
+pub(super) fn is_dynamic(components: &Components) -> bool {
     let body = components.body.as_ref();
     body.is_some_and(|body| body.kind == BodyKind::Dynamic)
         && components.shape.is_some()

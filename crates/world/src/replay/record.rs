@@ -17,7 +17,7 @@ use crate::interest::InterestPolicy;
 use crate::player::PlayerNumber;
 
 /// How every recording begins; the last byte is the version of its form.
-const MARK: [u8; 8] = *b"frolrec\x04";
+const MARK: [u8; 8] = *b"frolrec\x05";
 /// Longest record: the longest message of a client, and room for names.
 const RECORD_BYTES_MAX: usize = 128 * 1024;
 /// What a world was made from, at most, and in one piece of it.
@@ -65,6 +65,10 @@ pub struct ScriptLimits {
     pub log_lines_per_second: u32,
     /// See [`VmLimits::spawns_per_tick`].
     pub spawns_per_tick: u32,
+    /// See [`VmLimits::spawns_per_script_tick`].
+    pub spawns_per_script_tick: u32,
+    /// See [`VmLimits::entities_per_script`].
+    pub entities_per_script: u32,
     /// See [`VmLimits::send_bytes_per_tick`].
     pub send_bytes_per_tick: u64,
 }
@@ -76,6 +80,8 @@ impl From<&VmLimits> for ScriptLimits {
             offences_max: limits.offences_max,
             log_lines_per_second: limits.log_lines_per_second,
             spawns_per_tick: limits.spawns_per_tick,
+            spawns_per_script_tick: limits.spawns_per_script_tick,
+            entities_per_script: limits.entities_per_script,
             send_bytes_per_tick: limits.send_bytes_per_tick as u64,
         }
     }

@@ -116,6 +116,8 @@ impl Replay {
                 offences_max: limits.offences_max,
                 log_lines_per_second: limits.log_lines_per_second,
                 spawns_per_tick: limits.spawns_per_tick,
+                spawns_per_script_tick: limits.spawns_per_script_tick,
+                entities_per_script: limits.entities_per_script,
                 send_bytes_per_tick: size(limits.send_bytes_per_tick),
                 // The recording says which scripts a limit stopped.
                 ..VmLimits::untimed()

@@ -33,6 +33,7 @@ mod shooting;
 mod sight;
 mod silence;
 mod solids;
+mod spawning;
 mod spells;
 mod steady;
 mod terraforming;

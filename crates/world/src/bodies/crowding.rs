@@ -1,0 +1,77 @@
+//! How many bodies scripts may put into a world and into one place. Physics costs
+//! with the number of pairs that touch: a hundred bodies inside each other are
+//! five thousand of them, and keep a world's tick for a tenth of a second.
+
+use frolic_package::{Components, Transform};
+use frolic_script::{EngineError, EntityId};
+use frolic_sim::Vec3;
+
+use super::build::is_dynamic;
+use crate::state::WorldState;
+
+/// Bodies that physics moves, when a script adds one.
+const BODIES_MAX: usize = 4_000;
+/// Bodies whose centres are inside the one that comes. In a heap there are two
+/// or three.
+const CROWD_MAX: usize = 8;
+/// Pairs that touch or nearly do: five for each of two thousand bodies in a heap.
+const PAIRS_MAX: usize = 10_000;
+
+impl WorldState {
+    /// Whether a script may make a thing of these components here.
+    pub fn check_room_for(
+        &mut self,
+        components: &Components,
+        transform: &Transform,
+    ) -> Result<(), EngineError> {
+        if !is_dynamic(components) {
+            return Ok(());
+        }
+        if self.bodies.dynamic >= BODIES_MAX {
+            let message = format!("{BODIES_MAX} bodies that physics moves; destroy some first");
+            return Err(EngineError::Limit(message));
+        }
+        let meshes = self.collision.meshes();
+        let shape = frolic_sim::scene::solid_shape_with(components, transform, meshes);
+        let reach = shape.map_or(0.0, |shape| shape.reach());
+        self.check_crowd(Vec3::from(transform.position), reach, None)
+    }
+
+    /// Whether a script may put a body there.
+    pub fn check_room_at(&mut self, id: EntityId, place: Vec3) -> Result<(), EngineError> {
+        match self.alive(id).map(|entity| entity.reach) {
+            Some(reach) if self.bodies.is_dynamic(id) => self.check_crowd(place, reach, Some(id)),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_crowd(
+        &mut self,
+        place: Vec3,
+        reach: f32,
+        but: Option<EntityId>,
+    ) -> Result<(), EngineError> {
+        let near = self.find_near(place, reach, None).into_iter();
+        let bodies = near.filter(|id| Some(*id) != but && self.bodies.is_dynamic(*id));
+        if bodies.count() >= CROWD_MAX {
+            let message = format!("{CROWD_MAX} bodies in one place; put them beside each other");
+            return Err(EngineError::Limit(message));
+        }
+        if self.bodies.pairs_in(self.tick) >= PAIRS_MAX {
+            let message = format!("{PAIRS_MAX} pairs of bodies that touch; destroy some first");
+            return Err(EngineError::Limit(message));
+        }
+        Ok(())
+    }
+}
+
+impl super::Bodies {
+    /// Pairs that touched in the last step, counted once per tick.
+    fn pairs_in(&mut self, tick: u32) -> usize {
+        if self.pairs.0 != tick {
+            let pairs = self.physics.narrow_phase.contact_pairs().count();
+            self.pairs = (tick, pairs);
+        }
+        self.pairs.1
+    }
+}

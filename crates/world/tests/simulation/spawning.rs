@@ -1,0 +1,129 @@
+//! Scripts that make more than a world holds: they are stopped, and the world
+//! goes on.
+
+use frolic_package::Package;
+use frolic_script::LogLevel;
+use frolic_world::replay::{Ending, RecordOptions, replay};
+use frolic_world::{World, WorldOptions};
+
+use crate::harness::package;
+
+/// What falls, and what has a script of its own.
+const SCENE: &str = r#"{"format": 1, "prefabs": {
+    "Seed": {"components": {"Shape": {"type": "box", "size": [1, 1, 1]},
+        "Script": {"path": "Workspace/Seed.luau"}}},
+    "Ball": {"components": {"Shape": {"type": "sphere", "radius": 0.5}, "Body": {"type": "dynamic"}}},
+    "Box": {"components": {"Shape": {"type": "box", "size": [1, 1, 1]}}}}, "entities": [
+    {"id": 1, "name": "Ground", "components": {"Shape": {"type": "box", "size": [100, 1, 100]}}},
+    {"id": 2, "name": "Spawn", "components": {"Transform": {"position": [0, 2, 0]}, "SpawnPoint": {}}}]}"#;
+
+const HONEST: &str =
+    "local n = 0\nfunction OnTick() n += 1 if n == 100 then print('honest', n) end end";
+
+fn game(seed: &str, flood: &str) -> Package {
+    package(
+        SCENE,
+        &[
+            ("scripts/Workspace/Seed.luau", seed),
+            ("scripts/ServerScriptService/Flood.luau", flood),
+            ("scripts/ServerScriptService/Honest.luau", HONEST),
+        ],
+    )
+}
+
+struct Outcome {
+    entities: usize,
+    /// Place and text of every error.
+    errors: Vec<(String, Option<u32>, String)>,
+}
+
+impl Outcome {
+    fn disabled(&self, script: &str) -> Option<&(String, Option<u32>, String)> {
+        let mut errors = self.errors.iter();
+        errors.find(|(path, _, text)| path == script && text.contains("disabled"))
+    }
+}
+
+/// A hundred ticks, which must not depend on a clock, and the same again.
+fn run(game: &Package) -> Outcome {
+    let options = WorldOptions {
+        record: Some(RecordOptions::default()),
+        ..WorldOptions::default()
+    };
+    let mut world = World::load(game, options).expect("it loads");
+    world.join("client_Ada".into(), "Ada".into());
+    let mut logs = Vec::new();
+    for _ in 0..100 {
+        world.step();
+        logs.extend(world.take_logs());
+    }
+    assert!(
+        logs.iter().any(|line| line.message == "honest 100"),
+        "the honest script missed ticks: {:?}",
+        logs.iter().take(5).collect::<Vec<_>>()
+    );
+    let entities = world.figures().entities;
+    world.end_recording(Ending::Complete);
+    let report = replay(game, &world.take_recording()).expect("it replays");
+    assert_eq!((report.difference, report.cut_at), (None, None));
+    let errors = logs.into_iter().filter(|l| l.level == LogLevel::Error);
+    Outcome {
+        entities,
+        errors: errors.map(|l| (l.script, l.line, l.message)).collect(),
+    }
+}
+
+#[test]
+fn things_whose_scripts_make_more_of_them_end_that_script_and_not_the_world() {
+    let seed = "function OnStart()\n    while true do\n        World.Spawn('Seed', Vector3.new(0, 5, 0))\n    end\nend";
+    let outcome = run(&game(seed, "World.Spawn('Seed', Vector3.new(0, 5, 0))"));
+    let disabled = outcome.disabled("Workspace/Seed.luau");
+    let (_, line, text) = disabled.expect("it is disabled");
+    assert_eq!(*line, Some(3), "{text}");
+    assert!(text.contains("256 entities per tick"), "{text}");
+    assert!(outcome.entities < 256 * 5 + 20, "{}", outcome.entities);
+}
+
+#[test]
+fn whoever_catches_the_error_and_goes_on_is_stopped_as_well() {
+    let flood = "function OnTick()\n    for i = 1, 2000 do pcall(World.Spawn, 'Box', Vector3.new(i % 40, 5, 0)) end\nend";
+    let outcome = run(&game("", flood));
+    let disabled = outcome.disabled("ServerScriptService/Flood.luau");
+    assert_eq!(disabled.expect("it is disabled").1, Some(2));
+    assert!(outcome.entities < 256 * 5 + 20, "{}", outcome.entities);
+}
+
+#[test]
+fn whoever_stays_below_the_limit_of_a_tick_meets_the_limit_of_the_world() {
+    let flood = "function OnTick()\n    for i = 1, 250 do World.Spawn('Box', Vector3.new(i, 50, World.Tick)) end\nend";
+    let outcome = run(&game("", flood));
+    let disabled = outcome.disabled("ServerScriptService/Flood.luau");
+    let (_, line, text) = disabled.expect("it is disabled");
+    assert_eq!(*line, Some(2));
+    assert!(text.contains("10000 entities"), "{text}");
+    assert!(outcome.entities < 10_020, "{}", outcome.entities);
+}
+
+/// Things in one place cost with the square of their number.
+#[test]
+fn bodies_inside_each_other_are_refused_whether_spawned_or_moved_there() {
+    let flood = "local place = Vector3.new(0, 5, 0)\n\
+        local function count(make)\n    for i = 1, 50 do local ok, why = pcall(make, i) if not ok then return i - 1, why end end\nend\n\
+        print('made', count(function() World.Spawn('Ball', place) end))\n\
+        print('put', count(function(i) local ball = World.Spawn('Ball', Vector3.new(i * 2, 20, 0)) ball.Position = Vector3.new(0, 10, 0) end))";
+    let game = game("", flood);
+    let mut world = World::load(&game, WorldOptions::default()).expect("it loads");
+    world.step();
+    let said: Vec<String> = world.take_logs().into_iter().map(|l| l.message).collect();
+    let [made, put] = said.as_slice() else {
+        panic!("{said:?}");
+    };
+    assert!(
+        made.starts_with("made 8 ") && made.contains("8 bodies in one place"),
+        "{made}"
+    );
+    assert!(
+        put.starts_with("put 8 ") && put.contains("8 bodies in one place"),
+        "{put}"
+    );
+}
