@@ -52,9 +52,36 @@ async function approach(player, [x, z]) {
   }
 }
 
+async function say(player, text) {
+  await player.page.keyboard.press('Enter');
+  await player.page.getByLabel('Say something').fill(text);
+  await player.page.keyboard.press('Enter');
+}
+
+test('whoever is alone has bots to play with, and they shoot', { timeout: 180_000 }, async () => {
+  const player = await Player.enter(browser, server, { game: GAME, viewport: forWorlds({ width: 960, height: 540 }) });
+  const bots = () => window.__frolic.entities().filter((entity) => entity.kind === 'npc');
+  const start = await player.until(() => {
+    const bots = window.__frolic.entities().filter((entity) => entity.kind === 'npc');
+    return bots.length === 3 && bots;
+  });
+  await player.until((before) => window.__frolic.entities().some((entity) => {
+    const then = before.find((bot) => bot.id === entity.id);
+    return then && Math.hypot(entity.position[0] - then.position[0], entity.position[2] - then.position[2]) > 3;
+  }), start);
+  // Somebody gets hit sooner or later: the player, or one bot another.
+  await player.until(() => window.__frolic.combat().drawn > 0, undefined, 120_000);
+  assert.ok((await player.page.evaluate(bots)).length <= 3);
+  assert.deepEqual(player.page.complaints, []);
+  await player.leave();
+});
+
 test('one shoots the other: health falls, the hit is seen, and a knock-out counts', { timeout: 240_000 }, async () => {
   const ada = await Player.enter(browser, server, { game: GAME, viewport: forWorlds({ width: 960, height: 540 }) });
   const ben = await Player.enter(browser, server, { game: GAME, world: await ada.read('worldId') });
+  // Nobody else in the way of what is watched.
+  await say(ada, '/bots 0');
+  await ada.until(() => window.__frolic.entities().every((entity) => entity.kind !== 'npc'));
   const ids = { a: await ada.read('entityId'), b: await ben.read('entityId') };
   await ada.until(() => window.__frolic.combat().weapon === 'Blaster');
   await ada.until((id) => window.__frolic.entities().some((entity) => entity.id === id), ids.b);

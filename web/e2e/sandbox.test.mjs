@@ -81,6 +81,33 @@ async function settled(player) {
   });
 }
 
+test('the game says how to dig, and why a protected place stays as it is', async () => {
+  const player = await Player.enter(browser, server, { game: GAME });
+  await drawn(player);
+  await player.until(() => window.__frolic.hudTexts().some((text) => text.includes('Left mouse button digs')));
+  await lookDown(player);
+  const { width, height } = player.page.viewportSize();
+  await player.page.mouse.move(width / 2, height / 2);
+  await player.page.mouse.down();
+  await player.until(() => window.__frolic.hudTexts().some((text) => text.includes('protected')));
+  await player.page.mouse.up();
+  assert.deepEqual(player.page.complaints, []);
+  await player.close();
+});
+
+test('a lake is swum across, not walked through', { timeout: 120_000 }, async () => {
+  const player = await Player.enter(browser, server, { game: GAME });
+  await drawn(player);
+  await player.walkingTowards([48, 0.5], () => player.until(() => window.__frolic.position()[0] > 44, undefined, 60_000));
+  // Afloat: the water's surface is at y = 5.
+  await player.until(() => {
+    const [, y] = window.__frolic.position();
+    return y > 3.4 && y < 4.2 && window.__frolic.ground.block(window.__frolic.position()[0], y + 0.9, window.__frolic.position()[2]) === 'water';
+  });
+  await picture(player.page, 'sandbox-swimming');
+  await player.close();
+});
+
 test('an edit reaches another player\'s page', async () => {
   // A small picture: drawing in software must not be what is measured.
   const bob = await Player.enter(browser, server, { game: GAME, viewport: { width: 160, height: 90 } });

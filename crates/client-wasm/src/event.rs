@@ -126,6 +126,8 @@ pub(crate) enum CoreEvent {
         max_health: f32,
         alive: bool,
     },
+    /// The player was put somewhere and looks this way, in radians.
+    Facing { yaw: f32 },
     /// A shot begins to be shown.
     Shot {
         weapon: u16,
@@ -222,6 +224,7 @@ impl From<ClientEvent> for CoreEvent {
                 max_health: vitals.health_max,
                 alive: vitals.alive,
             },
+            ClientEvent::Facing { yaw } => Self::Facing { yaw },
             ClientEvent::Shot {
                 weapon,
                 own,

@@ -262,6 +262,7 @@ impl Client {
                 self.dead = !vitals.alive;
                 self.tell(ClientEvent::Vitals(vitals));
             }
+            ServerMessage::Facing { yaw } => self.tell(ClientEvent::Facing { yaw: yaw.radians() }),
             ServerMessage::Npc(event) => self.mention(ClientEvent::Npc(event)),
             ServerMessage::TerraformApplied(applied) => self.terraformed(applied),
             ServerMessage::ChunkData(chunk) => self.chunk(chunk),

@@ -122,6 +122,11 @@ pub enum ClientEvent {
     },
     /// How the own character is.
     Vitals(Vitals),
+    /// The player was put somewhere and looks this way, in radians.
+    Facing {
+        /// As in an input.
+        yaw: f32,
+    },
     /// A shot begins to be shown.
     Shot {
         /// Number of its weapon.

@@ -657,6 +657,9 @@ fn shots() -> Vec<ServerMessage> {
             health_max: 100.0,
             alive: true,
         }),
+        ServerMessage::Facing {
+            yaw: frolic_sim::Angle(7),
+        },
     ]
 }
 

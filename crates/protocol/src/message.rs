@@ -1,6 +1,6 @@
 //! The messages themselves: one definition for both encodings (NET-2, NET-3).
 
-use frolic_sim::{CharacterInput, CharacterParams};
+use frolic_sim::{Angle, CharacterInput, CharacterParams};
 use serde::{Deserialize, Serialize};
 
 use crate::avatar::AvatarLooks;
@@ -439,11 +439,16 @@ pub enum ServerMessage {
         /// Also what scripts `print` and `warn`.
         prints: bool,
     },
-    /// Whether what happens here takes unusually long to be stored; told when it
-    /// changes, and to those who come while it is so.
+    /// Whether persistence takes unusually long; sent when that changes, and to
+    /// players who join meanwhile.
     Saving {
         /// True from when saving is delayed until everything is stored again.
         delayed: bool,
+    },
+    /// The player looks this way from now on: they were put somewhere.
+    Facing {
+        /// As in an input.
+        yaw: Angle,
     },
 }
 

@@ -28,7 +28,7 @@ use frolic_protocol::{
     Args, ClientMessage, NumberedInput, PacketAck, PlayerInfo, ServerMessage, Shown, Value, Welcome,
 };
 use frolic_sim::flight::FlightParams;
-use frolic_sim::{Buttons, CharacterInput, CharacterParams};
+use frolic_sim::{Angle, Buttons, CharacterInput, CharacterParams};
 use proptest::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -59,7 +59,7 @@ variants!(
     Welcome, Scene, Definition, Snapshot, Fragment, Presence, Pong, Error, Kick, Event,
     InvokeResult, Chat, ScriptManifest, ScriptChunk, ExecuteScript, ResumeToken, Cast, Figures,
     Weapon, Armed, ProjectileLaunch, ProjectileHit, Vitals, Npc, TerraformApplied, ChunkData, Mesh,
-    Character, UnreliableEvent, LogsWanted, Saving,
+    Character, UnreliableEvent, LogsWanted, Saving, Facing,
 );
 
 #[test]
@@ -479,6 +479,9 @@ fn of_shots() -> Vec<ServerMessage> {
             health_max: 100.0,
             alive: true,
         }),
+        ServerMessage::Facing {
+            yaw: Angle::from_radians(1.5),
+        },
     ]
 }
 

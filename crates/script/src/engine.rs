@@ -445,6 +445,13 @@ pub trait Engine {
     /// # Errors
     /// When the player has left or has no body.
     fn teleport(&mut self, player: PlayerId, to: [f32; 3]) -> Result<(), EngineError>;
+    /// Turns the player's view towards a place.
+    ///
+    /// # Errors
+    /// When the player has left.
+    fn face(&mut self, _player: PlayerId, _place: [f32; 3]) -> Result<(), EngineError> {
+        Ok(())
+    }
     /// The player whose character this entity is.
     fn player_of_entity(&self, entity: EntityId) -> Option<PlayerId>;
 

@@ -1,21 +1,21 @@
 //! Characters: joining, spawning, walking, dying.
 
-use frolic_protocol::EntityState;
 use frolic_protocol::entity::{EntityKind, flags};
 use frolic_protocol::quantize;
+use frolic_protocol::{EntityState, ServerMessage};
 use frolic_script::ScriptEvent;
-use frolic_sim::{CharacterState, StepCache, Vec3, step_character_with};
+use frolic_sim::{Angle, CharacterState, StepCache, Vec3, step_character_with};
 
 use crate::inputs::InputQueue;
 use crate::life::{Life, UNHURT};
 use crate::player::{HEALTH_MAX, MANA_MAX, MANA_PER_S, Player, PlayerNumber};
-use crate::state::WorldState;
+use crate::state::{Outgoing, WorldState};
 use crate::trigger::Way;
 
 impl WorldState {
     /// Brings a player in, at a spawn point.
     pub fn join(&mut self, number: PlayerNumber, id: String, name: String) -> u32 {
-        let feet = self.spawn_place(number);
+        let (feet, _) = self.spawn_place(number);
         let entity = self.spawn_character(number, &name, feet);
         let player = Player {
             number,
@@ -70,7 +70,7 @@ impl WorldState {
 
     /// Puts a player back to a spawn point with full health.
     pub fn respawn(&mut self, number: PlayerNumber) {
-        let feet = self.spawn_place(number);
+        let (feet, facing) = self.spawn_place(number);
         let before = self.players.get(&number).map(|player| player.life);
         let life = self.life_after(before.unwrap_or_default());
         let Some(player) = self.players.get_mut(&number) else {
@@ -80,8 +80,26 @@ impl WorldState {
         player.health = player.health_max;
         player.dead_until = None;
         self.teleport(number, feet);
+        self.face(number, facing);
         self.events
             .push(ScriptEvent::CharacterSpawned { player: number });
+    }
+
+    /// Turns a player's view. Their client knows best where they look, so it
+    /// is told, and its next inputs say so.
+    fn face(&mut self, number: PlayerNumber, yaw: Angle) {
+        self.outbox.push(Outgoing {
+            to: Some(number),
+            message: ServerMessage::Facing { yaw },
+            reliable: true,
+        });
+    }
+
+    /// Turns a player's view towards a place.
+    pub fn face_towards(&mut self, number: PlayerNumber, place: Vec3) {
+        if let Some(player) = self.players.get(&number) {
+            self.face(number, yaw_towards(place - player.character.feet));
+        }
     }
 
     /// Moves a character without anything between.
@@ -175,4 +193,9 @@ impl WorldState {
         }
         state
     }
+}
+
+/// The yaw of somebody who looks along `way`; yaw 0 looks along −z.
+pub(crate) fn yaw_towards(way: Vec3) -> Angle {
+    Angle::from_radians(libm::atan2f(-way.x, -way.z))
 }

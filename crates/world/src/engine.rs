@@ -508,6 +508,12 @@ impl Engine for WorldState {
         Ok(())
     }
 
+    fn face(&mut self, id: PlayerId, place: [f32; 3]) -> Result<(), EngineError> {
+        self.player(id)?;
+        self.face_towards(id, Vec3::from(place));
+        Ok(())
+    }
+
     fn player_of_entity(&self, id: EntityId) -> Option<PlayerId> {
         self.alive(id)?.player
     }

@@ -1,5 +1,6 @@
 //! Pressing interact: what is in front of a player hears of it (SCR-5).
 
+use frolic_protocol::Value;
 use frolic_script::ScriptEvent;
 use frolic_sim::{Buttons, Vec3};
 
@@ -10,6 +11,9 @@ use crate::state::WorldState;
 const REACH_M: f32 = 4.0;
 /// Cosine of how far aside something without a look at it may be.
 const ASIDE_COS: f32 = 0.5;
+/// The attribute with the text that players see in front of something they can
+/// use. Empty: it cannot be used now.
+const PROMPT: &str = "Prompt";
 
 impl WorldState {
     /// Tells scripts of everybody who has just pressed interact.
@@ -29,8 +33,10 @@ impl WorldState {
         }
     }
 
-    /// What the player looks at; or, unless that has a script, the nearest
-    /// thing in front that has one: nobody aims at a lever like at a target.
+    /// What the player looks at, if it can be used; or the nearest thing in
+    /// front that can: nobody aims at a lever like at a target. What has a
+    /// prompt comes first, because that is what clients show
+    /// (`web/src/player/prompt.ts`).
     fn within_reach(&self, number: PlayerNumber) -> Option<u32> {
         let (eyes, ahead) = self.aim(number)?;
         let own = self.players.get(&number)?.entity;
@@ -38,24 +44,38 @@ impl WorldState {
         let looked_at = hit
             .map(|hit| hit.entity)
             .filter(|id| self.alive(*id).is_some());
-        if looked_at.is_some_and(|id| self.has_script(id)) {
-            return looked_at;
-        }
         let level = Vec3::new(ahead.x, 0.0, ahead.z).try_normalize()?;
         let near = self.registry.around(eyes, REACH_M).into_iter();
-        let near = near.filter(|id| *id != own && self.has_script(*id));
-        let near = near.filter_map(|id| {
+        let near = near.filter(|id| *id != own).filter_map(|id| {
+            let offer = self.offer(id)?;
             let way = self.alive(id)?.position - eyes;
             let aside = Vec3::new(way.x, 0.0, way.z);
             let in_front = aside.dot(level) >= aside.length() * ASIDE_COS;
-            (in_front && way.length() <= REACH_M).then(|| (way.length_squared(), id))
+            (in_front && way.length() <= REACH_M).then(|| (offer, way.length_squared(), id))
         });
-        let nearest = near.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        nearest.map(|(_, id)| id).or(looked_at)
+        let aimed = looked_at.and_then(|id| Some((self.offer(id)?, 0.0, id)));
+        let best = near.chain(aimed).min_by(|a, b| {
+            let nearer = a.1.total_cmp(&b.1).then(a.2.cmp(&b.2));
+            a.0.cmp(&b.0).then(nearer)
+        });
+        best.map(|(_, _, id)| id).or(looked_at)
     }
 
-    fn has_script(&self, id: u32) -> bool {
-        self.alive(id)
-            .is_some_and(|entity| entity.components.script.is_some())
+    /// What tells that it can be used, if anything does.
+    fn offer(&self, id: u32) -> Option<Offer> {
+        let entity = self.alive(id)?;
+        match entity.attributes.get(PROMPT) {
+            Some(Value::String(text)) => (!text.is_empty()).then_some(Offer::Prompt),
+            _ => entity.components.script.is_some().then_some(Offer::Script),
+        }
     }
+}
+
+/// Why something may be used, the stronger reason first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Offer {
+    /// Players see that it can.
+    Prompt,
+    /// Its script may listen without a prompt.
+    Script,
 }

@@ -3,8 +3,9 @@
 
 use core::f32::consts::TAU;
 
-use frolic_sim::Vec3;
+use frolic_sim::{Angle, Vec3};
 
+use crate::character::yaw_towards;
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
 
@@ -24,28 +25,32 @@ const STEP_DOWN_M: f32 = 1.5;
 impl WorldState {
     /// Where the player with this number appears: spawn points in turn, and in
     /// rings around each, at the first place that nobody occupies. Where all
-    /// places are occupied, at the one with the most room.
-    pub fn spawn_place(&self, number: PlayerNumber) -> Vec3 {
+    /// places are occupied, at the one with the most room. Players look the way
+    /// their spawn point does.
+    pub fn spawn_place(&self, number: PlayerNumber) -> (Vec3, Angle) {
         let points = self.spawn_points.len();
         let first = number as usize % points.max(1);
         let turn = number / points.max(1) as u32;
         let others = self.feet_of_others(number);
-        let mut best: Option<(f32, Vec3)> = None;
+        let mut best: Option<(f32, Vec3, Angle)> = None;
         for at in (first..points).chain(0..first) {
             let Some(point) = self.alive(self.spawn_points[at]) else {
                 continue;
             };
+            let facing = yaw_towards(point.rotation * -Vec3::Z);
             for place in self.places_around(point.position, turn) {
                 let room = room_at(place, &others, self.params.height);
                 if room >= COMFORTABLE_M {
-                    return place;
+                    return (place, facing);
                 }
-                if best.is_none_or(|(most, _)| room > most) {
-                    best = Some((room, place));
+                if best.is_none_or(|(most, ..)| room > most) {
+                    best = Some((room, place, facing));
                 }
             }
         }
-        best.map_or(Vec3::Y * 5.0, |(_, place)| place)
+        best.map_or((Vec3::Y * 5.0, Angle::default()), |(_, place, facing)| {
+            (place, facing)
+        })
     }
 
     /// Whether there is room for a character here, whoever else than the player

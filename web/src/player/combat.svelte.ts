@@ -41,6 +41,12 @@ export class Combat {
     this.#holdOwn(own);
   }
 
+  /** The number of the weapon of that name. */
+  named(name: string): number | undefined {
+    for (const [index, weapon] of this.weapons) if (weapon.name === name) return index;
+    return undefined;
+  }
+
   vitals(event: Extract<CoreEvent, { type: 'vitals' }>): void {
     if (event.health < this.health) this.hurt += 1;
     this.health = event.health;

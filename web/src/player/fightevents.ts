@@ -12,6 +12,7 @@ export interface Fight {
   readonly view: WorldView | null;
   readonly scripts: ClientScripts | null;
   readonly players: readonly PlayerInfo[];
+  attributesOf(entity: number): Readonly<Record<string, WireValue | undefined>> | undefined;
 }
 
 export class FightEvents {
@@ -20,7 +21,10 @@ export class FightEvents {
   /** What a character holds. */
   weaponOf(entity: number): number | undefined {
     const player = this.fight.players.find((known) => known.entityId === entity);
-    return player && this.fight.combat.armed.get(player.number);
+    if (player) return this.fight.combat.armed.get(player.number);
+    // A character that nobody plays holds what its attribute says.
+    const weapon = this.fight.attributesOf(entity)?.Weapon;
+    return typeof weapon === 'string' ? this.fight.combat.named(weapon) : undefined;
   }
 
   vitals(event: CoreEvent & { type: 'vitals' }): void {
@@ -44,10 +48,10 @@ export class FightEvents {
   }
 
   impact({ weapon, own, target, point, normal }: CoreEvent & { type: 'impact' }): void {
-    const { combat, players, scripts, sound, view } = this.fight;
+    const { combat, scripts, sound, view } = this.fight;
     const info = combat.weapons.get(weapon);
     scripts?.happened('impact', [info?.name ?? '', own, entityOrNil(target), { $v: point }, { $v: normal }]);
-    const somebody = players.some((player) => player.entityId === target);
+    const somebody = view?.characterPosition(target) != null;
     if (info && info.look !== 'nothing') view?.impact(point, normal, somebody, info);
     sound.play('impact', this.#loudness(point));
     if (own && somebody) {

@@ -42,7 +42,7 @@ export interface Runtime {
 }
 
 /** What scripts may hear of the world; `engine.happened` in crates/script/builtin/client. */
-export type Happening = 'npc' | 'shot' | 'impact';
+export type Happening = 'npc' | 'shot' | 'impact' | 'terrainRefused';
 
 /** What came of a `Network.InvokeServer`. */
 export type InvokeOutcome = { ok: true; values: WireValue[] } | { ok: false; error: string };

@@ -33,6 +33,8 @@ import { Combat } from './combat.svelte';
 import { FightEvents } from './fightevents';
 import { TerrainFeed } from './terrain/feed';
 import { KnownTerrain } from './terrain/known';
+import { KnownWorld } from './knownworld';
+import { type Offer, offerTo } from './prompt';
 import type { FromWorker } from './terrain/messages';
 import type { TransportKind } from './transport/transport';
 import type { Quality } from './view/quality';
@@ -53,6 +55,10 @@ const RECONNECT_FOR_MS = 60_000;
 const GONE_PLAYERS_MAX = 100;
 /** How often the place is kept in the tab while it is played: one that crashes says nothing, and the place counts from then. */
 const KEEP_PLACE_EVERY_MS = 5000;
+/** Why the server did not change the ground; scripts say it in their own words. */
+const TERRAIN_REFUSALS = new Set(['protected', 'occupied', 'out_of_reach', 'not_editable', 'forbidden_material', 'too_large']);
+/** How often is looked what is in reach. */
+const PROMPT_EVERY_MS = 100;
 const RECONNECT_PAUSE_MS = [300, 1000, 2000, 4000, 8000];
 
 export class PlaySession {
@@ -66,8 +72,6 @@ export class PlaySession {
   stalled = $state(false);
   /** What the player used last. */
   device = $state<Device>(isTouchScreen() ? 'Touch' : 'Keyboard');
-  /** Something that can be interacted with may be in reach: only the server knows which scripts listen. */
-  usable = $state(true);
   /** What happens in the world takes unusually long to be stored. */
   savingDelayed = $state(false);
   readonly progress = new LoadProgress();
@@ -83,6 +87,10 @@ export class PlaySession {
   view: WorldView | null = null;
   link: WorldLink | null = null;
   readonly terrain = new KnownTerrain(() => this.link?.core);
+  /** What the player could use right now, and the key for it. */
+  prompt = $state.raw<(Offer & { key: string }) | null>(null);
+  readonly #known = new KnownWorld(this);
+  #promptAt = 0;
   #feed: TerrainFeed | null = null;
   scripts: ClientScripts | null = null;
   #logs: ScriptLogs | null = null;
@@ -131,7 +139,7 @@ export class PlaySession {
   /** What there is to press, for hints. */
   get situation(): Situation {
     const { device, actions, combat } = this;
-    return { device, actions: actions.all, armed: combat.weapon !== null, usable: this.usable };
+    return { device, actions: actions.all, armed: combat.weapon !== null, usable: this.prompt !== null };
   }
 
   /** Opens or closes the pause menu; it opens only where there is something to pause. */
@@ -210,6 +218,7 @@ export class PlaySession {
     this.input.turn(dt);
     this.device = this.input.device;
     this.scripts?.tick();
+    if (nowMs - this.#promptAt > PROMPT_EVERY_MS) this.#offer(nowMs, view);
     const { x, y, z } = view.ownPosition;
     if (view.ownId !== 0) this.#feed?.look(x, y, z, view.groundDistance);
     view.render(this.input, dt);
@@ -218,6 +227,15 @@ export class PlaySession {
       mark('playing');
       this.phase = 'playing';
     }
+  }
+
+  #offer(nowMs: number, view: WorldView): void {
+    this.#promptAt = nowMs;
+    const { x, y, z } = view.ownPosition;
+    const offer = view.ownId !== 0 && this.combat.alive ? offerTo(this.#known, [x, y, z], this.input, view.ownId) : null;
+    const key = this.input.device === 'Gamepad' ? 'X' : 'E';
+    if (offer?.id === this.prompt?.id && offer?.text === this.prompt?.text && key === this.prompt?.key) return;
+    this.prompt = offer && { ...offer, key };
   }
 
   get stats(): CoreStats {
@@ -455,6 +473,7 @@ export class PlaySession {
       case 'details':
         this.#details.set(event.entity, event);
         this.view?.setLooks(event.entity, event.looks);
+        this.view?.setNameTag(event.entity, textOf(event.attributes.NameTag));
         break;
       case 'scriptManifest':
         void this.scripts?.manifest(event.manifest);
@@ -513,6 +532,10 @@ export class PlaySession {
       case 'vitals':
         this.#fight.vitals(event);
         break;
+      case 'facing':
+        this.input.yaw = event.yaw;
+        this.#lookedAround = true;
+        break;
       case 'shot':
         this.#fight.shot(event);
         break;
@@ -520,6 +543,7 @@ export class PlaySession {
         this.#fight.impact(event);
         break;
       case 'error':
+        if (TERRAIN_REFUSALS.has(event.code)) this.scripts?.happened('terrainRefused', [event.code, event.message]);
         if (event.code.includes('spell')) this.scripts?.castRefused(event.message);
         if (event.code === 'restarting') this.#restarting = true;
         if (event.code === 'chat_too_fast' || event.code === 'bad_chat') this.chat.add('', event.message);
@@ -574,7 +598,10 @@ export class PlaySession {
     if (!json) return;
     this.view.setScene(this.#readScene(json), (asset) => this.link?.core.mesh(asset));
     this.view.setDefinitions(this.#definitions);
-    for (const [id, { looks }] of this.#details) this.view.setLooks(id, looks);
+    for (const [id, { looks, attributes }] of this.#details) {
+      this.view.setLooks(id, looks);
+      this.view.setNameTag(id, textOf(attributes.NameTag));
+    }
     this.view.setPlayers(this.players);
     this.#sceneShown = true;
     mark('scene');
@@ -690,3 +717,4 @@ export class PlaySession {
 function isTouchScreen(): boolean {
   return typeof matchMedia === 'function' && matchMedia('(pointer: coarse)').matches;
 }
+const textOf = (value: WireValue | undefined): string => (typeof value === 'string' ? value : '');

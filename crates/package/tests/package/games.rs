@@ -74,6 +74,6 @@ fn the_obby_keeps_its_landmarks() {
         world[index.unwrap_or_else(|| panic!("{name} is gone"))].position
     };
     assert_eq!(position("Spawn"), [0.0, 0.1, 0.0]);
-    assert_eq!(position("KillBrick1"), [0.0, 0.5, -8.0]);
+    assert_eq!(position("KillBrick1"), [-3.0, 0.5, -8.0]);
     assert_eq!(position("MovingPlatform1"), [0.0, -0.25, -18.0]);
 }

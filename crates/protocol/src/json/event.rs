@@ -164,6 +164,10 @@ fn body(message: &ServerMessage) -> Option<Json> {
                 "maxHealth": vitals.health_max, "alive": vitals.alive,
             }),
         ),
+        ServerMessage::Facing { yaw } => event(
+            "presence",
+            json!({ "action": "facing", "yaw": yaw.radians() }),
+        ),
         ServerMessage::Npc(npc) => event(
             "npc",
             json!({

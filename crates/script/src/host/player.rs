@@ -59,6 +59,15 @@ pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
                 this.engine.borrow_mut().teleport(id, to)
             }))
         })?,
+    )?;
+    let this = Rc::clone(host);
+    table.set(
+        "face",
+        lua.create_function(move |_, (id, place): (PlayerId, LuaValue)| {
+            Ok(outcome(vector(&place, "the place to look at"), |place| {
+                this.engine.borrow_mut().face(id, place)
+            }))
+        })?,
     )
 }
 

@@ -23,7 +23,15 @@ const LEVER: &str = r#"
 
 /// What was said while somebody looked there and pressed interact in these ticks.
 fn press(yaw: f32, ticks: &[u32]) -> Vec<String> {
-    let game = package(SCENE, &[("scripts/Workspace/Lever.luau", LEVER)]);
+    press_at(LEVER, yaw, ticks)
+}
+
+fn press_at(lever: &str, yaw: f32, ticks: &[u32]) -> Vec<String> {
+    press_in(SCENE, lever, yaw, ticks)
+}
+
+fn press_in(scene: &str, lever: &str, yaw: f32, ticks: &[u32]) -> Vec<String> {
+    let game = package(scene, &[("scripts/Workspace/Lever.luau", lever)]);
     let mut world = World::load(&game, WorldOptions::default()).expect("it loads");
     let ada = world.join("user_1".into(), "Ada".into());
     let mut said = Vec::new();
@@ -53,4 +61,39 @@ fn scr_5_whoever_is_in_front_hears_of_it_once_per_press() {
 fn what_is_behind_or_far_away_hears_nothing() {
     assert_eq!(press(std::f32::consts::PI, &[60, 70]), [] as [&str; 0]);
     assert_eq!(press(0.0, &[]), [] as [&str; 0]);
+}
+
+/// What is shown to players is what they use: the lever has a prompt, and
+/// loses it.
+#[test]
+fn a_prompt_tells_clients_and_an_empty_one_turns_it_off() {
+    let lever = r#"
+        function OnInteract(player)
+            print(entity.GetAttribute("Prompt"))
+            entity.SetAttribute("Prompt", "")
+        end
+    "#;
+    let said = press_at(lever, 0.0, &[60, 70]);
+    assert_eq!(said, ["Use"], "the second press meets nothing");
+    let named = format!("entity.SetAttribute('Prompt', 'Pull')\n{lever}");
+    assert_eq!(press_at(&named, 0.0, &[60]), ["Pull"]);
+}
+
+/// A script that only listens to something else is not in the way of what can
+/// be used, however near it is.
+#[test]
+fn what_has_a_prompt_comes_before_what_has_a_script() {
+    let lever = r#"
+        if entity.Name == "Near" then
+            function OnTriggerEnter() end
+        else
+            function OnInteract() print(entity.Name) end
+        end
+    "#;
+    let scene = SCENE.replace(
+        r#"{"id": 4, "name": "Far", "components": {"Transform": {"position": [0, 1, 9]}"#,
+        r#"{"id": 4, "name": "Near", "components": {"Transform": {"position": [0.6, 1, -1]}"#,
+    );
+    assert_ne!(scene, SCENE);
+    assert_eq!(press_in(&scene, lever, 0.0, &[60]), ["Lever"]);
 }

@@ -7,6 +7,7 @@ mod arrival_of_inputs;
 mod arriving;
 mod bytes;
 mod closing;
+mod facing;
 mod feel;
 mod harness;
 mod interacting;
@@ -74,13 +75,16 @@ fn a_client_sees_exactly_what_the_server_has_once_the_line_heals() {
     }
 }
 
+/// The yaw from the spawn point to `KillBrick1`.
+const TOWARDS_KILL_BRICK: f32 = 0.4;
+
 #[test]
 fn the_kill_brick_sends_back_and_the_count_arrives() {
     let mut run = Run::new(&obby(), 1, Quality::GOOD);
     let player = run.join("Ada");
     run.for_ms(1_500);
     let spawn = run.server_character(player).feet;
-    run.steer(player, walk(0.0));
+    run.steer(player, walk(TOWARDS_KILL_BRICK));
     let mut counts = Vec::new();
     for _ in 0..80 {
         run.for_ms(100);

@@ -115,9 +115,10 @@ function withProps(widget: Widget, props: Record<string, unknown>): Widget {
   if (anchor) next.anchor = anchor;
   if (isColor(Color)) next.color = Color;
   if (isColor(Background)) next.background = Background;
+  else if (Background === 'none') next.background = 'transparent';
   if (isNumber(Size)) next.size = within(Size, SIZE_MIN_PX, SIZE_MAX_PX);
-  if (isNumber(props.Width)) next.width = within(props.Width, 0, LENGTH_MAX);
-  if (isNumber(props.Height)) next.height = within(props.Height, 0, LENGTH_MAX);
+  if (isNumber(props.Width)) next.width = props.Width > 0 ? Math.min(props.Width, LENGTH_MAX) : null;
+  if (isNumber(props.Height)) next.height = props.Height > 0 ? Math.min(props.Height, LENGTH_MAX) : null;
   if (isNumber(props.Opacity)) next.opacity = within(props.Opacity, 0, 1);
   if (isNumber(props.Order)) next.order = props.Order;
   if (typeof Visible === 'boolean') next.visible = Visible;

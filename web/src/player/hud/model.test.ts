@@ -13,6 +13,14 @@ test('a label appears, changes and goes', () => {
   expect(hud.widgets.size).toBe(0);
 });
 
+test('nothing behind a label, and a width that goes back to what it must be', () => {
+  const hud = new HudModel();
+  hud.create(1, 'Label', { Text: '+', Background: 'none', Width: 0.6 });
+  expect(hud.widgets.get(1)).toMatchObject({ background: 'transparent', width: 0.6 });
+  hud.update(1, { Width: 0, Background: '#102030' });
+  expect(hud.widgets.get(1)).toMatchObject({ background: '#102030', width: null });
+});
+
 test('nonsense is bounded or left out', () => {
   const hud = new HudModel();
   expect(hud.create(1, 'Iframe', {})).toBe(false);

@@ -109,6 +109,7 @@ function happen(host: TestHost, runtime: ScriptRuntime, name: string, args: Wire
       return [];
     case 'Test.Terrain':
       runtime.terrainEvent([1, 2, 3], [4, 5, 6]);
+      runtime.happened('terrainRefused', ['protected', 'This place is protected.']);
       return [];
     case 'Test.Npc':
       runtime.happened('npc', [args[0]!, 'chase', 'alert']);

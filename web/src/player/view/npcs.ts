@@ -1,7 +1,8 @@
-// What can be seen of an NPC beside its avatar: the mark above its head, and on the ground what it sees.
+// What can be seen of an NPC beside its avatar: the mark above its head, and of those that show what they see the lantern
+// in their hand and its light on the ground.
 import {
-  BufferAttribute, BufferGeometry, CanvasTexture, Color, DoubleSide, DynamicDrawUsage, Group, Mesh, MeshBasicMaterial,
-  Sprite, SpriteMaterial, SRGBColorSpace, Vector3,
+  AdditiveBlending, BoxGeometry, BufferAttribute, BufferGeometry, CanvasTexture, Color, DoubleSide, DynamicDrawUsage, Group, Mesh,
+  MeshBasicMaterial, Sprite, SpriteMaterial, SRGBColorSpace, Vector3,
 } from 'three';
 import type { FrameRecord, Point } from '../frame';
 import { NPC_DEFAULTS, npcMark, npcState, npcSuspicion, type NpcData } from '../npc';
@@ -18,6 +19,8 @@ const CONE_RAYS = 28;
 /** Cones are cut by walls this often; in between they only turn. */
 const CONE_EVERY_S = 0.06;
 const EYES_M = 1.3;
+/** Where a hand holds a lantern: right of the body, a little ahead. */
+const LANTERN = { x: 0.42, y: 0.62, z: -0.24 } as const;
 const CALM = new Color('#ffe08a');
 const UNSURE = new Color('#ffb02e');
 const SURE = new Color('#ff4d4d');
@@ -28,6 +31,7 @@ interface Shown {
   data: NpcData;
   sprite: Sprite;
   cone: Mesh<BufferGeometry, MeshBasicMaterial> | null;
+  lantern: Lantern | null;
   mark: string;
   pop: number;
   cutAgo: number;
@@ -48,6 +52,7 @@ export class NpcsView {
     this.#mark(shown, record, distance, dt);
     const { cone } = shown;
     if (!cone) return;
+    shown.lantern?.place(record, distance < CONE_SEEN_M);
     cone.visible = distance < CONE_SEEN_M;
     shown.cutAgo += dt;
     if (!cone.visible) return;
@@ -55,6 +60,7 @@ export class NpcsView {
     const sure = state === 'alert' || state === 'chase';
     cone.material.color.copy(sure ? SURE : CALM).lerp(UNSURE, sure ? 0 : Math.min(1, npcSuspicion(record.mood) * 1.6));
     cone.material.opacity = sure ? 0.6 : 0.5;
+    shown.lantern?.tint(cone.material.color);
     cone.position.set(x, y + CONE_ABOVE_FEET_M, z);
     cone.rotation.y = record.yaw;
     if (shown.cutAgo >= CONE_EVERY_S) {
@@ -73,6 +79,10 @@ export class NpcsView {
     if (!shown) return;
     this.#shown.delete(id);
     this.group.remove(shown.sprite);
+    if (shown.lantern) {
+      this.group.remove(shown.lantern.group);
+      shown.lantern.dispose();
+    }
     if (shown.cone) {
       this.group.remove(shown.cone);
       shown.cone.geometry.dispose();
@@ -99,8 +109,10 @@ export class NpcsView {
     sprite.renderOrder = 6;
     const cone = data.vision_cone ? makeCone() : null;
     // The first cut comes with the first frame.
-    const shown = { data, sprite, cone, mark: '', pop: 0, cutAgo: CONE_EVERY_S };
+    const lantern = cone ? new Lantern() : null;
+    const shown = { data, sprite, cone, lantern, mark: '', pop: 0, cutAgo: CONE_EVERY_S };
     this.group.add(sprite);
+    if (lantern) this.group.add(lantern.group);
     if (cone) this.group.add(cone);
     this.#shown.set(id, shown);
     return shown;
@@ -150,6 +162,57 @@ export class NpcsView {
     }
     corners.needsUpdate = true;
   }
+}
+
+/** A light in the right hand, of the color of what it shows. */
+class Lantern {
+  readonly group = new Group();
+  readonly #glass = new Mesh(new BoxGeometry(0.17, 0.2, 0.17), new MeshBasicMaterial({ toneMapped: false }));
+  readonly #frame = new Mesh(new BoxGeometry(0.2, 0.05, 0.2), new MeshBasicMaterial({ color: '#2b2840' }));
+  readonly #glow = new Sprite(new SpriteMaterial({ map: glow(), blending: AdditiveBlending, transparent: true, depthWrite: false, toneMapped: false }));
+
+  constructor() {
+    this.#glass.position.set(LANTERN.x, LANTERN.y, LANTERN.z);
+    this.#frame.position.set(LANTERN.x, LANTERN.y + 0.12, LANTERN.z);
+    this.#glow.position.copy(this.#glass.position);
+    this.#glow.scale.setScalar(1.5);
+    this.group.add(this.#glass, this.#frame, this.#glow);
+  }
+
+  place({ position, yaw }: FrameRecord, visible: boolean): void {
+    this.group.visible = visible;
+    this.group.position.copy(position);
+    this.group.rotation.y = yaw;
+  }
+
+  tint(color: Color): void {
+    this.#glass.material.color.copy(color);
+    this.#glow.material.color.copy(color);
+  }
+
+  dispose(): void {
+    for (const part of [this.#glass, this.#frame]) {
+      part.geometry.dispose();
+      part.material.dispose();
+    }
+    this.#glow.material.map?.dispose();
+    this.#glow.material.dispose();
+  }
+}
+
+function glow(): CanvasTexture {
+  const canvas = document.createElement('canvas');
+  canvas.width = canvas.height = 64;
+  const c = canvas.getContext('2d');
+  if (c) {
+    const light = c.createRadialGradient(32, 32, 2, 32, 32, 32);
+    light.addColorStop(0, 'rgb(255 255 255 / 75%)');
+    light.addColorStop(0.35, 'rgb(255 255 255 / 22%)');
+    light.addColorStop(1, 'rgb(255 255 255 / 0%)');
+    c.fillStyle = light;
+    c.fillRect(0, 0, 64, 64);
+  }
+  return new CanvasTexture(canvas);
 }
 
 function makeCone(): Mesh<BufferGeometry, MeshBasicMaterial> {

@@ -66,6 +66,8 @@ export class WorldView {
   #definitions: ReadonlyMap<number, Components> = new Map();
   #looks = new Map<number, Looks>();
   #names = new Map<number, string>();
+  /** Names that a game gave to characters that nobody plays. */
+  #nameTags = new Map<number, string>();
   #chosen = new Map<number, AvatarLooks>();
   /** Characters whose players have lost their connection. */
   #away: ReadonlySet<number> = new Set();
@@ -136,6 +138,7 @@ export class WorldView {
     this.#gone.clear();
     this.#spawned.clear();
     this.#looks.clear();
+    this.#nameTags.clear();
     this.effects.clear();
     this.camera.snap();
     this.#rebuild();
@@ -201,6 +204,12 @@ export class WorldView {
     this.#occluders.remove(id);
     this.#parts.add(styled(part, looks));
     this.#occluders.add(styled(part, looks));
+  }
+
+  /** A name above the head of an NPC. */
+  setNameTag(id: number, name: string): void {
+    if (name) this.#nameTags.set(id, name);
+    else this.#nameTags.delete(id);
   }
 
   /** Where the spawn point that the own character stands on looks: a player should see what is ahead. */
@@ -357,7 +366,7 @@ export class WorldView {
       this.#characters.set(id, character);
       this.#crowd.add(character.avatar);
     }
-    const name = own ? '' : (this.#names.get(id) ?? '');
+    const name = own ? '' : (this.#names.get(id) ?? this.#nameTags.get(id) ?? '');
     const away = !own && this.#away.has(id);
     if (name !== character.name || away !== character.away) {
       this.#dropTag(character);
@@ -431,6 +440,7 @@ export class WorldView {
       this.#characters.delete(id);
       this.npcs.remove(id);
       this.#npcs.delete(id);
+      this.#nameTags.delete(id);
       return;
     }
     if (this.#spawned.delete(id)) this.#looks.delete(id);

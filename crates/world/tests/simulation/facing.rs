@@ -1,0 +1,54 @@
+//! Which way players look when they are put somewhere: as their spawn point
+//! does, or where a script says.
+
+use std::f32::consts::{FRAC_PI_2, PI};
+
+use frolic_protocol::{Args, ServerMessage};
+use frolic_world::{PlayerNumber, World, WorldOptions};
+
+use crate::harness::package;
+
+/// The spawn point is turned by a quarter to the left: it looks along −x.
+const SCENE: &str = r#"{"format": 1, "prefabs": {}, "entities": [
+    {"id": 1, "name": "Ground", "components": {"Shape": {"type": "box", "size": [100, 1, 100]}}},
+    {"id": 2, "name": "Spawn", "components": {
+        "Transform": {"position": [5, 2, 0], "rotation": [0, 0.70710678, 0, 0.70710678]}, "SpawnPoint": {}}}]}"#;
+
+const RULES: &str = r#"
+    Network.OnClientEvent("Respawn", function(player) player.Respawn() end)
+    Network.OnClientEvent("Turn", function(player) player.Teleport(Vector3.new(0, 1, 0), Vector3.new(0, 1, 9)) end)
+    Network.OnClientEvent("Move", function(player) player.Teleport(Vector3.new(0, 1, 0)) end)
+"#;
+
+/// Where a player is told to look after an event.
+fn told(world: &mut World, player: PlayerNumber, event: &str) -> Vec<f32> {
+    world.take_outbox();
+    assert!(world.receive_event(player, event.to_owned(), Args(Vec::new())));
+    world.step();
+    world.step();
+    let outbox = world.take_outbox().into_iter();
+    let facings = outbox.filter(|out| out.to == Some(player));
+    facings
+        .filter_map(|out| match out.message {
+            ServerMessage::Facing { yaw } => Some(yaw.radians()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn players_look_the_way_their_spawn_point_or_script_says() {
+    let game = package(SCENE, &[("scripts/ServerScriptService/Rules.luau", RULES)]);
+    let mut world = World::load(&game, WorldOptions::default()).expect("it loads");
+    let ada = world.join("user_1".into(), "Ada".into());
+    let ben = world.join("user_2".into(), "Ben".into());
+    world.step();
+    let near = |told: Vec<f32>, wanted: f32| {
+        assert_eq!(told.len(), 1, "{told:?}");
+        let off = (told[0] - wanted).rem_euclid(2.0 * PI);
+        assert!(off.min(2.0 * PI - off) < 0.01, "{told:?} is not {wanted}");
+    };
+    near(told(&mut world, ada, "Respawn"), FRAC_PI_2);
+    near(told(&mut world, ben, "Turn"), PI);
+    assert_eq!(told(&mut world, ada, "Move"), [] as [f32; 0]);
+}
