@@ -24,13 +24,13 @@ pub(crate) fn read(archive: &[u8], limits: &Limits) -> Result<Files, Report> {
     check_packed_size(archive, limits)?;
     match archive {
         [b'P', b'K', 3, 4, ..] => zip::read(archive, limits),
-        [0x1f, 0x8b, ..] => tar::read(flate2::read::GzDecoder::new(archive), archive, limits),
+        [0x1f, 0x8b, ..] => tar::read(flate2::read::GzDecoder::new(archive), archive.len() as u64, limits),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             let decoder = ruzstd::decoding::StreamingDecoder::new(archive).map_err(|error| {
                 let message = format!("cannot be decompressed: {error}");
                 Report::from(Problem::error(Rule::NotAnArchive, "", message))
             })?;
-            tar::read(decoder, archive, limits)
+            tar::read(decoder, archive.len() as u64, limits)
         }
         _ => {
             let message = "isn't a Frolic package: it should be a zip made by `frolic pack`, \
@@ -71,33 +71,54 @@ fn read_sized(reader: impl Read, path: &str, size: u64) -> Result<Vec<u8>, Probl
     Ok(bytes)
 }
 
-/// Counts what has been unpacked and refuses what goes over a limit, before it is read.
-struct Budget<'l> {
+/// Adds up declared sizes and refuses what goes over a limit, before any content is read.
+pub(crate) struct Budget<'l> {
     limits: &'l Limits,
-    total_bytes: u64,
+    total: Sum,
+    scripts: Sum,
 }
 
 impl<'l> Budget<'l> {
-    fn new(limits: &'l Limits) -> Self {
+    pub(crate) fn new(limits: &'l Limits) -> Self {
         Budget {
             limits,
-            total_bytes: 0,
+            total: Sum::default(),
+            scripts: Sum::default(),
         }
     }
 
-    fn spend(&mut self, path: &str, bytes: u64) -> Result<(), Problem> {
-        if bytes > self.limits.file_bytes_max {
-            let max = self.limits.file_bytes_max;
-            let message = format!("{bytes} bytes; one file has at most {max}");
+    /// Counts a file of this declared size. A total that is exceeded is reported once.
+    pub(crate) fn spend(&mut self, path: &str, bytes: u64) -> Result<(), Problem> {
+        let max = self.limits.file_bytes_max_at(path);
+        if bytes > max {
+            let message = format!("{bytes} bytes; this file has at most {max}");
             return Err(Problem::error(Rule::FileSize, path, message));
         }
-        self.total_bytes = self.total_bytes.saturating_add(bytes);
-        if self.total_bytes > self.limits.unpacked_bytes_max {
-            let max = self.limits.unpacked_bytes_max;
+        let max = self.limits.unpacked_bytes_max;
+        if self.total.exceeds(bytes, max) {
             let message = format!("all files together have at most {max} bytes");
             return Err(Problem::error(Rule::UnpackedSize, path, message));
         }
+        let max = self.limits.scripts_bytes_max as u64;
+        if Limits::counts_as_script(path) && self.scripts.exceeds(bytes, max) {
+            let message = format!("all scripts and texts together have at most {max} bytes");
+            return Err(Problem::error(Rule::FileSize, "scripts", message));
+        }
         Ok(())
+    }
+}
+
+/// A sum that tells once when it passes its limit.
+#[derive(Default)]
+struct Sum {
+    bytes: u64,
+    told: bool,
+}
+
+impl Sum {
+    fn exceeds(&mut self, bytes: u64, max: u64) -> bool {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.bytes > max && !std::mem::replace(&mut self.told, true)
     }
 }
 

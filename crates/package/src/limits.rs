@@ -33,10 +33,35 @@ pub struct Limits {
     pub parent_depth_max: usize,
     /// Size of one script.
     pub script_bytes_max: usize,
-    /// Size of all scripts together: a world compiles them when it starts.
+    /// Size of all scripts, spells and other texts together: a world compiles them when it starts.
     pub scripts_bytes_max: usize,
     /// How many problems a report lists before it only counts them.
     pub problems_max: usize,
+}
+
+/// Size of a text for people, such as README.md, and of anything else that is no asset.
+pub(crate) const TEXT_BYTES_MAX: usize = 256 << 10;
+
+impl Limits {
+    /// How big the file at this path may be, by what it is for.
+    #[cfg(feature = "archive")]
+    pub(crate) fn file_bytes_max_at(&self, path: &str) -> u64 {
+        let folder = path.split_once('/').map_or("", |(folder, _)| folder);
+        let max = match (folder, path) {
+            ("assets", _) => return self.file_bytes_max,
+            ("", "scene.json") => self.scene_bytes_max,
+            ("", "game.toml" | "remotes.toml") => self.manifest_bytes_max,
+            ("scripts" | "spells", _) => self.script_bytes_max,
+            _ => TEXT_BYTES_MAX,
+        };
+        self.file_bytes_max.min(max as u64)
+    }
+
+    /// Whether the file at this path counts towards [`Limits::scripts_bytes_max`].
+    #[cfg(feature = "archive")]
+    pub(crate) fn counts_as_script(path: &str) -> bool {
+        !path.starts_with("assets/") && !matches!(path, "scene.json" | "game.toml")
+    }
 }
 
 impl Default for Limits {

@@ -158,17 +158,10 @@ fn check_sizes(files: &BTreeMap<String, Vec<u8>>, limits: &Limits) -> Result<(),
         );
         report.push(Problem::error(Rule::EntryCount, "", message));
     }
-    let sizes = files.values().map(|bytes| bytes.len() as u64);
-    if sizes.sum::<u64>() > limits.unpacked_bytes_max {
-        let max = limits.unpacked_bytes_max;
-        let message = format!("all files together have at most {max} bytes");
-        report.push(Problem::error(Rule::UnpackedSize, "", message));
-    }
+    let mut budget = archive::Budget::new(limits);
     for (path, bytes) in files {
-        if bytes.len() as u64 > limits.file_bytes_max {
-            let max = limits.file_bytes_max;
-            let message = format!("{} bytes; one file has at most {max}", bytes.len());
-            report.push(Problem::error(Rule::FileSize, path, message));
+        if let Err(problem) = budget.spend(path, bytes.len() as u64) {
+            report.push(problem);
         }
     }
     match report.has_errors() {

@@ -36,6 +36,8 @@ pub enum Rule {
     EntryCount,
     /// A size or checksum in the archive is not that of the data.
     LyingSize,
+    /// Two parts of the archive give one entry different names.
+    ConflictingName,
     /// Two entries share bytes of the archive, or bytes belong to no entry.
     OverlappingEntries,
     /// A path would leave the package.

@@ -15,11 +15,15 @@ const LONG_NAME_BYTES_MAX: u64 = 8 << 10;
 /// What tar adds to each file: a header, padding, maybe a long name.
 const OVERHEAD_BYTES_PER_ENTRY: u64 = 4 << 10;
 
-pub(super) fn read(stream: impl Read, packed: &[u8], limits: &Limits) -> Result<Files, Report> {
+pub(super) fn read(
+    stream: impl Read,
+    packed_bytes: u64,
+    limits: &Limits,
+) -> Result<Files, Report> {
     let overhead = OVERHEAD_BYTES_PER_ENTRY.saturating_mul(limits.entries_max as u64);
     let mut bounded = Bounded {
         stream,
-        packed_bytes: packed.len() as u64,
+        packed_bytes,
         read_bytes: 0,
         read_bytes_max: limits.unpacked_bytes_max.saturating_add(overhead),
         limits,
@@ -176,6 +180,85 @@ impl<R: Read> Read for Bounded<'_, R> {
         match self.broken {
             Some(_) => Err(io::Error::other("over the limits")),
             None => Ok(count),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCRIPT_BYTES: u64 = 240 << 10;
+
+    /// An endless tar of scripts, each within its own limit, that counts what is read of it.
+    #[derive(Default)]
+    struct Endless {
+        read_bytes: u64,
+        entries: u64,
+        header: Vec<u8>,
+        left_bytes: u64,
+    }
+
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            if self.header.is_empty() && self.left_bytes == 0 {
+                self.entries += 1;
+                let mut header = tar::Header::new_ustar();
+                header.set_path(format!("scripts/Workspace/S{}.luau", self.entries))?;
+                header.set_entry_type(EntryType::Regular);
+                header.set_mode(0o644);
+                header.set_size(SCRIPT_BYTES);
+                header.set_cksum();
+                self.header = header.as_bytes().to_vec();
+                self.left_bytes = SCRIPT_BYTES;
+            }
+            let count = if self.header.is_empty() {
+                let count = buffer.len().min(self.left_bytes as usize);
+                buffer[..count].fill(b' ');
+                self.left_bytes -= count as u64;
+                count
+            } else {
+                let count = buffer.len().min(self.header.len());
+                buffer[..count].copy_from_slice(&self.header[..count]);
+                self.header.drain(..count);
+                count
+            };
+            self.read_bytes += count as u64;
+            Ok(count)
+        }
+    }
+
+    #[test]
+    fn scripts_over_their_total_are_refused_by_the_header_that_exceeds_it() {
+        let limits = Limits::default();
+        let mut endless = Endless::default();
+        let report = read(&mut endless, 1 << 30, &limits).unwrap_err();
+        assert!(report.broke(Rule::FileSize), "{report}");
+        let max = limits.scripts_bytes_max as u64;
+        assert_eq!(endless.entries, max / SCRIPT_BYTES + 1);
+        let headers = 512 * endless.entries;
+        assert!(endless.read_bytes <= max + headers, "{}", endless.read_bytes);
+    }
+
+    #[test]
+    fn a_file_over_its_own_limit_is_refused_by_its_header() {
+        for (path, bytes) in [
+            ("scripts/Workspace/Big.luau", 257 << 10),
+            ("spells/big/spell.luau", 257 << 10),
+            ("scene.json", (64 << 20) + 1),
+            ("game.toml", (64 << 10) + 1),
+            ("README.md", 257 << 10),
+            ("unknown.bin", 257 << 10),
+            ("assets/a.png", 100_000_001),
+        ] {
+            let mut header = tar::Header::new_ustar();
+            header.set_path(path).unwrap();
+            header.set_entry_type(EntryType::Regular);
+            header.set_size(bytes);
+            header.set_cksum();
+            // Only the header is there: reading content would fail otherwise than by size.
+            let report = read(&header.as_bytes()[..], 1 << 30, &Limits::default()).unwrap_err();
+            assert!(report.broke(Rule::FileSize), "{path}: {report}");
         }
     }
 }

@@ -4,7 +4,7 @@
 //! or the central header, what follows a comment. A package is its hash, so it must mean one
 //! thing only. This reader therefore takes nothing odd: the archive starts with its first entry,
 //! entries follow each other without gap or overlap, then the central directory, then the end
-//! record, and each local header agrees with the central one. The writer has no time, no owner
+//! record, and each local header, extra field and descriptor agrees with the central header. The writer has no time, no owner
 //! and no extra field to vary (PKG-5).
 
 mod read;
@@ -16,6 +16,7 @@ pub use write::{PackError, pack};
 const LOCAL_SIGNATURE: u32 = 0x0403_4b50;
 const CENTRAL_SIGNATURE: u32 = 0x0201_4b50;
 const END_SIGNATURE: u32 = 0x0605_4b50;
+const DESCRIPTOR_SIGNATURE: u32 = 0x0807_4b50;
 const LOCAL_BYTES: usize = 30;
 const CENTRAL_BYTES: usize = 46;
 const END_BYTES: usize = 22;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::assets;
+use crate::limits::TEXT_BYTES_MAX;
 use crate::names::{PathSet, check_path};
 use crate::remotes::{self, Remote};
 use crate::soul;
@@ -28,8 +29,6 @@ pub(crate) const DOCUMENTS: [&str; 5] = [
     "LICENSE.txt",
     "README.md",
 ];
-const TEXT_BYTES_MAX: usize = 256 << 10;
-
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// What is read of a package's files; the report holds warnings only.
@@ -65,15 +64,6 @@ pub(super) fn validate(files: &Files, limits: &Limits) -> Result<Checked, Report
         if let Some(problem) = stale_soul(path, bytes, files) {
             report.push(problem);
         }
-    }
-    let scripts = files
-        .iter()
-        .filter(|(path, _)| path.starts_with("scripts/"));
-    let bytes: usize = scripts.map(|(_, bytes)| bytes.len()).sum();
-    if bytes > limits.scripts_bytes_max {
-        let max = limits.scripts_bytes_max;
-        let message = format!("{bytes} bytes; all scripts together have at most {max}");
-        report.push(Problem::error(Rule::FileSize, "scripts", message));
     }
     report.sort();
     match (manifest, scene) {

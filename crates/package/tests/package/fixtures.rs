@@ -42,6 +42,10 @@ pub(crate) struct ZipEntry {
     pub(crate) mode: u32,
     /// Where the directory says the entry is, when not where it is.
     pub(crate) offset: Option<u32>,
+    pub(crate) local_extra: Vec<u8>,
+    pub(crate) central_extra: Vec<u8>,
+    /// Bytes behind the data.
+    pub(crate) descriptor: Vec<u8>,
 }
 
 impl ZipEntry {
@@ -57,6 +61,9 @@ impl ZipEntry {
             unpacked_bytes: data.len() as u32,
             mode: 0o100_644,
             offset: None,
+            local_extra: vec![],
+            central_extra: vec![],
+            descriptor: vec![],
         }
     }
 
@@ -95,7 +102,7 @@ pub(crate) fn zip(entries: &[ZipEntry]) -> Vec<u8> {
     let (mut out, mut directory) = (vec![], vec![]);
     for entry in entries {
         let offset = entry.offset.unwrap_or(out.len() as u32);
-        let common = |out: &mut Vec<u8>, name: &[u8]| {
+        let common = |out: &mut Vec<u8>, name: &[u8], extra: &[u8]| {
             for field in [20, entry.flags, entry.method, 0, 33] {
                 out.extend(u16::to_le_bytes(field));
             }
@@ -103,18 +110,21 @@ pub(crate) fn zip(entries: &[ZipEntry]) -> Vec<u8> {
                 out.extend(u32::to_le_bytes(field));
             }
             out.extend(u16::to_le_bytes(name.len() as u16));
-            out.extend([0, 0]);
+            out.extend(u16::to_le_bytes(extra.len() as u16));
         };
         out.extend(b"PK\x03\x04");
-        common(&mut out, &entry.local_name);
+        common(&mut out, &entry.local_name, &entry.local_extra);
         out.extend(&entry.local_name);
+        out.extend(&entry.local_extra);
         out.extend(&entry.data);
+        out.extend(&entry.descriptor);
         directory.extend(b"PK\x01\x02\x14\x03");
-        common(&mut directory, &entry.central_name);
+        common(&mut directory, &entry.central_name, &entry.central_extra);
         directory.extend([0; 6]);
         directory.extend(u32::to_le_bytes(entry.mode << 16));
         directory.extend(u32::to_le_bytes(offset));
         directory.extend(&entry.central_name);
+        directory.extend(&entry.central_extra);
     }
     let directory_at = out.len() as u32;
     out.extend(&directory);

@@ -141,6 +141,125 @@ fn lies_are_refused() {
     check_entry(garbage, Rule::NotAnArchive);
 }
 
+fn extra(id: u16, data: &[u8]) -> Vec<u8> {
+    let mut field = id.to_le_bytes().to_vec();
+    field.extend((data.len() as u16).to_le_bytes());
+    field.extend(data);
+    field
+}
+
+fn unicode_path(name: &str) -> Vec<u8> {
+    let mut data = vec![1, 0, 0, 0, 0];
+    data.extend(name.as_bytes());
+    extra(0x7075, &data)
+}
+
+fn zip64(values: &[u64]) -> Vec<u8> {
+    let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    extra(0x0001, &data)
+}
+
+#[test]
+fn extra_fields_that_contradict_their_entry_are_refused() {
+    let name = "scripts/Workspace/A.luau";
+    let honest = ZipEntry::stored(name, b"print(1)");
+    let agreeing = [unicode_path(name), zip64(&[8, 8]), extra(0x5455, &[3; 9])].concat();
+    let mut entries = zip_entries();
+    entries.push(ZipEntry {
+        local_extra: agreeing.clone(),
+        central_extra: agreeing,
+        ..honest.clone()
+    });
+    read(&zip(&entries)).unwrap();
+    for (field, rule) in [
+        (unicode_path("scripts/Workspace/B.luau"), Rule::ConflictingName),
+        (unicode_path("../../etc/passwd"), Rule::ConflictingName),
+        (extra(0x7075, b"\x01"), Rule::ConflictingName),
+        (
+            [unicode_path(name), unicode_path("game.toml")].concat(),
+            Rule::ConflictingName,
+        ),
+        (zip64(&[9]), Rule::LyingSize),
+        (zip64(&[8, 1 << 40]), Rule::LyingSize),
+        (zip64(&[8, 8, 1]), Rule::LyingSize),
+        (vec![0x75, 0x70, 9, 0, 1], Rule::NotAnArchive),
+        (vec![0x75], Rule::NotAnArchive),
+    ] {
+        let local = ZipEntry {
+            local_extra: field.clone(),
+            ..honest.clone()
+        };
+        check_entry(local, rule);
+        let central = ZipEntry {
+            central_extra: field,
+            ..honest.clone()
+        };
+        check_entry(central, rule);
+    }
+}
+
+#[test]
+fn a_descriptor_agrees_with_the_directory() {
+    let honest = ZipEntry {
+        flags: 1 << 3,
+        ..ZipEntry::stored("scripts/Workspace/A.luau", b"print(1)")
+    };
+    let descriptor = |crc: u32, packed: u32, unpacked: u32| -> Vec<u8> {
+        let fields = [0x0807_4b50, crc, packed, unpacked];
+        fields.into_iter().flat_map(u32::to_le_bytes).collect()
+    };
+    let mut entries = zip_entries();
+    entries.push(ZipEntry {
+        descriptor: descriptor(honest.crc, 8, 8),
+        ..honest.clone()
+    });
+    read(&zip(&entries)).unwrap();
+    for lie in [
+        descriptor(honest.crc ^ 1, 8, 8),
+        descriptor(honest.crc, 9, 8),
+        descriptor(honest.crc, 8, 9),
+    ] {
+        let lying = ZipEntry {
+            descriptor: lie,
+            ..honest.clone()
+        };
+        check_entry(lying, Rule::LyingSize);
+    }
+    let hidden = ZipEntry {
+        descriptor: vec![7; 16],
+        ..honest
+    };
+    check_entry(hidden, Rule::OverlappingEntries);
+}
+
+/// Nothing of these archives can be decompressed: whoever reads content before sizes reports that.
+#[test]
+fn scripts_over_their_limits_are_refused_before_any_content_is_read() {
+    let declared = |name: String, bytes: u32| ZipEntry {
+        unpacked_bytes: bytes,
+        data: vec![0xff; 2000],
+        packed_bytes: 2000,
+        ..ZipEntry::deflated(&name, b"")
+    };
+    let script = |index| format!("scripts/Workspace/S{index}.luau");
+    let many: Vec<ZipEntry> = (0..2000).map(|index| declared(script(index), 240 << 10)).collect();
+    let spells = (0..2000).map(|index| declared(format!("spells/s{index}/spell.luau"), 240 << 10));
+    let texts = (0..2000).map(|index| declared(format!("notes/{index}.txt"), 240 << 10));
+    for entries in [
+        many,
+        spells.collect(),
+        texts.collect(),
+        vec![declared(script(0), 257 << 10)],
+        vec![declared("scene.json".to_owned(), 65 << 20)],
+        vec![declared("game.toml".to_owned(), 65 << 10)],
+    ] {
+        let report = read(&zip(&entries)).unwrap_err();
+        assert!(report.broke(Rule::FileSize), "{report}");
+        assert!(!report.broke(Rule::NotAnArchive), "content was read: {report}");
+        assert!(!report.broke(Rule::LyingSize), "content was read: {report}");
+    }
+}
+
 #[test]
 fn overlapping_and_hidden_bytes_are_refused() {
     let mut entries = zip_entries();

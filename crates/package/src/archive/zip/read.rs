@@ -5,8 +5,11 @@ use crate::names::{PathSet, check_path};
 use crate::text::shown;
 use crate::{Limits, Problem, Report, Rule};
 
+mod extra;
+
+use self::extra::Header;
 use super::{
-    CENTRAL_BYTES, CENTRAL_SIGNATURE, END_BYTES, END_SIGNATURE, FLAG_DESCRIPTOR, FLAGS_REFUSED,
+    CENTRAL_BYTES, CENTRAL_SIGNATURE, DESCRIPTOR_SIGNATURE, END_BYTES, END_SIGNATURE, FLAG_DESCRIPTOR, FLAGS_REFUSED,
     LOCAL_BYTES, LOCAL_SIGNATURE, METHOD_DEFLATE, METHOD_STORED, METHOD_ZSTD,
 };
 
@@ -33,7 +36,10 @@ pub(crate) fn check(archive: &[u8], limits: &Limits) -> Result<(), Report> {
 }
 
 /// Reads the headers of all entries and reports their problems together.
-fn inspect(archive: &[u8], limits: &Limits) -> Result<(Vec<Entry>, usize), Report> {
+fn inspect<'a>(
+    archive: &'a [u8],
+    limits: &Limits,
+) -> Result<(Vec<Entry<'a>>, usize), Report> {
     let (entries, directory_at) = central_directory(archive, limits)?;
     let mut report = Report::new(limits);
     let mut paths = PathSet::default();
@@ -41,7 +47,7 @@ fn inspect(archive: &[u8], limits: &Limits) -> Result<(Vec<Entry>, usize), Repor
     let mut spans = Vec::with_capacity(entries.len());
     for entry in &entries {
         match entry.locate(archive, directory_at) {
-            Ok(span) => spans.push(span),
+            Ok(span) => spans.push((span, entry)),
             Err(problem) => report.push(problem),
         }
         if let Err(problem) = entry.check(limits) {
@@ -54,7 +60,7 @@ fn inspect(archive: &[u8], limits: &Limits) -> Result<(Vec<Entry>, usize), Repor
         }
     }
     if !report.has_errors() {
-        check_layout(&mut spans, directory_at)?;
+        check_layout(archive, spans, directory_at)?;
     }
     match report.has_errors() {
         true => Err(report),
@@ -63,7 +69,7 @@ fn inspect(archive: &[u8], limits: &Limits) -> Result<(Vec<Entry>, usize), Repor
 }
 
 /// One entry of the central directory.
-struct Entry {
+struct Entry<'a> {
     path: String,
     flags: u16,
     method: u16,
@@ -72,18 +78,23 @@ struct Entry {
     unpacked_bytes: u64,
     unix_mode: u32,
     header_at: usize,
+    extra: &'a [u8],
 }
 
 /// Which bytes of the archive an entry takes.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Span {
+struct Span<'a> {
     start: usize,
     data: usize,
     end: usize,
     has_descriptor: bool,
+    /// The extra field of the local header.
+    extra: &'a [u8],
 }
 
-fn central_directory(archive: &[u8], limits: &Limits) -> Result<(Vec<Entry>, usize), Report> {
+fn central_directory<'a>(
+    archive: &'a [u8],
+    limits: &Limits,
+) -> Result<(Vec<Entry<'a>>, usize), Report> {
     let broken = |message: &str| Report::from(Problem::error(Rule::NotAnArchive, "", message));
     let end_at = archive.len().checked_sub(END_BYTES);
     let end_at = end_at.ok_or_else(|| broken("too short to be a zip archive"))?;
@@ -132,15 +143,17 @@ fn central_directory(archive: &[u8], limits: &Limits) -> Result<(Vec<Entry>, usi
     Ok((entries, at))
 }
 
-impl Entry {
-    fn parse(bytes: &[u8]) -> Option<(Entry, &[u8])> {
+impl<'a> Entry<'a> {
+    fn parse(bytes: &'a [u8]) -> Option<(Entry<'a>, &'a [u8])> {
         let fields = Fields(bytes);
         if fields.u32(0)? != CENTRAL_SIGNATURE {
             return None;
         }
         let name_bytes = usize::from(fields.u16(28)?);
-        let after_name = usize::from(fields.u16(30)?) + usize::from(fields.u16(32)?);
-        let name = bytes.get(CENTRAL_BYTES..CENTRAL_BYTES + name_bytes)?;
+        let extra_bytes = usize::from(fields.u16(30)?);
+        let comment_bytes = usize::from(fields.u16(32)?);
+        let extra_at = CENTRAL_BYTES + name_bytes;
+        let name = bytes.get(CENTRAL_BYTES..extra_at)?;
         let entry = Entry {
             path: String::from_utf8_lossy(name).into_owned(),
             flags: fields.u16(8)?,
@@ -150,8 +163,9 @@ impl Entry {
             unpacked_bytes: u64::from(fields.u32(24)?),
             unix_mode: fields.u32(38)? >> 16,
             header_at: fields.u32(42)? as usize,
+            extra: bytes.get(extra_at..extra_at + extra_bytes)?,
         };
-        let rest = bytes.get(CENTRAL_BYTES + name_bytes + after_name..)?;
+        let rest = bytes.get(extra_at + extra_bytes + comment_bytes..)?;
         Some((entry, rest))
     }
 
@@ -162,6 +176,7 @@ impl Entry {
     /// The rules that need only the header.
     fn check(&self, limits: &Limits) -> Result<(), Problem> {
         check_path(self.path.strip_suffix('/').unwrap_or(&self.path))?;
+        extra::check(self, Header::Central, self.extra)?;
         let refuse = |rule, message: &str| Err(Problem::error(rule, &*self.path, message));
         const TYPE_MASK: u32 = 0o170_000;
         let expected = match self.is_folder() {
@@ -196,7 +211,7 @@ impl Entry {
     }
 
     /// Finds the data behind the local header, which must agree with the central one.
-    fn locate(&self, archive: &[u8], directory_at: usize) -> Result<Span, Problem> {
+    fn locate<'b>(&self, archive: &'b [u8], directory_at: usize) -> Result<Span<'b>, Problem> {
         let damaged = || {
             let message = "its local header is damaged or differs from the directory";
             Problem::error(Rule::LyingSize, shown(&self.path), message)
@@ -204,13 +219,14 @@ impl Entry {
         let before_directory = archive.get(..directory_at).ok_or_else(damaged)?;
         let bytes = before_directory.get(self.header_at..).ok_or_else(damaged)?;
         let span = self.agreeing_span(bytes).ok_or_else(damaged)?;
-        match span.end <= directory_at {
-            true => Ok(span),
-            false => Err(damaged()),
+        if span.end > directory_at {
+            return Err(damaged());
         }
+        extra::check(self, Header::Local, span.extra)?;
+        Ok(span)
     }
 
-    fn agreeing_span(&self, bytes: &[u8]) -> Option<Span> {
+    fn agreeing_span<'b>(&self, bytes: &'b [u8]) -> Option<Span<'b>> {
         let fields = Fields(bytes);
         let name_bytes = usize::from(fields.u16(26)?);
         let extra_bytes = usize::from(fields.u16(28)?);
@@ -224,14 +240,38 @@ impl Entry {
             || (fields.u32(14)? == self.crc
                 && u64::from(fields.u32(18)?) == self.packed_bytes
                 && u64::from(fields.u32(22)?) == self.unpacked_bytes);
-        let data = self.header_at + LOCAL_BYTES + name_bytes + extra_bytes;
+        let extra_at = LOCAL_BYTES + name_bytes;
+        let data = self.header_at + extra_at + extra_bytes;
         let end = data.checked_add(usize::try_from(self.packed_bytes).ok()?)?;
         (same_kind && same_sizes).then_some(Span {
             start: self.header_at,
             data,
             end,
             has_descriptor,
+            extra: bytes.get(extra_at..extra_at + extra_bytes)?,
         })
+    }
+
+    /// The sizes and checksum behind the data must be those of the directory: optional signature,
+    /// checksum, and both sizes with 32 or 64 bits. No problem when the gap is no descriptor.
+    fn check_descriptor(&self, gap: &[u8]) -> Result<(), Option<Problem>> {
+        let fields = match gap.len() {
+            12 | 20 => Fields(gap),
+            16 | 24 if Fields(gap).u32(0) == Some(DESCRIPTOR_SIGNATURE) => Fields(&gap[4..]),
+            _ => return Err(None),
+        };
+        let (packed, unpacked) = match fields.0.len() {
+            12 => (fields.u32(4).map(u64::from), fields.u32(8).map(u64::from)),
+            _ => (fields.u64(4), fields.u64(12)),
+        };
+        let agrees = fields.u32(0) == Some(self.crc)
+            && packed == Some(self.packed_bytes)
+            && unpacked == Some(self.unpacked_bytes);
+        if agrees {
+            return Ok(());
+        }
+        let message = "the sizes behind its data differ from those of the directory";
+        Err(Some(Problem::error(Rule::LyingSize, shown(&self.path), message)))
     }
 
     fn unpack(&self, archive: &[u8], directory_at: usize) -> Result<Vec<u8>, Problem> {
@@ -259,23 +299,33 @@ impl Entry {
 
 /// Entries must follow each other from the first byte to the directory; the only thing allowed
 /// between them is the descriptor that a streaming zip tool puts after the data.
-fn check_layout(spans: &mut [Span], directory_at: usize) -> Result<(), Report> {
-    const DESCRIPTOR_BYTES: [usize; 4] = [12, 16, 20, 24];
-    spans.sort();
-    let starts = spans.iter().skip(1).map(|span| span.start);
-    let ends = starts.chain([directory_at]);
-    let adjacent = spans.iter().zip(ends).all(|(span, next)| {
-        let gap = next.checked_sub(span.end);
-        gap.is_some_and(|gap| match span.has_descriptor {
-            true => DESCRIPTOR_BYTES.contains(&gap),
-            false => gap == 0,
-        })
-    });
-    if adjacent && spans.first().is_some_and(|first| first.start == 0) {
-        return Ok(());
+fn check_layout(
+    archive: &[u8],
+    mut spans: Vec<(Span<'_>, &Entry<'_>)>,
+    directory_at: usize,
+) -> Result<(), Report> {
+    let overlap = || {
+        let message = "entries of the zip archive overlap, or bytes between them belong to none";
+        Report::from(Problem::error(Rule::OverlappingEntries, "", message))
+    };
+    spans.sort_by_key(|(span, _)| (span.start, span.end));
+    if spans.first().is_none_or(|(first, _)| first.start != 0) {
+        return Err(overlap());
     }
-    let message = "entries of the zip archive overlap, or bytes between them belong to none";
-    Err(Problem::error(Rule::OverlappingEntries, "", message).into())
+    let starts = spans.iter().skip(1).map(|(span, _)| span.start);
+    let ends = starts.chain([directory_at]);
+    for ((span, entry), next) in spans.iter().zip(ends) {
+        let gap = archive.get(span.end..next).ok_or_else(overlap)?;
+        match span.has_descriptor {
+            true => entry.check_descriptor(gap).map_err(|problem| match problem {
+                Some(problem) => problem.into(),
+                None => overlap(),
+            })?,
+            false if gap.is_empty() => {}
+            false => return Err(overlap()),
+        }
+    }
+    Ok(())
 }
 
 /// Little-endian numbers at offsets, or nothing past the end.
@@ -290,5 +340,10 @@ impl Fields<'_> {
     fn u32(&self, at: usize) -> Option<u32> {
         let bytes = self.0.get(at..at + 4)?;
         Some(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+
+    fn u64(&self, at: usize) -> Option<u64> {
+        let (low, high) = (self.u32(at)?, self.u32(at + 4)?);
+        Some(u64::from(low) | u64::from(high) << 32)
     }
 }
