@@ -47,6 +47,10 @@ async function type(page, code) {
 }
 
 test('from the first line to a cast', async () => {
+  // Somebody else's world, which allows spells and which everybody can see.
+  const other = (await server.call('POST', '/login', { body: {} })).body.session_token;
+  const world = await server.call('POST', '/worlds', { token: other, body: { game_id: 'sandbox', name: 'Foreign meadow' } });
+  assert.equal(world.status, 201);
   const page = await openPage(browser, { viewport: WIDE });
   await page.goto(`${server.url}/workshop`);
   await page.getByText('Choose a spell, or begin one').waitFor();
@@ -69,8 +73,12 @@ test('from the first line to a cast', async () => {
   await page.getByText('Published to stable').waitFor();
 
   // A world of one's own, and the cast in it.
-  await page.getByRole('button', { name: 'A sandbox of my own' }).click();
-  await page.getByText('You look into Spell range').waitFor();
+  // Nobody else's world is offered, and no description where no language model is set up.
+  assert.deepEqual(await page.getByLabel('World', { exact: true }).locator('option').allTextContents(), ['Choose a world']);
+  assert.equal(await page.getByText('plain words').count(), 0);
+  await page.getByRole('button', { name: 'Create a sandbox' }).click();
+  await page.getByText('Watching Spell range').waitFor();
+  await page.getByLabel('World', { exact: true }).locator('option', { hasText: 'Spell range' }).waitFor({ state: 'attached' });
   await page.getByLabel('Target (x, y, z)').fill('8, 6, 8');
   await page.getByRole('button', { name: 'Cast', exact: true }).click();
   await page.getByText(/was cast at 8.0, 6.0, 8.0/).waitFor();

@@ -78,6 +78,9 @@ pub struct Layer {
     /// over WebSocket, without WebTransport [env: SINGLE_PORT] [default: false]
     #[arg(long, num_args = 0..=1, default_missing_value = "true")]
     pub single_port: Option<bool>,
+    /// Masks swear words, links and phone numbers in chat and refuses such names [env: TEXT_FILTER] [default: true]
+    #[arg(long)]
+    pub text_filter: Option<bool>,
     /// Key of the language model that writes `.soul` files out; never a flag,
     /// which others on this machine could see.
     #[arg(skip)]
@@ -117,6 +120,13 @@ impl Layer {
                 other => bail!("SINGLE_PORT must be true or false, not '{other}'"),
             })
             .transpose()?;
+        let text_filter = get("TEXT_FILTER")
+            .map(|filter| match filter.to_ascii_lowercase().as_str() {
+                "on" | "true" | "1" => Ok(true),
+                "off" | "false" | "0" => Ok(false),
+                _ => bail!("TEXT_FILTER must be on or off, not '{filter}'"),
+            })
+            .transpose()?;
         Ok(Self {
             host: get("HOST"),
             port,
@@ -134,6 +144,7 @@ impl Layer {
             record_dir: get("RECORD_DIR").map(PathBuf::from),
             client_bytes_per_second,
             single_port,
+            text_filter,
             soul_api_key: get("SOUL_API_KEY"),
             soul_api_url: get("SOUL_API_URL"),
             soul_model: get("SOUL_MODEL"),
@@ -170,6 +181,7 @@ impl Layer {
                 .client_bytes_per_second
                 .or(below.client_bytes_per_second),
             single_port: self.single_port.or(below.single_port),
+            text_filter: self.text_filter.or(below.text_filter),
             soul_api_key: self.soul_api_key.or(below.soul_api_key),
             soul_api_url: self.soul_api_url.or(below.soul_api_url),
             soul_model: self.soul_model.or(below.soul_model),
@@ -248,6 +260,7 @@ impl Layer {
         );
         settings.client_bytes_per_second = client_bytes;
         settings.single_port = self.single_port.unwrap_or(false);
+        settings.text_filter = self.text_filter.unwrap_or(true);
         Ok(settings)
     }
 }

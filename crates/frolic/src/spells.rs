@@ -1,24 +1,44 @@
 //! What turns words into spells: the Luau compiler and the language model, as
 //! the platform wants them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use frolic_platform::spells::{SpellCompiler, WriteError};
 use frolic_soul::{ModelError, SpellError, check_spell, write_spell};
 
 use crate::commands::soul;
 
+/// How long the answer to "is there a model" counts: a key may be set while the platform runs.
+const ANSWER_LIFE: Duration = Duration::from_secs(5);
+
 /// The real compiler, and the model that the configuration names.
-pub struct Workshop;
+#[derive(Default)]
+pub struct Workshop {
+    /// When it was last asked for a model, and whether there was one.
+    model: Mutex<Option<(Instant, bool)>>,
+}
 
 /// What the platform is given.
 pub fn workshop() -> Arc<dyn SpellCompiler> {
-    Arc::new(Workshop)
+    Arc::new(Workshop::default())
 }
 
 impl SpellCompiler for Workshop {
     fn check(&self, spell_id: &str, code: &str) -> Result<(), String> {
         check_spell(spell_id, code)
+    }
+
+    fn writes(&self) -> bool {
+        let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
+        match *model {
+            Some((at, there)) if at.elapsed() < ANSWER_LIFE => there,
+            _ => {
+                let there = soul::model().is_ok();
+                *model = Some((Instant::now(), there));
+                there
+            }
+        }
     }
 
     fn write(
@@ -28,13 +48,17 @@ impl SpellCompiler for Workshop {
         code: Option<&str>,
     ) -> Result<String, WriteError> {
         // Asked for each time: a key may be set while the platform runs.
-        let model = soul::model().map_err(|error| WriteError::Never(format!("{error:#}")))?;
+        let model = soul::model().map_err(|error| WriteError::Unavailable(format!("{error:#}")))?;
         write_spell(&model, spell_id, prompt, code).map_err(|error| {
             let message = error.to_string();
             match error {
                 SpellError::Model(
                     ModelError::Busy { .. } | ModelError::Late(_) | ModelError::Unreachable { .. },
                 ) => WriteError::Later(message),
+                SpellError::Model(ModelError::CutOff | ModelError::TooLarge(_)) => {
+                    WriteError::Never("The spell would be too long. Describe less.".to_owned())
+                }
+                SpellError::Model(_) => WriteError::Unavailable(message),
                 _ => WriteError::Never(message),
             }
         })

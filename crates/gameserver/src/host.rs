@@ -98,6 +98,8 @@ pub struct HostSettings {
     pub scene_texts: Vec<String>,
     /// The door.
     pub admission: Admission,
+    /// Whether chat is filtered before anybody reads it.
+    pub filter_chat: bool,
     /// Where the session is recorded.
     pub recording: Option<Recording>,
     /// Where data goes that outlives the world.

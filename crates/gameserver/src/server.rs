@@ -107,6 +107,7 @@ struct Plan {
     saved: Saved,
     epoch: u64,
     persistent: bool,
+    filter_chat: bool,
 }
 
 /// Runs one world until it stops. `ready` is told the TCP port.
@@ -289,6 +290,7 @@ async fn plan(config: &GameServerConfig) -> Result<(Plan, Option<ControlPlane>),
                 saved,
                 epoch: boot.epoch,
                 persistent: boot.persistent,
+                filter_chat: boot.filter_chat,
             };
             Ok((plan, Some(control_plane)))
         }
@@ -305,6 +307,7 @@ async fn plan(config: &GameServerConfig) -> Result<(Plan, Option<ControlPlane>),
                 saved: Saved::default(),
                 epoch: 0,
                 persistent: false,
+                filter_chat: false,
             };
             Ok((plan, None))
         }
@@ -467,6 +470,7 @@ fn load(
     let idle_stop_s = package.manifest.world.idle_stop_s;
     let host = HostSettings {
         admission: Admission::new(settings.world_id.clone(), plan.key, plan.epoch),
+        filter_chat: plan.filter_chat,
         world_id: settings.world_id,
         room_code: plan.room_code,
         game_id: package.manifest.game.id.clone(),

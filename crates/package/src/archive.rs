@@ -40,6 +40,12 @@ pub(crate) fn read(archive: &[u8], limits: &Limits) -> Result<Files, Report> {
     }
 }
 
+/// Reads one file of a zip, and nothing else of it.
+pub(crate) fn read_one(archive: &[u8], path: &str, limits: &Limits) -> Result<Vec<u8>, Report> {
+    check_packed_size(archive, limits)?;
+    zip::read_one(archive, path, limits)
+}
+
 fn check_packed_size(archive: &[u8], limits: &Limits) -> Result<(), Report> {
     if archive.len() as u64 <= limits.packed_bytes_max {
         return Ok(());

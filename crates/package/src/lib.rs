@@ -41,7 +41,7 @@ pub use manifest::{
 pub use mesh::MeshError;
 pub use mesh::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
 #[cfg(feature = "archive")]
-pub use package::Package;
+pub use package::{Package, manifest_of};
 #[cfg(feature = "archive")]
 pub use remotes::Remote;
 pub use report::{Problem, Report, Rule, Severity};
@@ -51,3 +51,4 @@ pub use scene::{
     Prefab, SCENE_FORMAT, Scene, SceneEntity, ScriptRef, Shape, Sound, SpawnPoint, Transform,
     Trigger,
 };
+pub use text::{NAME_BYTES_MAX, check_name, is_visible};

@@ -147,6 +147,15 @@ impl Package {
     }
 }
 
+/// Reads only game.toml of a zip that was made by [`pack`].
+///
+/// # Errors
+/// What is wrong with the archive or the manifest.
+pub fn manifest_of(archive: &[u8], limits: &Limits) -> Result<Manifest, Report> {
+    let bytes = archive::read_one(archive, "game.toml", limits)?;
+    Manifest::parse(&bytes, limits)
+}
+
 /// The limits that an archive is held to while it is read, for files that come without one.
 fn check_sizes(files: &BTreeMap<String, Vec<u8>>, limits: &Limits) -> Result<(), Report> {
     let mut report = Report::new(limits);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::LineIndex;
+use crate::text::{LineIndex, check_name, shown};
 use crate::{Problem, Report, Rule};
 
 const FILE: &str = "remotes.toml";
@@ -42,6 +42,11 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<BTreeMap<String, Remote>, Problem> {
             "{count} remotes; at most {REMOTES_MAX} are allowed"
         )));
     }
+    for name in remotes.keys() {
+        if let Err(why) = check_name(name) {
+            return Err(error(format!("the name {:?} {why}", shown(name))));
+        }
+    }
     Ok(remotes)
 }
 
@@ -69,6 +74,12 @@ mod tests {
         let remotes = parse(b"[FireGun]\nargs = [\"dir: vector\"]\nrate = 10").expect("valid");
         assert_eq!(remotes["FireGun"].args, ["dir: vector"]);
         assert_eq!(remotes["FireGun"].rate, Some(10.0));
+    }
+
+    #[test]
+    fn a_name_with_a_control_character_is_refused() {
+        let problem = parse(b"[\"Fire\\u0007Gun\"]\nargs = []").expect_err("control character");
+        assert!(problem.to_string().contains("control"), "{problem}");
     }
 
     #[test]

@@ -75,6 +75,34 @@ pub(crate) fn shown(text: &str) -> String {
     out
 }
 
+/// Longest name of an event or a call.
+pub const NAME_BYTES_MAX: usize = 64;
+
+/// Checks the name of an event or a call between clients and server scripts: 1 to
+/// [`NAME_BYTES_MAX`] bytes of UTF-8 in which every character [`is_visible`].
+///
+/// # Errors
+/// What is wrong, as the rest of a sentence about the name.
+pub fn check_name(name: &str) -> Result<(), &'static str> {
+    const { assert!(NAME_BYTES_MAX == 64, "the message names it") };
+    if name.is_empty() || name.len() > NAME_BYTES_MAX {
+        return Err("must have 1 to 64 bytes");
+    }
+    if !name.chars().all(is_visible) {
+        return Err("must not have control, invisible or direction-changing characters");
+    }
+    Ok(())
+}
+
+/// Whether a character shows as itself: no control character, none that takes no room, and none
+/// that changes the direction of the text around it. Logs and pages show names as they are.
+pub fn is_visible(c: char) -> bool {
+    !(c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +116,31 @@ mod tests {
         // In the middle of é, and far past the end.
         assert_eq!(lines.place(4), (2, 2));
         assert_eq!(lines.place(999), (3, 1));
+    }
+
+    #[test]
+    fn names_show_as_they_are() {
+        for good in ["Buy", "shop/buy item", "Käse", "購入", "🏰", &"x".repeat(64)] {
+            assert_eq!(check_name(good), Ok(()), "{good:?}");
+        }
+        for bad in [
+            "",
+            &"x".repeat(65),
+            "a\nb",
+            "a\0",
+            "\u{1b}[31mred",
+            "a\u{7f}",
+            "a\u{85}b",
+            "\u{202e}live",
+            "a\u{2066}b",
+            "a\u{200b}b",
+            "a\u{200d}b",
+            "a\u{2028}b",
+            "a\u{feff}",
+            "a\u{e0041}",
+        ] {
+            assert!(check_name(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

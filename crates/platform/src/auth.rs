@@ -10,7 +10,8 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::Platform;
-use crate::accounts::{identity, keys, sessions};
+use crate::accounts::sessions::{self, Stay};
+use crate::accounts::{identity, keys};
 use crate::api::{ErrorBody, LoginRequest, LoginResponse};
 use crate::error::ApiError;
 use crate::extract::OptionalJson;
@@ -201,12 +202,13 @@ pub async fn login(
 ) -> Result<Json<LoginResponse>, ApiError> {
     let wanted = request.username.as_deref().and_then(names::clean);
     let wanted = wanted.filter(|name| !names::is_reserved(name));
+    let wanted = wanted.filter(|name| names::check_decent(&platform, name).is_ok());
     let wanted = wanted.unwrap_or_else(|| names::made_up(ids::random_bytes()));
     let mut transaction = crate::db::begin(platform.db()).await?;
     let now = platform.clock().now_ms();
     let user = sessions::create_user(&mut transaction, &wanted, Kind::Guest, now).await?;
     let device = sessions::device(&headers);
-    let response = sessions::open(&platform, &mut transaction, &user, &device).await?;
+    let response = sessions::open(&platform, &mut transaction, &user, &device, Stay::Brief).await?;
     transaction.commit().await?;
     platform.metrics().logins.add(1);
     Ok(Json(response))
@@ -258,11 +260,12 @@ pub async fn authenticate(platform: &Platform, token: &str) -> Result<Session, A
 }
 
 async fn find_session(platform: &Platform, token: &str) -> Result<Session, ApiError> {
+    let (db, token_sha256) = (platform.db(), ids::sha256_hex(token.as_bytes()));
     let row = sqlx::query(
-        "SELECT u.user_id, u.username, u.kind, u.role, s.expires_at FROM sessions s
+        "SELECT u.user_id, u.username, u.kind, u.role, s.expires_at, s.idle_ms FROM sessions s
          JOIN users u ON u.user_id = s.user_id WHERE s.token_sha256 = $1",
     )
-    .bind(ids::sha256_hex(token.as_bytes()))
+    .bind(&token_sha256)
     .fetch_optional(platform.db())
     .await?
     .ok_or_else(|| {
@@ -271,12 +274,22 @@ async fn find_session(platform: &Platform, token: &str) -> Result<Session, ApiEr
             "This platform knows no such session or API key. Sign in again, or make a new key in your account.",
         )
     })?;
-    let expires_at: i64 = row.try_get("expires_at")?;
-    if expires_at <= platform.clock().now_ms() {
-        return Err(ApiError::unauthorized(
-            "session_expired",
-            "this session has expired; log in again",
-        ));
+    let (expires_at, idle_ms) = (row.try_get("expires_at")?, row.try_get("idle_ms")?);
+    let (user_id, now): (String, i64) = (row.try_get("user_id")?, platform.clock().now_ms());
+    let lasts = sessions::extend(db, &user_id, expires_at, idle_ms, now).await?;
+    let (expires_at, renewed) = lasts.ok_or_else(|| {
+        ApiError::unauthorized("session_expired", "this session has expired; log in again")
+    })?;
+    if renewed {
+        let moved = sqlx::query("UPDATE sessions SET expires_at = $1 WHERE token_sha256 = $2")
+            .bind(expires_at)
+            .bind(&token_sha256)
+            .execute(db)
+            .await;
+        // It lasts long enough for this request; the next one tries again.
+        if let Err(error) = moved {
+            tracing::warn!(%error, "a session could not be extended");
+        }
     }
     Ok(Session::from_row(
         &row,

@@ -36,7 +36,12 @@ pub async fn sweep_forever(platform: Platform) {
 pub async fn sweep(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
     let db = platform.db();
     let now = platform.clock().now_ms();
-    let sessions = sqlx::query("DELETE FROM sessions WHERE expires_at <= $1")
+    // Whoever plays is using their session, whatever was last written into it.
+    let sessions = sqlx::query(
+        "DELETE FROM sessions WHERE expires_at <= $1 AND NOT (idle_ms > 0 AND EXISTS
+           (SELECT 1 FROM player_checkpoints p
+            WHERE p.player_id = sessions.user_id AND p.saved_at > $1 - sessions.idle_ms))",
+    )
         .bind(now)
         .execute(db)
         .await?

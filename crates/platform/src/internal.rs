@@ -78,6 +78,7 @@ pub async fn boot(
         epoch: server.epoch(),
         persistent: world.spec.persistent,
         client_prints,
+        filter_chat: platform.settings().text_filter,
     }))
 }
 

@@ -2,6 +2,7 @@
 //! place in a running world and a ticket for it. `place.rs` chooses the world,
 //! `entering.rs` waits for it, `waits.rs` are the joins that somebody asks after.
 
+pub mod access;
 mod companions;
 mod entering;
 mod place;
@@ -26,7 +27,7 @@ use crate::auth::Session;
 use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery, OptionalJson};
 use crate::fleet::Placement;
-use crate::moderation::Member;
+use crate::moderation::{self, Member};
 use crate::store::recorder;
 use crate::{address, ids, keep, profiles};
 
@@ -193,6 +194,24 @@ async fn answer(
         }
         waits::News::Failed(error) => Err(error),
     }
+}
+
+/// Joins the room with this code for somebody who has no ticket; does not wait for a place.
+///
+/// # Errors
+/// As `POST /join`.
+pub async fn into_room(
+    platform: &Platform,
+    session: Session,
+    headers: &HeaderMap,
+    code: &str,
+) -> Result<JoinResponse, ApiError> {
+    let now = platform.clock().now_ms();
+    moderation::refuse_suspended(platform.db(), &session.user_id, now).await?;
+    let target = Target::Room(code.to_owned());
+    let seeker = Seeker::new(platform, &session, target, Patience::None);
+    let placement = seeker.enter(|_| {}).await?;
+    admit(platform, session, headers, placement).await
 }
 
 /// Counts the play and signs a ticket.

@@ -1,6 +1,11 @@
 //! Player names: cleaned of anything that could disguise or break a page, and
 //! made up when none is given.
 
+use frolic_protocol::filter;
+
+use crate::Platform;
+use crate::error::ApiError;
+
 /// Longest name in characters.
 pub const NAME_CHARS_MAX: usize = 20;
 /// Characters that are looked at of what was typed as a name.
@@ -77,6 +82,17 @@ pub fn numbered(name: &str, number: u32) -> String {
 /// name is taken by its account.
 pub fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&key(name).as_str())
+}
+
+/// Refuses a name that strangers should not read, unless the operator wants no filter.
+///
+/// # Errors
+/// 400.
+pub fn check_decent(platform: &Platform, name: &str) -> Result<(), ApiError> {
+    if !platform.settings().text_filter || filter::is_decent_name(name) {
+        return Ok(());
+    }
+    Err(ApiError::bad_request("name_refused", "Choose another name."))
 }
 
 /// Names that read alike share a key, and only one player may hold it.

@@ -1,7 +1,9 @@
 //! `/api/rooms/{code}/ws`: one public port reaches every world (NET-10). A
 //! WebSocket is passed through message by message, with its subprotocol and
-//! query; who may enter is for the game server and its ticket to say.
+//! query; who may enter is for the game server and its ticket to say. Who has a session and no
+//! ticket gets one on the way in (`entry.rs`).
 
+mod entry;
 mod newcomers;
 mod relay;
 
@@ -10,10 +12,11 @@ use std::time::Duration;
 
 use axum::extract::ws::{self, WebSocketUpgrade};
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, header};
 use axum::response::Response;
 use frolic_protocol::fleet::CLIENT_ADDRESS_HEADER;
 use frolic_protocol::packet::{CLIENT_MESSAGE_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX};
+use futures_util::SinkExt as _;
 use tokio::net::TcpSocket;
 use tokio::time::{Instant, timeout};
 use tokio_tungstenite::client_async_with_config;
@@ -21,6 +24,7 @@ use tokio_tungstenite::tungstenite::{self, protocol::WebSocketConfig};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use self::entry::Entry;
 pub use self::newcomers::Newcomers;
 use self::relay::{Patience, Upstream, relay};
 use crate::api::ErrorBody;
@@ -55,10 +59,14 @@ pub fn routes() -> OpenApiRouter<Platform> {
     params(
         ("code" = String, Path, description = "room code of the world"),
         ("ticket" = Option<String>, Query, description = "ticket of POST /join; may also be sent in the first message"),
+        ("token" = Option<String>, Query, description = "session token, instead of a ticket: joins the room as POST /join does"),
+        ("resumeToken" = Option<String>, Query, description = "with `token`: of the last welcome, to come back"),
     ),
     responses(
         (status = 101, description = "the WebSocket is open"),
         (status = 400, description = "this is not a WebSocket", body = ErrorBody),
+        (status = 401, description = "the session is not known", body = ErrorBody),
+        (status = 403, description = "you are suspended", body = ErrorBody),
         (status = 404, description = "no such room", body = ErrorBody),
         (status = 409, description = "its world sleeps: join it first", body = ErrorBody),
         (status = 429, description = "too many sockets of your address; show their tickets first", body = ErrorBody),
@@ -71,6 +79,7 @@ pub async fn proxy(
     RawQuery(query): RawQuery,
     ClientAddress(address): ClientAddress,
     headers: HeaderMap,
+    uri: Uri,
     upgrade: Result<WebSocketUpgrade, ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
     let upgrade = upgrade.map_err(|_| {
@@ -89,8 +98,17 @@ pub async fn proxy(
             5,
         )
     })?;
+    let handshake = match Entry::of(&uri) {
+        Some(entry) => Some(entry.join(&platform, &headers, &code).await?),
+        None => None,
+    };
+    let query = query.filter(|_| handshake.is_none());
     let room = room(&platform, &code).await?;
-    let (upstream, protocol) = connect(&room, query, &headers, address).await?;
+    let (mut upstream, protocol) = connect(&room, query, &headers, address).await?;
+    if let Some(handshake) = handshake {
+        let said = upstream.send(tungstenite::Message::text(handshake)).await;
+        said.map_err(|error| unreachable(room.target, &error))?;
+    }
     let mut upgrade = upgrade
         .max_message_size(CLIENT_MESSAGE_BYTES_MAX)
         .max_frame_size(CLIENT_MESSAGE_BYTES_MAX)
@@ -169,6 +187,12 @@ fn subprotocols(headers: &HeaderMap) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
+fn unreachable(target: SocketAddr, error: &dyn std::fmt::Display) -> ApiError {
+    tracing::warn!(%target, %error, "could not reach a game server");
+    let message = "the world's server did not answer; join again";
+    ApiError::unavailable("server_unreachable", message, 1)
+}
+
 async fn connect(
     room: &Room,
     query: Option<String>,
@@ -176,14 +200,6 @@ async fn connect(
     client: Option<IpAddr>,
 ) -> Result<(Upstream, Option<String>), ApiError> {
     let target = room.target;
-    let unreachable = |error: &dyn std::fmt::Display| {
-        tracing::warn!(%target, %error, "could not reach a game server");
-        ApiError::unavailable(
-            "server_unreachable",
-            "the world's server did not answer; join again",
-            1,
-        )
-    };
     let query = query.filter(|query| query.len() <= QUERY_BYTES_MAX);
     let path = query.map_or_else(|| "/ws".to_owned(), |query| format!("/ws?{query}"));
     let mut request = Request::builder()
@@ -227,8 +243,8 @@ async fn connect(
     };
     let (upstream, response) = timeout(CONNECT_TIMEOUT, opening)
         .await
-        .map_err(|error| unreachable(&error))?
-        .map_err(|error| unreachable(&error))?;
+        .map_err(|error| unreachable(target, &error))?
+        .map_err(|error| unreachable(target, &error))?;
     let protocol = response
         .headers()
         .get(header::SEC_WEBSOCKET_PROTOCOL)

@@ -31,6 +31,7 @@ pub fn router(platform: Platform) -> Router {
         .merge(moderation::rated_routes().layer(rated.clone()))
         .merge(join::routes())
         .merge(worlds::rest::routes())
+        .merge(worlds::helpers::routes())
         .merge(store::routes())
         .merge(profiles::routes())
         .merge(social::routes())

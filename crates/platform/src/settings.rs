@@ -31,6 +31,8 @@ pub struct Settings {
     /// Whether the ports of game servers are out of reach of players, who then
     /// come through the platform's.
     pub single_port: bool,
+    /// Whether names and chat are filtered.
+    pub text_filter: bool,
     /// Signs tickets. Never a known default: the caller makes one.
     pub secret_key: Vec<u8>,
     /// Opens `/admin`; without it those endpoints are closed.
@@ -46,6 +48,8 @@ pub struct Settings {
     pub client_prints: bool,
     /// How long a login lasts (PLAT-1).
     pub session_lifetime: Duration,
+    /// How long an account stays signed in without being used, where its owner asked for that.
+    pub remembered_lifetime: Duration,
     /// How long a world that is not persistent is kept asleep.
     pub world_keep: Duration,
     /// Life cycle of game servers.
@@ -166,6 +170,7 @@ impl Settings {
             record_dir: None,
             client_bytes_per_second: None,
             single_port: false,
+            text_filter: true,
             secret_key,
             admin_token: None,
             tls: None,
@@ -173,6 +178,7 @@ impl Settings {
             default_game: None,
             client_prints: false,
             session_lifetime: Duration::from_secs(4 * 60 * 60),
+            remembered_lifetime: Duration::from_secs(30 * 24 * 60 * 60),
             world_keep: Duration::from_secs(60 * 60),
             fleet: FleetSettings::default(),
             limits: LimitSettings::default(),

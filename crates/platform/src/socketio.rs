@@ -203,7 +203,7 @@ impl Sockets {
     }
 
     /// `spell.cast_event`.
-    pub fn tell_cast(&self, followers: &Followers<'_>, news: CastNews) {
+    pub fn tell_cast(&self, followers: &Followers<'_>, news: CastNews, timestamp: &str) {
         let (world_id, hear) = (followers.world_id, followers.hear(Some(&news.by)));
         let mut told = json!({ "world_id": world_id, "revision_id": news.revision_id });
         let cast = &news.cast;
@@ -223,7 +223,11 @@ impl Sockets {
             told[ours] = cast[theirs].clone();
         }
         told["code_sha256"] = cast["revisionId"].clone();
-        told["params"] = cast["params"].get(0).cloned().unwrap_or(Value::Null);
+        let params = cast["params"].get(0).cloned().unwrap_or(Value::Null);
+        // Two names for the same: programs are written for either.
+        told["cast_params"] = params.clone();
+        told["params"] = params;
+        told["timestamp"] = json!(timestamp);
         self.tell(hear, "spell.cast_event", &told);
     }
 
@@ -244,7 +248,9 @@ impl Sockets {
                     "unbuild" => To::world(world_id),
                     _ => followers.hear(op.by.as_deref()),
                 };
-                self.tell(hear, "apply_op", &flat(world_id, &op));
+                let mut told = flat(world_id, &op);
+                told["op"] = told.clone();
+                self.tell(hear, "apply_op", &told);
             }
         }
     }

@@ -84,11 +84,7 @@ fn is_joiner(c: char) -> bool {
 /// Neither a control character nor one of those that change the direction of
 /// writing or take no room.
 fn is_shown(c: char) -> bool {
-    is_joiner(c)
-        || !(c.is_control()
-            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
-                | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-                | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}'))
+    is_joiner(c) || frolic_package::is_visible(c)
 }
 
 #[cfg(test)]

@@ -13,49 +13,140 @@ use frolic_protocol::outside::{NEWS_MAX, OutsideNews, OutsideReply, OutsideReque
 use sqlx::{AnyPool, Row};
 
 use crate::Platform;
+use crate::auth::Role;
+use crate::clock::rfc3339;
 use crate::error::ApiError;
 use crate::extract::ApiJson;
-use crate::fleet::{Server, WorldSpec};
+use crate::fleet::{FleetError, Server};
 use crate::internal::Caller;
+use crate::join::access::{self, Via};
 use crate::socketio::Followers;
 use crate::spells::Actor;
-use crate::{games, worlds};
+use crate::worlds::{self, WorldRow, helpers};
 
 /// How long a world may take to answer.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// The world with this id, if this person may be in it.
+/// Which world somebody means, and how they stand to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The world.
+    pub world_id: String,
+    /// How they know of it.
+    pub via: Via,
+    /// Whether they have joined it by Socket.IO.
+    pub joined: bool,
+}
+
+impl Place {
+    /// A world that somebody has only named.
+    pub fn named(world_id: String) -> Self {
+        Self {
+            world_id,
+            via: Via::Id,
+            joined: false,
+        }
+    }
+}
+
+/// The world, if this person may be in it: by the rules of `POST /join`, asked again each time.
 ///
 /// # Errors
-/// 404.
+/// 404, or 403 for a game that was taken down.
 pub async fn world(
     platform: &Platform,
     actor: &Actor,
-    world_id: &str,
-) -> Result<WorldSpec, ApiError> {
-    let row = worlds::find(platform.db(), world_id).await?;
-    let row = row.ok_or_else(worlds::unknown_world)?;
-    if row.spec.private && !row.is_owned_by(&actor.user_id) {
-        return Err(worlds::unknown_world());
-    }
-    let spec = row.spec;
-    let game = games::find(platform.db(), &spec.game_id).await?;
-    game.filter(|game| game.open_to(&actor.user_id))
-        .ok_or_else(worlds::unknown_world)?;
-    Ok(spec)
+    place: &Place,
+) -> Result<WorldRow, ApiError> {
+    let world = worlds::find(platform.db(), &place.world_id).await?;
+    let world = world.ok_or_else(worlds::unknown_world)?;
+    access::may_enter(platform, actor, &world, place.via).await?;
+    Ok(world)
 }
 
-/// Whose world it is; empty for one that was opened for whoever comes.
+/// The world, if this person may change it: they joined it, play in it, own it, or its owner
+/// allows them to.
 ///
 /// # Errors
-/// 404.
-pub async fn owner_of(db: &AnyPool, world_id: &str) -> Result<String, ApiError> {
-    let row = sqlx::query("SELECT owner_id FROM worlds WHERE world_id = $1")
-        .bind(world_id)
-        .fetch_optional(db)
-        .await?;
-    let row = row.ok_or_else(worlds::unknown_world)?;
-    Ok(row.try_get("owner_id")?)
+/// As [`world`]; 403 for those who are not in it.
+pub async fn world_to_change(
+    platform: &Platform,
+    actor: &Actor,
+    place: &Place,
+) -> Result<WorldRow, ApiError> {
+    let world = world(platform, actor, place).await?;
+    let allowed = place.joined
+        || is_trusted(platform, actor, &world).await?
+        || plays_in(platform, actor, &world).await?;
+    if allowed {
+        return Ok(world);
+    }
+    Err(ApiError::new(
+        StatusCode::FORBIDDEN,
+        "not_in_world",
+        "You are not in this world. Join it first, or ask its owner to allow you.",
+    ))
+}
+
+/// Whether this person may do anything to a world: its owner, their helpers, and admins.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn is_trusted(
+    platform: &Platform,
+    actor: &Actor,
+    world: &WorldRow,
+) -> Result<bool, sqlx::Error> {
+    if world.is_owned_by(&actor.user_id) || actor.role >= Role::Admin {
+        return Ok(true);
+    }
+    helpers::is_one(platform.db(), &world.spec.world_id, &actor.user_id).await
+}
+
+/// Whether this person's character is in a running world.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn plays_in(
+    platform: &Platform,
+    actor: &Actor,
+    world: &WorldRow,
+) -> Result<bool, sqlx::Error> {
+    let world_id = &world.spec.world_id;
+    // What the last process of a world that ended says is not true any more.
+    if platform.fleet().server(world_id).is_none() {
+        return Ok(false);
+    }
+    let row = sqlx::query(
+        "SELECT 1 AS one FROM player_checkpoints
+         WHERE world_id = $1 AND player_id = $2 AND online = 1",
+    )
+    .bind(world_id)
+    .bind(&actor.user_id)
+    .fetch_optional(platform.db())
+    .await?;
+    Ok(row.is_some())
+}
+
+/// Refuses those who come to a world that is full, as `POST /join` does. Those who play there
+/// already, and those it belongs to, may follow it all the same.
+///
+/// # Errors
+/// 409.
+pub async fn must_have_room(
+    platform: &Platform,
+    actor: &Actor,
+    world: &WorldRow,
+) -> Result<(), ApiError> {
+    let server = platform.fleet().server(&world.spec.world_id);
+    if !server.is_some_and(|server| server.is_full_for(&actor.user_id))
+        || is_trusted(platform, actor, world).await?
+        || plays_in(platform, actor, world).await?
+    {
+        return Ok(());
+    }
+    let max_players = world.spec.max_players;
+    Err(FleetError::WorldFull { max_players }.into())
 }
 
 /// Asks the process of a world.
@@ -152,8 +243,9 @@ pub async fn news(
     let world_id = &server.spec.world_id;
     let sockets = platform.sockets();
     let followers = Followers::of(world_id, news.near_only);
+    let timestamp = rfc3339(platform.clock().now_ms());
     for cast in news.casts {
-        sockets.tell_cast(&followers, cast);
+        sockets.tell_cast(&followers, cast, &timestamp);
     }
     sockets.tell_ops(&followers, &news.ops);
     Ok(StatusCode::NO_CONTENT)

@@ -3,6 +3,8 @@
 //! of a world and how to go back to it.
 
 mod asker;
+pub mod castable;
+pub mod helpers;
 pub mod rest;
 pub mod saves;
 mod state;
@@ -361,6 +363,11 @@ impl WorldRow {
     /// Whether it is this person's.
     pub fn is_owned_by(&self, user_id: &str) -> bool {
         !user_id.is_empty() && self.owner_id == user_id
+    }
+
+    /// Whose it is; empty for a world that was opened for whoever comes.
+    pub fn owner_id(&self) -> &str {
+        &self.owner_id
     }
 
     /// As the interface shows it.

@@ -44,6 +44,13 @@ pub struct WorldBoot {
     /// Which client scripts are to say what they print.
     #[serde(default)]
     pub client_prints: ClientPrints,
+    /// Whether chat is filtered ([`crate::filter`]).
+    #[serde(default = "on")]
+    pub filter_chat: bool,
+}
+
+fn on() -> bool {
+    true
 }
 
 /// Where a WebTransport endpoint is and how to trust it.

@@ -17,6 +17,7 @@ pub mod client_log;
 pub mod console;
 pub mod details;
 pub mod entity;
+pub mod filter;
 pub mod fleet;
 pub mod fragment;
 pub mod inputs;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use frolic_protocol::message::{BINARY_VERSION, PROTOCOL_VERSION};
 use frolic_protocol::script::{MANIFEST_PATH, RunContext};
-use frolic_protocol::{ClientMessage, ServerMessage};
+use frolic_protocol::{ClientMessage, ServerMessage, filter};
 
 use frolic_world::{ChatRefusal, PlayerNumber};
 
@@ -17,7 +17,6 @@ use crate::seats::{Held, Seat, Turn};
 use crate::session::{Reported, Session, View};
 
 /// Names of events and functions.
-const NAME_BYTES_MAX: usize = 64;
 /// Scripts asked for at once.
 const SCRIPT_PATHS_MAX: usize = 1024;
 /// Characters of a path that are repeated to whoever asked for it.
@@ -383,7 +382,12 @@ impl Host {
     }
 
     fn chat(&mut self, number: PlayerNumber, text: &str) -> Outcome {
-        self.world.receive_chat(number, text).map_err(|refusal| {
+        let text = filter::plain_chat(text);
+        let text = match self.settings.filter_chat {
+            true => filter::mask_chat(&text),
+            false => text,
+        };
+        self.world.receive_chat(number, &text).map_err(|refusal| {
             let code = match refusal {
                 ChatRefusal::Length => "bad_chat",
                 ChatRefusal::TooFast => "chat_too_fast",
@@ -441,9 +445,5 @@ fn no_such_script(path: &str) -> (&'static str, String) {
 }
 
 fn check_name(name: &str) -> Outcome {
-    if name.is_empty() || name.len() > NAME_BYTES_MAX {
-        let message = format!("a name has 1 to {NAME_BYTES_MAX} bytes");
-        return Err(("bad_name", message));
-    }
-    Ok(())
+    frolic_package::check_name(name).map_err(|why| ("bad_name", format!("an event's name {why}")))
 }

@@ -149,6 +149,9 @@ async fn bad_messages_are_answered_and_the_world_goes_on() {
         (json!({"v":2,"kind":"command","seq":3,"feature":"movement","action":"input_batch","payload":{"inputs":"all"}}).to_string(), "bad_payload"),
         (json!({"v":2,"kind":"command","seq":4,"feature":"chat","action":"say","payload":{"text":"  "}}).to_string(), "bad_chat"),
         (json!({"v":2,"kind":"command","seq":5,"feature":"network","action":"event","payload":{"name":"","args":[]}}).to_string(), "bad_name"),
+        (json!({"v":2,"kind":"command","seq":5,"feature":"network","action":"event","payload":{"name":"a\nb","args":[]}}).to_string(), "bad_name"),
+        (json!({"v":2,"kind":"command","seq":5,"feature":"network","action":"event","payload":{"name":"\u{1b}[31m","args":[]}}).to_string(), "bad_name"),
+        (json!({"v":2,"kind":"command","seq":5,"feature":"network","action":"invoke","payload":{"id":1,"name":"\u{202e}yuB","args":[]}}).to_string(), "bad_name"),
         (json!({"v":2,"kind":"command","seq":6,"feature":"scripts","action":"request","payload":{"paths":["ServerScriptService/Main.luau"]}}).to_string(), "no_such_script"),
     ];
     for (text, code) in cases {

@@ -236,6 +236,7 @@ impl TestServer {
             epoch: shelf.epoch.fetch_add(1, Relaxed) + 1,
             persistent: shelf.persistent,
             client_prints: Default::default(),
+            filter_chat: true,
         };
         let epoch = boot.epoch;
         let close_limit_s = Some(shelf.close_limit_s).filter(|limit| *limit > 0);

@@ -11,6 +11,23 @@ use crate::server::{Shelf, TestServer};
 use crate::stranger::Stranger;
 
 #[tokio::test]
+async fn chat_is_filtered_before_anybody_reads_it() {
+    let server = TestServer::start().await;
+    let mut ada = Stranger::join(&server, "Ada").await;
+    for (said, read) in [
+        ("what the fuck", "what the ****"),
+        ("call 555-123-4567", "call ************"),
+        ("see www.evil.example", "see ****************"),
+        ("\u{202e}hello\u{200b}", "hello"),
+        ("good game!", "good game!"),
+    ] {
+        ada.command("chat", "say", json!({ "text": said })).await;
+        assert_eq!(ada.next_chat().await["text"], read);
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn plat_19_looks_of_the_ticket_are_seen_by_others() {
     let server = TestServer::start().await;
     let mut bob = Stranger::join(&server, "Bob").await;

@@ -10,7 +10,7 @@
 mod read;
 mod write;
 
-pub(super) use read::{check, read};
+pub(super) use read::{check, read, read_one};
 pub use write::{PackError, pack};
 
 const LOCAL_SIGNATURE: u32 = 0x0403_4b50;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use sqlx::Row;
 
 use super::register::promote_guest;
-use super::sessions::{self, User};
+use super::sessions::{self, Stay, User};
 use crate::Platform;
 use crate::api::{ErrorBody, IdentityLoginRequest, LoginResponse};
 use crate::auth::{Kind, MaybeSession, Means, Role, Session};
@@ -200,7 +200,7 @@ pub async fn login(
     let user = find_or_create(&platform, identity, &claims, guest).await?;
     let mut transaction = crate::db::begin(platform.db()).await?;
     let device = sessions::device(&headers);
-    let response = sessions::open(&platform, &mut transaction, &user, &device).await?;
+    let response = sessions::open(&platform, &mut transaction, &user, &device, Stay::Brief).await?;
     transaction.commit().await?;
     platform.metrics().logins.add(1);
     Ok(Json(response))

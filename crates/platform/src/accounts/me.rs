@@ -71,7 +71,7 @@ pub async fn rename(
     ApiJson(request): ApiJson<RenameRequest>,
 ) -> Result<Json<Account>, ApiError> {
     session.require_person()?;
-    let username = account_name(&request.username)?;
+    let username = account_name(&platform, &request.username)?;
     sqlx::query("UPDATE users SET username = $1, username_key = $2 WHERE user_id = $3")
         .bind(&username)
         .bind(names::key(&username))

@@ -7,7 +7,7 @@ use sqlx::{AnyConnection, Row};
 use tokio::time::Instant;
 
 use super::passwords;
-use super::sessions::{self, User};
+use super::sessions::{self, Stay, User};
 use crate::Platform;
 use crate::api::{ErrorBody, LoginResponse, PasswordLoginRequest, RegisterRequest};
 use crate::auth::{Kind, MaybeSession, Means, Role, Session};
@@ -49,7 +49,8 @@ pub async fn register(
             "you are logged in to an account already; log out first to make another",
         ));
     }
-    let username = account_name(&request.username)?;
+    let stay = Stay::of(request.remember);
+    let username = account_name(&platform, &request.username)?;
     passwords::check(&request.password, &username)?;
     let hash = platform.passwords().hash(request.password).await?;
     let now = platform.clock().now_ms();
@@ -69,7 +70,7 @@ pub async fn register(
     // What opened the guest's session must not open the account.
     sessions::end_all(&mut transaction, &user.user_id, None).await?;
     let device = sessions::device(&headers);
-    let response = sessions::open(&platform, &mut transaction, &user, &device).await?;
+    let response = sessions::open(&platform, &mut transaction, &user, &device, stay).await?;
     transaction.commit().await?;
     platform.metrics().logins.add(1);
     tracing::info!(user_id = user.user_id, "registered");
@@ -129,6 +130,7 @@ pub async fn login(
     headers: HeaderMap,
     ApiJson(request): ApiJson<PasswordLoginRequest>,
 ) -> Result<Json<LoginResponse>, ApiError> {
+    let stay = Stay::of(request.remember);
     let name = names::clean(&request.username).unwrap_or_default();
     let key = names::key(&name);
     platform.attempts().take(&key, address, Instant::now())?;
@@ -167,7 +169,7 @@ pub async fn login(
         return Err(wrong_credentials());
     }
     let device = sessions::device(&headers);
-    let response = sessions::open(&platform, &mut transaction, &user, &device).await?;
+    let response = sessions::open(&platform, &mut transaction, &user, &device, stay).await?;
     transaction.commit().await?;
     platform.metrics().logins.add(1);
     Ok(Json(response))
@@ -203,7 +205,7 @@ pub async fn logout(
 ///
 /// # Errors
 /// 400 that says what is wrong with it.
-pub(super) fn account_name(typed: &str) -> Result<String, ApiError> {
+pub(super) fn account_name(platform: &Platform, typed: &str) -> Result<String, ApiError> {
     let typed = typed.trim();
     let name = names::clean(typed).filter(|name| name == typed);
     let fits = |name: &String| name.chars().count() >= NAME_CHARS_MIN;
@@ -219,6 +221,7 @@ pub(super) fn account_name(typed: &str) -> Result<String, ApiError> {
     if names::is_reserved(&name) {
         return Err(name_taken());
     }
+    names::check_decent(platform, &name)?;
     Ok(name)
 }
 

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header::USER_AGENT;
 use axum::http::{HeaderMap, StatusCode};
-use sqlx::{AnyConnection, Row};
+use sqlx::{AnyConnection, AnyPool, Row};
 
 use crate::Platform;
 use crate::api::{ErrorBody, LoginResponse, OwnSession, OwnSessionList};
@@ -18,6 +18,8 @@ use crate::{ids, names};
 
 /// Plain numbers that are tried before a random one.
 const NUMBERED_NAMES_MAX: u32 = 8;
+/// How often at most the end of a session is moved while it is used.
+const RENEWALS_PER_LIFETIME: i64 = 16;
 /// Sessions of one user; the oldest ends when one more is opened.
 const SESSIONS_MAX: i64 = 50;
 
@@ -31,6 +33,57 @@ pub struct User {
     pub kind: Kind,
     /// What they may do.
     pub role: Role,
+}
+
+/// How long a session is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stay {
+    /// For hours.
+    Brief,
+    /// For weeks: on a device of one's own.
+    Remembered,
+}
+
+impl Stay {
+    /// As a request says it.
+    pub fn of(remember: Option<bool>) -> Self {
+        match remember {
+            Some(true) => Stay::Remembered,
+            _ => Stay::Brief,
+        }
+    }
+}
+
+/// Until when a session lasts that is used now, and whether that is to be stored; none when it has
+/// ended. A session with `idle_ms` lasts that long after its last use, and playing is using it:
+/// nobody is signed out of a game they are in.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn extend(
+    db: &AnyPool,
+    user_id: &str,
+    expires_at: i64,
+    idle_ms: i64,
+    now_ms: i64,
+) -> Result<Option<(i64, bool)>, sqlx::Error> {
+    let renewed = now_ms.saturating_add(idle_ms);
+    if expires_at > now_ms {
+        // Written now and then, not with every request.
+        let due = idle_ms > 0 && renewed - expires_at >= idle_ms / RENEWALS_PER_LIFETIME;
+        return Ok(Some(if due { (renewed, true) } else { (expires_at, false) }));
+    }
+    if idle_ms == 0 {
+        return Ok(None);
+    }
+    let played_at: Option<i64> =
+        sqlx::query("SELECT MAX(saved_at) AS played_at FROM player_checkpoints WHERE player_id = $1")
+            .bind(user_id)
+            .fetch_one(db)
+            .await?
+            .try_get("played_at")?;
+    let in_use = played_at.is_some_and(|at| at.saturating_add(idle_ms) > now_ms);
+    Ok(in_use.then_some((renewed, true)))
 }
 
 /// Makes a user whose name is `wanted` or close to it.
@@ -115,10 +168,21 @@ pub async fn open(
     connection: &mut AnyConnection,
     user: &User,
     device: &str,
+    stay: Stay,
 ) -> Result<LoginResponse, sqlx::Error> {
     let now = platform.clock().now_ms();
-    let lifetime = platform.settings().session_lifetime.as_millis();
-    let expires_at = now.saturating_add(i64::try_from(lifetime).unwrap_or(i64::MAX / 2));
+    let settings = platform.settings();
+    let lifetime = match stay {
+        Stay::Brief => settings.session_lifetime,
+        Stay::Remembered => settings.remembered_lifetime,
+    };
+    let lifetime = i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX / 2);
+    let expires_at = now.saturating_add(lifetime);
+    // A guest's session has a fixed end; an account's moves on while it is used.
+    let idle_ms = match user.kind {
+        Kind::Guest => 0,
+        Kind::Account => lifetime,
+    };
     let token = ids::new_token();
     sqlx::query("UPDATE users SET last_seen_at = $1 WHERE user_id = $2")
         .bind(now)
@@ -126,14 +190,15 @@ pub async fn open(
         .execute(&mut *connection)
         .await?;
     sqlx::query(
-        "INSERT INTO sessions (token_sha256, user_id, created_at, expires_at, device)
-         VALUES ($1, $2, $3, $4, $5)",
+        "INSERT INTO sessions (token_sha256, user_id, created_at, expires_at, device, idle_ms)
+         VALUES ($1, $2, $3, $4, $5, $6)",
     )
     .bind(ids::sha256_hex(token.as_bytes()))
     .bind(&user.user_id)
     .bind(now)
     .bind(expires_at)
     .bind(device)
+    .bind(idle_ms)
     .execute(&mut *connection)
     .await?;
     if user.kind == Kind::Account {

@@ -25,7 +25,8 @@ pub struct LinkLoginRequest {
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct LoginResponse {
-    /// Bearer token for everything else; lasts four hours.
+    /// Bearer token for everything else. A guest's lasts four hours; an account's moves on while
+    /// it is used.
     pub session_token: String,
     /// Who you are to worlds and other players.
     pub client_id: String,
@@ -48,6 +49,10 @@ pub struct RegisterRequest {
     pub username: String,
     /// At least 8 characters.
     pub password: String,
+    /// Stay signed in for 30 days after the last use instead of four hours.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional))]
+    pub remember: Option<bool>,
 }
 
 /// `POST /api/login`.
@@ -58,6 +63,10 @@ pub struct PasswordLoginRequest {
     pub username: String,
     /// Its password.
     pub password: String,
+    /// Stay signed in for 30 days after the last use instead of four hours.
+    #[serde(default)]
+    #[cfg_attr(test, ts(optional))]
+    pub remember: Option<bool>,
 }
 
 /// `POST /api/login/identity`.

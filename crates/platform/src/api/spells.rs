@@ -78,6 +78,9 @@ pub struct SpellList {
     pub page: u32,
     /// Spells on a full page.
     pub per_page: u32,
+    /// Whether spells can be built from a `prompt` here.
+    #[serde(default)]
+    pub prompts: bool,
 }
 
 /// `POST /api/spells`.
@@ -138,6 +141,12 @@ pub struct BuildOptions {
     #[schema(minimum = 0, maximum = 1000)]
     #[cfg_attr(test, ts(optional))]
     pub range_m: Option<f32>,
+    /// Anything else that your programs want in the manifest; its `name` and `description` count
+    /// where those above are not given. At most 4 KiB as JSON.
+    #[serde(default)]
+    #[schema(value_type = Option<std::collections::BTreeMap<String, serde_json::Value>>)]
+    #[cfg_attr(test, ts(optional, type = "Record<string, unknown>"))]
+    pub metadata: Option<serde_json::Value>,
 }
 
 /// `POST /api/spells/{id}/build`: from code, or from a description in plain
@@ -264,6 +273,11 @@ pub struct SpellManifest {
     pub files: Vec<SpellFile>,
     /// `code` or `prompt`.
     pub made_from: String,
+    /// What the build was given as `options.metadata`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<std::collections::BTreeMap<String, serde_json::Value>>)]
+    #[cfg_attr(test, ts(optional, type = "Record<string, unknown>"))]
+    pub metadata: Option<serde_json::Value>,
     /// Who made it.
     pub created_by: String,
     /// When.

@@ -192,3 +192,21 @@ pub struct StateOp {
     #[cfg_attr(test, ts(type = "unknown"))]
     pub op_data: serde_json::Value,
 }
+
+/// Somebody who may change a world from outside.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct WorldHelper {
+    /// Their id.
+    pub user_id: String,
+    /// Their name.
+    pub username: String,
+}
+
+/// `GET /world/{id}/helpers`.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
+pub struct WorldHelpers {
+    /// By name.
+    pub helpers: Vec<WorldHelper>,
+}

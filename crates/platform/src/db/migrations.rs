@@ -29,6 +29,7 @@ const FILES: &[(&str, &str)] = files![
     "0012_left_to_tell",
     "0013_write_probe",
     "0014_client_errors",
+    "0015_helpers",
 ];
 
 /// Runs what a database does not have yet.

@@ -394,6 +394,14 @@ impl Server {
         Reservation::Held
     }
 
+    /// Whether there is no place for somebody who does not have one yet.
+    pub fn is_full_for(&self, player_id: &str) -> bool {
+        let mut run = self.run();
+        run.expire(Instant::now());
+        let has_one = run.reservations.contains_key(player_id) || run.awaits(player_id);
+        !has_one && run.occupied() >= self.spec.max_players
+    }
+
     /// Whether a place waits for somebody who was here a moment ago.
     pub fn awaits(&self, player_id: &str) -> bool {
         let mut run = self.run();

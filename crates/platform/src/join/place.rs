@@ -4,16 +4,17 @@
 
 use std::sync::Arc;
 
+use super::access::{self, Via};
 use super::companions;
 use crate::Platform;
 use crate::api::{Channel, JoinRequest};
-use crate::auth::{Role, Session};
+use crate::auth::Session;
 use crate::error::ApiError;
 use crate::fleet::{FleetError, Phase, Server, Step, WorldSpec};
 use crate::games::{self, GameRow};
-use crate::moderation;
 use crate::social::{self, Invitation};
-use crate::store::{access, channels};
+use crate::spells::Actor;
+use crate::store::channels;
 use crate::worlds::{self, Wish, WorldRow};
 
 /// What a client asked for.
@@ -136,29 +137,22 @@ pub async fn find(
         Target::World(id) => {
             let world = worlds::find(platform.db(), id).await?;
             let world = world.ok_or_else(worlds::unknown_world)?;
-            // Its id is no secret; its room code is.
-            let allowed = !world.spec.private
-                || world.is_owned_by(&session.user_id)
-                || session.role >= Role::Admin;
-            if !allowed {
-                return Err(worlds::unknown_world().into());
-            }
-            enter(platform, session, &world).await
+            enter(platform, session, &world, Via::Id).await
         }
         Target::Room(code) => {
             let world = worlds::find_by_room_code(platform.db(), code).await?;
             let world = world.ok_or_else(worlds::unknown_room)?;
-            enter(platform, session, &world).await
+            enter(platform, session, &world, Via::Code).await
         }
         // Who has it, has been let in by somebody who could.
         Target::Friend(invitation) => {
             let world = worlds::find(platform.db(), &invitation.world_id).await?;
             let world = world.ok_or_else(worlds::unknown_world)?;
-            enter(platform, session, &world).await
+            enter(platform, session, &world, Via::Code).await
         }
         Target::Invite(_) => Err(social::unknown_invite().into()),
         Target::Game(id, channel) => {
-            let game = open_game(platform, session, id).await?;
+            let game = access::open_game(platform, &Actor::from(session), id).await?;
             let game = channels::for_player(platform.db(), game, session, *channel).await?;
             if let Some(server) = still_in(platform, session, &game.game_id).await {
                 return Ok(Step::Leaving(server));
@@ -178,18 +172,6 @@ pub async fn find(
     }
 }
 
-async fn open_game(
-    platform: &Platform,
-    session: &Session,
-    game_id: &str,
-) -> Result<GameRow, PlaceError> {
-    let game = games::find(platform.db(), game_id).await?;
-    let game = game.filter(|game| access::may_see(game, session));
-    let game = game.ok_or_else(games::unknown_game)?;
-    moderation::refuse_taken_down(platform.db(), &game.game_id).await?;
-    Ok(game)
-}
-
 /// The world of a game that the player was in and that is about to end.
 async fn still_in(platform: &Platform, session: &Session, game_id: &str) -> Option<Arc<Server>> {
     let fleet = platform.fleet();
@@ -200,10 +182,10 @@ async fn enter(
     platform: &Platform,
     session: &Session,
     world: &WorldRow,
+    via: Via,
 ) -> Result<Step, PlaceError> {
     let spec = &world.spec;
-    // Who may not see a game does not get into it by the code of a room.
-    open_game(platform, session, &spec.game_id).await?;
+    access::may_enter(platform, &Actor::from(session), world, via).await?;
     if let Some(server) = still_in(platform, session, &spec.game_id).await {
         return Ok(Step::Leaving(server));
     }

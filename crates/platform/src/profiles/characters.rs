@@ -73,7 +73,7 @@ async fn create(
     session: Session,
     ApiJson(new): ApiJson<NewCharacter>,
 ) -> Result<(StatusCode, Json<Character>), ApiError> {
-    let name = clean_name(&new.name)?;
+    let name = clean_name(&platform, &new.name)?;
     let looks = stored_looks(&new.looks)?;
     let now = platform.clock().now_ms();
     super::active(platform.db(), &session.user_id, &session.username, now).await?;
@@ -116,7 +116,7 @@ async fn edit(
     ApiPath(id): ApiPath<String>,
     ApiJson(edit): ApiJson<EditCharacter>,
 ) -> Result<Json<Character>, ApiError> {
-    let name = clean_name(&edit.name)?;
+    let name = clean_name(&platform, &edit.name)?;
     let looks = stored_looks(&edit.looks)?;
     let changed = sqlx::query(
         "UPDATE characters SET name = $1, looks = $2, version = version + 1, updated_at = $3
@@ -257,12 +257,15 @@ pub fn shown_looks(text: &str) -> CharacterLooks {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-fn clean_name(typed: &str) -> Result<String, ApiError> {
+fn clean_name(platform: &Platform, typed: &str) -> Result<String, ApiError> {
     let refused = |why| ApiError::bad_request("invalid_name", why);
     if typed.chars().count() > names::TYPED_CHARS_MAX {
         return Err(refused("a character's name has at most 20 letters"));
     }
-    names::clean(typed).ok_or_else(|| refused("a character's name has letters or digits in it"))
+    let name = names::clean(typed);
+    let name = name.ok_or_else(|| refused("a character's name has letters or digits in it"))?;
+    names::check_decent(platform, &name)?;
+    Ok(name)
 }
 
 fn stored_looks(looks: &CharacterLooks) -> Result<String, ApiError> {

@@ -10,80 +10,90 @@ use super::worlds::here;
 use crate::Platform;
 use crate::error::ApiError;
 use crate::spells::cast::{self, Wanted};
-use crate::visits;
+use crate::visits::{self, Place};
+use crate::worlds::WorldRow;
 
 /// What is added or painted with when nothing is said.
 const MATERIAL: &str = "stone";
 
 /// `spell.cast_request`: the world tells everybody in it, the sender too.
 pub async fn cast(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
-    let world_id = here(visitor)?;
+    let place = meant(visitor, data)?;
     let spell_id = text(data, "spell_id")?;
-    let mut params = match data.get("params") {
-        None | Some(Value::Null) => json!({}),
-        Some(params) => params.clone(),
-    };
-    // A target beside params means the same as one in it.
-    let target = ["target", "target_position", "position"].into_iter();
-    let target = target.filter_map(|name| data.get(name)).find_map(place);
-    if let (Some(target), Value::Object(map)) = (target, &mut params) {
-        map.entry("target").or_insert_with(|| json!(target));
-    }
-    if let Some(place) = params.get("target").and_then(place) {
-        params["target"] = json!(place);
-    }
     let wanted = Wanted {
         spell_id: spell_id.clone(),
         revision_id: optional(data, "revision_id")?,
-        params,
+        params: params(data),
     };
-    cast::cast(platform, &visitor.actor, &world_id, &wanted).await?;
-    let accepted = json!({ "accepted": true, "spell_id": spell_id, "world_id": world_id });
+    cast::cast(platform, &visitor.actor, &place, &wanted).await?;
+    let accepted = json!({ "accepted": true, "spell_id": spell_id, "world_id": place.world_id });
     Ok(Reply::Told(accepted))
+}
+
+/// What the caster gives along: `params` or `cast_params`, with `target` in it as three numbers,
+/// however it was written.
+fn params(data: &Value) -> Value {
+    const TARGETS: [&str; 3] = ["target", "target_position", "position"];
+    let given = ["params", "cast_params"].into_iter();
+    let given = given.filter_map(|name| data.get(name));
+    let mut params = given.filter(|given| !given.is_null()).cloned().next();
+    let params = params.get_or_insert_with(|| json!({}));
+    let inside = TARGETS.into_iter().filter_map(|name| params.get(name));
+    let beside = TARGETS.into_iter().filter_map(|name| data.get(name));
+    let target = inside.chain(beside).find_map(point);
+    if let (Some(target), Value::Object(map)) = (target, &mut *params) {
+        map.insert("target".to_owned(), json!(target));
+    }
+    params.take()
+}
+
+/// The world that a message is about: the one that it names, or the one that was joined.
+fn meant(visitor: &Visitor, data: &Value) -> Result<Place, ApiError> {
+    let joined = visitor.place();
+    match (optional(data, "world_id")?, joined) {
+        (Some(named), Some(joined)) if named == joined.world_id => Ok(joined),
+        (Some(named), _) => Ok(Place::named(named)),
+        (None, _) => here(visitor),
+    }
 }
 
 /// `request_spell`: an operation on the ground of the world.
 pub async fn change_ground(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
-    let world_id = here(visitor)?;
-    let op = operation(data)?;
+    let place = meant(visitor, data)?;
+    // The operation as a whole, or its parts in the message itself.
+    let spell = data.get("spell").filter(|spell| spell.is_object());
     let request = OutsideRequest::Terraform {
         by: visitor.actor.user_id.clone(),
-        op,
+        op: operation(spell.unwrap_or(data))?,
     };
-    ask(platform, visitor, &world_id, &request).await?;
-    Ok(Reply::Told(
-        json!({ "accepted": true, "world_id": world_id }),
-    ))
+    let world = visits::world_to_change(platform, &visitor.actor, &place).await?;
+    ask(platform, &world, &request).await
 }
 
-/// `clear_world`: undoes everything; for whoever made the world, and admins.
-pub async fn clear(platform: &Platform, visitor: &Visitor) -> Answer {
-    let world_id = here(visitor)?;
-    let owner = visits::owner_of(platform.db(), &world_id).await?;
-    if owner != visitor.actor.user_id && !visitor.is_admin() {
+/// `clear_world`: undoes everything; for the world's owner, their helpers, and admins.
+pub async fn clear(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+    let place = meant(visitor, data)?;
+    let world = visits::world(platform, &visitor.actor, &place).await?;
+    if !visits::is_trusted(platform, &visitor.actor, &world).await? {
         return Err(ApiError::forbidden(
-            "only whoever made this world can clear it; make one of your own with world.create",
+            "Only the owner of this world can clear it. Make one of your own with world.create.",
         ));
     }
     let request = OutsideRequest::Clear {
         by: visitor.actor.user_id.clone(),
     };
-    ask(platform, visitor, &world_id, &request).await?;
-    Ok(Reply::Told(
-        json!({ "accepted": true, "world_id": world_id }),
-    ))
+    ask(platform, &world, &request).await
 }
 
-async fn ask(
-    platform: &Platform,
-    visitor: &Visitor,
-    world_id: &str,
-    request: &OutsideRequest,
-) -> Result<(), ApiError> {
-    let spec = visits::world(platform, &visitor.actor, world_id).await?;
-    let server = platform.fleet().wake(&spec).await?;
+async fn ask(platform: &Platform, world: &WorldRow, request: &OutsideRequest) -> Answer {
+    let server = platform.fleet().wake(&world.spec).await?;
     match visits::ask(platform, &server, request).await? {
-        OutsideReply::Done => Ok(()),
+        OutsideReply::Done => {
+            let world_id = &world.spec.world_id;
+            Ok(Reply::Told(
+                json!({ "accepted": true, "world_id": world_id }),
+            ))
+        }
         OutsideReply::Refused { code, message } => Err(visits::refused(&code, message)),
     }
 }
@@ -101,10 +111,10 @@ fn operation(data: &Value) -> Result<TerrainOp, ApiError> {
         "paint" => TerrainAction::Paint,
         _ => return Err(bad("type is add, subtract or paint")),
     };
-    let center = data.get("center").and_then(place);
+    let center = data.get("center").and_then(point);
     let center = center.ok_or_else(|| bad("center is [x, y, z] in metres"))?;
     let number = |name: &str| data.get(name).and_then(Value::as_f64).map(|n| n as f32);
-    let size = data.get("size").and_then(place);
+    let size = data.get("size").and_then(point);
     let shape = match (number("radius"), size) {
         (Some(radius), None) => TerrainShape::Sphere { radius },
         (None, Some(size)) => TerrainShape::Box { size },
@@ -124,7 +134,7 @@ fn operation(data: &Value) -> Result<TerrainOp, ApiError> {
 }
 
 /// `[x, y, z]` or `{x, y, z}`.
-fn place(value: &Value) -> Option<[f32; 3]> {
+fn point(value: &Value) -> Option<[f32; 3]> {
     let part = |part: Option<&Value>| {
         let number = part?.as_f64()? as f32;
         number.is_finite().then_some(number)
@@ -147,6 +157,22 @@ fn place(value: &Value) -> Option<[f32; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn params_of_a_cast_are_read_in_either_form() {
+        let target = json!([1.0, 2.0, 3.0]);
+        for said in [
+            json!({ "params": { "target": [1, 2, 3] } }),
+            json!({ "cast_params": { "target": { "x": 1, "y": 2, "z": 3 } } }),
+            json!({ "cast_params": { "target_position": [1, 2, 3] } }),
+            json!({ "params": null, "cast_params": { "position": [1, 2, 3] } }),
+            json!({ "target_position": [1, 2, 3] }),
+        ] {
+            assert_eq!(params(&said)["target"], target, "{said}");
+        }
+        assert_eq!(params(&json!({})), json!({}));
+        assert_eq!(params(&json!({ "cast_params": { "power": 7 } })), json!({ "power": 7 }));
+    }
 
     #[test]
     fn operations_are_read_in_either_form() {

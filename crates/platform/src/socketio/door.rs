@@ -153,6 +153,12 @@ async fn work(platform: Platform, visitor: Arc<Visitor>) {
 
 async fn handle(platform: &Platform, socket: &SocketRef, visitor: &Visitor, said: &Said) -> Answer {
     let data = &said.data;
+    if !said.event.chars().all(frolic_package::is_visible) {
+        return Err(ApiError::bad_request(
+            "bad_event_name",
+            "The name of an event has no control, invisible or direction-changing characters.",
+        ));
+    }
     if is_for_members(&said.event) {
         let (db, now) = (platform.db(), platform.clock().now_ms());
         moderation::refuse_suspended(db, &visitor.actor.user_id, now).await?;
@@ -163,8 +169,8 @@ async fn handle(platform: &Platform, socket: &SocketRef, visitor: &Visitor, said
             spend(platform, socket)?;
             worlds::create(platform, visitor, data).await
         }
-        "world.join" => worlds::join(platform, socket, visitor, data).await,
-        "world.leave" => worlds::leave(socket, visitor),
+        "world.join" | "join_world" => worlds::join(platform, socket, visitor, data).await,
+        "world.leave" | "leave_world" => worlds::leave(socket, visitor),
         "world.get" => worlds::get(platform, visitor, data).await,
         "ping" => worlds::ping(platform, visitor).await,
         "spell.create_draft" => {
@@ -185,7 +191,7 @@ async fn handle(platform: &Platform, socket: &SocketRef, visitor: &Visitor, said
         "job.cancel" => spells::cancel(platform, visitor, data).await,
         "spell.cast_request" => casts::cast(platform, visitor, data).await,
         "request_spell" => casts::change_ground(platform, visitor, data).await,
-        "clear_world" => casts::clear(platform, visitor).await,
+        "clear_world" => casts::clear(platform, visitor, data).await,
         other => {
             let name: String = other.chars().take(64).collect();
             let message = format!("there is no event '{name}'; see docs/socketio.md");
@@ -199,6 +205,8 @@ fn is_for_members(event: &str) -> bool {
     matches!(
         event,
         "world.create"
+            | "world.join"
+            | "join_world"
             | "spell.create_draft"
             | "spell.start_build"
             | "spell.publish"
@@ -229,7 +237,8 @@ fn answer(socket: &SocketRef, said: Said, outcome: Answer) {
         }
         Ok(Reply::Told(data)) => data,
         Err(error) => {
-            let event: String = said.event.chars().take(64).collect();
+            let visible = |c: &char| frolic_package::is_visible(*c);
+            let event: String = said.event.chars().filter(visible).take(64).collect();
             let told = json!({ "code": error.code(), "message": error.message(), "event": event });
             if said.event == "spell.cast_request" {
                 let spell = said.data.get("spell_id").and_then(Value::as_str);

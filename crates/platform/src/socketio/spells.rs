@@ -67,7 +67,7 @@ pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> Answe
         mine: asked.mine.unwrap_or(false),
         page: Page::of(asked.page, asked.per_page, PER_PAGE)?,
     };
-    let listed = drafts::list(platform.db(), &visitor.actor, &wanted).await?;
+    let listed = drafts::list(platform, &visitor.actor, &wanted).await?;
     Ok(Reply::Event("spell.list_result", json!(listed)))
 }
 

@@ -9,6 +9,7 @@ use socketioxide::extract::{AckSender, SocketRef};
 
 use crate::auth::Role;
 use crate::spells::Actor;
+use crate::visits::Place;
 
 /// Messages of one client that wait for their turn.
 const WAITING_MAX: usize = 64;
@@ -36,7 +37,7 @@ pub struct Visitor {
 }
 
 struct State {
-    world: Option<String>,
+    place: Option<Place>,
     waiting: VecDeque<(SocketRef, Said)>,
     busy: bool,
     left: f64,
@@ -50,7 +51,7 @@ impl Visitor {
             actor,
             username,
             state: Mutex::new(State {
-                world: None,
+                place: None,
                 waiting: VecDeque::new(),
                 busy: false,
                 left: BURST,
@@ -59,14 +60,14 @@ impl Visitor {
         }
     }
 
-    /// The world they are in.
-    pub fn world(&self) -> Option<String> {
-        self.state().world.clone()
+    /// The world they have joined.
+    pub fn place(&self) -> Option<Place> {
+        self.state().place.clone()
     }
 
     /// They are in another one now; gives the one before.
-    pub fn move_to(&self, world: Option<String>) -> Option<String> {
-        std::mem::replace(&mut self.state().world, world)
+    pub fn move_to(&self, place: Option<Place>) -> Option<Place> {
+        std::mem::replace(&mut self.state().place, place)
     }
 
     /// Takes a message. True when nobody works on this client's messages: the

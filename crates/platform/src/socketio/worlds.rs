@@ -12,8 +12,10 @@ use crate::api::WorldInfo;
 use crate::error::ApiError;
 use crate::fleet::WorldSpec;
 use crate::games::{self, GameRow};
+use crate::names;
 use crate::texts;
-use crate::visits::{self, LogEnds};
+use crate::join::access::Via;
+use crate::visits::{self, LogEnds, Place};
 use crate::worlds::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, Wish};
 
 /// What a world of nothing in particular is made of, where it is there.
@@ -26,9 +28,13 @@ const MADE_BY_VISITORS: i64 = 5000;
 const OPS_PER_MESSAGE: i64 = 200;
 const OPS_MAX: usize = 4000;
 
-/// `world.list`.
-pub async fn list(platform: &Platform, _visitor: &Visitor, _data: &Value) -> Answer {
-    let worlds = worlds::public(platform).await?;
+/// `world.list`; with `castable: true`, only those that the client may cast into now.
+pub async fn list(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
+    let castable = data.get("castable").and_then(Value::as_bool);
+    let worlds = match castable.unwrap_or(false) {
+        true => worlds::castable::of(platform, &visitor.actor).await?,
+        false => worlds::public(platform).await?,
+    };
     Ok(Reply::Event(
         "world.list_result",
         json!({ "worlds": worlds }),
@@ -40,6 +46,7 @@ pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Ans
     let db = platform.db();
     let name = optional(data, "name")?.unwrap_or_default();
     let name = texts::line(&name, NAME_CHARS_MAX);
+    names::check_decent(platform, &name)?;
     let description = optional(data, "description")?.unwrap_or_default();
     let description = texts::lines(&description, DESCRIPTION_CHARS_MAX);
     let game = game_of(platform, visitor, optional(data, "game_id")?).await?;
@@ -72,8 +79,14 @@ pub async fn create(platform: &Platform, visitor: &Visitor, data: &Value) -> Ans
     let sockets = platform.sockets();
     let listed = worlds::public(platform).await?;
     sockets.tell_all("world.list_updated", &json!({ "worlds": listed }));
-    let made = json!({ "world_id": spec.world_id, "world": world });
-    Ok(Reply::Event("world.created", made))
+    Ok(Reply::Event("world.created", told(&world)))
+}
+
+/// A world as the message itself, and as one field of it.
+fn told(world: &WorldInfo) -> Value {
+    let mut told = json!(world);
+    told["world"] = told.clone();
+    told
 }
 
 /// Visitors without a session have a new id with every connection: what they
@@ -131,15 +144,18 @@ pub async fn join(
     visitor: &Visitor,
     data: &Value,
 ) -> Answer {
-    let world_id = text(data, "world_id")?;
-    let spec = visits::world(platform, &visitor.actor, &world_id).await?;
-    let world = find(platform, &world_id).await?;
+    let place = destination(platform, data).await?;
+    let world_id = place.world_id.clone();
+    let row = visits::world(platform, &visitor.actor, &place).await?;
+    visits::must_have_room(platform, &visitor.actor, &row).await?;
+    let spec = row.spec.clone();
+    let world = row.info(platform);
     // Keeps the row from being swept while somebody looks at it.
     worlds::touch(platform.db(), &world_id, platform.clock().now_ms()).await?;
-    if let Some(before) = visitor.move_to(Some(world_id.clone()))
-        && before != world_id
+    if let Some(before) = visitor.move_to(Some(place))
+        && before.world_id != world_id
     {
-        go_out(socket, visitor, &before);
+        go_out(socket, visitor, &before.world_id);
     }
     // Before the log is read: an operation in between is told twice rather than
     // never, and has a number.
@@ -166,6 +182,24 @@ pub async fn join(
     let only = (ends.near_only && !oversees).then_some(user_id.as_str());
     send_log(platform, &world_id, ends, only, tell).await?;
     Ok(Reply::Told(joined))
+}
+
+/// Where somebody wants to go: the world with this id, or with this room code.
+async fn destination(platform: &Platform, data: &Value) -> Result<Place, ApiError> {
+    let code = optional(data, "room_code")?;
+    let (world_id, via) = match (optional(data, "world_id")?, code) {
+        (None, Some(code)) => {
+            let world = worlds::find_by_room_code(platform.db(), &code).await?;
+            let world = world.ok_or_else(worlds::unknown_room)?;
+            (world.spec.world_id, Via::Code)
+        }
+        _ => (text(data, "world_id")?, Via::Id),
+    };
+    Ok(Place {
+        world_id,
+        via,
+        joined: true,
+    })
 }
 
 /// Tells those who follow a world from outside that it was set back, and what
@@ -244,6 +278,7 @@ async fn send_log(
     }
     let done = json!({
         "world_id": world_id,
+        "message": "This world has no operations to catch up on.",
         "checkpoint": ends.checkpoint,
         "newest": ends.newest,
     });
@@ -253,7 +288,7 @@ async fn send_log(
 
 /// `world.leave`.
 pub fn leave(socket: &SocketRef, visitor: &Visitor) -> Answer {
-    let left = visitor.move_to(None);
+    let left = visitor.move_to(None).map(|place| place.world_id);
     if let Some(world_id) = &left {
         go_out(socket, visitor, world_id);
     }
@@ -262,20 +297,20 @@ pub fn leave(socket: &SocketRef, visitor: &Visitor) -> Answer {
 
 /// `world.get`: the one that is named, or the one they are in.
 pub async fn get(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
-    let world_id = match optional(data, "world_id")? {
-        Some(world_id) => world_id,
-        None => here(visitor)?,
+    let place = match (optional(data, "world_id")?, visitor.place()) {
+        (Some(named), Some(joined)) if named == joined.world_id => joined,
+        (Some(named), _) => Place::named(named),
+        (None, _) => here(visitor)?,
     };
-    visits::world(platform, &visitor.actor, &world_id).await?;
-    let world = find(platform, &world_id).await?;
-    let clients = platform.sockets().clients_in(&world_id);
-    let info = json!({ "world_id": world_id, "world": world, "clients": clients });
+    let world = visits::world(platform, &visitor.actor, &place).await?;
+    let mut info = told(&world.info(platform));
+    info["clients"] = json!(platform.sockets().clients_in(&place.world_id));
     Ok(Reply::Event("world.info", info))
 }
 
 /// `ping`.
 pub async fn ping(platform: &Platform, visitor: &Visitor) -> Answer {
-    let world = visitor.world();
+    let world = visitor.place().map(|place| place.world_id);
     let (clients, ops) = match &world {
         Some(world_id) => (
             platform.sockets().clients_in(world_id),
@@ -288,8 +323,8 @@ pub async fn ping(platform: &Platform, visitor: &Visitor) -> Answer {
 }
 
 /// The world they are in.
-pub fn here(visitor: &Visitor) -> Result<String, ApiError> {
+pub fn here(visitor: &Visitor) -> Result<Place, ApiError> {
     visitor
-        .world()
+        .place()
         .ok_or_else(|| ApiError::bad_request("no_world", "join a world first, with world.join"))
 }

@@ -21,6 +21,10 @@ use crate::texts;
 const SETTINGS: &str = "spell.toml";
 const PROMPT: &str = "prompt.txt";
 
+/// What players are told where no language model is set up.
+pub const NO_PROMPTS: &str =
+    "Spells can't be written from a description here right now. Write the code instead.";
+
 /// Why there is no revision.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
@@ -63,6 +67,7 @@ pub struct Prepared {
     settings: SpellSettings,
     prompt: Option<String>,
     parent: Option<String>,
+    metadata: Option<serde_json::Value>,
 }
 
 /// What is built, checked, and not stored yet.
@@ -113,7 +118,10 @@ pub async fn prepare(
         }
     };
     let before = parent.as_ref().map(|revision| &revision.manifest);
+    let options = request.options.as_ref();
+    let metadata = options.and_then(|options| options.metadata.clone());
     Ok(Prepared {
+        metadata: metadata.or_else(|| before?.metadata.clone()),
         settings: settings_of(request, before, &spell.display_name, &spell.description),
         code,
         prompt,
@@ -134,9 +142,16 @@ async fn write(
         tokio::task::spawn_blocking(move || compiler.write(&spell_id, &prompt, code.as_deref()));
     match written.await {
         Ok(Ok(code)) => Ok(code),
-        Ok(Err(WriteError::Later(why))) => Err(BuildError::Later(why)),
         Ok(Err(WriteError::Never(why))) => Err(BuildError::Refused(why)),
-        Err(_) => Err(BuildError::Later("the model's client failed".to_owned())),
+        Ok(Err(WriteError::Later(detail))) => {
+            tracing::warn!(detail, "the language model gave no answer");
+            Err(BuildError::Later("the language model is busy".to_owned()))
+        }
+        Ok(Err(WriteError::Unavailable(detail))) => {
+            tracing::warn!(detail, "spells cannot be written from descriptions");
+            Err(BuildError::Refused(NO_PROMPTS.to_owned()))
+        }
+        Err(_) => Err(BuildError::Later("the language model is busy".to_owned())),
     }
 }
 
@@ -148,7 +163,13 @@ fn settings_of(
     description: &str,
 ) -> SpellSettings {
     let plain = SpellSettings::default();
-    let options: BuildOptions = request.options.clone().unwrap_or_default();
+    let mut options: BuildOptions = request.options.clone().unwrap_or_default();
+    let in_metadata = |name: &str| {
+        let text = options.metadata.as_ref()?.get(name)?.as_str()?;
+        Some(text.to_owned())
+    };
+    options.name = options.name.clone().or_else(|| in_metadata("name"));
+    options.description = (options.description.clone()).or_else(|| in_metadata("description"));
     let text = |given: Option<String>, most, before: &str| {
         given
             .map(|text| texts::line(&text, most))
@@ -231,6 +252,7 @@ pub async fn finalize(
         parent,
         prompt,
         code,
+        metadata,
     } = assembled.prepared;
     let (spell_id, now) = (&job.info.spell_id, platform.clock().now_ms());
     let revision_id = ids::new_id("rev");
@@ -289,6 +311,7 @@ pub async fn finalize(
         range_m: settings.range_m,
         files,
         made_from: if prompt.is_some() { "prompt" } else { "code" }.to_owned(),
+        metadata,
         created_by: job.created_by.clone(),
         created_at: rfc3339(now),
     };

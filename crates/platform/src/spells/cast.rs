@@ -8,7 +8,7 @@ use super::{Actor, content, drafts, refuse_taken_down, teach, unknown_revision, 
 use crate::Platform;
 use crate::api::{RevisionInfo, SpellChannel, SpellInfo};
 use crate::error::ApiError;
-use crate::visits;
+use crate::visits::{self, Place};
 
 /// Bytes of what a caster gives along.
 const PARAMS_BYTES_MAX: usize = 8 * 1024;
@@ -31,14 +31,14 @@ pub struct Wanted {
 pub async fn cast(
     platform: &Platform,
     actor: &Actor,
-    world_id: &str,
+    place: &Place,
     wanted: &Wanted,
 ) -> Result<(), ApiError> {
     if wanted.params.to_string().len() > PARAMS_BYTES_MAX {
         let message = format!("params has more than {PARAMS_BYTES_MAX} bytes");
         return Err(ApiError::bad_request("params_too_large", message));
     }
-    let spec = visits::world(platform, actor, world_id).await?;
+    let spec = visits::world_to_change(platform, actor, place).await?.spec;
     let (name, revision) = choose(platform, actor, wanted).await?;
     let server = platform.fleet().wake(&spec).await?;
     let request = OutsideRequest::Cast {

@@ -9,6 +9,9 @@ pub trait SpellCompiler: Send + Sync {
     /// What is wrong with it, with the line.
     fn check(&self, spell_id: &str, code: &str) -> Result<(), String>;
 
+    /// Whether spells can be written from a description here; cheap, and asked for each page.
+    fn writes(&self) -> bool;
+
     /// Writes the code of a spell from a description, or changes `code` by it.
     ///
     /// # Errors
@@ -20,10 +23,13 @@ pub trait SpellCompiler: Send + Sync {
 /// Why no code was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// It may work later.
+    /// It may work later. The text is for the operator.
     #[error("{0}")]
     Later(String),
-    /// It will not work as it is.
+    /// It will not work as it is. The text is for whoever asked.
     #[error("{0}")]
     Never(String),
+    /// The operator has to do something first; players are told no more than that it does not work.
+    #[error("{0}")]
+    Unavailable(String),
 }

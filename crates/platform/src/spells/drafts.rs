@@ -152,7 +152,12 @@ pub async fn show(db: &AnyPool, actor: &Actor, spell_id: &str) -> Result<SpellIn
 ///
 /// # Errors
 /// When the database refuses.
-pub async fn list(db: &AnyPool, actor: &Actor, wanted: &Wanted) -> Result<SpellList, sqlx::Error> {
+pub async fn list(
+    platform: &Platform,
+    actor: &Actor,
+    wanted: &Wanted,
+) -> Result<SpellList, sqlx::Error> {
+    let db = platform.db();
     let page = wanted.page;
     let whose = if wanted.mine {
         "created_by = $1"
@@ -187,6 +192,7 @@ pub async fn list(db: &AnyPool, actor: &Actor, wanted: &Wanted) -> Result<SpellL
         total: to_u32(total),
         page: page.page,
         per_page: page.per_page,
+        prompts: platform.spell_compiler().writes(),
     })
 }
 

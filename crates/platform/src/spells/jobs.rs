@@ -21,6 +21,8 @@ pub const ATTEMPTS_MAX: u32 = 4;
 pub const CODE_BYTES_MAX: usize = 48 * 1024;
 /// Bytes of a description in plain language.
 pub const PROMPT_BYTES_MAX: usize = 8 * 1024;
+/// Bytes of what a build puts into the manifest for other programs.
+const METADATA_BYTES_MAX: usize = 4096;
 /// Jobs of one person that are not finished.
 const OPEN_PER_USER: i64 = 10;
 /// Jobs of all that are not finished.
@@ -63,6 +65,13 @@ pub async fn start(
     let db = platform.db();
     let filled =
         |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
+    if filled(&request.prompt) && !platform.spell_compiler().writes() {
+        return Err(ApiError::new(
+            axum::http::StatusCode::CONFLICT,
+            "prompts_unavailable",
+            super::build::NO_PROMPTS,
+        ));
+    }
     let empty = !filled(&request.code) && !filled(&request.prompt);
     if empty {
         // Asking for nothing must not leave a draft behind.
@@ -106,10 +115,10 @@ pub async fn start(
         ApiError::bad_request("invalid_options", "options has a number that is none")
     })?;
     sqlx::query(
-        "INSERT INTO jobs (job_id, draft_id, status, stage, progress_pct, logs, error_message,
+        "INSERT INTO jobs (job_id, draft_id, spell_id, status, stage, progress_pct, logs, error_message,
            result_revision_id, request, created_by, attempts, run_after, lease_owner, lease_until,
            cancel_requested, created_at, updated_at)
-         VALUES ($1, $2, 'queued', 'prepare', 0, '', '', '', $3, $4, 0, $5, '', 0, 0, $5, $5)",
+         VALUES ($1, $2, $2, 'queued', 'prepare', 0, '', '', '', $3, $4, 0, $5, '', 0, 0, $5, $5)",
     )
     .bind(&job_id)
     .bind(&spell.spell_id)
@@ -150,6 +159,15 @@ fn check(request: &BuildRequest) -> Result<(), ApiError> {
         }
     }
     let options = request.options.clone().unwrap_or_default();
+    let is_object = |metadata: &serde_json::Value| metadata.is_object();
+    if options.metadata.as_ref().is_some_and(|given| {
+        !is_object(given) || given.to_string().len() > METADATA_BYTES_MAX
+    }) {
+        return Err(ApiError::bad_request(
+            "invalid_options",
+            format!("metadata is an object of at most {METADATA_BYTES_MAX} bytes of JSON"),
+        ));
+    }
     for (name, value, most) in [
         ("cooldown_s", options.cooldown_s, 3600.0),
         ("cost", options.cost, 1000.0),
@@ -188,6 +206,25 @@ async fn check_room(db: &AnyPool, actor: &Actor) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// How far the job with this id is, for anybody: only whoever asked for it sees what was said on
+/// the way, which may repeat their code.
+///
+/// # Errors
+/// 404.
+pub async fn progress(db: &AnyPool, actor: &Actor, job_id: &str) -> Result<JobInfo, ApiError> {
+    let job = find(db, job_id).await?.ok_or_else(unknown_job)?;
+    let mut info = job.info;
+    if !actor.owns(&job.created_by) {
+        info.logs.clear();
+        info.error_message = info.error_message.map(|_| "The build failed.".to_owned());
+    }
+    Ok(info)
+}
+
+fn unknown_job() -> ApiError {
+    ApiError::not_found("job_not_found", "There is no such build (any more).")
+}
+
 /// The job with this id, for whoever asked for it.
 ///
 /// # Errors
@@ -195,7 +232,7 @@ async fn check_room(db: &AnyPool, actor: &Actor) -> Result<(), ApiError> {
 pub async fn show(db: &AnyPool, actor: &Actor, job_id: &str) -> Result<Job, ApiError> {
     let job = find(db, job_id).await?;
     job.filter(|job| actor.owns(&job.created_by))
-        .ok_or_else(|| ApiError::not_found("job_not_found", "you have no such build (any more)"))
+        .ok_or_else(unknown_job)
 }
 
 /// The newest builds of a spell.

@@ -96,7 +96,7 @@ async fn list(
         mine: query.mine.unwrap_or(false),
         page: Page::of(query.page, query.per_page, PER_PAGE)?,
     };
-    Ok(Json(drafts::list(platform.db(), &actor, &wanted).await?))
+    Ok(Json(drafts::list(&platform, &actor, &wanted).await?))
 }
 
 /// Begins a spell. Of an id that is yours already it gives that spell.
@@ -325,25 +325,24 @@ async fn spell_jobs(
     ))
 }
 
-/// Where a build is.
+/// Where a build is. What was said on the way is for whoever asked for it.
 #[utoipa::path(
     get, path = "/api/jobs/{id}", tag = "spells", params(("id" = String, Path)),
     responses(
         (status = 200, body = JobInfo),
         (status = 400, description = "the path means nothing", body = ErrorBody),
-        (status = 401, description = "who is asking is not known", body = ErrorBody),
-        (status = 404, description = "no such build of yours", body = ErrorBody),
+        (status = 401, description = "the token is not known", body = ErrorBody),
+        (status = 404, description = "no such build", body = ErrorBody),
     ),
-    security(("bearer" = []))
+    security((), ("bearer" = []))
 )]
 async fn job(
     State(platform): State<Platform>,
-    session: Session,
+    Anybody(actor): Anybody,
     ApiPath(job_id): ApiPath<String>,
 ) -> Result<Json<JobInfo>, ApiError> {
-    let actor = Actor::from(&session);
-    let job = jobs::show(platform.db(), &actor, &job_id).await?;
-    Ok(Json(job.info))
+    let job = jobs::progress(platform.db(), &actor, &job_id).await?;
+    Ok(Json(job))
 }
 
 /// Stops a build.

@@ -11,7 +11,7 @@ use tokio::time::{interval, sleep};
 use super::build::{self, BuildError};
 use super::jobs::{self, ATTEMPTS_MAX, Job, LEASE_MS, Note, Verdict};
 use crate::Platform;
-use crate::api::RevisionInfo;
+use crate::api::{RevisionInfo, SpellManifest};
 use crate::ids;
 
 /// Builds at once.
@@ -46,6 +46,7 @@ struct RevisionReady<'a> {
     job_id: &'a str,
     version: u32,
     channel: &'static str,
+    manifest: &'a SpellManifest,
 }
 
 /// Works until it is dropped.
@@ -280,6 +281,7 @@ impl<'a> Work<'a> {
             job_id: &self.job.info.job_id,
             version: revision.version,
             channel: "draft",
+            manifest: &revision.manifest,
         };
         self.platform
             .sockets()

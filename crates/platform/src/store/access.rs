@@ -50,7 +50,12 @@ impl Viewer {
 /// Whether this person may see and play this game: private ones are for their
 /// creator, and for those who judge reports.
 pub fn may_see(game: &GameRow, session: &Session) -> bool {
-    game.open_to(&session.user_id) || session.role >= Role::Moderator
+    may_see_as(game, &session.user_id, session.role)
+}
+
+/// The same for somebody who has no session of their own, such as a Socket.IO client.
+pub fn may_see_as(game: &GameRow, user_id: &str, role: Role) -> bool {
+    game.open_to(user_id) || role >= Role::Moderator
 }
 
 /// The game, for who may see it.

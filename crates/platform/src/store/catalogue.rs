@@ -9,6 +9,7 @@
 //! lives for about a second. Many games are put in order on another thread;
 //! who asks meanwhile gets the old view.
 
+mod search;
 mod sweep;
 mod view;
 
@@ -21,6 +22,7 @@ use futures_util::TryStreamExt as _;
 use sqlx::any::AnyRow;
 use sqlx::{AnyPool, Row};
 
+use self::search::Searchable;
 use self::sweep::Sweep;
 use self::view::{Card, Placed, Shelf};
 pub use self::view::{Order, PageKey, View};
@@ -328,13 +330,6 @@ impl Entry {
         let (plays, likes) = (take(&mut summary.plays), take(&mut summary.likes));
         let featured = row.try_get::<i64, _>("featured")? != 0;
         let featured_at: i64 = row.try_get("featured_at")?;
-        let haystack = format!(
-            "{}\n{}\n{}\n{}",
-            summary.name,
-            summary.creator,
-            summary.tags.join("\n"),
-            summary.description
-        );
         Ok(Self {
             plays,
             likes,
@@ -343,7 +338,7 @@ impl Entry {
             round,
             card: Arc::new(Card {
                 creator_key: names::key(&summary.creator),
-                haystack: haystack.to_lowercase(),
+                searchable: Searchable::of(&summary),
                 created_at: row.try_get("created_at")?,
                 featured_at: featured.then_some(featured_at),
                 summary,

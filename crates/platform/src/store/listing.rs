@@ -27,7 +27,8 @@ pub struct ListQuery {
     #[serde(default)]
     #[param(inline)]
     sort: Sort,
-    /// Text to find in titles, descriptions, tags and names of creators.
+    /// Words to find in titles, descriptions, tags and names of creators. The best matches come
+    /// first, and words with a typo in them are found too.
     #[serde(default)]
     q: String,
     /// Only games with this tag.

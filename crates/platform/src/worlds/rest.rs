@@ -22,6 +22,7 @@ use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery, OptionalJson};
 use crate::games::{self, GameRow};
 use crate::moderation::Member;
+use crate::names;
 use crate::paging::{PER_PAGE, Page};
 use crate::store::{access, channels};
 use crate::texts;
@@ -178,6 +179,9 @@ pub async fn create_owned(
         ));
     }
     let name = readable(wish.name.as_deref().unwrap_or_default());
+    if let Some(name) = &name {
+        names::check_decent(platform, name)?;
+    }
     let name = name.unwrap_or_else(|| made_up_name(owner, &game));
     let description = wish.description.unwrap_or_default();
     let description = texts::lines(&description, DESCRIPTION_CHARS_MAX);
@@ -284,6 +288,7 @@ async fn change(
             ApiError::bad_request("invalid_name", "a world needs a name that can be read")
         })?,
     };
+    names::check_decent(&platform, &name)?;
     let description = change.description.as_ref();
     let description = description.map_or(world.description.clone(), |typed| {
         texts::lines(typed, DESCRIPTION_CHARS_MAX)

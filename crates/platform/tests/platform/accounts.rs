@@ -447,3 +447,27 @@ async fn plat_3_neither_passwords_nor_keys_are_in_the_data_folder() {
     platform.stop().await;
     let _ = std::fs::remove_dir_all(data_dir);
 }
+
+#[tokio::test]
+async fn names_that_strangers_should_not_read_are_refused() {
+    let platform = TestPlatform::start().await;
+    for name in ["Shithead7", "f.u.c.k", "B1tch", "555-123-4567"] {
+        let refused = platform.try_register(None, name, PASSWORD).await;
+        let error = error_of(refused).await;
+        assert_eq!(error, (400, "name_refused".to_owned()), "{name}");
+        // A guest gets a name that was made up instead.
+        assert_ne!(platform.login(name).await.username, name);
+    }
+    let ada = platform.register("Scunthorpe").await;
+    let token = &ada.session_token;
+    for (method, path, body) in [
+        (Method::PATCH, "/api/me", json!({ "username": "Fuckface" })),
+        (Method::POST, "/worlds", json!({ "name": "shit hole" })),
+    ] {
+        let refused = platform.call(method, path, token, body).await;
+        let error = error_of(refused).await;
+        assert_eq!(error, (400, "name_refused".to_owned()), "{path}");
+    }
+    let open = TestPlatform::start_with(|settings| settings.text_filter = false).await;
+    open.register("Shithead7").await;
+}

@@ -19,7 +19,7 @@ use crate::support::TestPlatform;
 use crate::support::creator::Creator;
 
 /// A Socket.IO client, as small as can be.
-struct Client {
+pub struct Client {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     id: String,
     /// Events that came while another was waited for.
@@ -27,14 +27,14 @@ struct Client {
 }
 
 impl Client {
-    async fn connect(test: &TestPlatform, auth: Option<Value>) -> Self {
+    pub async fn connect(test: &TestPlatform, auth: Option<Value>) -> Self {
         let mut client = Self::open(test, auth).await;
         let hello = client.wait("connected").await;
         client.id = hello["client_id"].as_str().unwrap().to_owned();
         client
     }
 
-    async fn open(test: &TestPlatform, auth: Option<Value>) -> Self {
+    pub async fn open(test: &TestPlatform, auth: Option<Value>) -> Self {
         let url = format!(
             "ws://127.0.0.1:{}/socket.io/?EIO=4&transport=websocket",
             test.port
@@ -68,11 +68,23 @@ impl Client {
         }
     }
 
-    async fn emit(&mut self, event: &str, data: Value) {
+    /// Whether the server ends the connection instead of answering.
+    pub async fn is_closed(&mut self) -> bool {
+        loop {
+            let next = tokio::time::timeout(Duration::from_secs(20), self.socket.next());
+            match next.await.expect("nothing comes") {
+                Some(Ok(Message::Text(text))) if text.starts_with("42") => return false,
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return true,
+                Some(Ok(_)) => {}
+            }
+        }
+    }
+
+    pub async fn emit(&mut self, event: &str, data: Value) {
         self.send_text(format!("42{}", json!([event, data]))).await;
     }
 
-    async fn next(&mut self) -> (String, Value) {
+    pub async fn next(&mut self) -> (String, Value) {
         loop {
             let text = self.text().await;
             if let Some(body) = text.strip_prefix("42") {
@@ -83,7 +95,7 @@ impl Client {
         }
     }
 
-    async fn wait(&mut self, event: &str) -> Value {
+    pub async fn wait(&mut self, event: &str) -> Value {
         if let Some(at) = self.kept.iter().position(|(name, _)| name == event) {
             return self.kept.remove(at).1;
         }
@@ -96,7 +108,7 @@ impl Client {
         }
     }
 
-    async fn ask(&mut self, event: &str, data: Value, answer: &str) -> Value {
+    pub async fn ask(&mut self, event: &str, data: Value, answer: &str) -> Value {
         self.emit(event, data).await;
         self.wait(answer).await
     }

@@ -228,12 +228,21 @@ async fn what_is_wrong_is_said() {
     .await;
     assert_eq!(error_of(response).await, (409, "spell_id_taken".to_owned()));
     let path = format!("/api/jobs/{}", started.job_id);
-    assert_eq!(
-        error_of(send(&test, Method::GET, &path, &bob, None).await)
-            .await
-            .0,
-        404
-    );
+    // How far a build is can be asked by whoever has its id; what was said on the way cannot.
+    let own: JobInfo = ok(send(&test, Method::GET, &path, &ada, None).await).await;
+    let asked = [
+        send(&test, Method::GET, &path, &bob, None).await,
+        test.get(&path).await,
+    ];
+    for asked in asked {
+        let job: JobInfo = ok(asked).await;
+        assert_eq!((job.status, &job.stage), (own.status, &own.stage));
+        assert!(job.logs.is_empty() && !own.logs.is_empty());
+        assert_eq!(job.error_message.as_deref(), Some("The build failed."));
+        assert_ne!(job.error_message, own.error_message);
+    }
+    let cancel = send(&test, Method::POST, &format!("{path}/cancel"), &bob, None).await;
+    assert_eq!(error_of(cancel).await.0, 404);
     let response = test
         .request(Method::POST, "/api/spells")
         .json(&json!({}))
@@ -369,6 +378,41 @@ async fn a_build_that_fails_for_now_is_tried_again_and_can_be_cancelled() {
     let started = build(&test, &ada, "words", json!({ "prompt": "a small hit" })).await;
     let job = finish(&test, &ada, &started.job_id).await;
     assert_eq!(job.status, JobStatus::Done, "{job:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_for_operators_does_not_reach_players() {
+    let test = TestPlatform::start().await;
+    let ada = test.login("Ada").await;
+    let listed: SpellList = test.get_json("/api/spells").await;
+    assert!(listed.prompts);
+    let started = build(&test, &ada, "words", json!({ "prompt": "operator" })).await;
+    let job = finish(&test, &ada, &started.job_id).await;
+    assert_eq!(job.status, JobStatus::Failed);
+    let told = format!("{:?} {:?}", job.error_message, job.logs);
+    assert!(told.contains("Write the code instead."), "{told}");
+    assert!(!told.contains("SOUL_API_KEY"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manifest_keeps_the_metadata_of_its_build() {
+    let test = TestPlatform::start().await;
+    let ada = test.login("Ada").await;
+    let metadata = json!({ "name": "Frost", "icon": "snow", "tags": ["ice"] });
+    let body = json!({ "prompt": "", "code": CODE, "options": { "metadata": metadata } });
+    let started = build(&test, &ada, "frost", body).await;
+    let job = finish(&test, &ada, &started.job_id).await;
+    let revision = job.result_revision_id.unwrap();
+    let path = format!("/api/spells/frost/revisions/{revision}/manifest");
+    let manifest: SpellManifest = ok(send(&test, Method::GET, &path, &ada, None).await).await;
+    assert_eq!(manifest.name, "Frost");
+    assert_eq!(manifest.metadata, Some(metadata));
+    for bad in [json!("text"), json!({ "x": "y".repeat(5000) })] {
+        let body = json!({ "code": CODE, "options": { "metadata": bad } });
+        let path = "/api/spells/frost/build";
+        let refused = send(&test, Method::POST, path, &ada, Some(body)).await;
+        assert_eq!(error_of(refused).await, (400, "invalid_options".to_owned()));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

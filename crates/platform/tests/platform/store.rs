@@ -28,6 +28,10 @@ async fn plat_9_listings_sort_search_and_page() {
     platform.join(json!({ "game_id": "alpha" })).await;
     assert_eq!(names(&platform, "sort=popular").await[0], "alpha");
     assert_eq!(names(&platform, "q=BETA").await, ["beta"]);
+    // With a typo, with the beginning of a word, and with both.
+    for query in ["q=alhpa", "q=alp", "q=game+alpah"] {
+        assert_eq!(names(&platform, query).await, ["alpha"], "{query}");
+    }
     // Wildcards of the database are letters like any other.
     for query in ["q=%25", "q=_lpha", "q=x' OR '1'='1", "sort=featured"] {
         assert!(names(&platform, query).await.is_empty(), "{query}");

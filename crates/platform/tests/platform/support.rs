@@ -228,6 +228,10 @@ pub fn picture() -> Vec<u8> {
 struct TestWorkshop;
 
 impl SpellCompiler for TestWorkshop {
+    fn writes(&self) -> bool {
+        true
+    }
+
     fn check(&self, spell_id: &str, code: &str) -> Result<(), String> {
         frolic_soul::check_spell(spell_id, code)
     }
@@ -253,6 +257,9 @@ impl SpellCompiler for TestWorkshop {
         }
         if prompt.contains("busy") {
             return Err(WriteError::Later("the model is busy".to_owned()));
+        }
+        if prompt.contains("operator") {
+            return Err(WriteError::Unavailable("set SOUL_API_KEY".to_owned()));
         }
         let written = frolic_soul::write_spell(&Told(prompt), spell_id, prompt, code);
         written.map_err(|error| WriteError::Never(error.to_string()))

@@ -4,8 +4,8 @@ import { ApiError, call } from '../../lib/api';
 import { forgetSession, loadSession, saveSession, sessionOf } from '../../lib/session';
 
 /** Makes an account; whoever is a guest here becomes it and keeps what they made. */
-export async function register(username: string, password: string): Promise<void> {
-  const body = { username, password };
+export async function register(username: string, password: string, remember: boolean): Promise<void> {
+  const body = { username, password, remember };
   const kept = loadSession();
   if (kept?.kind === 'account') forgetSession();
   try {
@@ -18,8 +18,8 @@ export async function register(username: string, password: string): Promise<void
   }
 }
 
-export async function signIn(username: string, password: string): Promise<void> {
-  saveSession(sessionOf(await call<LoginResponse>('POST', '/api/login', { body: { username, password } })));
+export async function signIn(username: string, password: string, remember: boolean): Promise<void> {
+  saveSession(sessionOf(await call<LoginResponse>('POST', '/api/login', { body: { username, password, remember } })));
 }
 
 /** Who the kept session belongs to; what is kept follows (a role may have been given since). */

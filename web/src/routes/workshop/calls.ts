@@ -6,7 +6,7 @@ import { loadSession } from '../../lib/session';
 const spell = (id: string, rest = ''): string => `/api/spells/${encodeURIComponent(id)}${rest}`;
 
 export const mySpells = (signal?: AbortSignal): Promise<SpellList> =>
-  loadSession() ? call('GET', '/api/spells', { query: { mine: 'true', per_page: 100 }, signal }) : Promise.resolve({ spells: [], total: 0, page: 1, per_page: 100 });
+  loadSession() ? call('GET', '/api/spells', { query: { mine: 'true', per_page: 100 }, signal }) : Promise.resolve({ spells: [], total: 0, page: 1, per_page: 100, prompts: false });
 export const allSpells = (q: string, signal?: AbortSignal): Promise<SpellList> => call('GET', '/api/spells', { query: { q, per_page: 50 }, signal });
 export const getSpell = (id: string, signal?: AbortSignal): Promise<SpellInfo> => call('GET', spell(id), { signal });
 export const revisions = (id: string, signal?: AbortSignal): Promise<RevisionList> => call('GET', spell(id, '/revisions'), { query: { per_page: 20 }, signal });

@@ -1,4 +1,4 @@
-// The workshop's line to the platform (Socket.IO): progress of builds, worlds, casts. Loaded with the page, not before.
+// The workshop's connection to the platform (Socket.IO): progress of builds, worlds, casts. Loaded with the page, not before.
 import type { Socket } from 'socket.io-client';
 import type { WorldInfo } from '../../generated/rest';
 import { session } from '../../lib/api';
@@ -22,6 +22,7 @@ const HAPPENINGS_MAX = 30;
 /** One connection, and what it told. */
 export class Live {
   connected = $state(false);
+  /** Worlds that one may cast into: where one plays, one's own, and those whose owners allow it. */
   worlds = $state.raw<WorldInfo[]>([]);
   world = $state<string | null>(null);
   happenings = $state.raw<Happening[]>([]);
@@ -36,24 +37,28 @@ export class Live {
     this.#socket = socket;
     socket.on('connected', () => {
       this.connected = true;
-      socket.emit('world.list');
+      this.refresh();
       if (this.world) socket.emit('world.join', { world_id: this.world });
     });
     socket.on('disconnect', () => (this.connected = false));
-    const listed = ({ worlds }: { worlds: WorldInfo[] }) => (this.worlds = worlds);
-    socket.on('world.list_result', listed);
-    socket.on('world.list_updated', listed);
+    socket.on('world.list_result', ({ worlds }: { worlds: WorldInfo[] }) => (this.worlds = worlds));
+    socket.on('world.list_updated', () => this.refresh());
     socket.on('job.progress', (progress: JobProgress) => this.onprogress(progress));
     socket.on('world.created', ({ world_id }: { world_id: string }) => this.join(world_id));
     socket.on('world.joined', ({ world }: { world: WorldInfo }) => {
       this.world = world.world_id;
-      this.#tell(true, `You look into ${world.name}.`);
+      this.#tell(true, `Watching ${world.name}.`);
     });
     socket.on('spell.cast_event', (cast: { spell_id: string; seed: number; target: number[] }) =>
       this.#tell(true, `${cast.spell_id} was cast at ${cast.target.map((part) => part.toFixed(1)).join(', ')} with seed ${cast.seed}.`),
     );
     socket.on('spell.cast_rejected', ({ error }: { error: string }) => this.#tell(false, error));
     socket.on('error', ({ message }: { message: string }) => this.#tell(false, message));
+  }
+
+  /** Asks again which worlds there are; one may have begun to play since. */
+  refresh(): void {
+    this.#socket?.emit('world.list', { castable: true });
   }
 
   join(world_id: string): void {

@@ -30,6 +30,14 @@ pub(crate) fn read(archive: &[u8], limits: &Limits) -> Result<Files, Report> {
     }
 }
 
+/// Reads one file.
+pub(crate) fn read_one(archive: &[u8], path: &str, limits: &Limits) -> Result<Vec<u8>, Report> {
+    let (entries, directory_at) = inspect(archive, limits)?;
+    let entry = entries.iter().find(|entry| entry.path == path);
+    let entry = entry.ok_or_else(|| Problem::error(Rule::MissingFile, path, "is missing"))?;
+    Ok(entry.unpack(archive, directory_at)?)
+}
+
 /// Whether an archive would pass all rules that do not need its data.
 pub(crate) fn check(archive: &[u8], limits: &Limits) -> Result<(), Report> {
     inspect(archive, limits).map(|_| ())

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::search::{Score, Search, Searchable};
 use crate::api::{GameSummary, TagCount};
 use crate::error::ApiError;
 use crate::store::Tagged;
@@ -20,8 +21,7 @@ const TAGS_MAX: usize = 100;
 pub struct Card {
     pub(super) summary: GameSummary,
     pub(super) creator_key: String,
-    /// What a search looks through, in lower case.
-    pub(super) haystack: String,
+    pub(super) searchable: Searchable,
     pub(super) created_at: i64,
     pub(super) featured_at: Option<i64>,
 }
@@ -199,19 +199,27 @@ impl View {
         };
         let per_page = key.per_page as usize;
         let skip = (key.page.saturating_sub(1) as usize).saturating_mul(per_page);
-        let mut total = 0_usize;
-        let mut shown = Vec::new();
-        for slot in order {
-            let card = &self.shelf.cards[*slot as usize];
-            if !key.wants(card) {
-                continue;
+        let card = |slot: Slot| &*self.shelf.cards[slot as usize];
+        let wanted = order.iter().copied().filter(|slot| key.wants(card(*slot)));
+        let found: Vec<Slot> = if key.search.is_empty() {
+            wanted.collect()
+        } else {
+            let search = Search::of(&key.search);
+            let scored = wanted.filter_map(|slot| {
+                let score = search.score(&card(slot).searchable)?;
+                Some((score, slot))
+            });
+            let mut scored: Vec<(Score, Slot)> = scored.collect();
+            // Who asks for an order of time gets that; among equals the order stays.
+            if key.order == Order::Popular {
+                scored.sort_by_key(|(score, _)| Reverse(*score));
             }
-            if total >= skip && shown.len() < per_page {
-                shown.push(self.games[*slot as usize].summary(card));
-            }
-            total += 1;
-        }
-        (shown, u32::try_from(total).unwrap_or(u32::MAX))
+            scored.into_iter().map(|(_, slot)| slot).collect()
+        };
+        let shown = found.iter().skip(skip).take(per_page);
+        let shown = shown.map(|slot| self.games[*slot as usize].summary(card(*slot)));
+        let total = u32::try_from(found.len()).unwrap_or(u32::MAX);
+        (shown.collect(), total)
     }
 
     fn pages(&self) -> MutexGuard<'_, HashMap<PageKey, Arc<Tagged>>> {
@@ -234,6 +242,5 @@ impl PageKey {
     fn wants(&self, card: &Card) -> bool {
         (self.creator.is_empty() || card.creator_key == self.creator)
             && (self.tag.is_empty() || card.summary.tags.contains(&self.tag))
-            && (self.search.is_empty() || card.haystack.contains(&self.search))
     }
 }

@@ -347,7 +347,10 @@ async fn echo(listener: TcpListener, stage: Arc<Stage>) {
                     select_protocol(request, response)
                 },
             );
-            let mut socket = socket.await.unwrap();
+            // What is no WebSocket gets no answer.
+            let Ok(mut socket) = socket.await else {
+                return;
+            };
             let _ = socket.send(Message::text(uri)).await;
             while let Some(Ok(message)) = socket.next().await {
                 let answered = match &message {

@@ -1,0 +1,74 @@
+//! Worlds that somebody may cast into without joining them first: those they play in, own, or were
+//! allowed to by the owner; and of these only worlds whose game allows spells.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use frolic_package::Limits;
+
+use super::{COLUMNS, WorldRow};
+use crate::Platform;
+use crate::api::WorldInfo;
+use crate::error::ApiError;
+use crate::spells::Actor;
+use crate::visits;
+
+/// Worlds that are offered.
+const LIST_MAX: i64 = 50;
+/// Packages whose answer is remembered.
+const REMEMBERED_MAX: usize = 10_000;
+
+/// Whether packages allow spells, by revision: its hash, so the answer never changes.
+static ALLOWED: Mutex<Option<HashMap<String, bool>>> = Mutex::new(None);
+
+/// The worlds, the one that was used last first.
+///
+/// # Errors
+/// When the database or the blob store refuses.
+pub async fn of(platform: &Platform, actor: &Actor) -> Result<Vec<WorldInfo>, ApiError> {
+    let query = format!(
+        "SELECT {COLUMNS} FROM worlds WHERE owner_id = $1
+           OR world_id IN (SELECT world_id FROM world_helpers WHERE user_id = $1)
+           OR world_id IN (SELECT world_id FROM player_checkpoints WHERE player_id = $1 AND online = 1)
+         ORDER BY updated_at DESC, world_id LIMIT $2"
+    );
+    let rows = sqlx::query(sqlx::AssertSqlSafe(query))
+        .bind(&actor.user_id)
+        .bind(LIST_MAX)
+        .fetch_all(platform.db())
+        .await?;
+    let mut castable = Vec::new();
+    for row in &rows {
+        let world = WorldRow::read(row)?;
+        let here = visits::is_trusted(platform, actor, &world).await?
+            || visits::plays_in(platform, actor, &world).await?;
+        if here && allows_spells(platform, &world.spec.revision).await? {
+            castable.push(world.info(platform));
+        }
+    }
+    Ok(castable)
+}
+
+/// Whether a package allows spells.
+async fn allows_spells(platform: &Platform, revision: &str) -> Result<bool, ApiError> {
+    let known = {
+        let allowed = ALLOWED.lock().unwrap_or_else(PoisonError::into_inner);
+        allowed.as_ref().and_then(|allowed| allowed.get(revision).copied())
+    };
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let Some(archive) = platform.blobs().get(revision).await? else {
+        return Ok(false);
+    };
+    let read = move || frolic_package::manifest_of(&archive, &Limits::default());
+    let manifest = tokio::task::spawn_blocking(read).await;
+    let allows = matches!(manifest, Ok(Ok(manifest)) if manifest.world.spells);
+    let mut allowed = ALLOWED.lock().unwrap_or_else(PoisonError::into_inner);
+    let allowed = allowed.get_or_insert_default();
+    if allowed.len() >= REMEMBERED_MAX {
+        allowed.clear();
+    }
+    allowed.insert(revision.to_owned(), allows);
+    Ok(allows)
+}

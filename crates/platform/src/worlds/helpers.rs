@@ -1,0 +1,176 @@
+//! People whom the owner of a world allows to change it from outside: to enter it while it is
+//! private, to cast into it and edit it without playing there, and to clear it.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use sqlx::{AnyPool, Row};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::Asker;
+use super::rest::owned;
+use crate::Platform;
+use crate::api::{ErrorBody, WorldHelper, WorldHelpers};
+use crate::error::ApiError;
+use crate::extract::ApiPath;
+use crate::names;
+use crate::profiles::unknown_user;
+
+/// Helpers of one world.
+const HELPERS_MAX: i64 = 50;
+
+/// What is answered here.
+pub fn routes() -> OpenApiRouter<Platform> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(allow, disallow))
+}
+
+/// Whether the owner of this world allows this person to change it.
+///
+/// # Errors
+/// When the database refuses.
+pub async fn is_one(db: &AnyPool, world_id: &str, user_id: &str) -> Result<bool, sqlx::Error> {
+    let row = sqlx::query(
+        "SELECT 1 AS one FROM world_helpers WHERE world_id = $1 AND user_id = $2",
+    )
+    .bind(world_id)
+    .bind(user_id)
+    .fetch_optional(db)
+    .await?;
+    Ok(row.is_some())
+}
+
+/// Who may change your world from outside
+#[utoipa::path(
+    get, path = "/world/{id}/helpers", tag = "worlds",
+    params(("id" = String, Path, description = "id of the world")),
+    responses(
+        (status = 200, body = WorldHelpers),
+        (status = 400, description = "the path means nothing", body = ErrorBody),
+        (status = 401, description = "no session", body = ErrorBody),
+        (status = 403, description = "not your world", body = ErrorBody),
+        (status = 404, description = "no such world", body = ErrorBody),
+    ),
+    security(("bearer" = []))
+)]
+async fn list(
+    State(platform): State<Platform>,
+    asker: Asker,
+    ApiPath(world_id): ApiPath<String>,
+) -> Result<Json<WorldHelpers>, ApiError> {
+    owned(&platform, &asker, &world_id).await?;
+    Ok(Json(of_world(platform.db(), &world_id).await?))
+}
+
+/// Allows somebody to cast into your world and edit it without playing there
+#[utoipa::path(
+    put, path = "/world/{id}/helpers/{username}", tag = "worlds",
+    params(
+        ("id" = String, Path, description = "id of the world"),
+        ("username" = String, Path, description = "name of the person"),
+    ),
+    responses(
+        (status = 200, body = WorldHelpers),
+        (status = 400, description = "the path means nothing", body = ErrorBody),
+        (status = 401, description = "no session", body = ErrorBody),
+        (status = 403, description = "not your world", body = ErrorBody),
+        (status = 404, description = "no such world or person", body = ErrorBody),
+        (status = 409, description = "the world has too many helpers", body = ErrorBody),
+    ),
+    security(("bearer" = []))
+)]
+async fn allow(
+    State(platform): State<Platform>,
+    asker: Asker,
+    ApiPath((world_id, username)): ApiPath<(String, String)>,
+) -> Result<Json<WorldHelpers>, ApiError> {
+    owned(&platform, &asker, &world_id).await?;
+    let db = platform.db();
+    let user_id = user_named(db, &username).await?;
+    let mut transaction = db.begin().await?;
+    sqlx::query(
+        "INSERT INTO world_helpers (world_id, user_id, created_at) VALUES ($1, $2, $3)
+         ON CONFLICT (world_id, user_id) DO NOTHING",
+    )
+    .bind(&world_id)
+    .bind(&user_id)
+    .bind(platform.clock().now_ms())
+    .execute(&mut *transaction)
+    .await?;
+    let count: i64 = sqlx::query("SELECT COUNT(*) AS helpers FROM world_helpers WHERE world_id = $1")
+        .bind(&world_id)
+        .fetch_one(&mut *transaction)
+        .await?
+        .try_get("helpers")?;
+    if count > HELPERS_MAX {
+        return Err(ApiError::new(
+            StatusCode::CONFLICT,
+            "too_many_helpers",
+            format!("A world has at most {HELPERS_MAX} helpers. Remove one first."),
+        ));
+    }
+    transaction.commit().await?;
+    Ok(Json(of_world(db, &world_id).await?))
+}
+
+/// Takes that permission back
+#[utoipa::path(
+    delete, path = "/world/{id}/helpers/{username}", tag = "worlds",
+    params(
+        ("id" = String, Path, description = "id of the world"),
+        ("username" = String, Path, description = "name of the person"),
+    ),
+    responses(
+        (status = 200, body = WorldHelpers),
+        (status = 400, description = "the path means nothing", body = ErrorBody),
+        (status = 401, description = "no session", body = ErrorBody),
+        (status = 403, description = "not your world", body = ErrorBody),
+        (status = 404, description = "no such world or person", body = ErrorBody),
+    ),
+    security(("bearer" = []))
+)]
+async fn disallow(
+    State(platform): State<Platform>,
+    asker: Asker,
+    ApiPath((world_id, username)): ApiPath<(String, String)>,
+) -> Result<Json<WorldHelpers>, ApiError> {
+    owned(&platform, &asker, &world_id).await?;
+    let db = platform.db();
+    let user_id = user_named(db, &username).await?;
+    sqlx::query("DELETE FROM world_helpers WHERE world_id = $1 AND user_id = $2")
+        .bind(&world_id)
+        .bind(user_id)
+        .execute(db)
+        .await?;
+    Ok(Json(of_world(db, &world_id).await?))
+}
+
+async fn user_named(db: &AnyPool, username: &str) -> Result<String, ApiError> {
+    let name = names::clean(username).ok_or_else(unknown_user)?;
+    let row = sqlx::query("SELECT user_id FROM users WHERE username_key = $1")
+        .bind(names::key(&name))
+        .fetch_optional(db)
+        .await?;
+    Ok(row.ok_or_else(unknown_user)?.try_get("user_id")?)
+}
+
+async fn of_world(db: &AnyPool, world_id: &str) -> Result<WorldHelpers, sqlx::Error> {
+    let rows = sqlx::query(
+        "SELECT h.user_id, u.username FROM world_helpers h JOIN users u ON u.user_id = h.user_id
+         WHERE h.world_id = $1 ORDER BY u.username_key",
+    )
+    .bind(world_id)
+    .fetch_all(db)
+    .await?;
+    let helpers = rows.iter().map(|row| {
+        Ok(WorldHelper {
+            user_id: row.try_get("user_id")?,
+            username: row.try_get("username")?,
+        })
+    });
+    Ok(WorldHelpers {
+        helpers: helpers.collect::<Result<_, sqlx::Error>>()?,
+    })
+}
