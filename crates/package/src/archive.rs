@@ -24,7 +24,11 @@ pub(crate) fn read(archive: &[u8], limits: &Limits) -> Result<Files, Report> {
     check_packed_size(archive, limits)?;
     match archive {
         [b'P', b'K', 3, 4, ..] => zip::read(archive, limits),
-        [0x1f, 0x8b, ..] => tar::read(flate2::read::GzDecoder::new(archive), archive.len() as u64, limits),
+        [0x1f, 0x8b, ..] => tar::read(
+            flate2::read::GzDecoder::new(archive),
+            archive.len() as u64,
+            limits,
+        ),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             let decoder = ruzstd::decoding::StreamingDecoder::new(archive).map_err(|error| {
                 let message = format!("cannot be decompressed: {error}");

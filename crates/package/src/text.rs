@@ -120,7 +120,14 @@ mod tests {
 
     #[test]
     fn names_show_as_they_are() {
-        for good in ["Buy", "shop/buy item", "Käse", "購入", "🏰", &"x".repeat(64)] {
+        for good in [
+            "Buy",
+            "shop/buy item",
+            "Käse",
+            "購入",
+            "🏰",
+            &"x".repeat(64),
+        ] {
             assert_eq!(check_name(good), Ok(()), "{good:?}");
         }
         for bad in [

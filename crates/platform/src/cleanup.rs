@@ -42,10 +42,10 @@ pub async fn sweep(platform: &Platform) -> Result<CleanupReport, sqlx::Error> {
            (SELECT 1 FROM player_checkpoints p
             WHERE p.player_id = sessions.user_id AND p.saved_at > $1 - sessions.idle_ms))",
     )
-        .bind(now)
-        .execute(db)
-        .await?
-        .rows_affected();
+    .bind(now)
+    .execute(db)
+    .await?
+    .rows_affected();
     // A guest who made something stays, and so does their name.
     let guests = sqlx::query(
         "DELETE FROM users WHERE kind = 'guest'

@@ -92,7 +92,10 @@ pub fn check_decent(platform: &Platform, name: &str) -> Result<(), ApiError> {
     if !platform.settings().text_filter || filter::is_decent_name(name) {
         return Ok(());
     }
-    Err(ApiError::bad_request("name_refused", "Choose another name."))
+    Err(ApiError::bad_request(
+        "name_refused",
+        "Choose another name.",
+    ))
 }
 
 /// Names that read alike share a key, and only one player may hold it.

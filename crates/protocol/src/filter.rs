@@ -9,22 +9,8 @@ use frolic_package::is_visible;
 
 /// Words that are refused wherever they stand, also inside of others.
 const ANYWHERE: [&str; 16] = [
-    "asshole",
-    "bitch",
-    "blowjob",
-    "cunt",
-    "dildo",
-    "faggot",
-    "fuck",
-    "hitler",
-    "jizz",
-    "nigga",
-    "nigger",
-    "porn",
-    "pussy",
-    "retard",
-    "shit",
-    "whore",
+    "asshole", "bitch", "blowjob", "cunt", "dildo", "faggot", "fuck", "hitler", "jizz", "nigga",
+    "nigger", "porn", "pussy", "retard", "shit", "whore",
 ];
 /// Words that are refused when they stand alone; inside of others they are often harmless.
 const ALONE: [&str; 20] = [
@@ -139,7 +125,10 @@ fn tokens(text: &[char]) -> Vec<Vec<Letter>> {
     tokens
 }
 
-fn split(text: &[char], separates: impl Fn(char) -> bool) -> impl Iterator<Item = (usize, &[char])> {
+fn split(
+    text: &[char],
+    separates: impl Fn(char) -> bool,
+) -> impl Iterator<Item = (usize, &[char])> {
     let mut at = 0;
     text.split(move |c| separates(*c)).map(move |part| {
         let start = at;
@@ -361,7 +350,12 @@ mod tests {
 
     #[test]
     fn hostile_lines_cost_little() {
-        for line in ["f".repeat(300), "1-".repeat(150), "* ".repeat(150), "a.".repeat(150)] {
+        for line in [
+            "f".repeat(300),
+            "1-".repeat(150),
+            "* ".repeat(150),
+            "a.".repeat(150),
+        ] {
             let _ = mask_chat(&line);
         }
     }

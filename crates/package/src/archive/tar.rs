@@ -15,11 +15,7 @@ const LONG_NAME_BYTES_MAX: u64 = 8 << 10;
 /// What tar adds to each file: a header, padding, maybe a long name.
 const OVERHEAD_BYTES_PER_ENTRY: u64 = 4 << 10;
 
-pub(super) fn read(
-    stream: impl Read,
-    packed_bytes: u64,
-    limits: &Limits,
-) -> Result<Files, Report> {
+pub(super) fn read(stream: impl Read, packed_bytes: u64, limits: &Limits) -> Result<Files, Report> {
     let overhead = OVERHEAD_BYTES_PER_ENTRY.saturating_mul(limits.entries_max as u64);
     let mut bounded = Bounded {
         stream,
@@ -237,7 +233,11 @@ mod tests {
         let max = limits.scripts_bytes_max as u64;
         assert_eq!(endless.entries, max / SCRIPT_BYTES + 1);
         let headers = 512 * endless.entries;
-        assert!(endless.read_bytes <= max + headers, "{}", endless.read_bytes);
+        assert!(
+            endless.read_bytes <= max + headers,
+            "{}",
+            endless.read_bytes
+        );
     }
 
     #[test]

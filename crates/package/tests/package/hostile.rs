@@ -155,7 +155,10 @@ fn unicode_path(name: &str) -> Vec<u8> {
 }
 
 fn zip64(values: &[u64]) -> Vec<u8> {
-    let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let data: Vec<u8> = values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
     extra(0x0001, &data)
 }
 
@@ -172,7 +175,10 @@ fn extra_fields_that_contradict_their_entry_are_refused() {
     });
     read(&zip(&entries)).unwrap();
     for (field, rule) in [
-        (unicode_path("scripts/Workspace/B.luau"), Rule::ConflictingName),
+        (
+            unicode_path("scripts/Workspace/B.luau"),
+            Rule::ConflictingName,
+        ),
         (unicode_path("../../etc/passwd"), Rule::ConflictingName),
         (extra(0x7075, b"\x01"), Rule::ConflictingName),
         (
@@ -242,7 +248,9 @@ fn scripts_over_their_limits_are_refused_before_any_content_is_read() {
         ..ZipEntry::deflated(&name, b"")
     };
     let script = |index| format!("scripts/Workspace/S{index}.luau");
-    let many: Vec<ZipEntry> = (0..2000).map(|index| declared(script(index), 240 << 10)).collect();
+    let many: Vec<ZipEntry> = (0..2000)
+        .map(|index| declared(script(index), 240 << 10))
+        .collect();
     let spells = (0..2000).map(|index| declared(format!("spells/s{index}/spell.luau"), 240 << 10));
     let texts = (0..2000).map(|index| declared(format!("notes/{index}.txt"), 240 << 10));
     for entries in [
@@ -255,7 +263,10 @@ fn scripts_over_their_limits_are_refused_before_any_content_is_read() {
     ] {
         let report = read(&zip(&entries)).unwrap_err();
         assert!(report.broke(Rule::FileSize), "{report}");
-        assert!(!report.broke(Rule::NotAnArchive), "content was read: {report}");
+        assert!(
+            !report.broke(Rule::NotAnArchive),
+            "content was read: {report}"
+        );
         assert!(!report.broke(Rule::LyingSize), "content was read: {report}");
     }
 }

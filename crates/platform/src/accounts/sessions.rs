@@ -71,17 +71,22 @@ pub async fn extend(
     if expires_at > now_ms {
         // Written now and then, not with every request.
         let due = idle_ms > 0 && renewed - expires_at >= idle_ms / RENEWALS_PER_LIFETIME;
-        return Ok(Some(if due { (renewed, true) } else { (expires_at, false) }));
+        return Ok(Some(if due {
+            (renewed, true)
+        } else {
+            (expires_at, false)
+        }));
     }
     if idle_ms == 0 {
         return Ok(None);
     }
-    let played_at: Option<i64> =
-        sqlx::query("SELECT MAX(saved_at) AS played_at FROM player_checkpoints WHERE player_id = $1")
-            .bind(user_id)
-            .fetch_one(db)
-            .await?
-            .try_get("played_at")?;
+    let played_at: Option<i64> = sqlx::query(
+        "SELECT MAX(saved_at) AS played_at FROM player_checkpoints WHERE player_id = $1",
+    )
+    .bind(user_id)
+    .fetch_one(db)
+    .await?
+    .try_get("played_at")?;
     let in_use = played_at.is_some_and(|at| at.saturating_add(idle_ms) > now_ms);
     Ok(in_use.then_some((renewed, true)))
 }

@@ -171,7 +171,10 @@ mod tests {
             assert_eq!(params(&said)["target"], target, "{said}");
         }
         assert_eq!(params(&json!({})), json!({}));
-        assert_eq!(params(&json!({ "cast_params": { "power": 7 } })), json!({ "power": 7 }));
+        assert_eq!(
+            params(&json!({ "cast_params": { "power": 7 } })),
+            json!({ "power": 7 })
+        );
     }
 
     #[test]

@@ -12,9 +12,9 @@ use crate::api::WorldInfo;
 use crate::error::ApiError;
 use crate::fleet::WorldSpec;
 use crate::games::{self, GameRow};
+use crate::join::access::Via;
 use crate::names;
 use crate::texts;
-use crate::join::access::Via;
 use crate::visits::{self, LogEnds, Place};
 use crate::worlds::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, Wish};
 

@@ -160,9 +160,11 @@ fn check(request: &BuildRequest) -> Result<(), ApiError> {
     }
     let options = request.options.clone().unwrap_or_default();
     let is_object = |metadata: &serde_json::Value| metadata.is_object();
-    if options.metadata.as_ref().is_some_and(|given| {
-        !is_object(given) || given.to_string().len() > METADATA_BYTES_MAX
-    }) {
+    if options
+        .metadata
+        .as_ref()
+        .is_some_and(|given| !is_object(given) || given.to_string().len() > METADATA_BYTES_MAX)
+    {
         return Err(ApiError::bad_request(
             "invalid_options",
             format!("metadata is an object of at most {METADATA_BYTES_MAX} bytes of JSON"),

@@ -53,7 +53,9 @@ pub async fn of(platform: &Platform, actor: &Actor) -> Result<Vec<WorldInfo>, Ap
 async fn allows_spells(platform: &Platform, revision: &str) -> Result<bool, ApiError> {
     let known = {
         let allowed = ALLOWED.lock().unwrap_or_else(PoisonError::into_inner);
-        allowed.as_ref().and_then(|allowed| allowed.get(revision).copied())
+        allowed
+            .as_ref()
+            .and_then(|allowed| allowed.get(revision).copied())
     };
     if let Some(known) = known {
         return Ok(known);

@@ -32,13 +32,12 @@ pub fn routes() -> OpenApiRouter<Platform> {
 /// # Errors
 /// When the database refuses.
 pub async fn is_one(db: &AnyPool, world_id: &str, user_id: &str) -> Result<bool, sqlx::Error> {
-    let row = sqlx::query(
-        "SELECT 1 AS one FROM world_helpers WHERE world_id = $1 AND user_id = $2",
-    )
-    .bind(world_id)
-    .bind(user_id)
-    .fetch_optional(db)
-    .await?;
+    let row =
+        sqlx::query("SELECT 1 AS one FROM world_helpers WHERE world_id = $1 AND user_id = $2")
+            .bind(world_id)
+            .bind(user_id)
+            .fetch_optional(db)
+            .await?;
     Ok(row.is_some())
 }
 
@@ -89,7 +88,7 @@ async fn allow(
     owned(&platform, &asker, &world_id).await?;
     let db = platform.db();
     let user_id = user_named(db, &username).await?;
-    let mut transaction = db.begin().await?;
+    let mut transaction = crate::db::begin(db).await?;
     sqlx::query(
         "INSERT INTO world_helpers (world_id, user_id, created_at) VALUES ($1, $2, $3)
          ON CONFLICT (world_id, user_id) DO NOTHING",
@@ -99,11 +98,12 @@ async fn allow(
     .bind(platform.clock().now_ms())
     .execute(&mut *transaction)
     .await?;
-    let count: i64 = sqlx::query("SELECT COUNT(*) AS helpers FROM world_helpers WHERE world_id = $1")
-        .bind(&world_id)
-        .fetch_one(&mut *transaction)
-        .await?
-        .try_get("helpers")?;
+    let count: i64 =
+        sqlx::query("SELECT COUNT(*) AS helpers FROM world_helpers WHERE world_id = $1")
+            .bind(&world_id)
+            .fetch_one(&mut *transaction)
+            .await?
+            .try_get("helpers")?;
     if count > HELPERS_MAX {
         return Err(ApiError::new(
             StatusCode::CONFLICT,

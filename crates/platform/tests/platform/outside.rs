@@ -29,7 +29,9 @@ async fn refusals(client: &mut Client, world_id: Option<&str>) -> [Option<String
         data
     };
     let cast = with(json!({ "spell_id": "fire", "params": { "target": [0, 0, 0] } }));
-    let cast = client.ask("spell.cast_request", cast, "spell.cast_rejected").await;
+    let cast = client
+        .ask("spell.cast_request", cast, "spell.cast_rejected")
+        .await;
     let dig = with(json!({ "type": "subtract", "center": [0, 0, 0], "radius": 2 }));
     let dig = client.ask("request_spell", dig, "error").await;
     let clear = client.ask("clear_world", with(json!({})), "error").await;
@@ -58,7 +60,9 @@ async fn a_world_is_changed_by_those_in_it_and_those_its_owner_allows() {
     assert_eq!(refusals(&mut client, None).await, codes(["no_world"; 3]));
 
     // Being in another world does not count for this one.
-    let other = own_world(&ada, json!({ "name": "Elsewhere" })).await.world_id;
+    let other = own_world(&ada, json!({ "name": "Elsewhere" }))
+        .await
+        .world_id;
     let join = json!({ "world_id": other });
     client.ask("join_world", join, "world.joined").await;
     assert_eq!(refusals(&mut client, Some(&world)).await, outside);
@@ -107,7 +111,9 @@ async fn a_world_is_changed_by_those_in_it_and_those_its_owner_allows() {
     assert_eq!(refusals(&mut client, Some(&world)).await, outside);
     let mut owner = connect(&test, &ada.login).await;
     assert_eq!(refusals(&mut owner, Some(&world)).await, ALLOWED);
-    let stranger = test.request(Method::PUT, &helper).bearer_auth(&bob.session_token);
+    let stranger = test
+        .request(Method::PUT, &helper)
+        .bearer_auth(&bob.session_token);
     let refused = stranger.send().await.unwrap();
     assert_eq!(error_of(refused).await, (403, "forbidden".to_owned()));
 }
@@ -124,11 +130,16 @@ async fn who_may_not_join_a_world_cannot_join_it_by_socketio() {
     assert_eq!(refused["code"], "world_not_found");
     // With the code of the room they may, until its owner blocks them.
     let by_code = json!({ "room_code": world.room_code });
-    client.ask("world.join", by_code.clone(), "world.joined").await;
+    client
+        .ask("world.join", by_code.clone(), "world.joined")
+        .await;
     assert_eq!(refusals(&mut client, None).await[0], None);
     let block = format!("/api/blocks/{}", bob.client_id);
     ada.send(Method::PUT, &block, json!({})).await;
-    assert_eq!(refusals(&mut client, None).await, codes(["world_not_found"; 3]));
+    assert_eq!(
+        refusals(&mut client, None).await,
+        codes(["world_not_found"; 3])
+    );
     let refused = client.ask("world.join", by_code.clone(), "error").await;
     assert_eq!(refused["code"], "world_not_found");
     let refused = test.try_join(&bob.session_token, by_code).await;
@@ -142,7 +153,10 @@ async fn who_may_not_join_a_world_cannot_join_it_by_socketio() {
     let close = json!({ "private": true, "version": open.version });
     let path = format!("/world/{}", open.world_id);
     let _: WorldInfo = ada.ok(Method::PATCH, &path, close).await;
-    assert_eq!(refusals(&mut client, None).await, codes(["world_not_found"; 3]));
+    assert_eq!(
+        refusals(&mut client, None).await,
+        codes(["world_not_found"; 3])
+    );
 
     // A full world is full for followers too.
     ada.upload("", version("duel", "1.0.0", 1)).await;
@@ -156,11 +170,21 @@ async fn who_may_not_join_a_world_cannot_join_it_by_socketio() {
     // Suspended people join nothing.
     let report = json!({ "target_kind": "user", "target_id": bob.client_id, "rule": "spam" });
     let report: Value = ada.ok(Method::POST, "/api/reports", report).await;
-    let decide = format!("/api/moderation/reports/{}/decide", report["report_id"].as_str().unwrap());
+    let decide = format!(
+        "/api/moderation/reports/{}/decide",
+        report["report_id"].as_str().unwrap()
+    );
     let verdict = json!({ "verdict": "suspend", "days": 1, "reason": "Spam" });
-    let decided = test.request(Method::POST, &decide).bearer_auth(ADMIN_TOKEN).json(&verdict);
+    let decided = test
+        .request(Method::POST, &decide)
+        .bearer_auth(ADMIN_TOKEN)
+        .json(&verdict);
     let decided = decided.send().await.unwrap();
-    assert!(decided.status().is_success(), "{}", decided.text().await.unwrap());
+    assert!(
+        decided.status().is_success(),
+        "{}",
+        decided.text().await.unwrap()
+    );
     let join = json!({ "world_id": own_world(&ada, json!({})).await.world_id });
     let refused = client.ask("world.join", join, "error").await;
     assert_eq!(refused["code"], "suspended");
@@ -187,7 +211,9 @@ async fn castable_worlds_are_ones_own_and_allow_spells() {
     let (mut owner, mut guest) = (connect(&test, &ada.login).await, connect(&test, &bob).await);
     assert_eq!(listed(&mut owner).await, [json!(magic.world_id)]);
     assert!(listed(&mut guest).await.is_empty());
-    let everything = guest.ask("world.list", json!({}), "world.list_result").await;
+    let everything = guest
+        .ask("world.list", json!({}), "world.list_result")
+        .await;
     assert_eq!(everything["worlds"].as_array().unwrap().len(), 2);
     let helper = format!("/world/{}/helpers/Bob", magic.world_id);
     let _: WorldHelpers = ada.ok(Method::PUT, &helper, json!({})).await;
@@ -199,10 +225,17 @@ async fn a_cast_is_told_under_both_names_with_its_time() {
     let test = TestPlatform::start().await;
     let ada = test.login("Ada").await;
     let mut client = connect(&test, &ada).await;
-    let made = client.ask("world.create", json!({ "name": "Here" }), "world.created").await;
-    assert_eq!((&made["name"], &made["world"]["name"]), (&json!("Here"), &json!("Here")));
+    let made = client
+        .ask("world.create", json!({ "name": "Here" }), "world.created")
+        .await;
+    assert_eq!(
+        (&made["name"], &made["world"]["name"]),
+        (&json!("Here"), &json!("Here"))
+    );
     let world = json!({ "world_id": made["world_id"] });
-    client.ask("world.join", world.clone(), "world.joined").await;
+    client
+        .ask("world.join", world.clone(), "world.joined")
+        .await;
     let synced = client.wait("sync_complete").await;
     assert!(synced["message"].is_string(), "{synced}");
     test.try_join(&ada.session_token, world).await;

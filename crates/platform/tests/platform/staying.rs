@@ -15,7 +15,9 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 
 async fn is_signed_in(test: &TestPlatform, who: &LoginResponse) -> bool {
     let path = "/api/me";
-    let answer = test.call(Method::GET, path, &who.session_token, Value::Null).await;
+    let answer = test
+        .call(Method::GET, path, &who.session_token, Value::Null)
+        .await;
     match answer.status() {
         StatusCode::OK => true,
         StatusCode::UNAUTHORIZED => false,

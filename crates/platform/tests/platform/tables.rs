@@ -28,10 +28,15 @@ const TABLES: [(&str, &str); 5] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn plat_17_tables_have_the_columns_that_readers_expect() {
     let test = TestPlatform::start().await;
-    let db = AnyPoolOptions::new().connect(&test.database_url).await.unwrap();
+    let db = AnyPoolOptions::new()
+        .connect(&test.database_url)
+        .await
+        .unwrap();
     for (table, columns) in TABLES {
         let query = format!("SELECT {columns} FROM {table} LIMIT 1");
-        let read = sqlx::query(sqlx::AssertSqlSafe(query)).fetch_optional(&db).await;
+        let read = sqlx::query(sqlx::AssertSqlSafe(query))
+            .fetch_optional(&db)
+            .await;
         assert!(read.is_ok(), "{table}: {}", read.err().unwrap());
     }
     db.close().await;

@@ -9,8 +9,9 @@ mod extra;
 
 use self::extra::Header;
 use super::{
-    CENTRAL_BYTES, CENTRAL_SIGNATURE, DESCRIPTOR_SIGNATURE, END_BYTES, END_SIGNATURE, FLAG_DESCRIPTOR, FLAGS_REFUSED,
-    LOCAL_BYTES, LOCAL_SIGNATURE, METHOD_DEFLATE, METHOD_STORED, METHOD_ZSTD,
+    CENTRAL_BYTES, CENTRAL_SIGNATURE, DESCRIPTOR_SIGNATURE, END_BYTES, END_SIGNATURE,
+    FLAG_DESCRIPTOR, FLAGS_REFUSED, LOCAL_BYTES, LOCAL_SIGNATURE, METHOD_DEFLATE, METHOD_STORED,
+    METHOD_ZSTD,
 };
 
 /// Reads all files. Nothing is decompressed before [`inspect`] has found nothing wrong.
@@ -44,10 +45,7 @@ pub(crate) fn check(archive: &[u8], limits: &Limits) -> Result<(), Report> {
 }
 
 /// Reads the headers of all entries and reports their problems together.
-fn inspect<'a>(
-    archive: &'a [u8],
-    limits: &Limits,
-) -> Result<(Vec<Entry<'a>>, usize), Report> {
+fn inspect<'a>(archive: &'a [u8], limits: &Limits) -> Result<(Vec<Entry<'a>>, usize), Report> {
     let (entries, directory_at) = central_directory(archive, limits)?;
     let mut report = Report::new(limits);
     let mut paths = PathSet::default();
@@ -279,7 +277,11 @@ impl<'a> Entry<'a> {
             return Ok(());
         }
         let message = "the sizes behind its data differ from those of the directory";
-        Err(Some(Problem::error(Rule::LyingSize, shown(&self.path), message)))
+        Err(Some(Problem::error(
+            Rule::LyingSize,
+            shown(&self.path),
+            message,
+        )))
     }
 
     fn unpack(&self, archive: &[u8], directory_at: usize) -> Result<Vec<u8>, Problem> {
@@ -325,10 +327,12 @@ fn check_layout(
     for ((span, entry), next) in spans.iter().zip(ends) {
         let gap = archive.get(span.end..next).ok_or_else(overlap)?;
         match span.has_descriptor {
-            true => entry.check_descriptor(gap).map_err(|problem| match problem {
-                Some(problem) => problem.into(),
-                None => overlap(),
-            })?,
+            true => entry
+                .check_descriptor(gap)
+                .map_err(|problem| match problem {
+                    Some(problem) => problem.into(),
+                    None => overlap(),
+                })?,
             false if gap.is_empty() => {}
             false => return Err(overlap()),
         }

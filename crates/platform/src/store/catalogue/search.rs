@@ -236,9 +236,17 @@ mod tests {
     #[test]
     fn typos_beginnings_tags_and_descriptions_are_found() {
         let games = [
-            game("Sunny Steps", &["obby", "platformer"], "Hop over the islands."),
+            game(
+                "Sunny Steps",
+                &["obby", "platformer"],
+                "Hop over the islands.",
+            ),
             game("Sunset Splash", &["shooter", "arena"], "Paint everybody."),
-            game("The Moonlit Gem", &["stealth", "puzzle"], "Slip past the guards."),
+            game(
+                "The Moonlit Gem",
+                &["stealth", "puzzle"],
+                "Slip past the guards.",
+            ),
         ];
         for (typed, expected) in [
             ("suny", vec![0]),

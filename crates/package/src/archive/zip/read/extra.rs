@@ -30,7 +30,9 @@ pub(super) fn check(entry: &Entry<'_>, header: Header, mut extra: &[u8]) -> Resu
             return refuse(Rule::NotAnArchive, "its extra field is damaged");
         };
         match id {
-            UNICODE_PATH if data.get(UNICODE_PATH_PREFIX_BYTES..) != Some(entry.path.as_bytes()) => {
+            UNICODE_PATH
+                if data.get(UNICODE_PATH_PREFIX_BYTES..) != Some(entry.path.as_bytes()) =>
+            {
                 let message = "its Unicode path field gives it another name";
                 return refuse(Rule::ConflictingName, message);
             }
