@@ -29,7 +29,7 @@ pub fn judge(
             RunContext::Client => Side::Client,
             RunContext::Both => Side::Both,
         },
-        runs_at_once: script.service.is_some_and(|s| !s.holds_modules()),
+        runs_at_once: !script.is_module,
         service: script.service,
         uses,
         known: Known::get(),

@@ -103,11 +103,15 @@ pub fn compile(path: &str, source: &str) -> Result<CompiledScript, CompileError>
 /// itself tells: nothing may follow a `return`, and only a value may follow one
 /// that has none.
 fn returns_a_value(source: &str) -> bool {
-    // Most scripts have no such word after the last line that is not indented.
     if !source.contains("return") {
         return false;
     }
-    let compiles_with = |more: &str| compiler().compile(format!("{source}\n{more}\n")).is_ok();
+    let mut text = source.as_bytes().to_vec();
+    blank_directives(&mut text);
+    let compiles_with = |more: &str| {
+        let longer = [text.as_slice(), b"\n", more.as_bytes(), b"\n"].concat();
+        compiler().compile(longer).is_ok()
+    };
     !compiles_with("local _") && !compiles_with("nil")
 }
 

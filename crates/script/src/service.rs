@@ -69,7 +69,7 @@ impl Service {
 
     /// Whether everything here runs when it is needed, not when the world
     /// starts. Elsewhere a file that returns a value does.
-    pub(crate) fn holds_modules(self) -> bool {
+    pub fn holds_modules(self) -> bool {
         matches!(
             self,
             Service::ReplicatedStorage | Service::ServerStorage | Service::Spells

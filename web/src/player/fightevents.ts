@@ -12,7 +12,7 @@ export interface Fight {
   readonly view: WorldView | null;
   readonly scripts: ClientScripts | null;
   readonly players: readonly PlayerInfo[];
-  attributesOf(entity: number): Readonly<Record<string, WireValue | undefined>> | undefined;
+  details(entity: number): (CoreEvent & { type: 'details' }) | undefined;
 }
 
 export class FightEvents {
@@ -23,7 +23,7 @@ export class FightEvents {
     const player = this.fight.players.find((known) => known.entityId === entity);
     if (player) return this.fight.combat.armed.get(player.number);
     // A character that nobody plays holds what its attribute says.
-    const weapon = this.fight.attributesOf(entity)?.Weapon;
+    const weapon = this.fight.details(entity)?.attributes.Weapon;
     return typeof weapon === 'string' ? this.fight.combat.named(weapon) : undefined;
   }
 

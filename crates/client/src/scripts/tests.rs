@@ -14,6 +14,7 @@ fn entry(path: &str, service: &str, code: &[u8]) -> ScriptEntry {
         run_context: RunContext::Client,
         service: service.into(),
         lazy: false,
+        module: false,
         entities: Vec::new(),
     }
 }

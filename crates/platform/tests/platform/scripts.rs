@@ -26,6 +26,7 @@ fn list(game_id: &str, run_context: RunContext) -> ScriptList {
             run_context,
             service: "StarterGui".into(),
             lazy: false,
+            module: false,
             entities: Vec::new(),
         }],
         bundles: Vec::new(),
