@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::progress::{Progress, Step};
-use crate::test::rust::{self, Run};
+use crate::test::rust::{self, Built, Run};
 use crate::workspace::Workspace;
 
 /// The folder that ts-rs exports into, and how it writes 64-bit integers: as
@@ -43,6 +43,11 @@ pub fn run(workspace: &Workspace, progress: &Progress, check_only: bool) -> Resu
     })
 }
 
+/// Exports with tests that are built already, and fails when a file differs.
+pub fn check_built(workspace: &Workspace, step: &Step, built: &Built) -> Result<()> {
+    compare(workspace, step, &export_from(workspace, step, built)?)
+}
+
 /// Exports once more and fails with the names of the files that differ.
 pub fn check(workspace: &Workspace, step: &Step) -> Result<()> {
     let exported = export(workspace, step)?;
@@ -72,11 +77,6 @@ impl Export {
             (name.to_owned(), value.into()),
         ]
     }
-
-    /// Compares what a whole test run exported with what is committed.
-    pub fn check(&self, workspace: &Workspace, step: &Step) -> Result<()> {
-        compare(workspace, step, &read_folder(&self.folder)?)
-    }
 }
 
 fn compare(workspace: &Workspace, step: &Step, exported: &BTreeMap<String, String>) -> Result<()> {
@@ -105,10 +105,20 @@ fn generated(workspace: &Workspace) -> PathBuf {
 /// Runs the exporting tests into an empty folder and reads what they wrote.
 fn export(workspace: &Workspace, step: &Step) -> Result<BTreeMap<String, String>> {
     let built = rust::build(workspace, step, rust::PRODUCT)?;
+    export_from(workspace, step, &built)
+}
+
+/// The same for tests that are built already.
+fn export_from(
+    workspace: &Workspace,
+    step: &Step,
+    built: &Built,
+) -> Result<BTreeMap<String, String>> {
     let export = Export::prepare(workspace)?;
     let run = Run {
         variables: export.variables().to_vec(),
         arguments: vec!["export_bindings"],
+        in_turn: true,
     };
     let (_, result) = rust::run(step, &built.all(), &run);
     result?;

@@ -226,7 +226,11 @@ async fn until_told(player: &mut Player, delayed: bool) {
 
 /// Goes through a fault under players who edit and save: it is reported, players
 /// see it, it ends by itself, and nothing that was acknowledged is lost.
-async fn survive(platform: &Platform, reason: &str, mut begin: impl FnMut() -> Box<dyn Drop>) {
+async fn survive(
+    platform: &Platform,
+    reason: &str,
+    mut begin: impl FnMut() -> Box<dyn std::any::Any>,
+) {
     let mut crowd = Crowd::arrive(platform).await;
     crowd.until_more_is_done(3).await;
     let mut player = join(platform, &crowd.auditor, &crowd.world).await;

@@ -52,11 +52,6 @@ impl Console {
         self.inner().client_prints.clone()
     }
 
-    /// The platform says whose are wanted from now on.
-    pub fn set_client_prints(&self, prints: ClientPrints) {
-        self.inner().client_prints = Arc::new(prints);
-    }
-
     /// The platform says whether everybody's are.
     pub fn set_prints_wanted(&self, everybody: bool) {
         let mut inner = self.inner();

@@ -118,7 +118,7 @@ impl Judge<'_> {
     /// starts.
     fn sides(&mut self) {
         let asks = |member: &&str| self.uses.members.contains(*member);
-        if self.side != Side::Both || !self.runs_at_once || ASKS_SIDE.iter().any(|m| asks(&m)) {
+        if self.side != Side::Both || !self.runs_at_once || ASKS_SIDE.iter().any(asks) {
             return;
         }
         let certain = self.uses.reads.iter().filter(|read| read.certain);

@@ -305,7 +305,12 @@ cost?: number,
 /**
  * How far away its target may be, in metres.
  */
-range_m?: number, };
+range_m?: number, 
+/**
+ * Anything else that your programs want in the manifest; its `name` and `description` count
+ * where those above are not given. At most 4 KiB as JSON.
+ */
+metadata?: Record<string, unknown>, };
 
 /**
  * `POST /api/spells/{id}/build`: from code, or from a description in plain
@@ -1691,7 +1696,8 @@ username?: string, };
  */
 export type LoginResponse = { 
 /**
- * Bearer token for everything else; lasts four hours.
+ * Bearer token for everything else. A guest's lasts four hours; an account's moves on while
+ * it is used.
  */
 session_token: string, 
 /**
@@ -2042,7 +2048,11 @@ username: string,
 /**
  * Its password.
  */
-password: string, };
+password: string, 
+/**
+ * Stay signed in for 30 days after the last use instead of four hours.
+ */
+remember?: boolean, };
 
 /**
  * Players at once.
@@ -2224,7 +2234,11 @@ username: string,
 /**
  * At least 8 characters.
  */
-password: string, };
+password: string, 
+/**
+ * Stay signed in for 30 days after the last use instead of four hours.
+ */
+remember?: boolean, };
 
 /**
  * A change of a channel.
@@ -2840,7 +2854,11 @@ page: number,
 /**
  * Spells on a full page.
  */
-per_page: number, };
+per_page: number, 
+/**
+ * Whether spells can be built from a `prompt` here.
+ */
+prompts: boolean, };
 
 /**
  * What a revision is.
@@ -2898,6 +2916,10 @@ files: Array<SpellFile>,
  * `code` or `prompt`.
  */
 made_from: string, 
+/**
+ * What the build was given as `options.metadata`.
+ */
+metadata?: Record<string, unknown>, 
 /**
  * Who made it.
  */
@@ -3270,6 +3292,28 @@ description?: string,
  * The same.
  */
 private?: boolean, };
+
+/**
+ * Somebody who may change a world from outside.
+ */
+export type WorldHelper = { 
+/**
+ * Their id.
+ */
+user_id: string, 
+/**
+ * Their name.
+ */
+username: string, };
+
+/**
+ * `GET /world/{id}/helpers`.
+ */
+export type WorldHelpers = { 
+/**
+ * By name.
+ */
+helpers: Array<WorldHelper>, };
 
 /**
  * A world as `GET /world/{id}` and `GET /worlds` show it.

@@ -49,6 +49,8 @@ pub struct TestProgram {
 /// Settings of one run of test programs.
 #[derive(Default)]
 pub struct Run<'run> {
+    /// One program after the other: for tests that write to the same files.
+    pub in_turn: bool,
     pub variables: Vec<(String, std::ffi::OsString)>,
     pub arguments: Vec<&'run str>,
 }
@@ -109,10 +111,11 @@ impl Built {
 pub fn run(step: &Step, programs: &[TestProgram], run: &Run) -> (Counts, Result<()>) {
     let cores = thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let threads = (cores * THREADS_PER_CORE).to_string();
+    let at_once = if run.in_turn { 1 } else { PROGRAMS_AT_ONCE };
     let queue = Mutex::new(programs.iter());
     let outcome = Mutex::new((Counts::default(), Vec::new()));
     thread::scope(|scope| {
-        for _ in 0..PROGRAMS_AT_ONCE.min(programs.len()) {
+        for _ in 0..at_once.min(programs.len()) {
             scope.spawn(|| {
                 while let Some(program) = next(&queue) {
                     let mut command = program.command(run);

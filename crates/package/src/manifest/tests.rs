@@ -155,9 +155,6 @@ fn capabilities_that_nothing_uses_are_warned_of() {
     assert!(manifest.capabilities.http);
     let found = places.warnings.problems.iter();
     let found: Vec<_> = found.map(|problem| (problem.rule, problem.line)).collect();
-    let expected = [
-        (crate::Rule::NoEffect, Some(6)),
-        (crate::Rule::NoEffect, Some(7)),
-    ];
+    let expected = [(Rule::NoEffect, Some(6)), (Rule::NoEffect, Some(7))];
     assert_eq!(found, expected);
 }

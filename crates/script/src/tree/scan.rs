@@ -132,8 +132,7 @@ fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let rest = &source[at..];
-        if rest.starts_with("--") {
-            let comment = &rest[2..];
+        if let Some(comment) = rest.strip_prefix("--") {
             at += 2 + long_text(comment).map_or_else(
                 || comment.find('\n').unwrap_or(comment.len()),
                 |text| text.1,
