@@ -146,8 +146,6 @@ fn scr_9_answers_of_the_store_are_part_of_the_session() {
         "scripts/ServerScriptService/Save.luau".into(),
         script.to_vec(),
     );
-    let manifest = files.get_mut("game.toml").expect("a manifest");
-    manifest.extend(b"\n[capabilities]\nstore = true\n");
     let game = Package::from_files(files, &frolic_package::Limits::default())
         .unwrap_or_else(|report| panic!("{report}"));
     let mut run = recorded(&game, 5, Some(1));
