@@ -21,23 +21,32 @@ const ACK_TICKS: u32 = 6;
 
 /// 20,000 balls over 400 × 400 metres, from half a second on: some 280 KB.
 fn ball_park() -> frolic_package::Package {
-    let script = r#"local random = Random.new(3)
-        local function number() return (random.NextNumber() * 2 - 1) * 200 end
-        task.wait(0.5)
-        for i = 1, 20000 do
-            World.Spawn("Ball", Vector3.new(number(), 3, number()))
-            if i % 200 == 0 then task.wait() end
-        end"#;
-    balls(script)
+    // Two scripts: one may have 10,000 entities alive.
+    let script = |seed: u32| {
+        format!(
+            r#"local random = Random.new({seed})
+            local function number() return (random.NextNumber() * 2 - 1) * 200 end
+            task.wait(0.5)
+            for i = 1, 10000 do
+                World.Spawn("Ball", Vector3.new(number(), 3, number()))
+                if i % 100 == 0 then task.wait() end
+            end"#
+        )
+    };
+    let (even, odd) = (script(3), script(4));
+    balls(&[
+        ("scripts/ServerScriptService/Even.luau", &even),
+        ("scripts/ServerScriptService/Odd.luau", &odd),
+    ])
 }
 
-fn balls(script: &str) -> frolic_package::Package {
+fn balls(scripts: &[(&str, &str)]) -> frolic_package::Package {
     package(
         r##"{"format":1,"prefabs":{"Ball":{"components":{"Shape":{"type":"sphere","radius":0.1}}}},
             "entities":[
             {"id":1,"name":"Ground","components":{"Transform":{"position":[0,-0.5,0]},"Shape":{"type":"box","size":[800,1,800]}}},
             {"id":2,"name":"Spawn","components":{"Transform":{"position":[0,0.1,0]},"SpawnPoint":{}}}]}"##,
-        &[("scripts/ServerScriptService/Balls.luau", script)],
+        scripts,
     )
 }
 
@@ -82,14 +91,13 @@ fn who_walks_beside_a_newcomer_goes_on_while_a_large_world_arrives() {
 /// One square may cost the budget of seconds.
 #[test]
 fn nobody_stands_still_for_what_a_single_square_costs() {
-    let game = balls(
-        r#"local random = Random.new(3)
+    let script = r#"local random = Random.new(3)
         local function number() return random.NextNumber() * 30 end
         for i = 1, 10000 do
             World.Spawn("Ball", Vector3.new(65 + number(), 3, 65 + number()))
             if i % 200 == 0 then task.wait() end
-        end"#,
-    );
+        end"#;
+    let game = balls(&[("scripts/ServerScriptService/Balls.luau", script)]);
     for delivery in [Delivery::Ordered, Delivery::Lossy] {
         let (longest, known) = longest_gap(&game, delivery);
         println!("{delivery:?}: {longest} ms without news, {known} known in the end");
