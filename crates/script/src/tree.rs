@@ -1,5 +1,5 @@
 //! The scripts of a game as a tree, and what a source text requires of it, found
-//! before it runs: clients get at the start what they will need at once (DIST-4).
+//! before it runs: clients get at the start what they will need at once.
 //! `builtin/common/tree.luau` is the same at run time.
 
 mod scan;

@@ -10,7 +10,8 @@ export type { PlayerInfo } from '../generated/PlayerInfo';
 export type { ScriptEntry } from '../generated/ScriptEntry';
 export type { ScriptManifest } from '../generated/ScriptManifest';
 export type { TickFigures } from '../generated/TickFigures';
-export type { WireValue } from '../generated/WireValue';
+import type { WireValue } from '../generated/WireValue';
+export type { WireValue };
 
 /** What the debug overlay shows (NET-11). Without a connection there are no figures: each is shown as a dash. */
 export type CoreStats = Partial<Stats>;
@@ -21,3 +22,6 @@ export function parseEvent(json: string): CoreEvent | null {
   const known = typeof value === 'object' && value !== null && typeof (value as { type?: unknown }).type === 'string';
   return known ? (value as CoreEvent) : null;
 }
+
+/** A value that should be text; anything else is none. */
+export const textOf = (value: WireValue | undefined): string => (typeof value === 'string' ? value : '');

@@ -51,7 +51,7 @@ export class FightEvents {
     const { combat, scripts, sound, view } = this.fight;
     const info = combat.weapons.get(weapon);
     scripts?.happened('impact', [info?.name ?? '', own, entityOrNil(target), { $v: point }, { $v: normal }]);
-    const somebody = view?.characterPosition(target) != null;
+    const somebody = Boolean(view?.characterPosition(target));
     if (info && info.look !== 'nothing') view?.impact(point, normal, somebody, info);
     sound.play('impact', this.#loudness(point));
     if (own && somebody) {

@@ -4,7 +4,7 @@ import type { JoinRequest } from '../generated/rest';
 import { comesBack, hasStaleTicket, isFinal, isOutdated, isReplaced, type Standing } from './comeback';
 import { Liveness } from './core';
 import { endingOf, kicked, lost, outdated, refused, replaced, type Ending } from './endings';
-import { parseEvent, type CoreEvent, type CoreStats, type PlayerInfo, type TickFigures, type WireValue } from './events';
+import { parseEvent, textOf, type CoreEvent, type CoreStats, type PlayerInfo, type TickFigures, type WireValue } from './events';
 import { forgetReturned, type FrameRecord, records } from './frame';
 import { GameAssets } from './assets';
 import { HudModel } from './hud/model.svelte';
@@ -32,9 +32,10 @@ import { People } from './people.svelte';
 import { Combat } from './combat.svelte';
 import { FightEvents } from './fightevents';
 import { TerrainFeed } from './terrain/feed';
-import { KnownTerrain } from './terrain/known';
+import { KnownTerrain, TERRAIN_REFUSALS } from './terrain/known';
 import { KnownWorld } from './knownworld';
-import { type Offer, offerTo } from './prompt';
+import { Prompts } from './prompts.svelte';
+import { isTouchScreen } from './touchscreen';
 import type { FromWorker } from './terrain/messages';
 import type { TransportKind } from './transport/transport';
 import type { Quality } from './view/quality';
@@ -49,16 +50,12 @@ export interface SessionOptions {
   quality: Quality | null;
 }
 
-/** NET-9 keeps a dropped player's place for a minute. */
+/** The server keeps a disconnected player's place for a minute. */
 const RECONNECT_FOR_MS = 60_000;
 /** Players who left and whose names scripts may still ask for. */
 const GONE_PLAYERS_MAX = 100;
 /** How often the place is kept in the tab while it is played: one that crashes says nothing, and the place counts from then. */
 const KEEP_PLACE_EVERY_MS = 5000;
-/** Why the server did not change the ground; scripts say it in their own words. */
-const TERRAIN_REFUSALS = new Set(['protected', 'occupied', 'out_of_reach', 'not_editable', 'forbidden_material', 'too_large']);
-/** How often is looked what is in reach. */
-const PROMPT_EVERY_MS = 100;
 const RECONNECT_PAUSE_MS = [300, 1000, 2000, 4000, 8000];
 
 export class PlaySession {
@@ -87,10 +84,7 @@ export class PlaySession {
   view: WorldView | null = null;
   link: WorldLink | null = null;
   readonly terrain = new KnownTerrain(() => this.link?.core);
-  /** What the player could use right now, and the key for it. */
-  prompt = $state.raw<(Offer & { key: string }) | null>(null);
-  readonly #known = new KnownWorld(this);
-  #promptAt = 0;
+  readonly prompts = new Prompts(new KnownWorld(this));
   #feed: TerrainFeed | null = null;
   scripts: ClientScripts | null = null;
   #logs: ScriptLogs | null = null;
@@ -139,7 +133,7 @@ export class PlaySession {
   /** What there is to press, for hints. */
   get situation(): Situation {
     const { device, actions, combat } = this;
-    return { device, actions: actions.all, armed: combat.weapon !== null, usable: this.prompt !== null };
+    return { device, actions: actions.all, armed: combat.weapon !== null, usable: this.prompts.shown !== null };
   }
 
   /** Opens or closes the pause menu; it opens only where there is something to pause. */
@@ -218,7 +212,7 @@ export class PlaySession {
     this.input.turn(dt);
     this.device = this.input.device;
     this.scripts?.tick();
-    if (nowMs - this.#promptAt > PROMPT_EVERY_MS) this.#offer(nowMs, view);
+    this.prompts.update(nowMs, view, this.input, this.combat.alive);
     const { x, y, z } = view.ownPosition;
     if (view.ownId !== 0) this.#feed?.look(x, y, z, view.groundDistance);
     view.render(this.input, dt);
@@ -227,15 +221,6 @@ export class PlaySession {
       mark('playing');
       this.phase = 'playing';
     }
-  }
-
-  #offer(nowMs: number, view: WorldView): void {
-    this.#promptAt = nowMs;
-    const { x, y, z } = view.ownPosition;
-    const offer = view.ownId !== 0 && this.combat.alive ? offerTo(this.#known, [x, y, z], this.input, view.ownId) : null;
-    const key = this.input.device === 'Gamepad' ? 'X' : 'E';
-    if (offer?.id === this.prompt?.id && offer?.text === this.prompt?.text && key === this.prompt?.key) return;
-    this.prompt = offer && { ...offer, key };
   }
 
   get stats(): CoreStats {
@@ -713,8 +698,3 @@ export class PlaySession {
     if (document.pointerLockElement) document.exitPointerLock();
   }
 }
-
-function isTouchScreen(): boolean {
-  return typeof matchMedia === 'function' && matchMedia('(pointer: coarse)').matches;
-}
-const textOf = (value: WireValue | undefined): string => (typeof value === 'string' ? value : '');

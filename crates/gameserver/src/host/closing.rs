@@ -35,7 +35,7 @@ impl Host {
         let began = Instant::now();
         for mut session in self.sessions.take_all() {
             // Their places are kept: who joins again goes on where they were,
-            // on the next server (REL-4).
+            // on the next server.
             session.tell(&ServerMessage::Error {
                 code: "restarting".to_owned(),
                 message: reason.clone(),

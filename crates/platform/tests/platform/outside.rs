@@ -1,4 +1,4 @@
-//! Who may change a world from outside (PLAT-14, PLAT-16): those in it, its owner, and those the
+//! Who may change a world from outside: those in it, its owner, and those the
 //! owner allows; by the rules of `POST /join`.
 
 use frolic_platform::api::{JoinResponse, LoginResponse, WorldHelpers, WorldInfo};

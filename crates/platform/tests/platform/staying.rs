@@ -1,4 +1,4 @@
-//! How long sessions last (PLAT-1): a guest's has a fixed end, an account's moves on while it is
+//! How long sessions last: a guest's has a fixed end, an account's moves on while it is
 //! used, and playing is using it.
 
 use frolic_platform::api::LoginResponse;

@@ -1,4 +1,4 @@
-//! The columns that programs which read the database expect (PLAT-17).
+//! The columns that programs which read the database expect.
 
 use sqlx::any::AnyPoolOptions;
 

@@ -2,6 +2,9 @@
 import { type ClientCore, terrainMaterials } from '../core';
 import type { TerrainHost, Triple } from '../luau/host';
 
+/** Why the server did not change the ground; scripts say it in their own words. */
+export const TERRAIN_REFUSALS = new Set(['protected', 'occupied', 'out_of_reach', 'not_editable', 'forbidden_material', 'too_large']);
+
 export class KnownTerrain implements TerrainHost {
   constructor(private readonly core: () => ClientCore | undefined) {}
 

@@ -1,0 +1,25 @@
+// The prompt on the screen: what the player could use right now, and the key for it.
+import type { KnownWorld } from './knownworld';
+import { type Offer, offerTo } from './prompt';
+import type { PlayerInput } from './input/input';
+import type { WorldView } from './view/world-view';
+
+/** Often enough for somebody who walks past. */
+const EVERY_MS = 100;
+
+export class Prompts {
+  shown = $state.raw<(Offer & { key: string }) | null>(null);
+  #at = 0;
+
+  constructor(private readonly known: KnownWorld) {}
+
+  update(nowMs: number, view: WorldView, input: PlayerInput, alive: boolean): void {
+    if (nowMs - this.#at <= EVERY_MS) return;
+    this.#at = nowMs;
+    const { x, y, z } = view.ownPosition;
+    const offer = view.ownId !== 0 && alive ? offerTo(this.known, [x, y, z], input, view.ownId) : null;
+    const key = input.device === 'Gamepad' ? 'X' : 'E';
+    if (offer?.id === this.shown?.id && offer?.text === this.shown?.text && key === this.shown?.key) return;
+    this.shown = offer && { ...offer, key };
+  }
+}
