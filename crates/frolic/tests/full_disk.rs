@@ -11,8 +11,8 @@ use crate::support::resident::{Ledger, Resident, game};
 use crate::support::{PATIENCE, Platform, Player, scratch, serve};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinHandle, JoinSet};
 
 const RESIDENTS: u64 = 4;
 /// Writes that fail before a fault is over: enough for connections in every state.
@@ -213,14 +213,41 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// Waits until a player is told that saving is delayed, or no longer is.
-async fn until_told(player: &mut Player, delayed: bool) {
-    loop {
-        let event = player.next_of_kind("event").await;
-        if event["feature"] == "session" && event["action"] == "saving" {
-            assert_eq!(event["delayed"], delayed, "{event}");
-            return;
-        }
+/// A player who does nothing but read what the server sends, as a page does: a
+/// connection that nobody reads is closed.
+struct Watcher {
+    notices: mpsc::UnboundedReceiver<bool>,
+    reading: JoinHandle<()>,
+}
+
+impl Watcher {
+    async fn join(platform: &Platform, crowd: &Crowd) -> Self {
+        let mut player = join(platform, &crowd.auditor, &crowd.world).await;
+        let (sender, notices) = mpsc::unbounded_channel();
+        let reading = tokio::spawn(async move {
+            while let Some(event) = player.try_next_of_kind("event").await {
+                if event["feature"] == "session"
+                    && event["action"] == "saving"
+                    && let Some(delayed) = event["delayed"].as_bool()
+                {
+                    let _ = sender.send(delayed);
+                }
+            }
+        });
+        Self { notices, reading }
+    }
+
+    /// Waits for the next notice: saving is delayed, or no longer is.
+    async fn until_notified(&mut self, delayed: bool) {
+        let notice = tokio::time::timeout(PATIENCE, self.notices.recv()).await;
+        let notice = notice.expect("a notice in time");
+        assert_eq!(notice.expect("the connection is open"), delayed);
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.reading.abort();
     }
 }
 
@@ -233,21 +260,21 @@ async fn survive(
 ) {
     let mut crowd = Crowd::arrive(platform).await;
     crowd.until_more_is_done(3).await;
-    let mut player = join(platform, &crowd.auditor, &crowd.world).await;
+    let mut watcher = Watcher::join(platform, &crowd).await;
     for _ in 0..2 {
         let fault = begin();
         until_reported(platform, reason).await;
-        until_told(&mut player, true).await;
+        watcher.until_notified(true).await;
         drop(fault);
         until_ready(platform).await;
-        until_told(&mut player, false).await;
+        watcher.until_notified(false).await;
         // Without a restart, everything works again.
         crowd.until_more_is_done(5).await;
         for _ in 0..20 {
             platform.login("Guest").await;
         }
     }
-    drop(player);
+    drop(watcher);
     crowd.leave().await;
     kill_world(platform).await;
     crowd.compare(platform).await;
@@ -282,13 +309,13 @@ async fn a_stop_without_a_platform_loses_nothing_acknowledged() {
     let platform = Platform::start("stop-without-platform");
     let mut crowd = Crowd::arrive(&platform).await;
     crowd.until_more_is_done(3).await;
-    let mut player = join(&platform, &crowd.auditor, &crowd.world).await;
+    let mut watcher = Watcher::join(&platform, &crowd).await;
     let servers = platform.servers().await;
     let pid = servers[0]["pid"].as_i64().expect("a process") as i32;
 
     // The platform answers nothing for a while, and the world stops meanwhile.
     let frozen = Frozen::new(&platform);
-    until_told(&mut player, true).await;
+    watcher.until_notified(true).await;
     let world = Pid::from_raw(pid).expect("an id");
     kill_process(world, Signal::TERM).expect("it is ours");
     until("the world has stopped", async || !is_running(pid)).await;

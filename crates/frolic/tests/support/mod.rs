@@ -294,6 +294,12 @@ impl Player {
         next_of_kind(&mut self.socket, kind).await
     }
 
+    /// The next message of that kind, whenever it comes; none when the connection
+    /// is closed.
+    pub async fn try_next_of_kind(&mut self, kind: &str) -> Option<Json> {
+        read_kind(&mut self.socket, kind).await
+    }
+
     /// The arguments of the next event of that name.
     pub async fn event(&mut self, name: &str) -> Vec<Json> {
         let next = async {
@@ -354,20 +360,25 @@ pub async fn next_of_kind<S>(socket: &mut WebSocketStream<S>, kind: &str) -> Jso
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let next = async {
-        while let Some(Ok(message)) = socket.next().await {
-            let Message::Text(text) = message else {
-                continue;
-            };
-            let body: Json = serde_json::from_str(&text).unwrap_or_default();
-            if body["kind"] == kind {
-                return body;
-            }
+    let waited = tokio::time::timeout(PATIENCE, read_kind(socket, kind)).await;
+    let message = waited.unwrap_or_else(|_| panic!("{kind} did not come"));
+    message.unwrap_or_else(|| panic!("the connection closed before {kind} came"))
+}
+
+async fn read_kind<S>(socket: &mut WebSocketStream<S>, kind: &str) -> Option<Json>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(Ok(message)) = socket.next().await {
+        let Message::Text(text) = message else {
+            continue;
+        };
+        let body: Json = serde_json::from_str(&text).unwrap_or_default();
+        if body["kind"] == kind {
+            return Some(body);
         }
-        panic!("the line ended before {kind} came");
-    };
-    let waited = tokio::time::timeout(PATIENCE, next).await;
-    waited.unwrap_or_else(|_| panic!("{kind} did not come"))
+    }
+    None
 }
 
 /// A game of one place with one server script.

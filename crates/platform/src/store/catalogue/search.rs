@@ -174,8 +174,9 @@ fn is_typo(typed: &str, word: &str) -> bool {
     slips(typed, word) <= slips_max
 }
 
-/// Letters to add, drop, change or swap with their neighbour, from `typed` to the nearest beginning
-/// of `word`.
+/// Letters to add, drop, change or swap with their neighbor, from `typed` to `word` or to the
+/// nearest beginning of it that ends with the same letter: "stel" is a beginning of "stealth",
+/// "suny" is none of "sunset".
 fn slips(typed: &str, word: &str) -> usize {
     let word: Vec<char> = word.chars().take(LETTERS_MAX + 2).collect();
     let mut before_last: Vec<usize> = Vec::new();
@@ -194,7 +195,10 @@ fn slips(typed: &str, word: &str) -> usize {
         before_last = std::mem::replace(&mut last, now);
         previous = Some(letter);
     }
-    last.into_iter().min().unwrap_or(usize::MAX)
+    let whole = last[word.len()];
+    let beginnings = word.iter().zip(&last[1..]);
+    let beginnings = beginnings.filter(|(letter, _)| Some(**letter) == previous);
+    beginnings.map(|(_, slips)| *slips).fold(whole, usize::min)
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
