@@ -149,12 +149,12 @@ test('the reference is there, searchable, on a desktop and on a phone', async ()
     await page.goto(`${server.url}/docs/api`);
     await page.getByRole('heading', { name: 'World', exact: true }).waitFor();
     await picture(page, `reference-${name}`);
-    await page.getByPlaceholder(/Search/).fill('raycast');
+    await page.getByRole('searchbox', { name: 'Search the reference' }).fill('raycast');
     await page.locator('[id="World.Raycast"]').waitFor();
     assert.equal(await page.locator('[id="World.Spawn"]').count(), 0);
     await picture(page, `reference-search-${name}`);
     await page.getByRole('button', { name: 'Client' }).click();
-    await page.getByPlaceholder(/Search/).fill('');
+    await page.getByRole('searchbox', { name: 'Search the reference' }).fill('');
     await page.locator('[id="UI.Label"]').waitFor();
     assert.equal(await page.locator('[id="World.Spawn"]').count(), 0);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);

@@ -1,6 +1,7 @@
 // Programs that were written for other servers of this kind: every event, call, message and column that their documents
 // name, field by field, with nothing but a Socket.IO client, fetch and a WebSocket against a real platform. Their tables are in
 // crates/platform/tests/platform/tables.rs.
+// Covers: crates/platform/src/socketio, crates/platform/src/spells, crates/protocol
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { io } from 'socket.io-client';

@@ -32,7 +32,7 @@ export class Player {
       const text = await this.page.evaluate(() => document.body.innerText).catch(() => '');
       throw new Error(
         `not in the world (phase ${phase}): ${error.message}\npage: ${text}\n` +
-          `complaints: ${this.page.complaints.join('\n')}\nserver: ${server?.log()}`,
+          `complaints: ${(this.page.complaints ?? []).join('\n')}\nserver: ${server?.log()}`,
         { cause: error },
       );
     }

@@ -1,4 +1,5 @@
 // What players see while the platform cannot store what happens in their world.
+// Covers: web/src/player/hud, crates/gameserver/src, crates/platform/src/db
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launchBrowser } from './browser.mjs';

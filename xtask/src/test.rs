@@ -150,8 +150,7 @@ impl Suite<'_> {
             let mut node = self.node_test();
             node.args(["../examples/walk.test.mjs"])
                 .envs(python.variables());
-            let finished = step.run_unchecked(&mut node)?;
-            Ok((counts::tap(&finished.output), finished))
+            run_node(step, &mut node)
         });
     }
 
@@ -329,8 +328,7 @@ impl Suite<'_> {
             if let Some(program) = &browser.program {
                 node.env("CHROMIUM", program);
             }
-            let finished = step.run_unchecked(&mut node)?;
-            Ok((counts::tap(&finished.output), finished))
+            run_node(step, &mut node)
         });
     }
 
@@ -409,6 +407,16 @@ impl Suite<'_> {
         }
         Ok(())
     }
+}
+
+/// Runs Node's tests; a failure shows the failed tests alone.
+fn run_node(step: &Step, node: &mut Command) -> Result<(Counts, Finished)> {
+    let mut finished = step.run_unchecked(node)?;
+    let counts = counts::tap(&finished.output);
+    if counts.failed > 0 {
+        finished.output = counts::tap_failures(&finished.output);
+    }
+    Ok((counts, finished))
 }
 
 fn browser_test_files(workspace: &Workspace) -> Result<Vec<String>> {

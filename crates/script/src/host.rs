@@ -103,6 +103,17 @@ impl Host {
 
     /// An error of a script, with the line it happened at.
     pub fn report(&self, script: &str, message: &str, traceback: &str) {
+        self.log(self.error(script, message, traceback));
+    }
+
+    /// Reports that a script was stopped or disabled. It does not count towards the
+    /// quota of log lines: the errors that led to it have often used that up.
+    pub fn report_stop(&self, script: &str, message: &str, traceback: &str) {
+        let line = self.error(script, message, traceback);
+        self.engine.borrow_mut().log(line);
+    }
+
+    fn error(&self, script: &str, message: &str, traceback: &str) -> ScriptLog {
         let traceback = readable_traceback(traceback);
         // Errors raised by natives carry no location, but the stack does.
         let stated = split_location(message);
@@ -115,7 +126,7 @@ impl Host {
             },
         };
         let source_line = line.and_then(|line| self.source_line(&at, line));
-        self.log(ScriptLog {
+        ScriptLog {
             level: LogLevel::Error,
             script: at,
             line,
@@ -123,7 +134,7 @@ impl Host {
             source_line,
             traceback,
             origin: None,
-        });
+        }
     }
 
     /// Hands a line to the engine, within the quota.
@@ -215,6 +226,20 @@ impl Host {
             lua.create_function(
                 move |_, (path, message, traceback): (String, mlua::LuaString, mlua::LuaString)| {
                     host.report(
+                        &path,
+                        &message.to_string_lossy(),
+                        &traceback.to_string_lossy(),
+                    );
+                    Ok(())
+                },
+            )?,
+        )?;
+        let host = Rc::clone(self);
+        table.set(
+            "reportStop",
+            lua.create_function(
+                move |_, (path, message, traceback): (String, mlua::LuaString, mlua::LuaString)| {
+                    host.report_stop(
                         &path,
                         &message.to_string_lossy(),
                         &traceback.to_string_lossy(),

@@ -16,7 +16,6 @@ use crate::event::ScriptEvent;
 use crate::guard::{Failure, Guard, Stop, StopReason, set_safety_flags};
 use crate::host::{Host, load_chunk};
 use crate::limits::VmLimits;
-use crate::log::{LogLevel, ScriptLog};
 use crate::npc::NpcHappening;
 use crate::service::Service;
 
@@ -255,7 +254,7 @@ impl Vm {
             true => "it is disabled after repeated offences",
         };
         self.disabled_scripts += usize::from(disabled);
-        self.host.report(
+        self.host.report_stop(
             &path,
             &format!(
                 "used more time than the {average} ms per tick that this world's scripts have on \
@@ -392,19 +391,11 @@ impl Vm {
                 self.host.limits.memory_bytes >> 20
             ),
         };
-        self.host.report(&path, &what, &stop.traceback);
+        self.host.report_stop(&path, &what, &stop.traceback);
         if disabled {
             self.disabled_scripts += 1;
-            self.host.log(ScriptLog {
-                level: LogLevel::Error,
-                script: path,
-                line: None,
-                message: "disabled after repeated offences; the world goes on without it"
-                    .to_owned(),
-                source_line: None,
-                traceback: String::new(),
-                origin: None,
-            });
+            let disabled = "disabled after repeated offences; the world goes on without it";
+            self.host.report_stop(&path, disabled, "");
             if stop.reason == StopReason::Memory {
                 self.collect();
             }
@@ -421,7 +412,7 @@ impl Vm {
         };
         self.disabled_scripts += count;
         let megabytes = self.host.limits.memory_bytes >> 20;
-        self.host.report(
+        self.host.report_stop(
             &path,
             &format!("disabled: it holds most of the {megabytes} MiB of this world's scripts"),
             "",

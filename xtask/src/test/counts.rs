@@ -73,9 +73,32 @@ pub fn tap(output: &str) -> Counts {
     }
 }
 
+/// The failed tests of `node --test`: each `not ok` with the block that explains it.
+pub fn tap_failures(output: &str) -> String {
+    let mut failures = String::new();
+    let mut inside = false;
+    for line in output.lines() {
+        inside |= line.trim_start().starts_with("not ok ");
+        if inside {
+            failures.push_str(line);
+            failures.push('\n');
+            inside = line.trim() != "...";
+        }
+    }
+    failures
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn failed_tests_are_shown_and_passed_ones_are_not() {
+        let output = "# Subtest: one\nok 1 - one\n  ---\n  duration_ms: 3\n  ...\n\
+            # Subtest: two\nnot ok 2 - two\n  ---\n  error: 'why'\n  ...\nok 3 - three\n";
+        let shown = tap_failures(output);
+        assert_eq!(shown, "not ok 2 - two\n  ---\n  error: 'why'\n  ...\n");
+    }
 
     #[test]
     fn libtest_lines_add_up() {

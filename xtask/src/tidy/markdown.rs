@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 /// The top folders that make a piece of code a path.
-pub(super) const TOP_FOLDERS: [&str; 10] = [
+pub(super) const TOP_FOLDERS: [&str; 11] = [
     "crates/",
     "web/",
     "xtask/",
@@ -13,6 +13,7 @@ pub(super) const TOP_FOLDERS: [&str; 10] = [
     "bench/",
     "examples/",
     "fuzz/",
+    "deploy/",
     ".ci/",
     ".cargo/",
 ];

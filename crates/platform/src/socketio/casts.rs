@@ -35,8 +35,8 @@ pub async fn cast(platform: &Platform, visitor: &Visitor, data: &Value) -> Answe
 fn params(data: &Value) -> Value {
     const TARGETS: [&str; 3] = ["target", "target_position", "position"];
     let given = ["params", "cast_params"].into_iter();
-    let given = given.filter_map(|name| data.get(name));
-    let mut params = given.filter(|given| !given.is_null()).next().cloned();
+    let mut given = given.filter_map(|name| data.get(name));
+    let mut params = given.find(|given| !given.is_null()).cloned();
     let params = params.get_or_insert_with(|| json!({}));
     let inside = TARGETS.into_iter().filter_map(|name| params.get(name));
     let beside = TARGETS.into_iter().filter_map(|name| data.get(name));

@@ -175,8 +175,8 @@ fn is_typo(typed: &str, word: &str) -> bool {
 }
 
 /// Letters to add, drop, change or swap with their neighbor, from `typed` to `word` or to the
-/// nearest beginning of it that ends with the same letter: "stel" is a beginning of "stealth",
-/// "suny" is none of "sunset".
+/// nearest beginning of it that is not shorter and ends with the same letter: "stel" is a beginning
+/// of "stealth", "suny" and "sunn" are none of "sunset".
 fn slips(typed: &str, word: &str) -> usize {
     let word: Vec<char> = word.chars().take(LETTERS_MAX + 2).collect();
     let mut before_last: Vec<usize> = Vec::new();
@@ -196,7 +196,8 @@ fn slips(typed: &str, word: &str) -> usize {
         previous = Some(letter);
     }
     let whole = last[word.len()];
-    let beginnings = word.iter().zip(&last[1..]);
+    let typed_letters = typed.chars().count();
+    let beginnings = word.iter().zip(&last[1..]).skip(typed_letters - 1);
     let beginnings = beginnings.filter(|(letter, _)| Some(**letter) == previous);
     beginnings.map(|(_, slips)| *slips).fold(whole, usize::min)
 }
