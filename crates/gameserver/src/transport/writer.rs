@@ -26,7 +26,7 @@ use crate::line::{Carried, Outbound};
 use crate::metrics::Metrics;
 
 /// How long a client has to take its last message in.
-const FAREWELL: Duration = Duration::from_secs(2);
+const FAREWELL: Duration = Duration::from_secs(4);
 /// The stream is written in pieces of this size, each of which shows that
 /// the client reads.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -75,7 +75,13 @@ impl Writer {
                 Outbound::Loose(bytes) => self.losable(&bytes).await,
                 Outbound::Reliable(bytes) => self.reliable(&bytes).await,
                 Outbound::Close(reason) => {
-                    let _ = tokio::time::timeout(FAREWELL, self.stream.finish()).await;
+                    // A browser drops what its page has not read when the connection
+                    // closes, so the client closes first: at the end of the stream.
+                    let farewell = async {
+                        let _ = self.stream.finish().await;
+                        self.connection.closed().await;
+                    };
+                    let _ = tokio::time::timeout(FAREWELL, farewell).await;
                     self.connection
                         .close(VarInt::from_u32(0), reason.as_bytes());
                     return;
