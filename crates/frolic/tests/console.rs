@@ -1,8 +1,8 @@
-//! What a real game server's scripts say reaches their creator (SCR-18, BEY-3).
+//! Output and errors of a real game server's scripts reach the console of their creator.
 
 use std::time::{Duration, Instant};
 
-use crate::support::{ADMIN_TOKEN, PATIENCE, Platform, game, next_of_kind};
+use crate::support::{ADMIN_TOKEN, PATIENCE, Platform, Player, game, next_of_kind};
 use serde_json::{Value as Json, json};
 
 const BUSY: &str = r#"
@@ -41,7 +41,7 @@ fn line<'a>(page: &'a Json, part: &str) -> Option<&'a Json> {
 }
 
 #[tokio::test]
-async fn scr_18_lines_errors_and_costs_of_a_real_world_reach_its_creator() {
+async fn output_errors_and_costs_of_a_real_world_reach_its_creator() {
     let platform = Platform::start("console");
     let token = platform.login("Creator").await;
     let published = platform.publish(&token, &game("busy", 8, BUSY)).await;
@@ -144,4 +144,28 @@ async fn what_a_client_says_of_its_scripts_reaches_the_creator_as_such() {
         .command("scripts", "log", json!({ "lines": [print] }))
         .await;
     until(&platform, &token, |page| line(page, "not secret").is_some()).await;
+}
+
+#[tokio::test]
+async fn what_a_creators_own_client_prints_is_reported_before_anybody_looks() {
+    let platform = Platform::start("creator-prints");
+    let token = platform.login("Creator").await;
+    let mut files = game("busy", 8, "print('up')");
+    let hud = b"print('mine')\n".to_vec();
+    files.insert("scripts/StarterGui/Hud.luau".to_owned(), hud);
+    platform.publish(&token, &files).await;
+    let joined = platform
+        .join_as(&token, &json!({ "game_id": "busy" }))
+        .await;
+    let mut creator = Player::connect(joined).await;
+    let mut stranger = platform.join("busy").await;
+    for (player, text) in [(&mut creator, "mine"), (&mut stranger, "theirs")] {
+        let print = json!({ "level": "info", "script": "StarterGui/Hud.luau", "message": text });
+        let log = json!({ "lines": [print] });
+        player.command("scripts", "log", log).await;
+        // The server has taken it before the console is opened.
+        while player.next_of_kind("ack").await["seq"] != 1 {}
+    }
+    let page = until(&platform, &token, |page| line(page, "mine").is_some()).await;
+    assert!(line(&page, "theirs").is_none(), "{page}");
 }

@@ -1,6 +1,5 @@
-//! Script lines and costs on their way to the creator's console (SCR-18,
-//! BEY-3): the world's thread leaves them here, a task tells the control
-//! plane once a second.
+//! Script output and costs for the creator's console: the world's thread queues
+//! them here, a task sends them to the control plane once a second.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -35,11 +34,21 @@ struct Inner {
     /// Whether somebody has to be told of `scripts`.
     news: bool,
     measured_at: Option<Instant>,
-    /// Which client scripts are to say what they print.
+    /// Whose client scripts report what they print.
     client_prints: Arc<ClientPrints>,
 }
 
 impl Console {
+    /// With what the platform wants of client scripts when the world starts.
+    pub fn new(client_prints: ClientPrints) -> Self {
+        Self {
+            inner: Mutex::new(Inner {
+                client_prints: Arc::new(client_prints),
+                ..Inner::default()
+            }),
+        }
+    }
+
     /// Takes a line; the oldest goes when too many wait.
     pub fn say(&self, line: ConsoleLine) {
         let mut inner = self.inner();
@@ -47,12 +56,13 @@ impl Console {
         inner.trim();
     }
 
-    /// Which client scripts are to say what they print.
+    /// Whose client scripts report what they print.
     pub fn client_prints(&self) -> Arc<ClientPrints> {
         self.inner().client_prints.clone()
     }
 
-    /// The platform says whether everybody's are.
+    /// Whether the client scripts of all players report what they print, as the
+    /// platform asked for.
     pub fn set_prints_wanted(&self, everybody: bool) {
         let mut inner = self.inner();
         if inner.client_prints.everybody != everybody {

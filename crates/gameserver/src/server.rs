@@ -11,6 +11,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use frolic_package::{Limits, Package, Triangles};
 use frolic_protocol::ServerMessage;
+use frolic_protocol::client_log::ClientPrints;
 use frolic_protocol::fleet::{Expelled, FleetAction, Heartbeat, ServerReady};
 use frolic_protocol::json;
 use frolic_protocol::keep::Saved;
@@ -108,6 +109,7 @@ struct Plan {
     epoch: u64,
     persistent: bool,
     filter_chat: bool,
+    client_prints: ClientPrints,
 }
 
 /// Runs one world until it stops. `ready` is told the TCP port.
@@ -161,7 +163,7 @@ pub async fn run(
         }
         None => (KeepDoor::nowhere(), None),
     };
-    let console = Arc::new(Console::default());
+    let console = Arc::new(Console::new(plan.client_prints.clone()));
     let settings = Settings {
         kill_after,
         press: control_plane.as_ref().map(|_| press),
@@ -291,6 +293,7 @@ async fn plan(config: &GameServerConfig) -> Result<(Plan, Option<ControlPlane>),
                 epoch: boot.epoch,
                 persistent: boot.persistent,
                 filter_chat: boot.filter_chat,
+                client_prints: boot.client_prints,
             };
             Ok((plan, Some(control_plane)))
         }
@@ -308,6 +311,7 @@ async fn plan(config: &GameServerConfig) -> Result<(Plan, Option<ControlPlane>),
                 epoch: 0,
                 persistent: false,
                 filter_chat: false,
+                client_prints: ClientPrints::default(),
             };
             Ok((plan, None))
         }
