@@ -93,7 +93,7 @@ test('a desktop: widgets, keys, camera, effects, and what a client knows', async
   const player = await Player.enter(browser, server, { game: 'widgets', viewport: { width: 1280, height: 720 } });
   const { page } = player;
   await shows(player, /Red 0 of 1, coin true, wall 7\.5/);
-  assert.equal(await page.locator('[data-widget] img').evaluate((img) => img.naturalWidth), 16, 'the picture came');
+  await player.until(() => document.querySelector('[data-widget] img')?.naturalWidth === 16);
   assert.equal(await page.locator('.line b').count(), 0, 'text is never markup');
   await page.getByRole('button', { name: '<b>Wizard</b>' }).click();
   await shows(player, /^3 <b>Wizard/);

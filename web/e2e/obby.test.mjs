@@ -24,6 +24,8 @@ after(async () => {
 });
 
 const shows = (player, text) => player.until((wanted) => window.__frolic.hudTexts().includes(wanted), text);
+/** Whoever keeps walking may have fallen twice by the time a slow page is looked at. */
+const hasFallen = (player) => player.until(() => window.__frolic.hudTexts().some((text) => /^Falls: [1-9]/.test(text)));
 
 test('the kill brick sends the player back, and only their HUD counts the fall', async () => {
   const falls = await Player.enter(browser, server, { game: GAME });
@@ -31,7 +33,7 @@ test('the kill brick sends the player back, and only their HUD counts the fall',
   await shows(falls, 'Falls: 0');
   await shows(stays, 'Falls: 0');
 
-  await falls.walkingTowards(KILL_BRICK, () => shows(falls, 'Falls: 1'));
+  await falls.walkingTowards(KILL_BRICK, () => hasFallen(falls));
   await falls.until(() => {
     const [x, , z] = window.__frolic.position();
     return Math.hypot(x, z) < 3;
@@ -46,13 +48,14 @@ test('the HUD is right again after a reload, though nobody joined anew', async (
   await shows(player, 'Falls: 0');
   await player.holding('KeyW', async () => {
     await player.until(() => window.__frolic.position()[2] < -5);
-    await shows(player, 'Falls: 1');
+    await hasFallen(player);
   });
+  const [falls] = (await player.hudTexts()).filter((text) => text.startsWith('Falls'));
   const id = await player.read('entityId');
   await player.page.reload();
   await player.ready(server);
   assert.equal(await player.read('entityId'), id, 'the same character');
-  await shows(player, 'Falls: 1');
+  await shows(player, falls);
   await player.close();
 });
 

@@ -62,6 +62,8 @@ for (const game of ['obby', 'arena', 'sandbox', 'stealth']) {
     for (const [name, size] of Object.entries({ upright: PHONE, side: { width: 740, height: 360 }, low: { width: 640, height: 360 } })) {
       await one.page.setViewportSize(size);
       await one.until((width) => window.innerWidth === width, size.width);
+      // Games arrange their widgets when they notice the new size, so this may take a moment.
+      await one.page.waitForFunction(`(${covered})().pairs.length === 0`).catch(() => undefined);
       const { pairs, widgets, controls } = await one.page.evaluate(covered);
       assert.ok(widgets > 0 && controls >= 5, `${widgets} widgets and ${controls} controls`);
       await picture(one.page, `phone-${game}-${name}`);

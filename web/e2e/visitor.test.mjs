@@ -78,7 +78,8 @@ test('a game page: a like counts once, the rank is explained, a running world ca
 
   const like = page.locator('[data-like]');
   const before = (await server.call('GET', `/api/games/${games[0].id}`)).body.likes;
-  await like.click();
+  // Shown at once; a reload before the server has it would lose it.
+  await Promise.all([page.waitForResponse(/\/like$/), like.click()]);
   await page.waitForFunction((count) => document.querySelector('[data-like]')?.textContent?.trim().startsWith(String(count)), before + 1);
   assert.equal(await like.getAttribute('aria-pressed'), 'true');
   await page.reload();

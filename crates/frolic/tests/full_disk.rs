@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::disk::{Fault, Faults};
 use crate::support::resident::{Ledger, Resident, game};
-use crate::support::{PATIENCE, Platform, Player, scratch, serve};
+use crate::support::{PATIENCE, Platform, scratch, serve};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
 use tokio::sync::{mpsc, watch};
@@ -105,7 +105,7 @@ impl Crowd {
     async fn compare(&self, platform: &Platform) {
         let (built, filled, saved) = (self.done("Built"), self.done("Filled"), self.done("Saved"));
         let razing = self.asked("Raze");
-        let mut player = join(platform, &self.auditor, &self.world).await;
+        let mut player = platform.join_again(&self.auditor, &self.world).await;
         player.fire_with("Count", json!([filled])).await;
         let counted = player.event("Counted").await;
         let tags = |json: &Json| -> BTreeSet<u64> {
@@ -131,24 +131,6 @@ impl Crowd {
         assert!(lost.is_empty(), "built and lost: {lost:?}");
         let lost: Vec<_> = saved.difference(&keys).collect();
         assert!(lost.is_empty(), "saved and lost: {lost:?}");
-    }
-}
-
-/// Joins a world, also one that is just being started again.
-async fn join(platform: &Platform, token: &str, world: &Json) -> Player {
-    let began = Instant::now();
-    loop {
-        let request = platform.request(reqwest::Method::POST, "/join");
-        let answer = request.bearer_auth(token).json(world).send().await;
-        if let Ok(answer) = answer
-            && answer.status().is_success()
-            && let Ok(joined) = answer.json().await
-            && let Some(player) = Player::try_connect(&joined).await
-        {
-            return player;
-        }
-        assert!(began.elapsed() < PATIENCE, "nobody gets in any more");
-        tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 
@@ -222,7 +204,7 @@ struct Watcher {
 
 impl Watcher {
     async fn join(platform: &Platform, crowd: &Crowd) -> Self {
-        let mut player = join(platform, &crowd.auditor, &crowd.world).await;
+        let mut player = platform.join_again(&crowd.auditor, &crowd.world).await;
         let (sender, notices) = mpsc::unbounded_channel();
         let reading = tokio::spawn(async move {
             while let Some(event) = player.try_next_of_kind("event").await {

@@ -64,24 +64,6 @@ fn processes_of(world_id: &str) -> Vec<i32> {
     .collect()
 }
 
-/// Joins a world, also one that is just being started again.
-async fn join_world(platform: &Platform, token: &str, world: &Json) -> Player {
-    let began = Instant::now();
-    loop {
-        let request = platform.request(reqwest::Method::POST, "/join");
-        let answer = request.bearer_auth(token).json(world).send().await;
-        if let Ok(answer) = answer
-            && answer.status().is_success()
-            && let Ok(joined) = answer.json().await
-            && let Some(player) = Player::try_connect(&joined).await
-        {
-            return player;
-        }
-        assert!(began.elapsed() < PATIENCE, "nobody gets in any more");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-}
-
 /// What is there, as the world itself says.
 struct Count {
     blocks: Vec<u64>,
@@ -92,7 +74,7 @@ struct Count {
 }
 
 async fn count(platform: &Platform, token: &str, world: &Json, filled: &BTreeSet<u64>) -> Count {
-    let mut player = join_world(platform, token, world).await;
+    let mut player = platform.join_again(token, world).await;
     player.fire_with("Count", json!([filled])).await;
     let counted = player.event("Counted").await;
     let tags = |json: &Json| -> Vec<u64> {
@@ -191,7 +173,9 @@ async fn dur_3_nothing_acknowledged_is_lost_whatever_is_killed() {
     let (end, over) = watch::channel(false);
     let mut residents = JoinSet::new();
     let mut ledgers = Vec::new();
-    let first = join_world(&platform, &auditor, &json!({ "game_id": "keep" })).await;
+    let first = platform
+        .join_again(&auditor, &json!({ "game_id": "keep" }))
+        .await;
     let world = json!({ "world_id": first.world_id });
     drop(first);
     for number in 1..=RESIDENTS {
@@ -365,7 +349,7 @@ async fn a_world_goes_on_while_its_platform_is_killed_and_comes_back() {
 
     // The session from before works, and leads to the very same process.
     let world = json!({ "world_id": player.world_id });
-    let mut other = join_world(&platform, &creator, &world).await;
+    let mut other = platform.join_again(&creator, &world).await;
     other.fire("Count").await;
     assert_eq!(other.event("Counted").await[0], json!([1, 2]));
     let after = only_server(&platform).await;
@@ -376,7 +360,7 @@ async fn a_world_goes_on_while_its_platform_is_killed_and_comes_back() {
 
     // And its end is noticed, although it is nobody's child.
     kill(after["pid"].as_i64().expect("a process") as i32);
-    let mut again = join_world(&platform, &creator, &world).await;
+    let mut again = platform.join_again(&creator, &world).await;
     again.fire("Count").await;
     assert_eq!(again.event("Counted").await[0], json!([1, 2]));
     assert_ne!(only_server(&platform).await["pid"], before["pid"]);

@@ -220,34 +220,20 @@ impl Host {
                 Ok((paths(modules), paths(others)))
             })?,
         )?;
-        let host = Rc::clone(self);
-        table.set(
-            "report",
-            lua.create_function(
+        let reports: [(&str, fn(&Self, &str, &str, &str)); 2] =
+            [("report", Self::report), ("reportStop", Self::report_stop)];
+        for (name, report) in reports {
+            let host = Rc::clone(self);
+            let function = lua.create_function(
                 move |_, (path, message, traceback): (String, mlua::LuaString, mlua::LuaString)| {
-                    host.report(
-                        &path,
-                        &message.to_string_lossy(),
-                        &traceback.to_string_lossy(),
-                    );
+                    let (message, traceback) =
+                        (message.to_string_lossy(), traceback.to_string_lossy());
+                    report(&host, &path, &message, &traceback);
                     Ok(())
                 },
-            )?,
-        )?;
-        let host = Rc::clone(self);
-        table.set(
-            "reportStop",
-            lua.create_function(
-                move |_, (path, message, traceback): (String, mlua::LuaString, mlua::LuaString)| {
-                    host.report_stop(
-                        &path,
-                        &message.to_string_lossy(),
-                        &traceback.to_string_lossy(),
-                    );
-                    Ok(())
-                },
-            )?,
-        )?;
+            )?;
+            table.set(name, function)?;
+        }
         let host = Rc::clone(self);
         table.set(
             "log",

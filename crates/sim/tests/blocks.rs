@@ -1,6 +1,5 @@
 //! Characters on a ground of blocks.
 
-use frolic_sim::digest::Digest;
 use frolic_sim::random::Random;
 use frolic_sim::{
     Buttons, CharacterInput, CharacterParams, CharacterState, CollisionWorld, Pose, Shape,
@@ -9,7 +8,7 @@ use frolic_sim::{
 use frolic_terrain::{Generator, Material, Op, Settings, Terrain};
 use proptest::prelude::*;
 
-const DT: f32 = 1.0 / 60.0;
+use crate::stepping::{DT, bits, run};
 
 /// Level ground whose surface is at y = 8, with these boxes of stone on it.
 fn world(boxes: &[[[f32; 3]; 2]]) -> CollisionWorld {
@@ -21,31 +20,6 @@ fn world(boxes: &[[[f32; 3]; 2]]) -> CollisionWorld {
     let mut world = CollisionWorld::new();
     world.set_terrain(Some(Terrain::new(&settings)));
     world
-}
-
-fn run(
-    world: &CollisionWorld,
-    state: &mut CharacterState,
-    input: CharacterInput,
-    ticks: u32,
-) -> Vec<CharacterState> {
-    let params = CharacterParams::default();
-    let mut cache = StepCache::default();
-    (0..ticks)
-        .map(|_| {
-            let mut plain = *state;
-            step_character(world, &params, &mut plain, &input, DT);
-            step_character_with(&mut cache, world, &params, state, &input, DT);
-            assert_eq!(bits(state), bits(&plain), "the cache shows");
-            *state
-        })
-        .collect()
-}
-
-fn bits(state: &CharacterState) -> u64 {
-    let mut digest = Digest::default();
-    digest.character(state);
-    digest.value()
 }
 
 fn go(right: f32, forward: f32, buttons: Buttons) -> CharacterInput {

@@ -4,4 +4,5 @@
 mod blocks;
 mod cache;
 mod character;
+mod stepping;
 mod swimming;

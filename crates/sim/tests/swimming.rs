@@ -1,13 +1,10 @@
 //! Characters in water: they float, swim slower than they walk, and get out.
 
-use frolic_sim::digest::Digest;
-use frolic_sim::{
-    Buttons, CharacterInput, CharacterParams, CharacterState, CollisionWorld, StepCache, Vec3,
-    step_character, step_character_with,
-};
+use frolic_sim::{Buttons, CharacterInput, CharacterParams, CharacterState, CollisionWorld, Vec3};
 use frolic_terrain::{Generator, Material, Op, Settings, Terrain};
 
-const DT: f32 = 1.0 / 60.0;
+use crate::stepping::{DT, run};
+
 /// Level ground, as high as the surface of the lake.
 const SURFACE: f32 = 8.0;
 const BOTTOM: f32 = 3.0;
@@ -32,31 +29,6 @@ fn lake() -> CollisionWorld {
     let mut world = CollisionWorld::new();
     world.set_terrain(Some(Terrain::new(&settings)));
     world
-}
-
-fn run(
-    world: &CollisionWorld,
-    state: &mut CharacterState,
-    input: CharacterInput,
-    ticks: u32,
-) -> Vec<CharacterState> {
-    let params = CharacterParams::default();
-    let mut cache = StepCache::default();
-    (0..ticks)
-        .map(|_| {
-            let mut plain = *state;
-            step_character(world, &params, &mut plain, &input, DT);
-            step_character_with(&mut cache, world, &params, state, &input, DT);
-            assert_eq!(bits(state), bits(&plain), "the cache shows");
-            *state
-        })
-        .collect()
-}
-
-fn bits(state: &CharacterState) -> u64 {
-    let mut digest = Digest::default();
-    digest.character(state);
-    digest.value()
 }
 
 fn go(forward: f32, pitch: f32, buttons: Buttons) -> CharacterInput {

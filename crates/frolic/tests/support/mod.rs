@@ -148,6 +148,24 @@ impl Platform {
         self.json(request.bearer_auth(token).body(archive)).await
     }
 
+    /// Joins a world, also one whose process is just being started again.
+    pub async fn join_again(&self, token: &str, world: &Json) -> Player {
+        let began = Instant::now();
+        loop {
+            let request = self.request(reqwest::Method::POST, "/join");
+            let answer = request.bearer_auth(token).json(world).send().await;
+            if let Ok(answer) = answer
+                && answer.status().is_success()
+                && let Ok(joined) = answer.json().await
+                && let Some(player) = Player::try_connect(&joined).await
+            {
+                return player;
+            }
+            assert!(began.elapsed() < PATIENCE, "nobody can join any more");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
     /// Joins as a new guest.
     pub async fn join(&self, game_id: &str) -> Player {
         let token = self.login("Player").await;

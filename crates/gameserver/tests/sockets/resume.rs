@@ -77,9 +77,15 @@ async fn cut_again_and_again(transport: Transport) {
                 fired += 1;
                 ada.fire("Number", fired);
             }
+            let resumed = server.metric("frolic_resumed_total").await;
             ada.connect(&server, transport).await;
             if turn.is_multiple_of(94) {
-                // Cut again before the welcome could be read.
+                // Cut again before the welcome could be read, and after it was sent:
+                // the server may take up two connections in any order.
+                while server.metric("frolic_resumed_total").await <= resumed {
+                    assert!(ada.played() < PATIENCE, "the server does not resume");
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
                 ada.cut();
                 ada.connect(&server, transport).await;
             }

@@ -1,4 +1,4 @@
-//! The life of game servers (PLAT-6): failures at the start, crashes, silence,
+//! The life of game servers: failures at the start, crashes, silence,
 //! idleness, draining and shutdown.
 
 use std::sync::atomic::Ordering;
@@ -94,13 +94,23 @@ async fn a_world_that_keeps_crashing_is_given_up() {
     })
     .await;
     let joined = platform.join(json!({ "game_id": "sample" })).await;
-    platform.stage.plan([Plan::FailAtStart, Plan::FailAtStart]);
-    let token = platform.login("Ada").await.session_token;
+    platform.stage.plan([Plan::FailWhenTold, Plan::FailAtStart]);
+    let ada = platform.login("Ada").await;
     platform.stage.crash_all();
     platform.stage.wait_for_launches(2).await;
-    let response = platform
-        .try_join(&token, json!({ "world_id": joined.world_id }))
-        .await;
+    let reserved = async || {
+        let list: ServerList = platform.admin(Method::GET, "/admin/servers").await;
+        list.servers[0].reserved
+    };
+    let before = reserved().await;
+    let joining = platform.try_join(&ada.session_token, json!({ "world_id": joined.world_id }));
+    let failing = async {
+        while reserved().await == before {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        platform.stage.go.send_replace(true);
+    };
+    let (response, ()) = tokio::join!(joining, failing);
     assert_eq!(error_of(response).await.0, 503);
     assert_eq!(platform.stage.launch_count(), 3);
 }

@@ -86,17 +86,13 @@ async fn odd_ids_find_nothing() {
 #[tokio::test]
 async fn slow_bodies_hold_no_place() {
     let platform = TestPlatform::start_with(|settings| {
-        settings.limits.request_timeout = Duration::from_millis(300);
+        settings.limits.request_timeout = Duration::from_secs(4);
     })
     .await;
     platform.publish_sample(&game_files("duel", 1)).await;
     let ada = platform.login("Ada").await;
     let joined = platform.join(json!({ "game_id": "duel" })).await;
-    for path in [
-        "/join".to_owned(),
-        "/worlds".to_owned(),
-        format!("/world/{}", joined.world_id),
-    ] {
+    let slow = async |path: &str| {
         let mut stream = TcpStream::connect(("127.0.0.1", platform.port))
             .await
             .unwrap();
@@ -111,7 +107,9 @@ async fn slow_bodies_hold_no_place() {
         assert!(ended.is_ok(), "{path} was left open");
         let answer = String::from_utf8_lossy(&answer);
         assert!(answer.starts_with("HTTP/1.1 4"), "{path}: {answer}");
-    }
+    };
+    let world = format!("/world/{}", joined.world_id);
+    tokio::join!(slow("/join"), slow("/worlds"), slow(&world));
 }
 
 /// As many as this machine lets one process open, up to 10,000: each takes a

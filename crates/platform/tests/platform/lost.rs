@@ -116,12 +116,16 @@ async fn writes_under_way_when_the_database_dies_are_whole_or_refused() {
     let process = Process::newest(&platform).await;
     // A world that keeps asking, one batch after the other, while the database
     // dies under it. What was confirmed is there afterwards.
+    let (progress, mut confirmations) = tokio::sync::watch::channel(0);
     let writing = async {
         let mut confirmed = 0;
         loop {
             let next = confirmed + 1;
             match process.keep(&process.batch([built(next)])).await {
-                Ok(seq) => confirmed = seq,
+                Ok(seq) => {
+                    confirmed = seq;
+                    progress.send_replace(seq);
+                }
                 Err((status, _)) => {
                     assert_eq!(status, 503);
                     return confirmed;
@@ -130,7 +134,8 @@ async fn writes_under_way_when_the_database_dies_are_whole_or_refused() {
         }
     };
     let killing = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        let written = confirmations.wait_for(|confirmed| *confirmed > 3).await;
+        written.expect("it writes");
         let killed = tokio::task::spawn_blocking(move || {
             postgres.stop();
             postgres
@@ -138,7 +143,6 @@ async fn writes_under_way_when_the_database_dies_are_whole_or_refused() {
         killed.await.unwrap()
     };
     let (confirmed, mut postgres) = tokio::join!(writing, killing);
-    assert!(confirmed > 3, "only {confirmed} before it died");
     let restart = tokio::task::spawn_blocking(move || {
         postgres.start_again();
         postgres

@@ -12,36 +12,29 @@ use mlua::{Lua, MultiValue, Table, Value as LuaValue};
 use super::Host;
 use crate::convert::{Reader, kind_of};
 
-/// What scripts have left of this world's requests. It fills with world time,
-/// so that a session done again is refused at the same places.
+/// Rate limit of this world's Store requests. What was used drains with world
+/// time, so that a replay refuses the same requests; the limit follows the number
+/// of players, so that those who join bring their share with them.
+#[derive(Default)]
 pub(crate) struct Allowance {
-    left: f64,
+    used: f64,
     at: f64,
-}
-
-impl Default for Allowance {
-    fn default() -> Self {
-        Self {
-            left: f64::from(requests_per_minute(0)),
-            at: 0.0,
-        }
-    }
 }
 
 impl Allowance {
     /// Takes one request; the error says the limit.
     fn take(&mut self, now: f64, players: usize) -> Result<(), String> {
         let per_minute = f64::from(requests_per_minute(players));
-        let filled = (now - self.at).max(0.0) * per_minute / 60.0;
+        let drained = (now - self.at).max(0.0) * per_minute / 60.0;
         self.at = now;
-        self.left = (self.left + filled).min(per_minute);
-        if self.left < 1.0 {
+        self.used = (self.used - drained).max(0.0);
+        if self.used + 1.0 > per_minute {
             return Err(format!(
                 "Store takes {per_minute} requests a minute from this world ({players} players), \
                  and they are used up; save less often, or more under one key"
             ));
         }
-        self.left -= 1.0;
+        self.used += 1.0;
         Ok(())
     }
 }
@@ -188,5 +181,25 @@ impl Arguments<'_> {
         let value = read.map_err(|text| text.replace("be sent", "be stored"))?;
         debug_assert!(value != Value::Nil, "nil is a removal");
         Ok(Args(vec![value]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn players_who_join_bring_their_share_of_requests() {
+        let mut allowance = Allowance::default();
+        let mut taken = |now, players| {
+            (0..5000)
+                .take_while(|_| allowance.take(now, players).is_ok())
+                .count()
+        };
+        assert_eq!(taken(0.0, 0), 300);
+        assert_eq!(taken(0.0, 10), 600);
+        assert_eq!(taken(0.0, 0), 0);
+        assert_eq!(taken(60.0, 10), 900);
+        assert_eq!(taken(90.0, 10), 450);
     }
 }

@@ -39,6 +39,8 @@ pub enum Plan {
     Stubborn,
     /// As `Run`, but starts only when the test says so.
     WhenTold,
+    /// Ends before it is ready, when the test says so.
+    FailWhenTold,
 }
 
 /// What the test sees and steers of all its game servers.
@@ -225,9 +227,12 @@ async fn run(
     match plan {
         Plan::FailAtStart => return false,
         Plan::Hang => std::future::pending().await,
-        Plan::WhenTold => {
+        Plan::WhenTold | Plan::FailWhenTold => {
             let mut go = stage.go.subscribe();
             go.wait_for(|go| *go).await.unwrap();
+            if matches!(plan, Plan::FailWhenTold) {
+                return false;
+            }
         }
         _ => {}
     }
