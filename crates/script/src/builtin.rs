@@ -83,7 +83,12 @@ const CLIENT: Files = files![
 ];
 
 /// Names that creators know from Roblox, over the libraries of either side.
-const ALIASES: Files = files!["common/advice.luau", "common/roblox.luau"];
+const ALIASES: Files = files![
+    "common/advice.luau",
+    "common/enums.luau",
+    "common/tween.luau",
+    "common/roblox.luau",
+];
 
 /// Freezes what the others have put up for user code.
 const GLOBALS: Files = files!["common/globals.luau"];
