@@ -2,11 +2,11 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import type { Page } from '../../generated/api';
 import type { Cast, WireValue } from '../events';
 import { ScriptRuntime } from './runtime';
-import { TestHost } from './testhost';
+import { TestHost, clock } from './testhost';
 
 const WASM = new URL('../../wasm/luau.wasm', import.meta.url);
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
@@ -53,6 +53,7 @@ let compiled: Compiled;
 let module: WebAssembly.Module;
 
 beforeAll(async () => {
+  vi.spyOn(performance, 'now').mockImplementation(() => clock.now());
   module = await WebAssembly.compile(readFileSync(WASM));
   const own = files.map(({ name, source }) => [pathOf(name), `${source}\nprint("${FINISHED}")`]);
   const built = process.env.LUAUC;

@@ -2,10 +2,10 @@
 // hostile ones cannot.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { WireValue } from '../events';
 import { ScriptRuntime } from './runtime';
-import { TestHost } from './testhost';
+import { TestHost, clock } from './testhost';
 
 const WASM = new URL('../../wasm/luau.wasm', import.meta.url);
 const ROOT = new URL('../../../..', import.meta.url);
@@ -105,6 +105,7 @@ let compiled: Compiled;
 let module: WebAssembly.Module;
 
 beforeAll(async () => {
+  vi.spyOn(performance, 'now').mockImplementation(() => clock.now());
   if (!existsSync(WASM)) throw new Error('web/src/wasm/luau.wasm is missing: run `cargo xtask luau`');
   module = await WebAssembly.compile(readFileSync(WASM));
   // `cargo xtask test` has built the compiler and says where; alone, cargo builds it.
@@ -194,6 +195,23 @@ test('SCR-18: an error shows its line and stack', async () => {
   expect(host.logs[0]).toMatch(/^error StarterPlayer\/Error\.luau:4: .*nil/);
   expect(host.logs[0]).toMatch(/Error\.luau:6/);
   expect(host.logs[0]).not.toContain('@builtin');
+});
+
+test('a busy machine does not keep a script of a large game from starting', async () => {
+  const runtime = await start();
+  const shared = bytes(compiled.scripts['ReplicatedStorage/Shared.luau']!);
+  for (let i = 0; i < 400; i++) runtime.run(`ReplicatedStorage/Packages/Module${i}.luau`, shared);
+  // The machine is so slow that the engine's own part takes longer than a script may.
+  let now = 0;
+  clock.now = () => (now += 2);
+  try {
+    runtime.run('StarterPlayer/Bad.luau', bytes(compiled.scripts['StarterPlayer/Bad.luau']!));
+  } finally {
+    clock.now = clock.cpu;
+  }
+  ticks(runtime, 2);
+  expect(now).toBeGreaterThan(100);
+  expect(host.logs).toEqual([expect.stringMatching(/held$/)]);
 });
 
 test('modules run once, when required', async () => {
