@@ -10,7 +10,7 @@ import { startServer } from './server.mjs';
 
 const GAME = 'obby';
 const MOVING_PLATFORM = 52;
-const KILL_BRICK = [-3, -8];
+const KILL_BRICK = [4.4, -10.2];
 
 let server;
 let browser;
