@@ -2,7 +2,7 @@
 // Covers: web/src/player/hud, crates/gameserver/src, crates/platform/src/db
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { launchBrowser } from './browser.mjs';
+import { launchBrowser, picture } from './browser.mjs';
 import { Player } from './player.mjs';
 import { startServer } from './server.mjs';
 
@@ -26,7 +26,13 @@ test('players see that saving is delayed, play on, and see it go', async () => {
   server.freeze();
   await notice.waitFor({ state: 'visible' });
   await player.walk(1);
-  if (process.env.SHOTS) await player.page.screenshot({ path: `${process.env.SHOTS}/saving-desktop.png` });
+  const below = await player.page.evaluate(() => {
+    const notice = document.querySelector('[data-saving]').getBoundingClientRect();
+    const labels = [...document.querySelectorAll('.Top [data-widget]')].filter((label) => label.checkVisibility());
+    return labels.every((label) => label.getBoundingClientRect().bottom <= notice.top);
+  });
+  assert.ok(below, 'it lies on what the game says');
+  await picture(player.page, 'saving');
   server.thaw();
   await notice.waitFor({ state: 'detached' });
   await player.walk(1);

@@ -71,3 +71,19 @@ test('a bush hides, and the level fits a phone', async () => {
   await player.walkingTowards([-4.2, 26], () => player.until(() => !window.__frolic.hudTexts().includes('Hidden')));
   await player.close();
 });
+
+test('the bell says that it can be used, E rings it, and a guard comes to look', async () => {
+  const player = await Player.enter(browser, server, { game: GAME, viewport: forWorlds(DESKTOP) });
+  const prompt = player.page.locator('[data-prompt]');
+  assert.equal(await prompt.count(), 0, 'nothing to use at the gate');
+  // Round the hedges, out of everybody's sight.
+  await player.walkingTowards([-11.6, 23.5], () => player.until(() => window.__frolic.position()[0] < -11));
+  await player.walkingTowards([-10.9, 17.5], () => prompt.waitFor());
+  assert.equal((await prompt.innerText()).replace(/\s+/g, ' ').trim(), 'E Ring the bell');
+  await picture(player.page, 'stealth-bell');
+  await player.page.keyboard.press('KeyE', { delay: 300 });
+  await prompt.waitFor({ state: 'detached' });
+  const near = () => window.__frolic.entities().some(({ kind, position: [x, , z] }) => kind === 'npc' && Math.hypot(x + 10.6, z - 16) < 5);
+  await player.until(near, undefined, ROUND_MS);
+  await player.close();
+});

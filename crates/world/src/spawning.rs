@@ -99,8 +99,9 @@ impl WorldState {
         core::iter::once(usual).chain(standing)
     }
 
+    /// Also of those who are away: their characters stand there and can be seen.
     fn feet_of_others(&self, number: PlayerNumber) -> Vec<Vec3> {
-        let others = self.players.values().filter(|other| other.online);
+        let others = self.players.values();
         let others = others.filter(|other| other.number != number);
         others.map(|other| other.character.feet).collect()
     }

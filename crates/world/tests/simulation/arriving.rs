@@ -126,6 +126,22 @@ fn nobody_appears_inside_another_player() {
     assert!(closest(&world, &players[..6]) >= apart, "invited");
 }
 
+/// As many newcomers as there are places in the first ring, each in turn.
+#[test]
+fn nobody_appears_inside_somebody_who_is_away() {
+    let mut world = world();
+    let apart = 2.0 * world.character_params().radius;
+    let away = join(&mut world, "Away");
+    world.set_connected(away, false);
+    for at in 0..10 {
+        world.step();
+        let newcomer = join(&mut world, &format!("Player{at}"));
+        let distance = closest(&world, &[away, newcomer]);
+        assert!(distance >= apart, "newcomer {at} is {distance} m away");
+        world.leave(newcomer);
+    }
+}
+
 #[test]
 fn places_around_a_spawn_point_are_on_its_ground_and_not_behind_a_wall() {
     let game = package(PAD, &[]);
