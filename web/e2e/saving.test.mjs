@@ -22,6 +22,8 @@ test('players see that saving is delayed, play on, and see it go', async () => {
   const player = await Player.enter(browser, server, { game: 'sandbox' });
   const notice = player.page.getByText('Saving is delayed…');
   assert.equal(await notice.count(), 0);
+  // What the game says at the top is what the notice must keep clear of.
+  await player.until(() => document.querySelector('.Top [data-widget]') !== null);
   // The platform answers nothing; the world runs in a process of its own.
   server.freeze();
   await notice.waitFor({ state: 'visible' });

@@ -28,6 +28,13 @@ after(async () => {
 const shows = (player, text) => player.until((wanted) => window.__frolic.hudTexts().includes(wanted), text);
 const guards = (player) => player.page.evaluate(() => window.__frolic.entities().filter((entity) => entity.kind === 'npc'));
 
+/** Along the southern hedge into the corner, where no guard looks. */
+async function walkToBell(player, prompt) {
+  await player.walkingTowards([18, 26.8], () => player.until(() => window.__frolic.position()[0] > 17));
+  // Straight at it: who is late to stop stands before it, and does not walk past.
+  await player.walkingTowards([20.6, 21], () => prompt.waitFor());
+}
+
 test('guards walk their rounds, notice the player, and whoever is caught starts again', async () => {
   const player = await Player.enter(browser, server, { game: GAME, viewport: forWorlds(DESKTOP) });
   await shows(player, 'Take the gem from the museum');
@@ -72,13 +79,23 @@ test('a bush hides, and the level fits a phone', async () => {
   await player.close();
 });
 
+test('on a phone the bell has a button, between the others, and only for who is beside it', async () => {
+  const player = await Player.enter(browser, server, { game: GAME, viewport: PHONE, touch: true });
+  const button = player.page.locator('button[data-prompt]');
+  assert.equal(await button.count(), 0, 'nothing to use at the gate');
+  await walkToBell(player, button);
+  const [use, stick, jump] = await Promise.all([button, player.page.locator('[data-stick]'), player.page.locator('[data-jump]')].map((control) => control.boundingBox()));
+  assert.ok(use.x >= stick.x + stick.width && use.x + use.width <= jump.x, `${use.x} to ${use.x + use.width} between ${stick.x + stick.width} and ${jump.x}`);
+  await picture(player.page, 'stealth-bell-phone');
+  await player.walkingTowards([14, 27], () => button.waitFor({ state: 'detached' }));
+  await player.close();
+});
+
 test('the bell says that it can be used, E rings it, and a guard comes to look', async () => {
   const player = await Player.enter(browser, server, { game: GAME, viewport: forWorlds(DESKTOP) });
   const prompt = player.page.locator('[data-prompt]');
   assert.equal(await prompt.count(), 0, 'nothing to use at the gate');
-  // Along the southern hedge into the corner, where no guard looks.
-  await player.walkingTowards([18, 26.8], () => player.until(() => window.__frolic.position()[0] > 17));
-  await player.walkingTowards([20, 22.5], () => prompt.waitFor());
+  await walkToBell(player, prompt);
   assert.equal((await prompt.innerText()).replace(/\s+/g, ' ').trim(), 'E Ring the bell');
   await picture(player.page, 'stealth-bell');
   await player.page.keyboard.press('KeyE', { delay: 300 });
