@@ -220,9 +220,8 @@ impl Host {
                 Ok((paths(modules), paths(others)))
             })?,
         )?;
-        let reports: [(&str, fn(&Self, &str, &str, &str)); 2] =
-            [("report", Self::report), ("reportStop", Self::report_stop)];
-        for (name, report) in reports {
+        let report: fn(&Self, &str, &str, &str) = Self::report;
+        for (name, report) in [("report", report), ("reportStop", Self::report_stop)] {
             let host = Rc::clone(self);
             let function = lua.create_function(
                 move |_, (path, message, traceback): (String, mlua::LuaString, mlua::LuaString)| {

@@ -81,8 +81,7 @@ fn too_many_requests_are_refused_and_the_limit_is_named() {
     }
     let limit = requests_per_minute(1);
     let prints = stage.prints();
-    // The first fill is that of a world without players.
-    assert_eq!(prints[0], requests_per_minute(0).to_string());
+    assert_eq!(prints[0], limit.to_string());
     assert!(
         prints[1].contains(&format!("{limit} requests a minute")),
         "{prints:?}"
