@@ -7,6 +7,7 @@ pub mod dev;
 pub mod gameserver;
 pub mod health;
 pub mod login;
+pub mod new;
 pub mod pack;
 pub mod publish;
 pub mod replay;

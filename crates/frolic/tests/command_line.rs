@@ -45,6 +45,29 @@ fn packing_twice_gives_the_same_bytes_and_the_package_checks() {
 }
 
 #[test]
+fn a_new_game_passes_its_check_without_a_warning() {
+    let parent = scratch("new");
+    for template in ["basic", "obby", "arena", "sandbox", "stealth"] {
+        let folder = parent.join(format!("My {template}"));
+        let game = folder.to_string_lossy();
+        let made = frolic(&["new", &game, "--template", template]);
+        assert!(made.status.success(), "{}", text(&made.stderr));
+        assert!(text(&made.stdout).contains("frolic dev"));
+        let checked = frolic(&["check", &game]);
+        assert!(checked.status.success(), "{}", text(&checked.stderr));
+        assert_eq!(text(&checked.stderr), "", "{template}");
+        assert!(text(&checked.stdout).starts_with("My "));
+        let manifest = fs::read_to_string(folder.join("game.toml")).unwrap();
+        let id = format!("id = \"my-{template}\"");
+        assert!(manifest.contains(&id), "{manifest}");
+        // A second time would write over what is there.
+        let again = frolic(&["new", &game]);
+        assert!(!again.status.success());
+        assert!(text(&again.stderr).contains("is not empty"));
+    }
+}
+
+#[test]
 fn what_is_no_game_is_refused_with_the_name_of_what_is_missing() {
     let folder = scratch("empty");
     for command in ["check", "pack"] {

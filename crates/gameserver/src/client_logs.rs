@@ -40,6 +40,8 @@ struct Line {
 }
 
 struct Said {
+    /// Which of the lines between two reports it was.
+    order: usize,
     stack: String,
     browser: String,
     count: u32,
@@ -113,7 +115,9 @@ impl ClientLogs {
             self.dropped = self.dropped.saturating_add(1);
             return;
         }
+        let order = self.said.len();
         let said = self.said.entry(key).or_insert_with(|| Said {
+            order,
             stack: harmless(&line.stack, STACK_CHARS_MAX, true),
             browser: String::new(),
             count: 0,
@@ -140,8 +144,8 @@ impl ClientLogs {
         pays
     }
 
-    /// Everything since the last report, as the console shows it, and how many
-    /// lines were dropped. `origin` gives the source line and the hash.
+    /// Everything since the last report in the order in which it was first
+    /// said, as the console shows it, and how many lines were dropped. `origin` gives the source line and the hash.
     pub fn report(
         &mut self,
         tick: u32,
@@ -152,8 +156,9 @@ impl ClientLogs {
             rate.refill(now_s);
             rate.left < BURST
         });
-        let said = std::mem::take(&mut self.said).into_iter();
-        let lines = said.map(|(key, said)| {
+        let mut said: Vec<_> = std::mem::take(&mut self.said).into_iter().collect();
+        said.sort_by_key(|(_, said)| said.order);
+        let lines = said.into_iter().map(|(key, said)| {
             let (source_line, hash) = origin(&key.script, key.line);
             ConsoleLine {
                 level: key.level,
@@ -284,6 +289,20 @@ mod tests {
         let (lines, _) = reported(&mut logs);
         assert_eq!(lines.len(), 1);
         assert_eq!(lines[0].message, "hello 1");
+    }
+
+    #[test]
+    fn lines_are_reported_in_the_order_in_which_they_were_said() {
+        let mut logs = ClientLogs::default();
+        let said = ["round 9", "round 10", "apple", "round 9", "Zebra"];
+        let lines = said.map(|text| line(ConsoleLevel::Info, text));
+        say(&mut logs, 1, log(lines.to_vec()), &everybody());
+        let failed = line(ConsoleLevel::Error, "failed");
+        say(&mut logs, 1, log(vec![failed]), &everybody());
+        let (lines, _) = reported(&mut logs);
+        let messages: Vec<_> = lines.iter().map(|line| line.message.as_str()).collect();
+        let expected = ["round 9", "round 10", "apple", "Zebra", "failed"];
+        assert_eq!(messages, expected);
     }
 
     #[test]

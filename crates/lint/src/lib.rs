@@ -7,6 +7,7 @@
 //! condition, a local or a table of its own is left alone.
 #![forbid(unsafe_code)]
 
+mod assets;
 mod judge;
 mod known;
 mod modules;
@@ -64,10 +65,13 @@ fn all_warnings(files: &Files, manifest: Option<&Manifest>, limits: &Limits) -> 
             continue;
         }
         // A newer syntax than this parser knows is no mistake.
-        let Some(uses) = uses::of(source) else {
+        let Some(ast) = uses::parse(source) else {
             continue;
         };
-        for problem in judge::judge(file, &script, &uses, &modules, manifest) {
+        let uses = uses::of(&ast);
+        let names = judge::judge(file, &script, &uses, &modules, manifest);
+        let assets = assets::judge(file, &ast, &uses, files);
+        for problem in names.into_iter().chain(assets) {
             report.push(problem);
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use full_moon::LuaVersion;
 use full_moon::ast::{
-    BinOp, Block, Call, Expression, Field, FunctionArgs, FunctionBody, FunctionCall, Index,
+    Ast, BinOp, Block, Call, Expression, Field, FunctionArgs, FunctionBody, FunctionCall, Index,
     LastStmt, Parameter, Prefix, Stmt, Suffix, UnOp, Var, VarExpression,
 };
 use full_moon::tokenizer::{TokenReference, TokenType};
@@ -48,14 +48,18 @@ pub enum Required {
 }
 
 /// Reads a script; none when this parser cannot.
-pub fn of(source: &str) -> Option<Uses> {
+pub fn parse(source: &str) -> Option<Ast> {
     let text = source.strip_prefix('\u{feff}').unwrap_or(source);
-    let ast = full_moon::parse_fallible(text, LuaVersion::luau())
+    full_moon::parse_fallible(text, LuaVersion::luau())
         .into_result()
-        .ok()?;
+        .ok()
+}
+
+/// What a script uses.
+pub fn of(ast: &Ast) -> Uses {
     let mut walk = Walk::default();
     walk.block(ast.nodes());
-    Some(walk.uses)
+    walk.uses
 }
 
 #[derive(Default)]
@@ -425,14 +429,16 @@ impl Walk {
     }
 }
 
-fn name_of(token: &TokenReference) -> Option<String> {
+/// The name that a token is.
+pub fn name_of(token: &TokenReference) -> Option<String> {
     match token.token().token_type() {
         TokenType::Identifier { identifier } => Some(identifier.to_string()),
         _ => None,
     }
 }
 
-fn place_of(token: &TokenReference) -> Place {
+/// Where a token begins.
+pub fn place_of(token: &TokenReference) -> Place {
     let at = token.token().start_position();
     let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
     (number(at.line()), number(at.character()))
@@ -458,7 +464,8 @@ fn is_nil(expression: &Expression) -> bool {
     matches!(expression, Expression::Symbol(token) if token.token().to_string() == "nil")
 }
 
-fn text_of(token: &TokenReference) -> Option<String> {
+/// The text that a token is.
+pub fn text_of(token: &TokenReference) -> Option<String> {
     match token.token().token_type() {
         TokenType::StringLiteral { literal, .. } => Some(literal.to_string()),
         _ => None,

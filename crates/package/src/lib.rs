@@ -49,6 +49,6 @@ pub use scene::{
     Attribute, Body, BodyKind, Color, ComponentProblem, Components, Groups, Hostility, Joint,
     JointKind, Light, LightKind, Material, Model, NetworkIdentity, Npc, PatrolPoint, Pattern,
     Prefab, SCENE_FORMAT, Scene, SceneEntity, ScriptRef, Shape, Sound, SpawnPoint, Transform,
-    Trigger,
+    Trigger, without_effect,
 };
 pub use text::{NAME_BYTES_MAX, check_name, is_visible};

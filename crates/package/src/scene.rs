@@ -21,6 +21,7 @@ pub use components::{
     ScriptRef, Shape, Sound, SpawnPoint, Transform, Trigger,
 };
 pub use npc::{Hostility, Npc, PatrolPoint};
+pub use parse::inert::without_effect;
 pub use physics::{Body, BodyKind, Groups, Joint, JointKind};
 
 /// The `terrain` of a scene.

@@ -99,6 +99,8 @@ impl Host {
         let mut quota = self.quota.borrow_mut();
         quota.spawning.begin_tick();
         quota.sent_bytes = 0;
+        drop(quota);
+        self.begin_log_second();
     }
 
     /// An error of a script, with the line it happened at.
@@ -139,34 +141,44 @@ impl Host {
 
     /// Hands a line to the engine, within the quota.
     pub fn log(&self, line: ScriptLog) {
-        let second = self.engine.borrow().time() as u64;
-        let lines_max = self.limits.log_lines_per_second;
+        self.begin_log_second();
         let mut quota = self.quota.borrow_mut();
-        let mut finished = BTreeMap::new();
-        if quota.log_second != second {
-            quota.log_second = second;
-            finished = std::mem::take(&mut quota.log_lines);
-        }
         let lines = quota.log_lines.entry(line.script.clone()).or_default();
         *lines = lines.saturating_add(1);
-        let over = *lines > lines_max;
+        let over = *lines > self.limits.log_lines_per_second;
         drop(quota);
+        if !over {
+            self.engine.borrow_mut().log(line);
+        }
+    }
+
+    /// Gives every script its quota of lines again when a new second has begun,
+    /// and says which of them lost lines in the one before.
+    fn begin_log_second(&self) {
+        let second = self.engine.borrow().time() as u64;
+        let mut quota = self.quota.borrow_mut();
+        if quota.log_second == second {
+            return;
+        }
+        quota.log_second = second;
+        let finished = std::mem::take(&mut quota.log_lines);
+        drop(quota);
+        let lines_max = self.limits.log_lines_per_second;
         let mut engine = self.engine.borrow_mut();
         for (script, lines) in finished.into_iter().filter(|(_, n)| *n > lines_max) {
             engine.log(ScriptLog {
                 level: LogLevel::Warn,
                 script,
                 line: None,
-                message: format!("{} more lines were not shown", lines - lines_max),
+                message: format!(
+                    "{} more lines were not shown: a script may write {lines_max} in a second",
+                    lines - lines_max
+                ),
                 source_line: None,
                 traceback: String::new(),
                 origin: None,
             });
         }
-        if over {
-            return;
-        }
-        engine.log(line);
     }
 
     /// The entity handles; natives run only after the Luau side is complete.

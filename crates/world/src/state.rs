@@ -72,6 +72,8 @@ pub(crate) struct WorldState {
     /// What is known of the ground besides its blocks.
     pub ground: Ground,
     pub definitions: Definitions,
+    /// Paths of the package's assets.
+    pub assets: BTreeSet<String>,
     pub spawn_points: Vec<u32>,
     /// Things that changed for clients since the last look.
     pub touched: Vec<u32>,
@@ -144,6 +146,12 @@ impl WorldState {
             npcs: Npcs::default(),
             ground: Ground::default(),
             definitions: Definitions::new(&package.scene),
+            assets: package
+                .files
+                .keys()
+                .filter(|path| path.starts_with("assets/"))
+                .cloned()
+                .collect(),
             spawn_points: Vec::new(),
             touched: Vec::new(),
             moving: BTreeSet::new(),

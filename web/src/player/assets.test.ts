@@ -19,6 +19,24 @@ test('a name may leave out the folders; strangers are not found', async () => {
   expect(asked).toBe(1);
 });
 
+test('a file that is not there is reported once', async () => {
+  const assets = new GameAssets('g', () => Promise.resolve({ revision: 'r', files: [file('assets/a.png')] }));
+  const reported: string[] = [];
+  assets.onMissing = (text) => reported.push(text);
+  await assets.image('a.png');
+  await assets.image('assets/none.png');
+  await assets.image('assets/none.png');
+  await assets.sound('none.ogg');
+  expect(reported).toEqual([
+    'there is no file "assets/none.png" in this game',
+    'there is no file "none.ogg" in this game, and none in assets/ or assets/sounds/',
+  ]);
+  // A saved asset may be another list.
+  assets.reset();
+  await assets.image('assets/none.png');
+  expect(reported.length).toBe(3);
+});
+
 test('a list that did not load is asked for again', async () => {
   let asked = 0;
   const assets = new GameAssets('g', () => (asked++ === 0 ? Promise.reject(new Error('offline')) : Promise.resolve({ revision: 'r', files: [file('assets/a.png')] })));

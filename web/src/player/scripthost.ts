@@ -12,7 +12,7 @@ import type { LogLevel } from './scriptlogs';
 import type { Tools } from './scripttools';
 
 /** The parts of a running session that scripts may see. */
-export interface ScriptWorld extends KnownSource, CameraSource, Omit<SoundSource, 'entityPosition' | 'listener'> {
+export interface ScriptWorld extends KnownSource, CameraSource, Omit<SoundSource, 'entityPosition' | 'listener' | 'warn'> {
   readonly hud: HudModel;
   readonly actions: ActionButtons;
   readonly assets: GameAssets;
@@ -46,6 +46,7 @@ export class ScriptHost implements ClientHost {
   knownScripts: () => Iterable<[path: string, module: boolean]> = () => [];
 
   constructor(readonly session: ScriptWorld) {
+    session.assets.onMissing = (text) => this.log('warn', text);
     this.sound = new ScriptSounds({
       sound: session.sound,
       assets: session.assets,
@@ -54,6 +55,7 @@ export class ScriptHost implements ClientHost {
         return at && typeof at === 'object' && '$v' in at ? (at.$v as Triple) : null;
       },
       listener: () => ({ position: this.camera.position(), forward: this.camera.forward() }),
+      warn: (text) => this.log('warn', text),
     });
   }
 

@@ -16,6 +16,8 @@ export interface SoundSource {
   readonly assets: GameAssets;
   entityPosition(id: number): Triple | null;
   listener(): { position: Triple; forward: Triple };
+  /** Says something to the game's creator. */
+  warn(text: string): void;
 }
 
 interface Playing {
@@ -104,7 +106,7 @@ export class ScriptSounds implements SoundHost {
     const known = this.#kept.get(name);
     if (known) return known;
     const loading = this.#load(name).catch((error: unknown) => {
-      console.warn(`[script] the sound ${name} did not load:`, error instanceof Error ? error.message : error);
+      this.source.warn(`the sound "${name}" did not load: ${error instanceof Error ? error.message : String(error)}`);
       return null;
     });
     this.#kept.set(name, loading);
@@ -116,7 +118,7 @@ export class ScriptSounds implements SoundHost {
   async #load(name: string): Promise<AudioBuffer | null> {
     const url = await this.source.assets.sound(name);
     const context = this.source.sound.context;
-    if (!url) throw new Error('the game has no such file; sounds are below assets/');
+    if (!url) return null;
     if (!context) {
       this.#kept.delete(name); // silent until the first gesture; try again then
       return null;

@@ -30,6 +30,20 @@ pub struct ComponentProblem {
 }
 
 impl Components {
+    /// The assets that components name, each with its component.
+    pub fn assets(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let mesh = match &self.shape {
+            Some(Shape::Mesh { asset }) => Some(asset.as_str()),
+            _ => None,
+        };
+        let model = self.model.as_ref().map(|model| model.asset.as_str());
+        let sound = self.sound.as_ref().map(|sound| sound.asset.as_str());
+        let named = [("Shape", mesh), ("Model", model), ("Sound", sound)];
+        named
+            .into_iter()
+            .filter_map(|(component, asset)| Some((component, asset?)))
+    }
+
     /// Every value that is out of its range; empty when the components can be simulated.
     ///
     /// [`super::Scene::parse`] has done this already. Components from elsewhere (a script that

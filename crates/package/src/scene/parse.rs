@@ -5,7 +5,7 @@
 //! at the right line while the others are still read.
 
 mod attributes;
-mod inert;
+pub(super) mod inert;
 mod references;
 mod source;
 mod terrain;

@@ -59,6 +59,7 @@ impl WorldState {
             let message = format!("{}: {}", problem.component, problem.message);
             return Err(EngineError::Refused(message));
         }
+        self.check_assets(&components)?;
         let transform = components.transform.unwrap_or_default();
         // What it looks like is told with its first snapshot and kept for good.
         // Where it is would make another definition for each place.
@@ -77,6 +78,25 @@ impl WorldState {
             .components(index)
             .ok_or_else(|| EngineError::Refused("the components were not kept".into()))?;
         Ok((index, components, transform))
+    }
+
+    /// Assets that a script names must be in the package, and meshes among those
+    /// that clients got with the scene.
+    fn check_assets(&self, components: &Components) -> Result<(), EngineError> {
+        for (component, asset) in components.assets() {
+            if !self.assets.contains(asset) {
+                let message = format!("{component}: there is no file {asset} in this game");
+                return Err(EngineError::Refused(message));
+            }
+            if component == "Shape" && self.collision.meshes().find(asset).is_none() {
+                let message = format!(
+                    "{component}: the mesh {asset} is not loaded; give it to a prefab of \
+                     scene.json and spawn that: World.Spawn(\"Name\", position)"
+                );
+                return Err(EngineError::Refused(message));
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn details_changed(&mut self, id: EntityId) {

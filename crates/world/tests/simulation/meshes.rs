@@ -114,6 +114,38 @@ fn hills_are_walked_on_and_predicted_exactly() {
 }
 
 #[test]
+fn scripts_cannot_spawn_assets_that_are_not_there() {
+    let script = r#"
+        local function try(components)
+            print(select(2, pcall(World.Spawn, components, Vector3.zero)))
+        end
+        try({ Model = { asset = "assets/none.glb" } })
+        try({ Sound = { asset = "assets/none.wav" } })
+        try({ Shape = { type = "mesh", asset = "assets/none.glb" } })
+        try({ Shape = { type = "mesh", asset = "assets/unused.glb" } })
+        try({ Shape = { type = "mesh", asset = "assets/hills.glb" } })
+    "#;
+    let mut files = package(hills(), script).unwrap().files;
+    files.insert("assets/unused.glb".to_owned(), hills());
+    let package = Package::from_files(files, &Limits::default()).unwrap();
+    let mut run = Run::new(&package, 3, Quality::GOOD);
+    run.for_ms(500);
+    let lines = run.world_mut().take_logs();
+    let lines: Vec<&str> = lines.iter().map(|line| line.message.as_str()).collect();
+    let expected = [
+        "Model: there is no file assets/none.glb in this game",
+        "Sound: there is no file assets/none.wav in this game",
+        "Shape: there is no file assets/none.glb in this game",
+        "Shape: the mesh assets/unused.glb is not loaded; give it to a prefab",
+        "Entity ",
+    ];
+    assert_eq!(lines.len(), expected.len(), "{lines:?}");
+    for (line, expected) in lines.iter().zip(expected) {
+        assert!(line.contains(expected), "{line}");
+    }
+}
+
+#[test]
 fn bodies_rest_on_meshes_and_rays_meet_them() {
     let script = r#"
         for i = 1, 20 do World.Spawn("Ball", Vector3.new(i - 10, 3, i % 5)) end

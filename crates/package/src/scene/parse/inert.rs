@@ -27,21 +27,29 @@ impl<'t> Reader<'t, '_> {
     }
 }
 
+/// Why a whole component does nothing yet; none when it does something.
+pub fn without_effect(component: &str) -> Option<&'static str> {
+    match component {
+        "Model" => Some(
+            "Model is not drawn yet; a Shape of type \"mesh\" shows the triangles of a glTF file in one colour",
+        ),
+        "Sound" => Some("Sound is not played yet; use Sound.Play in a client script"),
+        _ => None,
+    }
+}
+
 /// Component and sentence of everything that has no effect.
 fn inert(components: &Components) -> Vec<(&'static str, String)> {
     let mut found: Vec<(&'static str, String)> = Vec::new();
     let mut say = |component, message: &str| found.push((component, message.to_owned()));
-    if components.model.is_some() {
-        say(
-            "Model",
-            "Model is not drawn yet; a Shape of type \"mesh\" shows the triangles of a glTF file in one colour",
-        );
-    }
-    if components.sound.is_some() {
-        say(
-            "Sound",
-            "Sound is not played yet; use Sound.Play in a client script",
-        );
+    let whole = [
+        ("Model", components.model.is_some()),
+        ("Sound", components.sound.is_some()),
+    ];
+    for (component, is_there) in whole {
+        if let Some(message) = without_effect(component).filter(|_| is_there) {
+            say(component, message);
+        }
     }
     let team = components.spawn_point.as_ref().map(|point| &point.team);
     if team.is_some_and(Option::is_some) {

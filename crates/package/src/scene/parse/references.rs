@@ -4,31 +4,21 @@ use std::collections::BTreeMap;
 
 use super::{ComponentPlaces, Places, Reader};
 use crate::Rule;
-use crate::scene::{Components, SceneEntity, Shape};
+use crate::scene::{Components, SceneEntity};
 use crate::text::shown;
 
 impl<'t> Reader<'t, '_> {
     /// Scripts and assets that components name must be in the package.
     pub(super) fn check_files(&mut self, components: &Components, spots: &ComponentPlaces<'t>) {
         let Some(is_file) = self.is_file else { return };
-        let mesh = match &components.shape {
-            Some(Shape::Mesh { asset }) => Some(asset.clone()),
-            _ => None,
-        };
         let script = components.script.as_ref();
-        let named = [
-            (
-                "Script",
-                script.map(|script| format!("scripts/{}", script.path)),
-            ),
-            ("Shape", mesh),
-            ("Model", components.model.as_ref().map(|m| m.asset.clone())),
-            ("Sound", components.sound.as_ref().map(|s| s.asset.clone())),
-        ];
-        for (component, path) in named {
-            let Some(path) = path.filter(|path| !is_file(path)) else {
+        let script = script.map(|script| ("Script", format!("scripts/{}", script.path)));
+        let assets = components.assets();
+        let assets = assets.map(|(component, asset)| (component, asset.to_owned()));
+        for (component, path) in script.into_iter().chain(assets) {
+            if is_file(&path) {
                 continue;
-            };
+            }
             let spot = spots.iter().find(|(key, _)| key == component);
             let message = format!("{component}: there is no file {}", shown(&path));
             self.error(
