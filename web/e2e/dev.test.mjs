@@ -237,6 +237,11 @@ test('what client scripts print and raise reaches the terminal, the console and 
   await dev.until(/client StarterGui\/Noisy\.luau:1: hello from the browser \(in Chrome on Linux, revision [0-9a-f]{8}\)/);
   await dev.until(/client StarterGui\/Noisy\.luau:2: careful/);
   await dev.until(/client StarterGui\/Noisy\.luau:4: .*index nil.*\(in Chrome on Linux, 3 times, revision/);
+  // What a script names and the game does not have.
+  await save('scripts/StarterGui/Missing.luau', 'UI.Image({ Image = "none.png" })\nSound.Play("none.ogg")');
+  await dev.until(/WARN client .*there is no file "none\.png" in this game/);
+  await dev.until(/WARN client .*there is no file "none\.ogg" in this game/);
+  await rm(path.join(folder, 'scripts/StarterGui/Missing.luau'));
   // The line itself, as for errors of the server.
   await dev.until(/^\s+for i = 1, 3 do/);
   // A guest's are heard too while the game is being made.

@@ -66,8 +66,8 @@ pub fn run(args: NewArgs) -> Result<()> {
     for (path, bytes) in &files {
         write(&args.folder.join(path), bytes)?;
     }
-    let folder = args.folder.display();
-    println!("Made {} in {folder}. Next:", title_of(&id));
+    println!("Made {} in {}. Next:", title_of(&id), args.folder.display());
+    let folder = as_argument(&args.folder);
     println!("  frolic dev {folder}       play it; what you save is live at once");
     println!("  frolic check {folder}     find mistakes");
     println!("  frolic publish {folder}   share it");
@@ -76,6 +76,16 @@ pub fn run(args: NewArgs) -> Result<()> {
         args.folder.join("README.md").display()
     );
     Ok(())
+}
+
+/// A path as somebody types it into a shell.
+fn as_argument(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./\\:".contains(c);
+    match text.chars().all(is_plain) {
+        true => text.into_owned(),
+        false => format!("\"{text}\""),
+    }
 }
 
 /// The id that the name of a folder gives: `My Game!` becomes `my-game`.
@@ -220,6 +230,8 @@ mod tests {
         assert_eq!(id("games/!!!"), None);
         assert_eq!(id(&"x".repeat(300)), None);
         assert_eq!(title_of("sky-race-2"), "Sky Race 2");
+        assert_eq!(as_argument(Path::new("a/sky-race")), "a/sky-race");
+        assert_eq!(as_argument(Path::new("Sky Race")), "\"Sky Race\"");
     }
 
     #[test]

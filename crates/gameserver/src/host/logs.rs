@@ -42,7 +42,8 @@ impl Host {
                 LogLevel::Error => {
                     self.metrics.script_errors.fetch_add(1, Relaxed);
                     let source = line.source_line.unwrap_or_default();
-                    tracing::error!(target: "script", "{place}: {message} ({origin})\n    {source}\n{}", line.traceback);
+                    let below = indented(&source, &line.traceback);
+                    tracing::error!(target: "script", "{place}: {message} ({origin}){below}");
                 }
             }
         }
@@ -138,7 +139,15 @@ fn print_client_line(line: &ConsoleLine) {
         }
         ConsoleLevel::Error => {
             let source = line.source_line.as_deref().unwrap_or_default();
-            tracing::error!(target: "script", "client {place}: {message} ({origin})\n    {source}\n{}", line.stack);
+            let below = indented(source, &line.stack);
+            tracing::error!(target: "script", "client {place}: {message} ({origin}){below}");
         }
     }
+}
+
+/// The source line and the stack below an error, set off from the next message.
+fn indented(source: &str, stack: &str) -> String {
+    let lines = source.lines().chain(stack.lines());
+    let lines = lines.filter(|line| !line.trim().is_empty());
+    lines.map(|line| format!("\n    {line}")).collect()
 }
