@@ -1,4 +1,4 @@
-// The client libraries (SCR-10) in a game of its own, on a desktop and on a phone: widgets, keys, actions, camera,
+// The client libraries in a game of its own, on a desktop and on a phone: widgets, keys, actions, camera,
 // effects, who is here. With SCREENSHOTS=folder it also leaves pictures there.
 // Covers: crates/script/builtin, web/src/player
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// `frolic dev` (DIST-5, CLI-1): a page plays a folder, a file of it is saved, and the page shows the change, with the
+// `frolic dev`: a page plays a folder, a file of it is saved, and the page shows the change, with the
 // state that the script kept. Prints how long that took.
 // Covers: crates/frolic/src/commands, web/src/player
 import assert from 'node:assert/strict';
@@ -158,7 +158,7 @@ test('what is saved is live in the page, with its state; what is broken changes 
   await rm(path.join(folder, 'scripts/StarterGui/New.luau'));
   await player.until(() => !window.__frolic.hudTexts().includes('brand new'));
 
-  // BEY-1: server code that does worse goes by itself, and the one before it returns.
+  // Server code that does worse goes by itself, and the one before it returns.
   await save(MAIN, `${server_script('bad')}\nfunction OnTick() error("oh no") end`);
   await dev.until(/Main\.luau:\d+: oh no \(revision [0-9a-f]{8}, script [0-9a-f]{8}\)/);
   await dev.until(/swapped back from revision/);

@@ -1,4 +1,4 @@
-// Network.InvokeServer (SCR-7) in a game of its own: a page's script, and a
+// Network.InvokeServer in a game of its own: a page's script, and a
 // stranger's client, ask a server script and get its answer or its error.
 // Covers: crates/script/builtin, crates/gameserver, web/src/player/luau
 import assert from 'node:assert/strict';

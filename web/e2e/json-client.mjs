@@ -1,5 +1,5 @@
 // A stranger's client: nothing but a WebSocket and the JSON form of the
-// messages (NET-12 to NET-15), written from the documentation alone.
+// messages, written from the documentation alone.
 
 /** One connection. Messages that nobody asked for yet are kept. */
 export class JsonClient {

@@ -1,5 +1,5 @@
 // A stranger's WebSocket client in the JSON form: it joins, walks and is seen,
-// and its mistakes get answers, not disconnects (NET-12 to NET-15).
+// and its mistakes get answers, not disconnects.
 // Covers: crates/protocol, crates/gameserver
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -24,7 +24,7 @@ async function enter(where, options = {}) {
   return { joined, client, welcome, replica };
 }
 
-test('NET-13: a ticket in the URL is welcomed, then the whole world comes', async () => {
+test('a ticket in the URL is welcomed, then the whole world comes', async () => {
   const { joined, client, welcome } = await enter();
   assert.equal(welcome.v, 2);
   assert.equal(welcome.worldId, joined.world_id);
@@ -35,7 +35,7 @@ test('NET-13: a ticket in the URL is welcomed, then the whole world comes', asyn
   await client.close();
 });
 
-test('NET-14: a full snapshot names every feature', async () => {
+test('a full snapshot names every feature', async () => {
   const joined = await server.join();
   const client = await JsonClient.open(joined.server_address, { ticket: joined.ticket });
   const { mode, baseline, features } = await client.next('snapshot');
@@ -45,12 +45,12 @@ test('NET-14: a full snapshot names every feature', async () => {
   await client.close();
 });
 
-test('NET-12: a ticket in the first message is welcomed too', async () => {
+test('a ticket in the first message is welcomed too', async () => {
   const { client } = await enter({}, { handshake: true });
   await client.close();
 });
 
-test('NET-10: the room code reaches the world through the control plane', async () => {
+test('the room code reaches the world through the control plane', async () => {
   const first = await enter();
   const through = await enter(
     { room_code: first.joined.room_code },
@@ -60,7 +60,7 @@ test('NET-10: the room code reaches the world through the control plane', async 
   await Promise.all([first.client.close(), through.client.close()]);
 });
 
-test('NET-15: held keys move the character, and another client sees it', async () => {
+test('held keys move the character, and another client sees it', async () => {
   const walker = await enter();
   const watcher = await enter({ world_id: walker.joined.world_id });
   const me = walker.welcome.entityId;
@@ -83,7 +83,7 @@ test('NET-15: held keys move the character, and another client sees it', async (
   await Promise.all([walker.client.close(), watcher.client.close()]);
 });
 
-test('NET-15: ping is answered, nonsense gets an error, and the connection lives on', async () => {
+test('ping is answered, nonsense gets an error, and the connection lives on', async () => {
   const { client } = await enter();
   const errorFor = (seq) => client.next((message) => message.kind === 'error' && message.seq === seq, `error of ${seq}`);
   const mistakes = [

@@ -1,6 +1,6 @@
-// One open port is enough (NET-10): through a tunnel that forwards nothing but
+// One open port is enough: through a tunnel that forwards nothing but
 // the platform's own port, a browser plays, a stranger's client plays, and
-// both come back when the tunnel breaks (NET-9).
+// both come back when the tunnel breaks.
 // Covers: crates/platform/src/rooms, crates/client
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,4 +1,4 @@
-// The sample game's scripts on their way into a page (DIST-3, DIST-6, BEY-2): fetched from /cdn, kept for the next visit,
+// The sample game's scripts on their way into a page: fetched from /cdn, kept for the next visit,
 // and refused when somebody on the way has changed them.
 // Covers: crates/gameserver/src/scripts, crates/platform/src/scripts.rs, crates/client, web/src/player
 import assert from 'node:assert/strict';

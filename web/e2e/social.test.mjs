@@ -180,7 +180,7 @@ test('a report in a world reaches a moderator, who answers with a reason, and an
   await desk.goto(`${server.url}/moderation`);
   await desk.getByText('free coins at example dot com').waitFor();
   await pictures(desk, 'moderation');
-  // What happened can be run again, while the world goes on (BEY-8).
+  // What happened can be run again, while the world goes on.
   const [recording] = await Promise.all([desk.waitForEvent('download'), desk.locator('[data-recording]').click()]);
   const file = path.join(server.dataDir, recording.suggestedFilename());
   await recording.saveAs(file);

@@ -1,4 +1,4 @@
-// Socket.IO (PLAT-15, PLAT-16) with the real clients: socket.io-client from npm and python-socketio, against a real
+// Socket.IO with the real clients: socket.io-client from npm and python-socketio, against a real
 // platform with real worlds. Every event; worlds isolated; casts and operations in running worlds, one log.
 // Covers: crates/platform/src/socketio, crates/world/src/outside.rs
 import assert from 'node:assert/strict';

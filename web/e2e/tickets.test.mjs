@@ -1,4 +1,4 @@
-// A ticket admits one connection to one world, once, for a short time (NET-4):
+// A ticket admits one connection to one world, once, for a short time:
 // every other ticket is refused with a code that says why.
 // Covers: crates/protocol, crates/gameserver/src/admission.rs
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// TLS by configuration (NET-1): a browser plays on a platform that speaks https itself. The room's WebSocket goes
+// TLS by configuration: a browser plays on a platform that speaks https itself. The room's WebSocket goes
 // through the platform's certificate, WebTransport straight to the game server with the certificate it made for itself.
 // Covers: crates/platform/src/tls.rs, crates/gameserver/src/transport
 import assert from 'node:assert/strict';

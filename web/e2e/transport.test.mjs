@@ -1,4 +1,4 @@
-// How a browser connects (NET-1): by WebTransport where it can, by WebSocket
+// How a browser connects: by WebTransport where it can, by WebSocket
 // where that is missing or goes nowhere, and in both cases it walks.
 // Covers: crates/gameserver/src/transport, crates/client, web/src/player/transport
 import assert from 'node:assert/strict';
@@ -124,7 +124,7 @@ test('a page that is older than its server loads itself anew once, then says wha
   await page.context().close();
 });
 
-test('NET-8: with 200 ms, 5 % loss and 30 ms jitter one walks at once, and ends up where others see one', async (context) => {
+test('with 200 ms, 5 % loss and 30 ms jitter one walks at once, and ends up where others see one', async (context) => {
   let line;
   const prepare = (page) =>
     changeJoin(page, async (joined) => {

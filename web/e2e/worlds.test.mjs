@@ -100,7 +100,7 @@ test('a full world shows the queue, and lets the next one in', async () => {
     await page.setViewportSize(viewport);
     await picture(page, `worlds-queue-${name}`);
   }
-  // Whoever only closes the tab may come back for a minute (NET-9); who leaves gives the place up.
+  // Whoever only closes the tab may come back for a minute; who leaves gives the place up.
   await first.page.keyboard.press('Escape');
   await first.page.getByRole('link', { name: 'Leave' }).click();
   await new Player(page).ready(server);

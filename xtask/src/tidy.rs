@@ -65,6 +65,7 @@ pub fn check(root: &Path) -> Result<()> {
         }
         if name != "xtask/src/tidy.rs" {
             forbidden(&text, &mut found);
+            requirement_ids(&text, &mut found);
         }
         match extension {
             "md" => markdown::dead_paths(name, &text, &files, &mut found),
@@ -166,6 +167,26 @@ fn forbidden(text: &str, found: &mut Vec<String>) {
     }
 }
 
+/// Ids of a requirements list that readers do not have: `NET-5`. Words say it.
+fn requirement_ids(text: &str, found: &mut Vec<String>) {
+    const FAMILIES: [&str; 17] = [
+        "BEY", "CLI", "DIST", "DUR", "EDIT", "HOUSE", "LOOK", "NET", "PERF", "PKG", "PLAT", "RBX",
+        "REL", "SCALE", "SCR", "SEC", "SIM",
+    ];
+    for (index, line) in text.lines().enumerate() {
+        let mut words = line.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
+        let id = words.find(|word| {
+            word.split_once('-').is_some_and(|(family, number)| {
+                let is_number = number.starts_with(|digit: char| digit.is_ascii_digit());
+                FAMILIES.contains(&family) && is_number
+            })
+        });
+        if let Some(id) = id {
+            found.push(format!(":{}: `{id}`: say it in words", index + 1));
+        }
+    }
+}
+
 /// Whether `word` stands in `line`; a path only where one could begin, so
 /// that `routes/home/Home.svelte` is fine.
 fn occurs(line: &str, word: &str) -> bool {
@@ -234,6 +255,8 @@ mod tests {
         assert_eq!(complaints(&|found| forbidden("// TODO later", found)), 1);
         assert_eq!(complaints(&|found| forbidden("cd /home/ada", found)), 1);
         assert_eq!(complaints(&|found| forbidden("./routes/home/a", found)), 0);
+        assert_eq!(complaints(&|found| requirement_ids("(NET-5)", found)), 1);
+        assert_eq!(complaints(&|found| requirement_ids("SHA-1", found)), 0);
         assert_eq!(
             complaints(&|found| lints("[package]\nname = \"a\"", found)),
             1

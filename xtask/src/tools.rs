@@ -1,6 +1,6 @@
 //! Is everything here that the build needs? What can be added without asking
 //! (the wasm target) is added; for the rest one sentence per missing tool
-//! says what to type (R-RUN-3).
+//! says what to type.
 
 pub mod python;
 

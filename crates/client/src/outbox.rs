@@ -1,5 +1,5 @@
 //! Reliable messages on their way out, in pieces of which each is one
-//! WebSocket message at most: a server takes no longer ones (NET-1).
+//! WebSocket message at most: a server takes no longer ones.
 
 use std::collections::VecDeque;
 

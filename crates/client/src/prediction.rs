@@ -1,4 +1,4 @@
-//! Prediction: the own character moves at once, and is put right afterwards (NET-7).
+//! Prediction: the own character moves at once, and is put right afterwards.
 
 use std::collections::VecDeque;
 

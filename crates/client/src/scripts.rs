@@ -1,5 +1,5 @@
 //! Scripts on their way to this client: announced, checked against the
-//! platform's signature, asked for, put together, verified, run (DIST-3).
+//! platform's signature, asked for, put together, verified, run.
 
 mod parts;
 
@@ -205,7 +205,7 @@ impl Scripts {
         {
             return Err(format!("the scripts are of another game: {}", list.game_id));
         }
-        // Scripts for the server only have no business here (SCR-2).
+        // Scripts for the server only have no business here.
         let ours = |entry: &ScriptEntry| {
             entry.run_context != RunContext::Server && entry.size_bytes <= SCRIPT_BYTES_MAX
         };

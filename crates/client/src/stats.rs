@@ -1,4 +1,4 @@
-//! Figures for the debug overlay and for load reports (NET-11).
+//! Figures for the debug overlay and for load reports.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What is said and heard exactly once, however often the line breaks (NET-9).
+//! What is said and heard exactly once, however often the line breaks.
 
 use frolic_protocol::message::Resumption;
 use frolic_protocol::resume::SentLog;

@@ -1,5 +1,5 @@
 //! Configuration of `frolic serve`: flags beat environment beats `frolic.toml`
-//! beats defaults (R-RUN-4).
+//! beats defaults.
 
 pub mod environment;
 

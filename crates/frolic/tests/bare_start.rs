@@ -1,4 +1,4 @@
-//! `frolic serve` as the README says (R-RUN-4): the binary alone in an empty
+//! `frolic serve` as the README says: the binary alone in an empty
 //! folder, with nothing set but a port.
 
 use std::path::Path;

@@ -126,7 +126,7 @@ impl FakeModel {
 }
 
 #[test]
-fn dist_7_packing_writes_a_soul_out_once() {
+fn packing_writes_a_soul_out_once() {
     let folder = scratch("soul");
     let service = folder.join("scripts/ServerScriptService");
     fs::create_dir_all(&service).unwrap();

@@ -1,5 +1,4 @@
-//! What was acknowledged is there, whatever is killed and whenever (DUR-2,
-//! DUR-3): game servers and the platform itself end with SIGKILL at random
+//! What was acknowledged is there, whatever is killed and whenever: game servers and the platform itself end with SIGKILL at random
 //! moments under players who build, take away, save and walk.
 
 use std::collections::BTreeSet;
@@ -165,7 +164,7 @@ fn check_places(ledgers: &Ledgers) -> (usize, f32) {
 }
 
 #[tokio::test]
-async fn dur_3_nothing_acknowledged_is_lost_whatever_is_killed() {
+async fn nothing_acknowledged_is_lost_whatever_is_killed() {
     let mut platform = Platform::start("kept-through-kills");
     let creator = platform.login("Creator").await;
     platform.publish(&creator, &game("keep", "")).await;
@@ -295,7 +294,7 @@ async fn come_back(
 }
 
 #[tokio::test]
-async fn net_9_a_killed_server_is_not_told_again_what_it_has_stored() {
+async fn a_killed_server_is_not_told_again_what_it_has_stored() {
     // How many say it and are told that it is done, and how many more are on
     // their way, when the server is killed.
     for (told, on_their_way) in [(12, 0), (5, 20)] {

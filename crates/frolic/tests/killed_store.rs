@@ -1,6 +1,6 @@
 //! A game server is killed again and again while its players' words are being
 //! stored: whatever they say is done once, however often they have to say it
-//! (NET-9, DUR-2).
+//!.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ const KILLS: u32 = 3;
 /// For everything together.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// What each player does between two kills, quickly one after the other, and
-/// altogether. Few enough that the store takes them all (SCR-9).
+/// altogether. Few enough that the store takes them all.
 const DEEDS_AT_ONCE: u32 = 5;
 const DEEDS: u32 = DEEDS_AT_ONCE * (KILLS + 1);
 const EVERY: Duration = Duration::from_millis(40);

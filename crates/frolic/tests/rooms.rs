@@ -1,4 +1,4 @@
-//! Strangers before the doors of a world (SEC-4): who comes through the
+//! Strangers before the doors of a world: who comes through the
 //! platform's port shares nothing with others who do, the address of the
 //! platform included.
 
@@ -30,7 +30,7 @@ async fn open(platform: &Platform, path: &str, from: &str) -> Result<Socket, Err
 }
 
 #[tokio::test]
-async fn sec_4_silent_strangers_keep_nobody_out_of_a_room() {
+async fn silent_strangers_keep_nobody_out_of_a_room() {
     let platform = Platform::start("rooms-strangers");
     let creator = platform.login("Creator").await;
     platform.publish(&creator, &game("meeting", 300, "")).await;

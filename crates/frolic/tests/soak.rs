@@ -1,4 +1,4 @@
-//! The same session gives the same states, from process to process (SIM-11):
+//! The same session gives the same states, from process to process:
 //! with other addresses of memory, other seeds of hash maps, another day.
 //! `cargo xtask bench soak` compares the debug with the release build.
 
@@ -21,7 +21,7 @@ fn soak() -> String {
 }
 
 #[test]
-fn sim_11_a_session_ends_the_same_in_every_process() {
+fn a_session_ends_the_same_in_every_process() {
     let (first, second) = (soak(), soak());
     assert!(first.contains("fingerprint"), "{first}");
     assert!(

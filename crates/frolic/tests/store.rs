@@ -1,5 +1,5 @@
 //! Two game servers that count on the same key, and a platform that dies
-//! under them (SCR-9).
+//! under them.
 
 use crate::support::{Platform, game};
 use serde_json::json;
@@ -44,7 +44,7 @@ end)
 "#;
 
 #[tokio::test]
-async fn scr_9_two_servers_count_exactly_and_outlive_their_platform() {
+async fn two_servers_count_exactly_and_outlive_their_platform() {
     let mut platform = Platform::start("store-two-servers");
     let token = platform.login("Creator").await;
     platform

@@ -1,5 +1,5 @@
 //! A script that nothing inside the VM can stop ends its world's process; the
-//! platform starts the world again without that script (SCR-16).
+//! platform starts the world again without that script.
 
 use std::collections::BTreeMap;
 

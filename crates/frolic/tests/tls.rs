@@ -1,4 +1,4 @@
-//! `frolic serve` with a certificate (NET-1): pages over https, a real world
+//! `frolic serve` with a certificate: pages over https, a real world
 //! over wss, and what is wrong with the files told at the start.
 
 #[path = "../../platform/tests/platform/support/certificate.rs"]
@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 #[tokio::test]
-async fn net_1_a_world_is_reached_by_wss_with_the_operators_certificate() {
+async fn a_world_is_reached_by_wss_with_the_operators_certificate() {
     let folder = scratch("tls-serve");
     let certificate = TestCertificate::write_to(&folder);
     let mut command = serve(&folder, "0");
@@ -59,7 +59,7 @@ async fn net_1_a_world_is_reached_by_wss_with_the_operators_certificate() {
 }
 
 #[test]
-fn net_1_files_that_do_not_fit_are_refused_at_the_start() {
+fn files_that_do_not_fit_are_refused_at_the_start() {
     let folder = scratch("tls-refused");
     let certificate = TestCertificate::write_to(&folder.join("one"));
     let other = TestCertificate::write_to(&folder.join("other"));

@@ -1,4 +1,4 @@
-//! Who may come in: tickets, each once (NET-4), and resume tokens (NET-9).
+//! Who may come in: tickets, each once, and resume tokens.
 
 use std::collections::HashMap;
 

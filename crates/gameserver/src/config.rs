@@ -53,7 +53,7 @@ pub struct GameServerConfig {
     /// Whether the world's thread gives up every system call it does not need;
     /// see [`lockdown`](crate::lockdown).
     pub confined: bool,
-    /// Where compiled scripts are kept (DIST-1); none: nowhere.
+    /// Where compiled scripts are kept; none: nowhere.
     pub script_folder: Option<std::path::PathBuf>,
     /// Where the session is recorded, for a replay; none: nowhere.
     pub record_folder: Option<std::path::PathBuf>,

@@ -140,7 +140,7 @@ impl Console {
     }
 
     /// Figures per script in the form that Prometheus reads. They name server
-    /// scripts, so they are not for strangers (SCR-2).
+    /// scripts, so they are not for strangers.
     pub fn prometheus(&self) -> String {
         let scripts = self.inner().scripts.clone();
         prometheus(&scripts)

@@ -58,7 +58,7 @@ use crate::transport::Slot;
 use crate::transport::socket::Reading;
 use crate::transport::sockets::Sockets;
 
-/// A late server catches up by this many ticks; the rest is dropped (SIM-1).
+/// A late server catches up by this many ticks; the rest is dropped.
 const CATCH_UP_TICKS: u32 = 5;
 /// Messages taken in per tick, of all clients together: a bound on the work,
 /// far above what honest clients send.
@@ -411,7 +411,7 @@ impl Host {
         let session = Session::new(encoding, ticket, line, slot, self.world.tick(), now);
         self.sessions.insert(link, session);
         if has_ticket && encoding == Encoding::Json {
-            // NET-12: a ticket in the address is the handshake.
+            // A ticket in the address is the handshake.
             self.handshake(link, None, Introduction::default());
         }
     }

@@ -1,4 +1,4 @@
-//! What lasts of a world, on its way to the control plane (DUR-1…3).
+//! Persists world operations and player checkpoints through the control plane.
 //!
 //! The world's thread puts operations, players and checkpoints on a pile and
 //! goes on. A task takes the whole pile, has it stored in one transaction and

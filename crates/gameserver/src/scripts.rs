@@ -1,5 +1,5 @@
 //! Scripts for clients: what they may have, and the pieces it is sent in
-//! (DIST-1, DIST-2, DIST-4, DIST-6).
+//!.
 
 mod disk;
 
@@ -23,7 +23,7 @@ pub use disk::Keepsake;
 const BUILTIN_BUNDLE: &str = "@builtin";
 
 /// Everything that clients of a world may download. Scripts of the server
-/// are not in here at all, so no mistake can send them (SCR-2).
+/// are not in here at all, so no mistake can send them.
 pub struct ScriptShelf {
     list: ScriptList,
     manifest: ScriptManifest,
@@ -256,7 +256,7 @@ impl Making<'_> {
     }
 }
 
-/// ReplicatedFirst runs before everything else of the game (DIST-4); modules
+/// ReplicatedFirst runs before everything else of the game; modules
 /// come before whoever requires them.
 fn rank(script: &CompiledScript) -> u8 {
     match script.service {

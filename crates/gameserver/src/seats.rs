@@ -1,4 +1,4 @@
-//! Seats: a player's place in the world, with or without a connection (NET-9).
+//! Seats: a player's place in the world, with or without a connection.
 
 mod calls;
 mod seat;
@@ -177,7 +177,7 @@ mod tests {
         Seat::new(identity, format!("nonce of {player_id}"), link)
     }
 
-    /// NET-9: who comes back within 60 s has their seat, and after that it is
+    /// Who comes back within 60 s has their seat, and after that it is
     /// free for others.
     #[test]
     fn a_lost_player_has_sixty_seconds_to_come_back() {

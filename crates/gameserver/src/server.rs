@@ -372,7 +372,7 @@ async fn learn_again(control_plane: &ControlPlane, inbox: &mpsc::Sender<Inbound>
     }
 }
 
-/// Writes compiled scripts down (DIST-1); a disk that refuses is no reason to
+/// Writes compiled scripts down; a disk that refuses is no reason to
 /// stop.
 fn keep(folder: Option<PathBuf>, press: &Press) {
     if let Some(folder) = folder

@@ -241,7 +241,7 @@ impl Session {
         self.line.waiting_bytes() + self.packet.len() + held_back > CLOGGED_BYTES
     }
 
-    /// Queues a text: NET-13 wants the full snapshot right behind the welcome,
+    /// Queues a text: the full snapshot comes right behind the welcome,
     /// so that whatever else there is to tell waits for it.
     fn text(&mut self, text: String) {
         if !self.awaits_snapshot() {
@@ -358,7 +358,7 @@ impl Session {
         self.line.text(text);
     }
 
-    /// Whether it is a JSON client that has no snapshot yet: NET-13 wants one
+    /// Whether it is a JSON client that has no snapshot yet: it gets one
     /// right behind the welcome.
     pub fn awaits_snapshot(&self) -> bool {
         let player = self.player.as_ref();
@@ -392,7 +392,7 @@ impl Session {
         let lossy = self.line.delivery() == Delivery::Lossy;
         match &mut player.view {
             View::Json(view) => {
-                // A look is told before whatever has it; NET-13 wants the first
+                // A look is told before whatever has it; the protocol has the first
                 // snapshot right behind the welcome.
                 let awaits = view.is_new();
                 let (line, later) = (&mut self.line, &mut self.after_snapshot);

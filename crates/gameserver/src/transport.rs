@@ -1,4 +1,4 @@
-//! The two ways in. Both carry the same packets (NET-1).
+//! The two ways in. Both carry the same packets.
 
 mod congestion;
 mod outbuffer;

@@ -1,4 +1,4 @@
-//! From the bytes of an archive to its files, in memory, with nothing trusted (PKG-1, PKG-6).
+//! From the bytes of an archive to its files, in memory, with nothing trusted.
 
 mod tar;
 mod zip;

@@ -1,4 +1,4 @@
-//! How big a package may be. The defaults are those of the specification (PKG-6); an operator
+//! How big a package may be. The defaults are those of the specification; an operator
 //! may lower or raise them.
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! game.toml (PKG-3): what a game is called, how its worlds run, what its scripts may use.
+//! game.toml: what a game is called, how its worlds run, what its scripts may use.
 
 mod parse;
 

@@ -1,4 +1,4 @@
-//! Which paths a package may hold (PKG-6): only such that every system stores as the same file,
+//! Which paths a package may hold: only such that every system stores as the same file,
 //! and that mean the same to every program.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! remotes.toml: what clients may send to the game's server scripts (BEY-13).
+//! remotes.toml: what clients may send to the game's server scripts.
 
 use std::collections::BTreeMap;
 

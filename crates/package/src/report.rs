@@ -1,4 +1,4 @@
-//! Every problem found in a package at once (PKG-7), for people and, as JSON, for programs.
+//! Every problem found in a package at once, for people and, as JSON, for programs.
 
 use std::fmt;
 

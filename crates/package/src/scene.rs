@@ -1,4 +1,4 @@
-//! scene.json (PKG-4): the entities that a world starts with, and the prefabs they come from.
+//! scene.json: the entities that a world starts with, and the prefabs they come from.
 
 mod canonical;
 mod check;

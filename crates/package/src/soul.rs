@@ -1,4 +1,4 @@
-//! Scripts in plain language and the Luau that was made of them (DIST-7).
+//! Scripts in plain language and the Luau that was made of them.
 //!
 //! `Door.soul` is what the creator writes, `Door.soul.luau` beside it is what
 //! runs. A line near its top says which text it was made from, so that a

@@ -1,4 +1,4 @@
-//! Accounts (PLAT-2, PLAT-3): registering, passwords, sessions, keys for
+//! Accounts: registering, passwords, sessions, keys for
 //! programs, and identities of other issuers. Tokens travel as bearer tokens
 //! only, never as cookies, so no other site can make a browser send one.
 

@@ -1,5 +1,5 @@
 //! How a client reaches a game server: straight at its own port where that
-//! can work, else through `/api/rooms` on the one public port (NET-10).
+//! can work, else through `/api/rooms` on the one public port.
 
 use std::net::IpAddr;
 

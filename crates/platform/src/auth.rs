@@ -1,4 +1,4 @@
-//! Who is asking (PLAT-1, PLAT-3): a bearer token, which is a session, an API
+//! Who is asking: a bearer token, which is a session, an API
 //! key or a JWT of a trusted issuer; guests, roles, and four hours.
 
 use axum::Json;

@@ -1,4 +1,4 @@
-//! The creator's console (SCR-18, BEY-3): the last lines and the costs of
+//! The creator's console: the last lines and the costs of
 //! every world's scripts, in memory, and who may read them.
 
 use std::collections::{HashMap, VecDeque};

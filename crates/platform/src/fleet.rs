@@ -1,4 +1,4 @@
-//! The fleet: which worlds run where (PLAT-6).
+//! The fleet: which worlds run where.
 //!
 //! There is at most one [`Server`] entry per world, made under one lock and
 //! removed only when its process is gone, so a world never runs twice; the
@@ -407,7 +407,7 @@ impl Fleet {
     }
 
     /// Who was there when the last process was stopped, a moment ago, may be on
-    /// the way back and finds their place (REL-4).
+    /// the way back and finds their place.
     async fn server_or_start(&self, spec: &WorldSpec) -> Result<Arc<Server>, FleetError> {
         if let Some(server) = self.server(&spec.world_id) {
             return Ok(server);

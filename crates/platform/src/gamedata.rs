@@ -1,5 +1,5 @@
 //! `POST /internal/worlds/{id}/store`: what scripts keep beyond their world
-//! (SCR-9). A world reaches the data of its own game and no other.
+//!. A world reaches the data of its own game and no other.
 //!
 //! A batch that writes is one transaction, which begins by locking the game's
 //! row of `store_usage` with a write: on SQLite that is the one writer, on

@@ -93,7 +93,7 @@ pub async fn metrics(
         .render(&platform.fleet().totals(), sessions);
     text.push_str(&health.prometheus());
     if admin.is_ok() {
-        // Names of server scripts are not for everybody (SCR-2).
+        // Names of server scripts are not for everybody.
         text.push_str(&platform.consoles().prometheus());
     }
     let content_type = "text/plain; version=0.0.4; charset=utf-8";

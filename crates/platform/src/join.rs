@@ -1,4 +1,4 @@
-//! Joining (PLAT-4, BEY-12): from an id, a game, a room code or nothing to a
+//! Joining: from an id, a game, a room code or nothing to a
 //! place in a running world and a ticket for it. `place.rs` chooses the world,
 //! `entering.rs` waits for it, `waits.rs` are the joins that somebody asks after.
 

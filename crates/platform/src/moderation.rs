@@ -1,4 +1,4 @@
-//! Moderation with reasons (BEY-14): reports name a rule and bring evidence;
+//! Moderation with reasons: reports name a rule and bring evidence;
 //! what moderators do tells the person concerned which rule, which evidence and
 //! what to do, and can be appealed; everything is in a log.
 //!

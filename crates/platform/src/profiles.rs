@@ -1,4 +1,4 @@
-//! Characters of users (DUR-1, DUR-4): several each, one of them active. A
+//! Characters of users: several each, one of them active. A
 //! selection that is missing or makes no sense is repaired when it is needed.
 
 mod characters;

@@ -1,4 +1,4 @@
-//! `/api/rooms/{code}/ws`: one public port reaches every world (NET-10). A
+//! `/api/rooms/{code}/ws`: one public port reaches every world. A
 //! WebSocket is passed through message by message, with its subprotocol and
 //! query; who may enter is for the game server and its ticket to say. Who has a session and no
 //! ticket gets one on the way in (`entry.rs`).

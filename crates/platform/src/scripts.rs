@@ -1,5 +1,5 @@
 //! Client scripts of running worlds: the platform signs their lists and serves
-//! their content below `/cdn` (DIST-6, BEY-2).
+//! their content below `/cdn`.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -42,7 +42,7 @@ pub async fn publish(
     if list.game_id != server.spec.game_id {
         return Err(bad("these are scripts of another game"));
     }
-    // SCR-2: not even by mistake.
+    // Not even by mistake.
     let is_secret = |context| context == RunContext::Server;
     if list.scripts.iter().any(|s| is_secret(s.run_context)) {
         return Err(bad("the list names a script of the server"));

@@ -23,9 +23,9 @@ pub struct Settings {
     /// Where the blobs are; a folder inside `data_dir` when absent.
     pub blobs: Option<BlobPlace>,
     /// Where game servers record their worlds; nowhere when absent. Reports
-    /// carry what is there (BEY-8).
+    /// carry what is there.
     pub record_dir: Option<PathBuf>,
-    /// What game servers send one player at most (NET-6); their own default when
+    /// What game servers send one player at most; their own default when
     /// absent.
     pub client_bytes_per_second: Option<u32>,
     /// Whether the ports of game servers are out of reach of players, who then
@@ -37,16 +37,16 @@ pub struct Settings {
     pub secret_key: Vec<u8>,
     /// Opens `/admin`; without it those endpoints are closed.
     pub admin_token: Option<String>,
-    /// Certificate and key, to speak TLS without a proxy in front (NET-1).
+    /// Certificate and key, to speak TLS without a proxy in front.
     pub tls: Option<TlsSettings>,
-    /// An issuer of identities beside our own passwords (PLAT-3).
+    /// An issuer of identities beside our own passwords.
     pub identity: Option<IdentitySettings>,
     /// The game that a join without any id opens.
     pub default_game: Option<String>,
     /// Whether worlds pass on what all client scripts print, as on the machine of
     /// a creator; else only while the console is looked at.
     pub client_prints: bool,
-    /// How long a login lasts (PLAT-1).
+    /// How long a login lasts.
     pub session_lifetime: Duration,
     /// How long an account stays signed in without being used, where its owner asked for that.
     pub remembered_lifetime: Duration,
@@ -87,7 +87,7 @@ impl IdentitySettings {
     }
 }
 
-/// How much the scripts of one game may keep (SCR-9).
+/// How much the scripts of one game may keep.
 #[derive(Clone, Debug)]
 pub struct StoreSettings {
     /// Keys of the game and of all its players, and places in its rankings.
@@ -96,7 +96,7 @@ pub struct StoreSettings {
     pub bytes_per_game: i64,
 }
 
-/// How game servers are started, watched and stopped (PLAT-6).
+/// How game servers are started, watched and stopped.
 #[derive(Clone, Debug)]
 pub struct FleetSettings {
     /// From launch to `ready`, before the process counts as failed.
@@ -115,7 +115,7 @@ pub struct FleetSettings {
     pub crashes_max: u32,
     /// How long a join holds a place for a client that has not connected yet.
     pub reservation: Duration,
-    /// How long a place waits for somebody whose game server broke down (NET-9).
+    /// How long a place waits for somebody whose game server broke down.
     pub resume_hold: Duration,
     /// Game servers that run at once.
     pub servers_max: usize,
@@ -124,7 +124,7 @@ pub struct FleetSettings {
     pub spare_after: Duration,
 }
 
-/// Bounds on requests (SEC-4).
+/// Bounds on requests.
 #[derive(Clone, Debug)]
 pub struct LimitSettings {
     /// Largest JSON body.

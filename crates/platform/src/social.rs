@@ -1,4 +1,4 @@
-//! Who wants nothing to do with whom, and who invites whom where (PLAT-18).
+//! Who wants nothing to do with whom, and who invites whom where.
 //! Worlds hide chat between players of whom one has blocked the other, and put
 //! those who were invited beside their friend.
 

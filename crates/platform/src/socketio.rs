@@ -1,4 +1,4 @@
-//! Socket.IO (PLAT-15): worlds, spells, builds and casts for any Socket.IO v4
+//! Socket.IO: worlds, spells, builds and casts for any Socket.IO v4
 //! client, on the same port as everything else.
 //!
 //! A world is a room; what is told to it reaches nobody else, and where players
@@ -89,7 +89,7 @@ pub struct Followers<'a> {
     world_id: &'a str,
     /// Whether only what somebody does themselves is told to them: players are
     /// told of nothing that is far, and whoever plays can follow as well
-    /// (NET-6).
+    ///.
     near_only: bool,
 }
 

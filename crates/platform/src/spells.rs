@@ -1,4 +1,4 @@
-//! Spells that players make (PLAT-11…14): drafts, builds, revisions, channels,
+//! Spells that players make: drafts, builds, revisions, channels,
 //! and their way into running worlds.
 //!
 //! A build is a row of `jobs` ([`jobs`]) that a worker takes ([`worker`]) and

@@ -1,4 +1,4 @@
-//! The store (PLAT-8, PLAT-9, PLAT-10): packages come in, games are found,
+//! The store: packages come in, games are found,
 //! liked and looked after.
 //!
 //! [`publish`] and [`uploads`] take packages; [`channels`] say who gets which

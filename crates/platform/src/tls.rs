@@ -1,5 +1,5 @@
 //! TLS: which crypto library it uses, and the certificate that the platform
-//! serves `https` and `wss` with when an operator gives it one (NET-1).
+//! serves `https` and `wss` with when an operator gives it one.
 //!
 //! The key stays in this process: game servers run code of strangers, so they
 //! are reached through `/api/rooms`, and directly only with certificates that

@@ -1,5 +1,5 @@
 //! Worlds as rows: made, found, changed. Whether one runs is the fleet's
-//! knowledge; `rest.rs` is what people see and do (PLAT-5), `saves.rs` what lasts
+//! knowledge; `rest.rs` is what people see and do, `saves.rs` what lasts
 //! of a world and how to go back to it.
 
 mod asker;

@@ -1,4 +1,4 @@
-//! How a player's character looks (PLAT-19): chosen on the site, carried by the
+//! How a player's character looks: chosen on the site, carried by the
 //! ticket, told to everybody in the world.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -84,7 +84,7 @@ pub struct Heartbeat {
     #[serde(default)]
     pub arrived: u32,
     /// Lasting ids of those whose connection was lost and whose places wait
-    /// for them (NET-9).
+    /// for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub away: Vec<String>,
     /// Lasting ids of those who came back from an earlier process of the world,

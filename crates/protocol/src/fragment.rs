@@ -1,4 +1,4 @@
-//! Packets that do not fit a datagram travel in parts (NET-5).
+//! Packets that do not fit a datagram travel in parts.
 //!
 //! A part that is lost loses its packet, as if that had been one datagram;
 //! parts may come in any order, twice, or mixed with those of other packets.

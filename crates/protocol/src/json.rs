@@ -1,4 +1,4 @@
-//! The JSON form of the same messages, for clients in any language (NET-12…15).
+//! The JSON form of the same messages, for clients in any language.
 
 mod command;
 mod event;

@@ -1,5 +1,5 @@
 //! What a world leaves behind when its process ends, and how it gets to the
-//! control plane (DUR-1…3): lasting operations, where players are, and
+//! control plane: lasting operations, where players are, and
 //! checkpoints of the world that stand for the operations before them.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The messages themselves: one definition for both encodings (NET-2, NET-3).
+//! The messages themselves: one definition for both encodings.
 
 use frolic_sim::{Angle, CharacterInput, CharacterParams};
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ pub struct Shown {
 }
 
 /// What a client makes of its own connection, for whoever runs the world
-/// (NET-11). Nobody vouches for it.
+///. Nobody vouches for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LineReport {
     /// Number of its newest input.
@@ -288,7 +288,7 @@ pub struct StageFigure {
     pub ms: f32,
 }
 
-/// How a player came in (NET-9).
+/// How a player came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Resumption {
@@ -454,7 +454,7 @@ pub enum ServerMessage {
 
 impl ServerMessage {
     /// Whether both sides count it, so that none is lost or doubled when the
-    /// connection is (NET-9). Everything else is told anew after a welcome.
+    /// connection is. Everything else is told anew after a welcome.
     pub fn is_counted(&self) -> bool {
         matches!(
             self,
@@ -480,7 +480,7 @@ impl ServerMessage {
 
 impl ClientMessage {
     /// Whether both sides count it, so that none is lost or doubled when the
-    /// connection is (NET-9).
+    /// connection is.
     pub fn is_counted(&self) -> bool {
         matches!(
             self,

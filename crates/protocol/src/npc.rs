@@ -1,4 +1,4 @@
-//! What clients are told of non-player characters beyond how they move (SIM-6).
+//! What clients are told of non-player characters beyond how they move.
 
 use serde::{Deserialize, Serialize};
 

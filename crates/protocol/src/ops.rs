@@ -1,5 +1,5 @@
 //! What lasts in a world: operations on its ground and its structures, in the
-//! order they happened (DUR-1). A world is its package, its newest checkpoint
+//! order they happened. A world is its package, its newest checkpoint
 //! and the operations since; the control plane keeps them.
 
 use serde::{Deserialize, Serialize};

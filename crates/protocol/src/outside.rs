@@ -1,6 +1,6 @@
 //! What reaches a world from outside of it: spells to learn, casts and
 //! operations of people who are not in it as players, and the way back
-//! (PLAT-14, PLAT-16). The control plane posts [`OutsideRequest`] to
+//!. The control plane posts [`OutsideRequest`] to
 //! `/internal/outside` of the world's process, which posts [`OutsideNews`] to
 //! `…/news`.
 

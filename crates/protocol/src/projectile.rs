@@ -1,4 +1,4 @@
-//! What clients are told of projectiles (SIM-5): how a weapon's shots fly,
+//! What clients are told of projectiles: how a weapon's shots fly,
 //! once; where each began; and what it hit. Between the two nothing is sent:
 //! a client flies them itself, with the same function as the server.
 

@@ -1,4 +1,4 @@
-//! What it takes to go on after a lost connection (NET-9): each side numbers
+//! What it takes to go on after a lost connection: each side numbers
 //! the messages that count, and keeps those that the other has not confirmed.
 
 mod kept;

@@ -1,4 +1,4 @@
-//! Messages that carry compiled scripts to clients (DIST-1…3, DIST-6, BEY-2).
+//! Messages that carry compiled scripts to clients.
 //!
 //! A server announces its scripts with a [`ScriptManifest`]: the hash of the
 //! list, signed by the platform. Who has that [`ScriptList`] from an earlier
@@ -50,7 +50,7 @@ pub struct ScriptEntry {
     pub entities: Vec<u32>,
 }
 
-/// Scripts that travel as one (DIST-6): their bytecode, one after the other.
+/// Scripts that travel as one: their bytecode, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct ScriptBundle {

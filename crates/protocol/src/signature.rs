@@ -1,4 +1,4 @@
-//! Signed manifests (BEY-2): the platform vouches for the scripts of its
+//! Signed manifests: the platform vouches for the scripts of its
 //! games with Ed25519, and clients check it before they look at any of them.
 //!
 //! Game servers run strangers' code, so they never hold the key: they hand

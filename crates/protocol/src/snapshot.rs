@@ -1,5 +1,5 @@
 //! Snapshots: what a client sees at a tick, as the difference from what it
-//! already has (NET-5).
+//! already has.
 //!
 //! The world is cut into cells. A snapshot is a header for one client and one
 //! record for each cell that changed since the version the client has; cells
@@ -23,7 +23,7 @@ pub use cell::{
 pub struct SnapshotHeader {
     /// The tick whose end it shows.
     pub tick: u32,
-    /// Version of the scripts that made this state (BEY-1); the manifest of
+    /// Version of the scripts that made this state; the manifest of
     /// that version names their revision and hashes.
     pub scripts: u32,
     /// The packet's number, on a line where packets are lost: the client

@@ -1,4 +1,4 @@
-//! Casts of spells, as clients of the world hear of them (PLAT-14).
+//! Casts of spells, as clients of the world hear of them.
 
 use serde::{Deserialize, Serialize};
 

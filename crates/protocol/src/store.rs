@@ -166,7 +166,7 @@ pub struct StoreBatch {
     /// How far the world had heard its players when it asked for the last
     /// write. Kept in the same transaction: neither is stored without the
     /// other, so that the world's next process is not told again what this one
-    /// has done (NET-9).
+    /// has done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<HeardCount>,
     /// Operations up to then that were not stored: those whom the world had heard

@@ -1,4 +1,4 @@
-//! Tickets: what the control plane signs and the game server checks (NET-4).
+//! Tickets: what the control plane signs and the game server checks.
 //!
 //! A ticket admits one player to one world once, for a short time. It is
 //! `base64url(claims).base64url(hmac)`, keyed per world, so that a game

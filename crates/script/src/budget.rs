@@ -1,5 +1,5 @@
 //! Time that the scripts of a world have: so much per tick on average, with
-//! some saved up for a heavy moment (SCR-16).
+//! some saved up for a heavy moment.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! From source text to bytecode, the only way into a VM (SCR-14, DIST-1).
+//! From source text to bytecode, the only way into a VM.
 //!
 //! Luau does not verify bytecode, so a [`CompiledScript`] can be made here
 //! only: its bytes are private and come from our own compiler run.
@@ -52,7 +52,7 @@ impl CompiledScript {
         self.context != RunContext::Client
     }
 
-    /// Whether clients receive it (SCR-2).
+    /// Whether clients receive it.
     pub fn runs_on_client(&self) -> bool {
         self.context != RunContext::Server
     }

@@ -42,7 +42,7 @@ pub(crate) struct Host {
     loaded: RefCell<BTreeMap<String, mlua::Function>>,
     /// Scripts that must not run in this world.
     pub disabled: RefCell<BTreeSet<String>>,
-    /// What `game.toml` says the scripts may use (BEY-4).
+    /// What `game.toml` says the scripts may use.
     pub capabilities: RefCell<BTreeSet<String>>,
     pub limits: VmLimits,
     pub quota: RefCell<Quota>,

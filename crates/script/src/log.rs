@@ -1,4 +1,4 @@
-//! Lines for the creator's console (SCR-18).
+//! Lines for the creator's console.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ pub struct ScriptLog {
     /// The stack at the error, one `path:line function` per line; empty for
     /// `print` and `warn`.
     pub traceback: String,
-    /// Which code said it (BEY-1). The world fills it in; none for lines of
+    /// Which code said it. The world fills it in; none for lines of
     /// the engine's own.
     pub origin: Option<Origin>,
 }

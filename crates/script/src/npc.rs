@@ -1,4 +1,4 @@
-//! What scripts and NPCs have to tell each other (SIM-6, SCR-12).
+//! What scripts and NPCs have to tell each other.
 
 pub use frolic_protocol::npc::NpcState;
 

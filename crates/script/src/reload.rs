@@ -1,4 +1,4 @@
-//! New code in a running VM (DIST-5). `builtin/common/reload.luau` does the
+//! New code in a running VM. `builtin/common/reload.luau` does the
 //! rest: it ends what is old, starts what is new and hands the state over.
 
 use std::collections::{BTreeMap, BTreeSet};

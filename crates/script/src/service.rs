@@ -1,4 +1,4 @@
-//! Where a script lives decides where it may run (SCR-1, SCR-2).
+//! Where a script lives decides where it may run.
 
 use frolic_protocol::script::RunContext;
 
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scr_1_a_directive_narrows_but_never_widens() {
+    fn a_directive_narrows_but_never_widens() {
         assert_eq!(
             narrow(Service::Workspace, RunContext::Server),
             Ok(RunContext::Server)

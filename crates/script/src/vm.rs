@@ -45,7 +45,7 @@ pub struct Usage {
     pub cuts: u64,
 }
 
-/// What one script has cost since the world started (BEY-3).
+/// What one script has cost since the world started.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScriptCost {
     /// The script; `@builtin` is the engine's own part.
@@ -150,7 +150,7 @@ impl Vm {
         self.host.disabled.borrow_mut().extend(paths);
     }
 
-    /// Lets scripts use what `game.toml` declares (BEY-4); call it before
+    /// Lets scripts use what `game.toml` declares; call it before
     /// [`Vm::start`].
     pub fn grant(&mut self, capabilities: impl IntoIterator<Item = String>) {
         self.host.capabilities.borrow_mut().extend(capabilities);

@@ -30,7 +30,7 @@ const MODULES: [(&str, &str); 6] = [
 ];
 
 #[test]
-fn sim_10_a_spell_goes_the_same_way_on_both_sides() {
+fn a_spell_goes_the_same_way_on_both_sides() {
     let mut stage = Stage::new();
     stage.start(&MODULES);
     stage.vm.dispatch(cast());

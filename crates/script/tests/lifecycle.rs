@@ -13,7 +13,7 @@ fn client_event(stage: &mut Stage, name: &str, args: Vec<Value>) {
 }
 
 #[test]
-fn scr_3_the_example_runs_unchanged() {
+fn the_example_runs_unchanged() {
     let mut stage = Stage::new();
     let source = r#"
 Network.OnClientEvent("FireGun", function(player, dir)
@@ -39,7 +39,7 @@ end)
 }
 
 #[test]
-fn scr_5_an_attached_script_sees_its_entity_and_its_handlers_run() {
+fn an_attached_script_sees_its_entity_and_its_handlers_run() {
     let mut stage = Stage::new();
     let source = r#"
 print("main", entity.Name)
@@ -208,7 +208,7 @@ Chat.OnMessage(function(_, text) if text == "/own" then return false end end)
 }
 
 #[test]
-fn scr_7_calls_are_answered() {
+fn calls_are_answered() {
     let mut stage = Stage::new();
     let source = r#"
 Network.OnClientInvoke("Add", function(player, a, b) return a + b end)
@@ -243,7 +243,7 @@ Network.OnClientInvoke("Fail", function() error("no coins", 0) end)
 }
 
 #[test]
-fn scr_18_an_error_names_file_line_stack_and_source() {
+fn an_error_names_file_line_stack_and_source() {
     let mut stage = Stage::new();
     let source = "local function inner()\n    local t = nil\n    return t.x\nend\n\
                   function OnTick()\n    inner()\nend\nprint('fine')";
@@ -277,7 +277,7 @@ fn an_error_of_the_api_points_at_the_creators_line() {
 }
 
 #[test]
-fn scr_15_scripts_do_not_see_each_others_globals() {
+fn scripts_do_not_see_each_others_globals() {
     let mut stage = Stage::new();
     stage.start(&[
         (

@@ -34,7 +34,7 @@ fn reload(stage: &mut Stage, files: &[(&str, Option<&str>)], attached: &[(u32, &
 const MAIN: &str = "ServerScriptService/Main.luau";
 
 #[test]
-fn dist_5_the_state_that_on_save_gives_reaches_on_reload() {
+fn the_state_that_on_save_gives_reaches_on_reload() {
     let mut stage = Stage::new();
     let old = "local count = 40\nfunction OnTick() count += 1 end\n\
                function OnSave() return { count = count } end";

@@ -1,4 +1,4 @@
-//! How a character moves: one step of the capsule, the same bits everywhere (SIM-3).
+//! How a character moves: one step of the capsule, the same bits everywhere.
 //!
 //! The step is discrete: move a little, push out of what it entered, repeat.
 //! No sub-step is longer than half the capsule's radius, so nothing is ever

@@ -1,5 +1,5 @@
 //! How projectiles fly: one step of a point with gravity, swept against every
-//! solid on its way, the same bits on the server and in browsers (SIM-5).
+//! solid on its way, the same bits on the server and in browsers.
 //!
 //! The centre of a projectile is what is swept, so no wall is too thin and no
 //! speed too high. Its radius keeps it that far off the surfaces it meets, and

@@ -1,4 +1,4 @@
-//! Scripts in plain language (DIST-7): a `.soul` is written out as Luau once,
+//! Scripts in plain language: a `.soul` is written out as Luau once,
 //! by a language model, and the Luau is kept beside it.
 //!
 //! Start from [`compile()`]: it asks a [`Model`] for the code, compiles the

@@ -1,4 +1,4 @@
-//! Spells from plain language (PLAT-12): the same conversation as for a
+//! Spells from plain language: the same conversation as for a
 //! `.soul`, about one function with one argument.
 
 use frolic_package::spells::script_path;

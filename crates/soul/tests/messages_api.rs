@@ -114,7 +114,7 @@ const PATH: &str = "Workspace/Door.soul";
 const SOUL: &str = "Say the name of whoever enters.\n";
 
 #[test]
-fn dist_7_a_description_becomes_luau_that_knows_its_text() {
+fn a_description_becomes_luau_that_knows_its_text() {
     let server = Server::start(vec![Mood::Say(GOOD)]);
     let made = server.compile(PATH, SOUL).unwrap();
     assert_eq!(

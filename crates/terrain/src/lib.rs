@@ -1,4 +1,4 @@
-//! Voxel terrain (SIM-7): what the ground is made of, how it changes, and
+//! Voxel terrain: what the ground is made of, how it changes, and
 //! what others need to know of it.
 //!
 //! Start from [`Terrain`]: made from [`Settings`] (the `terrain` of a scene),

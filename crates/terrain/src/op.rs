@@ -1,4 +1,4 @@
-//! Operations: add, subtract or paint inside a ball or a box (SIM-7).
+//! Operations: add, subtract or paint inside a ball or a box.
 
 use serde::{Deserialize, Serialize};
 

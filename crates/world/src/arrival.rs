@@ -1,5 +1,5 @@
-//! What a player brings along (PLAT-19): how their character looks, and beside
-//! whom they want to appear (PLAT-18).
+//! What a player brings along: how their character looks, and beside
+//! whom they want to appear.
 
 use frolic_protocol::avatar::AvatarLooks;
 use frolic_sim::Vec3;

@@ -1,4 +1,4 @@
-//! Rigid bodies (SIM-4): what falls, rolls, stacks and can be pushed.
+//! Rigid bodies: what falls, rolls, stacks and can be pushed.
 //!
 //! rapier moves them, in the physics stage of a tick ([`step`]). It knows all
 //! that is solid: what has a dynamic body moves by forces, what scripts move

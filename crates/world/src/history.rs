@@ -1,5 +1,5 @@
 //! Lasting operations on their way to storage. Nobody is told that something
-//! is done before it is kept (DUR-2): what there is to tell waits here until
+//! is done before it is kept: what there is to tell waits here until
 //! the outside says that the operation is safe. The tick never waits.
 
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! Pressing interact: what is in front of a player hears of it (SCR-5).
+//! Pressing interact: what is in front of a player hears of it.
 
 use frolic_protocol::Value;
 use frolic_script::ScriptEvent;

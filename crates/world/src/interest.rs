@@ -1,4 +1,4 @@
-//! Who is told of what, how often, and in how many bytes (NET-6, BEY-6).
+//! Who is told of what, how often, and in how many bytes.
 //!
 //! [`cells`] keeps the world as squares with versions; a change is encoded
 //! once for everybody who has the same version of a square. [`watch`] says
@@ -33,7 +33,7 @@ pub struct InterestPolicy {
     pub bytes_per_s: Option<u32>,
 }
 
-/// Sent to one client in a second, unless the operator says otherwise (NET-6).
+/// Sent to one client in a second, unless the operator says otherwise.
 const BYTES_PER_S: u32 = 64 * 1024;
 
 impl Default for InterestPolicy {

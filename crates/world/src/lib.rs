@@ -2,7 +2,7 @@
 //!
 //! Start from [`World`]: load a package, let players join, give it their
 //! inputs, [`World::step`] it, and take what it wants to tell. The tick goes
-//! in the order of [`Stage`] (SIM-2); a snapshot is taken from the outside
+//! in the order of [`Stage`]; a snapshot is taken from the outside
 //! when one is due.
 //!
 //! A world is a library. It does no I/O, has no clock and no threads (a step

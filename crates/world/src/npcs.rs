@@ -1,4 +1,4 @@
-//! Characters that nobody plays (SIM-6): they look, think and walk.
+//! Characters that nobody plays: they look, think and walk.
 //!
 //! In each tick, in order of ids: whose turn it is looks around
 //! ([`perception`]), makes up its mind ([`mind`]), wants something

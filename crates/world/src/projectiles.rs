@@ -1,4 +1,4 @@
-//! Projectiles (SIM-5): weapons, shots in flight, and what they hit.
+//! Projectiles: weapons, shots in flight, and what they hit.
 //!
 //! The server fires, flies and hits; clients are told where a shot began and
 //! what it met, and fly it themselves in between with the same function

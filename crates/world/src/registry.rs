@@ -1,5 +1,5 @@
 //! Where everything is and what it is called: entities by name or tag, by
-//! type, and by place (SIM-8). Scripts and NPCs ask it; what clients are told
+//! type, and by place. Scripts and NPCs ask it; what clients are told
 //! of is cut into squares of its own (`interest/cells.rs`), because those
 //! remember what was there.
 

@@ -1,4 +1,4 @@
-//! New scripts in a running world (DIST-5, BEY-1): all or nothing, between two
+//! New scripts in a running world: all or nothing, between two
 //! ticks, and back again when they do worse.
 
 mod watch;

@@ -1,5 +1,5 @@
 //! Replay: everything that enters a world from outside, so that the same
-//! package gives the same session again (BEY-8).
+//! package gives the same session again.
 //!
 //! A world made with [`WorldOptions::record`](crate::WorldOptions::record)
 //! writes down what is done to it by itself: each public method that changes

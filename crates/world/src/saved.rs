@@ -1,4 +1,4 @@
-//! Checkpoints and what is made from them (DUR-3). A world is its package,
+//! Checkpoints and what is made from them. A world is its package,
 //! the newest checkpoint and the operations since: two that are made from the
 //! same of these are the same.
 

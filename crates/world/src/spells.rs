@@ -1,4 +1,4 @@
-//! Casts of spells (SIM-10, PLAT-14): whether a player may, with which seed,
+//! Casts of spells: whether a player may, with which seed,
 //! and who is told what once the spell has run.
 
 use std::borrow::Cow;
@@ -383,7 +383,7 @@ impl WorldState {
     }
 
     /// Everybody; where there is a radius the caster, and who is within it of
-    /// where they cast from or of what they aimed at (NET-6).
+    /// where they cast from or of what they aimed at.
     fn who_hears_of(&self, cast: &Open) -> Vec<Option<PlayerNumber>> {
         let policy = self.updates.policy;
         if policy.radius.is_none() {

@@ -4,7 +4,7 @@
 /// A clock in microseconds, from any start.
 pub type Stopwatch = fn() -> u64;
 
-/// What a tick does, in this order (SIM-2).
+/// What a tick does, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Inputs of players are taken.

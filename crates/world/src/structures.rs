@@ -1,8 +1,8 @@
-//! Structures: entities that outlive the process of their world (DUR-1).
+//! Structures: entities that outlive the process of their world.
 //!
 //! A structure is in the world at once, for scripts and for whoever walks into
 //! it, but clients are shown neither that it stands nor that it is gone before
-//! that is kept (DUR-2): nobody sees what a crash could undo.
+//! that is kept: nobody sees what a crash could undo.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,8 +1,8 @@
-//! The ground of a world (SIM-7): who may change it where, what changed, and
+//! The ground of a world: who may change it where, what changed, and
 //! what clients have of it.
 //!
 //! An operation is checked, done at once, noted in the world's history, and
-//! told when it is kept (DUR-2). [`view`] says what each client is told.
+//! told when it is kept. [`view`] says what each client is told.
 
 mod rules;
 mod saved;

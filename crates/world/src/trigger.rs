@@ -1,4 +1,4 @@
-//! Triggers: who is inside what, and who just came or went (SIM-9).
+//! Triggers: who is inside what, and who just came or went.
 
 use std::collections::{BTreeMap, BTreeSet};
 

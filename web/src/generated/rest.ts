@@ -2025,7 +2025,7 @@ column: number | null,
 message: string, };
 
 /**
- * Problems of a package (PKG-7); also the `details` of a refused upload.
+ * Problems of a package; also the `details` of a refused upload.
  */
 export type PackageReport = { 
 /**

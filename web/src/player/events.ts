@@ -13,7 +13,7 @@ export type { TickFigures } from '../generated/TickFigures';
 import type { WireValue } from '../generated/WireValue';
 export type { WireValue };
 
-/** What the debug overlay shows (NET-11). Without a connection there are no figures: each is shown as a dash. */
+/** What the debug overlay shows. Without a connection there are no figures: each is shown as a dash. */
 export type CoreStats = Partial<Stats>;
 
 /** Parses one event; null for something that this page does not know. */

@@ -64,7 +64,7 @@ export class WorldLink {
     mark('connected');
     link = new WorldLink(core, join, transport, options);
     if (options.previous) core.take_over(options.previous);
-    // Scripts that this platform has not signed for this game are refused (BEY-2).
+    // Scripts that this platform has not signed for this game are refused.
     core.trust(join.script_key, join.game_id);
     core.handshake(join.ticket, options.resumeToken);
     link.flush();

@@ -1,5 +1,5 @@
 // The place that a visitor had in a world, kept in the tab: who closes it, reloads, or goes back and forth finds the
-// same character within a minute (NET-9). The server decides what the token is still worth.
+// same character within a minute. The server decides what the token is still worth.
 import type { JoinRequest } from '../generated/rest';
 
 export interface Place {

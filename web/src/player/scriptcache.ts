@@ -1,4 +1,4 @@
-// Client scripts kept between visits, by the SHA-256 of their bytecode (DIST-3). The core checks the hash of what it
+// Client scripts kept between visits, by the SHA-256 of their bytecode. The core checks the hash of what it
 // is offered, so a damaged or forged entry costs a download and nothing else.
 
 const DATABASE = 'frolic-scripts';

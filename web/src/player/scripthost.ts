@@ -38,7 +38,7 @@ export class ScriptHost implements ClientHost {
   /** The world's time that scripts know. */
   #time = 0;
 
-  /** Which code a script is; every error says so (BEY-1). */
+  /** Which code a script is; every error says so. */
   originOf: (path: string) => string = () => '';
   /** Where lines go besides the browser's own console. */
   relay: (level: LogLevel, text: string) => void = () => undefined;

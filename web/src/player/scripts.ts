@@ -210,7 +210,7 @@ export class ClientScripts {
     for (const [path, entry] of this.#entries) if (!path.startsWith(BUILTIN)) yield [path, runsLater(entry)];
   }
 
-  /** Which code a script is, for its errors (BEY-1). */
+  /** Which code a script is, for its errors. */
   origin(path: string): string {
     const revision = this.#manifest?.revision.slice(0, 8);
     const hash = this.#entries.get(path)?.hash.slice('sha256:'.length).slice(0, 8);

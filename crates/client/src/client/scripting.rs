@@ -1,4 +1,4 @@
-//! The client's part in the distribution of scripts (DIST-2, DIST-3).
+//! The client's part in the distribution of scripts.
 
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX};
 use frolic_protocol::script::{MANIFEST_PATH, RunContext, ScriptChunk, ScriptList, ScriptManifest};

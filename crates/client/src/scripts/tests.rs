@@ -101,7 +101,7 @@ fn refusal<T>(result: Result<T, String>) -> String {
 }
 
 #[test]
-fn bey_2_only_what_the_platform_signed_for_this_game_counts() {
+fn only_what_the_platform_signed_for_this_game_counts() {
     let (good, text) = announced(&list());
     let mut scripts = trusting();
     assert_eq!(scripts.announce(good.clone()), Ok(()));
@@ -159,7 +159,7 @@ fn tampered_bytes_are_refused_and_asked_for_again_a_few_times() {
 }
 
 #[test]
-fn scr_2_a_script_of_the_server_is_refused() {
+fn a_script_of_the_server_is_refused() {
     let mut secret = list();
     secret.scripts[3].run_context = RunContext::Server;
     let mut scripts = listed(&secret);
@@ -250,7 +250,7 @@ fn a_broken_download_goes_on_at_the_missing_piece_on_the_next_connection() {
 }
 
 #[test]
-fn dist_6_a_bundle_travels_as_one_and_each_script_in_it_is_verified() {
+fn a_bundle_travels_as_one_and_each_script_in_it_is_verified() {
     let mut list = list();
     let whole = b"firsthud".to_vec();
     list.bundles.push(ScriptBundle {
@@ -287,7 +287,7 @@ fn dist_6_a_bundle_travels_as_one_and_each_script_in_it_is_verified() {
 }
 
 #[test]
-fn dist_5_a_new_list_replaces_only_what_changed() {
+fn a_new_list_replaces_only_what_changed() {
     let mut scripts = listed(&list());
     for (path, code) in [
         ("@builtin/a", &b"builtin"[..]),

@@ -1,4 +1,4 @@
-//! `frolic bench crowd`: a world full of bots, beside the floor (PERF-2, PERF-4).
+//! `frolic bench crowd`: a world full of bots, beside the floor.
 
 mod look;
 mod report;

@@ -1,4 +1,4 @@
-//! `frolic bench join`: how long a click on Play takes (PERF-5), through a real
+//! `frolic bench join`: how long a click on Play takes, through a real
 //! control plane with a data folder of its own.
 
 pub(super) mod platform;

@@ -1,5 +1,5 @@
 //! `frolic bench soak`: a long session of each sample game, and the
-//! fingerprint at its end (SIM-11). The same build, another build of the same
+//! fingerprint at its end. The same build, another build of the same
 //! sources, today or tomorrow: the fingerprint is the same.
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Scripts that bots keep between visits, by hash (DIST-3): what the browser
+//! Scripts that bots keep between visits, by hash: what the browser
 //! has in IndexedDB is a folder here.
 
 use std::path::PathBuf;

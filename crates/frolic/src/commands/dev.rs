@@ -1,5 +1,5 @@
 //! `frolic dev`: the whole platform for one folder, which is watched: what is
-//! saved is live for everybody who plays, within half a second (DIST-5, CLI-1).
+//! saved is live for everybody who plays, within half a second.
 
 mod address;
 mod notes;

@@ -131,7 +131,7 @@ pub async fn run(args: GameserverArgs) -> Result<()> {
     Ok(())
 }
 
-/// Without a control plane everybody comes in who says a name (NET-4): not
+/// Without a control plane everybody comes in who says a name: not
 /// what somebody wants who has set up a secret.
 fn refuse_secrets(get: impl Fn(&str) -> Option<OsString>) -> Result<()> {
     for name in [SECRET_KEY_ENV, TICKET_KEY_ENV, WORLD_TOKEN_ENV] {
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn net_4_a_secret_and_a_world_without_tickets_do_not_go_together() {
+    fn a_secret_and_a_world_without_tickets_do_not_go_together() {
         let with = |set: &'static str, value: &'static str| {
             refuse_secrets(move |name| (name == set).then(|| value.into()))
         };

@@ -69,7 +69,7 @@ mod tests {
     use frolic_package::Package;
 
     #[test]
-    fn pkg_5_packing_the_sample_game_twice_gives_the_same_bytes() {
+    fn packing_the_sample_game_twice_gives_the_same_bytes() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../games/obby");
         let out = std::env::temp_dir().join(format!("frolic-pack-{}", std::process::id()));
         fs::create_dir_all(&out).unwrap();

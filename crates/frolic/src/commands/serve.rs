@@ -70,7 +70,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
 
 pub async fn open(settings: Settings, listens_on: SocketAddr) -> anyhow::Result<Platform> {
     let program = std::env::current_exe().context("could not find the path of this program")?;
-    // Where DIST-1 wants compiled scripts to be found.
+    // The documented place of compiled scripts.
     let scripts = settings.data_dir.join("server").join("scripts");
     let mut args: Vec<OsString> = vec![
         "gameserver".into(),

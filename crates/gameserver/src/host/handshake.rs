@@ -174,7 +174,7 @@ impl Host {
         if self.draining {
             return Err(("draining", "this server is closing; join again".into()));
         }
-        // The places of those who may come back are theirs (NET-9).
+        // The places of those who may come back are theirs.
         if self.seats.taken() >= self.settings.players_max {
             let message = "this world is full; join again to get another one".into();
             return Err(("world_full", message));

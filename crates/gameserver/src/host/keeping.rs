@@ -1,5 +1,5 @@
 //! Players between two processes of their world: kept while they are here,
-//! found again when they come back (DUR-2, NET-9).
+//! found again when they come back.
 
 use std::collections::BTreeMap;
 
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn net_9_a_call_goes_with_a_write_however_many_others_have_something_to_hear() {
+    fn a_call_goes_with_a_write_however_many_others_have_something_to_hear() {
         let (heard, _) = heard_counts(&mut crowd(400));
         let [caller] = heard.as_slice() else {
             panic!("only one has spoken: {heard:?}");

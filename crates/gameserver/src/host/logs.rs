@@ -27,7 +27,7 @@ impl Host {
                 .measured(self.world.script_costs(), now);
         }
         for line in self.world.take_logs() {
-            // BEY-1: every line says which code it came from.
+            // Every line says which code it came from.
             let origin = line.origin.clone().unwrap_or_default();
             let hash = origin.hash.as_deref();
             let kept = console::line_of(line.clone(), self.world.tick(), &origin.revision, hash);

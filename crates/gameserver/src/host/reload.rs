@@ -1,4 +1,4 @@
-//! New scripts for the world and its clients (DIST-5, BEY-1).
+//! New scripts for the world and its clients.
 
 use std::time::Instant;
 

@@ -64,7 +64,7 @@ fn send_next(session: &mut Session, texts: &[String]) -> bool {
     if session.is_over() || session.kicked().is_some() {
         return false;
     }
-    // NET-13 wants the snapshot first.
+    // The protocol has the full snapshot first.
     if session.awaits_snapshot() || session.is_behind() {
         return true;
     }

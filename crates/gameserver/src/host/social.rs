@@ -1,4 +1,4 @@
-//! Who hears whom, who came beside whom, and who has to go (PLAT-18).
+//! Who hears whom, who came beside whom, and who has to go.
 
 use std::collections::BTreeSet;
 

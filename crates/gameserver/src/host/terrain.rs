@@ -51,7 +51,7 @@ impl Host {
 
     /// The same for a client that is told what came of it, when it numbers its
     /// commands. None: it is told later, because what a player was told is done
-    /// is stored before (DUR-2).
+    /// is stored before.
     pub(super) fn terraform_as_told(
         &mut self,
         link: LinkId,

@@ -1,4 +1,4 @@
-//! Compiled scripts on disk (DIST-1), for whoever wants to see what runs.
+//! Compiled scripts on disk, for whoever wants to see what runs.
 //!
 //! `<folder>/games/<game>` has the scripts of each game, and `<folder>` itself
 //! those of the world that was started or changed last; both in the form
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn dist_1_every_script_is_on_disk_as_its_manifest_says() {
+    fn every_script_is_on_disk_as_its_manifest_says() {
         let folder = Folder::new("all");
         let world = world(&[
             ("ServerScriptService/Main.luau", "print(1)"),

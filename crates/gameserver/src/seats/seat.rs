@@ -1,5 +1,5 @@
 //! One player's place: what was said and heard, on however many connections and
-//! in however many processes of the world (NET-9).
+//! in however many processes of the world.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::flood::BURST;
 use crate::link::LinkId;
 use crate::session::Told;
 
-/// A lost connection can be resumed for this long (NET-9).
+/// A lost connection can be resumed for this long.
 const RESUME_S: u32 = 60;
 /// Events and calls of one player that are handled in one tick; scripts hear
 /// of no more. The rest waits its turn.

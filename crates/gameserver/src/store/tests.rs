@@ -64,7 +64,7 @@ fn counts(gathered: &Gathered) -> Vec<(&str, u32)> {
 }
 
 #[tokio::test]
-async fn net_9_writes_of_one_tick_travel_with_who_was_heard_for_them() {
+async fn writes_of_one_tick_travel_with_who_was_heard_for_them() {
     let mut line = Line::new();
     line.queue.ask(vec![write(1)], || heard("ada", 1));
     let many = (2..=66).map(write).collect();
@@ -98,7 +98,7 @@ async fn net_9_writes_of_one_tick_travel_with_who_was_heard_for_them() {
 }
 
 #[tokio::test]
-async fn net_9_a_full_queue_refuses_requests_and_no_counts() {
+async fn a_full_queue_refuses_requests_and_no_counts() {
     let mut line = Line::new();
     let almost = QUEUE_MAX as u32 - 1;
     line.queue

@@ -1,4 +1,4 @@
-//! A client that was written from the sentences of NET-12 to NET-15 alone.
+//! A client that was written from the description of the JSON protocol alone.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -9,7 +9,7 @@ use crate::player::Player;
 use crate::server::TestServer;
 use crate::stranger::Stranger;
 
-/// Every figure that NET-11 names.
+/// Every figure of the debug overlay.
 const OVERLAY: [(&str, &[&str]); 15] = [
     (
         "connection state",
@@ -88,7 +88,7 @@ const MOVING: [&str; 13] = [
 ];
 
 #[tokio::test]
-async fn net_11_what_the_overlay_shows_is_at_metrics() {
+async fn what_the_overlay_shows_is_at_metrics() {
     let server = TestServer::start().await;
     let mut ada = Player::new("Ada");
     ada.connect(&server, Transport::WebTransport).await;

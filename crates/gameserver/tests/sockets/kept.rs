@@ -47,7 +47,7 @@ async fn heard(player: &mut Player, count: usize) -> Vec<u32> {
 }
 
 #[tokio::test]
-async fn net_9_what_a_restarted_server_had_kept_is_not_done_twice() {
+async fn what_a_restarted_server_had_kept_is_not_done_twice() {
     let shelf = shelf();
     let before = TestServer::start_on(&[SCENE, BUILDER], shelf.clone()).await;
     let mut ada = Player::new("Ada");
@@ -73,7 +73,7 @@ async fn net_9_what_a_restarted_server_had_kept_is_not_done_twice() {
 /// Nothing is kept of who came in the last moment. Who joins again shows who they
 /// are, and says what nobody has stored once more.
 #[tokio::test]
-async fn net_9_what_was_said_right_before_a_server_is_killed_is_heard_by_the_next() {
+async fn what_was_said_right_before_a_server_is_killed_is_heard_by_the_next() {
     let shelf = shelf();
     let before = TestServer::start_on(&[SCENE, BUILDER], shelf.clone()).await;
     shelf.busy.store(true, Relaxed);
@@ -115,7 +115,7 @@ async fn a_world_that_runs_elsewhere_ends_itself_and_tells_nobody_it_is_done() {
 
 /// A client forgets what a pong confirms, so that must outlive the process.
 #[tokio::test]
-async fn net_9_a_pong_confirms_what_is_stored() {
+async fn a_pong_confirms_what_is_stored() {
     let shelf = shelf();
     let server = TestServer::start_on(&[SCENE], shelf.clone()).await;
     let mut ada = Stranger::join(&server, "Ada").await;
@@ -143,7 +143,7 @@ async fn net_9_a_pong_confirms_what_is_stored() {
 
 /// A process knows which tickets it took, and not which the one before it did.
 #[tokio::test]
-async fn net_4_a_ticket_of_an_earlier_process_opens_nothing() {
+async fn a_ticket_of_an_earlier_process_opens_nothing() {
     let shelf = shelf();
     let before = TestServer::start_on(&[SCENE], shelf.clone()).await;
     let used = before.ticket("world_test", "Ada", 60);
@@ -170,7 +170,7 @@ const GROUND: (&str, &str) = (
 );
 
 #[tokio::test]
-async fn dur_2_a_change_of_the_ground_is_acknowledged_when_it_is_stored() {
+async fn a_change_of_the_ground_is_acknowledged_when_it_is_stored() {
     let shelf = shelf();
     let server = TestServer::start_on(&[GROUND], shelf.clone()).await;
     let mut ada = Stranger::join(&server, "Ada").await;
@@ -203,7 +203,7 @@ async fn dur_2_a_change_of_the_ground_is_acknowledged_when_it_is_stored() {
 }
 
 #[tokio::test]
-async fn net_9_a_place_is_kept_in_a_full_world_and_a_token_is_not_used_up_for_nothing() {
+async fn a_place_is_kept_in_a_full_world_and_a_token_is_not_used_up_for_nothing() {
     let shelf = || {
         Arc::new(Shelf {
             players_max: 1,
@@ -287,7 +287,7 @@ fn received(shelf: &Shelf, player_id: &str) -> Option<u32> {
 /// What somebody else builds meanwhile must not say that she was heard: her
 /// write could still be lost.
 #[tokio::test]
-async fn net_9_nobody_counts_as_heard_while_their_writes_are_on_the_way() {
+async fn nobody_counts_as_heard_while_their_writes_are_on_the_way() {
     let shelf = shelf();
     let server = TestServer::start_on(&[GAME, SCENE, BUILDER, BANK], shelf.clone()).await;
     let mut ada = Stranger::join(&server, "Ada").await;
@@ -316,7 +316,7 @@ async fn net_9_nobody_counts_as_heard_while_their_writes_are_on_the_way() {
 
 /// Whoever was heard with a write may have built something as well.
 #[tokio::test]
-async fn net_9_what_was_built_meanwhile_is_stored_with_the_writes() {
+async fn what_was_built_meanwhile_is_stored_with_the_writes() {
     let shelf = shelf();
     let server = TestServer::start_on(&[GAME, SCENE, BUILDER, BANK], shelf.clone()).await;
     let mut ada = Stranger::join(&server, "Ada").await;
@@ -347,7 +347,7 @@ async fn net_9_what_was_built_meanwhile_is_stored_with_the_writes() {
 
 /// Two transactions, and the process may end between them.
 #[tokio::test]
-async fn net_9_no_write_is_stored_without_who_was_heard_for_it() {
+async fn no_write_is_stored_without_who_was_heard_for_it() {
     let shelf = shelf();
     let server = TestServer::start_on(&[GAME, SCENE, BANK], shelf.clone()).await;
     let mut ada = Stranger::join(&server, "Ada").await;
@@ -369,7 +369,7 @@ async fn net_9_no_write_is_stored_without_who_was_heard_for_it() {
 
 /// How far somebody was heard is noted in their row, so that has to be there.
 #[tokio::test]
-async fn net_9_what_newcomers_write_waits_until_their_session_is_stored() {
+async fn what_newcomers_write_waits_until_their_session_is_stored() {
     let shelf = shelf();
     let server = TestServer::start_on(&[GAME, SCENE, BANK], shelf.clone()).await;
     shelf.busy.store(true, Relaxed);

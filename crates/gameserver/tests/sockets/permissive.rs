@@ -30,7 +30,7 @@ fn config(host: impl Into<IpAddr>) -> GameServerConfig {
 }
 
 #[tokio::test]
-async fn net_4_a_world_without_tickets_is_for_this_machine_only() {
+async fn a_world_without_tickets_is_for_this_machine_only() {
     for public in [
         IpAddr::from([0, 0, 0, 0]),
         [192, 168, 1, 7].into(),

@@ -32,7 +32,7 @@ async fn until(watcher: &mut Stranger, name: &str, wanted: impl Fn(&Json) -> boo
 }
 
 #[tokio::test]
-async fn net_14_a_lost_line_shows_at_once_and_so_do_a_return_and_a_goodbye() {
+async fn a_lost_line_shows_at_once_and_so_do_a_return_and_a_goodbye() {
     let server = TestServer::start().await;
     let mut ada = Stranger::join(&server, "Ada").await;
     let mut ben = Stranger::join(&server, "Ben").await;

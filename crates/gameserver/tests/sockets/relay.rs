@@ -37,7 +37,7 @@ impl Quality {
         bytes_per_s: None,
         queue_bytes: 0,
     };
-    /// NET-8: 200 ms round trip, 5 % loss, 30 ms jitter.
+    /// 200 ms round trip, 5 % loss, 30 ms jitter.
     pub const BAD: Quality = Quality {
         delay: Duration::from_millis(85),
         jitter: Duration::from_millis(30),

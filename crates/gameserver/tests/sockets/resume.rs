@@ -240,7 +240,7 @@ async fn a_restarted_server_knows_its_players_by_their_tokens() {
 /// One process after the other is stopped while a player speaks, who has not
 /// read all of what it says.
 #[tokio::test]
-async fn net_9_what_a_stopped_server_had_for_a_player_comes_from_the_next() {
+async fn what_a_stopped_server_had_for_a_player_comes_from_the_next() {
     const PROCESSES: usize = 4;
     let shelf = Arc::<Shelf>::default();
     let mut ada = Player::new("Ada");
@@ -287,7 +287,7 @@ async fn net_9_what_a_stopped_server_had_for_a_player_comes_from_the_next() {
 
 /// What was stored last is all that is left of a process that is killed.
 #[tokio::test]
-async fn net_9_a_killed_server_leaves_what_it_had_for_whoever_was_away() {
+async fn a_killed_server_leaves_what_it_had_for_whoever_was_away() {
     let shelf = Arc::<Shelf>::default();
     let before = TestServer::start_on(&[], shelf.clone()).await;
     let mut ada = Stranger::join(&before, "Ada").await;
@@ -348,7 +348,7 @@ Network.OnClientInvoke("Quick", function(player) return 2 end)
 
 /// Whoever waits for an answer would wait for ever.
 #[tokio::test]
-async fn net_9_a_call_that_no_process_answers_is_told_so_once() {
+async fn a_call_that_no_process_answers_is_told_so_once() {
     let shelf = Arc::<Shelf>::default();
     let before = TestServer::start_on(&[SLOW], shelf.clone()).await;
     let mut ada = Stranger::join(&before, "Ada").await;
@@ -458,7 +458,7 @@ async fn a_token_works_until_the_welcome_that_brings_the_next_has_arrived() {
     server.stop().await;
 }
 
-/// NET-4: a ticket is used once. One that was used vouches for nobody either.
+/// A ticket is used once. One that was used vouches for nobody either.
 #[tokio::test]
 async fn a_used_ticket_does_not_bring_a_spent_token_back() {
     let server = TestServer::start().await;

@@ -192,7 +192,7 @@ async fn a_second_visit_to_a_game_with_200_scripts_costs_under_2_kb() {
 }
 
 #[tokio::test]
-async fn bey_2_a_list_that_another_key_signed_is_refused() {
+async fn a_list_that_another_key_signed_is_refused() {
     let server = TestServer::start().await;
     let mut visitor = Visitor::trusting(&server, "Ada", HashMap::new(), [3; 32]).await;
     visitor.until(|v| !v.troubles.is_empty()).await;
@@ -216,7 +216,7 @@ async fn reload(server: &TestServer, token: &str, request: &ReloadRequest) -> re
 }
 
 #[tokio::test]
-async fn dist_5_a_reload_reaches_clients_of_both_encodings_without_reconnecting() {
+async fn a_reload_reaches_clients_of_both_encodings_without_reconnecting() {
     const HUD: &str = "StarterGui/Extra.luau";
     const SECRET: &str = "ServerScriptService/Secret.luau";
     let files = [

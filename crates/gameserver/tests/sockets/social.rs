@@ -1,5 +1,5 @@
 //! People in a world: looks that others see, chat that is kept between some,
-//! friends who arrive together, and those who have to go (PLAT-18, PLAT-19).
+//! friends who arrive together, and those who have to go.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ async fn chat_is_filtered_before_anybody_reads_it() {
 }
 
 #[tokio::test]
-async fn plat_19_looks_of_the_ticket_are_seen_by_others() {
+async fn looks_of_the_ticket_are_seen_by_others() {
     let server = TestServer::start().await;
     let mut bob = Stranger::join(&server, "Bob").await;
     let ticket = server.ticket_with("Ada", |claims| {
@@ -77,7 +77,7 @@ async fn heard_until(player: &mut Stranger, last: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn plat_18_chat_is_kept_between_those_who_blocked_each_other() {
+async fn chat_is_kept_between_those_who_blocked_each_other() {
     let shelf = Arc::new(Shelf::default());
     // Ada has blocked Eve before she came.
     shelf
@@ -120,7 +120,7 @@ async fn plat_18_chat_is_kept_between_those_who_blocked_each_other() {
 }
 
 #[tokio::test]
-async fn plat_18_an_invited_friend_arrives_beside() {
+async fn an_invited_friend_arrives_beside() {
     let server = TestServer::start().await;
     let mut ada = Stranger::join(&server, "Ada").await;
     let ada_id = ada.welcome["entityId"].as_u64().expect("an entity");
@@ -152,7 +152,7 @@ async fn plat_18_an_invited_friend_arrives_beside() {
 }
 
 #[tokio::test]
-async fn bey_14_whoever_is_suspended_is_shown_out_and_does_not_resume() {
+async fn whoever_is_suspended_is_shown_out_and_does_not_resume() {
     let shelf = Arc::new(Shelf::default());
     let server = TestServer::start_on(&[], shelf.clone()).await;
     let mut eve = Stranger::join(&server, "Eve").await;

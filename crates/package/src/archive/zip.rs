@@ -5,7 +5,7 @@
 //! thing only. This reader therefore takes nothing odd: the archive starts with its first entry,
 //! entries follow each other without gap or overlap, then the central directory, then the end
 //! record, and each local header, extra field and descriptor agrees with the central header. The writer has no time, no owner
-//! and no extra field to vary (PKG-5).
+//! and no extra field to vary.
 
 mod read;
 mod write;

@@ -78,7 +78,7 @@ core = ["ReplicatedStorage/A.luau", "StarterGui/B.luau"]
 }
 
 #[test]
-fn pkg_3_unknown_keys_are_named_with_their_line() {
+fn unknown_keys_are_named_with_their_line() {
     let text = "[game]\nid = \"a\"\nname = \"A\"\nnmae = 1\n\n[colour]\n";
     let report = parse(text).unwrap_err();
     assert_eq!(places(text), ["4:1 unknown-key", "6:2 unknown-key"]);
@@ -90,7 +90,7 @@ fn pkg_3_unknown_keys_are_named_with_their_line() {
 }
 
 #[test]
-fn pkg_7_every_problem_is_reported_with_its_place() {
+fn every_problem_is_reported_with_its_place() {
     let text = r#"
 [game]
 id = "Not A Slug"

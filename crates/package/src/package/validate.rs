@@ -1,4 +1,4 @@
-//! Checks the files of a package against each other and reports every problem at once (PKG-7).
+//! Checks the files of a package against each other and reports every problem at once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -179,7 +179,7 @@ fn check_script(
     check_text(path, bytes, limits.script_bytes_max)
 }
 
-/// A world runs Luau: what a `.soul` says must have been written out (DIST-7).
+/// A world runs Luau: what a `.soul` says must have been written out.
 fn stale_soul(path: &str, bytes: &[u8], files: &Files) -> Option<Problem> {
     let target = soul::generated_path(path).filter(|_| path.starts_with("scripts/"))?;
     let advice = "run `frolic pack` or `frolic soul` with SOUL_API_KEY set";

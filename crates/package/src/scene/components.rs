@@ -101,7 +101,7 @@ impl Components {
     }
 
     /// As players' machines get them: how a thing looks and what is solid of it. Where an NPC is
-    /// on its way to, out of everybody's sight, stays on the server (NET-6).
+    /// on its way to, out of everybody's sight, stays on the server.
     #[must_use]
     pub fn for_clients(mut self) -> Components {
         if let Some(npc) = &mut self.npc {

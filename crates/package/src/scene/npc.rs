@@ -1,4 +1,4 @@
-//! The Npc component: a character that nobody plays (SIM-6).
+//! The Npc component: a character that nobody plays.
 
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};

@@ -75,7 +75,7 @@ fn component_problems(components: &str) -> Vec<String> {
 }
 
 #[test]
-fn pkg_4_a_saved_scene_round_trips_byte_for_byte() {
+fn a_saved_scene_round_trips_byte_for_byte() {
     let scene = parse(SMALL).unwrap();
     assert_eq!(scene.to_canonical_json(), SMALL);
 }
@@ -131,7 +131,7 @@ fn shapes_scale_and_round_ones_stay_round() {
 }
 
 #[test]
-fn pkg_7_every_problem_is_reported_with_its_place() {
+fn every_problem_is_reported_with_its_place() {
     let report = refused(
         r#"{
   "format": 2,
@@ -270,7 +270,7 @@ fn values_of_the_wrong_type_are_refused_by_their_rule() {
 }
 
 #[test]
-fn sim_6_an_npc_round_trips_and_its_patrol_is_bounded() {
+fn an_npc_round_trips_and_its_patrol_is_bounded() {
     let text = r##"{"format": 1, "entities": [{"id": 1, "name": "G", "components": {"Npc": {
         "sight_distance": 9.5, "patrol": ["Gate", [1, 0, -2.25]], "team": "Guards",
         "hostile": "other_teams", "vision_cone": true, "shirt": "#102030"}}}]}"##;
@@ -372,7 +372,7 @@ proptest! {
     }
 
     #[test]
-    fn pkg_4_every_number_survives_saving(
+    fn every_number_survives_saving(
         position in prop::array::uniform3(-1e6_f32..1e6),
         tiny in prop::array::uniform3(-1e-3_f32..1e-3),
         number in any::<f64>().prop_filter("JSON has finite numbers only", |n| n.is_finite()),

@@ -50,7 +50,7 @@ fn every_sample_game_is_a_valid_package() {
 }
 
 #[test]
-fn pkg_4_the_scenes_of_the_sample_games_are_saved_scenes() {
+fn the_scenes_of_the_sample_games_are_saved_scenes() {
     for folder in sample_games() {
         let text = fs::read_to_string(folder.join("scene.json")).unwrap();
         let scene = Scene::parse(text.as_bytes(), &Limits::default()).unwrap();

@@ -1,4 +1,4 @@
-//! PKG-6: packages made to do harm are refused by the rule that they break, and never panic.
+//! Packages made to do harm are refused by the rule that they break, and never panic.
 
 use super::fixtures::{SCENE_JSON, ZipEntry, game, gzip, read, tar, tar_entry, zip, zip_entries};
 use frolic_package::{Limits, Package, Rule, pack};

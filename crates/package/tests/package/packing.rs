@@ -1,4 +1,4 @@
-//! PKG-1, PKG-5, PKG-7: packing gives the same bytes, other tools agree, and all problems show.
+//! Packing gives the same bytes, other tools agree, and all problems show.
 
 use std::io::{Cursor, Read, Write};
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x10\0\0\0\x09rest";
 
 #[test]
-fn dist_7_a_soul_needs_the_luau_that_was_made_of_it() {
+fn a_soul_needs_the_luau_that_was_made_of_it() {
     let soul = "Open when somebody is near.";
     let made = frolic_package::soul::with_heading("Door.soul", soul, 1, "print(1)\n");
     let scene = r#"{"format": 1, "prefabs": {"P": {"components": {"Script": {"path": "Workspace/Door.soul"}}}},
@@ -48,7 +48,7 @@ fn dist_7_a_soul_needs_the_luau_that_was_made_of_it() {
 }
 
 #[test]
-fn pkg_5_the_same_files_give_the_same_bytes() {
+fn the_same_files_give_the_same_bytes() {
     let files = game(&[("assets/t.png", PNG)]);
     let (package, archive) = Package::build(files.clone(), &Limits::default()).unwrap();
     assert_eq!(archive, pack(&files).unwrap());
@@ -65,7 +65,7 @@ fn pkg_5_the_same_files_give_the_same_bytes() {
 }
 
 #[test]
-fn pkg_1_other_zip_tools_read_what_we_write() {
+fn other_zip_tools_read_what_we_write() {
     let files = game(&[("assets/t.png", PNG)]);
     let archive = pack(&files).unwrap();
     let mut zip = zip::ZipArchive::new(Cursor::new(&archive)).unwrap();
@@ -80,7 +80,7 @@ fn pkg_1_other_zip_tools_read_what_we_write() {
 }
 
 #[test]
-fn pkg_1_we_read_what_other_tools_write() {
+fn we_read_what_other_tools_write() {
     use zip::CompressionMethod::{Deflated, Stored, Zstd};
     let files = game(&[("assets/t.png", PNG)]);
     for method in [Stored, Deflated, Zstd] {
@@ -115,7 +115,7 @@ fn long_paths_survive_a_tar() {
 }
 
 #[test]
-fn pkg_7_all_problems_of_all_files_are_reported_at_once() {
+fn all_problems_of_all_files_are_reported_at_once() {
     let mut files = game(&[
         ("assets/fake.png", b"<html>"),
         ("scripts/Workspace/Bad.luau", b"ok\n\x1bLua"),
@@ -193,7 +193,7 @@ fn scripts_and_thumbnail_are_easy_to_reach() {
 }
 
 #[test]
-fn net_6_clients_get_the_scene_without_the_ways_of_its_guards() {
+fn clients_get_the_scene_without_the_ways_of_its_guards() {
     let scene = r#"{"format": 1, "prefabs": {"Guard": {"components": {"Npc": {"patrol": [[123, 0, 7]], "reach": 2}}}},
         "entities": [{"id": 1, "name": "Spawn", "components": {"SpawnPoint": {}}},
         {"id": 2, "name": "Bob", "prefab": "Guard", "components": {"Npc": {"patrol": ["Spawn", [321, 0, 7]]}}}]}"#;
@@ -224,7 +224,7 @@ fn net_6_clients_get_the_scene_without_the_ways_of_its_guards() {
     assert_eq!(told, expected);
 }
 
-/// PKG-8 asks for 300 ms with the scripts compiled. This is the part without them, with room for
+/// The goal is 300 ms with the scripts compiled. This is the part without them, with room for
 /// a slow machine and a debug build; it fails when reading becomes quadratic.
 #[test]
 fn ten_thousand_entities_and_two_hundred_scripts_load() {

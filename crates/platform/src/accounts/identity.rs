@@ -1,4 +1,4 @@
-//! Identities of other issuers (PLAT-3): a JWT of Clerk, Auth0 or any OpenID
+//! Identities of other issuers: a JWT of Clerk, Auth0 or any OpenID
 //! provider, checked against the issuer's published keys. Whoever comes the
 //! first time gets an account; roles are always ours.
 

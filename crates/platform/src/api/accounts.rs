@@ -1,4 +1,4 @@
-//! What the calls about accounts take and give (PLAT-1…3).
+//! Request and response types of the account API.
 
 use serde::{Deserialize, Serialize};
 

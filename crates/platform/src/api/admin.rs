@@ -1,4 +1,4 @@
-//! What `/admin` takes and gives (PLAT-7).
+//! What `/admin` takes and gives.
 
 use serde::{Deserialize, Serialize};
 

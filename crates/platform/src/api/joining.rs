@@ -1,4 +1,4 @@
-//! What a join says while it waits (BEY-12).
+//! What a join says while it waits.
 
 use serde::{Deserialize, Serialize};
 

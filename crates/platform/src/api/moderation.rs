@@ -1,4 +1,4 @@
-//! Reports, what moderators do about them, and appeals (BEY-14).
+//! Reports, what moderators do about them, and appeals.
 
 use serde::{Deserialize, Serialize};
 

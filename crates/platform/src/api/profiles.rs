@@ -1,4 +1,4 @@
-//! Characters and how they look (PLAT-19).
+//! Characters and how they look.
 
 use serde::{Deserialize, Serialize};
 

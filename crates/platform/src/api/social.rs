@@ -1,4 +1,4 @@
-//! Blocks and invitations (PLAT-18).
+//! Blocks and invitations.
 
 use serde::{Deserialize, Serialize};
 

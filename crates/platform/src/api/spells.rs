@@ -1,5 +1,5 @@
 //! What the REST interface and Socket.IO say of spells, their revisions and
-//! builds (PLAT-11…13).
+//! builds.
 
 use serde::{Deserialize, Serialize};
 

@@ -326,7 +326,7 @@ pub struct ValidPackage {
     pub capabilities: Vec<String>,
 }
 
-/// Problems of a package (PKG-7); also the `details` of a refused upload.
+/// Problems of a package; also the `details` of a refused upload.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, export_to = "rest.ts"))]
 pub struct PackageReport {

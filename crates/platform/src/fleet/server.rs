@@ -125,7 +125,7 @@ struct Run {
     /// Player id and when its place is given up.
     reservations: HashMap<String, Instant>,
     /// Those who lost their connection, as the process says: their places wait
-    /// for them (NET-9).
+    /// for them.
     away: HashSet<String>,
     /// Those who were in a process that broke down or was stopped, and how long
     /// their places wait for them.

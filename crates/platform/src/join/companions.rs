@@ -1,5 +1,5 @@
 //! Who played with whom by invitation: the right people, whose worlds come first
-//! when somebody looks for one (PLAT-4).
+//! when somebody looks for one.
 
 use sqlx::{AnyPool, Row};
 

@@ -1,5 +1,5 @@
 //! The way into a world, step by step: finds a place, waits for what it has to
-//! wait for, and says what that is (BEY-12).
+//! wait for, and says what that is.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Which world a join leads to (PLAT-4): exactly the one that was named, or for
+//! Which world a join leads to: exactly the one that was named, or for
 //! a game the one with the right people in it, else the fullest with room, else
 //! one that sleeps, else a new one.
 

@@ -1,4 +1,4 @@
-//! The recording that a report carries (BEY-8): moderators fetch it and run
+//! The recording that a report carries: moderators fetch it and run
 //! what happened again with `frolic replay`.
 //!
 //! Game servers write into one folder, which operators tidy as they like. What

@@ -1,4 +1,4 @@
-//! `/api/characters`: making, dressing and choosing characters (PLAT-19).
+//! `/api/characters`: making, dressing and choosing characters.
 
 use axum::Json;
 use axum::extract::State;

@@ -1,5 +1,5 @@
 //! Connections that have not shown a ticket yet: few at once of one address,
-//! because whoever stands in the door keeps others out (SEC-4).
+//! because whoever stands in the door keeps others out.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

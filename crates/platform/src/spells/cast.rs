@@ -1,4 +1,4 @@
-//! Casts from outside of a world (PLAT-14): which revision, whether this person
+//! Casts from outside of a world: which revision, whether this person
 //! may, and then the world decides the rest.
 
 use frolic_protocol::outside::{OutsideReply, OutsideRequest};

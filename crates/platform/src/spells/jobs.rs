@@ -1,4 +1,4 @@
-//! The queue of builds (PLAT-12): rows that workers take with a lease. A
+//! The queue of builds: rows that workers take with a lease. A
 //! worker that died loses its lease, and another one begins again; a job that
 //! was cancelled never makes a revision.
 

@@ -1,4 +1,4 @@
-//! `/api/spells` and `/api/jobs` (PLAT-13).
+//! `/api/spells` and `/api/jobs`.
 
 use axum::Json;
 use axum::body::Body;

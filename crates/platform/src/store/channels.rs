@@ -1,4 +1,4 @@
-//! Channels (BEY-11): dev for the creator, beta for whoever asks, stable for
+//! Channels: dev for the creator, beta for whoever asks, stable for
 //! everybody; a new version comes to a share of the players first, and one call
 //! goes back.
 //!

@@ -1,4 +1,4 @@
-//! The creator's dashboard (PLAT-10): plays, players at once, who comes back,
+//! The creator's dashboard: plays, players at once, who comes back,
 //! what scripts do wrong.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Games as rows, and the page of one game (PLAT-9).
+//! Games as rows, and the page of one game.
 
 use axum::extract::State;
 use axum::http::HeaderMap;

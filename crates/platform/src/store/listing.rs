@@ -1,4 +1,4 @@
-//! The listings (PLAT-9): Popular, New, Featured, search, tags, by creator.
+//! The listings: Popular, New, Featured, search, tags, by creator.
 
 use axum::Json;
 use axum::extract::State;

@@ -347,7 +347,7 @@ fn asset_files(files: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = (&str,
         .map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
 }
 
-/// Types of PKG-2. Nothing in this list can carry a script.
+/// Media types of assets. Nothing in this list can carry a script.
 fn media_type(path: &str) -> Option<&'static str> {
     let (_, extension) = path.rsplit_once('.')?;
     Some(match extension.to_ascii_lowercase().as_str() {

@@ -1,4 +1,4 @@
-//! How Popular is ordered (BEY-10): a formula that anybody can read and check,
+//! How Popular is ordered: a formula that anybody can read and check,
 //! and the points of each game.
 //!
 //! Plays and likes fade: after a half-life one counts half. Instead of letting

@@ -1,4 +1,4 @@
-//! Uploads that can be taken up again (PLAT-8): begun, sent in parts, finished.
+//! Uploads that can be taken up again: begun, sent in parts, finished.
 //!
 //! The bytes lie in a file of their own in the data folder; the row says how
 //! many of them count, so that a part that was cut off, or a restart in the

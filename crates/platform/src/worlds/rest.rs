@@ -1,4 +1,4 @@
-//! `GET /worlds`, `POST /worlds` and `GET|PATCH|DELETE /world/{id}` (PLAT-5).
+//! `GET /worlds`, `POST /worlds` and `GET|PATCH|DELETE /world/{id}`.
 
 use std::time::Duration;
 
@@ -352,7 +352,7 @@ async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Those who follow by Socket.IO have the list (PLAT-15): it is another one.
+/// Those who follow by Socket.IO have the list: it is another one.
 async fn tell_list(platform: &Platform) -> Result<(), sqlx::Error> {
     let listed = super::public(platform).await?;
     let news = serde_json::json!({ "worlds": listed });

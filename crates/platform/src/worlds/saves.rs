@@ -1,5 +1,5 @@
 //! `POST /world/{id}` and what goes with it: saves of what lasts of a world,
-//! and going back to one (PLAT-5).
+//! and going back to one.
 //!
 //! The database has what lasts at every moment (`keep.rs`), so a save needs
 //! nothing of the world's process. Going back ends the process first; the world's

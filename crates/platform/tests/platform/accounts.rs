@@ -1,4 +1,4 @@
-//! Accounts (PLAT-2): register, log in and out, change, delete; guests who
+//! Accounts: register, log in and out, change, delete; guests who
 //! become accounts; and what strangers try.
 
 use bytes::Bytes;
@@ -55,7 +55,7 @@ async fn logged_in(response: Response) -> LoginResponse {
 }
 
 #[tokio::test]
-async fn plat_2_an_account_is_registered_and_opened_with_its_password() {
+async fn an_account_is_registered_and_opened_with_its_password() {
     let platform = TestPlatform::start().await;
     let ada = platform.register("Ada Lovelace").await;
     assert_eq!(
@@ -88,7 +88,7 @@ async fn plat_2_an_account_is_registered_and_opened_with_its_password() {
 }
 
 #[tokio::test]
-async fn plat_2_names_and_passwords_that_will_not_do_are_explained() {
+async fn names_and_passwords_that_will_not_do_are_explained() {
     let platform = TestPlatform::start().await;
     platform.register("Ada").await;
     for (name, password, status, code) in [
@@ -129,7 +129,7 @@ async fn plat_2_names_and_passwords_that_will_not_do_are_explained() {
 }
 
 #[tokio::test]
-async fn plat_2_two_registrations_of_one_name_make_one_account() {
+async fn two_registrations_of_one_name_make_one_account() {
     let platform = TestPlatform::start().await;
     let guests = [platform.login("A").await, platform.login("B").await];
     let tries = (0..6).map(|i| {
@@ -150,7 +150,7 @@ async fn plat_2_two_registrations_of_one_name_make_one_account() {
 }
 
 #[tokio::test]
-async fn plat_2_a_guest_becomes_an_account_and_keeps_what_they_made() {
+async fn a_guest_becomes_an_account_and_keeps_what_they_made() {
     let platform = TestPlatform::start().await;
     let guest = platform.login("Zoe").await;
     let archive = frolic_package::pack(&game_files("zoes-game", 4)).unwrap();
@@ -196,7 +196,7 @@ async fn plat_2_a_guest_becomes_an_account_and_keeps_what_they_made() {
 }
 
 #[tokio::test]
-async fn plat_2_logging_out_ends_one_session_and_only_that() {
+async fn logging_out_ends_one_session_and_only_that() {
     let platform = TestPlatform::start().await;
     let first = platform.register("Ada").await;
     let second = logged_in(platform.try_password("Ada", PASSWORD).await).await;
@@ -213,7 +213,7 @@ async fn plat_2_logging_out_ends_one_session_and_only_that() {
 }
 
 #[tokio::test]
-async fn plat_2_sessions_are_seen_and_ended_by_their_owner_only() {
+async fn sessions_are_seen_and_ended_by_their_owner_only() {
     let platform = TestPlatform::start().await;
     let ada = platform.register("Ada").await;
     let bob = platform.register("Bob").await;
@@ -262,7 +262,7 @@ async fn plat_2_sessions_are_seen_and_ended_by_their_owner_only() {
 }
 
 #[tokio::test]
-async fn plat_2_a_new_password_needs_the_old_one_and_ends_other_sessions() {
+async fn a_new_password_needs_the_old_one_and_ends_other_sessions() {
     let platform = TestPlatform::start().await;
     let ada = platform.register("Ada").await;
     let other = logged_in(platform.try_password("Ada", PASSWORD).await).await;
@@ -296,7 +296,7 @@ async fn plat_2_a_new_password_needs_the_old_one_and_ends_other_sessions() {
 }
 
 #[tokio::test]
-async fn plat_2_names_change_and_stay_unique() {
+async fn names_change_and_stay_unique() {
     let platform = TestPlatform::start().await;
     let ada = platform.register("Ada").await;
     platform.register("Bob").await;
@@ -321,7 +321,7 @@ async fn plat_2_names_change_and_stay_unique() {
 }
 
 #[tokio::test]
-async fn plat_2_a_deleted_account_is_gone_and_its_games_leave_the_store() {
+async fn a_deleted_account_is_gone_and_its_games_leave_the_store() {
     let platform = TestPlatform::start().await;
     let ada = platform.register("Ada").await;
     let archive = frolic_package::pack(&game_files("adas-game", 4)).unwrap();
@@ -370,7 +370,7 @@ async fn plat_2_a_deleted_account_is_gone_and_its_games_leave_the_store() {
 }
 
 #[tokio::test]
-async fn sec_4_guessing_is_slowed_per_account_and_per_address() {
+async fn guessing_is_slowed_per_account_and_per_address() {
     let platform = TestPlatform::start_with(|settings| {
         settings.limits.password_tries_burst = 4;
         settings.limits.password_tries_per_s = 0.001;
@@ -416,7 +416,7 @@ async fn sec_4_guessing_is_slowed_per_account_and_per_address() {
 }
 
 #[tokio::test]
-async fn plat_3_neither_passwords_nor_keys_are_in_the_data_folder() {
+async fn neither_passwords_nor_keys_are_in_the_data_folder() {
     let platform = TestPlatform::start().await;
     let ada = platform.register("Ada").await;
     let body = json!({ "name": "laptop" });

@@ -1,4 +1,4 @@
-//! Administration (PLAT-7): by role or ADMIN_TOKEN, paged, and who may give
+//! Administration: by role or ADMIN_TOKEN, paged, and who may give
 //! which role.
 
 use frolic_platform::api::{LoginResponse, NewPassword, SessionList, UserInfo, UserList};
@@ -13,7 +13,7 @@ async fn give(platform: &TestPlatform, token: &str, user_id: &str, body: Value) 
 }
 
 #[tokio::test]
-async fn plat_3_the_first_admin_comes_from_the_token_and_gives_roles_on() {
+async fn the_first_admin_comes_from_the_token_and_gives_roles_on() {
     let platform = TestPlatform::start().await;
     let ada = platform.register("Ada").await;
     let bob = platform.register("Bob").await;
@@ -73,7 +73,7 @@ async fn plat_3_the_first_admin_comes_from_the_token_and_gives_roles_on() {
 }
 
 #[tokio::test]
-async fn plat_3_somebody_can_always_administer_the_platform() {
+async fn somebody_can_always_administer_the_platform() {
     let data_dir = std::env::temp_dir().join(frolic_platform::ids::new_id("frolic-test"));
     let platform = TestPlatform::start_in(data_dir.clone(), |_| {}).await;
     let ada = platform.register("Ada").await;
@@ -122,7 +122,7 @@ async fn plat_3_somebody_can_always_administer_the_platform() {
 }
 
 #[tokio::test]
-async fn plat_7_lists_are_paged_and_searched() {
+async fn lists_are_paged_and_searched() {
     let platform = TestPlatform::start().await;
     for name in ["Ada", "Ada 100", "Bob_x", "Bobax"] {
         platform.clock.advance_ms(1_000);
@@ -203,7 +203,7 @@ async fn plat_7_lists_are_paged_and_searched() {
 }
 
 #[tokio::test]
-async fn plat_7_an_operator_helps_who_forgot_their_password() {
+async fn an_operator_helps_who_forgot_their_password() {
     let platform = TestPlatform::start().await;
     let ada = platform.register("Ada").await;
     let path = format!("/admin/users/{}/password", ada.client_id);
@@ -238,7 +238,7 @@ async fn plat_7_an_operator_helps_who_forgot_their_password() {
 }
 
 #[tokio::test]
-async fn plat_7_every_call_about_accounts_is_in_the_openapi_document() {
+async fn every_call_about_accounts_is_in_the_openapi_document() {
     let platform = TestPlatform::start().await;
     let document: Value = platform.get_json("/api/openapi.json").await;
     for (path, method) in [

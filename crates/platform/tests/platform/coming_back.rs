@@ -1,4 +1,4 @@
-//! Whoever lost their connection finds their place again (NET-9), also where
+//! Whoever lost their connection finds their place again, also where
 //! others wait for one.
 
 use std::sync::atomic::Ordering;
@@ -32,7 +32,7 @@ async fn adas_world(platform: &TestPlatform, ada: &LoginResponse) -> Value {
 }
 
 #[tokio::test]
-async fn net_9_a_full_world_keeps_the_place_of_whoever_lost_the_line() {
+async fn a_full_world_keeps_the_place_of_whoever_lost_the_line() {
     let platform = TestPlatform::start().await;
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
     let room = adas_world(&platform, &ada).await;
@@ -48,7 +48,7 @@ async fn net_9_a_full_world_keeps_the_place_of_whoever_lost_the_line() {
 }
 
 #[tokio::test]
-async fn net_9_a_world_that_drains_takes_back_whoever_lost_the_line() {
+async fn a_world_that_drains_takes_back_whoever_lost_the_line() {
     let platform = TestPlatform::start().await;
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
     let room = adas_world(&platform, &ada).await;
@@ -64,7 +64,7 @@ async fn net_9_a_world_that_drains_takes_back_whoever_lost_the_line() {
 }
 
 #[tokio::test]
-async fn net_9_a_closed_tab_that_is_opened_again_leads_to_the_same_world() {
+async fn a_closed_tab_that_is_opened_again_leads_to_the_same_world() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     let any = json!({ "game_id": "sample" });
@@ -83,7 +83,7 @@ async fn net_9_a_closed_tab_that_is_opened_again_leads_to_the_same_world() {
 }
 
 #[tokio::test]
-async fn net_9_a_killed_game_server_keeps_the_places_of_those_who_were_in_it() {
+async fn a_killed_game_server_keeps_the_places_of_those_who_were_in_it() {
     let platform = TestPlatform::start_with(|settings| {
         settings.fleet.backoff_first = Duration::from_millis(10);
     })
@@ -101,7 +101,7 @@ async fn net_9_a_killed_game_server_keeps_the_places_of_those_who_were_in_it() {
 }
 
 #[tokio::test]
-async fn net_9_a_stopped_game_server_keeps_the_places_of_those_who_were_in_it() {
+async fn a_stopped_game_server_keeps_the_places_of_those_who_were_in_it() {
     let platform = TestPlatform::start().await;
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
     let room = adas_world(&platform, &ada).await;

@@ -1,4 +1,4 @@
-//! The creator's console (SCR-18): what game servers report, and who reads it.
+//! The creator's console: what game servers report, and who reads it.
 
 use frolic_platform::api::{ConsolePage, GameDashboard};
 use frolic_platform::fleet::LaunchRequest;
@@ -59,7 +59,7 @@ async fn page(platform: &TestPlatform, path: &str, token: &str) -> ConsolePage {
 }
 
 #[tokio::test]
-async fn scr_18_a_creator_reads_their_console_and_nobody_else_does() {
+async fn a_creator_reads_their_console_and_nobody_else_does() {
     let platform = TestPlatform::start().await;
     let creator = platform.login("Creator").await;
     let archive = frolic_package::pack(&game_files("mine", 8)).unwrap();

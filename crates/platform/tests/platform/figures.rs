@@ -1,4 +1,4 @@
-//! What the store counts (PLAT-9, PLAT-10, BEY-10): ranking, tags, pages, and
+//! What the store counts: ranking, tags, pages, and
 //! the creator's dashboard.
 
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ async fn breakdown(platform: &TestPlatform, id: &str) -> RankingBreakdown {
 }
 
 #[tokio::test]
-async fn bey_10_the_order_is_what_the_public_formula_gives() {
+async fn the_order_is_what_the_public_formula_gives() {
     let platform = TestPlatform::start().await;
     for id in ["alpha", "beta"] {
         platform.publish_sample(&game_files(id, 8)).await;
@@ -84,7 +84,7 @@ async fn bey_10_the_order_is_what_the_public_formula_gives() {
 }
 
 #[tokio::test]
-async fn plat_9_pages_tags_creators_and_etags() {
+async fn pages_tags_creators_and_etags() {
     let platform = TestPlatform::start().await;
     for number in 0..5 {
         let mut files = game_files(&format!("game-{number}"), 8);
@@ -189,7 +189,7 @@ async fn publish(platform: &TestPlatform, who: &LoginResponse) {
 }
 
 #[tokio::test]
-async fn plat_10_the_dashboard_counts_plays_and_who_comes_back() {
+async fn the_dashboard_counts_plays_and_who_comes_back() {
     let platform = platform_of_days().await;
     let ada = platform.login("Ada").await;
     publish(&platform, &ada).await;
@@ -260,7 +260,7 @@ async fn plat_10_the_dashboard_counts_plays_and_who_comes_back() {
 }
 
 #[tokio::test]
-async fn plat_10_the_dashboard_plots_players_at_once() {
+async fn the_dashboard_plots_players_at_once() {
     let platform = platform_of_days().await;
     let ada = platform.login("Ada").await;
     publish(&platform, &ada).await;
@@ -295,7 +295,7 @@ async fn plat_10_the_dashboard_plots_players_at_once() {
 }
 
 #[tokio::test]
-async fn plat_10_errors_of_scripts_are_counted_by_place() {
+async fn errors_of_scripts_are_counted_by_place() {
     let platform = platform_of_days().await;
     let ada = platform.login("Ada").await;
     publish(&platform, &ada).await;
@@ -354,7 +354,7 @@ async fn plat_10_errors_of_scripts_are_counted_by_place() {
 }
 
 #[tokio::test]
-async fn plat_9_moderators_choose_what_is_featured() {
+async fn moderators_choose_what_is_featured() {
     let platform = TestPlatform::start().await;
     for id in ["alpha", "beta"] {
         platform.publish_sample(&game_files(id, 8)).await;

@@ -1,4 +1,4 @@
-//! What scripts keep (SCR-9), over the real HTTP interface and a real database.
+//! What scripts keep, over the real HTTP interface and a real database.
 
 use frolic_platform::fleet::LaunchRequest;
 use frolic_protocol::store::{
@@ -99,7 +99,7 @@ fn text(text: &str) -> Value {
 const NUMBER: fn(f64) -> Value = Value::Number;
 
 #[tokio::test]
-async fn scr_9_values_survive_a_restart_and_belong_to_one_game() {
+async fn values_survive_a_restart_and_belong_to_one_game() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("other", 8)).await;
     let world = World::join(&platform, "sample").await;

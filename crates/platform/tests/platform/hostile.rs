@@ -1,4 +1,4 @@
-//! What strangers try (SEC-1, SEC-4): bad JSON, huge and slow bodies, floods,
+//! What strangers try: bad JSON, huge and slow bodies, floods,
 //! forged servers, odd paths. Each gets an error in the platform's form.
 
 use std::time::Duration;
@@ -91,7 +91,7 @@ async fn slow_heads_and_slow_bodies_are_cut_off() {
 }
 
 #[tokio::test]
-async fn sec_4_floods_of_logins_are_slowed_per_address() {
+async fn floods_of_logins_are_slowed_per_address() {
     let platform = TestPlatform::start_with(|settings| {
         settings.limits.rate_burst = 3;
         settings.limits.rate_per_s = 0.01;
@@ -157,7 +157,7 @@ async fn nobody_speaks_for_a_world_without_its_token() {
 }
 
 #[tokio::test]
-async fn plat_7_administration_needs_the_admin_token() {
+async fn administration_needs_the_admin_token() {
     let platform = TestPlatform::start().await;
     let guest = platform.login("Ada").await;
     let admin_paths = [
@@ -213,7 +213,7 @@ async fn plat_7_administration_needs_the_admin_token() {
 }
 
 #[tokio::test]
-async fn plat_7_health_and_metrics_answer() {
+async fn health_and_metrics_answer() {
     let platform = TestPlatform::start().await;
     platform.join(json!({})).await;
     for path in ["/health", "/healthz", "/api/health", "/readyz"] {

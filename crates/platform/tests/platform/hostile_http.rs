@@ -1,4 +1,4 @@
-//! What strangers do to HTTP itself (SEC-1, SEC-4): heads that are none, paths
+//! What strangers do to HTTP itself: heads that are none, paths
 //! with tricks, bodies that lie about their length, wrong types, markup in
 //! names, tokens of others. One error form, and the server goes on.
 

@@ -1,4 +1,4 @@
-//! Identities of another issuer (PLAT-3): its tokens open accounts, and
+//! Identities of another issuer: its tokens open accounts, and
 //! nothing that only looks like one does.
 
 use std::time::Duration;
@@ -31,7 +31,7 @@ async fn login(platform: &TestPlatform, token: &str) -> LoginResponse {
 }
 
 #[tokio::test]
-async fn plat_3_a_jwt_opens_the_same_account_every_time() {
+async fn a_jwt_opens_the_same_account_every_time() {
     let (rsa, ec) = (SigningKey::rsa(), SigningKey::ec());
     let issuer = Issuer::start(&[&rsa, &ec]).await;
     let platform = start(&issuer).await;
@@ -72,7 +72,7 @@ async fn plat_3_a_jwt_opens_the_same_account_every_time() {
 }
 
 #[tokio::test]
-async fn plat_3_a_crowd_with_one_new_identity_makes_one_account() {
+async fn a_crowd_with_one_new_identity_makes_one_account() {
     let rsa = SigningKey::rsa();
     let issuer = Issuer::start(&[&rsa]).await;
     let platform = start(&issuer).await;
@@ -89,7 +89,7 @@ async fn plat_3_a_crowd_with_one_new_identity_makes_one_account() {
 }
 
 #[tokio::test]
-async fn plat_3_a_guest_keeps_what_they_made_under_an_identity() {
+async fn a_guest_keeps_what_they_made_under_an_identity() {
     let rsa = SigningKey::rsa();
     let issuer = Issuer::start(&[&rsa]).await;
     let platform = start(&issuer).await;
@@ -109,7 +109,7 @@ async fn plat_3_a_guest_keeps_what_they_made_under_an_identity() {
 }
 
 #[tokio::test]
-async fn plat_3_forged_and_foreign_tokens_open_nothing() {
+async fn forged_and_foreign_tokens_open_nothing() {
     let (rsa, ec) = (SigningKey::rsa(), SigningKey::ec());
     let issuer = Issuer::start(&[&rsa, &ec]).await;
     let platform = start(&issuer).await;
@@ -191,7 +191,7 @@ async fn plat_3_forged_and_foreign_tokens_open_nothing() {
 }
 
 #[tokio::test]
-async fn plat_3_keys_rotate_and_the_issuer_may_be_down() {
+async fn keys_rotate_and_the_issuer_may_be_down() {
     let (rsa, next) = (SigningKey::rsa(), SigningKey::next_rsa());
     let issuer = Issuer::start(&[&rsa]).await;
     let mut settings = issuer.settings();
@@ -216,7 +216,7 @@ async fn plat_3_keys_rotate_and_the_issuer_may_be_down() {
 }
 
 #[tokio::test]
-async fn plat_3_tokens_with_unknown_keys_do_not_make_the_platform_hammer_the_issuer() {
+async fn tokens_with_unknown_keys_do_not_make_the_platform_hammer_the_issuer() {
     let rsa = SigningKey::rsa();
     let issuer = Issuer::start(&[&rsa]).await;
     let platform = start(&issuer).await;
@@ -237,7 +237,7 @@ async fn plat_3_tokens_with_unknown_keys_do_not_make_the_platform_hammer_the_iss
 }
 
 #[tokio::test]
-async fn plat_3_without_an_issuer_jwts_mean_nothing() {
+async fn without_an_issuer_jwts_mean_nothing() {
     let platform = TestPlatform::start().await;
     let token = SigningKey::rsa().sign(json!({}));
     let response = exchange(&platform, &token).await;

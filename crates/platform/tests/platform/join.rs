@@ -1,4 +1,4 @@
-//! Joining (PLAT-4): one server per world, fullest world first, no more
+//! Joining: one server per world, fullest world first, no more
 //! players than fit, tickets that the game server believes.
 
 use std::collections::{HashMap, HashSet};
@@ -10,7 +10,7 @@ use reqwest::StatusCode;
 use serde_json::json;
 
 #[tokio::test]
-async fn plat_4_a_join_starts_the_world_and_gives_a_ticket_for_it() {
+async fn a_join_starts_the_world_and_gives_a_ticket_for_it() {
     let platform = TestPlatform::start().await;
     let guest = platform.login("Ada").await;
     let response = platform
@@ -44,7 +44,7 @@ async fn plat_4_a_join_starts_the_world_and_gives_a_ticket_for_it() {
 }
 
 #[tokio::test]
-async fn plat_4_two_hundred_joins_to_one_world_start_one_server() {
+async fn two_hundred_joins_to_one_world_start_one_server() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("crowd", 250)).await;
     let first = platform.join(json!({ "game_id": "crowd" })).await;
@@ -63,7 +63,7 @@ async fn plat_4_two_hundred_joins_to_one_world_start_one_server() {
 }
 
 #[tokio::test]
-async fn plat_4_a_crowd_fills_worlds_and_never_overfills_them() {
+async fn a_crowd_fills_worlds_and_never_overfills_them() {
     let platform = TestPlatform::start().await;
     // 8 fit into one world: 20 at once need exactly three.
     let joins = (0..20).map(|_| platform.join(json!({ "game_id": "sample" })));
@@ -79,7 +79,7 @@ async fn plat_4_a_crowd_fills_worlds_and_never_overfills_them() {
 }
 
 #[tokio::test]
-async fn plat_4_a_full_world_refuses_and_lets_in_again() {
+async fn a_full_world_refuses_and_lets_in_again() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("duel", 2)).await;
     let first = platform.join(json!({ "game_id": "duel" })).await;
@@ -108,7 +108,7 @@ async fn plat_4_a_full_world_refuses_and_lets_in_again() {
 }
 
 #[tokio::test]
-async fn plat_4_without_an_id_a_new_world_of_the_default_game_opens() {
+async fn without_an_id_a_new_world_of_the_default_game_opens() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("another", 8)).await;
     let (a, b) = (

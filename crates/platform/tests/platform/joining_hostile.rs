@@ -1,4 +1,4 @@
-//! What strangers try around joining (SEC-4, REL-1): sessions that have ended,
+//! What strangers try around joining: sessions that have ended,
 //! rooms that are guessed, bodies that never end, and connections that say nothing.
 
 use std::time::Duration;
@@ -134,7 +134,7 @@ fn silent_connections() -> usize {
 }
 
 #[tokio::test]
-async fn rel_1_connections_that_say_nothing_keep_nobody_out() {
+async fn connections_that_say_nothing_keep_nobody_out() {
     let platform = TestPlatform::start_with(|settings| {
         settings.limits.header_timeout = Duration::from_secs(2);
     })

@@ -1,4 +1,4 @@
-//! API keys (PLAT-2): for programs, named, revocable, and never more than a
+//! API keys: for programs, named, revocable, and never more than a
 //! creator.
 
 use frolic_platform::api::{ApiKeyList, CreatedKey, UserList};
@@ -24,7 +24,7 @@ async fn list(platform: &TestPlatform, token: &str) -> ApiKeyList {
 }
 
 #[tokio::test]
-async fn plat_2_a_key_publishes_until_it_is_revoked() {
+async fn a_key_publishes_until_it_is_revoked() {
     let platform = TestPlatform::start().await;
     let ada = platform.register("Ada").await;
     let bob = platform.register("Bob").await;
@@ -80,7 +80,7 @@ async fn plat_2_a_key_publishes_until_it_is_revoked() {
 }
 
 #[tokio::test]
-async fn plat_2_a_key_cannot_take_the_account_or_rule_the_platform() {
+async fn a_key_cannot_take_the_account_or_rule_the_platform() {
     let platform = TestPlatform::start().await;
     let ada = platform.register("Ada").await;
     let path = format!("/admin/users/{}/role", ada.client_id);
@@ -123,7 +123,7 @@ async fn plat_2_a_key_cannot_take_the_account_or_rule_the_platform() {
 }
 
 #[tokio::test]
-async fn plat_2_keys_are_for_accounts_and_there_are_not_too_many() {
+async fn keys_are_for_accounts_and_there_are_not_too_many() {
     let platform = TestPlatform::start().await;
     let guest = platform.login("Guest").await;
     let body = json!({ "name": "x" });

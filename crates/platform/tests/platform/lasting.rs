@@ -1,4 +1,4 @@
-//! What outlives the process of a world (DUR-1…4): operations, checkpoints,
+//! What outlives the process of a world: operations, checkpoints,
 //! places of players, characters, and that no old process writes into it.
 
 use std::collections::BTreeMap;
@@ -256,7 +256,7 @@ fn write(process: &Process<'_>, name: &str, session: &str, received: u32) -> Sto
 }
 
 #[tokio::test]
-async fn net_9_what_was_heard_is_kept_with_what_was_written() {
+async fn what_was_heard_is_kept_with_what_was_written() {
     let platform = TestPlatform::start().await;
     platform.join(json!({ "game_id": "sample" })).await;
     let process = Process::newest(&platform).await;
@@ -311,7 +311,7 @@ async fn net_9_what_was_heard_is_kept_with_what_was_written() {
 }
 
 #[tokio::test]
-async fn net_9_what_was_told_is_of_the_same_moment_as_what_was_heard() {
+async fn what_was_told_is_of_the_same_moment_as_what_was_heard() {
     let platform = TestPlatform::start().await;
     platform.join(json!({ "game_id": "sample" })).await;
     let process = Process::newest(&platform).await;
@@ -368,7 +368,7 @@ async fn net_9_what_was_told_is_of_the_same_moment_as_what_was_heard() {
 
 /// Whoever is noted as heard with a write may have built something.
 #[tokio::test]
-async fn net_9_what_was_built_is_stored_with_what_was_written() {
+async fn what_was_built_is_stored_with_what_was_written() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&kept_game("sandbox")).await;
     platform.join(json!({ "game_id": "sandbox" })).await;

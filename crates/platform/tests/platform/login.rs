@@ -1,4 +1,4 @@
-//! Guests, names and sessions (PLAT-1, PLAT-3).
+//! Guests, names and sessions.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
 #[tokio::test]
-async fn plat_1_a_guest_gets_a_name_a_token_and_an_id() {
+async fn a_guest_gets_a_name_a_token_and_an_id() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("  Ada <b>  ").await;
     assert_eq!(ada.username, "Ada b");
@@ -30,7 +30,7 @@ async fn plat_1_a_guest_gets_a_name_a_token_and_an_id() {
 }
 
 #[tokio::test]
-async fn plat_1_names_are_unique_under_concurrency() {
+async fn names_are_unique_under_concurrency() {
     let platform = TestPlatform::start().await;
     let logins = (0..40).map(|i| platform.login(if i % 2 == 0 { "Ada" } else { "ADA" }));
     let guests = futures_util::future::join_all(logins).await;
@@ -44,7 +44,7 @@ async fn plat_1_names_are_unique_under_concurrency() {
 }
 
 #[tokio::test]
-async fn plat_1_a_session_lasts_four_hours() {
+async fn a_session_lasts_four_hours() {
     let platform = TestPlatform::start().await;
     let guest = platform.login("Ada").await;
     platform.clock.advance_ms(4 * HOUR_MS - 1);
@@ -59,7 +59,7 @@ async fn plat_1_a_session_lasts_four_hours() {
 }
 
 #[tokio::test]
-async fn plat_3_tokens_that_are_missing_or_forged_open_nothing() {
+async fn tokens_that_are_missing_or_forged_open_nothing() {
     let platform = TestPlatform::start().await;
     let guest = platform.login("Ada").await;
     let response = platform
@@ -94,7 +94,7 @@ async fn plat_3_tokens_that_are_missing_or_forged_open_nothing() {
 }
 
 #[tokio::test]
-async fn plat_3_only_hashes_of_tokens_are_stored() {
+async fn only_hashes_of_tokens_are_stored() {
     let platform = TestPlatform::start().await;
     let token = platform.login("Ada").await.session_token;
     let data_dir = platform.data_dir.clone();

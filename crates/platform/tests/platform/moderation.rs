@@ -1,4 +1,4 @@
-//! Moderation with reasons (BEY-14): from a report to a notice, an appeal and
+//! Moderation with reasons: from a report to a notice, an appeal and
 //! the log; and who may do what.
 
 use frolic_platform::api::{
@@ -69,7 +69,7 @@ async fn decide(platform: &TestPlatform, report_id: &str, body: Value) -> Respon
 }
 
 #[tokio::test]
-async fn bey_14_a_suspension_says_why_and_an_appeal_ends_it() {
+async fn a_suspension_says_why_and_an_appeal_ends_it() {
     let platform = TestPlatform::start().await;
     let (ada, eve) = (platform.login("Ada").await, platform.login("Eve").await);
     let rules: RuleList = platform.get_json("/api/rules").await;
@@ -192,7 +192,7 @@ async fn bey_14_a_suspension_says_why_and_an_appeal_ends_it() {
 }
 
 #[tokio::test]
-async fn bey_14_a_suspension_ends_by_itself_and_game_servers_hear_of_it() {
+async fn a_suspension_ends_by_itself_and_game_servers_hear_of_it() {
     let platform = TestPlatform::start_with(|settings| {
         settings.session_lifetime = std::time::Duration::from_secs(3 * 24 * 60 * 60);
     })
@@ -220,7 +220,7 @@ async fn bey_14_a_suspension_ends_by_itself_and_game_servers_hear_of_it() {
 }
 
 #[tokio::test]
-async fn bey_14_a_takedown_takes_the_game_out_and_a_lift_brings_it_back() {
+async fn a_takedown_takes_the_game_out_and_a_lift_brings_it_back() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("bad", 8)).await;
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
@@ -274,7 +274,7 @@ async fn bey_14_a_takedown_takes_the_game_out_and_a_lift_brings_it_back() {
 }
 
 #[tokio::test]
-async fn bey_14_only_moderators_judge_and_reports_are_bounded() {
+async fn only_moderators_judge_and_reports_are_bounded() {
     let platform = TestPlatform::start().await;
     let (ada, eve) = (platform.login("Ada").await, platform.login("Eve").await);
     for path in [
@@ -417,7 +417,7 @@ async fn recording_platform() -> TestPlatform {
 }
 
 #[tokio::test]
-async fn bey_8_a_report_carries_the_recording_of_its_world() {
+async fn a_report_carries_the_recording_of_its_world() {
     let platform = recording_platform().await;
     let folder = platform.data_dir.join("recordings");
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
@@ -472,7 +472,7 @@ async fn bey_8_a_report_carries_the_recording_of_its_world() {
 }
 
 #[tokio::test]
-async fn bey_8_only_a_report_that_was_made_by_somebody_who_was_there_keeps_a_recording() {
+async fn only_a_report_that_was_made_by_somebody_who_was_there_keeps_a_recording() {
     let platform = recording_platform().await;
     let folder = platform.data_dir.join("recordings");
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
@@ -516,7 +516,7 @@ async fn bey_8_only_a_report_that_was_made_by_somebody_who_was_there_keeps_a_rec
 }
 
 #[tokio::test]
-async fn bey_14_an_address_reports_a_bounded_number_of_times() {
+async fn an_address_reports_a_bounded_number_of_times() {
     let platform = TestPlatform::start_with(|settings| {
         settings.limits.rate_burst = 4;
         settings.limits.rate_per_s = 0.001;

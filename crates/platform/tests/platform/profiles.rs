@@ -1,4 +1,4 @@
-//! Characters (PLAT-19): several, one active, carried by the ticket; edits that
+//! Characters: several, one active, carried by the ticket; edits that
 //! do not overwrite each other; nobody touches somebody else's.
 
 use base64::Engine as _;
@@ -40,7 +40,7 @@ async fn ticket_looks(platform: &TestPlatform, guest: &LoginResponse) -> (String
 }
 
 #[tokio::test]
-async fn plat_19_the_active_character_travels_to_the_world() {
+async fn the_active_character_travels_to_the_world() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     let first = list(&platform, &ada).await;
@@ -94,7 +94,7 @@ async fn plat_19_the_active_character_travels_to_the_world() {
 }
 
 #[tokio::test]
-async fn plat_19_an_edit_of_an_old_version_is_refused() {
+async fn an_edit_of_an_old_version_is_refused() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     list(&platform, &ada).await;
@@ -112,7 +112,7 @@ async fn plat_19_an_edit_of_an_old_version_is_refused() {
 }
 
 #[tokio::test]
-async fn plat_19_nonsense_and_other_peoples_characters_are_refused() {
+async fn nonsense_and_other_peoples_characters_are_refused() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     let eve = platform.login("Eve").await;

@@ -1,4 +1,4 @@
-//! What creators do with their games (BEY-11): channels, roll-outs, rollbacks,
+//! What creators do with their games: channels, roll-outs, rollbacks,
 //! edits, likes.
 
 use crate::support::creator::{Creator, version};
@@ -17,7 +17,7 @@ async fn revision_of(platform: &TestPlatform, world_id: &str) -> String {
 }
 
 #[tokio::test]
-async fn bey_11_an_update_comes_beside_the_old_version_and_goes_back_in_one_call() {
+async fn an_update_comes_beside_the_old_version_and_goes_back_in_one_call() {
     let platform = TestPlatform::start().await;
     let ada = Creator::new(&platform, "Ada").await;
     let first = ada.upload("", version("race", "1.0.0", 8)).await.revision;
@@ -71,7 +71,7 @@ async fn bey_11_an_update_comes_beside_the_old_version_and_goes_back_in_one_call
 }
 
 #[tokio::test]
-async fn bey_11_a_rollout_reaches_a_share_of_the_players() {
+async fn a_rollout_reaches_a_share_of_the_players() {
     let platform = TestPlatform::start().await;
     let ada = Creator::new(&platform, "Ada").await;
     let first = ada.upload("", version("race", "1.0.0", 60)).await.revision;
@@ -116,7 +116,7 @@ async fn bey_11_a_rollout_reaches_a_share_of_the_players() {
 }
 
 #[tokio::test]
-async fn bey_11_dev_is_for_the_creator_and_beta_for_who_asks() {
+async fn dev_is_for_the_creator_and_beta_for_who_asks() {
     let platform = TestPlatform::start().await;
     let ada = Creator::new(&platform, "Ada").await;
     let eve = Creator::new(&platform, "Eve").await;

@@ -1,4 +1,4 @@
-//! `/api/rooms/{code}/ws` (NET-10, NET-12): one port reaches every world.
+//! `/api/rooms/{code}/ws`: one port reaches every world.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ async fn open_with(
 }
 
 #[tokio::test]
-async fn net_10_a_room_code_reaches_the_world_with_protocol_and_query() {
+async fn a_room_code_reaches_the_world_with_protocol_and_query() {
     let platform = TestPlatform::start().await;
     let joined = platform.join(json!({})).await;
     let path = format!(
@@ -126,7 +126,7 @@ async fn server_hears(platform: &TestPlatform, words: &str) {
 }
 
 #[tokio::test]
-async fn net_10_the_longest_messages_pass_and_longer_ones_are_refused_with_a_reason() {
+async fn the_longest_messages_pass_and_longer_ones_are_refused_with_a_reason() {
     let platform = TestPlatform::start().await;
     let mut socket = enter(&platform).await;
     let longest = SERVER_MESSAGE_BYTES_MAX + 4;
@@ -143,7 +143,7 @@ async fn net_10_the_longest_messages_pass_and_longer_ones_are_refused_with_a_rea
 }
 
 #[tokio::test]
-async fn net_10_what_is_no_text_or_no_websocket_is_refused_with_its_code() {
+async fn what_is_no_text_or_no_websocket_is_refused_with_its_code() {
     let platform = TestPlatform::start().await;
     for (kind, bytes, expected) in [
         (Data::Text, &b"\xff\xfe"[..], 1007),
@@ -159,7 +159,7 @@ async fn net_10_what_is_no_text_or_no_websocket_is_refused_with_its_code() {
 }
 
 #[tokio::test]
-async fn net_10_reasons_for_closing_pass_both_ways() {
+async fn reasons_for_closing_pass_both_ways() {
     let platform = TestPlatform::start().await;
     let mut socket = enter(&platform).await;
     order(&mut socket, "close too many inputs").await;
@@ -185,7 +185,7 @@ async fn net_10_reasons_for_closing_pass_both_ways() {
 }
 
 #[tokio::test]
-async fn net_10_whoever_is_thrown_out_while_much_is_under_way_is_told_why() {
+async fn whoever_is_thrown_out_while_much_is_under_way_is_told_why() {
     let platform = TestPlatform::start().await;
     let mut socket = enter(&platform).await;
     order(&mut socket, "close too many inputs").await;
@@ -205,7 +205,7 @@ async fn net_10_whoever_is_thrown_out_while_much_is_under_way_is_told_why() {
 }
 
 #[tokio::test]
-async fn net_10_a_client_that_is_gone_without_a_word_frees_its_place() {
+async fn a_client_that_is_gone_without_a_word_frees_its_place() {
     let platform = TestPlatform::start_with(impatient).await;
     // Never read again, so no ping is answered.
     let _socket = enter(&platform).await;
@@ -213,7 +213,7 @@ async fn net_10_a_client_that_is_gone_without_a_word_frees_its_place() {
 }
 
 #[tokio::test]
-async fn net_10_a_server_that_hangs_is_given_up() {
+async fn a_server_that_hangs_is_given_up() {
     let platform = TestPlatform::start_with(impatient).await;
     let mut socket = enter(&platform).await;
     order(&mut socket, "sleep").await;
@@ -223,7 +223,7 @@ async fn net_10_a_server_that_hangs_is_given_up() {
 }
 
 #[tokio::test]
-async fn net_10_a_client_that_does_not_read_holds_up_little_and_not_for_long() {
+async fn a_client_that_does_not_read_holds_up_little_and_not_for_long() {
     let platform = TestPlatform::start_with(impatient).await;
     let mut socket = enter(&platform).await;
     order(&mut socket, "pour").await;
@@ -240,7 +240,7 @@ async fn net_10_a_client_that_does_not_read_holds_up_little_and_not_for_long() {
 }
 
 #[tokio::test]
-async fn net_10_a_connection_on_which_nobody_speaks_is_closed() {
+async fn a_connection_on_which_nobody_speaks_is_closed() {
     let platform = TestPlatform::start_with(|settings| {
         // The greeting has to come through before.
         settings.limits.proxied_idle_max = Duration::from_secs(1);
@@ -259,7 +259,7 @@ fn impatient(settings: &mut Settings) {
 }
 
 #[tokio::test]
-async fn net_10_rooms_that_cannot_be_reached_say_why() {
+async fn rooms_that_cannot_be_reached_say_why() {
     let platform =
         TestPlatform::start_with(|settings| settings.limits.proxied_sockets_max = 1).await;
     let joined = platform.join(json!({})).await;
@@ -294,7 +294,7 @@ async fn net_10_rooms_that_cannot_be_reached_say_why() {
 }
 
 #[tokio::test]
-async fn net_10_a_world_that_broke_down_says_that_it_starts_again() {
+async fn a_world_that_broke_down_says_that_it_starts_again() {
     let platform = TestPlatform::start().await;
     let joined = platform.join(json!({})).await;
     let path = format!("/api/rooms/{}/ws", joined.room_code);
@@ -317,7 +317,7 @@ async fn net_10_a_world_that_broke_down_says_that_it_starts_again() {
 }
 
 #[tokio::test]
-async fn net_10_subprotocols_in_several_headers_reach_the_world() {
+async fn subprotocols_in_several_headers_reach_the_world() {
     let platform = TestPlatform::start().await;
     let joined = platform.join(json!({})).await;
     // By hand: the library writes one header.
@@ -355,7 +355,7 @@ fn refusal(opened: Result<Socket, Error>) -> (u16, String, bool) {
 }
 
 #[tokio::test]
-async fn sec_4_an_address_has_few_connections_that_show_no_ticket() {
+async fn an_address_has_few_connections_that_show_no_ticket() {
     let platform =
         TestPlatform::start_with(|settings| settings.limits.proxied_newcomers_max = 3).await;
     let joined = platform.join(json!({})).await;
@@ -384,7 +384,7 @@ async fn sec_4_an_address_has_few_connections_that_show_no_ticket() {
 }
 
 #[tokio::test]
-async fn sec_4_an_address_opens_a_bounded_number_of_connections_per_time() {
+async fn an_address_opens_a_bounded_number_of_connections_per_time() {
     let platform = TestPlatform::start_with(|settings| {
         settings.limits.rate_burst = 4;
         settings.limits.rate_per_s = 0.001;
@@ -401,7 +401,7 @@ async fn sec_4_an_address_opens_a_bounded_number_of_connections_per_time() {
 }
 
 #[tokio::test]
-async fn net_10_joins_through_a_proxy_are_sent_to_the_room() {
+async fn joins_through_a_proxy_are_sent_to_the_room() {
     let platform = TestPlatform::start().await;
     let guest = platform.login("Ada").await;
     let request = platform

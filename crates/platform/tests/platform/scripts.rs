@@ -1,4 +1,4 @@
-//! Client scripts of running worlds: signed lists, content below `/cdn` (DIST-6, BEY-2).
+//! Client scripts of running worlds: signed lists, content below `/cdn`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

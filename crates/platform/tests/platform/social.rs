@@ -1,4 +1,4 @@
-//! Blocks and invitations (PLAT-18).
+//! Blocks and invitations.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -28,7 +28,7 @@ fn claims_of(joined: &JoinResponse) -> TicketClaims {
 }
 
 #[tokio::test]
-async fn plat_18_blocks_last_and_worlds_hear_of_them() {
+async fn blocks_last_and_worlds_hear_of_them() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     let eve = platform.login("Eve").await;
@@ -90,7 +90,7 @@ async fn plat_18_blocks_last_and_worlds_hear_of_them() {
 }
 
 #[tokio::test]
-async fn plat_18_an_invitation_leads_beside_whoever_sent_it() {
+async fn an_invitation_leads_beside_whoever_sent_it() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     let answer = platform

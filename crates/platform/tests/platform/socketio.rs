@@ -1,4 +1,4 @@
-//! Socket.IO (PLAT-15) as bytes on a WebSocket: who is let in, who hears what,
+//! Socket.IO as bytes on a WebSocket: who is let in, who hears what,
 //! and what bad input gets. The real clients are in web/e2e/socketio.test.mjs.
 
 use std::time::Duration;
@@ -348,9 +348,9 @@ async fn only_so_many_are_let_in() {
 }
 
 /// Where players are told only of what is near, following from outside shows
-/// nobody more than that (NET-6).
+/// nobody more than that.
 #[tokio::test(flavor = "multi_thread")]
-async fn net_6_who_follows_a_world_of_near_things_hears_of_what_they_do_themselves() {
+async fn who_follows_a_world_of_near_things_hears_of_what_they_do_themselves() {
     let test = TestPlatform::start().await;
     let creator = Creator::new(&test, "Ada").await;
     let archive = frolic_package::pack(&kept_game("near")).unwrap();

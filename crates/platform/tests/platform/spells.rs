@@ -1,4 +1,4 @@
-//! Spells over REST (PLAT-11…13): drafts, the queue of builds, revisions,
+//! Spells over REST: drafts, the queue of builds, revisions,
 //! channels, and what is refused.
 
 use std::time::Duration;

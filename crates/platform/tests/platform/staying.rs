@@ -26,7 +26,7 @@ async fn is_signed_in(test: &TestPlatform, who: &LoginResponse) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn plat_1_an_account_stays_signed_in_while_it_is_used() {
+async fn an_account_stays_signed_in_while_it_is_used() {
     let test = TestPlatform::start().await;
     let (guest, account) = (test.login("Guest").await, test.register("Account").await);
     test.clock.advance_ms(3 * HOUR_MS);

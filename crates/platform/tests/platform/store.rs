@@ -1,4 +1,4 @@
-//! The store (PLAT-8, PLAT-9): listings, game pages, files, uploads.
+//! The store: listings, game pages, files, uploads.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ async fn names(platform: &TestPlatform, query: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn plat_9_listings_sort_search_and_page() {
+async fn listings_sort_search_and_page() {
     let platform = TestPlatform::start().await;
     for id in ["alpha", "beta"] {
         platform.clock.advance_ms(1_000);
@@ -49,7 +49,7 @@ async fn plat_9_listings_sort_search_and_page() {
 }
 
 #[tokio::test]
-async fn plat_9_players_now_follow_the_heartbeats() {
+async fn players_now_follow_the_heartbeats() {
     let platform = TestPlatform::start().await;
     let joined = platform.join(json!({ "game_id": "sample" })).await;
     for players in [3, 0] {
@@ -65,7 +65,7 @@ async fn plat_9_players_now_follow_the_heartbeats() {
 }
 
 #[tokio::test]
-async fn bey_4_the_store_shows_what_scripts_may_use() {
+async fn the_store_shows_what_scripts_may_use() {
     let platform = TestPlatform::start().await;
     let mut files = game_files("keeper", 9);
     let manifest = files.get_mut("game.toml").unwrap();
@@ -196,7 +196,7 @@ async fn the_cdn_gives_assets_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn plat_8_uploads_are_checked_and_belong_to_somebody() {
+async fn uploads_are_checked_and_belong_to_somebody() {
     let platform = TestPlatform::start().await;
     let ada = platform.login("Ada").await;
     let eve = platform.login("Eve").await;

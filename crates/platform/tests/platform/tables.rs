@@ -26,7 +26,7 @@ const TABLES: [(&str, &str); 5] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn plat_17_tables_have_the_columns_that_readers_expect() {
+async fn tables_have_the_columns_that_readers_expect() {
     let test = TestPlatform::start().await;
     let db = AnyPoolOptions::new()
         .connect(&test.database_url)

@@ -1,4 +1,4 @@
-//! TLS by configuration (NET-1): the platform speaks https and wss with an
+//! TLS by configuration: the platform speaks https and wss with an
 //! operator's certificate, and game servers need to know nothing of it.
 
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ fn speaking_tls(certificate: &TestCertificate) -> impl FnOnce(&mut Settings) + u
 }
 
 #[tokio::test]
-async fn net_1_with_a_certificate_a_player_comes_in_by_https_and_wss() {
+async fn with_a_certificate_a_player_comes_in_by_https_and_wss() {
     let folder = scratch();
     let certificate = TestCertificate::write_to(&folder);
     let platform = TestPlatform::start_with(speaking_tls(&certificate)).await;
@@ -59,7 +59,7 @@ async fn net_1_with_a_certificate_a_player_comes_in_by_https_and_wss() {
 }
 
 #[tokio::test]
-async fn net_1_plain_http_is_for_game_servers_and_others_are_sent_to_https() {
+async fn plain_http_is_for_game_servers_and_others_are_sent_to_https() {
     let folder = scratch();
     let certificate = TestCertificate::write_to(&folder);
     let platform = TestPlatform::start_with(speaking_tls(&certificate)).await;
@@ -80,7 +80,7 @@ async fn net_1_plain_http_is_for_game_servers_and_others_are_sent_to_https() {
 }
 
 #[tokio::test]
-async fn net_1_who_never_finishes_the_handshake_is_hung_up_on() {
+async fn who_never_finishes_the_handshake_is_hung_up_on() {
     let folder = scratch();
     let certificate = TestCertificate::write_to(&folder);
     let tls = speaking_tls(&certificate);
@@ -103,7 +103,7 @@ async fn net_1_who_never_finishes_the_handshake_is_hung_up_on() {
 }
 
 #[tokio::test]
-async fn net_1_a_renewed_certificate_is_taken_without_a_restart() {
+async fn a_renewed_certificate_is_taken_without_a_restart() {
     let folder = scratch();
     let old = TestCertificate::write_to(&folder);
     let platform = TestPlatform::start_with(speaking_tls(&old)).await;
@@ -120,7 +120,7 @@ async fn net_1_a_renewed_certificate_is_taken_without_a_restart() {
 }
 
 #[test]
-fn net_1_what_is_wrong_with_which_file_is_said() {
+fn what_is_wrong_with_which_file_is_said() {
     let folder = scratch();
     let certificate = TestCertificate::write_to(&folder.join("one"));
     let other = TestCertificate::write_to(&folder.join("other"));

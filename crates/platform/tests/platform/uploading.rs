@@ -1,4 +1,4 @@
-//! What creators upload (PLAT-8): pictures, packages, packages in parts; and
+//! What creators upload: pictures, packages, packages in parts; and
 //! what others download.
 
 use crate::support::creator::{Creator, version};
@@ -126,7 +126,7 @@ async fn packages_are_downloaded_where_the_creator_allows_it() {
 }
 
 #[tokio::test]
-async fn plat_8_an_upload_goes_on_after_a_break_and_a_restart() {
+async fn an_upload_goes_on_after_a_break_and_a_restart() {
     let platform = TestPlatform::start().await;
     let data_dir = platform.data_dir.clone();
     let archive = version("race", "1.0.0", 8);
@@ -264,7 +264,7 @@ async fn uploads_have_bounds_and_end() {
 }
 
 #[tokio::test]
-async fn pkg_7_a_package_can_be_looked_at_without_being_kept() {
+async fn a_package_can_be_looked_at_without_being_kept() {
     let platform = TestPlatform::start().await;
     let ada = Creator::new(&platform, "Ada").await;
     let path = "/api/games/validate";

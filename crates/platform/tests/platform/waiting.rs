@@ -1,4 +1,4 @@
-//! A join waits, never fails (BEY-12): through a cold start, a full world, a
+//! A join waits, never fails: through a cold start, a full world, a
 //! world that closes, a package that stumbles, a machine without a free process.
 
 use std::collections::HashSet;
@@ -80,7 +80,7 @@ fn quick(settings: &mut Settings) {
 }
 
 #[tokio::test]
-async fn bey_12_a_cold_start_is_told_and_waited_for() {
+async fn a_cold_start_is_told_and_waited_for() {
     let platform = TestPlatform::start().await;
     platform.stage.plan([Plan::WhenTold]);
     let ada = platform.login("Ada").await;
@@ -110,7 +110,7 @@ async fn bey_12_a_cold_start_is_told_and_waited_for() {
 }
 
 #[tokio::test]
-async fn bey_12_a_full_world_has_a_queue_in_order() {
+async fn a_full_world_has_a_queue_in_order() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("duel", 2)).await;
     let first = platform.join(json!({ "game_id": "duel" })).await;
@@ -285,7 +285,7 @@ async fn a_machine_without_a_free_process_makes_room() {
 }
 
 #[tokio::test]
-async fn plat_4_crowds_at_several_games_start_one_server_each() {
+async fn crowds_at_several_games_start_one_server_each() {
     let platform = TestPlatform::start().await;
     let games = ["red", "green", "blue", "gold"];
     for game in games {
@@ -347,7 +347,7 @@ pub async fn is_in(platform: &TestPlatform, world_id: &str, player_id: &str) {
 }
 
 #[tokio::test]
-async fn plat_4_a_join_leads_to_friends_first() {
+async fn a_join_leads_to_friends_first() {
     let platform = TestPlatform::start().await;
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
     // Bob comes by Ada's invitation.

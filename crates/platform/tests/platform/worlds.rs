@@ -1,4 +1,4 @@
-//! Worlds of people (PLAT-5): made, named, hidden, saved, set back, deleted; by
+//! Worlds of people: made, named, hidden, saved, set back, deleted; by
 //! their owners and admins and nobody else.
 
 use std::sync::atomic::Ordering;
@@ -52,7 +52,7 @@ async fn list(platform: &TestPlatform, token: &str, query: &str) -> WorldList {
 }
 
 #[tokio::test]
-async fn plat_5_people_make_name_and_list_worlds() {
+async fn people_make_name_and_list_worlds() {
     let platform = TestPlatform::start().await;
     platform.publish_sample(&game_files("other", 4)).await;
     let ada = platform.login("Ada").await;
@@ -247,7 +247,7 @@ async fn changes_never_overwrite_each_other() {
 }
 
 #[tokio::test]
-async fn plat_5_only_owners_and_admins_delete() {
+async fn only_owners_and_admins_delete() {
     let platform = TestPlatform::start().await;
     let (ada, bob) = (platform.login("Ada").await, platform.login("Bob").await);
     let world = make(&platform, &ada, json!({})).await;
@@ -378,7 +378,7 @@ fn structures(saved: &Saved) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn plat_5_a_world_is_saved_and_set_back() {
+async fn a_world_is_saved_and_set_back() {
     let platform = TestPlatform::start().await;
     let mut files = game_files("sandbox", 8);
     let manifest = String::from_utf8(files["game.toml"].clone()).unwrap();

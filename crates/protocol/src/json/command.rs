@@ -36,7 +36,7 @@ pub struct CommandError {
     pub code: &'static str,
     /// A sentence for people.
     pub message: String,
-    /// Whether it counts as received all the same (NET-9): the client has
+    /// Whether it counts as received all the same: the client has
     /// counted it when it sent it, and must not send it again.
     pub counts: bool,
 }
@@ -81,7 +81,7 @@ pub fn parse(text: &str) -> Result<Command, CommandError> {
         counts: false,
     };
     let text_of = |key: &str| envelope.get(key).and_then(Json::as_str);
-    // NET-14 writes a command without it: whoever names none means this one.
+    // The version may be left out: a command without one has the current version.
     let version = envelope.get("v").map(whole_number::<u16>);
     if version.is_some_and(|version| version != Some(PROTOCOL_VERSION)) {
         let message = format!("this server speaks version {PROTOCOL_VERSION}: send \"v\":2");

@@ -37,7 +37,7 @@ pub fn encode_echoing(message: &ServerMessage, echo: &Json) -> Option<String> {
     Some(body.to_string())
 }
 
-/// The text form of a counted message, with its number (NET-9), and with what
+/// The text form of a counted message, with its number, and with what
 /// the client wants to have back: the `id` of its call.
 pub fn encode_counted(message: &ServerMessage, number: u32, echo: Option<&Json>) -> Option<String> {
     let mut body = with_version(body(message)?);

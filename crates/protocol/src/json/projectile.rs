@@ -1,5 +1,5 @@
 //! Projectiles for JSON clients: events as they begin and hit, and in each
-//! snapshot where those near are (NET-14).
+//! snapshot where those near are.
 
 use serde::Serialize;
 use serde_json::{Value as Json, json};

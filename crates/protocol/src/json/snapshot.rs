@@ -1,4 +1,4 @@
-//! Snapshots for JSON clients (NET-14).
+//! Snapshots for JSON clients.
 
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -186,7 +186,7 @@ pub fn snapshot(view: &SnapshotView) -> String {
     let mode = if view.header.baseline.is_some() {
         "delta"
     } else {
-        // A client that looks for shots in a full snapshot, as it may (NET-14),
+        // A client that looks for shots in a full snapshot, as it may,
         // finds that none fly.
         features.entry("projectile").or_insert(json!({}));
         "full"

@@ -146,7 +146,7 @@ fn a_delta_tells_only_what_changed() {
 }
 
 #[test]
-fn net_14_npcs_say_what_they_are_about_when_it_changes() {
+fn npcs_say_what_they_are_about_when_it_changes() {
     let mut old: Vec<EntityState> = (1..=3)
         .map(|id| EntityState::new(id, EntityKind::Character))
         .collect();

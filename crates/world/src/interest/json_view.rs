@@ -1,5 +1,5 @@
 //! What one JSON client has. Its snapshots are differences between whole
-//! sets, as NET-14 wants them, so it costs what it sees. What does not fit its
+//! sets, as the JSON protocol defines them, so it costs what it sees. What does not fit its
 //! budget is left as the client has it, the far and the lately told first, and
 //! what is new shares the room with what is known; a client that has nothing to
 //! leave is sent all of it, and the next one later.

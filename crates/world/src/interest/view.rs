@@ -29,7 +29,7 @@ const PACKET_BYTES: usize = 1100;
 /// Packets whose acknowledgement is still waited for.
 const UNACKNOWLEDGED_MAX: usize = 256;
 /// Turns after which something unacknowledged is sent again. On a line with
-/// 200 ms there and back and 30 ms of jitter (NET-8) an acknowledgement takes
+/// 200 ms there and back and 30 ms of jitter an acknowledgement takes
 /// up to five at 20 updates a second, with the ticks and frames it waits for:
 /// who does not wait for it sends whole squares twice.
 const RESEND_TURNS: u16 = 8;

@@ -1,5 +1,5 @@
 //! Who is told of which shot, once: its shooter, and whoever it comes within
-//! sight of, when it does (NET-6). And of what it hit: its shooter, whoever was
+//! sight of, when it does. And of what it hit: its shooter, whoever was
 //! hit, and who sees the place.
 
 use frolic_protocol::ServerMessage;

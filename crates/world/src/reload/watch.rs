@@ -1,4 +1,4 @@
-//! Whether new scripts do worse than those before them (BEY-1).
+//! Whether new scripts do worse than those before them.
 //!
 //! Compared are the [`BEFORE_S`] seconds before a reload and the [`AFTER_S`]
 //! seconds after it, in world time. New scripts do worse when

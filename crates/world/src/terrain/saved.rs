@@ -1,4 +1,4 @@
-//! The ground in checkpoints (DUR-3): each chunk that was changed is a part
+//! The ground in checkpoints: each chunk that was changed is a part
 //! of its own, so that only those that changed since are stored again.
 
 use std::collections::BTreeMap;

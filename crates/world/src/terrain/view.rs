@@ -19,7 +19,7 @@ const BYTES_PER_S: f32 = 96.0 * 1024.0;
 const SAVED_BYTES: f32 = 48.0 * 1024.0;
 /// Chunks beyond this are not told of: nobody sees that far.
 const FAR_M: f32 = 384.0;
-/// Where the game sets a radius (NET-6): so much further, because the ground
+/// Where the game sets a radius: so much further, because the ground
 /// has to be there before somebody who runs or falls stands on it.
 const AHEAD_M: f32 = 2.0 * LOOK_AGAIN_M;
 /// Chunks that a client may wait for.

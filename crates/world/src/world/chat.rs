@@ -1,5 +1,5 @@
 //! What players say: bounded, recorded, and shown to scripts before anybody
-//! else (SCR-12).
+//! else.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,6 @@
 //! What clients are told of what they see, besides snapshots: looks that
 //! scripts made up, and what others hold. Where the game sets a radius, nothing
-//! of it reaches who does not see it (NET-6).
+//! of it reaches who does not see it.
 
 use frolic_package::Package;
 use frolic_protocol::{Args, ServerMessage, Value};
@@ -96,7 +96,7 @@ impl Clients {
 }
 
 #[test]
-fn net_6_a_look_is_told_when_something_that_has_it_is_seen() {
+fn a_look_is_told_when_something_that_has_it_is_seen() {
     let mut world = world(Some(RADIUS_M));
     let ada = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
     let mut clients = Clients::of(ada);
@@ -156,7 +156,7 @@ fn without_a_radius_everybody_knows_every_look_and_where_guards_go_is_told_to_no
 }
 
 #[test]
-fn net_6_who_holds_what_is_told_to_those_who_see_them() {
+fn who_holds_what_is_told_to_those_who_see_them() {
     let mut world = world(Some(RADIUS_M));
     let ada = join(&mut world, "Ada", [0.0, 0.1, 0.0]);
     let ben = join(&mut world, "Ben", FAR);

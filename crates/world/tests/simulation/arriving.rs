@@ -1,5 +1,5 @@
 //! What players bring along: looks that everybody is told of, and a friend to
-//! appear beside (PLAT-18, PLAT-19).
+//! appear beside.
 
 use frolic_protocol::ServerMessage;
 use frolic_protocol::avatar::{AvatarLooks, Hat};
@@ -51,7 +51,7 @@ fn beside(at: Vec3) -> (Vec3, Vec3) {
 }
 
 #[test]
-fn plat_18_a_friend_appears_beside_on_firm_ground() {
+fn a_friend_appears_beside_on_firm_ground() {
     for at in [Vec3::new(8.0, 0.6, -5.0), Vec3::new(0.0, 0.6, 29.6)] {
         let (ada, bob) = beside(at);
         let apart = (ada - bob).length();
@@ -208,7 +208,7 @@ fn scripts_hear_that_somebody_resumed() {
 }
 
 #[test]
-fn plat_18_nobody_appears_beside_who_is_not_there() {
+fn nobody_appears_beside_who_is_not_there() {
     let mut world = world();
     let (ada, bob) = (join(&mut world, "Ada"), join(&mut world, "Bob"));
     let before = feet(&world, bob);
@@ -224,7 +224,7 @@ fn plat_18_nobody_appears_beside_who_is_not_there() {
 }
 
 #[test]
-fn plat_19_everybody_is_told_how_somebody_looks_and_a_recording_repeats_it() {
+fn everybody_is_told_how_somebody_looks_and_a_recording_repeats_it() {
     let game = package(SCENE, &[]);
     let options = || WorldOptions {
         record: Some(RecordOptions::default()),

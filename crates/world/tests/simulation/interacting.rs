@@ -1,5 +1,5 @@
 //! Interact at what is in front: once per press, within reach, not for the dead
-//! (SCR-5).
+//!.
 
 use frolic_protocol::NumberedInput;
 use frolic_sim::{Buttons, CharacterInput};
@@ -50,7 +50,7 @@ fn press_in(scene: &str, lever: &str, yaw: f32, ticks: &[u32]) -> Vec<String> {
 }
 
 #[test]
-fn scr_5_whoever_is_in_front_hears_of_it_once_per_press() {
+fn whoever_is_in_front_hears_of_it_once_per_press() {
     assert_eq!(
         press(0.0, &[60, 61, 62, 70]),
         ["Ada at Lever", "Ada at Lever"]

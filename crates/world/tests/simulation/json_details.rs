@@ -149,7 +149,7 @@ fn turn(run: &mut Run, peer: usize, which: usize, what: &str, value: Value) {
 }
 
 #[test]
-fn net_14_who_applies_deltas_has_the_details_of_a_binary_client() {
+fn who_applies_deltas_has_the_details_of_a_binary_client() {
     for (seed, bytes_per_s) in [(1, None), (2, Some(6 * 1024)), (3, Some(64 * 1024))] {
         let policy = InterestPolicy {
             bytes_per_s,
@@ -197,7 +197,7 @@ fn net_14_who_applies_deltas_has_the_details_of_a_binary_client() {
 /// An attribute that is gone is gone for a client too, also the last one; and
 /// what did not change is not told.
 #[test]
-fn net_14_attributes_are_told_whole_when_they_change_and_only_then() {
+fn attributes_are_told_whole_when_they_change_and_only_then() {
     let mut run = Run::new(&game(), 1, Quality::GOOD);
     let ada = run.join("Ada");
     let mut stranger = Stranger::new(run.number(ada));

@@ -1,5 +1,5 @@
 //! What lasts: told when it is kept, and made again from checkpoint and
-//! operations, the same however often the history was cut short (DUR-1…3).
+//! operations, the same however often the history was cut short.
 
 use std::collections::BTreeMap;
 

@@ -19,7 +19,7 @@ impl Quality {
         loss: 0.0,
         duplicated: 0.0,
     };
-    /// NET-8: 200 ms round trip, 30 ms jitter, 5 % loss.
+    /// 200 ms round trip, 30 ms jitter, 5 % loss.
     pub const BAD: Quality = Quality {
         delay_ms: 85.0,
         jitter_ms: 30.0,

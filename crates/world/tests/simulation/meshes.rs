@@ -1,4 +1,4 @@
-//! Mesh shapes in whole worlds (SIM-3): solid for characters, bodies and rays,
+//! Mesh shapes in whole worlds: solid for characters, bodies and rays,
 //! and predicted by clients to the last bit.
 
 use std::collections::BTreeMap;

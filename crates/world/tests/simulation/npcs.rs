@@ -110,7 +110,7 @@ fn near(a: Vec3, b: [f32; 3], metres: f32) -> bool {
 }
 
 #[test]
-fn sim_6_sees_who_is_in_front_and_not_who_is_behind_or_far_away() {
+fn sees_who_is_in_front_and_not_who_is_behind_or_far_away() {
     for (feet, sees) in [
         ([0.0, 0.0, -6.0], true),
         ([4.0, 0.0, -6.0], true),
@@ -129,7 +129,7 @@ fn sim_6_sees_who_is_in_front_and_not_who_is_behind_or_far_away() {
 }
 
 #[test]
-fn sim_6_does_not_see_through_a_wall_but_over_a_low_one() {
+fn does_not_see_through_a_wall_but_over_a_low_one() {
     for (height, sees) in [(3.0, false), (1.0, true)] {
         let wall = boxed(11, "Wall", [0.0, height / 2.0, -3.0], [8.0, height, 0.5]);
         let mut stage = Stage::new(&[guard(""), wall]);
@@ -201,7 +201,7 @@ fn teams_hiding_and_hearing() {
 }
 
 #[test]
-fn sim_6_chases_catches_loses_searches_and_returns() {
+fn chases_catches_loses_searches_and_returns() {
     let script = r#"
         local npc = World.Find("Guard").Npc
         local function tell(name)
@@ -242,7 +242,7 @@ fn sim_6_chases_catches_loses_searches_and_returns() {
 }
 
 #[test]
-fn scr_12_scripts_take_over_and_let_go() {
+fn scripts_take_over_and_let_go() {
     let script = r#"
         local npc = World.Find("Guard").Npc
         assert(npc.State == "idle" and not npc.Overridden)
@@ -282,7 +282,7 @@ fn scr_12_scripts_take_over_and_let_go() {
 }
 
 #[test]
-fn net_14_clients_see_it_walk_and_change_its_mind() {
+fn clients_see_it_walk_and_change_its_mind() {
     let game = game(&[guard(r#""patrol":[[8,0,20],[-8,0,20]]"#)], "");
     let mut run = Run::new(&game, 3, Quality::BAD);
     let player = run.join("Ada");

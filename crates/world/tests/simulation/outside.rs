@@ -1,5 +1,5 @@
 //! People without a character, and spells that a world learns while it runs
-//! (PLAT-14, PLAT-16): what they may, that clients see it, and that a replay
+//!: what they may, that clients see it, and that a replay
 //! does the same.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Rigid bodies in whole worlds (SIM-4): they fall, stack, sleep, are pushed
+//! Rigid bodies in whole worlds: they fall, stack, sleep, are pushed
 //! and stood on, and cost nothing once they lie still.
 
 use std::fmt::Write as _;

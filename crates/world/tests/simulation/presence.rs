@@ -62,7 +62,7 @@ fn shown(world: &World, view: &mut JsonView, name: &str) -> Option<Json> {
 }
 
 #[test]
-fn net_14_online_says_who_has_a_connection_and_left_who_is_gone() {
+fn online_says_who_has_a_connection_and_left_who_is_gone() {
     let mut world = load();
     let ada = world.join("user_1".into(), "Ada".into());
     let ben = world.join("user_2".into(), "Ben".into());

@@ -1,4 +1,4 @@
-//! The ground where the game sets a radius (NET-6): changes outside are told
+//! The ground where the game sets a radius: changes outside are told
 //! when one comes near, and the ground under one's feet in time.
 
 use frolic_protocol::ServerMessage;

@@ -1,4 +1,4 @@
-//! Scripts that change while the world runs (DIST-5, BEY-1).
+//! Scripts that change while the world runs.
 
 use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ fn a_file_that_does_not_compile_changes_nothing_not_even_the_others() {
 }
 
 #[test]
-fn bey_1_every_line_names_the_revision_and_the_script_it_came_from() {
+fn every_line_names_the_revision_and_the_script_it_came_from() {
     let (mut world, package) = world("print('one')");
     let first = of_level(&mut world, LogLevel::Info)
         .remove(0)

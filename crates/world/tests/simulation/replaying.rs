@@ -127,7 +127,7 @@ fn answer_store(run: &mut Run, store: &mut MemoryStore, random: &mut Random) -> 
 }
 
 #[test]
-fn scr_9_answers_of_the_store_are_part_of_the_session() {
+fn answers_of_the_store_are_part_of_the_session() {
     let mut files = obby().files;
     let script = br#"
         for i = 1, 3 do

@@ -46,7 +46,7 @@ fn times_told(ack_ticks: Option<usize>) -> usize {
     told
 }
 
-/// NET-8: 200 ms there and back, 30 ms of jitter each way, and some ticks and
+/// 200 ms there and back, 30 ms of jitter each way, and some ticks and
 /// frames that it waits for at either end.
 #[test]
 fn what_rests_is_sent_once_while_its_acknowledgement_is_on_the_way() {

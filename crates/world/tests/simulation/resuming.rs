@@ -1,4 +1,4 @@
-//! Whoever loses their line in the middle of things and comes back (NET-9) ends
+//! Whoever loses their line in the middle of things and comes back ends
 //! with the world as it is, and has heard everything once.
 
 use std::collections::BTreeMap;

@@ -232,7 +232,7 @@ fn shots_by_script(quality: Quality) -> [u32; 3] {
     [shots, hits, plain_hits]
 }
 
-/// The same from a script (BEY-7): who aims at what they see hits it.
+/// The same from a script: who aims at what they see hits it.
 #[test]
 fn a_script_hits_what_its_player_saw() {
     assert_eq!(shots_by_script(line(50)), [20, 20, 0]);

@@ -30,7 +30,7 @@ fn run_script(source: &str) -> World {
 }
 
 #[test]
-fn scr_4_a_parent_carries_its_children_and_takes_them_along() {
+fn a_parent_carries_its_children_and_takes_them_along() {
     run_script(
         r#"
         local base = World.Spawn("Box", Vector3.new(0, 5, 0))
@@ -165,7 +165,7 @@ fn parents_make_no_circles_and_no_endless_families() {
 }
 
 #[test]
-fn scr_6_everybody_sees_team_and_leaderstats_but_not_every_change() {
+fn everybody_sees_team_and_leaderstats_but_not_every_change() {
     let script = r#"
         Players.PlayerJoined:Connect(function(player)
             player.Team = "Red"
@@ -198,7 +198,7 @@ fn scr_6_everybody_sees_team_and_leaderstats_but_not_every_change() {
 }
 
 #[test]
-fn scr_11_the_time_of_day_is_an_input_and_repeats() {
+fn the_time_of_day_is_an_input_and_repeats() {
     let script = r#"
         local start = DateTime.Now.UnixTimestamp
         World.Spawn("Box").Attributes.Start = start
@@ -230,7 +230,7 @@ fn scr_11_the_time_of_day_is_an_input_and_repeats() {
 }
 
 #[test]
-fn scr_7_an_unreliable_event_comes_or_is_lost_and_never_counts() {
+fn an_unreliable_event_comes_or_is_lost_and_never_counts() {
     let script = r#"
         local heard = 0
         Network.Declare("Aim", { at = "any" }, { rate = 1000, burst = 1000 })

@@ -1,4 +1,4 @@
-//! The world as a player saw it (BEY-7): things that set off, were put
+//! The world as a player saw it: things that set off, were put
 //! elsewhere or came since, and what scripts find there.
 
 use frolic_package::{Package, SceneEntity};

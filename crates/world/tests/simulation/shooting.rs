@@ -1,4 +1,4 @@
-//! Weapons in whole worlds (SIM-5): nobody fires faster than their weapon,
+//! Weapons in whole worlds: nobody fires faster than their weapon,
 //! nothing flies through a wall, and what a shooter saw is what they hit.
 
 use std::collections::BTreeSet;

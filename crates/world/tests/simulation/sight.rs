@@ -1,4 +1,4 @@
-//! Shots where the game sets a radius (NET-6): none outside reaches a player,
+//! Shots where the game sets a radius: none outside reaches a player,
 //! and whoever shoots or is shot misses nothing. The ground is in `reach.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};

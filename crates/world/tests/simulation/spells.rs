@@ -1,5 +1,5 @@
 //! Casts in a whole world: who may, what comes of it, and that a replay casts
-//! the same (SIM-10, PLAT-14).
+//! the same.
 
 use std::collections::BTreeMap;
 
@@ -111,7 +111,7 @@ fn casts_heard(run: &mut Run, peer: usize) -> Vec<CastEvent> {
         .collect()
 }
 
-/// NET-6: a cast says where it went, and what was found there.
+/// A cast says where it went, and what was found there.
 #[test]
 fn a_cast_reaches_nobody_who_sees_neither_caster_nor_target() {
     let policy = Some(InterestPolicy::within(30.0));

@@ -1,5 +1,5 @@
 //! Who walks beside a player goes on walking while the rest of a large world
-//! arrives (NET-6, NET-8).
+//! arrives.
 
 use std::collections::BTreeMap;
 

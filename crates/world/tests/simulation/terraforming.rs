@@ -1,5 +1,5 @@
 //! Terrain: what one player does is what everybody has, and nobody does more
-//! than they may (SIM-7).
+//! than they may.
 
 use frolic_client::ClientEvent;
 use frolic_package::Package;

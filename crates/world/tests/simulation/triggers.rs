@@ -1,5 +1,5 @@
 //! Triggers in a whole world: each crossing is told exactly once, whoever
-//! crosses, however fast, and whatever happens inside (SIM-9).
+//! crosses, however fast, and whatever happens inside.
 
 use frolic_script::LogLevel;
 use frolic_world::{World, WorldOptions};

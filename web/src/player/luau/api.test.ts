@@ -148,7 +148,7 @@ test.each(files.map(({ name }) => name))('%s', async (name) => {
   expect(host.logs.some((line) => line.endsWith(FINISHED)), 'it reaches its end').toBe(true);
 });
 
-test('SIM-10: a spell goes the same way on both sides', async () => {
+test('a spell goes the same way on both sides', async () => {
   const host = new TestHost();
   const runtime = await start(host);
   runtime.cast(cast());

@@ -153,7 +153,7 @@ test('a click reaches its handler', async () => {
   expect(host.screen.at(-1)).toBe('update 1 {"Visible":false}');
 });
 
-test('SCR-3: the example runs unchanged, input and camera work', async () => {
+test('the example runs unchanged, input and camera work', async () => {
   host.keys.add('Fire');
   const runtime = await start('StarterPlayer/Gun.luau');
   expect(host.logs).toEqual([]);
@@ -171,7 +171,7 @@ test('values keep their form on the way in and out', async () => {
   expect(host.sent).toEqual([['Echo', args, true]]);
 });
 
-test('SCR-7: a call waits for its answer, its error, or its time-out', async () => {
+test('a call waits for its answer, its error, or its time-out', async () => {
   const runtime = await start('StarterPlayer/Invoke.luau');
   expect(host.calls[0]).toEqual([1, 'Add', [2, 3]]);
   runtime.dispatchResult(1, { ok: true, values: [5] });
@@ -189,7 +189,7 @@ test('bad values and poison are refused', async () => {
   expect(host.sent).toEqual([]);
 });
 
-test('SCR-18: an error shows its line and stack', async () => {
+test('an error shows its line and stack', async () => {
   const runtime = await start('StarterPlayer/Error.luau');
   ticks(runtime, 1);
   expect(host.logs[0]).toMatch(/^error StarterPlayer\/Error\.luau:4: .*nil/);
@@ -222,7 +222,7 @@ test('modules run once, when required', async () => {
 const code = (path: string, as = path) => ({ path: as, bytecode: bytes(compiled.scripts[path]!), entities: [], module: path.startsWith('ReplicatedStorage/') });
 const texts = () => host.logs.map((line) => line.replace(/^.*?: /, ''));
 
-test('DIST-5: a changed script starts again with its state, and what it had put up is gone', async () => {
+test('a changed script starts again with its state, and what it had put up is gone', async () => {
   const runtime = await start('StarterGui/Count.luau');
   runtime.reload([code('StarterGui/Count2.luau', 'StarterGui/Count.luau')], []);
   ticks(runtime, 2);
@@ -238,7 +238,7 @@ test('a changed module restarts whoever required it', async () => {
   expect(texts()).toEqual(['module runs', '42 true', 'module runs', '42 true']);
 });
 
-test('DIST-4: a script waits for a module that comes later', async () => {
+test('a script waits for a module that comes later', async () => {
   const runtime = await start('StarterGui/UsesLate.luau');
   ticks(runtime, 2);
   expect(texts()).toEqual(['before']);

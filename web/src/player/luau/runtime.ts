@@ -86,7 +86,7 @@ export class ScriptRuntime {
     }
   }
 
-  /** Puts new code in the place of the old (DIST-5): what runs from it ends and starts again with its state. */
+  /** Puts new code in the place of the old: what runs from it ends and starts again with its state. */
   reload(changed: NewCode[], removed: string[]): void {
     const game = changed.filter(({ path }) => !path.startsWith(BUILTIN));
     for (const { path, bytecode, module } of game) this.#scripts.set(path, { bytecode, module });

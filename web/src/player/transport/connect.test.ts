@@ -1,4 +1,4 @@
-// The choice of transport and the fallback within a second (NET-1).
+// The choice of transport and the fallback within a second.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { connect, parseTransport, type Openers } from './connect';
 import type { Transport, TransportHandlers } from './transport';

@@ -1,4 +1,4 @@
-// Chooses the transport (NET-1): WebTransport when it opens within a second, otherwise WebSocket.
+// Chooses the transport: WebTransport when it opens within a second, otherwise WebSocket.
 import type { JoinResponse } from '../../generated/rest';
 import { mark } from '../moments';
 import type { Transport, TransportHandlers, TransportKind } from './transport';

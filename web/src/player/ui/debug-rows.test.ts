@@ -1,11 +1,11 @@
-// The overlay's figures: all of NET-11, readable, with dashes for what is unknown.
+// The overlay's figures: all of them, readable, with dashes for what is unknown.
 import { expect, test } from 'vitest';
 import { debugRows } from './debug-rows';
 
 const page = { transport: 'webtransport', phase: 'playing', fps: 59.7, quality: 'high', scriptBytes: 300_000, scriptMs: 0.123, players: 2, server: null };
 const value = (rows: ReturnType<typeof debugRows>, name: string) => rows.find((row) => row.name === name);
 
-test('every figure of NET-11 has a row', () => {
+test('every figure has a row', () => {
   const names = debugRows({}, page).map((row) => row.name);
   for (const name of ['state', 'transport', 'server tick', 'rtt', 'jitter', 'loss', 'input seq', 'pending inputs', 'corrections', 'in', 'out', 'snapshot age', 'entities', 'script memory', 'script time']) {
     expect(names).toContain(name);

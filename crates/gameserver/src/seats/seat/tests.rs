@@ -86,7 +86,7 @@ fn tell_all(seat: &mut Seat) -> String {
 }
 
 #[test]
-fn net_9_the_next_process_tells_each_kind_of_client_what_it_lacks() {
+fn the_next_process_tells_each_kind_of_client_what_it_lacks() {
     use Resumption::{New, Restarted};
     let counts = |seat: &mut Seat| {
         seat.counts = true;
@@ -159,7 +159,7 @@ fn net_9_the_next_process_tells_each_kind_of_client_what_it_lacks() {
 }
 
 #[test]
-fn net_9_a_call_is_answered_by_some_process_however_much_its_client_heard_since() {
+fn a_call_is_answered_by_some_process_however_much_its_client_heard_since() {
     for (received, told) in [(1, "2:call 5 "), (2, "3:call 5 "), (9, "10:call 5 ")] {
         let mut seat = seat();
         seat.counts = true;
@@ -282,7 +282,7 @@ fn a_page_that_has_confirmed_nothing_yet_is_told_again_what_it_may_have_missed()
 }
 
 #[test]
-fn net_9_a_page_in_another_tab_hears_what_the_closed_one_may_have_missed() {
+fn a_page_in_another_tab_hears_what_the_closed_one_may_have_missed() {
     // Without a token: it died with the tab.
     for (page, told) in [(true, "1:2 2:3 "), (false, "")] {
         let mut seat = seat();

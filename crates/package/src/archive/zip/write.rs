@@ -1,4 +1,4 @@
-//! Writes the zip that `frolic pack` makes: the same files give the same bytes (PKG-5).
+//! Writes the zip that `frolic pack` makes: the same files give the same bytes.
 
 use std::collections::BTreeMap;
 use std::io::Write;

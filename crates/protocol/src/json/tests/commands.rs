@@ -1,4 +1,4 @@
-//! Every command of NET-15, right and wrong, in tables.
+//! Every JSON command, valid and invalid, in tables.
 
 use crate::json::{encode_counted, encode_echoing, glance, parse};
 use crate::message::{ClientMessage, ServerMessage};

@@ -1,4 +1,4 @@
-//! What NET-12 to NET-15 write, letter by letter: a client that was written
+//! The documented JSON messages, letter by letter: a client that was written
 //! from those sentences alone is understood, and understands.
 
 use serde_json::{Value as Json, json};
@@ -21,7 +21,7 @@ fn keys(object: &Json) -> Vec<&str> {
 }
 
 #[test]
-fn net_12_the_handshake() {
+fn the_handshake() {
     let command = parse(
         r#"{"v":2,"kind":"command","seq":1,"feature":"session","action":"handshake","payload":{"ticket":"…","resumeToken":null}}"#,
     )
@@ -39,7 +39,7 @@ fn net_12_the_handshake() {
 }
 
 #[test]
-fn net_13_the_welcome() {
+fn the_welcome() {
     let welcome = text_of(&ServerMessage::Welcome(Box::new(Welcome {
         tick: 812,
         entity_id: 7,
@@ -75,7 +75,7 @@ fn net_13_the_welcome() {
 }
 
 #[test]
-fn net_14_the_snapshot() {
+fn the_snapshot() {
     let thing = EntityState::new(5, EntityKind::Thing);
     let ada = PlayerInfo {
         id: "user_1".into(),
@@ -152,7 +152,7 @@ fn net_14_the_snapshot() {
 }
 
 #[test]
-fn net_14_the_acknowledgement_names_neither_version_nor_number() {
+fn the_acknowledgement_names_neither_version_nor_number() {
     let command =
         parse(r#"{"kind":"command","feature":"session","action":"ack","payload":{"tick":870}}"#)
             .expect("understood");
@@ -161,7 +161,7 @@ fn net_14_the_acknowledgement_names_neither_version_nor_number() {
 }
 
 #[test]
-fn net_15_every_command_by_its_name_with_version_and_number_or_without() {
+fn every_command_by_its_name_with_version_and_number_or_without() {
     let table = [
         (
             "movement.input_batch",
@@ -206,7 +206,7 @@ fn net_15_every_command_by_its_name_with_version_and_number_or_without() {
 }
 
 #[test]
-fn net_15_every_answer() {
+fn every_answer() {
     let parsed = |text: String| serde_json::from_str::<Json>(&text).expect("JSON");
     let confirmed = parsed(ack(42));
     assert_eq!(confirmed, json!({"v":2,"kind":"ack","seq":42}));

@@ -157,7 +157,7 @@ fn meadow() -> Package {
     package.unwrap_or_else(|report| panic!("{report}"))
 }
 
-/// BEY-6: a change is encoded once for everybody who has the same version, so
+/// A change is encoded once for everybody who has the same version, so
 /// what all records of a tick take together does not grow with those who are
 /// told.
 #[test]

@@ -243,7 +243,7 @@ fn a_client_that_may_still_have_a_square_hears_that_it_left() {
     assert_eq!(look_from(500.0, 5), (vec![(key, true)], 5));
 }
 
-/// NET-6: what is in view leaves it only further out than it came in. Without
+/// What is in view leaves it only further out than it came in. Without
 /// that, who walks along the edge of a view would be told of whole squares again
 /// and again. The distances are those of a player, not of the constant: the
 /// other tests would be content with none.

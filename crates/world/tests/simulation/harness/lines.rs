@@ -1,5 +1,5 @@
 //! Connections: how a client is greeted, loses its line, and goes on with its
-//! session on another one (NET-9), as the game server does it.
+//! session on another one, as the game server does it.
 
 use std::collections::VecDeque;
 

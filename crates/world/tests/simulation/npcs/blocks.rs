@@ -1,5 +1,5 @@
 //! NPCs on ground of blocks: they walk on it, climb it, and find other ways
-//! when somebody builds or digs (SIM-6, SIM-7).
+//! when somebody builds or digs.
 
 use frolic_world::{World, WorldOptions};
 
@@ -19,7 +19,7 @@ fn meadow(script: &str) -> Stage {
 }
 
 #[test]
-fn sim_6_walks_on_blocks_and_climbs_a_step_of_one() {
+fn walks_on_blocks_and_climbs_a_step_of_one() {
     let mut stage = meadow("");
     stage.until(9.0, "there", |g| g.position.z < -10.5);
     assert!((stage.guard().position.y - 8.0).abs() < 0.1);
@@ -35,7 +35,7 @@ fn sim_6_walks_on_blocks_and_climbs_a_step_of_one() {
 }
 
 #[test]
-fn sim_7_goes_another_way_when_the_ground_changes() {
+fn goes_another_way_when_the_ground_changes() {
     // A wall with a gap far to the side; then the gap is closed, then another opens.
     let script = r#"
         Terrain.Box(Vector3.new(-32, 8, -5), Vector3.new(31, 12, -4), "stone")

@@ -33,7 +33,7 @@ fn crowd() -> Package {
 }
 
 #[test]
-fn sim_6_five_hundred_take_turns_and_the_same_inputs_give_the_same_hash() {
+fn five_hundred_take_turns_and_the_same_inputs_give_the_same_hash() {
     let play = || {
         let mut world = World::load(&crowd(), WorldOptions::default()).expect("it loads");
         for at in 0..50 {

@@ -18,7 +18,7 @@ fn patrols_between_points_and_names_and_stands_at_each() {
 }
 
 #[test]
-fn sim_6_walks_around_what_stands_in_its_way() {
+fn walks_around_what_stands_in_its_way() {
     let wall = boxed(11, "Wall", [0.0, 1.5, -4.0], [12.0, 3.0, 0.5]);
     let mut stage = Stage::new(&[guard(r#""patrol":[[0,0,-8]],"hostile":"nobody""#), wall]);
     let took = stage.until(20.0, "there", |g| near(g.position, [0.0, 0.0, -8.0], 0.7));
