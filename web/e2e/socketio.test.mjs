@@ -1,6 +1,6 @@
 // Socket.IO with the real clients: socket.io-client from npm and python-socketio, against a real
 // platform with real worlds. Every event; worlds isolated; casts and operations in running worlds, one log.
-// Covers: crates/platform/src/socketio, crates/world/src/outside.rs
+// Covers: crates/platform/src/socketio, crates/world/src/remote_commands.rs
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import path from 'node:path';

@@ -26,7 +26,7 @@ use crate::scene::ClientScene;
 use crate::scripts::Scripts;
 use crate::shots::{DrawnShot, Now, Shots};
 use crate::stats::{Meter, Stats};
-use crate::talk::Talk;
+use crate::reliable::ReliableChannel;
 
 const PING_INTERVAL_MS: f64 = 1000.0;
 /// No world ticks more often; whoever says so is not believed.
@@ -62,7 +62,7 @@ pub struct Client {
     scripts: Scripts,
     input: CharacterInput,
     stream: StreamReader,
-    talk: Talk,
+    talk: ReliableChannel,
     assembler: Assembler,
     reliable: Outbox,
     datagrams: VecDeque<Vec<u8>>,

@@ -22,7 +22,7 @@ mod scene;
 mod scripts;
 mod shots;
 mod stats;
-mod talk;
+mod reliable;
 mod track;
 
 pub use client::{Client, ClientError};

@@ -78,7 +78,7 @@ fn go_on(world: &mut World) {
         terrain.next(world, &mut |chunk| {
             codec::unpack(&chunk.zstd).expect("what clients get is whole");
         });
-        world.look();
+        world.collect_changes();
         world.snapshot(&mut view, 0, &mut |_| {});
     }
     assert!(world.structures().is_empty(), "all of it was undone");

@@ -122,7 +122,7 @@ fn play() -> Session {
         }
         world.step();
         outbox.extend(world.take_outbox().into_iter().map(|out| out.message));
-        world.look();
+        world.collect_changes();
         if tick.is_multiple_of(6) {
             for view in &mut views {
                 world.snapshot(view, 0, &mut |bytes| snapshots.push(bytes.to_vec()));

@@ -12,7 +12,7 @@ use frolic_protocol::console::{
 };
 use frolic_script::{LogLevel, ScriptCost, ScriptLog};
 
-use crate::boot::ControlPlane;
+use crate::control_plane::ControlPlane;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// Lines that wait while the control plane does not answer.

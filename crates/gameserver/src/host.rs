@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use frolic_protocol::ServerMessage;
 use frolic_protocol::client_log::ClientPrints;
-use frolic_protocol::outside::OutsideNews;
+use frolic_protocol::remote_commands::OutsideNews;
 use frolic_protocol::packet;
 use frolic_world::{PlayerNumber, World};
 use tokio::sync::mpsc;
@@ -42,18 +42,18 @@ use crate::admission::Admission;
 use crate::client_logs::ClientLogs;
 use crate::console::Console;
 use crate::figures::LastSecond;
-use crate::keeper::KeepDoor;
-use crate::line::{ChannelLine, CloseCode, Line};
-use crate::link::{Carriage, Encoding, Heard, Inbound, LinkId};
+use crate::persistence::PersistenceClient;
+use crate::line::{QuicConnection, CloseCode, Line};
+use crate::link::{Carrier, Encoding, ClientInput, Inbound, ConnectionId};
 use crate::metrics::{KickCause, Metrics, Presence, StageClock, StageTimes, micros};
 use crate::pressure::Pressure;
 use crate::recording::{self, Recording};
-use crate::scripts::{Press, ScriptShelf};
+use crate::scripts::{ScriptRelease, ClientScripts};
 use crate::seats::{Place, Seat, Seats};
 use crate::session::{Session, Told};
 use crate::sessions::Sessions;
-use crate::social::BlockDoor;
-use crate::store::StoreDoor;
+use crate::social::BlockListClient;
+use crate::store::StoreClient;
 use crate::transport::Slot;
 use crate::transport::socket::Reading;
 use crate::transport::sockets::Sockets;
@@ -82,7 +82,7 @@ pub struct HostSettings {
     pub bundles: BTreeMap<String, Vec<String>>,
     /// Takes lists of scripts to the platform, which signs them; none where
     /// there is no platform.
-    pub press: Option<mpsc::Sender<Press>>,
+    pub press: Option<mpsc::Sender<ScriptRelease>>,
     /// Most players.
     pub players_max: u32,
     /// Stop after so many seconds without players; none: never.
@@ -103,15 +103,15 @@ pub struct HostSettings {
     /// Where the session is recorded.
     pub recording: Option<Recording>,
     /// Where data goes that outlives the world.
-    pub store: StoreDoor,
+    pub store: StoreClient,
     /// Where what lasts of the world goes.
-    pub keeper: KeepDoor,
+    pub keeper: PersistenceClient,
     /// Where players were who may come back.
     pub returning: Returning,
     /// What scripts say and cost.
     pub console: Arc<Console>,
     /// Where to ask whom players have blocked.
-    pub blocks: BlockDoor,
+    pub blocks: BlockListClient,
     /// Takes what happens to those who follow from outside; none where there is
     /// no platform.
     pub news: Option<mpsc::Sender<OutsideNews>>,
@@ -121,19 +121,19 @@ pub struct HostSettings {
 pub struct Host {
     world: World,
     settings: HostSettings,
-    shelf: ScriptShelf,
+    client_scripts: ClientScripts,
     /// Scripts that run here already, and wait for the platform's signature
     /// before clients hear of them.
-    next_shelf: Option<ScriptShelf>,
+    next_shelf: Option<ClientScripts>,
     scene_packet: Bytes,
     /// Connections that have asked for the scene and do not have all of it.
-    scene_readers: Vec<LinkId>,
+    scene_readers: Vec<ConnectionId>,
     sessions: Sessions,
     seats: Seats,
     inbox: mpsc::Receiver<Inbound>,
     sockets: Sockets,
     /// What a socket said; kept for its capacity.
-    heard: Vec<Heard>,
+    heard: Vec<ClientInput>,
     metrics: Arc<Metrics>,
     started: Instant,
     draining: bool,
@@ -195,7 +195,7 @@ impl Host {
         };
         let client_prints = settings.console.client_prints();
         Self {
-            shelf: ScriptShelf::new(&world, &settings.game_id, &settings.bundles, None),
+            client_scripts: ClientScripts::new(&world, &settings.game_id, &settings.bundles, None),
             next_shelf: None,
             scene_packet: packet_of(&settings.meshes, &scene).into(),
             scene_readers: Vec::new(),
@@ -347,7 +347,7 @@ impl Host {
                     carriage,
                     slot,
                 }) => self.open(encoding, ticket, carriage, slot, now),
-                Ok(Inbound::Heard { link, heard }) => {
+                Ok(Inbound::ClientInput { link, heard }) => {
                     self.heard(link, heard);
                     self.sessions.settle(link);
                 }
@@ -386,18 +386,18 @@ impl Host {
         &mut self,
         encoding: Encoding,
         ticket: Option<String>,
-        carriage: Carriage,
+        carriage: Carrier,
         slot: Slot,
         now: Instant,
     ) {
         let link = slot.link();
         let line = match carriage {
-            Carriage::Channel {
+            Carrier::Channel {
                 outbox,
                 end,
                 carried,
-            } => Line::Channel(ChannelLine::new(outbox, end, carried)),
-            Carriage::Socket { stream, read_ahead } => {
+            } => Line::Channel(QuicConnection::new(outbox, end, carried)),
+            Carrier::Socket { stream, read_ahead } => {
                 match self.sockets.adopt(link, stream, encoding, &read_ahead, now) {
                     Ok(line) => Line::Socket(line),
                     Err(cause) => {
@@ -466,7 +466,7 @@ impl Host {
 
     /// Takes in what a connection says. What that leaves to be sent is not
     /// noticed before its session is settled.
-    fn heard(&mut self, link: LinkId, heard: Heard) {
+    fn heard(&mut self, link: ConnectionId, heard: ClientInput) {
         let Some(session) = self.sessions.get_quietly(link) else {
             return;
         };
@@ -474,19 +474,19 @@ impl Host {
             return;
         }
         match heard {
-            Heard::Message { seq, message, echo } => self.message(link, seq, message, echo),
-            Heard::Refused(error) => {
+            ClientInput::Message { seq, message, echo } => self.message(link, seq, message, echo),
+            ClientInput::Refused(error) => {
                 session.answer(error.seq, Err((error.code, error.message)));
                 if error.counts {
                     self.count_dropped(link);
                 }
             }
-            Heard::Dropped => self.count_dropped(link),
-            Heard::Flooding { seq } => {
+            ClientInput::Dropped => self.count_dropped(link),
+            ClientInput::Flooding { seq } => {
                 let message = "too many messages: this one was dropped".to_owned();
                 session.answer(seq, Err(("flood", message)));
             }
-            Heard::Broken(error) => {
+            ClientInput::Broken(error) => {
                 let (code, cause) = error.ending();
                 session.kick_with(code, cause, &error.to_string());
             }
@@ -494,7 +494,7 @@ impl Host {
     }
 
     /// A connection is over; its player may come back.
-    fn closed(&mut self, link: LinkId, now: Instant) {
+    fn closed(&mut self, link: ConnectionId, now: Instant) {
         let Some(session) = self.sessions.remove(link) else {
             return;
         };

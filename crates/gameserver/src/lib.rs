@@ -13,16 +13,16 @@
 #![forbid(unsafe_code)]
 
 mod admission;
-mod boot;
+mod control_plane;
 mod client_logs;
 mod config;
 mod console;
-mod courier;
+mod retry;
 mod figures;
 mod flood;
 mod host;
 mod http;
-mod keeper;
+mod persistence;
 mod line;
 mod link;
 pub mod lockdown;

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::metrics::Metrics;
 use crate::pace::{Backlog, Uptake};
-use crate::transport::socket::SocketLine;
+use crate::transport::socket::WebSocketConnection;
 
 /// Packets that may wait in the queue of a connection's task.
 pub const OUTBOX_PACKETS: usize = 64;
@@ -73,9 +73,9 @@ pub enum CloseCode {
 /// What carries messages to one client. Nothing here waits.
 pub enum Line {
     /// A WebSocket.
-    Socket(SocketLine),
+    Socket(WebSocketConnection),
     /// A connection with a task of its own.
-    Channel(ChannelLine),
+    Channel(QuicConnection),
 }
 
 impl Line {
@@ -193,7 +193,7 @@ impl Line {
 }
 
 /// The queue to a connection's task, and what did not fit it, in order.
-pub struct ChannelLine {
+pub struct QuicConnection {
     outbox: mpsc::Sender<Outbound>,
     /// Bytes that were put into it, and packets that may be lost.
     queued: u64,
@@ -216,7 +216,7 @@ pub struct ChannelLine {
     lost: bool,
 }
 
-impl ChannelLine {
+impl QuicConnection {
     /// The line of a task that reads from the other end of `outbox`, counts
     /// in `carried` what it got rid of, and closes the connection when `end`
     /// gives it a reason.
@@ -377,7 +377,7 @@ mod tests {
 
     /// A line, and what its task has: it takes something only when told to.
     struct Slow {
-        line: ChannelLine,
+        line: QuicConnection,
         outgoing: mpsc::Receiver<Outbound>,
         carried: Arc<Carried>,
         start: Instant,
@@ -391,7 +391,7 @@ mod tests {
             let (end, _) = oneshot::channel();
             let carried = Arc::new(Carried::default());
             Self {
-                line: ChannelLine::new(outbox, end, carried.clone()),
+                line: QuicConnection::new(outbox, end, carried.clone()),
                 outgoing,
                 carried,
                 start: Instant::now(),

@@ -8,13 +8,13 @@ use bytes::Bytes;
 use frolic_protocol::ClientMessage;
 use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
 use frolic_protocol::json;
-use frolic_protocol::outside::{OutsideReply, OutsideRequest};
+use frolic_protocol::remote_commands::{OutsideReply, OutsideRequest};
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, PacketError, StreamReader};
 use frolic_protocol::store::StoreAnswer;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::flood::{Budget, FloodGuard, Verdict};
-use crate::keeper::Stored;
+use crate::persistence::Stored;
 use crate::line::{Carried, CloseCode, Outbound};
 use crate::metrics::{KickCause, Metrics};
 use crate::transport::Slot;
@@ -22,12 +22,12 @@ use crate::transport::Slot;
 /// Names a connection: its place among those that there are, and which of all
 /// that had this place one after the other it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkId {
+pub struct ConnectionId {
     place: u32,
     round: u32,
 }
 
-impl LinkId {
+impl ConnectionId {
     /// The connection that is at this place in this round.
     pub fn new(place: u32, round: u32) -> Self {
         Self { place, round }
@@ -52,7 +52,7 @@ pub enum Encoding {
 }
 
 /// What a new connection is carried by.
-pub enum Carriage {
+pub enum Carrier {
     /// A WebSocket whose upgrade was answered, and the bytes behind it that
     /// have been read already. The world's thread drives it.
     Socket {
@@ -81,21 +81,21 @@ pub enum Inbound {
         /// Ticket from the address, if there was one.
         ticket: Option<String>,
         /// What carries it.
-        carriage: Carriage,
+        carriage: Carrier,
         /// Its place among the connections.
         slot: Slot,
     },
     /// A connection with a task of its own has something to tell.
-    Heard {
+    ClientInput {
         /// Which connection.
-        link: LinkId,
+        link: ConnectionId,
         /// What it says.
-        heard: Heard,
+        heard: ClientInput,
     },
     /// A connection with a task of its own ended.
     Closed {
         /// Which connection.
-        link: LinkId,
+        link: ConnectionId,
     },
     /// Bring the world to these scripts.
     Reload {
@@ -147,7 +147,7 @@ pub enum Inbound {
 
 /// What came of something that a client sent.
 #[derive(Debug)]
-pub enum Heard {
+pub enum ClientInput {
     /// A message that was understood.
     Message {
         /// Number of the JSON command, to confirm it.
@@ -193,13 +193,13 @@ impl LinkError {
 }
 
 /// The receiving half of a connection: limits and decodes.
-pub struct Intake {
+pub struct MessageDecoder {
     encoding: Encoding,
     flood: FloodGuard,
     stream: StreamReader,
 }
 
-impl Intake {
+impl MessageDecoder {
     /// Nothing has come yet.
     pub fn new(encoding: Encoding) -> Self {
         Self {
@@ -218,7 +218,7 @@ impl Intake {
         &mut self,
         bytes: &[u8],
         now_s: f64,
-        heard: &mut Vec<Heard>,
+        heard: &mut Vec<ClientInput>,
     ) -> Result<(), LinkError> {
         if self.encoding == Encoding::Binary {
             return self.packet(bytes, now_s, heard);
@@ -227,7 +227,7 @@ impl Intake {
             Ok(text) => self.text(text, now_s, heard),
             Err(_) => {
                 if self.charge(now_s, heard)? {
-                    heard.push(Heard::Refused(json::CommandError {
+                    heard.push(ClientInput::Refused(json::CommandError {
                         seq: None,
                         code: "bad_json",
                         message: "the message is not a JSON command: it is not UTF-8".into(),
@@ -247,7 +247,7 @@ impl Intake {
         &mut self,
         bytes: &[u8],
         now_s: f64,
-        heard: &mut Vec<Heard>,
+        heard: &mut Vec<ClientInput>,
     ) -> Result<(), LinkError> {
         packet::messages(bytes, CLIENT_MESSAGE_BYTES_MAX)
             .try_for_each(|message| self.admit(message?, now_s, heard))
@@ -261,7 +261,7 @@ impl Intake {
         &mut self,
         bytes: &[u8],
         now_s: f64,
-        heard: &mut Vec<Heard>,
+        heard: &mut Vec<ClientInput>,
     ) -> Result<(), LinkError> {
         let messages = self.stream.push(bytes, CLIENT_MESSAGE_BYTES_MAX)?;
         messages
@@ -273,17 +273,17 @@ impl Intake {
         &mut self,
         message: ClientMessage,
         now_s: f64,
-        heard: &mut Vec<Heard>,
+        heard: &mut Vec<ClientInput>,
     ) -> Result<(), LinkError> {
         let counts = message.is_counted();
         if self.charge_to(Budget::of(counts), now_s, heard)? {
-            heard.push(Heard::Message {
+            heard.push(ClientInput::Message {
                 seq: None,
                 message,
                 echo: None,
             });
         } else if counts {
-            heard.push(Heard::Dropped);
+            heard.push(ClientInput::Dropped);
         }
         Ok(())
     }
@@ -296,7 +296,7 @@ impl Intake {
         &mut self,
         text: &str,
         now_s: f64,
-        heard: &mut Vec<Heard>,
+        heard: &mut Vec<ClientInput>,
     ) -> Result<(), LinkError> {
         let parsed = json::parse(text);
         let (seq, counts) = match &parsed {
@@ -306,21 +306,21 @@ impl Intake {
         let verdict = self.flood.charge(Budget::of(counts), now_s);
         match verdict {
             Verdict::Pass => heard.push(match parsed {
-                Ok(command) => Heard::Message {
+                Ok(command) => ClientInput::Message {
                     seq: command.seq,
                     message: command.message,
                     echo: command.echo,
                 },
-                Err(error) => Heard::Refused(error),
+                Err(error) => ClientInput::Refused(error),
             }),
             // Every command gets an answer, also one that nobody reads. There
             // are only so many of these: who goes on is thrown out.
             Verdict::Warn | Verdict::Drop => {
                 if counts {
-                    heard.push(Heard::Dropped);
+                    heard.push(ClientInput::Dropped);
                 }
                 if verdict == Verdict::Warn || seq.is_some() {
-                    heard.push(Heard::Flooding { seq });
+                    heard.push(ClientInput::Flooding { seq });
                 }
             }
             Verdict::Kick => return Err(LinkError::Flood),
@@ -332,7 +332,7 @@ impl Intake {
     ///
     /// # Errors
     /// When the connection is to be closed.
-    pub fn charge(&mut self, now_s: f64, heard: &mut Vec<Heard>) -> Result<bool, LinkError> {
+    pub fn charge(&mut self, now_s: f64, heard: &mut Vec<ClientInput>) -> Result<bool, LinkError> {
         self.charge_to(Budget::Other, now_s, heard)
     }
 
@@ -340,13 +340,13 @@ impl Intake {
         &mut self,
         budget: Budget,
         now_s: f64,
-        heard: &mut Vec<Heard>,
+        heard: &mut Vec<ClientInput>,
     ) -> Result<bool, LinkError> {
         match self.flood.charge(budget, now_s) {
             Verdict::Pass => Ok(true),
             Verdict::Drop => Ok(false),
             Verdict::Warn => {
-                heard.push(Heard::Flooding { seq: None });
+                heard.push(ClientInput::Flooding { seq: None });
                 Ok(false)
             }
             Verdict::Kick => Err(LinkError::Flood),
@@ -355,12 +355,12 @@ impl Intake {
 }
 
 /// A connection with a task of its own: passes on what its intake gives.
-pub struct LinkReader {
-    link: LinkId,
+pub struct ConnectionReader {
+    link: ConnectionId,
     inbox: mpsc::Sender<Inbound>,
-    intake: Intake,
+    intake: MessageDecoder,
     started: std::time::Instant,
-    heard: Vec<Heard>,
+    heard: Vec<ClientInput>,
     metrics: Arc<Metrics>,
 }
 
@@ -375,13 +375,13 @@ pub enum ReadEnd {
     Broken(String),
 }
 
-impl LinkReader {
+impl ConnectionReader {
     /// The reader of a connection that was announced with [`Inbound::Open`].
-    pub fn new(link: LinkId, inbox: mpsc::Sender<Inbound>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(link: ConnectionId, inbox: mpsc::Sender<Inbound>, metrics: Arc<Metrics>) -> Self {
         Self {
             link,
             inbox,
-            intake: Intake::new(Encoding::Binary),
+            intake: MessageDecoder::new(Encoding::Binary),
             started: std::time::Instant::now(),
             heard: Vec::new(),
             metrics,
@@ -412,10 +412,10 @@ impl LinkReader {
 
     async fn pass_on(&mut self, taken: Result<(), LinkError>) -> Result<(), ReadEnd> {
         let reason = taken.as_ref().err().map(ToString::to_string);
-        self.heard.extend(taken.err().map(Heard::Broken));
+        self.heard.extend(taken.err().map(ClientInput::Broken));
         for heard in self.heard.drain(..) {
             let link = self.link;
-            let sent = self.inbox.send(Inbound::Heard { link, heard }).await;
+            let sent = self.inbox.send(Inbound::ClientInput { link, heard }).await;
             sent.map_err(|_| ReadEnd::WorldGone)?;
         }
         reason.map_or(Ok(()), |reason| Err(ReadEnd::Broken(reason)))
@@ -433,10 +433,10 @@ mod tests {
 
     /// What the world's thread hears of a connection with a task of its own that
     /// brings these datagrams, and how its reading ends.
-    async fn read(datagrams: impl IntoIterator<Item = Vec<u8>>) -> (Vec<Heard>, Option<ReadEnd>) {
+    async fn read(datagrams: impl IntoIterator<Item = Vec<u8>>) -> (Vec<ClientInput>, Option<ReadEnd>) {
         let (inbox, mut world) = mpsc::channel(4096);
         let metrics = Arc::new(Metrics::default());
-        let mut reader = LinkReader::new(LinkId::new(0, 0), inbox, metrics);
+        let mut reader = ConnectionReader::new(ConnectionId::new(0, 0), inbox, metrics);
         let mut end = None;
         for datagram in datagrams {
             end = reader.packet(&datagram).await.err();
@@ -446,7 +446,7 @@ mod tests {
         }
         let mut heard = Vec::new();
         while let Ok(inbound) = world.try_recv() {
-            if let Inbound::Heard { heard: next, .. } = inbound {
+            if let Inbound::ClientInput { heard: next, .. } = inbound {
                 heard.push(next);
             }
         }
@@ -463,7 +463,7 @@ mod tests {
     #[tokio::test]
     async fn the_world_is_told_to_throw_out_whoever_sends_what_is_no_message() {
         let (heard, end) = read([ping(), vec![0xff; 64], ping()]).await;
-        let [Heard::Message { .. }, Heard::Broken(error)] = heard.as_slice() else {
+        let [ClientInput::Message { .. }, ClientInput::Broken(error)] = heard.as_slice() else {
             panic!("{heard:?}");
         };
         assert_eq!(error.ending(), (CloseCode::Policy, KickCause::Unreadable));
@@ -473,12 +473,12 @@ mod tests {
     #[tokio::test]
     async fn the_world_is_told_to_throw_out_whoever_floods() {
         let (heard, end) = read(std::iter::repeat_with(ping).take(4000)).await;
-        let Some(Heard::Broken(error)) = heard.last() else {
+        let Some(ClientInput::Broken(error)) = heard.last() else {
             panic!("{:?}", heard.last());
         };
         assert_eq!(error.ending(), (CloseCode::Policy, KickCause::Flood));
         assert_eq!(end, Some(ReadEnd::Broken(error.to_string())));
-        let is_warning = |heard: &&Heard| matches!(heard, Heard::Flooding { .. });
+        let is_warning = |heard: &&ClientInput| matches!(heard, ClientInput::Flooding { .. });
         let warnings = heard.iter().filter(is_warning).count();
         assert_eq!(warnings, 1, "one warning came first");
     }

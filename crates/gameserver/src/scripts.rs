@@ -17,14 +17,14 @@ use frolic_script::{CompiledScript, ModuleTree, Service, client_builtin};
 use frolic_world::World;
 use sha2::{Digest, Sha256};
 
-pub use disk::Keepsake;
+pub use disk::CompiledScriptDump;
 
 /// The engine's own scripts travel together.
 const BUILTIN_BUNDLE: &str = "@builtin";
 
 /// Everything that clients of a world may download. Scripts of the server
 /// are not in here at all, so no mistake can send them.
-pub struct ScriptShelf {
+pub struct ClientScripts {
     list: ScriptList,
     manifest: ScriptManifest,
     /// Content by the path under which it is asked for.
@@ -43,7 +43,7 @@ pub struct Unit {
 }
 
 /// What the control plane needs of a list to sign it and to serve its content.
-pub struct Press {
+pub struct ScriptRelease {
     /// The list's JSON text.
     pub list: String,
     /// Hash of the list.
@@ -51,16 +51,16 @@ pub struct Press {
     /// Frames by the hash of their content.
     pub contents: BTreeMap<String, Arc<Unit>>,
     /// What is to be written down beside it.
-    pub keepsake: Keepsake,
+    pub keepsake: CompiledScriptDump,
 }
 
-impl ScriptShelf {
+impl ClientScripts {
     /// Compresses what replicates; what `old` has already is taken from there.
     pub fn new(
         world: &World,
         game_id: &str,
         bundles: &BTreeMap<String, Vec<String>>,
-        old: Option<&ScriptShelf>,
+        old: Option<&ClientScripts>,
     ) -> Self {
         let builtin = client_builtin();
         let mut scripts: Vec<&CompiledScript> = world
@@ -113,16 +113,16 @@ impl ScriptShelf {
     }
 
     /// For the control plane.
-    pub fn press(&self, world: &World) -> Press {
+    pub fn press(&self, world: &World) -> ScriptRelease {
         let contents = self.units.values();
-        Press {
+        ScriptRelease {
             list: serde_json::to_string(&self.list).unwrap_or_default(),
             hash: self.manifest.hash.clone(),
             contents: contents
                 .filter(|unit| unit.path != MANIFEST_PATH)
                 .map(|unit| (unit.hash.clone(), unit.clone()))
                 .collect(),
-            keepsake: Keepsake::of(&self.list.game_id, world),
+            keepsake: CompiledScriptDump::of(&self.list.game_id, world),
         }
     }
 }
@@ -167,10 +167,10 @@ impl Unit {
     }
 }
 
-/// A shelf that is being filled.
+/// A client_scripts that is being filled.
 #[derive(Default)]
 struct Making<'a> {
-    old: Option<&'a ScriptShelf>,
+    old: Option<&'a ClientScripts>,
     list: ScriptList,
     units: BTreeMap<String, Arc<Unit>>,
     /// Bytecode by path, for bundles.
@@ -233,13 +233,13 @@ impl Making<'_> {
         self.units.insert(path.to_owned(), unit);
     }
 
-    fn finish(mut self, world: &World, game_id: &str) -> ScriptShelf {
+    fn finish(mut self, world: &World, game_id: &str) -> ClientScripts {
         self.list.game_id = game_id.to_owned();
         self.list.revision = world.revision().to_owned();
         let text = serde_json::to_string(&self.list).unwrap_or_default();
         let hash = format!("sha256:{}", hex::encode(Sha256::digest(&text)));
         self.unit(MANIFEST_PATH, hash.clone(), text.as_bytes());
-        ScriptShelf {
+        ClientScripts {
             manifest: ScriptManifest {
                 version: world.script_version(),
                 server_tick: world.tick(),

@@ -141,7 +141,7 @@ impl Seats {
         waiting.extend_from_slice(&self.spoken);
     }
 
-    /// What was put on a pile is stored, up to this mark.
+    /// What was put on a persist_queue is stored, up to this mark.
     pub fn note_stored(&mut self, mark: u64) {
         for seat in self.by_number.values_mut() {
             seat.note_stored(mark);
@@ -166,9 +166,9 @@ mod tests {
 
     use super::*;
     use crate::admission::Identity;
-    use crate::link::LinkId;
+    use crate::link::ConnectionId;
 
-    fn seat(player_id: &str, link: LinkId) -> Seat {
+    fn seat(player_id: &str, link: ConnectionId) -> Seat {
         let identity = Identity {
             player_id: player_id.into(),
             name: "Ada".into(),
@@ -183,8 +183,8 @@ mod tests {
     fn a_lost_player_has_sixty_seconds_to_come_back() {
         for tick_hz in [20, 60] {
             let mut seats = Seats::default();
-            seats.insert(1, seat("client_1", LinkId::new(7, 1)));
-            seats.insert(2, seat("client_2", LinkId::new(8, 1)));
+            seats.insert(1, seat("client_1", ConnectionId::new(7, 1)));
+            seats.insert(2, seat("client_2", ConnectionId::new(8, 1)));
             let lost_at = 1_000;
             seats.move_to(1, Place::away(lost_at, tick_hz));
             assert_eq!((seats.online(), seats.taken()), (1, 2));
@@ -198,7 +198,7 @@ mod tests {
             assert_eq!(seats.of_nonce("nonce of client_1"), Some(1));
             assert_eq!(overdue(&seats, 61), [1], "and nobody who is here");
             // Who is back is not overdue, however long ago they were lost.
-            seats.move_to(1, Place::Online(LinkId::new(9, 1)));
+            seats.move_to(1, Place::Online(ConnectionId::new(9, 1)));
             assert_eq!(overdue(&seats, 3_600), [] as [PlayerNumber; 0]);
         }
     }
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn a_burst_of_events_waits_its_turn_and_only_a_flood_is_refused() {
         let mut seats = Seats::default();
-        let link = LinkId::new(7, 1);
+        let link = ConnectionId::new(7, 1);
         seats.insert(1, seat("client_1", link));
         let chat = |n: u32| ClientMessage::Chat {
             text: n.to_string(),

@@ -15,7 +15,7 @@ use frolic_protocol::client_log::ClientPrints;
 use frolic_protocol::fleet::{Expelled, FleetAction, Heartbeat, ServerReady};
 use frolic_protocol::json;
 use frolic_protocol::keep::Saved;
-use frolic_protocol::outside::{OutsideNews, OutsideReply, OutsideRequest};
+use frolic_protocol::remote_commands::{OutsideNews, OutsideReply, OutsideRequest};
 use frolic_protocol::ticket::TicketKey;
 use frolic_script::VmLimits;
 use frolic_script::guard::blame;
@@ -26,20 +26,20 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::admission::Admission;
-use crate::boot::{BootError, ControlPlane};
+use crate::control_plane::{ControlPlaneError, ControlPlane};
 use crate::config::{GameServerConfig, WorldSource};
 use crate::console::{self, Console};
 use crate::host::{Host, HostSettings, Returning, unix_ms};
 use crate::http;
-use crate::keeper::{KeepDoor, KeepFigures, Pile};
+use crate::persistence::{PersistenceClient, PersistenceFigures, PersistQueue};
 use crate::link::{INBOX_MESSAGES, Inbound};
 use crate::lockdown;
 use crate::metrics::Metrics;
 use crate::recording;
 use crate::reload;
-use crate::scripts::Press;
-use crate::social::BlockDoor;
-use crate::store::StoreDoor;
+use crate::scripts::ScriptRelease;
+use crate::social::BlockListClient;
+use crate::store::StoreClient;
 use crate::transport::sockets::Sockets;
 use crate::transport::{Transports, websocket, webtransport};
 
@@ -68,7 +68,7 @@ const WORLD_STACK_BYTES: usize = 16 * 1024 * 1024;
 pub enum GameServerError {
     /// The control plane did not answer.
     #[error(transparent)]
-    Boot(#[from] BootError),
+    Boot(#[from] ControlPlaneError),
     /// The package cannot be used.
     #[error("the package is not valid:\n{0}")]
     Package(String),
@@ -144,24 +144,24 @@ pub async fn run(
     let (press, presses) = mpsc::channel(PRESSES_MAX);
     let (news, told) = mpsc::channel(NEWS_WAITING_MAX);
     let confined = config.confined;
-    let keep_figures = Arc::new(KeepFigures::default());
-    let pile = Arc::new(Pile::new(plan.epoch, keep_figures.clone()));
+    let keep_figures = Arc::new(PersistenceFigures::default());
+    let persist_queue = Arc::new(PersistQueue::new(plan.epoch, keep_figures.clone()));
     let (store, store_task) = match &control_plane {
         Some(control_plane) => {
-            let (epoch, pile) = (plan.epoch, pile.clone());
+            let (epoch, persist_queue) = (plan.epoch, persist_queue.clone());
             let (door, task) =
-                StoreDoor::platform(control_plane.clone(), epoch, inbox.clone(), pile);
+                StoreClient::platform(control_plane.clone(), epoch, inbox.clone(), persist_queue);
             (door, Some(task))
         }
-        None => (StoreDoor::memory(), None),
+        None => (StoreClient::memory(), None),
     };
     let (keeper, keep_task) = match &control_plane {
         Some(control_plane) => {
             let (door, task) =
-                KeepDoor::platform(control_plane.clone(), pile, plan.persistent, inbox.clone());
+                PersistenceClient::platform(control_plane.clone(), persist_queue, plan.persistent, inbox.clone());
             (door, Some(task))
         }
-        None => (KeepDoor::nowhere(), None),
+        None => (PersistenceClient::nowhere(), None),
     };
     let console = Arc::new(Console::new(plan.client_prints.clone()));
     let settings = Settings {
@@ -171,8 +171,8 @@ pub async fn run(
         console: console.clone(),
         blocks: control_plane
             .as_ref()
-            .map_or_else(BlockDoor::default, |control_plane| {
-                BlockDoor::platform(control_plane.clone(), inbox.clone())
+            .map_or_else(BlockListClient::default, |control_plane| {
+                BlockListClient::platform(control_plane.clone(), inbox.clone())
             }),
         ..Settings::new(&config, players_max, control_plane.is_some(), store, keeper)
     };
@@ -323,7 +323,7 @@ async fn plan(config: &GameServerConfig) -> Result<(Plan, Option<ControlPlane>),
 async fn sign_lists(
     control_plane: ControlPlane,
     script_folder: Option<PathBuf>,
-    mut presses: mpsc::Receiver<Press>,
+    mut presses: mpsc::Receiver<ScriptRelease>,
     inbox: mpsc::Sender<Inbound>,
 ) {
     while let Some(press) = presses.recv().await {
@@ -374,7 +374,7 @@ async fn learn_again(control_plane: &ControlPlane, inbox: &mpsc::Sender<Inbound>
 
 /// Writes compiled scripts down; a disk that refuses is no reason to
 /// stop.
-fn keep(folder: Option<PathBuf>, press: &Press) {
+fn keep(folder: Option<PathBuf>, press: &ScriptRelease) {
     if let Some(folder) = folder
         && let Err(error) = press.keepsake.write(&folder)
     {
@@ -394,12 +394,12 @@ struct Settings {
     close_limit_s: u32,
     kill_after: Option<Duration>,
     record_folder: Option<PathBuf>,
-    press: Option<mpsc::Sender<Press>>,
+    press: Option<mpsc::Sender<ScriptRelease>>,
     news: Option<mpsc::Sender<OutsideNews>>,
-    store: StoreDoor,
-    keeper: KeepDoor,
+    store: StoreClient,
+    keeper: PersistenceClient,
     console: Arc<Console>,
-    blocks: BlockDoor,
+    blocks: BlockListClient,
 }
 
 impl Settings {
@@ -407,8 +407,8 @@ impl Settings {
         config: &GameServerConfig,
         players_max: u32,
         stops_when_idle: bool,
-        store: StoreDoor,
-        keeper: KeepDoor,
+        store: StoreClient,
+        keeper: PersistenceClient,
     ) -> Self {
         Self {
             world_id: config.world_id.clone(),
@@ -426,7 +426,7 @@ impl Settings {
             store,
             keeper,
             console: Arc::default(),
-            blocks: BlockDoor::default(),
+            blocks: BlockListClient::default(),
         }
     }
 }
@@ -540,7 +540,7 @@ struct Figures {
     metrics: Arc<Metrics>,
     console: Arc<Console>,
     control_plane: Option<ControlPlane>,
-    keeper: Arc<KeepFigures>,
+    keeper: Arc<PersistenceFigures>,
 }
 
 impl Figures {

@@ -6,7 +6,7 @@
 
 use frolic_world::PlayerNumber;
 
-use crate::link::LinkId;
+use crate::link::ConnectionId;
 use crate::session::Session;
 
 /// The sessions of all connections that are not over.
@@ -20,7 +20,7 @@ pub struct Sessions {
 
 #[derive(Clone, Copy, Default)]
 struct Row {
-    link: Option<LinkId>,
+    link: Option<ConnectionId>,
     viewer: Option<Viewer>,
     /// There may be something to send, or to end.
     restless: bool,
@@ -50,7 +50,7 @@ pub enum Update {
 
 impl Sessions {
     /// Takes in a connection's session.
-    pub fn insert(&mut self, link: LinkId, session: Session) {
+    pub fn insert(&mut self, link: ConnectionId, session: Session) {
         let place = link.place();
         if self.sessions.len() <= place {
             self.rows.resize(place + 1, Row::default());
@@ -66,19 +66,19 @@ impl Sessions {
 
     /// Where a connection is, unless it is over: its place may be another's
     /// by now.
-    fn place(&self, link: LinkId) -> Option<usize> {
+    fn place(&self, link: ConnectionId) -> Option<usize> {
         let row = self.rows.get(link.place())?;
         (row.link == Some(link)).then_some(link.place())
     }
 
     /// A connection's session.
-    pub fn get(&self, link: LinkId) -> Option<&Session> {
+    pub fn get(&self, link: ConnectionId) -> Option<&Session> {
         let place = self.place(link)?;
         self.sessions[place].as_ref()
     }
 
     /// A connection's session, to change it and to tell it something.
-    pub fn get_mut(&mut self, link: LinkId) -> Option<&mut Session> {
+    pub fn get_mut(&mut self, link: ConnectionId) -> Option<&mut Session> {
         let place = self.place(link)?;
         self.rows[place].restless = true;
         self.sessions[place].as_mut()
@@ -86,13 +86,13 @@ impl Sessions {
 
     /// The same for whoever calls [`settle`](Self::settle) afterwards: most
     /// messages of most clients leave nothing to send.
-    pub fn get_quietly(&mut self, link: LinkId) -> Option<&mut Session> {
+    pub fn get_quietly(&mut self, link: ConnectionId) -> Option<&mut Session> {
         let place = self.place(link)?;
         self.sessions[place].as_mut()
     }
 
     /// Looks whether a session that was changed quietly has something to send.
-    pub fn settle(&mut self, link: LinkId) {
+    pub fn settle(&mut self, link: ConnectionId) {
         if let Some(place) = self.place(link)
             && let Some(session) = &self.sessions[place]
         {
@@ -101,7 +101,7 @@ impl Sessions {
     }
 
     /// Takes a session out.
-    pub fn remove(&mut self, link: LinkId) -> Option<Session> {
+    pub fn remove(&mut self, link: ConnectionId) -> Option<Session> {
         let place = self.place(link)?;
         self.rows[place] = Row::default();
         self.sessions[place].take()
@@ -121,7 +121,7 @@ impl Sessions {
     }
 
     /// From now on a session's player is sent updates.
-    pub fn add_viewer(&mut self, link: LinkId, number: PlayerNumber) {
+    pub fn add_viewer(&mut self, link: ConnectionId, number: PlayerNumber) {
         if let Some(place) = self.place(link) {
             self.rows[place].viewer = Some(Viewer {
                 number,
@@ -132,13 +132,13 @@ impl Sessions {
     }
 
     /// Everybody who is sent updates.
-    pub fn viewers(&mut self) -> impl Iterator<Item = (LinkId, &mut Viewer)> {
+    pub fn viewers(&mut self) -> impl Iterator<Item = (ConnectionId, &mut Viewer)> {
         let rows = self.rows.iter_mut();
         rows.filter_map(|row| row.link.zip(row.viewer.as_mut()))
     }
 
     /// One of them.
-    pub fn viewer(&mut self, link: LinkId) -> Option<&mut Viewer> {
+    pub fn viewer(&mut self, link: ConnectionId) -> Option<&mut Viewer> {
         let place = self.place(link)?;
         self.rows[place].viewer.as_mut()
     }
@@ -150,7 +150,7 @@ impl Sessions {
         &mut self,
         turn: usize,
         of: usize,
-        mut tend: impl FnMut(LinkId, bool, &mut Session),
+        mut tend: impl FnMut(ConnectionId, bool, &mut Session),
     ) {
         for (place, row) in self.rows.iter_mut().enumerate() {
             let its_turn = place % of == turn % of;
@@ -175,26 +175,26 @@ mod tests {
     use tokio::sync::{mpsc, oneshot};
 
     use super::*;
-    use crate::line::{ChannelLine, Line};
+    use crate::line::{QuicConnection, Line};
     use crate::link::Encoding;
     use crate::metrics::Metrics;
     use crate::transport::Slots;
 
     /// A connection that nobody reads, and has no handshake yet.
-    fn connect(sessions: &mut Sessions, slots: &Slots) -> LinkId {
+    fn connect(sessions: &mut Sessions, slots: &Slots) -> ConnectionId {
         let slot = slots.take([127, 0, 0, 1].into()).unwrap();
         let link = slot.link();
         let (outbox, unread) = mpsc::channel(4);
         // It is not over before the test is.
         std::mem::forget(unread);
         let (end, _) = oneshot::channel();
-        let line = Line::Channel(ChannelLine::new(outbox, end, Arc::default()));
+        let line = Line::Channel(QuicConnection::new(outbox, end, Arc::default()));
         let session = Session::new(Encoding::Binary, None, line, slot, 0, Instant::now());
         sessions.insert(link, session);
         link
     }
 
-    fn tended(sessions: &mut Sessions, turn: usize) -> Vec<LinkId> {
+    fn tended(sessions: &mut Sessions, turn: usize) -> Vec<ConnectionId> {
         let mut tended = Vec::new();
         sessions.tend(turn, 100, |link, _, _| tended.push(link));
         tended

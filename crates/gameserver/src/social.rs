@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use frolic_protocol::fleet::BLOCKS_MAX;
 use tokio::sync::mpsc;
 
-use crate::boot::ControlPlane;
-use crate::courier::{self, Failure};
+use crate::control_plane::ControlPlane;
+use crate::retry::{self, Failure};
 use crate::link::Inbound;
 
 /// Players whose lists may wait to be asked for: more than come in at once.
@@ -17,9 +17,9 @@ const TRIES: usize = 4;
 
 /// Where to ask; none where there is no platform, and nobody blocked anybody.
 #[derive(Clone, Default)]
-pub struct BlockDoor(Option<mpsc::Sender<String>>);
+pub struct BlockListClient(Option<mpsc::Sender<String>>);
 
-impl BlockDoor {
+impl BlockListClient {
     /// Asks `control_plane`; answers come through `inbox`. The task ends when
     /// the door is dropped.
     pub fn platform(control_plane: ControlPlane, inbox: mpsc::Sender<Inbound>) -> Self {
@@ -47,8 +47,8 @@ async fn answer(
     inbox: mpsc::Sender<Inbound>,
 ) {
     while let Some(player_id) = asked.recv().await {
-        let rests = courier::for_ever().take(TRIES);
-        let ask = courier::ask("the blocked players", rests, || {
+        let rests = retry::for_ever().take(TRIES);
+        let ask = retry::ask("the blocked players", rests, || {
             control_plane.blocks(&player_id)
         });
         let blocked = match ask.await {

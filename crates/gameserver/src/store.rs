@@ -2,7 +2,7 @@
 //! scripts ask is queued, a task of its own asks the control plane, and the
 //! answers come in like everything else.
 
-mod messenger;
+mod worker;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,16 +13,16 @@ use frolic_world::World;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use self::messenger::{Gathering, Messenger, refusal};
-use crate::boot::ControlPlane;
-use crate::keeper::Pile;
+use self::worker::{BatchBuilder, StoreWorker, refusal};
+use crate::control_plane::ControlPlane;
+use crate::persistence::PersistQueue;
 use crate::link::Inbound;
 
 /// Requests that may wait for the control plane.
 const QUEUE_MAX: u64 = 2048;
 
 /// Where the requests of a world go.
-pub enum StoreDoor {
+pub enum StoreClient {
     /// To the platform.
     Platform(Queue),
     /// Nowhere: a world without a platform keeps its data until it ends.
@@ -31,7 +31,7 @@ pub enum StoreDoor {
 
 /// Requests on their way to the platform.
 pub struct Queue {
-    asked: mpsc::UnboundedSender<Asked>,
+    asked: mpsc::UnboundedSender<TickRequests>,
     /// How many there were.
     count: u64,
     /// How many of them have their answers, which come in order.
@@ -39,17 +39,17 @@ pub struct Queue {
 }
 
 /// What scripts asked in one tick. All of it goes into one transaction.
-struct Asked {
+struct TickRequests {
     at: Instant,
     requests: Vec<StoreRequest>,
     /// Where something is written: who was heard for it.
-    with: Heard,
+    with: InputWatermarks,
 }
 
 /// What has to be stored with the writes of a tick: whatever it was that caused
 /// them, it must not happen again, nor be half done.
 #[derive(Default)]
-pub struct Heard {
+pub struct InputWatermarks {
     /// How far players had been heard.
     pub counts: Vec<HeardCount>,
     /// What has to be on the disk before: that these sessions are there.
@@ -58,39 +58,39 @@ pub struct Heard {
     pub newest_op: u64,
 }
 
-impl StoreDoor {
+impl StoreClient {
     /// A store that ends with the world.
     pub fn memory() -> Self {
-        StoreDoor::Memory(Box::default())
+        StoreClient::Memory(Box::default())
     }
 
-    /// The platform's store; answers come through `inbox`. What is on the `pile`
+    /// The platform's store; answers come through `inbox`. What is on the `persist_queue`
     /// and not yet stored goes along where it has to.
     /// The task ends when the door is dropped and everything has been asked.
     pub fn platform(
         control_plane: ControlPlane,
         epoch: u64,
         inbox: mpsc::Sender<Inbound>,
-        pile: Arc<Pile>,
+        persist_queue: Arc<PersistQueue>,
     ) -> (Self, JoinHandle<()>) {
         let (queue, waiting) = Queue::new();
-        let gathering = Gathering::new(epoch, waiting);
-        let messenger = Messenger::new(control_plane, inbox, pile, gathering);
+        let gathering = BatchBuilder::new(epoch, waiting);
+        let messenger = StoreWorker::new(control_plane, inbox, persist_queue, gathering);
         let task = tokio::spawn(messenger.run());
-        (StoreDoor::Platform(queue), task)
+        (StoreClient::Platform(queue), task)
     }
 
     /// Passes on what scripts asked since the last call. `heard` says who has
     /// been heard by now.
-    pub fn pass_on(&mut self, world: &mut World, heard: impl FnOnce() -> Heard) {
+    pub fn pass_on(&mut self, world: &mut World, heard: impl FnOnce() -> InputWatermarks) {
         let requests = world.take_store_requests();
         match self {
-            StoreDoor::Platform(queue) => {
+            StoreClient::Platform(queue) => {
                 for refused in queue.ask(requests, heard) {
                     world.store_answer(refused);
                 }
             }
-            StoreDoor::Memory(store) => {
+            StoreClient::Memory(store) => {
                 for StoreRequest { id, action } in requests {
                     let result = store.apply(&action);
                     world.store_answer(StoreAnswer { id, result });
@@ -101,7 +101,7 @@ impl StoreDoor {
 
     /// So many requests have their answers.
     pub fn note_answers(&mut self, count: usize) {
-        if let StoreDoor::Platform(queue) = self {
+        if let StoreClient::Platform(queue) = self {
             queue.answered += count as u64;
         }
     }
@@ -109,8 +109,8 @@ impl StoreDoor {
     /// How much scripts have asked so far.
     pub fn asked(&self) -> u64 {
         match self {
-            StoreDoor::Platform(queue) => queue.count,
-            StoreDoor::Memory(_) => 0,
+            StoreClient::Platform(queue) => queue.count,
+            StoreClient::Memory(_) => 0,
         }
     }
 
@@ -118,14 +118,14 @@ impl StoreDoor {
     /// had heard by then is stored.
     pub fn has_answered(&self, asked: u64) -> bool {
         match self {
-            StoreDoor::Platform(queue) => queue.answered >= asked,
-            StoreDoor::Memory(_) => true,
+            StoreClient::Platform(queue) => queue.answered >= asked,
+            StoreClient::Memory(_) => true,
         }
     }
 }
 
 impl Queue {
-    fn new() -> (Self, mpsc::UnboundedReceiver<Asked>) {
+    fn new() -> (Self, mpsc::UnboundedReceiver<TickRequests>) {
         // Bounded by the requests in it, of which each element has one at least.
         let (asked, waiting) = mpsc::unbounded_channel();
         let queue = Self {
@@ -141,7 +141,7 @@ impl Queue {
     fn ask(
         &mut self,
         mut requests: Vec<StoreRequest>,
-        heard: impl FnOnce() -> Heard,
+        heard: impl FnOnce() -> InputWatermarks,
     ) -> Vec<StoreAnswer> {
         let waiting = self.count.saturating_sub(self.answered);
         let room = usize::try_from(QUEUE_MAX.saturating_sub(waiting)).unwrap_or(0);
@@ -150,12 +150,12 @@ impl Queue {
             let writes = requests.iter().any(|request| request.action.writes());
             self.count += requests.len() as u64;
             // The task lives as long as the world.
-            let _ = self.asked.send(Asked {
+            let _ = self.asked.send(TickRequests {
                 at: Instant::now(),
                 requests,
                 with: match writes {
                     true => heard(),
-                    false => Heard::default(),
+                    false => InputWatermarks::default(),
                 },
             });
         }

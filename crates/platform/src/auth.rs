@@ -32,7 +32,7 @@ pub struct Session {
     /// What they may do.
     pub role: Role,
     /// How they proved who they are.
-    pub means: Means,
+    pub means: AuthMethod,
     /// Unix milliseconds at which the token ends; `None` for an API key.
     pub expires_at: Option<i64>,
     /// As given by the client; echoed by `/join`, never stored.
@@ -68,7 +68,7 @@ impl Kind {
 
 /// Kinds of bearer tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Means {
+pub enum AuthMethod {
     /// A login.
     Session,
     /// A key for programs, which may not change the account itself.
@@ -77,13 +77,13 @@ pub enum Means {
     Identity,
 }
 
-impl Means {
+impl AuthMethod {
     /// As the interface writes it.
     pub fn name(self) -> &'static str {
         match self {
-            Means::Session => "session",
-            Means::ApiKey => "api_key",
-            Means::Identity => "identity",
+            AuthMethod::Session => "session",
+            AuthMethod::ApiKey => "api_key",
+            AuthMethod::Identity => "identity",
         }
     }
 }
@@ -124,17 +124,17 @@ impl Session {
     /// 403 that says what to do.
     pub fn require_person(&self) -> Result<(), ApiError> {
         match self.means {
-            Means::ApiKey => Err(ApiError::forbidden(
+            AuthMethod::ApiKey => Err(ApiError::forbidden(
                 "an API key cannot change the account it belongs to; log in instead",
             )),
-            Means::Session | Means::Identity => Ok(()),
+            AuthMethod::Session | AuthMethod::Identity => Ok(()),
         }
     }
 
     /// From a row with `user_id`, `username`, `kind` and `role`.
     pub(crate) fn from_row(
         row: &AnyRow,
-        means: Means,
+        means: AuthMethod,
         expires_at: Option<i64>,
         token: &str,
     ) -> Result<Self, sqlx::Error> {
@@ -293,7 +293,7 @@ async fn find_session(platform: &Platform, token: &str) -> Result<Session, ApiEr
     }
     Ok(Session::from_row(
         &row,
-        Means::Session,
+        AuthMethod::Session,
         Some(expires_at),
         token,
     )?)

@@ -6,7 +6,7 @@ use sqlx::Row;
 
 use crate::Platform;
 use crate::api::CleanupReport;
-use crate::{keep, social, store, worlds};
+use crate::{world_log, social, store, worlds};
 
 /// How often the platform sweeps by itself.
 const INTERVAL: Duration = Duration::from_secs(15 * 60);
@@ -78,7 +78,7 @@ async fn sweep_places(platform: &Platform, now: i64) -> Result<(), sqlx::Error> 
     .execute(platform.db())
     .await?;
     sqlx::query("UPDATE player_checkpoints SET told = '' WHERE told <> '' AND saved_at < $1")
-        .bind(now.saturating_sub(keep::RETURN_MS))
+        .bind(now.saturating_sub(world_log::RETURN_MS))
         .execute(platform.db())
         .await?;
     sqlx::query(

@@ -26,7 +26,7 @@ use crate::auth::Session;
 use crate::clock::rfc3339;
 use crate::error::ApiError;
 use crate::extract::{ApiJson, ApiPath, ApiQuery};
-use crate::fleet::Server;
+use crate::fleet::WorldProcess;
 use crate::games;
 use crate::internal::Caller;
 
@@ -77,7 +77,7 @@ struct Kept {
 impl Consoles {
     /// Takes in what a game server reports. Nothing in it is trusted to be
     /// short: the process runs other people's code.
-    pub fn take(&self, server: &Server, report: ConsoleReport, now_ms: i64) {
+    pub fn take(&self, server: &WorldProcess, report: ConsoleReport, now_ms: i64) {
         let mut inner = self.inner();
         let spec = &server.spec;
         if !inner.worlds.contains_key(&spec.world_id) && inner.worlds.len() >= WORLDS_MAX {

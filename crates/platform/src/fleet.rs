@@ -1,6 +1,6 @@
 //! The fleet: which worlds run where.
 //!
-//! There is at most one [`Server`] entry per world, made under one lock and
+//! There is at most one [`WorldProcess`] entry per world, made under one lock and
 //! removed only when its process is gone, so a world never runs twice; the
 //! database says the same to the next control plane (`adopt.rs`). Joins
 //! hold places on an entry and wait for it; a supervisor task per entry does
@@ -9,7 +9,7 @@
 mod adopt;
 pub mod launcher;
 mod queue;
-pub mod server;
+pub mod process;
 mod supervise;
 pub mod wake;
 
@@ -24,10 +24,10 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::clock::Clock;
 use crate::settings::FleetSettings;
-use crate::{keep, worlds};
+use crate::{world_log, worlds};
 pub use launcher::{GameServer, LaunchRequest, Launcher, ProcessLauncher, ServerExit};
 pub use queue::Turn;
-pub use server::{End, Endpoints, Phase, Reservation, Server, WorldSpec};
+pub use process::{End, Endpoints, Phase, Reservation, WorldProcess, WorldSpec};
 
 /// Failures that are remembered at once.
 const FAILURES_MAX: usize = 4096;
@@ -86,13 +86,13 @@ pub struct ReloadTarget {
 #[derive(Clone)]
 pub enum Step {
     /// A place is held; its server may still be starting.
-    Held(Arc<Server>),
+    Held(Arc<WorldProcess>),
     /// There is no place now.
-    Full(Arc<Server>),
+    Full(Arc<WorldProcess>),
     /// Its players finish, and nobody new is let in.
-    Draining(Arc<Server>),
+    Draining(Arc<WorldProcess>),
     /// It is on its way out; the next one can start when it is gone.
-    Leaving(Arc<Server>),
+    Leaving(Arc<WorldProcess>),
 }
 
 /// A place in a world whose server is ready.
@@ -120,7 +120,7 @@ struct Inner {
     secret: Vec<u8>,
     db: AnyPool,
     clock: Clock,
-    servers: Mutex<HashMap<String, Arc<Server>>>,
+    servers: Mutex<HashMap<String, Arc<WorldProcess>>>,
     failures: Mutex<HashMap<String, Failure>>,
     stopping: AtomicBool,
     starts: AtomicU64,
@@ -182,7 +182,7 @@ impl Fleet {
     ///
     /// # Errors
     /// [`FleetError`] when it may not start now.
-    pub fn open(&self, spec: &WorldSpec, player_id: &str) -> Result<Arc<Server>, FleetError> {
+    pub fn open(&self, spec: &WorldSpec, player_id: &str) -> Result<Arc<WorldProcess>, FleetError> {
         let server = self.start(spec, Vec::new())?;
         server.reserve(player_id, self.0.settings.reservation);
         Ok(server)
@@ -206,7 +206,7 @@ impl Fleet {
     }
 
     /// Keeps a place for the next while.
-    pub fn hold(&self, server: &Server, player_id: &str) -> Reservation {
+    pub fn hold(&self, server: &WorldProcess, player_id: &str) -> Reservation {
         server.reserve(player_id, self.0.settings.reservation)
     }
 
@@ -254,7 +254,7 @@ impl Fleet {
         revision: &str,
         player_id: &str,
         preferred: &[String],
-    ) -> Option<Arc<Server>> {
+    ) -> Option<Arc<WorldProcess>> {
         let mut candidates: Vec<_> = self
             .all()
             .into_iter()
@@ -280,7 +280,7 @@ impl Fleet {
     /// A server of a game that is about to end with this player in it. Whoever
     /// lets them into another world of the game waits for that end: what its
     /// scripts save then must be stored before others load it.
-    pub async fn closing_with(&self, game_id: &str, player_id: &str) -> Option<Arc<Server>> {
+    pub async fn closing_with(&self, game_id: &str, player_id: &str) -> Option<Arc<WorldProcess>> {
         let closing = self
             .all()
             .into_iter()
@@ -315,7 +315,7 @@ impl Fleet {
     }
 
     /// The entry of a world, when it has one.
-    pub fn server(&self, world_id: &str) -> Option<Arc<Server>> {
+    pub fn server(&self, world_id: &str) -> Option<Arc<WorldProcess>> {
         self.servers().get(world_id).cloned()
     }
 
@@ -337,7 +337,7 @@ impl Fleet {
     }
 
     /// Every entry, in a stable order.
-    pub fn all(&self) -> Vec<Arc<Server>> {
+    pub fn all(&self) -> Vec<Arc<WorldProcess>> {
         let mut servers: Vec<_> = self.servers().values().cloned().collect();
         servers.sort_by(|a, b| a.spec.world_id.cmp(&b.spec.world_id));
         servers
@@ -408,7 +408,7 @@ impl Fleet {
 
     /// Who was there when the last process was stopped, a moment ago, may be on
     /// the way back and finds their place.
-    async fn server_or_start(&self, spec: &WorldSpec) -> Result<Arc<Server>, FleetError> {
+    async fn server_or_start(&self, spec: &WorldSpec) -> Result<Arc<WorldProcess>, FleetError> {
         if let Some(server) = self.server(&spec.world_id) {
             return Ok(server);
         }
@@ -420,7 +420,7 @@ impl Fleet {
 
     /// Who was in the last process of a world, if that was heard of since then.
     async fn were_present(&self, world_id: &str, since_ms: i64) -> Vec<String> {
-        let players = keep::present(self.db(), world_id, since_ms).await;
+        let players = world_log::present(self.db(), world_id, since_ms).await;
         players.unwrap_or_else(|error| {
             tracing::warn!(%error, world_id, "whose places to keep is not known");
             Vec::new()
@@ -429,7 +429,7 @@ impl Fleet {
 
     /// The server of a world, started when none runs: with places for those who
     /// are expected.
-    fn start(&self, spec: &WorldSpec, expected: Vec<String>) -> Result<Arc<Server>, FleetError> {
+    fn start(&self, spec: &WorldSpec, expected: Vec<String>) -> Result<Arc<WorldProcess>, FleetError> {
         let mut servers = self.servers();
         if let Some(server) = servers.get(&spec.world_id) {
             return Ok(server.clone());
@@ -443,7 +443,7 @@ impl Fleet {
         if servers.len() >= self.0.settings.servers_max {
             return Err(FleetError::TooManyServers);
         }
-        let server = Arc::new(Server::new(spec.clone()));
+        let server = Arc::new(WorldProcess::new(spec.clone()));
         server.await_orphans(expected, self.0.settings.resume_hold);
         servers.insert(spec.world_id.clone(), server.clone());
         drop(servers);
@@ -490,7 +490,7 @@ impl Fleet {
         self.0.crashes.fetch_add(1, Ordering::Relaxed);
     }
 
-    async fn remove(&self, server: &Arc<Server>, end: End) {
+    async fn remove(&self, server: &Arc<WorldProcess>, end: End) {
         let world_id = &server.spec.world_id;
         self.0
             .script_errors_of_the_gone
@@ -528,7 +528,7 @@ impl Fleet {
         &self.0.secret
     }
 
-    fn servers(&self) -> MutexGuard<'_, HashMap<String, Arc<Server>>> {
+    fn servers(&self) -> MutexGuard<'_, HashMap<String, Arc<WorldProcess>>> {
         self.0
             .servers
             .lock()
@@ -545,7 +545,7 @@ impl Fleet {
 
 /// Endpoints once the server is ready, `None` when it stopped instead.
 async fn wait_until_ready(
-    server: &Server,
+    server: &WorldProcess,
     deadline: Instant,
 ) -> Result<Option<Endpoints>, FleetError> {
     let mut phase = server.watch_phase();
@@ -562,7 +562,7 @@ async fn wait_until_ready(
     }
 }
 
-async fn wait_for_end(server: &Server, deadline: Instant) -> Result<(), FleetError> {
+async fn wait_for_end(server: &WorldProcess, deadline: Instant) -> Result<(), FleetError> {
     timeout_at(deadline, server.ended())
         .await
         .map_err(|_| FleetError::StartTimeout)

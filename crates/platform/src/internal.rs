@@ -15,14 +15,14 @@ use crate::Platform;
 use crate::auth::bearer;
 use crate::error::ApiError;
 use crate::extract::ApiJson;
-use crate::fleet::Server;
-use crate::{games, runs, worlds};
+use crate::fleet::WorldProcess;
+use crate::{games, world_lease, worlds};
 
 /// Characters of a reason that reach the log.
 const REASON_CHARS_MAX: usize = 200;
 
 /// A game server that proved which world it runs.
-pub struct Caller(pub Arc<Server>);
+pub struct Caller(pub Arc<WorldProcess>);
 
 impl FromRequestParts<Platform> for Caller {
     type Rejection = ApiError;
@@ -109,7 +109,7 @@ pub async fn ready(
 ) -> Result<StatusCode, ApiError> {
     // First, so that the next control plane finds whoever players can reach.
     let world_id = &server.spec.world_id;
-    runs::ready(platform.db(), world_id, server.epoch(), &ready).await?;
+    world_lease::ready(platform.db(), world_id, server.epoch(), &ready).await?;
     if server.ready(ready) {
         Ok(StatusCode::NO_CONTENT)
     } else {
@@ -123,7 +123,7 @@ pub async fn ready(
 
 /// Whether everybody's client scripts are to say what they print: the creator
 /// looks at the console, or the platform is theirs alone.
-fn prints_wanted(platform: &Platform, server: &Server) -> bool {
+fn prints_wanted(platform: &Platform, server: &WorldProcess) -> bool {
     let now = platform.clock().now_ms();
     let watched = platform.consoles().is_watched(&server.spec.game_id, now);
     platform.settings().client_prints || watched

@@ -4,10 +4,10 @@
 
 pub mod access;
 mod companions;
-mod entering;
+mod matchmaker;
 mod place;
 mod prefer;
-mod waits;
+mod pending;
 
 use std::time::{Duration, Instant};
 
@@ -29,12 +29,12 @@ use crate::extract::{ApiPath, ApiQuery, OptionalJson};
 use crate::fleet::Placement;
 use crate::moderation::{self, Member};
 use crate::store::recorder;
-use crate::{address, ids, keep, profiles};
+use crate::{address, ids, world_log, profiles};
 
-use self::entering::{Patience, Seeker};
+use self::matchmaker::{WaitPolicy, Matchmaker};
 use self::place::Target;
 use self::prefer::Preference;
-pub use self::waits::Waits;
+pub use self::pending::PendingJoins;
 
 /// Longest that one request waits for news.
 const WAIT_S_MAX: u64 = 20;
@@ -51,7 +51,7 @@ pub fn routes() -> OpenApiRouter<Platform> {
     OpenApiRouter::new().routes(routes!(progress, give_up))
 }
 
-/// A place in a world. Waits through the start of its server. A world that is
+/// A place in a world. PendingJoins through the start of its server. A world that is
 /// full is refused with 409, unless the header `Prefer` says otherwise:
 /// `wait=20` waits so many seconds for a place, and `respond-async` answers at
 /// once with 202 and what the join waits for; ask `GET /join/{id}` then.
@@ -87,12 +87,12 @@ async fn join(
         return answer(&platform, session, &headers, &begun, wait, 0).await;
     }
     let patience = if preference.asked_to_wait {
-        Patience::Until(wait)
+        WaitPolicy::Until(wait)
     } else {
-        Patience::None
+        WaitPolicy::None
     };
     let started = Instant::now();
-    let seeker = Seeker::new(&platform, &session, target, patience);
+    let seeker = Matchmaker::new(&platform, &session, target, patience);
     let result = seeker.enter(|_| {}).await;
     platform
         .metrics()
@@ -113,7 +113,7 @@ struct ProgressQuery {
     wait_s: Option<u64>,
 }
 
-/// How far a join is that was answered with 202. Waits for news. Whoever does
+/// How far a join is that was answered with 202. PendingJoins for news. Whoever does
 /// not ask for 20 seconds has given up.
 #[utoipa::path(
     get, path = "/join/{id}", tag = "joining",
@@ -170,12 +170,12 @@ async fn answer(
     platform: &Platform,
     session: Session,
     headers: &HeaderMap,
-    wait: &waits::Wait,
+    wait: &pending::Wait,
     patience: Duration,
     seen: u32,
 ) -> Result<Response, ApiError> {
     match wait.news(patience, seen).await {
-        waits::News::Waiting(progress) => {
+        pending::News::Waiting(progress) => {
             let place = format!("/join/{}", progress.join_id);
             let mut response = (StatusCode::ACCEPTED, Json(progress)).into_response();
             let headers = response.headers_mut();
@@ -188,11 +188,11 @@ async fn answer(
             );
             Ok(response)
         }
-        waits::News::Placed(placement) => {
+        pending::News::Placed(placement) => {
             let joined = admit(platform, session, headers, *placement).await?;
             Ok(Json(joined).into_response())
         }
-        waits::News::Failed(error) => Err(error),
+        pending::News::Failed(error) => Err(error),
     }
 }
 
@@ -209,7 +209,7 @@ pub async fn into_room(
     let now = platform.clock().now_ms();
     moderation::refuse_suspended(platform.db(), &session.user_id, now).await?;
     let target = Target::Room(code.to_owned());
-    let seeker = Seeker::new(platform, &session, target, Patience::None);
+    let seeker = Matchmaker::new(platform, &session, target, WaitPolicy::None);
     let placement = seeker.enter(|_| {}).await?;
     admit(platform, session, headers, placement).await
 }
@@ -229,7 +229,7 @@ async fn admit(
     }
     let character = profiles::active(db, &session.user_id, &session.username, now).await?;
     let left = if spec.persistent {
-        keep::last_place(db, &spec.world_id, &session.user_id).await?
+        world_log::last_place(db, &spec.world_id, &session.user_id).await?
     } else {
         None
     };

@@ -23,10 +23,10 @@ use crate::db::{self, OpenDatabaseError};
 use crate::derived::Derived;
 use crate::error::ApiError;
 use crate::fleet::{Fleet, Launcher};
-use crate::gamedata::turns::Turns;
+use crate::datastore::turns::Turns;
 use crate::health::WriteHealth;
-use crate::join::Waits;
-use crate::keep::Committer;
+use crate::join::PendingJoins;
+use crate::world_log::Committer;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
 use crate::moderation::Expulsions;
@@ -71,7 +71,7 @@ struct Inner {
     uploads: Uploads,
     committer: Committer,
     write_health: Arc<WriteHealth>,
-    waits: Waits,
+    waits: PendingJoins,
     rates: RateLimiter,
     /// Counts proxied sockets, so that opening them uses up nobody's joins.
     socket_rates: RateLimiter,
@@ -232,7 +232,7 @@ impl Platform {
             uploads: Uploads::default(),
             committer: Committer::start(db.clone(), write_health.clone()),
             write_health,
-            waits: Waits::default(),
+            waits: PendingJoins::default(),
             clock: parts.clock,
             settings,
             db,
@@ -353,7 +353,7 @@ impl Platform {
         &self.0.write_health
     }
 
-    pub(crate) fn waits(&self) -> &Waits {
+    pub(crate) fn waits(&self) -> &PendingJoins {
         &self.0.waits
     }
 

@@ -11,8 +11,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::limits::{finish, limit_rate, limit_time};
 use crate::{
-    Platform, accounts, admin, console, gamedata, health, internal, join, keep, moderation,
-    openapi, profiles, rooms, scripts, site, social, socketio, spells, store, visits, worlds,
+    Platform, accounts, admin, console, datastore, health, internal, join, world_log, moderation,
+    openapi, profiles, rooms, scripts, site, social, socketio, spells, store, remote_commands, worlds,
 };
 
 /// A slow line may take this long for a large package.
@@ -42,7 +42,7 @@ pub fn router(platform: Platform) -> Router {
         )
         .route("/internal/worlds/{id}", get(internal::boot))
         .route("/internal/worlds/{id}/package", get(internal::package))
-        .route("/internal/worlds/{id}/saved", get(keep::saved))
+        .route("/internal/worlds/{id}/saved", get(world_log::saved))
         .route("/internal/worlds/{id}/spells", get(spells::teach::learned))
         .route("/internal/worlds/{id}/ready", post(internal::ready))
         .route("/internal/worlds/{id}/heartbeat", post(internal::heartbeat))
@@ -56,9 +56,9 @@ pub fn router(platform: Platform) -> Router {
         .layer(DefaultBodyLimit::max(limits.body_bytes_max))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
     let reports = OpenApiRouter::new()
-        .route("/internal/worlds/{id}/store", post(gamedata::handle))
+        .route("/internal/worlds/{id}/store", post(datastore::handle))
         .route("/internal/worlds/{id}/console", post(console::report))
-        .route("/internal/worlds/{id}/news", post(visits::news))
+        .route("/internal/worlds/{id}/news", post(remote_commands::news))
         .layer(DefaultBodyLimit::max(REPORT_BODY_BYTES_MAX))
         .layer(from_fn_with_state(limits.request_timeout, limit_time));
     let pictures = store::picture_routes()
@@ -68,7 +68,7 @@ pub fn router(platform: Platform) -> Router {
     let uploads = OpenApiRouter::new()
         .merge(store::upload_routes().layer(rated))
         .route("/internal/worlds/{id}/scripts", post(scripts::publish))
-        .route("/internal/worlds/{id}/keep", post(keep::keep))
+        .route("/internal/worlds/{id}/keep", post(world_log::keep))
         .layer(DefaultBodyLimit::max(limits.package_bytes_max))
         .layer(from_fn_with_state(UPLOAD_TIMEOUT, limit_time));
     let saves =

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use frolic_protocol::ops::LoggedOp;
-use frolic_protocol::outside::CastNews;
+use frolic_protocol::remote_commands::CastNews;
 use serde::Serialize;
 use serde_json::{Value, json};
 use socketioxide::SocketIo;
@@ -28,7 +28,7 @@ use socketioxide::layer::SocketIoLayer;
 use self::visitor::Visitor;
 pub use self::worlds::set_back;
 use crate::Platform;
-use crate::visits::{self, ToldOp};
+use crate::remote_commands::{self, ToldOp};
 
 /// Bytes of one message.
 const MESSAGE_BYTES_MAX: usize = 128 * 1024;
@@ -238,7 +238,7 @@ impl Sockets {
             return;
         }
         for op in ops {
-            let op = visits::told(op);
+            let op = remote_commands::told(op);
             if op.op_type == "clear" {
                 let told = json!({ "world_id": world_id, "op_id": op.op_id, "by": op.by });
                 self.tell_world(world_id, "world_cleared", &told);

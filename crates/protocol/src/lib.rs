@@ -26,7 +26,7 @@ pub mod keep;
 pub mod message;
 pub mod npc;
 pub mod ops;
-pub mod outside;
+pub mod remote_commands;
 pub mod packet;
 pub mod projectile;
 pub mod quantize;

@@ -7,12 +7,12 @@
 //! [`acquainted`] what else it has to hear of what it sees. The cost of a tick
 //! grows with what is seen, not with entities times clients.
 
-mod acquainted;
+mod introductions;
 mod budget;
 pub(crate) mod cells;
 mod json_view;
 mod view;
-mod watch;
+mod visible_cells;
 
 use frolic_sim::Vec3;
 use serde::{Deserialize, Serialize};

@@ -10,7 +10,7 @@
 //! same states; a test can run an hour in a second.
 #![forbid(unsafe_code)]
 
-mod arrival;
+mod avatar;
 mod bodies;
 mod character;
 mod definitions;
@@ -24,8 +24,8 @@ mod leaderstats;
 mod life;
 mod nav;
 mod npcs;
-mod outside;
-pub mod past;
+mod remote_commands;
+pub mod lag_compensation;
 mod player;
 mod projectiles;
 mod registry;
@@ -40,13 +40,13 @@ mod state;
 mod structures;
 mod terrain;
 mod trigger;
-mod words;
+mod string_quota;
 mod world;
 
 pub use inputs::InputQueue;
 pub use interest::{ClientView, Delivery, InterestPolicy, JsonView};
 pub use npcs::NpcReport;
-pub use outside::LearnRefusal;
+pub use remote_commands::LearnRefusal;
 pub use player::PlayerNumber;
 pub use reload::{Changes, Reloaded};
 pub use saved::{Marks, marks_of};

@@ -12,7 +12,7 @@ use frolic_sim::{CharacterInput, CharacterState, StepCache};
 use crate::inputs::InputQueue;
 use crate::leaderstats::Leaderstats;
 use crate::life::Life;
-use crate::past::Shown;
+use crate::lag_compensation::Shown;
 use crate::projectiles::Arms;
 
 /// Counts the players of a world, from 1; never used twice.

@@ -4,7 +4,7 @@
 use frolic_script::{EntityId, PlayerId, RaycastHit, RaycastRequest};
 use frolic_sim::Vec3;
 
-use crate::past::Ray;
+use crate::lag_compensation::Ray;
 use crate::state::WorldState;
 use crate::world::World;
 

@@ -11,7 +11,7 @@ use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::ScriptEvent;
 use frolic_sim::{CharacterParams, Vec3};
 
-use crate::outside::news_of;
+use crate::remote_commands::news_of;
 use crate::player::PlayerNumber;
 use crate::replay::Record;
 use crate::state::{Outgoing, WorldState};

@@ -113,11 +113,11 @@ impl WorldState {
         if chunks.is_empty() {
             return;
         }
-        let far = crate::outside::EVERYWHERE_M;
+        let far = crate::remote_commands::EVERYWHERE_M;
         self.ground.changed([[-far; 3], [far; 3]]);
         self.ground.stale.extend(chunks.iter().map(|at| at.chunk));
         self.ground.waiting.push_back((seq, chunks));
-        self.events.push(crate::outside::everywhere());
+        self.events.push(crate::remote_commands::everywhere());
     }
 
     /// Changes the blocks, and nothing else.

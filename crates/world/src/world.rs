@@ -5,7 +5,7 @@ mod closing;
 mod inbox;
 mod presence;
 mod scripts;
-mod showing;
+mod replication;
 
 use std::borrow::Cow;
 use std::cell::{Ref, RefCell, RefMut};
@@ -25,7 +25,7 @@ use frolic_sim::{CharacterParams, CharacterState, Vec3};
 use crate::interest::cells::Cells;
 use crate::interest::{InterestPolicy, Scratch};
 use crate::life::UNHURT;
-use crate::past::UpdateRule;
+use crate::lag_compensation::UpdateRule;
 use crate::player::{Player, PlayerNumber};
 use crate::reload::{Code, Watch, compile_log};
 use crate::replay::{
@@ -33,7 +33,7 @@ use crate::replay::{
 };
 use crate::stage::{Laps, Stage, StepTimes, Stopwatch};
 use crate::state::{Outgoing, WorldState};
-use crate::words::Words;
+use crate::string_quota::StringQuota;
 
 pub use chat::ChatRefusal;
 
@@ -139,7 +139,7 @@ pub struct World {
     inbox: Vec<ScriptEvent>,
     /// Events of each player since the last step.
     inbox_counts: HashMap<PlayerNumber, usize>,
-    words: Words,
+    words: StringQuota,
     /// Of all messages that were taken out.
     sent: Fingerprint,
     recorder: Option<Recorder>,
@@ -249,7 +249,7 @@ impl World {
             next_player: 1,
             inbox: Vec::new(),
             inbox_counts: HashMap::new(),
-            words: Words::default(),
+            words: StringQuota::default(),
             sent: Fingerprint::default(),
             recorder,
             stopwatch: options.stopwatch,

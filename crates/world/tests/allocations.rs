@@ -187,7 +187,7 @@ impl Crowd {
         }
         self.world.step();
         self.world.take_outbox();
-        self.world.look();
+        self.world.collect_changes();
         for (view, sent) in self.views.iter_mut().zip(&mut self.sent) {
             if self.world.update_is_due(view.player()) {
                 self.world.snapshot(view, 0, &mut |_| *sent += 1);

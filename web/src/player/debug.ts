@@ -2,7 +2,7 @@
 // it may change with any version.
 import type { CoreStats, PlayerInfo } from './events';
 import type { Point } from './frame';
-import { type Moment, moments } from './moments';
+import { type Moment, moments } from './perf-marks';
 import { npcState, type NpcState } from './npc';
 import type { PlaySession } from './session.svelte';
 

@@ -1,6 +1,6 @@
 // A page that is older than its server. It can help itself by loading anew, but not for ever: where the site itself is
 // the older of the two, every new page would be refused like the one before.
-import { tabStorage } from './place';
+import { tabStorage } from './saved-seat';
 
 const KEY = 'frolic.reloaded';
 /** An update that comes sooner after the one before has to be asked for by hand. */

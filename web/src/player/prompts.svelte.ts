@@ -1,5 +1,5 @@
 // The prompt on the screen: what the player could use right now, and the key for it.
-import type { KnownWorld } from './knownworld';
+import type { KnownWorld } from './replica';
 import { type Offer, offerTo } from './prompt';
 import type { PlayerInput } from './input/input';
 import type { WorldView } from './view/world-view';

@@ -4,7 +4,7 @@ import type { GameAssets } from './assets';
 import type { WireValue } from './events';
 import type { HudModel } from './hud/model.svelte';
 import type { ActionButtons } from './input/actions.svelte';
-import type { KnownSource } from './knownworld';
+import type { KnownSource } from './replica';
 import type { CameraHost, ClientHost, EffectsHost, TerrainHost, Triple, WorldHost } from './luau/host';
 import type { CameraSource } from './scriptcamera';
 import { ScriptSounds, type SoundSource } from './scriptsounds';

@@ -2,7 +2,7 @@
 // and how a visit ends whose page does not understand its server.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { ClientCore } from './core';
-import type { LinkOptions } from './link';
+import type { LinkOptions } from './connection';
 
 const opened: FakeLink[] = [];
 const views: FakeView[] = [];
@@ -78,12 +78,12 @@ class FakeView {
   dispose() {}
 }
 
-vi.mock('./link', () => ({ WorldLink: { open: async (options: LinkOptions) => new FakeLink(options) } }));
+vi.mock('./connection', () => ({ WorldLink: { open: async (options: LinkOptions) => new FakeLink(options) } }));
 vi.mock('./view/world-view', () => ({ WorldView: FakeView }));
 vi.mock('./luau-loader', () => ({ loadLuau: () => vm }));
 
 const { PlaySession } = await import('./session.svelte');
-const { outdated } = await import('./endings');
+const { outdated } = await import('./exit-reasons');
 
 const WELCOME = { type: 'welcome', resumeToken: 'token', entityId: 1, playerNumber: 1 };
 const MANIFEST = { type: 'scriptManifest', manifest: { hash: 'sha256:list', url: '/list', revision: 'r' } };

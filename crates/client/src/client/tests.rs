@@ -5,7 +5,7 @@ use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
 use frolic_protocol::{Args, Value};
 
 use super::*;
-use crate::talk::KEPT_BYTES_MAX;
+use crate::reliable::KEPT_BYTES_MAX;
 
 /// A client that is in a world, and has said hello.
 pub(super) fn joined() -> Client {

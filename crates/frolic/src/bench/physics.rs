@@ -180,7 +180,7 @@ fn run_ours(scene: &Drop, package: &Package, stage: &mut Times, step: &mut Times
     let mut settling = 0;
     while scene.asleep && (settling == 0 || world.awake_bodies() > 0) {
         world.step();
-        world.look();
+        world.collect_changes();
         settling += 1;
         if settling > SETTLE_TICKS_MAX {
             bail!("{} does not fall asleep", scene.name);
@@ -192,7 +192,7 @@ fn run_ours(scene: &Drop, package: &Package, stage: &mut Times, step: &mut Times
         step.us.push(began.elapsed().as_secs_f64() * 1e6);
         stage.us.push(f64::from(report.times.of(Stage::Physics)));
         step.awake.push(world.awake_bodies() as f64);
-        world.look();
+        world.collect_changes();
     }
     Ok(())
 }

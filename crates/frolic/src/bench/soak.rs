@@ -109,7 +109,7 @@ fn soak(game: String, package: &Package, args: &SoakArgs) -> Result<SoakReport> 
     for tick in 0..args.ticks {
         walkers.steer(&mut world);
         world.step();
-        world.look();
+        world.collect_changes();
         if let Some(newest) = world.take_ops().last().map(|op| op.seq) {
             world.ops_kept(newest);
         }

@@ -128,7 +128,7 @@ fn measure(case: &Case, ticks: u32) -> Result<CaseReport> {
         let began = Instant::now();
         let report = world.step();
         let took = began.elapsed();
-        world.look();
+        world.collect_changes();
         for line in world.take_logs() {
             if line.level == frolic_script::LogLevel::Error {
                 bail!("{}: {}", case.name, line.message);

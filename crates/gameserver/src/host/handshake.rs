@@ -10,7 +10,7 @@ use frolic_world::{ClientView, JsonView, PlayerNumber, TerrainView};
 
 use super::Host;
 use crate::admission::{Identity, new_nonce};
-use crate::link::{Encoding, LinkId};
+use crate::link::{Encoding, ConnectionId};
 use crate::metrics::KickCause;
 use crate::seats::{Place, Seat};
 use crate::session::{Counted, Reported, SessionPlayer, View};
@@ -36,7 +36,7 @@ struct Entry {
 
 impl Host {
     /// Checks the ticket or the resume token, and brings the player in.
-    pub(super) fn handshake(&mut self, link: LinkId, seq: Option<u32>, said: Introduction) {
+    pub(super) fn handshake(&mut self, link: ConnectionId, seq: Option<u32>, said: Introduction) {
         let Some(session) = self.sessions.get_mut(link) else {
             return;
         };
@@ -65,7 +65,7 @@ impl Host {
 
     fn identify(
         &mut self,
-        link: LinkId,
+        link: ConnectionId,
         ticket: Option<&str>,
         said: &Introduction,
     ) -> Result<Entry, Refusal> {
@@ -188,7 +188,7 @@ impl Host {
     /// in the session of that name, or with none in a new one.
     fn admit(
         &mut self,
-        link: LinkId,
+        link: ConnectionId,
         identity: Identity,
         heir: Option<Option<String>>,
     ) -> Result<PlayerNumber, Refusal> {
@@ -242,7 +242,7 @@ impl Host {
     }
 
     /// Gives a player's seat to a connection and tells it everything.
-    fn seat(&mut self, link: LinkId, seq: Option<u32>, entry: Entry, received: Option<u32>) {
+    fn seat(&mut self, link: ConnectionId, seq: Option<u32>, entry: Entry, received: Option<u32>) {
         let number = entry.number;
         self.seats.move_to(number, Place::Online(link));
         self.world.set_connected(number, true);
@@ -297,7 +297,7 @@ impl Host {
         if !is_json {
             session.tell_packet(&scene);
         }
-        let manifest = ServerMessage::ScriptManifest(self.shelf.manifest(is_json));
+        let manifest = ServerMessage::ScriptManifest(self.client_scripts.manifest(is_json));
         // Before the scripts: what they print first is wanted too.
         let prints = self.client_prints.wants(&seat.identity.player_id);
         let logs = prints.then_some(ServerMessage::LogsWanted { prints });

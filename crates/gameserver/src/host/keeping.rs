@@ -10,7 +10,7 @@ use frolic_world::PlayerNumber;
 use super::Host;
 use crate::admission::{Identity, ResumeClaims, TOKEN_LIFETIME_S};
 use crate::seats::{AWAY_TOLD_MAX, Cut, Place, Seat, Seats};
-use crate::store::Heard;
+use crate::store::InputWatermarks;
 
 /// Players that are remembered after they left; the platform knows the others.
 const REMEMBERED_MAX: usize = 4096;
@@ -135,7 +135,7 @@ impl Host {
         let (ops_mark, newest_op) = (settings.keeper.ops_mark(), world.newest_op());
         settings.store.pass_on(world, || {
             let (counts, named_mark) = heard_counts(seats);
-            Heard {
+            InputWatermarks {
                 counts,
                 after_mark: named_mark.max(ops_mark),
                 newest_op,
@@ -349,7 +349,7 @@ fn told_share(sizes: impl Iterator<Item = usize>, (each, together): (usize, usiz
 }
 
 /// How far those have been heard who have said something since scripts last
-/// wrote to the store; and the mark of the pile that has all their sessions.
+/// wrote to the store; and the mark of the persist_queue that has all their sessions.
 fn heard_counts(seats: &mut Seats) -> (Vec<HeardCount>, u64) {
     let has_spoken = |seat: &Seat| seat.store_received != seat.handled();
     let spoken = seats.iter().filter(|(_, seat)| has_spoken(seat));
@@ -386,7 +386,7 @@ fn heard_count(seat: &mut Seat, told_bytes: usize) -> HeardCount {
     }
 }
 
-/// A player as they are now, on the way to the pile of that mark, with up to so
+/// A player as they are now, on the way to the persist_queue of that mark, with up to so
 /// many bytes of what they are to be told.
 fn saved(
     seat: &mut Seat,
@@ -418,7 +418,7 @@ mod tests {
     use frolic_protocol::{ServerMessage, packet};
 
     use super::*;
-    use crate::link::LinkId;
+    use crate::link::ConnectionId;
     use crate::session::Told;
 
     /// Everybody has been told something, and one of them has called.
@@ -429,7 +429,7 @@ mod tests {
                 player_id: format!("client_{number}"),
                 ..Identity::default()
             };
-            let mut seat = Seat::new(identity, String::new(), LinkId::new(number, 1));
+            let mut seat = Seat::new(identity, String::new(), ConnectionId::new(number, 1));
             let message = ServerMessage::Chat {
                 from: String::new(),
                 text: "x".repeat(bytes),

@@ -59,7 +59,7 @@ impl Host {
             player_id: &seat.identity.player_id,
         };
         let now_s = self.started.elapsed().as_secs_f64();
-        let entries = self.shelf.entries();
+        let entries = self.client_scripts.entries();
         let known = |path: &str| entries.iter().any(|entry| entry.path == path);
         let prints = self.settings.console.client_prints();
         self.client_logs

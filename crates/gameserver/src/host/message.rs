@@ -11,7 +11,7 @@ use frolic_world::{ChatRefusal, PlayerNumber};
 
 use super::{Host, Introduction};
 use crate::line::CloseCode;
-use crate::link::{Encoding, LinkId};
+use crate::link::{Encoding, ConnectionId};
 use crate::metrics::KickCause;
 use crate::seats::{Held, Seat, Turn};
 use crate::session::{Reported, Session, View};
@@ -32,7 +32,7 @@ impl Host {
     /// what their answer repeats. The session is to be settled afterwards.
     pub(super) fn message(
         &mut self,
-        link: LinkId,
+        link: ConnectionId,
         seq: Option<u32>,
         message: ClientMessage,
         echo: Option<Box<serde_json::Value>>,
@@ -250,7 +250,7 @@ impl Host {
 
     /// A message that a client sent, and that was not taken: it counts as
     /// received, or it would come again after a lost connection.
-    pub(super) fn count_dropped(&mut self, link: LinkId) {
+    pub(super) fn count_dropped(&mut self, link: ConnectionId) {
         let player = self.sessions.get(link).and_then(|s| s.player.as_ref());
         let seat = player.and_then(|player| self.seats.get_mut(player.number));
         if let Some(seat) = seat {
@@ -298,7 +298,7 @@ impl Host {
         }
     }
 
-    fn send_scripts(&mut self, link: LinkId, paths: &[String], from: u32) -> Outcome {
+    fn send_scripts(&mut self, link: ConnectionId, paths: &[String], from: u32) -> Outcome {
         if paths.len() > SCRIPT_PATHS_MAX {
             return Err((
                 "too_many",
@@ -311,7 +311,7 @@ impl Host {
         // Asking for the same one again and again is one wish.
         let mut sent = BTreeSet::new();
         for path in paths.iter().filter(|path| sent.insert(path.as_str())) {
-            let Some(unit) = self.shelf.unit(path) else {
+            let Some(unit) = self.client_scripts.unit(path) else {
                 return Err(no_such_script(path));
             };
             if session.is_clogged() {
@@ -334,7 +334,7 @@ impl Host {
     /// there; or all at once, when a client says that it has them all.
     fn script_verified(
         &mut self,
-        link: LinkId,
+        link: ConnectionId,
         path: String,
         hash: &str,
         success: bool,
@@ -342,7 +342,7 @@ impl Host {
         let Some(session) = self.sessions.get_mut(link) else {
             return Ok(());
         };
-        let all = self.shelf.entries();
+        let all = self.client_scripts.entries();
         if path != MANIFEST_PATH && !all.iter().any(|entry| entry.path == path) {
             return Err(no_such_script(&path));
         }
@@ -357,7 +357,7 @@ impl Host {
         }
         if path == MANIFEST_PATH {
             // Of a list that has changed meanwhile: the next one is on its way.
-            if hash == self.shelf.hash() {
+            if hash == self.client_scripts.hash() {
                 let run_context = RunContext::Client;
                 session.tell(&ServerMessage::ExecuteScript { path, run_context });
             }

@@ -7,7 +7,7 @@ use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
 
 use super::Host;
 use crate::link::Encoding;
-use crate::scripts::{Press, ScriptShelf};
+use crate::scripts::{ScriptRelease, ClientScripts};
 
 impl Host {
     /// Brings the world to the scripts of a package. What does not compile
@@ -66,10 +66,10 @@ impl Host {
     pub(super) fn restock(&mut self) {
         let settings = &self.settings;
         let (game_id, bundles) = (&settings.game_id, &settings.bundles);
-        let shelf = ScriptShelf::new(&self.world, game_id, bundles, Some(&self.shelf));
+        let client_scripts = ClientScripts::new(&self.world, game_id, bundles, Some(&self.client_scripts));
         let press = settings.press.clone();
-        let list = press.as_ref().map(|_| shelf.press(&self.world));
-        self.next_shelf = Some(shelf);
+        let list = press.as_ref().map(|_| client_scripts.press(&self.world));
+        self.next_shelf = Some(client_scripts);
         match (press, list) {
             (Some(press), Some(list)) => {
                 if press.try_send(list).is_err() {
@@ -81,8 +81,8 @@ impl Host {
     }
 
     /// What the platform needs to sign the list that is in force.
-    pub fn press(&self) -> Press {
-        self.shelf.press(&self.world)
+    pub fn press(&self) -> ScriptRelease {
+        self.client_scripts.press(&self.world)
     }
 
     /// The platform has signed a list: of the scripts that wait for it, or of
@@ -91,8 +91,8 @@ impl Host {
         if let Some(next) = self.next_shelf.as_mut().filter(|next| next.hash() == hash) {
             next.set_signature(signature);
             self.put_up();
-        } else if self.shelf.hash() == hash {
-            self.shelf.set_signature(signature);
+        } else if self.client_scripts.hash() == hash {
+            self.client_scripts.set_signature(signature);
         }
     }
 
@@ -101,7 +101,7 @@ impl Host {
         let Some(next) = self.next_shelf.take() else {
             return;
         };
-        self.shelf = next;
+        self.client_scripts = next;
         for session in self.sessions.iter_mut() {
             let Some(player) = &mut session.player else {
                 continue;
@@ -109,7 +109,7 @@ impl Host {
             player.verified.clear();
             player.executed = 0;
             let with_list = session.encoding == Encoding::Json;
-            let manifest = ServerMessage::ScriptManifest(self.shelf.manifest(with_list));
+            let manifest = ServerMessage::ScriptManifest(self.client_scripts.manifest(with_list));
             session.tell(&manifest);
         }
     }

@@ -3,7 +3,7 @@
 
 use super::Host;
 use super::message::Outcome;
-use crate::link::{Encoding, LinkId};
+use crate::link::{Encoding, ConnectionId};
 use crate::session::{AskedScene, Session};
 
 /// A connection may ask again after so many seconds …
@@ -14,7 +14,7 @@ const BYTES_PER_S: u64 = 64 * 1024;
 
 impl Host {
     /// Has the scene sent to a client, unless it had it a moment ago.
-    pub(super) fn ask_scene(&mut self, link: LinkId) -> Outcome {
+    pub(super) fn ask_scene(&mut self, link: ConnectionId) -> Outcome {
         let (tick, tick_hz) = (self.world.tick(), self.world.tick_hz());
         let bytes: usize = self.settings.scene_texts.iter().map(String::len).sum();
         let patience_s = again_after_s(bytes as u64);

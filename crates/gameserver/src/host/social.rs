@@ -19,7 +19,7 @@ impl Host {
     pub(super) fn dress(&mut self, number: PlayerNumber, identity: &Identity) {
         if let Some(character) = &identity.character {
             let looks = AvatarLooks::from_json(&character.looks);
-            self.world.dress(number, looks);
+            self.world.set_avatar(number, looks);
         }
     }
 
@@ -28,7 +28,7 @@ impl Host {
     pub(super) fn place_arrivals(&mut self) {
         for (number, friend_id) in std::mem::take(&mut self.arrivals) {
             if let Some(friend) = self.seats.of_player(&friend_id) {
-                let placed = self.world.put_beside(number, friend);
+                let placed = self.world.spawn_beside(number, friend);
                 tracing::debug!(number, friend, placed, "a player came by invitation");
             }
         }

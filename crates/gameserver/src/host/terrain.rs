@@ -2,7 +2,7 @@
 //! has changed, and chunks on their way.
 
 use frolic_protocol::ServerMessage;
-use frolic_protocol::outside::OutsideReply;
+use frolic_protocol::remote_commands::OutsideReply;
 use frolic_protocol::packet;
 use frolic_protocol::terrain::{TerraformApplied, TerrainOp};
 use frolic_world::PlayerNumber;
@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::Host;
 use super::message::Outcome;
-use crate::link::LinkId;
+use crate::link::ConnectionId;
 
 /// A command that is done, and answered once what it did is stored.
 pub(super) struct Unstored {
@@ -22,7 +22,7 @@ pub(super) struct Unstored {
 /// Who waits for the answer.
 enum AskedBy {
     /// A client that numbers its commands.
-    Client { link: LinkId, seq: u32 },
+    Client { link: ConnectionId, seq: u32 },
     /// Somebody outside of the world, through the control plane.
     Outside(oneshot::Sender<OutsideReply>),
 }
@@ -54,7 +54,7 @@ impl Host {
     /// is stored before.
     pub(super) fn terraform_as_told(
         &mut self,
-        link: LinkId,
+        link: ConnectionId,
         seq: Option<u32>,
         number: PlayerNumber,
         op: &TerrainOp,
@@ -95,7 +95,7 @@ impl Host {
     /// CHUNK_REQUEST: the chunk comes when its turn is.
     pub(super) fn wish_chunk(
         &mut self,
-        link: LinkId,
+        link: ConnectionId,
         chunk: [i32; 3],
     ) -> Result<(), (&'static str, String)> {
         let inside = self

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::Host;
-use crate::link::LinkId;
+use crate::link::ConnectionId;
 use crate::metrics::StageClock;
 use crate::pressure::PRESSURE_MAX;
 use crate::session::SessionPlayer;
@@ -37,9 +37,9 @@ const WRITE_TIME_MAX: Duration = Duration::from_micros(100);
 /// session that waits here says so itself: it waits once.
 #[derive(Default)]
 pub(super) struct Updates {
-    waiting: VecDeque<LinkId>,
+    waiting: VecDeque<ConnectionId>,
     /// Those whose update was made and not written; some from the last tick.
-    made: Vec<LinkId>,
+    made: Vec<ConnectionId>,
     /// How many of those in front were put off twice: waiting, and made.
     overdue: (usize, usize),
     /// Memory that sessions make and frame their updates in. It is lent to one
@@ -105,7 +105,7 @@ impl Host {
         let (owed, owed_writes) = (updates.waiting.len(), updates.made.len());
         let new = self.queue_due(&mut updates.waiting);
         if !updates.waiting.is_empty() {
-            self.world.look();
+            self.world.collect_changes();
         }
         // A world that is always slow is late rather than silent: where things
         // are put off twice, clients have versions of more ages, and share less.
@@ -174,7 +174,7 @@ impl Host {
 
     /// Queues everybody whose update is due in this tick: those who see nothing
     /// at all yet in front, of which it returns how many there are.
-    fn queue_due(&mut self, waiting: &mut VecDeque<LinkId>) -> usize {
+    fn queue_due(&mut self, waiting: &mut VecDeque<ConnectionId>) -> usize {
         let mut in_front = 0;
         for (link, viewer) in self.sessions.viewers() {
             let is_due = viewer.is_new || self.world.update_is_due(viewer.number);
@@ -195,7 +195,7 @@ impl Host {
     /// Reads a little of what the next updates begin with. The views of a crowd
     /// are more than a cache holds, and memory brings many places at once nearly
     /// as soon as one; made one after the other, each update waits for its own.
-    fn glance_at(&self, waiting: &VecDeque<LinkId>) {
+    fn glance_at(&self, waiting: &VecDeque<ConnectionId>) {
         let seen = waiting.iter().take(AT_ONCE).map(|link| {
             let player = self.sessions.get(*link)?.player.as_ref()?;
             Some(player.glance() ^ self.world.glance(player.number))
@@ -204,7 +204,7 @@ impl Host {
         std::hint::black_box(seen);
     }
 
-    fn make_update(&mut self, link: LinkId, updates: &mut Updates, now: Instant) {
+    fn make_update(&mut self, link: ConnectionId, updates: &mut Updates, now: Instant) {
         let Some(viewer) = self.sessions.viewer(link) else {
             return;
         };

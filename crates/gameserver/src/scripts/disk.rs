@@ -16,12 +16,12 @@ use frolic_world::World;
 
 /// Files that are to be kept. They are made in the world's thread and written
 /// by another, since that one has no business with disks.
-pub struct Keepsake {
+pub struct CompiledScriptDump {
     game_id: String,
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
-impl Keepsake {
+impl CompiledScriptDump {
     /// Every compiled script of a world and its manifest.
     pub fn of(game_id: &str, world: &World) -> Self {
         let mut files = Vec::new();
@@ -167,7 +167,7 @@ mod tests {
             ("StarterGui/Hud.luau", "print(2)"),
             ("ReplicatedStorage/Deep/Sums.luau", "return {}"),
         ]);
-        Keepsake::of("kept", &world).write(&folder.0).unwrap();
+        CompiledScriptDump::of("kept", &world).write(&folder.0).unwrap();
         let scripts = folder.scripts("");
         assert_eq!(folder.scripts("games/kept"), scripts);
         let main = entry(&scripts, "ServerScriptService/Main.luau");
@@ -190,7 +190,7 @@ mod tests {
             ("ServerScriptService/A.lua", "print('lua')"),
             ("ServerScriptService/A.luau", "print('luau')"),
         ]);
-        Keepsake::of("kept", &world).write(&folder.0).unwrap();
+        CompiledScriptDump::of("kept", &world).write(&folder.0).unwrap();
         let scripts = folder.scripts("");
         let file = |path: &str| entry(&scripts, path)["file"].clone();
         assert_ne!(
@@ -203,9 +203,9 @@ mod tests {
     fn the_newest_game_is_what_the_manifest_says() {
         let folder = Folder::new("newest");
         let old = world(&[("ServerScriptService/Main.luau", "print('old')")]);
-        Keepsake::of("old", &old).write(&folder.0).unwrap();
+        CompiledScriptDump::of("old", &old).write(&folder.0).unwrap();
         let new = world(&[("ServerScriptService/Main.luau", "print('new')")]);
-        Keepsake::of("kept", &new).write(&folder.0).unwrap();
+        CompiledScriptDump::of("kept", &new).write(&folder.0).unwrap();
         assert_eq!(folder.scripts(""), folder.scripts("games/kept"));
         assert_ne!(folder.scripts(""), folder.scripts("games/old"));
     }

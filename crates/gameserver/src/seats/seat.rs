@@ -14,7 +14,7 @@ use frolic_protocol::{ClientMessage, ServerMessage};
 use super::calls::{Calls, Label};
 use crate::admission::{Identity, new_nonce};
 use crate::flood::BURST;
-use crate::link::LinkId;
+use crate::link::ConnectionId;
 use crate::session::Told;
 
 /// A lost connection can be resumed for this long.
@@ -84,13 +84,13 @@ pub struct Seat {
     pub confirms: bool,
     /// How many messages that count have come from them.
     pub received: u32,
-    /// What the player was last kept with, and the mark of the pile that this
+    /// What the player was last kept with, and the mark of the persist_queue that this
     /// went to.
     pub kept: Cut,
     /// See [`kept`](Self::kept).
     pub kept_mark: u64,
-    /// The mark of the first pile that has the session by this name; none as long
-    /// as it has been put on no pile.
+    /// The mark of the first persist_queue that has the session by this name; none as long
+    /// as it has been put on no persist_queue.
     pub named_mark: Option<u64>,
     /// How many are known to be stored as handled. A client that hears of it
     /// forgets them.
@@ -112,7 +112,7 @@ pub struct Seat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Connected.
-    Online(LinkId),
+    Online(ConnectionId),
     /// Not connected, and gone for good at this tick.
     Away {
         /// When their time to come back is over.
@@ -132,7 +132,7 @@ impl Place {
 pub struct Held {
     /// The connection that it came on. Its answer goes there or nowhere: on
     /// another one the same number is of another command.
-    pub link: LinkId,
+    pub link: ConnectionId,
     /// Which of the messages that count it is; none of a count that is over.
     pub number: Option<u32>,
     /// Number of its command.
@@ -153,7 +153,7 @@ pub enum Turn {
 
 impl Seat {
     /// A seat for a player on this connection.
-    pub fn new(identity: Identity, nonce: String, link: LinkId) -> Self {
+    pub fn new(identity: Identity, nonce: String, link: ConnectionId) -> Self {
         Self {
             identity,
             nonce,
@@ -179,7 +179,7 @@ impl Seat {
     }
 
     /// Their connection, if there is one.
-    pub fn link(&self) -> Option<LinkId> {
+    pub fn link(&self) -> Option<ConnectionId> {
         match self.place {
             Place::Online(link) => Some(link),
             Place::Away { .. } => None,
@@ -408,7 +408,7 @@ impl Seat {
         bytes + (messages + self.calls.len()) * KEPT_BYTES
     }
 
-    /// What was put on a pile is stored, up to this mark.
+    /// What was put on a persist_queue is stored, up to this mark.
     pub(super) fn note_stored(&mut self, mark: u64) {
         if self.kept_mark <= mark {
             self.stored_received = self.stored_received.max(self.kept.received);

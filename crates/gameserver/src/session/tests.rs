@@ -7,7 +7,7 @@ use frolic_protocol::{Args, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use super::*;
-use crate::line::{ChannelLine, OUTBOX_PACKETS, Outbound};
+use crate::line::{QuicConnection, OUTBOX_PACKETS, Outbound};
 use crate::transport::Slots;
 
 struct Lossy {
@@ -32,7 +32,7 @@ impl Lossy {
         let slot = slots.take([127, 0, 0, 1].into()).unwrap();
         let (outbox, outgoing) = mpsc::channel(OUTBOX_PACKETS);
         let (end, ended) = oneshot::channel();
-        let line = Line::Channel(ChannelLine::new(outbox, end, Arc::default()));
+        let line = Line::Channel(QuicConnection::new(outbox, end, Arc::default()));
         Self {
             session: Session::new(Encoding::Binary, None, line, slot, 0, Instant::now()),
             outgoing,

@@ -2,7 +2,7 @@
 
 use frolic_protocol::store::{BATCH_REQUESTS_MAX, StoreAction, StoreKey};
 
-use super::messenger::Gathered;
+use super::worker::Gathered;
 use super::*;
 
 fn write(id: u32) -> StoreRequest {
@@ -23,7 +23,7 @@ fn read(id: u32) -> StoreRequest {
     StoreRequest { id, action }
 }
 
-fn heard(player_id: &str, received: u32) -> Heard {
+fn heard(player_id: &str, received: u32) -> InputWatermarks {
     let counts = vec![HeardCount {
         player_id: player_id.into(),
         session: "session".into(),
@@ -32,21 +32,21 @@ fn heard(player_id: &str, received: u32) -> Heard {
         told: Vec::new(),
         calls: Vec::new(),
     }];
-    Heard {
+    InputWatermarks {
         counts,
-        ..Heard::default()
+        ..InputWatermarks::default()
     }
 }
 
 struct Line {
     queue: Queue,
-    gathering: Gathering,
+    gathering: BatchBuilder,
 }
 
 impl Line {
     fn new() -> Self {
         let (queue, waiting) = Queue::new();
-        let gathering = Gathering::new(1, waiting);
+        let gathering = BatchBuilder::new(1, waiting);
         Self { queue, gathering }
     }
 
@@ -69,7 +69,7 @@ async fn writes_of_one_tick_travel_with_who_was_heard_for_them() {
     line.queue.ask(vec![write(1)], || heard("ada", 1));
     let many = (2..=66).map(write).collect();
     line.queue.ask(many, || heard("ben", 1));
-    line.queue.ask(vec![read(67)], Heard::default);
+    line.queue.ask(vec![read(67)], InputWatermarks::default);
     line.queue.ask(vec![write(68)], || heard("ben", 2));
     let first = line.next().await;
     assert_eq!(
@@ -102,7 +102,7 @@ async fn a_full_queue_refuses_requests_and_no_counts() {
     let mut line = Line::new();
     let almost = QUEUE_MAX as u32 - 1;
     line.queue
-        .ask((0..almost).map(read).collect(), Heard::default);
+        .ask((0..almost).map(read).collect(), InputWatermarks::default);
     let last = vec![write(almost), write(almost + 1)];
     let refused = line.queue.ask(last, || heard("ada", 1));
     assert_eq!(refused.len(), 1);

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::link::LinkId;
+use crate::link::ConnectionId;
 use crate::metrics::Metrics;
 
 /// Connections of one address that have no player yet.
@@ -47,13 +47,13 @@ impl Counts {
 }
 
 impl State {
-    fn next_link(&mut self) -> LinkId {
+    fn next_link(&mut self) -> ConnectionId {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places += 1;
             self.places - 1
         });
         self.round = self.round.wrapping_add(1);
-        LinkId::new(place, self.round)
+        ConnectionId::new(place, self.round)
     }
 }
 
@@ -124,14 +124,14 @@ impl Slots {
 /// One connection's place.
 pub struct Slot {
     counts: Arc<Counts>,
-    link: LinkId,
+    link: ConnectionId,
     address: IpAddr,
     is_newcomer: bool,
 }
 
 impl Slot {
     /// The connection that has this place.
-    pub fn link(&self) -> LinkId {
+    pub fn link(&self) -> ConnectionId {
         self.link
     }
 

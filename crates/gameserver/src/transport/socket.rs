@@ -13,7 +13,7 @@ use super::Slot;
 use super::outbuffer::{Opcode, OutBuffer};
 use super::raw::RawSocket;
 use crate::line::{CloseCode, WAITING_BYTES_MAX};
-use crate::link::{Encoding, Heard, Intake, LinkError};
+use crate::link::{Encoding, ClientInput, MessageDecoder, LinkError};
 use crate::metrics::{Jitter, KickCause, Metrics};
 use crate::pace::{Backlog, Uptake};
 
@@ -42,14 +42,14 @@ pub enum Reading {
 }
 
 /// A WebSocket in the world's thread.
-pub struct SocketLine {
+pub struct WebSocketConnection {
     stream: RawSocket,
     out: OutBuffer,
     /// Bytes that were left at the last flush. What gathered since then says
     /// nothing of the client: it leaves at the end of the tick.
     left_bytes: usize,
     frames: FrameReader,
-    intake: Intake,
+    intake: MessageDecoder,
     /// Bytes that were read together with the request to upgrade.
     read_ahead: Vec<u8>,
     heard_at: Instant,
@@ -78,7 +78,7 @@ enum ReadError {
     Link(#[from] LinkError),
 }
 
-impl SocketLine {
+impl WebSocketConnection {
     /// A socket after the upgrade; `read_ahead` are bytes that were read
     /// together with the request.
     pub fn new(stream: TcpStream, encoding: Encoding, read_ahead: &[u8], now: Instant) -> Self {
@@ -87,7 +87,7 @@ impl SocketLine {
             out: OutBuffer::default(),
             left_bytes: 0,
             frames: FrameReader::new(CLIENT_MESSAGE_BYTES_MAX),
-            intake: Intake::new(encoding),
+            intake: MessageDecoder::new(encoding),
             read_ahead: read_ahead.to_vec(),
             heard_at: now,
             pinged_at: now,
@@ -111,7 +111,7 @@ impl SocketLine {
         closed: bool,
         (now, now_s): (Instant, f64),
         memory: &mut [u8],
-        heard: &mut Vec<Heard>,
+        heard: &mut Vec<ClientInput>,
         metrics: &Metrics,
     ) -> Reading {
         self.read_closed |= closed;
@@ -156,7 +156,7 @@ impl SocketLine {
         &mut self,
         bytes: &mut [u8],
         (now, now_s): (Instant, f64),
-        heard: &mut Vec<Heard>,
+        heard: &mut Vec<ClientInput>,
         metrics: &Metrics,
     ) -> Result<(), ReadError> {
         let (mut ponged, mut ending) = (false, None);
@@ -388,7 +388,7 @@ mod tests {
     const PONG: [u8; 6] = [0x8a, 0x80, 1, 2, 3, 4];
 
     /// A client and the line to it, with little room between them.
-    fn connect(start: Instant) -> (Blocking, SocketLine) {
+    fn connect(start: Instant) -> (Blocking, WebSocketConnection) {
         const ROOM_BYTES: usize = 16 * 1024;
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -401,7 +401,7 @@ mod tests {
         let narrow = socket2::SockRef::from(&stream).set_send_buffer_size(ROOM_BYTES);
         narrow.expect("a buffer");
         let stream = TcpStream::from_std(stream);
-        let line = SocketLine::new(stream, Encoding::Binary, &[], start);
+        let line = WebSocketConnection::new(stream, Encoding::Binary, &[], start);
         (client.into(), line)
     }
 
@@ -411,7 +411,7 @@ mod tests {
         let (mut client, mut line) = connect(start);
         let (metrics, mut heard) = (Metrics::default(), Vec::new());
         // Reads until the kernel has passed the answer on.
-        let mut hear = |line: &mut SocketLine, ms: u64| {
+        let mut hear = |line: &mut WebSocketConnection, ms: u64| {
             let now = start + Duration::from_millis(ms);
             while line.heard_at != now {
                 let reading = line.receive(false, (now, 0.0), &mut [0; 64], &mut heard, &metrics);

@@ -8,8 +8,8 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
 use super::Slot;
-use super::socket::{Farewell, READ_BYTES_PER_TICK, SocketLine};
-use crate::link::{Encoding, LinkId};
+use super::socket::{Farewell, READ_BYTES_PER_TICK, WebSocketConnection};
+use crate::link::{Encoding, ConnectionId};
 use crate::metrics::Metrics;
 
 /// Events taken from the kernel at once.
@@ -23,7 +23,7 @@ const UNSENT_BYTES: u32 = 128 * 1024;
 #[derive(Clone, Copy, Debug)]
 pub struct Ready {
     /// Whose it is.
-    pub link: LinkId,
+    pub link: ConnectionId,
     /// The client sends no more.
     pub closed: bool,
 }
@@ -41,7 +41,7 @@ struct Queue {
 
 #[derive(Clone, Copy)]
 struct Waiting {
-    link: LinkId,
+    link: ConnectionId,
     /// It is in the queue.
     waits: bool,
     /// It sends no more.
@@ -50,7 +50,7 @@ struct Waiting {
 
 impl Queue {
     /// Takes in a socket, which may have something to read.
-    fn adopt(&mut self, link: LinkId) {
+    fn adopt(&mut self, link: ConnectionId) {
         let place = link.place();
         if self.places.len() <= place {
             self.places.resize(place + 1, None);
@@ -126,12 +126,12 @@ impl Sockets {
     /// When it is broken already.
     pub fn adopt(
         &mut self,
-        link: LinkId,
+        link: ConnectionId,
         stream: std::net::TcpStream,
         encoding: Encoding,
         read_ahead: &[u8],
         now: Instant,
-    ) -> io::Result<SocketLine> {
+    ) -> io::Result<WebSocketConnection> {
         stream.set_nonblocking(true)?;
         // Without it a client that stops reading is noticed late; that is all.
         let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_BYTES);
@@ -141,7 +141,7 @@ impl Sockets {
             .registry()
             .register(&mut stream, token, Interest::READABLE)?;
         self.ready.adopt(link);
-        Ok(SocketLine::new(stream, encoding, read_ahead, now))
+        Ok(WebSocketConnection::new(stream, encoding, read_ahead, now))
     }
 
     /// Asks the kernel which sockets have something, without waiting.
@@ -188,12 +188,12 @@ impl Sockets {
     }
 
     /// Reads a socket in the next tick as well: it has more than its share.
-    pub fn again(&mut self, link: LinkId) {
+    pub fn again(&mut self, link: ConnectionId) {
         self.ready.push(link.place(), false);
     }
 
     /// Lets go of a socket after what was queued for it has left.
-    pub fn part(&mut self, line: SocketLine, slot: Slot, now: Instant) {
+    pub fn part(&mut self, line: WebSocketConnection, slot: Slot, now: Instant) {
         self.farewells.extend(line.into_farewell(slot, now));
     }
 
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_socket_waits_once_and_in_its_turn() {
         let mut queue = Queue::default();
-        let links = [0, 1, 2].map(|place| LinkId::new(place, place + 5));
+        let links = [0, 1, 2].map(|place| ConnectionId::new(place, place + 5));
         for link in links {
             queue.adopt(link);
         }
@@ -241,9 +241,9 @@ mod tests {
     #[test]
     fn a_newcomer_gets_its_turn_and_no_news_of_whoever_was_there_before() {
         let mut queue = Queue::default();
-        queue.adopt(LinkId::new(0, 1));
+        queue.adopt(ConnectionId::new(0, 1));
         queue.push(0, true);
-        let newcomer = LinkId::new(0, 2);
+        let newcomer = ConnectionId::new(0, 2);
         queue.adopt(newcomer);
         let turn = queue.pop().map(|ready| (ready.link, ready.closed));
         assert_eq!(turn, Some((newcomer, false)));

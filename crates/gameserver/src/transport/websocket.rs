@@ -22,7 +22,7 @@ use tokio::net::TcpStream;
 use tungstenite::handshake::derive_accept_key;
 
 use super::{Slot, Transports};
-use crate::link::{Carriage, Encoding, Inbound};
+use crate::link::{Carrier, Encoding, Inbound};
 
 /// How long the answer to an upgrade may take to leave.
 const UPGRADE_WITHIN: Duration = Duration::from_secs(5);
@@ -102,7 +102,7 @@ async fn hand_over(
     let open = Inbound::Open {
         encoding,
         ticket,
-        carriage: Carriage::Socket { stream, read_ahead },
+        carriage: Carrier::Socket { stream, read_ahead },
         slot,
     };
     // Fails only when the world has stopped.

@@ -17,7 +17,7 @@ use super::quic::{LingeringList, Newcomer};
 use super::writer::Writer;
 use super::{Slot, Transports};
 use crate::line::{Carried, OUTBOX_PACKETS};
-use crate::link::{Carriage, Encoding, Inbound, LinkReader, ReadEnd};
+use crate::link::{Carrier, Encoding, Inbound, ConnectionReader, ReadEnd};
 use crate::metrics::{Jitter, Metrics};
 
 pub use super::quic::{Listening, listen};
@@ -116,7 +116,7 @@ async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), 
     let open = Inbound::Open {
         encoding: Encoding::Binary,
         ticket,
-        carriage: Carriage::Channel {
+        carriage: Carrier::Channel {
             outbox,
             end,
             carried: carried.clone(),
@@ -125,7 +125,7 @@ async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), 
     };
     let opened = transports.inbox.send(open).await;
     opened.map_err(|_| "the world has stopped".to_owned())?;
-    let mut reader = LinkReader::new(link, transports.inbox.clone(), metrics.clone());
+    let mut reader = ConnectionReader::new(link, transports.inbox.clone(), metrics.clone());
 
     // Writing has a task of its own: a client that does not read its stream
     // must not keep us from reading its inputs.

@@ -13,7 +13,7 @@ use crate::auth::{Role, Session};
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::limits::ClientAddress;
-use crate::{gamedata, ids};
+use crate::{datastore, ids};
 
 /// Everything that is about nobody but the person.
 const PERSONAL: [&str; 14] = [
@@ -89,7 +89,7 @@ pub async fn delete(
         .await?;
     transaction.commit().await?;
     platform.catalogue().forget();
-    gamedata::forget_player(&platform, &session.user_id).await?;
+    datastore::forget_player(&platform, &session.user_id).await?;
     tracing::info!(user_id = session.user_id, "account deleted");
     Ok(StatusCode::NO_CONTENT)
 }

@@ -15,7 +15,7 @@ use super::register::promote_guest;
 use super::sessions::{self, Stay, User};
 use crate::Platform;
 use crate::api::{ErrorBody, IdentityLoginRequest, LoginResponse};
-use crate::auth::{Kind, MaybeSession, Means, Role, Session};
+use crate::auth::{Kind, MaybeSession, AuthMethod, Role, Session};
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::settings::IdentitySettings;
@@ -166,7 +166,7 @@ pub async fn session(platform: &Platform, token: &str) -> Result<Session, ApiErr
         username: user.username,
         kind: user.kind,
         role: user.role,
-        means: Means::Identity,
+        means: AuthMethod::Identity,
         expires_at: Some((claims.exp.clamp(0.0, 4e9) * 1000.0) as i64),
         token: token.to_owned(),
     })

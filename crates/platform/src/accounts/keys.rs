@@ -10,7 +10,7 @@ use sqlx::any::AnyRow;
 
 use crate::Platform;
 use crate::api::{ApiKey, ApiKeyList, CreateKeyRequest, CreatedKey, ErrorBody};
-use crate::auth::{Means, Role, Session};
+use crate::auth::{AuthMethod, Role, Session};
 use crate::clock::rfc3339;
 use crate::db::to_u32;
 use crate::error::ApiError;
@@ -64,7 +64,7 @@ pub async fn find(platform: &Platform, token: &str) -> Result<Session, ApiError>
         .execute(platform.db())
         .await?;
     }
-    let mut session = Session::from_row(&row, Means::ApiKey, None, token)?;
+    let mut session = Session::from_row(&row, AuthMethod::ApiKey, None, token)?;
     session.role = session.role.min(Role::Creator);
     Ok(session)
 }

@@ -10,7 +10,7 @@ use super::passwords;
 use super::sessions::{self, Stay, User};
 use crate::Platform;
 use crate::api::{ErrorBody, LoginResponse, PasswordLoginRequest, RegisterRequest};
-use crate::auth::{Kind, MaybeSession, Means, Role, Session};
+use crate::auth::{Kind, MaybeSession, AuthMethod, Role, Session};
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::limits::ClientAddress;
@@ -188,7 +188,7 @@ pub async fn logout(
     State(platform): State<Platform>,
     session: Session,
 ) -> Result<StatusCode, ApiError> {
-    if session.means != Means::Session {
+    if session.means != AuthMethod::Session {
         return Err(ApiError::bad_request(
             "no_session",
             "only a session can be logged out; revoke an API key in the account instead",

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::launcher::{BoxFuture, GameServer, ServerExit};
-use super::server::Server;
+use super::process::WorldProcess;
 use super::{Fleet, supervise};
-use crate::runs;
+use crate::world_lease;
 
 /// How long a process has to call in: a few heartbeats.
 pub(super) const ADOPTION_PATIENCE: Duration = Duration::from_secs(7);
@@ -21,10 +21,10 @@ impl Fleet {
     /// # Errors
     /// When the database refuses.
     pub async fn adopt_survivors(&self) -> Result<(), sqlx::Error> {
-        for run in runs::open(&self.0.db).await? {
+        for run in world_lease::open(&self.0.db).await? {
             let world_id = run.world.spec.world_id.clone();
             let Some(process) = Survivor::find(run.pid, &world_id) else {
-                runs::end(&self.0.db, &world_id, run.epoch).await?;
+                world_lease::end(&self.0.db, &world_id, run.epoch).await?;
                 continue;
             };
             tracing::info!(
@@ -32,7 +32,7 @@ impl Fleet {
                 pid = run.pid,
                 "a game server outlived the platform"
             );
-            let server = Arc::new(Server::adopted(&run));
+            let server = Arc::new(WorldProcess::adopted(&run));
             self.servers().insert(world_id, server.clone());
             tokio::spawn(supervise::supervise(
                 self.clone(),

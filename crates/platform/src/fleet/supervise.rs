@@ -10,9 +10,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use super::adopt::ADOPTION_PATIENCE;
 use super::launcher::{GameServer, LaunchRequest, ServerExit};
-use super::server::{End, Phase, Server};
+use super::process::{End, Phase, WorldProcess};
 use super::{Fleet, backoff};
-use crate::{ids, runs};
+use crate::{ids, world_lease};
 
 /// A world that loses this many scripts is not the game it was.
 const DISABLED_MAX: usize = 16;
@@ -35,7 +35,7 @@ enum Outcome {
 /// Runs `server` until its end. Exactly one task does this per entry.
 pub(super) async fn supervise(
     fleet: Fleet,
-    server: Arc<Server>,
+    server: Arc<WorldProcess>,
     survivor: Option<Box<dyn GameServer>>,
 ) {
     let end = run_until_end(&fleet, &server, survivor).await;
@@ -50,7 +50,7 @@ pub(super) async fn supervise(
 
 async fn run_until_end(
     fleet: &Fleet,
-    server: &Arc<Server>,
+    server: &Arc<WorldProcess>,
     mut survivor: Option<Box<dyn GameServer>>,
 ) -> End {
     let settings = fleet.settings().clone();
@@ -67,7 +67,7 @@ async fn run_until_end(
             // At once: nobody is sent to a process that is gone.
             server.advance(Phase::Starting);
         }
-        if let Err(error) = runs::end(fleet.db(), &server.spec.world_id, server.epoch()).await {
+        if let Err(error) = world_lease::end(fleet.db(), &server.spec.world_id, server.epoch()).await {
             tracing::warn!(%error, world = server.spec.world_id, "could not note the end of a game server");
         }
         let why = match outcome {
@@ -136,7 +136,7 @@ async fn run_until_end(
 }
 
 /// Who was in a process that broke down finds their place again in the next.
-async fn count_crash(fleet: &Fleet, server: &Server) {
+async fn count_crash(fleet: &Fleet, server: &WorldProcess) {
     server.count_crash();
     fleet.count_crash();
     let players = fleet.were_present(&server.spec.world_id, 0).await;
@@ -144,7 +144,7 @@ async fn count_crash(fleet: &Fleet, server: &Server) {
 }
 
 /// Waits before the next launch; false when the server was asked to stop.
-async fn back_off(server: &Server, pause: Duration) -> bool {
+async fn back_off(server: &WorldProcess, pause: Duration) -> bool {
     let until = Instant::now() + pause;
     let mut phase = server.watch_phase();
     if !server.advance(Phase::BackingOff { until }) {
@@ -156,12 +156,12 @@ async fn back_off(server: &Server, pause: Duration) -> bool {
     }
 }
 
-async fn run_once(fleet: &Fleet, server: &Arc<Server>) -> Outcome {
+async fn run_once(fleet: &Fleet, server: &Arc<WorldProcess>) -> Outcome {
     let world_id = &server.spec.world_id;
     let token = ids::new_token();
     let digest = ids::sha256_hex(token.as_bytes());
     let disabled = server.disabled_scripts();
-    let epoch = match runs::begin(fleet.db(), world_id, &digest, &disabled).await {
+    let epoch = match world_lease::begin(fleet.db(), world_id, &digest, &disabled).await {
         Ok(epoch) => epoch,
         Err(error) => return Outcome::NeverReady(format!("its launch was not noted: {error}")),
     };
@@ -189,7 +189,7 @@ async fn run_once(fleet: &Fleet, server: &Arc<Server>) -> Outcome {
 
 async fn watch_process(
     fleet: &Fleet,
-    server: &Server,
+    server: &WorldProcess,
     process: &mut dyn GameServer,
     patience: Duration,
 ) -> Outcome {
@@ -234,7 +234,7 @@ async fn watch_process(
     Outcome::Stopped
 }
 
-fn classify(exit: ServerExit, ready_at: Option<Instant>, server: &Server) -> Outcome {
+fn classify(exit: ServerExit, ready_at: Option<Instant>, server: &WorldProcess) -> Outcome {
     if server.phase() == Phase::Stopping {
         return Outcome::Stopped;
     }

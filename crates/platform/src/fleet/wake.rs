@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::{Fleet, FleetError, Phase, Server, WorldSpec};
+use super::{Fleet, FleetError, Phase, WorldProcess, WorldSpec};
 
 /// Where the process of a world is asked, and with which token.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ impl Fleet {
     ///
     /// # Errors
     /// [`FleetError`].
-    pub async fn wake(&self, spec: &WorldSpec) -> Result<Arc<Server>, FleetError> {
+    pub async fn wake(&self, spec: &WorldSpec) -> Result<Arc<WorldProcess>, FleetError> {
         let deadline = self.join_deadline();
         loop {
             let server = self.server_or_start(spec).await?;
@@ -32,7 +32,7 @@ impl Fleet {
     }
 
     /// How to ask the process of a world that is ready.
-    pub fn door(&self, server: &Server) -> Option<Door> {
+    pub fn door(&self, server: &WorldProcess) -> Option<Door> {
         let Phase::Ready(endpoints) = server.phase() else {
             return None;
         };
@@ -45,7 +45,7 @@ impl Fleet {
     }
 
     /// The worlds that run now.
-    pub fn running(&self) -> Vec<Arc<Server>> {
+    pub fn running(&self) -> Vec<Arc<WorldProcess>> {
         let all = self.all().into_iter();
         all.filter(|server| matches!(server.phase(), Phase::Ready(_)))
             .collect()

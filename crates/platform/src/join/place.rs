@@ -10,7 +10,7 @@ use crate::Platform;
 use crate::api::{Channel, JoinRequest};
 use crate::auth::Session;
 use crate::error::ApiError;
-use crate::fleet::{FleetError, Phase, Server, Step, WorldSpec};
+use crate::fleet::{FleetError, Phase, WorldProcess, Step, WorldSpec};
 use crate::games::{self, GameRow};
 use crate::social::{self, Invitation};
 use crate::spells::Actor;
@@ -123,7 +123,7 @@ pub async fn follow(
     Ok(Target::Friend(invitation))
 }
 
-/// Looks for a place, and opens a world where none has one. Waits for nothing
+/// Looks for a place, and opens a world where none has one. PendingJoins for nothing
 /// but the database.
 ///
 /// # Errors
@@ -173,7 +173,7 @@ pub async fn find(
 }
 
 /// The world of a game that the player was in and that is about to end.
-async fn still_in(platform: &Platform, session: &Session, game_id: &str) -> Option<Arc<Server>> {
+async fn still_in(platform: &Platform, session: &Session, game_id: &str) -> Option<Arc<WorldProcess>> {
     let fleet = platform.fleet();
     fleet.closing_with(game_id, &session.user_id).await
 }
@@ -204,7 +204,7 @@ async fn place_in_game(
     platform: &Platform,
     session: &Session,
     game: &GameRow,
-) -> Result<Arc<Server>, PlaceError> {
+) -> Result<Arc<WorldProcess>, PlaceError> {
     let db = platform.db();
     let preferred = companions::worlds_of(db, &session.user_id, &game.game_id).await?;
     let find = || {
@@ -236,7 +236,7 @@ async fn wake_kept_world(
     platform: &Platform,
     game: &GameRow,
     player_id: &str,
-) -> Result<Option<Arc<Server>>, PlaceError> {
+) -> Result<Option<Arc<WorldProcess>>, PlaceError> {
     if !game.persistent {
         return Ok(None);
     }
@@ -273,7 +273,7 @@ async fn open_world(
     platform: &Platform,
     game: &GameRow,
     wish: Wish<'_>,
-) -> Result<Arc<Server>, PlaceError> {
+) -> Result<Arc<WorldProcess>, PlaceError> {
     let (db, player_id) = (platform.db(), wish.created_by);
     // Looked at again when it starts; but those who wait for a process ask
     // every second, and should not make and unmake a row each time.

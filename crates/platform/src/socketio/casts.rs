@@ -1,6 +1,6 @@
 //! What changes worlds: casts, operations on the ground, and clearing.
 
-use frolic_protocol::outside::{OutsideReply, OutsideRequest};
+use frolic_protocol::remote_commands::{OutsideReply, OutsideRequest};
 use frolic_protocol::terrain::{TerrainAction, TerrainOp, TerrainShape};
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::worlds::here;
 use crate::Platform;
 use crate::error::ApiError;
 use crate::spells::cast::{self, Wanted};
-use crate::visits::{self, Place};
+use crate::remote_commands::{self, Place};
 use crate::worlds::WorldRow;
 
 /// What is added or painted with when nothing is said.
@@ -66,15 +66,15 @@ pub async fn change_ground(platform: &Platform, visitor: &Visitor, data: &Value)
         by: visitor.actor.user_id.clone(),
         op: operation(spell.unwrap_or(data))?,
     };
-    let world = visits::world_to_change(platform, &visitor.actor, &place).await?;
+    let world = remote_commands::world_to_change(platform, &visitor.actor, &place).await?;
     ask(platform, &world, &request).await
 }
 
 /// `clear_world`: undoes everything; for the world's owner, their helpers, and admins.
 pub async fn clear(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer {
     let place = meant(visitor, data)?;
-    let world = visits::world(platform, &visitor.actor, &place).await?;
-    if !visits::is_trusted(platform, &visitor.actor, &world).await? {
+    let world = remote_commands::world(platform, &visitor.actor, &place).await?;
+    if !remote_commands::is_trusted(platform, &visitor.actor, &world).await? {
         return Err(ApiError::forbidden(
             "Only the owner of this world can clear it. Make one of your own with world.create.",
         ));
@@ -87,14 +87,14 @@ pub async fn clear(platform: &Platform, visitor: &Visitor, data: &Value) -> Answ
 
 async fn ask(platform: &Platform, world: &WorldRow, request: &OutsideRequest) -> Answer {
     let server = platform.fleet().wake(&world.spec).await?;
-    match visits::ask(platform, &server, request).await? {
+    match remote_commands::ask(platform, &server, request).await? {
         OutsideReply::Done => {
             let world_id = &world.spec.world_id;
             Ok(Reply::Told(
                 json!({ "accepted": true, "world_id": world_id }),
             ))
         }
-        OutsideReply::Refused { code, message } => Err(visits::refused(&code, message)),
+        OutsideReply::Refused { code, message } => Err(remote_commands::refused(&code, message)),
     }
 }
 

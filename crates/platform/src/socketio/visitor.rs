@@ -9,7 +9,7 @@ use socketioxide::extract::{AckSender, SocketRef};
 
 use crate::auth::Role;
 use crate::spells::Actor;
-use crate::visits::Place;
+use crate::remote_commands::Place;
 
 /// Messages of one client that wait for their turn.
 const WAITING_MAX: usize = 64;

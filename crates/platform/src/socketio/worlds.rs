@@ -15,7 +15,7 @@ use crate::games::{self, GameRow};
 use crate::join::access::Via;
 use crate::names;
 use crate::texts;
-use crate::visits::{self, LogEnds, Place};
+use crate::remote_commands::{self, LogEnds, Place};
 use crate::worlds::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, Wish};
 
 /// What a world of nothing in particular is made of, where it is there.
@@ -146,8 +146,8 @@ pub async fn join(
 ) -> Answer {
     let place = destination(platform, data).await?;
     let world_id = place.world_id.clone();
-    let row = visits::world(platform, &visitor.actor, &place).await?;
-    visits::must_have_room(platform, &visitor.actor, &row).await?;
+    let row = remote_commands::world(platform, &visitor.actor, &place).await?;
+    remote_commands::must_have_room(platform, &visitor.actor, &row).await?;
     let spec = row.spec.clone();
     let world = row.info(platform);
     // Keeps the row from being swept while somebody looks at it.
@@ -166,7 +166,7 @@ pub async fn join(
         socket.join(overseers(&world_id));
     }
     let clients = platform.sockets().clients_in(&world_id);
-    let ends = visits::log_ends(platform.db(), &world_id).await?;
+    let ends = remote_commands::log_ends(platform.db(), &world_id).await?;
     let newest = ends.newest;
     let joined = json!({
         "world_id": world_id,
@@ -212,7 +212,7 @@ pub async fn set_back(platform: &Platform, world_id: &str) -> Result<(), ApiErro
     if sockets.clients_in(world_id) == 0 {
         return Ok(());
     }
-    let ends = visits::log_ends(platform.db(), world_id).await?;
+    let ends = remote_commands::log_ends(platform.db(), world_id).await?;
     let told = json!({ "world_id": world_id, "set_back": true });
     sockets.tell_world(world_id, "world_cleared", &told);
     // Who is told only of what they do has not done any of it now.
@@ -255,7 +255,7 @@ async fn send_log(
     let mut after = 0;
     let mut sent = 0;
     loop {
-        let page = visits::log(platform.db(), world_id, only, after, OPS_PER_MESSAGE).await?;
+        let page = remote_commands::log(platform.db(), world_id, only, after, OPS_PER_MESSAGE).await?;
         let Some(last) = page.last().map(|op| op.op_id) else {
             break;
         };
@@ -302,7 +302,7 @@ pub async fn get(platform: &Platform, visitor: &Visitor, data: &Value) -> Answer
         (Some(named), _) => Place::named(named),
         (None, _) => here(visitor)?,
     };
-    let world = visits::world(platform, &visitor.actor, &place).await?;
+    let world = remote_commands::world(platform, &visitor.actor, &place).await?;
     let mut info = told(&world.info(platform));
     info["clients"] = json!(platform.sockets().clients_in(&place.world_id));
     Ok(Reply::Event("world.info", info))
@@ -314,7 +314,7 @@ pub async fn ping(platform: &Platform, visitor: &Visitor) -> Answer {
     let (clients, ops) = match &world {
         Some(world_id) => (
             platform.sockets().clients_in(world_id),
-            visits::log_ends(platform.db(), world_id).await?.newest,
+            remote_commands::log_ends(platform.db(), world_id).await?.newest,
         ),
         None => (platform.sockets().clients(), 0),
     };

@@ -1,14 +1,14 @@
 //! Casts from outside of a world: which revision, whether this person
 //! may, and then the world decides the rest.
 
-use frolic_protocol::outside::{OutsideReply, OutsideRequest};
+use frolic_protocol::remote_commands::{OutsideReply, OutsideRequest};
 use serde_json::Value;
 
 use super::{Actor, content, drafts, refuse_taken_down, teach, unknown_revision, unknown_spell};
 use crate::Platform;
 use crate::api::{RevisionInfo, SpellChannel, SpellInfo};
 use crate::error::ApiError;
-use crate::visits::{self, Place};
+use crate::remote_commands::{self, Place};
 
 /// Bytes of what a caster gives along.
 const PARAMS_BYTES_MAX: usize = 8 * 1024;
@@ -38,7 +38,7 @@ pub async fn cast(
         let message = format!("params has more than {PARAMS_BYTES_MAX} bytes");
         return Err(ApiError::bad_request("params_too_large", message));
     }
-    let spec = visits::world_to_change(platform, actor, place).await?.spec;
+    let spec = remote_commands::world_to_change(platform, actor, place).await?.spec;
     let (name, revision) = choose(platform, actor, wanted).await?;
     let server = platform.fleet().wake(&spec).await?;
     let request = OutsideRequest::Cast {
@@ -51,7 +51,7 @@ pub async fn cast(
     };
     let mut taught = false;
     loop {
-        match visits::ask(platform, &server, &request).await? {
+        match remote_commands::ask(platform, &server, &request).await? {
             OutsideReply::Done => return Ok(()),
             OutsideReply::Refused { code, message } => match &revision {
                 // It does not know this revision yet.
@@ -59,7 +59,7 @@ pub async fn cast(
                     teach::teach(platform, &server, revision, *channel).await?;
                     taught = true;
                 }
-                _ => return Err(visits::refused(&code, message)),
+                _ => return Err(remote_commands::refused(&code, message)),
             },
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use frolic_protocol::outside::{LEARNED_MAX, LearnSpell, OutsideReply, OutsideRequest};
+use frolic_protocol::remote_commands::{LEARNED_MAX, LearnSpell, OutsideReply, OutsideRequest};
 use futures_util::StreamExt as _;
 use sqlx::Row;
 
@@ -13,9 +13,9 @@ use super::content::{self, ENTRY};
 use crate::Platform;
 use crate::api::{RevisionInfo, SpellChannel};
 use crate::error::ApiError;
-use crate::fleet::Server;
+use crate::fleet::WorldProcess;
 use crate::internal::Caller;
-use crate::visits;
+use crate::remote_commands;
 
 /// Worlds that are told at the same time.
 const TOLD_AT_ONCE: usize = 16;
@@ -35,7 +35,7 @@ pub fn name_in_worlds(spell_id: &str, channel: SpellChannel) -> String {
 /// When it refuses, or cannot be asked.
 pub async fn teach(
     platform: &Platform,
-    server: &Server,
+    server: &WorldProcess,
     revision: &RevisionInfo,
     channel: SpellChannel,
 ) -> Result<(), ApiError> {
@@ -44,9 +44,9 @@ pub async fn teach(
     let request = OutsideRequest::Learn {
         spells: vec![spell],
     };
-    match visits::ask(platform, server, &request).await? {
+    match remote_commands::ask(platform, server, &request).await? {
         OutsideReply::Done => {}
-        OutsideReply::Refused { code, message } => return Err(visits::refused(&code, message)),
+        OutsideReply::Refused { code, message } => return Err(remote_commands::refused(&code, message)),
     }
     sqlx::query(
         "INSERT INTO world_spells (world_id, name, revision_id, learned_at) VALUES ($1, $2, $3, $4)
@@ -107,7 +107,7 @@ pub fn forget_everywhere(platform: &Platform, spell_id: &str) {
     for_each_running(platform, move |platform, server| {
         let request = request.clone();
         async move {
-            visits::ask(&platform, &server, &request).await?;
+            remote_commands::ask(&platform, &server, &request).await?;
             Ok(())
         }
     });
@@ -116,7 +116,7 @@ pub fn forget_everywhere(platform: &Platform, spell_id: &str) {
 /// Has running worlds do something with spells, in the background.
 fn for_each_running<F, W>(platform: &Platform, work: F)
 where
-    F: Fn(Platform, Arc<Server>) -> W + Send + Sync + 'static,
+    F: Fn(Platform, Arc<WorldProcess>) -> W + Send + Sync + 'static,
     W: Future<Output = Result<(), ApiError>> + Send,
 {
     let platform = platform.clone();

@@ -11,7 +11,7 @@ use crate::Platform;
 use crate::api::WorldInfo;
 use crate::error::ApiError;
 use crate::spells::Actor;
-use crate::visits;
+use crate::remote_commands;
 
 /// Worlds that are offered.
 const LIST_MAX: i64 = 50;
@@ -40,8 +40,8 @@ pub async fn of(platform: &Platform, actor: &Actor) -> Result<Vec<WorldInfo>, Ap
     let mut castable = Vec::new();
     for row in &rows {
         let world = WorldRow::read(row)?;
-        let here = visits::is_trusted(platform, actor, &world).await?
-            || visits::plays_in(platform, actor, &world).await?;
+        let here = remote_commands::is_trusted(platform, actor, &world).await?
+            || remote_commands::plays_in(platform, actor, &world).await?;
         if here && allows_spells(platform, &world.spec.revision).await? {
             castable.push(world.info(platform));
         }

@@ -24,7 +24,7 @@ use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery, OptionalJson};
 use crate::paging::PageQuery;
-use crate::{ids, keep, socketio, texts};
+use crate::{ids, world_log, socketio, texts};
 
 /// Saves that somebody made, per world.
 const SAVES_MAX: i64 = 20;
@@ -113,7 +113,7 @@ async fn save_now(
             format!("this world has {SAVES_MAX} saves already; delete one first"),
         ));
     }
-    let world = keep::read_world_in(&mut transaction, world_id).await?;
+    let world = world_log::read_world_in(&mut transaction, world_id).await?;
     let label = label.unwrap_or_else(|| format!("Save {}", count + 1));
     let now_ms = platform.clock().now_ms();
     let label = (label, false);
@@ -133,7 +133,7 @@ async fn go_back(
     end(platform, world_id).await;
     let mut transaction = crate::db::begin(platform.db()).await?;
     lock(&mut transaction, world_id, 1).await?;
-    let before = keep::read_world_in(&mut transaction, world_id).await?;
+    let before = world_log::read_world_in(&mut transaction, world_id).await?;
     let newest: i64 = sqlx::query("SELECT op_seq FROM world_runs WHERE world_id = $1")
         .bind(world_id)
         .fetch_one(&mut *transaction)
@@ -144,7 +144,7 @@ async fn go_back(
     let saved = write_save(&mut transaction, now_ms, asker, world_id, label, before).await?;
     drop_old_automatic(&mut transaction, world_id).await?;
     let world = state::renumbered(world, newest.max(0).cast_unsigned());
-    keep::replace_world(&mut transaction, world_id, &world, now_ms).await?;
+    world_log::replace_world(&mut transaction, world_id, &world, now_ms).await?;
     transaction.commit().await?;
     // One that was started meanwhile has the old state in its hands, and may
     // store nothing any more.
@@ -378,7 +378,7 @@ async fn show_state(
     owned(&platform, &asker, &world_id).await?;
     let mut transaction = crate::db::begin(platform.db()).await?;
     lock(&mut transaction, &world_id, 0).await?;
-    let world = keep::read_world_in(&mut transaction, &world_id).await?;
+    let world = world_log::read_world_in(&mut transaction, &world_id).await?;
     transaction.commit().await?;
     let sections = world.checkpoint.sections.values();
     let bytes: usize = sections.map(|section| section.bytes.len()).sum();

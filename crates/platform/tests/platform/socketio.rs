@@ -6,7 +6,7 @@ use std::time::Duration;
 use frolic_platform::api::LoginResponse;
 use frolic_protocol::keep::KeepBatch;
 use frolic_protocol::ops::LoggedOp;
-use frolic_protocol::outside::{CastNews, OutsideNews};
+use frolic_protocol::remote_commands::{CastNews, OutsideNews};
 use futures_util::{SinkExt, StreamExt};
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -16,7 +16,7 @@ const PAID_BACK: f32 = 0.5;
 
 /// What one client may be sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Purse {
+pub(crate) struct BandwidthBudget {
     /// Comes in with each update.
     per_update: f32,
     /// May be sent now.
@@ -34,7 +34,7 @@ pub(crate) enum Side {
     New,
 }
 
-impl Purse {
+impl BandwidthBudget {
     /// What there is for the next update, with what is left of the last. None:
     /// there is no limit.
     pub fn refill(left: Option<Self>, policy: &InterestPolicy, snapshot_hz: u32) -> Option<Self> {
@@ -134,7 +134,7 @@ impl Turns {
     /// whose side one is on and what it costs, `take` hears whether it goes.
     pub fn share_out<T>(
         &mut self,
-        purse: &mut Purse,
+        purse: &mut BandwidthBudget,
         competing: &mut [T],
         about: impl Fn(&T) -> (Side, f32),
         mut take: impl FnMut(&mut T, bool),
@@ -167,8 +167,8 @@ mod tests {
         bytes_per_s: Some(2_000),
     };
 
-    fn refilled(left: Option<Purse>) -> Purse {
-        Purse::refill(left, &POLICY, 20).expect("there is a budget")
+    fn refilled(left: Option<BandwidthBudget>) -> BandwidthBudget {
+        BandwidthBudget::refill(left, &POLICY, 20).expect("there is a budget")
     }
 
     #[test]

@@ -11,9 +11,9 @@ use frolic_protocol::json::{self, JsonHeader, SnapshotView};
 use frolic_protocol::{EntityState, ServerMessage};
 use frolic_sim::Vec3;
 
-use super::acquainted::Acquainted;
-use super::budget::{Purse, Side, Turns};
-use super::watch::{Background, Viewer, Watch, Watched};
+use super::introductions::Acquainted;
+use super::budget::{BandwidthBudget, Side, Turns};
+use super::visible_cells::{Background, Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
 use crate::terrain::VersionsView;
 use crate::world::World;
@@ -39,7 +39,7 @@ pub struct JsonView {
     snapshots: u32,
     acknowledged: Option<u32>,
     /// Bytes that may be sent, once something was.
-    purse: Option<Purse>,
+    purse: Option<BandwidthBudget>,
     turns: Turns,
     /// The tick at which each entity in view was last told as it is.
     told: BTreeMap<u32, u32>,
@@ -121,7 +121,7 @@ impl JsonView {
                 // All there was when it came has arrived, however much that
                 // was, and it waits for what happens since. Only once: or who
                 // acknowledges seldom enough would get everything for nothing.
-                self.purse.iter_mut().for_each(Purse::forgive);
+                self.purse.iter_mut().for_each(BandwidthBudget::forgive);
             }
             self.acknowledged = Some(tick);
             while self.sent.front().is_some_and(|sent| sent.tick < tick) {
@@ -254,7 +254,7 @@ impl JsonView {
         baseline: &[EntityState],
         in_view: Vec<InView>,
     ) -> Option<Choice> {
-        self.purse = Purse::refill(self.purse, world.interest(), world.snapshot_hz());
+        self.purse = BandwidthBudget::refill(self.purse, world.interest(), world.snapshot_hz());
         let Some(mut purse) = self.purse else {
             return Some(Choice {
                 current: in_view.iter().map(|seen| seen.state).collect(),

@@ -7,7 +7,7 @@ use frolic_sim::{Sweeper, Vec3, capsule};
 
 use super::Shot;
 use crate::life::Life;
-use crate::past::delay_left;
+use crate::lag_compensation::delay_left;
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
 

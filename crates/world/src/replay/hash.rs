@@ -10,7 +10,7 @@ use frolic_sim::{CharacterInput, Motion, Vec3};
 
 use crate::entity::Entity;
 use crate::life::Life;
-use crate::past::Moment;
+use crate::lag_compensation::Moment;
 use crate::player::Player;
 use crate::projectiles::{Arms, Projectiles};
 use crate::state::{Outgoing, WorldState};

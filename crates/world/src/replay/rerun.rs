@@ -244,12 +244,12 @@ impl Replay {
             }
             Record::Dress { player, looks } => {
                 here(world, player)?;
-                world.dress(player, looks);
+                world.set_avatar(player, looks);
             }
             Record::Beside { player, friend } => {
                 here(world, player)?;
                 here(world, friend)?;
-                world.put_beside(player, friend);
+                world.spawn_beside(player, friend);
             }
             Record::Teleport { player, place } => {
                 here(world, player)?;

@@ -77,7 +77,7 @@ impl Clients {
     fn second(&mut self, world: &mut World) -> Vec<ServerMessage> {
         for _ in 0..60 {
             world.step();
-            world.look();
+            world.collect_changes();
             if world.update_is_due(self.binary.player()) {
                 let heard = &mut self.heard;
                 self.binary

@@ -40,7 +40,7 @@ fn beside(at: Vec3) -> (Vec3, Vec3) {
     for _ in 0..60 {
         world.step();
     }
-    assert!(world.put_beside(bob, ada));
+    assert!(world.spawn_beside(bob, ada));
     let placed = feet(&world, bob);
     for _ in 0..30 {
         world.step();
@@ -121,7 +121,7 @@ fn nobody_appears_inside_another_player() {
         world.step();
     }
     for guest in &players[1..6] {
-        assert!(world.put_beside(*guest, players[0]));
+        assert!(world.spawn_beside(*guest, players[0]));
     }
     assert!(closest(&world, &players[..6]) >= apart, "invited");
 }
@@ -212,15 +212,15 @@ fn nobody_appears_beside_who_is_not_there() {
     let mut world = world();
     let (ada, bob) = (join(&mut world, "Ada"), join(&mut world, "Bob"));
     let before = feet(&world, bob);
-    assert!(!world.put_beside(bob, bob));
-    assert!(!world.put_beside(bob, 99));
+    assert!(!world.spawn_beside(bob, bob));
+    assert!(!world.spawn_beside(bob, 99));
     world.leave(ada);
-    assert!(!world.put_beside(bob, ada));
+    assert!(!world.spawn_beside(bob, ada));
     assert_eq!(feet(&world, bob), before);
     // In mid-air over nothing there is no place, nor beside whoever has one there.
     let carl = join(&mut world, "Carl");
     world.teleport(carl, Vec3::new(0.0, 60.0, 0.0));
-    assert!(!world.put_beside(bob, carl));
+    assert!(!world.spawn_beside(bob, carl));
 }
 
 #[test]
@@ -237,9 +237,9 @@ fn everybody_is_told_how_somebody_looks_and_a_recording_repeats_it() {
         hat: Hat::Crown,
         ..AvatarLooks::default()
     };
-    world.dress(ada, looks);
-    world.dress(ada, looks);
-    world.dress(77, looks);
+    world.set_avatar(ada, looks);
+    world.set_avatar(ada, looks);
+    world.set_avatar(77, looks);
     let told: Vec<_> = world.take_outbox();
     let [only] = &told[..] else {
         panic!("told {} times", told.len());
@@ -252,7 +252,7 @@ fn everybody_is_told_how_somebody_looks_and_a_recording_repeats_it() {
         ("Ada", Hat::Crown)
     );
     assert_eq!(world.players()[0].looks, looks);
-    world.put_beside(bob, ada);
+    world.spawn_beside(bob, ada);
     for _ in 0..120 {
         world.step();
     }

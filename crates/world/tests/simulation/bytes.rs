@@ -54,7 +54,7 @@ fn bytes_per_s(
             }
         }
         world.step();
-        world.look();
+        world.collect_changes();
         for (view, bytes) in views.iter_mut().zip(&mut bytes) {
             if world.update_is_due(view.player()) {
                 world.snapshot(view, pressure, &mut |packet| *bytes += packet.len());
@@ -133,7 +133,7 @@ fn what_moves_after_a_long_rest_is_told_of_alone() {
             view.acknowledge(PacketAck { newest, earlier });
         }
         world.step();
-        world.look();
+        world.collect_changes();
         if !world.update_is_due(player) {
             continue;
         }
@@ -181,7 +181,7 @@ fn what_moves_far_away_is_told_of_alone_under_any_pressure() {
         let (mut whole, mut moves) = (0, 0);
         for tick in 0..20 * 60 {
             world.step();
-            world.look();
+            world.collect_changes();
             if world.update_is_due(player) {
                 let most = if tick < 300 { &mut whole } else { &mut moves };
                 let keep = &mut |packet: &[u8]| *most = packet.len().max(*most);

@@ -325,7 +325,7 @@ impl Run {
                 peer.down.reliable(now, packet);
             }
         }
-        self.world.look();
+        self.world.collect_changes();
         for peer in self.peers.iter_mut().filter(|peer| peer.greeted) {
             if !self.world.update_is_due(peer.number) {
                 continue;

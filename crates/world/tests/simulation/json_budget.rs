@@ -127,7 +127,7 @@ fn run(
             world.receive_inputs(*number, &[NumberedInput { seq, input }]);
         }
         world.step();
-        world.look();
+        world.collect_changes();
         if world.update_is_due(everybody[0]) {
             s.update(world);
         }

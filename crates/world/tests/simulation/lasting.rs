@@ -97,7 +97,7 @@ fn told(world: &mut World) -> Vec<String> {
 
 /// What a client is shown besides characters.
 fn shown(world: &mut World) -> usize {
-    world.look();
+    world.collect_changes();
     let states = world.replicated();
     let things = states.iter().filter(|state| state.definition != 0);
     things.count()

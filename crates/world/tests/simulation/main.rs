@@ -19,7 +19,7 @@ mod link;
 mod lives;
 mod meshes;
 mod npcs;
-mod outside;
+mod remote_commands;
 mod physics;
 mod presence;
 mod reach;

@@ -88,7 +88,7 @@ fn two_hundred_stacked_boxes_settle_sleep_and_then_cost_nothing() {
     println!("200 boxes sleep after {ticks} ticks");
     assert!(ticks < 600, "asleep after {ticks} ticks");
     // Every box still lies where it was stacked.
-    full.look();
+    full.collect_changes();
     for state in full.replicated() {
         let index = state.id - 100;
         let expected = (index % 10) as f32 + 0.5;
@@ -104,7 +104,7 @@ fn two_hundred_stacked_boxes_settle_sleep_and_then_cost_nothing() {
         let mut sizes = Vec::new();
         for tick in 0..240 {
             world.step();
-            world.look();
+            world.collect_changes();
             if world.update_is_due(player) {
                 let mut bytes = 0;
                 world.snapshot(&mut view, 0, &mut |packet| bytes += packet.len());
@@ -250,7 +250,7 @@ fn nothing_goes_through_a_thin_wall() {
     let mut world = world(&scene(wall, &script));
     for tick in 0..240 {
         world.step();
-        world.look();
+        world.collect_changes();
         for state in world.replicated() {
             let place = state.place();
             let gone = place.z < -20.0 && place.y > 0.0 && place.y < 19.5 && place.x.abs() < 29.0;

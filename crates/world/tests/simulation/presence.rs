@@ -49,7 +49,7 @@ fn step(world: &mut World) -> Vec<PlayerInfo> {
         }
     }
     told.extend(world.take_reconnected());
-    world.look();
+    world.collect_changes();
     told
 }
 

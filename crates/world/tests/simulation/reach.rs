@@ -120,7 +120,7 @@ fn a_json_snapshot_has_versions_of_chunks_in_reach() {
     let mut view = JsonView::new(ada);
     let mut next = |world: &mut World, acknowledge: bool| {
         world.step();
-        world.look();
+        world.collect_changes();
         let snapshot = snapshot(world, &mut view);
         if acknowledge {
             view.acknowledge(snapshot["tick"].as_u64().expect("a tick") as u32);

@@ -34,7 +34,7 @@ fn times_told(ack_ticks: Option<usize>) -> usize {
             view.acknowledge(PacketAck { newest, earlier });
         }
         world.step();
-        world.look();
+        world.collect_changes();
         if world.update_is_due(player) {
             world.snapshot(&mut view, 0, &mut |packet| {
                 let header = frolic_protocol::snapshot::header(packet).expect("a snapshot");

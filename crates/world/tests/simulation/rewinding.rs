@@ -4,7 +4,7 @@ use frolic_client::ClientEvent;
 use frolic_protocol::{Args, Value};
 use frolic_sim::{Buttons, CharacterInput, Vec3};
 use frolic_world::World;
-use frolic_world::past::REWIND_MAX_MS;
+use frolic_world::lag_compensation::REWIND_MAX_MS;
 use frolic_world::replay::{Ending, RecordOptions, replay};
 
 use crate::harness::{Run, package};

@@ -122,7 +122,7 @@ fn nor_does_anybody_stand_still_for_a_json_client() {
         let input = walk(tick as f32 / 60.0);
         world.receive_inputs(ben, &[NumberedInput { seq: tick, input }]);
         world.step();
-        world.look();
+        world.collect_changes();
         acks.retain(|(due, acked)| {
             if *due <= tick {
                 view.acknowledge(*acked);

@@ -1,6 +1,6 @@
 // Chooses the transport: WebTransport when it opens within a second, otherwise WebSocket.
 import type { JoinResponse } from '../../generated/rest';
-import { mark } from '../moments';
+import { mark } from '../perf-marks';
 import type { Transport, TransportHandlers, TransportKind } from './transport';
 import { openWebSocket } from './websocket';
 import { openWebTransport, webTransportAvailable } from './webtransport';

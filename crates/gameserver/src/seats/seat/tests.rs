@@ -4,7 +4,7 @@ use super::*;
 
 /// What is told to a client that comes back and has forgotten its count.
 fn told_again(page: bool) -> usize {
-    let mut seat = Seat::new(Identity::default(), "nonce".into(), LinkId::new(7, 1));
+    let mut seat = Seat::new(Identity::default(), "nonce".into(), ConnectionId::new(7, 1));
     let kick = ServerMessage::Kick {
         reason: String::new(),
     };
@@ -34,7 +34,7 @@ fn say(seat: &mut Seat, text: &str) {
 }
 
 fn seat() -> Seat {
-    Seat::new(Identity::default(), "nonce".into(), LinkId::new(7, 1))
+    Seat::new(Identity::default(), "nonce".into(), ConnectionId::new(7, 1))
 }
 
 /// The seat that goes on with what is kept of another, in another process.
@@ -48,7 +48,7 @@ fn heir(seat: &Seat, at: Cut, session: Option<String>) -> Seat {
         sent: at.sent,
         told: seat.left_to_tell(at, 1000),
     };
-    let mut next = Seat::new(Identity::default(), "other".into(), LinkId::new(7, 2));
+    let mut next = Seat::new(Identity::default(), "other".into(), ConnectionId::new(7, 2));
     next.inherit(saved, session);
     next
 }

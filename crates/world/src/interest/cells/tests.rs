@@ -179,7 +179,7 @@ fn what_fifty_clients_see_is_encoded_once() {
             }
             world.step();
             world.take_outbox();
-            world.look();
+            world.collect_changes();
             if !world.update_is_due(views[0].player()) {
                 continue;
             }

@@ -288,7 +288,7 @@ fn nobody_is_told_where_it_went() {
     let mut told: Vec<EntityState> = Vec::new();
     for _ in 0..60 {
         world.step();
-        world.look();
+        world.collect_changes();
         if world.update_is_due(player) {
             world.snapshot(&mut view, 0, &mut |packet| {
                 let packet = packet.to_vec();

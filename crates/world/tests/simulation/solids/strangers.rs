@@ -40,7 +40,7 @@ impl Stranger {
     fn looks_on(&mut self, world: &mut World, seconds: u32) {
         for _ in 0..seconds * 60 {
             world.step();
-            world.look();
+            world.collect_changes();
             if !world.update_is_due(self.player) {
                 continue;
             }
@@ -84,7 +84,7 @@ fn who_comes_later_hears_that_it_is_gone_from_where_the_scene_has_it() {
         let mut world = world(OFF);
         for _ in 0..8 * 60 {
             world.step();
-            world.look();
+            world.collect_changes();
         }
         let mut stranger = Stranger::new(&mut world, acknowledges);
         stranger.looks_on(&mut world, 1);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use frolic_client::ClientEvent;
 use frolic_package::{Limits, Package};
 use frolic_protocol::ops::WorldOp;
-use frolic_protocol::outside::{LEARNED_MAX, LearnSpell};
+use frolic_protocol::remote_commands::{LEARNED_MAX, LearnSpell};
 use frolic_protocol::terrain::{TerrainAction, TerrainOp, TerrainShape};
 use frolic_protocol::{Args, Value};
 use frolic_terrain::Material;

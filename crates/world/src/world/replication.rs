@@ -51,7 +51,7 @@ impl World {
 
     /// Takes in what clients may be told of this tick; after the step, in each
     /// tick in which there are snapshots to make, before those.
-    pub fn look(&mut self) {
+    pub fn collect_changes(&mut self) {
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
         if self.cells.tick() == state.tick {

@@ -3,7 +3,7 @@ import { Quaternion, Vector3 } from 'three';
 import { expect, test } from 'vitest';
 import type { PlayerInfo } from './events';
 import { FRAME_STRIDE, setId } from './frame';
-import { degrees, type KnownSource, KnownWorld } from './knownworld';
+import { degrees, type KnownSource, KnownWorld } from './replica';
 import { prefabDefinitions } from './prefabs';
 import type { SceneData } from './scene';
 

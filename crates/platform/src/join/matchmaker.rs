@@ -11,7 +11,7 @@ use crate::Platform;
 use crate::api::JoinStage;
 use crate::auth::Session;
 use crate::error::ApiError;
-use crate::fleet::{End, FleetError, Phase, Placement, Reservation, Server, Step};
+use crate::fleet::{End, FleetError, Phase, Placement, Reservation, WorldProcess, Step};
 
 /// Those who wait look again at least this often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ const FAILED_STARTS_MAX: u32 = 3;
 
 /// How long to wait for what is not there.
 #[derive(Clone, Copy, Debug)]
-pub enum Patience {
+pub enum WaitPolicy {
     /// For a start, as every join; a full world is refused at once.
     None,
     /// For a place, so long.
@@ -31,7 +31,7 @@ pub enum Patience {
 
 /// What a join waits for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
+pub struct JoinStatus {
     /// Why.
     pub stage: JoinStage,
     /// The same for people.
@@ -43,30 +43,30 @@ pub struct Standing {
 }
 
 /// Somebody on the way into a world.
-pub struct Seeker<'a> {
+pub struct Matchmaker<'a> {
     platform: &'a Platform,
     session: &'a Session,
     target: Target,
-    patience: Patience,
+    patience: WaitPolicy,
     /// When to stop trying; for joins that wait, the loop around decides.
     deadline: Option<Instant>,
     failed_starts: u32,
 }
 
-impl<'a> Seeker<'a> {
+impl<'a> Matchmaker<'a> {
     /// Somebody who wants `target`.
     pub fn new(
         platform: &'a Platform,
         session: &'a Session,
         target: Target,
-        patience: Patience,
+        patience: WaitPolicy,
     ) -> Self {
         let start = platform.settings().fleet.start_timeout + Duration::from_secs(1);
         let now = Instant::now();
         let deadline = match patience {
-            Patience::None => Some(now + start),
-            Patience::Until(wait) => Some(now + wait),
-            Patience::AsLongAsAsked => None,
+            WaitPolicy::None => Some(now + start),
+            WaitPolicy::Until(wait) => Some(now + wait),
+            WaitPolicy::AsLongAsAsked => None,
         };
         Self {
             platform,
@@ -83,7 +83,7 @@ impl<'a> Seeker<'a> {
     ///
     /// # Errors
     /// When there is none, or waiting for it is over.
-    pub async fn enter(mut self, tell: impl Fn(Standing)) -> Result<Placement, ApiError> {
+    pub async fn enter(mut self, tell: impl Fn(JoinStatus)) -> Result<Placement, ApiError> {
         loop {
             match place::find(self.platform, self.session, &self.target).await {
                 Ok(Step::Held(server)) => {
@@ -115,18 +115,18 @@ impl<'a> Seeker<'a> {
         &self.session.user_id
     }
 
-    /// Waits on a held place until its server is ready; none when it stopped
+    /// PendingJoins on a held place until its server is ready; none when it stopped
     /// or failed, and another try makes sense.
     async fn settle(
         &mut self,
-        server: Arc<Server>,
-        tell: &impl Fn(Standing),
+        server: Arc<WorldProcess>,
+        tell: &impl Fn(JoinStatus),
     ) -> Result<Option<Placement>, ApiError> {
         // The next try is for this world, also when this one was made anew.
         if matches!(self.target, Target::NewWorld) {
             self.target = Target::World(server.spec.world_id.clone());
         }
-        let hold = Claim::new(&server, self.player_id(), Server::release);
+        let hold = Claim::new(&server, self.player_id(), WorldProcess::release);
         let mut phase = server.watch_phase();
         loop {
             let now = phase.borrow_and_update().clone();
@@ -157,7 +157,7 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    fn starting(&self, server: &Server, phase: &Phase) -> Standing {
+    fn starting(&self, server: &WorldProcess, phase: &Phase) -> JoinStatus {
         let usual = self.platform.fleet().usual_start();
         let (stage, message, expected) = match phase {
             Phase::BackingOff { until } => {
@@ -171,7 +171,7 @@ impl<'a> Seeker<'a> {
                 (JoinStage::Starting, "Starting the world", left)
             }
         };
-        Standing {
+        JoinStatus {
             stage,
             message: message.to_owned(),
             queue: None,
@@ -184,16 +184,16 @@ impl<'a> Seeker<'a> {
     fn start_failed(&mut self, why: String) -> Result<(), ApiError> {
         self.failed_starts += 1;
         match self.patience {
-            Patience::AsLongAsAsked if self.failed_starts < FAILED_STARTS_MAX => Ok(()),
+            WaitPolicy::AsLongAsAsked if self.failed_starts < FAILED_STARTS_MAX => Ok(()),
             _ => Err(FleetError::StartFailed { why }.into()),
         }
     }
 
     async fn wait_for_room(
         &self,
-        server: &Arc<Server>,
+        server: &Arc<WorldProcess>,
         full: FleetError,
-        tell: &impl Fn(Standing),
+        tell: &impl Fn(JoinStatus),
     ) -> Result<(), ApiError> {
         self.may_wait(&full)?;
         // Before the look at the queue: what changes from here on is noticed.
@@ -201,7 +201,7 @@ impl<'a> Seeker<'a> {
         let mut phase = server.watch_phase();
         phase.mark_unchanged();
         let turn = server.queue_up(self.player_id());
-        let stand = Claim::new(server, self.player_id(), Server::leave_queue);
+        let stand = Claim::new(server, self.player_id(), WorldProcess::leave_queue);
         let Some(turn) = turn else {
             return Err(full.into());
         };
@@ -211,7 +211,7 @@ impl<'a> Seeker<'a> {
             1 => "The world is full: one more is before you".to_owned(),
             _ => format!("The world is full: {others} are before you"),
         };
-        tell(Standing {
+        tell(JoinStatus {
             stage: JoinStage::Queued,
             message,
             queue: Some((turn.position, turn.waiting)),
@@ -234,9 +234,9 @@ impl<'a> Seeker<'a> {
 
     async fn wait_for_end(
         &self,
-        server: &Server,
+        server: &WorldProcess,
         error: FleetError,
-        tell: &impl Fn(Standing),
+        tell: &impl Fn(JoinStatus),
     ) -> Result<(), ApiError> {
         self.may_wait(&error)?;
         tell(closing());
@@ -247,7 +247,7 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    async fn ended(&self, server: &Server, error: FleetError) -> Result<(), ApiError> {
+    async fn ended(&self, server: &WorldProcess, error: FleetError) -> Result<(), ApiError> {
         let ended = timeout_at(self.end_of_patience(), server.ended());
         ended.await.map_err(|_| error.into())
     }
@@ -257,7 +257,7 @@ impl<'a> Seeker<'a> {
     async fn wait_for_machine(
         &self,
         error: FleetError,
-        tell: &impl Fn(Standing),
+        tell: &impl Fn(JoinStatus),
     ) -> Result<(), ApiError> {
         let standing = match &error {
             FleetError::TooManyServers => {
@@ -265,7 +265,7 @@ impl<'a> Seeker<'a> {
                     // Also for those who do not wait: it takes a moment.
                     tracing::debug!("a join waits for an empty world to end");
                 }
-                Standing {
+                JoinStatus {
                     stage: JoinStage::MachineFull,
                     message: "All game servers are in use; yours is next as soon as one is free"
                         .to_owned(),
@@ -273,7 +273,7 @@ impl<'a> Seeker<'a> {
                     expected: None,
                 }
             }
-            FleetError::CrashLoop { retry_after } => Standing {
+            FleetError::CrashLoop { retry_after } => JoinStatus {
                 stage: JoinStage::Restarting,
                 message: "The world had a problem and starts again in a moment".to_owned(),
                 queue: None,
@@ -296,8 +296,8 @@ impl<'a> Seeker<'a> {
 
     fn may_wait(&self, error: &FleetError) -> Result<(), ApiError> {
         match self.patience {
-            Patience::None => Err(error.clone().into()),
-            Patience::Until(_) | Patience::AsLongAsAsked => Ok(()),
+            WaitPolicy::None => Err(error.clone().into()),
+            WaitPolicy::Until(_) | WaitPolicy::AsLongAsAsked => Ok(()),
         }
     }
 
@@ -308,8 +308,8 @@ impl<'a> Seeker<'a> {
     }
 }
 
-fn closing() -> Standing {
-    Standing {
+fn closing() -> JoinStatus {
+    JoinStatus {
         stage: JoinStage::Closing,
         message: "The world is closing; it starts again once it has".to_owned(),
         queue: None,
@@ -320,14 +320,14 @@ fn closing() -> Standing {
 /// A place in a world or in its queue, given back when the join ends without
 /// having used it.
 struct Claim {
-    server: Arc<Server>,
+    server: Arc<WorldProcess>,
     player_id: String,
-    give_back: fn(&Server, &str),
+    give_back: fn(&WorldProcess, &str),
     kept: bool,
 }
 
 impl Claim {
-    fn new(server: &Arc<Server>, player_id: &str, give_back: fn(&Server, &str)) -> Self {
+    fn new(server: &Arc<WorldProcess>, player_id: &str, give_back: fn(&WorldProcess, &str)) -> Self {
         Self {
             server: server.clone(),
             player_id: player_id.to_owned(),

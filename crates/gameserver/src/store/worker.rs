@@ -9,10 +9,10 @@ use frolic_protocol::store::{
 };
 use tokio::sync::mpsc;
 
-use super::{Asked, Heard};
-use crate::boot::ControlPlane;
-use crate::courier::{self, Failure, TRY};
-use crate::keeper::{Pile, Stored};
+use super::{TickRequests, InputWatermarks};
+use crate::control_plane::ControlPlane;
+use crate::retry::{self, Failure, TRY};
+use crate::persistence::{PersistQueue, Stored};
 use crate::link::Inbound;
 
 /// Tries per batch, and the rests between them.
@@ -31,24 +31,24 @@ const UNREACHABLE: &str =
     "the store cannot be reached; what was to be saved may not have been. Try again later";
 
 /// Asks the control plane, one batch after the other over one connection.
-pub(super) struct Messenger {
+pub(super) struct StoreWorker {
     control_plane: ControlPlane,
     inbox: mpsc::Sender<Inbound>,
-    pile: Arc<Pile>,
-    gathering: Gathering,
+    persist_queue: Arc<PersistQueue>,
+    gathering: BatchBuilder,
 }
 
-impl Messenger {
+impl StoreWorker {
     pub fn new(
         control_plane: ControlPlane,
         inbox: mpsc::Sender<Inbound>,
-        pile: Arc<Pile>,
-        gathering: Gathering,
+        persist_queue: Arc<PersistQueue>,
+        gathering: BatchBuilder,
     ) -> Self {
         Self {
             control_plane,
             inbox,
-            pile,
+            persist_queue,
             gathering,
         }
     }
@@ -74,12 +74,12 @@ impl Messenger {
             mut batch, with, ..
         } = gathered;
         let ids: Vec<u32> = batch.requests.iter().map(|request| request.id).collect();
-        let waited = tokio::time::timeout(STALE, self.pile.until_stored(with.after_mark)).await;
+        let waited = tokio::time::timeout(STALE, self.persist_queue.until_stored(with.after_mark)).await;
         let answers = match waited {
             Ok(()) => {
                 batch.heard.clone_from(&with.counts);
-                batch.ops = self.pile.held_ops(with.newest_op);
-                batch.near_only = self.pile.is_near_only();
+                batch.ops = self.persist_queue.held_ops(with.newest_op);
+                batch.near_only = self.persist_queue.is_near_only();
                 self.answers(&batch).await
             }
             Err(_) => Err(UNREACHABLE),
@@ -90,7 +90,7 @@ impl Messenger {
         };
         match stored {
             Some(stored) if !batch.ops.is_empty() => {
-                self.pile.held_are_stored(stored);
+                self.persist_queue.held_are_stored(stored);
                 let _ = self.inbox.send(Inbound::Kept(stored)).await;
             }
             Some(_) => {}
@@ -114,7 +114,7 @@ impl Messenger {
     /// Asks until there is an answer, a few times. The same batch again is
     /// not done twice.
     async fn answers(&self, batch: &StoreBatch) -> Result<StoreAnswers, &'static str> {
-        let asked = courier::ask("the store", RESTS, || self.control_plane.store(batch, TRY));
+        let asked = retry::ask("the store", RESTS, || self.control_plane.store(batch, TRY));
         match asked.await {
             Ok(answers) => Ok(answers),
             Err(Failure::Refused(_)) => {
@@ -126,16 +126,16 @@ impl Messenger {
 }
 
 /// Makes batches of what waits.
-pub(super) struct Gathering {
+pub(super) struct BatchBuilder {
     epoch: u64,
     process: String,
     batches: u64,
-    waiting: mpsc::UnboundedReceiver<Asked>,
+    waiting: mpsc::UnboundedReceiver<TickRequests>,
     /// Did not fit into the batch before.
-    next: Option<Asked>,
+    next: Option<TickRequests>,
     /// Counts that went with writes which were not stored, and go with the next:
     /// scripts may still be at what they heard then.
-    unnoted: Heard,
+    unnoted: InputWatermarks,
 }
 
 /// A batch that grows.
@@ -143,35 +143,35 @@ pub(super) struct Gathering {
 pub(super) struct Gathered {
     pub batch: StoreBatch,
     /// Where something is written: who was heard for it.
-    pub with: Heard,
+    pub with: InputWatermarks,
     bytes: usize,
 }
 
 impl Gathered {
     /// Whether what another tick asked may travel along.
-    fn has_room_for(&self, asked: &Asked) -> bool {
+    fn has_room_for(&self, asked: &TickRequests) -> bool {
         let requests = self.batch.requests.len() + asked.requests.len();
         let bytes = self.bytes + asked.bytes();
         let (requests_max, bytes_max) = TOGETHER_MAX;
         self.batch.requests.is_empty() || requests <= requests_max && bytes <= bytes_max
     }
 
-    fn take(&mut self, asked: Asked) {
+    fn take(&mut self, asked: TickRequests) {
         self.bytes += asked.bytes();
         self.batch.requests.extend(asked.requests);
         self.with.note(asked.with);
     }
 }
 
-impl Gathering {
-    pub fn new(epoch: u64, waiting: mpsc::UnboundedReceiver<Asked>) -> Self {
+impl BatchBuilder {
+    pub fn new(epoch: u64, waiting: mpsc::UnboundedReceiver<TickRequests>) -> Self {
         Self {
             epoch,
-            process: hex::encode(courier::process_name()),
+            process: hex::encode(retry::process_name()),
             batches: 0,
             waiting,
             next: None,
-            unnoted: Heard::default(),
+            unnoted: InputWatermarks::default(),
         }
     }
 
@@ -212,7 +212,7 @@ impl Gathering {
     }
 }
 
-impl Asked {
+impl TickRequests {
     fn bytes(&self) -> usize {
         self.requests.iter().map(bytes_of).sum()
     }
@@ -230,7 +230,7 @@ impl Asked {
         (!rest.is_empty()).then(|| Self {
             at: self.at,
             requests: rest,
-            with: Heard {
+            with: InputWatermarks {
                 counts: Vec::new(),
                 after_mark: self.with.after_mark,
                 newest_op: self.with.newest_op,
@@ -250,7 +250,7 @@ pub(super) fn refusal(id: u32, text: &str) -> StoreAnswer {
     }
 }
 
-impl Heard {
+impl InputWatermarks {
     /// Takes later counts in place of earlier ones.
     fn note(&mut self, later: Self) {
         let is_later = |count: &HeardCount| {

@@ -21,7 +21,7 @@ const PER_SECOND: u64 = 1000;
 
 /// What each player has left.
 #[derive(Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct StringQuota {
     left: HashMap<PlayerNumber, Allowance>,
 }
 
@@ -33,7 +33,7 @@ struct Allowance {
     tick: u32,
 }
 
-impl Words {
+impl StringQuota {
     /// Whether what a player sends at `tick` still gets in.
     pub fn admit(&mut self, player: PlayerNumber, tick: u32, tick_hz: u32, args: &[Value]) -> bool {
         let parts = u64::from(tick_hz.max(1));
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_strings_is_kept_out_and_ends() {
-        let mut words = Words::default();
+        let mut words = StringQuota::default();
         let many = vec![Value::List(vec![text(); 100])];
         let passed = (0..60)
             .filter(|tick| words.admit(1, *tick, 60, &many))
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn asking_in_vain_changes_nothing() {
         for tick_hz in [7, 20, 30, 60, 144] {
-            let (mut often, mut seldom) = (Words::default(), Words::default());
+            let (mut often, mut seldom) = (StringQuota::default(), StringQuota::default());
             let some = vec![text(); 36];
             for tick in 0..2_000 {
                 if often.admit(1, tick, tick_hz, &some) {

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::queue::{Queue, Turn};
 use crate::api::{RunningWorld, ServerInfo};
-use crate::{ids, runs};
+use crate::{ids, world_lease};
 
 /// What the fleet must know of a world to run it.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ pub enum Reservation {
 }
 
 /// One entry of the fleet. Shared between its supervisor and requests.
-pub struct Server {
+pub struct WorldProcess {
     /// The world it runs.
     pub spec: WorldSpec,
     /// Changes of phase, to wait on.
@@ -141,7 +141,7 @@ fn store_allowance(players: u32) -> f64 {
     2.0 * f64::from(requests_per_minute(players as usize))
 }
 
-impl Server {
+impl WorldProcess {
     pub(super) fn new(spec: WorldSpec) -> Self {
         let now = Instant::now();
         let (revision, private) = (spec.revision.clone(), spec.private);
@@ -180,7 +180,7 @@ impl Server {
     }
 
     /// The entry of a process that outlived the platform.
-    pub(super) fn adopted(run: &runs::Run) -> Self {
+    pub(super) fn adopted(run: &world_lease::Run) -> Self {
         let server = Self::new(run.world.spec.clone());
         let mut state = server.run();
         if let Ok(Ok(digest)) = hex::decode(&run.token_sha256).map(<[u8; 32]>::try_from) {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use frolic_protocol::{EntityKind, ServerMessage};
 
 use super::cells::Cells;
-use super::watch::{Watch, Watched};
+use super::visible_cells::{Watch, Watched};
 use crate::definitions::Definitions;
 use crate::player::PlayerNumber;
 use crate::world::World;

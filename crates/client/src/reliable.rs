@@ -15,7 +15,7 @@ const PER_S: f64 = 150.0;
 pub(crate) const KEPT_BYTES_MAX: usize = 1024 * 1024;
 
 /// Both counts of a session, and what the server has not confirmed.
-pub(crate) struct Talk {
+pub(crate) struct ReliableChannel {
     log: SentLog<ClientMessage>,
     received: u32,
     token: Option<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Talk {
     refilled_ms: Option<f64>,
 }
 
-impl Default for Talk {
+impl Default for ReliableChannel {
     fn default() -> Self {
         Self {
             log: SentLog::keeping(KEPT_BYTES_MAX),
@@ -38,7 +38,7 @@ impl Default for Talk {
     }
 }
 
-impl Talk {
+impl ReliableChannel {
     /// Keeps a message until it is confirmed. False when too many wait for
     /// that already.
     pub fn say(&mut self, message: ClientMessage, bytes: usize) -> bool {

@@ -12,7 +12,7 @@ const BUCKETS_MS: [u64; 9] = [2, 5, 10, 20, 50, 100, 250, 1000, 5000];
 
 /// Counters of what is stored.
 #[derive(Default)]
-pub struct KeepFigures {
+pub struct PersistenceFigures {
     ops_waiting: AtomicU64,
     ops: AtomicU64,
     ops_us: AtomicU64,
@@ -23,7 +23,7 @@ pub struct KeepFigures {
     checkpoint: Mutex<Option<(Instant, u64)>>,
 }
 
-impl KeepFigures {
+impl PersistenceFigures {
     /// So many operations wait.
     pub fn waiting(&self, ops: usize) {
         self.ops_waiting.store(ops as u64, Relaxed);
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn an_operation_is_counted_where_it_belongs() {
-        let figures = KeepFigures::default();
+        let figures = PersistenceFigures::default();
         figures.op_kept(Duration::from_millis(7));
         let text = figures.prometheus();
         for line in [

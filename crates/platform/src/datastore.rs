@@ -30,7 +30,7 @@ use crate::Platform;
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::internal::Caller;
-use crate::keep;
+use crate::world_log;
 use crate::settings::StoreSettings;
 use crate::socketio::Followers;
 
@@ -96,7 +96,7 @@ pub async fn handle(
         return Err(ApiError::bad_request("invalid_batch", message));
     }
     let (began, spec) = (Instant::now(), &server.spec);
-    keep::check_written(&batch, spec.persistent)?;
+    world_log::check_written(&batch, spec.persistent)?;
     let allowed = server.take_store_requests(batch.requests.len());
     platform
         .metrics()
@@ -128,7 +128,7 @@ pub async fn handle(
             now_ms,
         };
         let answers = game.write(&spec.world_id, &batch).await?;
-        let kept = keep::note_written(&mut transaction, &spec.world_id, &batch, now_ms).await?;
+        let kept = world_log::note_written(&mut transaction, &spec.world_id, &batch, now_ms).await?;
         let stored = transaction.commit_as((answers, kept)).await?;
         platform.write_health().committed();
         let (answers, kept) = stored.into_inner();

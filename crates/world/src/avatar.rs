@@ -16,7 +16,7 @@ const DIRECTIONS: u32 = 8;
 
 impl World {
     /// Gives a player's character its looks, and tells everybody.
-    pub fn dress(&mut self, player: PlayerNumber, looks: AvatarLooks) {
+    pub fn set_avatar(&mut self, player: PlayerNumber, looks: AvatarLooks) {
         if self.entity_of(player).is_none() {
             return;
         }
@@ -34,7 +34,7 @@ impl World {
 
     /// Puts a player beside another one. False when there is no place: then
     /// they stay where they are.
-    pub fn put_beside(&mut self, player: PlayerNumber, friend: PlayerNumber) -> bool {
+    pub fn spawn_beside(&mut self, player: PlayerNumber, friend: PlayerNumber) -> bool {
         if player == friend || self.entity_of(player).is_none() || self.entity_of(friend).is_none()
         {
             return false;

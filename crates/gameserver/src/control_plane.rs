@@ -10,13 +10,13 @@ use frolic_protocol::fleet::{
     ServerReady, ServerStopped, WorldBoot,
 };
 use frolic_protocol::keep::{KeepBatch, KeepReply, Saved};
-use frolic_protocol::outside::{LearnSpell, OutsideNews};
+use frolic_protocol::remote_commands::{LearnSpell, OutsideNews};
 use frolic_protocol::store::{StoreAnswers, StoreBatch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use crate::scripts::Press;
+use crate::scripts::ScriptRelease;
 
 /// How long the control plane may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,13 +28,13 @@ const CONTENTS_BYTES: usize = 4 * 1024 * 1024;
 /// Why the control plane could not be used.
 #[derive(Debug, thiserror::Error)]
 #[error("the control plane at {url} did not help with {what}")]
-pub struct BootError {
+pub struct ControlPlaneError {
     url: String,
     what: String,
     source: reqwest::Error,
 }
 
-impl BootError {
+impl ControlPlaneError {
     /// Whether the control plane has given this world to another process.
     pub fn is_replaced(&self) -> bool {
         use reqwest::StatusCode;
@@ -86,13 +86,13 @@ impl ControlPlane {
     }
 
     /// What to run.
-    pub async fn boot(&self) -> Result<WorldBoot, BootError> {
+    pub async fn boot(&self) -> Result<WorldBoot, ControlPlaneError> {
         let request = self.client.get(&self.base);
         self.json(request, "the world's settings").await
     }
 
     /// The package, packed.
-    pub async fn package(&self) -> Result<Vec<u8>, BootError> {
+    pub async fn package(&self) -> Result<Vec<u8>, ControlPlaneError> {
         let request = self.client.get(format!("{}/package", self.base));
         let answer = self.send(request, "the package").await?;
         let bytes = answer.bytes().await;
@@ -101,19 +101,19 @@ impl ControlPlane {
     }
 
     /// Says that players can come.
-    pub async fn ready(&self, ready: &ServerReady) -> Result<(), BootError> {
+    pub async fn ready(&self, ready: &ServerReady) -> Result<(), ControlPlaneError> {
         self.post("ready", ready).await.map(|_| ())
     }
 
     /// Says how it is going.
-    pub async fn heartbeat(&self, heartbeat: &Heartbeat) -> Result<HeartbeatReply, BootError> {
+    pub async fn heartbeat(&self, heartbeat: &Heartbeat) -> Result<HeartbeatReply, ControlPlaneError> {
         let url = format!("{}/heartbeat", self.base);
         let request = self.client.post(url).json(heartbeat);
         self.json(request, "a heartbeat").await
     }
 
     /// Whom a player has blocked.
-    pub async fn blocks(&self, player_id: &str) -> Result<PlayerBlocks, BootError> {
+    pub async fn blocks(&self, player_id: &str) -> Result<PlayerBlocks, ControlPlaneError> {
         let url = format!("{}/blocks", self.base);
         let player_id = player_id.to_owned();
         let request = self.client.post(url).json(&AskBlocks { player_id });
@@ -122,7 +122,7 @@ impl ControlPlane {
 
     /// Has a list of client scripts signed, and hands over what of its
     /// content the control plane does not have. Gives the signature.
-    pub async fn publish_scripts(&self, press: &Press) -> Result<String, BootError> {
+    pub async fn publish_scripts(&self, press: &ScriptRelease) -> Result<String, ControlPlaneError> {
         let what = "the signature of the scripts";
         let url = format!("{}/scripts", self.base);
         let ask = |contents: Vec<String>| {
@@ -154,7 +154,7 @@ impl ControlPlane {
     }
 
     /// Says what scripts said and cost.
-    pub async fn console(&self, report: &ConsoleReport) -> Result<(), BootError> {
+    pub async fn console(&self, report: &ConsoleReport) -> Result<(), ControlPlaneError> {
         self.post("console", report).await.map(|_| ())
     }
 
@@ -170,25 +170,25 @@ impl ControlPlane {
         &self,
         batch: &StoreBatch,
         patience: Duration,
-    ) -> Result<StoreAnswers, BootError> {
+    ) -> Result<StoreAnswers, ControlPlaneError> {
         self.ask_in_time("store", batch, patience).await
     }
 
     /// What earlier processes of this world left.
-    pub async fn saved(&self) -> Result<Saved, BootError> {
+    pub async fn saved(&self) -> Result<Saved, ControlPlaneError> {
         let request = self.client.get(format!("{}/saved", self.base));
         let request = request.timeout(LARGE_TIMEOUT);
         self.json(request, "what lasts of the world").await
     }
 
     /// What earlier processes of this world have learned.
-    pub async fn spells(&self) -> Result<Vec<LearnSpell>, BootError> {
+    pub async fn spells(&self) -> Result<Vec<LearnSpell>, ControlPlaneError> {
         let request = self.client.get(format!("{}/spells", self.base));
         self.json(request, "spells").await
     }
 
     /// Says what happened, for those who follow from outside.
-    pub async fn news(&self, news: &OutsideNews) -> Result<(), BootError> {
+    pub async fn news(&self, news: &OutsideNews) -> Result<(), ControlPlaneError> {
         self.post("news", news).await.map(|_| ())
     }
 
@@ -197,7 +197,7 @@ impl ControlPlane {
         &self,
         batch: &KeepBatch,
         patience: Duration,
-    ) -> Result<KeepReply, BootError> {
+    ) -> Result<KeepReply, ControlPlaneError> {
         let patience = match &batch.checkpoint {
             Some(_) => LARGE_TIMEOUT,
             None => patience,
@@ -210,14 +210,14 @@ impl ControlPlane {
         what: &str,
         body: &impl Serialize,
         patience: Duration,
-    ) -> Result<T, BootError> {
+    ) -> Result<T, ControlPlaneError> {
         let url = format!("{}/{what}", self.base);
         let request = self.client.post(url).json(body).timeout(patience);
         self.json(request, what).await
     }
 
     /// The last word.
-    pub async fn stopped(&self, reason: &str) -> Result<(), BootError> {
+    pub async fn stopped(&self, reason: &str) -> Result<(), ControlPlaneError> {
         let reason = reason.to_owned();
         self.post("stopped", &ServerStopped { reason })
             .await
@@ -228,7 +228,7 @@ impl ControlPlane {
         &self,
         what: &str,
         body: &impl Serialize,
-    ) -> Result<reqwest::Response, BootError> {
+    ) -> Result<reqwest::Response, ControlPlaneError> {
         let url = format!("{}/{what}", self.base);
         self.send(self.client.post(url).json(body), what).await
     }
@@ -237,7 +237,7 @@ impl ControlPlane {
         &self,
         request: reqwest::RequestBuilder,
         what: &str,
-    ) -> Result<T, BootError> {
+    ) -> Result<T, ControlPlaneError> {
         let answer = self.send(request, what).await?;
         answer
             .json()
@@ -249,7 +249,7 @@ impl ControlPlane {
         &self,
         request: reqwest::RequestBuilder,
         what: &str,
-    ) -> Result<reqwest::Response, BootError> {
+    ) -> Result<reqwest::Response, ControlPlaneError> {
         let request = request.bearer_auth(&self.token);
         let answer = request
             .send()
@@ -258,8 +258,8 @@ impl ControlPlane {
         answer.map_err(|source| self.error(what, source))
     }
 
-    fn error(&self, what: &str, source: reqwest::Error) -> BootError {
-        BootError {
+    fn error(&self, what: &str, source: reqwest::Error) -> ControlPlaneError {
+        ControlPlaneError {
             url: self.base.clone(),
             what: what.to_owned(),
             source,

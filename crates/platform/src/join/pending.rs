@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::entering::{Patience, Seeker, Standing};
+use super::matchmaker::{WaitPolicy, Matchmaker, JoinStatus};
 use super::place::Target;
 use crate::Platform;
 use crate::api::{JoinProgress, JoinStage};
@@ -30,7 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// All joins that wait.
 #[derive(Default)]
-pub struct Waits {
+pub struct PendingJoins {
     all: Mutex<HashMap<String, Arc<Wait>>>,
 }
 
@@ -49,7 +49,7 @@ pub struct Wait {
 struct State {
     /// Counts what was said.
     step: u32,
-    standing: Option<Standing>,
+    standing: Option<JoinStatus>,
     /// There is an outcome.
     done: bool,
 }
@@ -64,7 +64,7 @@ pub enum News {
     Failed(ApiError),
 }
 
-impl Waits {
+impl PendingJoins {
     /// Begins to wait for `target`.
     ///
     /// # Errors
@@ -164,7 +164,7 @@ impl Wait {
     }
 
     fn progress(&self, state: &State) -> JoinProgress {
-        let looking = || Standing {
+        let looking = || JoinStatus {
             stage: JoinStage::Looking,
             message: "Looking for a world".to_owned(),
             queue: None,
@@ -183,7 +183,7 @@ impl Wait {
         }
     }
 
-    fn tell(&self, standing: Standing) {
+    fn tell(&self, standing: JoinStatus) {
         self.state.send_if_modified(|state| {
             let known = state.standing.as_ref();
             // What is expected changes every second; that alone is no news.
@@ -241,7 +241,7 @@ impl Wait {
 
 /// The life of a join that waits.
 async fn run(platform: Platform, session: Session, target: Target, wait: Arc<Wait>) {
-    let seeker = Seeker::new(&platform, &session, target, Patience::AsLongAsAsked);
+    let seeker = Matchmaker::new(&platform, &session, target, WaitPolicy::AsLongAsAsked);
     let outcome = tokio::select! {
         outcome = seeker.enter(|standing| wait.tell(standing)) => Some(outcome),
         () = wait.abandoned() => None,
@@ -264,7 +264,7 @@ async fn run(platform: Platform, session: Session, target: Target, wait: Arc<Wai
     platform.waits().remove(&wait.join_id);
 }
 
-/// Waits until the outcome was fetched, or nobody comes for it.
+/// PendingJoins until the outcome was fetched, or nobody comes for it.
 async fn collected(wait: &Wait) {
     let fetched = async {
         while wait.outcome().is_some() {

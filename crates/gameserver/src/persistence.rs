@@ -1,12 +1,12 @@
 //! Persists world operations and player checkpoints through the control plane.
 //!
-//! The world's thread puts operations, players and checkpoints on a pile and
-//! goes on. A task takes the whole pile, has it stored in one transaction and
-//! says so; meanwhile the next pile grows. So there is one commit at a time,
+//! The world's thread puts operations, players and checkpoints on a persist_queue and
+//! goes on. A task takes the whole persist_queue, has it stored in one transaction and
+//! says so; meanwhile the next persist_queue grows. So there is one commit at a time,
 //! however much happens, and the tick waits for none.
 
 mod figures;
-mod pile;
+mod queue;
 mod stored;
 
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use frolic_world::{Marks, World, marks_of};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-pub use figures::KeepFigures;
-pub use pile::Pile;
+pub use figures::PersistenceFigures;
+pub use queue::PersistQueue;
 pub use stored::Stored;
 
-use crate::boot::ControlPlane;
-use crate::courier::{self, Failure, TRY};
+use crate::control_plane::ControlPlane;
+use crate::retry::{self, Failure, TRY};
 use crate::link::Inbound;
 
 /// A checkpoint stands for so many operations, so that the next start has
@@ -33,9 +33,9 @@ const COMPACT_OPS: u64 = 512;
 const COMPACT_S: u32 = 120;
 
 /// Where what lasts of a world goes.
-pub struct KeepDoor {
+pub struct PersistenceClient {
     /// None: nowhere, and what lasts ends with the process.
-    pile: Option<Arc<Pile>>,
+    persist_queue: Option<Arc<PersistQueue>>,
     /// Whether operations outlive the process, or only players.
     persistent: bool,
     /// The last operation that a checkpoint stands for, and when that was.
@@ -46,17 +46,17 @@ pub struct KeepDoor {
     soon: bool,
     /// A checkpoint that stands for operations which are held.
     parked: Option<Checkpoint>,
-    /// The mark of the last operations that were put on the pile.
+    /// The mark of the last operations that were put on the persist_queue.
     ops_mark: u64,
     /// Operations of a world that keeps none, for those outside.
     unstored: Vec<LoggedOp>,
 }
 
-impl KeepDoor {
+impl PersistenceClient {
     /// A world that keeps nothing.
     pub fn nowhere() -> Self {
         Self {
-            pile: None,
+            persist_queue: None,
             persistent: false,
             compacted: (0, 0),
             sent: Marks::new(),
@@ -81,13 +81,13 @@ impl KeepDoor {
     /// when the door is dropped and everything is stored.
     pub fn platform(
         control_plane: ControlPlane,
-        pile: Arc<Pile>,
+        persist_queue: Arc<PersistQueue>,
         persistent: bool,
         inbox: mpsc::Sender<Inbound>,
     ) -> (Self, JoinHandle<()>) {
-        let task = tokio::spawn(store(pile.clone(), control_plane, inbox));
+        let task = tokio::spawn(store(persist_queue.clone(), control_plane, inbox));
         let mut door = Self::nowhere();
-        (door.pile, door.persistent) = (Some(pile), persistent);
+        (door.persist_queue, door.persistent) = (Some(persist_queue), persistent);
         (door, task)
     }
 
@@ -98,7 +98,7 @@ impl KeepDoor {
 
     /// Whether anything is kept at all.
     pub fn keeps(&self) -> bool {
-        self.pile.is_some()
+        self.persist_queue.is_some()
     }
 
     /// Takes what has happened in this tick. It is not stored before it is
@@ -108,8 +108,8 @@ impl KeepDoor {
         let Some(last) = ops.last().map(|op| op.seq) else {
             return;
         };
-        match &self.pile {
-            Some(pile) if self.persistent => pile.hold(ops),
+        match &self.persist_queue {
+            Some(persist_queue) if self.persistent => persist_queue.hold(ops),
             _ => {
                 self.unstored = ops;
                 world.ops_kept(last);
@@ -119,16 +119,16 @@ impl KeepDoor {
 
     /// Whether there is something to release, up to an operation.
     pub fn has_held(&self, up_to: u64) -> bool {
-        let first = self.pile.as_ref().and_then(|pile| pile.first_held());
+        let first = self.persist_queue.as_ref().and_then(|persist_queue| persist_queue.first_held());
         first.is_some_and(|first| first <= up_to)
     }
 
     /// Has what was done up to an operation stored, together with the players
     /// whose messages may have caused it.
     pub fn release(&mut self, up_to: u64, players: Vec<SavedPlayer>) {
-        if let Some(pile) = &self.pile {
-            self.ops_mark = pile.next_mark();
-            pile.release(up_to, players);
+        if let Some(persist_queue) = &self.persist_queue {
+            self.ops_mark = persist_queue.next_mark();
+            persist_queue.release(up_to, players);
         }
     }
 
@@ -143,29 +143,29 @@ impl KeepDoor {
         self.compact_if(world, soon);
     }
 
-    /// The mark of whatever is put on the pile next.
+    /// The mark of whatever is put on the persist_queue next.
     pub fn next_mark(&self) -> u64 {
-        self.pile.as_ref().map_or(0, |pile| pile.next_mark())
+        self.persist_queue.as_ref().map_or(0, |persist_queue| persist_queue.next_mark())
     }
 
     /// Keeps a player as they are now.
     pub fn player(&self, player: SavedPlayer) {
-        if let Some(pile) = &self.pile {
-            pile.add(vec![player]);
+        if let Some(persist_queue) = &self.persist_queue {
+            persist_queue.add(vec![player]);
         }
     }
 
     /// The same for many.
     pub fn players(&self, players: Vec<SavedPlayer>) {
-        if let Some(pile) = self.pile.as_ref().filter(|_| !players.is_empty()) {
-            pile.add(players);
+        if let Some(persist_queue) = self.persist_queue.as_ref().filter(|_| !players.is_empty()) {
+            persist_queue.add(players);
         }
     }
 
     /// Nothing is to be kept of a player.
     pub fn forget(&self, player_id: &str) {
-        if let Some(pile) = &self.pile {
-            pile.forget(player_id);
+        if let Some(persist_queue) = &self.persist_queue {
+            persist_queue.forget(player_id);
         }
     }
 
@@ -174,8 +174,8 @@ impl KeepDoor {
         self.hold(world);
         self.release(world.newest_op(), players);
         self.compact_if(world, true);
-        if let Some(pile) = self.pile.take() {
-            pile.close();
+        if let Some(persist_queue) = self.persist_queue.take() {
+            persist_queue.close();
         }
     }
 
@@ -186,7 +186,7 @@ impl KeepDoor {
         let since = newest.saturating_sub(before);
         let waited = tick.saturating_sub(at) >= COMPACT_S * world.tick_hz();
         let due = now || waited || since >= COMPACT_OPS;
-        let keeps = self.pile.is_some() && self.persistent;
+        let keeps = self.persist_queue.is_some() && self.persistent;
         if !keeps || since == 0 || !due || self.parked.is_some() {
             return;
         }
@@ -198,25 +198,25 @@ impl KeepDoor {
     /// A checkpoint goes where the operations went that it stands for, and not
     /// before them.
     fn unpark(&mut self) {
-        let Some(pile) = &self.pile else {
+        let Some(persist_queue) = &self.persist_queue else {
             return;
         };
-        let first = pile.first_held();
+        let first = persist_queue.first_held();
         let follows = |parked: &mut Checkpoint| first.is_none_or(|first| parked.seq < first);
         if let Some(checkpoint) = self.parked.take_if(follows) {
-            pile.checkpoint(checkpoint);
+            persist_queue.checkpoint(checkpoint);
         }
     }
 
     /// Since when something waits to be stored.
     pub fn waiting_since(&self) -> Option<Instant> {
-        self.pile.as_ref()?.waiting_since()
+        self.persist_queue.as_ref()?.waiting_since()
     }
 
     /// Notes whether the world tells players only of what is near.
     pub fn note_near_only(&self, near_only: bool) {
-        if let Some(pile) = &self.pile {
-            pile.note_near_only(near_only);
+        if let Some(persist_queue) = &self.persist_queue {
+            persist_queue.note_near_only(near_only);
         }
     }
 
@@ -227,19 +227,19 @@ impl KeepDoor {
     }
 }
 
-impl Drop for KeepDoor {
+impl Drop for PersistenceClient {
     fn drop(&mut self) {
-        if let Some(pile) = self.pile.take() {
-            pile.close();
+        if let Some(persist_queue) = self.persist_queue.take() {
+            persist_queue.close();
         }
     }
 }
 
-/// Has one pile after the other stored.
-async fn store(pile: Arc<Pile>, control_plane: ControlPlane, inbox: mpsc::Sender<Inbound>) {
-    while let Some((batch, mark)) = pile.take().await {
+/// Has one persist_queue after the other stored.
+async fn store(persist_queue: Arc<PersistQueue>, control_plane: ControlPlane, inbox: mpsc::Sender<Inbound>) {
+    while let Some((batch, mark)) = persist_queue.take().await {
         let began = Instant::now();
-        let asked = courier::ask("keeping what lasts", courier::for_ever(), || {
+        let asked = retry::ask("keeping what lasts", retry::for_ever(), || {
             control_plane.keep(&batch, TRY)
         });
         let reply = match asked.await {
@@ -259,7 +259,7 @@ async fn store(pile: Arc<Pile>, control_plane: ControlPlane, inbox: mpsc::Sender
             }
         };
         let stored = Stored::by_batch(&reply, mark);
-        pile.stored(&batch, stored, began.elapsed());
+        persist_queue.stored(&batch, stored, began.elapsed());
         // A world that has ended waits for nothing.
         let _ = inbox.send(Inbound::Kept(stored)).await;
     }

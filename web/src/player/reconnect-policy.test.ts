@@ -1,7 +1,7 @@
 // After which kicks a visit goes on: a refusal on the way back costs an attempt, being shown out of a world ends it.
 import { expect, test } from 'vitest';
 import { ApiError } from '../lib/api';
-import { comesBack, hasStaleTicket, isFinal, isOutdated, type Standing } from './comeback';
+import { comesBack, hasStaleTicket, isFinal, isOutdated, type Standing } from './reconnect-policy';
 
 const playing: Standing = { hasPlace: true, reconnecting: false, restarting: false, joinedAgain: false, lastCode: null };
 const reconnecting: Standing = { ...playing, reconnecting: true };

@@ -3,7 +3,7 @@
 
 use frolic_platform::api::{JoinResponse, LoginResponse, WorldHelpers, WorldInfo};
 use frolic_protocol::keep::{KeepBatch, PlayerState, SavedPlayer};
-use frolic_protocol::outside::{CastNews, OutsideNews};
+use frolic_protocol::remote_commands::{CastNews, OutsideNews};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

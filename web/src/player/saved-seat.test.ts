@@ -1,6 +1,6 @@
 // The place in a world that a tab remembers: for a minute, for the same world, and never broken by what it finds.
 import { expect, test } from 'vitest';
-import { forgetPlace, keepPlace, keptPlace } from './place';
+import { forgetPlace, keepPlace, keptPlace } from './saved-seat';
 
 function memory(): Storage {
   const items = new Map<string, string>();

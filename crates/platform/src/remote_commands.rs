@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 use frolic_protocol::ops::LoggedOp;
-use frolic_protocol::outside::{NEWS_MAX, OutsideNews, OutsideReply, OutsideRequest};
+use frolic_protocol::remote_commands::{NEWS_MAX, OutsideNews, OutsideReply, OutsideRequest};
 use sqlx::{AnyPool, Row};
 
 use crate::Platform;
@@ -17,7 +17,7 @@ use crate::auth::Role;
 use crate::clock::rfc3339;
 use crate::error::ApiError;
 use crate::extract::ApiJson;
-use crate::fleet::{FleetError, Server};
+use crate::fleet::{FleetError, WorldProcess};
 use crate::internal::Caller;
 use crate::join::access::{self, Via};
 use crate::socketio::Followers;
@@ -155,7 +155,7 @@ pub async fn must_have_room(
 /// 503 when it does not answer.
 pub async fn ask(
     platform: &Platform,
-    server: &Server,
+    server: &WorldProcess,
     request: &OutsideRequest,
 ) -> Result<OutsideReply, ApiError> {
     let silent = || {

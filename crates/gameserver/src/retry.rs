@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use crate::boot::BootError;
+use crate::control_plane::ControlPlaneError;
 
 /// How long one try may take.
 pub const TRY: Duration = Duration::from_secs(3);
@@ -12,7 +12,7 @@ pub const TRY: Duration = Duration::from_secs(3);
 /// Why there is no answer.
 pub enum Failure {
     /// The control plane does not want this; the same again is refused again.
-    Refused(BootError),
+    Refused(ControlPlaneError),
     /// It cannot be reached, or not in time.
     Unreachable,
 }
@@ -25,7 +25,7 @@ pub async fn ask<T, F>(
     mut call: impl FnMut() -> F,
 ) -> Result<T, Failure>
 where
-    F: Future<Output = Result<T, BootError>>,
+    F: Future<Output = Result<T, ControlPlaneError>>,
 {
     let mut rests = rests.into_iter();
     loop {

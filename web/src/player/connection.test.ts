@@ -23,7 +23,7 @@ vi.mock('./transport/connect', () => ({
     return { ...transport, kind };
   },
 }));
-const { WorldLink } = await import('./link');
+const { WorldLink } = await import('./connection');
 
 const onreceived = vi.fn();
 const onclosed = vi.fn();

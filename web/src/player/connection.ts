@@ -3,7 +3,7 @@ import * as api from '../lib/api';
 import type { JoinRequest, JoinResponse } from '../generated/rest';
 import { join as joinWorld } from '../lib/joining';
 import { type ClientCore, loadCore } from './core';
-import { mark } from './moments';
+import { mark } from './perf-marks';
 import type { LoadProgress } from './progress.svelte';
 import { connect } from './transport/connect';
 import type { Transport, TransportKind } from './transport/transport';

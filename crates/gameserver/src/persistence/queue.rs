@@ -10,22 +10,22 @@ use frolic_protocol::keep::{BATCH_OPS_MAX, Checkpoint, KeepBatch, SavedPlayer};
 use frolic_protocol::ops::LoggedOp;
 use tokio::sync::{Notify, watch};
 
-use super::figures::KeepFigures;
+use super::figures::PersistenceFigures;
 use super::stored::Stored;
 
 /// Filled by the world's thread, taken by a task.
-pub struct Pile {
+pub struct PersistQueue {
     epoch: u64,
     near_only: AtomicBool,
-    heap: Mutex<Heap>,
+    heap: Mutex<PendingBatch>,
     grown: Notify,
     /// The mark up to which everything is stored.
     stored: watch::Sender<u64>,
-    figures: Arc<KeepFigures>,
+    figures: Arc<PersistenceFigures>,
 }
 
 #[derive(Default)]
-struct Heap {
+struct PendingBatch {
     ops: VecDeque<LoggedOp>,
     /// Operations behind those that must not be stored by themselves yet.
     held: VecDeque<LoggedOp>,
@@ -43,7 +43,7 @@ struct Heap {
     closed: bool,
 }
 
-impl Heap {
+impl PendingBatch {
     fn is_empty(&self) -> bool {
         self.ops.is_empty()
             && self.players.is_empty()
@@ -69,8 +69,8 @@ impl Heap {
     }
 }
 
-impl Pile {
-    pub fn new(epoch: u64, figures: Arc<KeepFigures>) -> Self {
+impl PersistQueue {
+    pub fn new(epoch: u64, figures: Arc<PersistenceFigures>) -> Self {
         Self {
             epoch,
             near_only: AtomicBool::new(false),
@@ -200,7 +200,7 @@ impl Pile {
         }
     }
 
-    fn batch(&self, heap: &mut Heap) -> KeepBatch {
+    fn batch(&self, heap: &mut PendingBatch) -> KeepBatch {
         let count = heap.ops.len().min(BATCH_OPS_MAX);
         let ops: Vec<LoggedOp> = heap.ops.drain(..count).collect();
         // A checkpoint stands for operations that are stored with it or were
@@ -232,7 +232,7 @@ impl Pile {
         self.stored.send_replace(stored.mark());
     }
 
-    fn note_done(&self, heap: &mut Heap, seq: u64) {
+    fn note_done(&self, heap: &mut PendingBatch, seq: u64) {
         let now = Instant::now();
         while heap.done_at.front().is_some_and(|(done, _)| *done <= seq) {
             if let Some((_, at)) = heap.done_at.pop_front() {
@@ -248,7 +248,7 @@ impl Pile {
         let _ = self.stored.subscribe().wait_for(|done| *done >= mark).await;
     }
 
-    fn heap(&self) -> MutexGuard<'_, Heap> {
+    fn heap(&self) -> MutexGuard<'_, PendingBatch> {
         // Every critical section leaves the heap whole, even on a panic.
         self.heap.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -286,73 +286,73 @@ mod tests {
 
     #[tokio::test]
     async fn something_waits_until_it_is_stored() {
-        let pile = Pile::new(1, Arc::default());
-        assert_eq!(pile.waiting_since(), None);
-        pile.add(vec![player(1)]);
-        let first = pile.waiting_since().expect("a player waits");
-        let (batch, mark) = pile.take().await.unwrap();
-        assert_eq!(pile.waiting_since(), Some(first), "on its way");
-        pile.hold(vec![op(1)]);
-        pile.add(vec![player(2)]);
-        assert_eq!(pile.waiting_since(), Some(first));
-        pile.stored(&batch, stored(0, mark), Duration::ZERO);
-        assert!(pile.waiting_since() > Some(first), "the operation");
-        pile.release(1, Vec::new());
-        let (batch, mark) = pile.take().await.unwrap();
-        pile.stored(&batch, stored(1, mark), Duration::ZERO);
-        assert_eq!(pile.waiting_since(), None);
+        let persist_queue = PersistQueue::new(1, Arc::default());
+        assert_eq!(persist_queue.waiting_since(), None);
+        persist_queue.add(vec![player(1)]);
+        let first = persist_queue.waiting_since().expect("a player waits");
+        let (batch, mark) = persist_queue.take().await.unwrap();
+        assert_eq!(persist_queue.waiting_since(), Some(first), "on its way");
+        persist_queue.hold(vec![op(1)]);
+        persist_queue.add(vec![player(2)]);
+        assert_eq!(persist_queue.waiting_since(), Some(first));
+        persist_queue.stored(&batch, stored(0, mark), Duration::ZERO);
+        assert!(persist_queue.waiting_since() > Some(first), "the operation");
+        persist_queue.release(1, Vec::new());
+        let (batch, mark) = persist_queue.take().await.unwrap();
+        persist_queue.stored(&batch, stored(1, mark), Duration::ZERO);
+        assert_eq!(persist_queue.waiting_since(), None);
     }
 
     #[tokio::test]
     async fn what_gathers_is_one_batch_and_nothing_is_lost_at_the_end() {
-        let pile = Pile::new(7, Arc::default());
-        pile.hold(vec![op(1)]);
-        pile.release(1, vec![player(1)]);
-        pile.hold(vec![op(2)]);
-        pile.release(2, vec![player(2)]);
-        assert_eq!(pile.next_mark(), 3);
-        let (batch, mark) = pile.take().await.unwrap();
+        let persist_queue = PersistQueue::new(7, Arc::default());
+        persist_queue.hold(vec![op(1)]);
+        persist_queue.release(1, vec![player(1)]);
+        persist_queue.hold(vec![op(2)]);
+        persist_queue.release(2, vec![player(2)]);
+        assert_eq!(persist_queue.next_mark(), 3);
+        let (batch, mark) = persist_queue.take().await.unwrap();
         assert_eq!((batch.epoch, mark), (7, 2));
         assert_eq!(batch.ops, [op(1), op(2)]);
         assert_eq!(batch.players, [player(2)]);
-        pile.forget("ada");
-        pile.close();
-        assert_eq!(pile.take().await.unwrap().0.forget, ["ada"]);
-        assert_eq!(pile.take().await, None);
+        persist_queue.forget("ada");
+        persist_queue.close();
+        assert_eq!(persist_queue.take().await.unwrap().0.forget, ["ada"]);
+        assert_eq!(persist_queue.take().await, None);
     }
 
     #[tokio::test]
     async fn a_checkpoint_waits_for_its_operations() {
-        let pile = Pile::new(1, Arc::default());
+        let persist_queue = PersistQueue::new(1, Arc::default());
         let many = BATCH_OPS_MAX as u64 + 1;
-        pile.hold((1..=many).map(op).collect());
-        pile.release(many, Vec::new());
+        persist_queue.hold((1..=many).map(op).collect());
+        persist_queue.release(many, Vec::new());
         let checkpoint = |seq| Checkpoint {
             seq,
             ..Checkpoint::default()
         };
-        pile.checkpoint(checkpoint(many));
-        assert_eq!(pile.take().await.unwrap().0.checkpoint, None);
-        let (batch, _) = pile.take().await.unwrap();
+        persist_queue.checkpoint(checkpoint(many));
+        assert_eq!(persist_queue.take().await.unwrap().0.checkpoint, None);
+        let (batch, _) = persist_queue.take().await.unwrap();
         assert_eq!(batch.ops.len(), 1);
         assert_eq!(batch.checkpoint, Some(checkpoint(many)));
     }
 
     #[tokio::test]
     async fn what_is_held_is_stored_when_it_is_released_or_with_something_else() {
-        let pile = Pile::new(1, Arc::default());
-        pile.hold(vec![op(1), op(2), op(3)]);
-        pile.add(vec![player(1)]);
-        let (batch, mark) = pile.take().await.unwrap();
+        let persist_queue = PersistQueue::new(1, Arc::default());
+        persist_queue.hold(vec![op(1), op(2), op(3)]);
+        persist_queue.add(vec![player(1)]);
+        let (batch, mark) = persist_queue.take().await.unwrap();
         assert_eq!((batch.ops.len(), batch.players.len()), (0, 1));
-        pile.stored(&batch, stored(0, mark), Duration::ZERO);
-        pile.until_stored(mark).await;
-        assert_eq!(pile.held_ops(2), [op(1), op(2)]);
-        assert_eq!(pile.first_held(), Some(1), "nobody has stored them");
-        pile.held_are_stored(stored(1, 0));
-        pile.release(2, vec![player(2)]);
-        let (batch, _) = pile.take().await.unwrap();
+        persist_queue.stored(&batch, stored(0, mark), Duration::ZERO);
+        persist_queue.until_stored(mark).await;
+        assert_eq!(persist_queue.held_ops(2), [op(1), op(2)]);
+        assert_eq!(persist_queue.first_held(), Some(1), "nobody has stored them");
+        persist_queue.held_are_stored(stored(1, 0));
+        persist_queue.release(2, vec![player(2)]);
+        let (batch, _) = persist_queue.take().await.unwrap();
         assert_eq!((batch.ops, batch.players), (vec![op(2)], vec![player(2)]));
-        assert_eq!(pile.first_held(), Some(3));
+        assert_eq!(persist_queue.first_held(), Some(3));
     }
 }
