@@ -21,12 +21,12 @@ use crate::outbox::Outbox;
 use crate::pacing::Pacing;
 use crate::playback::{Drawn, DrawnKind, OwnFrame, Playback};
 use crate::prediction::Prediction;
+use crate::reliable::ReliableChannel;
 use crate::replication::Replication;
 use crate::scene::ClientScene;
 use crate::scripts::Scripts;
 use crate::shots::{DrawnShot, Now, Shots};
 use crate::stats::{Meter, Stats};
-use crate::reliable::ReliableChannel;
 
 const PING_INTERVAL_MS: f64 = 1000.0;
 /// No world ticks more often; whoever says so is not believed.

@@ -17,12 +17,12 @@ mod outbox;
 mod pacing;
 mod playback;
 mod prediction;
+mod reliable;
 mod replication;
 mod scene;
 mod scripts;
 mod shots;
 mod stats;
-mod reliable;
 mod track;
 
 pub use client::{Client, ClientError};

@@ -1,4 +1,4 @@
-//! What is said and heard exactly once, however often the line breaks.
+//! Reliable messages: each is delivered exactly once, in order, across reconnects.
 
 use frolic_protocol::message::Resumption;
 use frolic_protocol::resume::SentLog;

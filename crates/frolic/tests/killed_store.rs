@@ -1,6 +1,5 @@
 //! A game server is killed again and again while its players' words are being
-//! stored: whatever they say is done once, however often they have to say it
-//!.
+//! stored: whatever they say is done once, however often they have to say it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

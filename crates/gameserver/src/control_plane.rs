@@ -1,4 +1,4 @@
-//! The control plane's side of a game server's life: what to run, and that it runs.
+//! Client of the control plane's internal API: what this process runs, and its heartbeats.
 
 use std::time::Duration;
 
@@ -106,7 +106,10 @@ impl ControlPlane {
     }
 
     /// Says how it is going.
-    pub async fn heartbeat(&self, heartbeat: &Heartbeat) -> Result<HeartbeatReply, ControlPlaneError> {
+    pub async fn heartbeat(
+        &self,
+        heartbeat: &Heartbeat,
+    ) -> Result<HeartbeatReply, ControlPlaneError> {
         let url = format!("{}/heartbeat", self.base);
         let request = self.client.post(url).json(heartbeat);
         self.json(request, "a heartbeat").await
@@ -122,7 +125,10 @@ impl ControlPlane {
 
     /// Has a list of client scripts signed, and hands over what of its
     /// content the control plane does not have. Gives the signature.
-    pub async fn publish_scripts(&self, press: &ScriptRelease) -> Result<String, ControlPlaneError> {
+    pub async fn publish_scripts(
+        &self,
+        press: &ScriptRelease,
+    ) -> Result<String, ControlPlaneError> {
         let what = "the signature of the scripts";
         let url = format!("{}/scripts", self.base);
         let ask = |contents: Vec<String>| {

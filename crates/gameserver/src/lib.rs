@@ -13,24 +13,24 @@
 #![forbid(unsafe_code)]
 
 mod admission;
-mod control_plane;
 mod client_logs;
 mod config;
 mod console;
-mod retry;
+mod control_plane;
 mod figures;
 mod flood;
 mod host;
 mod http;
-mod persistence;
 mod line;
 mod link;
 pub mod lockdown;
 mod metrics;
 mod pace;
+mod persistence;
 mod pressure;
 mod recording;
 mod reload;
+mod retry;
 mod scripts;
 mod seats;
 mod server;

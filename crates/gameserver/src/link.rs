@@ -8,15 +8,15 @@ use bytes::Bytes;
 use frolic_protocol::ClientMessage;
 use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
 use frolic_protocol::json;
-use frolic_protocol::remote_commands::{OutsideReply, OutsideRequest};
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX, PacketError, StreamReader};
+use frolic_protocol::remote_commands::{OutsideReply, OutsideRequest};
 use frolic_protocol::store::StoreAnswer;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::flood::{Budget, FloodGuard, Verdict};
-use crate::persistence::Stored;
 use crate::line::{Carried, CloseCode, Outbound};
 use crate::metrics::{KickCause, Metrics};
+use crate::persistence::Stored;
 use crate::transport::Slot;
 
 /// Names a connection: its place among those that there are, and which of all
@@ -433,7 +433,9 @@ mod tests {
 
     /// What the world's thread hears of a connection with a task of its own that
     /// brings these datagrams, and how its reading ends.
-    async fn read(datagrams: impl IntoIterator<Item = Vec<u8>>) -> (Vec<ClientInput>, Option<ReadEnd>) {
+    async fn read(
+        datagrams: impl IntoIterator<Item = Vec<u8>>,
+    ) -> (Vec<ClientInput>, Option<ReadEnd>) {
         let (inbox, mut world) = mpsc::channel(4096);
         let metrics = Arc::new(Metrics::default());
         let mut reader = ConnectionReader::new(ConnectionId::new(0, 0), inbox, metrics);

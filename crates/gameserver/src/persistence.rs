@@ -1,8 +1,8 @@
 //! Persists world operations and player checkpoints through the control plane.
 //!
-//! The world's thread puts operations, players and checkpoints on a persist_queue and
-//! goes on. A task takes the whole persist_queue, has it stored in one transaction and
-//! says so; meanwhile the next persist_queue grows. So there is one commit at a time,
+//! The world's thread puts operations, players and checkpoints on a queue and
+//! goes on. A task takes the whole queue, has it stored in one transaction and
+//! says so; meanwhile the next queue grows. So there is one commit at a time,
 //! however much happens, and the tick waits for none.
 
 mod figures;
@@ -23,8 +23,8 @@ pub use queue::PersistQueue;
 pub use stored::Stored;
 
 use crate::control_plane::ControlPlane;
-use crate::retry::{self, Failure, TRY};
 use crate::link::Inbound;
+use crate::retry::{self, Failure, TRY};
 
 /// A checkpoint stands for so many operations, so that the next start has
 /// little to do again.
@@ -46,7 +46,7 @@ pub struct PersistenceClient {
     soon: bool,
     /// A checkpoint that stands for operations which are held.
     parked: Option<Checkpoint>,
-    /// The mark of the last operations that were put on the persist_queue.
+    /// The mark of the last operations that were put on the queue.
     ops_mark: u64,
     /// Operations of a world that keeps none, for those outside.
     unstored: Vec<LoggedOp>,
@@ -119,7 +119,10 @@ impl PersistenceClient {
 
     /// Whether there is something to release, up to an operation.
     pub fn has_held(&self, up_to: u64) -> bool {
-        let first = self.persist_queue.as_ref().and_then(|persist_queue| persist_queue.first_held());
+        let first = self
+            .persist_queue
+            .as_ref()
+            .and_then(|persist_queue| persist_queue.first_held());
         first.is_some_and(|first| first <= up_to)
     }
 
@@ -143,9 +146,11 @@ impl PersistenceClient {
         self.compact_if(world, soon);
     }
 
-    /// The mark of whatever is put on the persist_queue next.
+    /// The mark of whatever is put on the queue next.
     pub fn next_mark(&self) -> u64 {
-        self.persist_queue.as_ref().map_or(0, |persist_queue| persist_queue.next_mark())
+        self.persist_queue
+            .as_ref()
+            .map_or(0, |persist_queue| persist_queue.next_mark())
     }
 
     /// Keeps a player as they are now.
@@ -235,8 +240,12 @@ impl Drop for PersistenceClient {
     }
 }
 
-/// Has one persist_queue after the other stored.
-async fn store(persist_queue: Arc<PersistQueue>, control_plane: ControlPlane, inbox: mpsc::Sender<Inbound>) {
+/// Has one queue after the other stored.
+async fn store(
+    persist_queue: Arc<PersistQueue>,
+    control_plane: ControlPlane,
+    inbox: mpsc::Sender<Inbound>,
+) {
     while let Some((batch, mark)) = persist_queue.take().await {
         let began = Instant::now();
         let asked = retry::ask("keeping what lasts", retry::for_ever(), || {

@@ -1,5 +1,5 @@
-//! Asking the control plane until it has answered: what several doors of a
-//! world (its store, what lasts of it) have in common.
+//! Retries requests to the control plane until it answers. Shared by the clients
+//! for the Store and for persistence.
 
 use std::future::Future;
 use std::time::Duration;

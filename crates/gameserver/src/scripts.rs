@@ -1,5 +1,4 @@
-//! Scripts for clients: what they may have, and the pieces it is sent in
-//!.
+//! Scripts for clients: what they may have, and the pieces it is sent in.
 
 mod disk;
 
@@ -167,7 +166,7 @@ impl Unit {
     }
 }
 
-/// A client_scripts that is being filled.
+/// A client scripts that is being filled.
 #[derive(Default)]
 struct Making<'a> {
     old: Option<&'a ClientScripts>,

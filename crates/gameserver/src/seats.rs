@@ -141,7 +141,7 @@ impl Seats {
         waiting.extend_from_slice(&self.spoken);
     }
 
-    /// What was put on a persist_queue is stored, up to this mark.
+    /// What was put on a queue is stored, up to this mark.
     pub fn note_stored(&mut self, mark: u64) {
         for seat in self.by_number.values_mut() {
             seat.note_stored(mark);

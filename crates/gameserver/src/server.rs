@@ -26,15 +26,15 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::admission::Admission;
-use crate::control_plane::{ControlPlaneError, ControlPlane};
 use crate::config::{GameServerConfig, WorldSource};
 use crate::console::{self, Console};
+use crate::control_plane::{ControlPlane, ControlPlaneError};
 use crate::host::{Host, HostSettings, Returning, unix_ms};
 use crate::http;
-use crate::persistence::{PersistenceClient, PersistenceFigures, PersistQueue};
 use crate::link::{INBOX_MESSAGES, Inbound};
 use crate::lockdown;
 use crate::metrics::Metrics;
+use crate::persistence::{PersistQueue, PersistenceClient, PersistenceFigures};
 use crate::recording;
 use crate::reload;
 use crate::scripts::ScriptRelease;
@@ -157,8 +157,12 @@ pub async fn run(
     };
     let (keeper, keep_task) = match &control_plane {
         Some(control_plane) => {
-            let (door, task) =
-                PersistenceClient::platform(control_plane.clone(), persist_queue, plan.persistent, inbox.clone());
+            let (door, task) = PersistenceClient::platform(
+                control_plane.clone(),
+                persist_queue,
+                plan.persistent,
+                inbox.clone(),
+            );
             (door, Some(task))
         }
         None => (PersistenceClient::nowhere(), None),

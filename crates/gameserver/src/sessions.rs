@@ -175,7 +175,7 @@ mod tests {
     use tokio::sync::{mpsc, oneshot};
 
     use super::*;
-    use crate::line::{QuicConnection, Line};
+    use crate::line::{Line, QuicConnection};
     use crate::link::Encoding;
     use crate::metrics::Metrics;
     use crate::transport::Slots;

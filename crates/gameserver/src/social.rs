@@ -7,8 +7,8 @@ use frolic_protocol::fleet::BLOCKS_MAX;
 use tokio::sync::mpsc;
 
 use crate::control_plane::ControlPlane;
-use crate::retry::{self, Failure};
 use crate::link::Inbound;
+use crate::retry::{self, Failure};
 
 /// Players whose lists may wait to be asked for: more than come in at once.
 const QUEUE_MAX: usize = 1024;

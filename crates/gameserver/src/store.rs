@@ -15,8 +15,8 @@ use tokio::task::JoinHandle;
 
 use self::worker::{BatchBuilder, StoreWorker, refusal};
 use crate::control_plane::ControlPlane;
-use crate::persistence::PersistQueue;
 use crate::link::Inbound;
+use crate::persistence::PersistQueue;
 
 /// Requests that may wait for the control plane.
 const QUEUE_MAX: u64 = 2048;
@@ -64,7 +64,7 @@ impl StoreClient {
         StoreClient::Memory(Box::default())
     }
 
-    /// The platform's store; answers come through `inbox`. What is on the `persist_queue`
+    /// The platform's store; answers come through `inbox`. What is on the `queue`
     /// and not yet stored goes along where it has to.
     /// The task ends when the door is dropped and everything has been asked.
     pub fn platform(

@@ -6,7 +6,7 @@ use sqlx::Row;
 
 use crate::Platform;
 use crate::api::CleanupReport;
-use crate::{world_log, social, store, worlds};
+use crate::{social, store, world_log, worlds};
 
 /// How often the platform sweeps by itself.
 const INTERVAL: Duration = Duration::from_secs(15 * 60);

@@ -1,5 +1,5 @@
-//! `POST /internal/worlds/{id}/store`: what scripts keep beyond their world
-//!. A world reaches the data of its own game and no other.
+//! `POST /internal/worlds/{id}/store`: data that scripts persist.
+//! A world reaches the data of its own game and no other.
 //!
 //! A batch that writes is one transaction, which begins by locking the game's
 //! row of `store_usage` with a write: on SQLite that is the one writer, on
@@ -30,9 +30,9 @@ use crate::Platform;
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::internal::Caller;
-use crate::world_log;
 use crate::settings::StoreSettings;
 use crate::socketio::Followers;
+use crate::world_log;
 
 /// Why a request was not done.
 #[derive(Debug, thiserror::Error)]
@@ -128,7 +128,8 @@ pub async fn handle(
             now_ms,
         };
         let answers = game.write(&spec.world_id, &batch).await?;
-        let kept = world_log::note_written(&mut transaction, &spec.world_id, &batch, now_ms).await?;
+        let kept =
+            world_log::note_written(&mut transaction, &spec.world_id, &batch, now_ms).await?;
         let stored = transaction.commit_as((answers, kept)).await?;
         platform.write_health().committed();
         let (answers, kept) = stored.into_inner();

@@ -8,8 +8,8 @@
 
 mod adopt;
 pub mod launcher;
-mod queue;
 pub mod process;
+mod queue;
 mod supervise;
 pub mod wake;
 
@@ -26,8 +26,8 @@ use crate::clock::Clock;
 use crate::settings::FleetSettings;
 use crate::{world_log, worlds};
 pub use launcher::{GameServer, LaunchRequest, Launcher, ProcessLauncher, ServerExit};
-pub use queue::Turn;
 pub use process::{End, Endpoints, Phase, Reservation, WorldProcess, WorldSpec};
+pub use queue::Turn;
 
 /// Failures that are remembered at once.
 const FAILURES_MAX: usize = 4096;
@@ -429,7 +429,11 @@ impl Fleet {
 
     /// The server of a world, started when none runs: with places for those who
     /// are expected.
-    fn start(&self, spec: &WorldSpec, expected: Vec<String>) -> Result<Arc<WorldProcess>, FleetError> {
+    fn start(
+        &self,
+        spec: &WorldSpec,
+        expected: Vec<String>,
+    ) -> Result<Arc<WorldProcess>, FleetError> {
         let mut servers = self.servers();
         if let Some(server) = servers.get(&spec.world_id) {
             return Ok(server.clone());

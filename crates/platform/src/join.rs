@@ -1,13 +1,13 @@
 //! Joining: from an id, a game, a room code or nothing to a
 //! place in a running world and a ticket for it. `place.rs` chooses the world,
-//! `entering.rs` waits for it, `waits.rs` are the joins that somebody asks after.
+//! `matchmaker.rs` waits for it, `pending.rs` has the joins that clients poll.
 
 pub mod access;
 mod companions;
 mod matchmaker;
+mod pending;
 mod place;
 mod prefer;
-mod pending;
 
 use std::time::{Duration, Instant};
 
@@ -29,12 +29,12 @@ use crate::extract::{ApiPath, ApiQuery, OptionalJson};
 use crate::fleet::Placement;
 use crate::moderation::{self, Member};
 use crate::store::recorder;
-use crate::{address, ids, world_log, profiles};
+use crate::{address, ids, profiles, world_log};
 
-use self::matchmaker::{WaitPolicy, Matchmaker};
+use self::matchmaker::{Matchmaker, WaitPolicy};
+pub use self::pending::PendingJoins;
 use self::place::Target;
 use self::prefer::Preference;
-pub use self::pending::PendingJoins;
 
 /// Longest that one request waits for news.
 const WAIT_S_MAX: u64 = 20;

@@ -19,14 +19,13 @@ use crate::api::PublishResponse;
 use crate::blobs::{BlobPlace, BlobStore};
 use crate::clock::Clock;
 use crate::console::Consoles;
+use crate::datastore::turns::Turns;
 use crate::db::{self, OpenDatabaseError};
 use crate::derived::Derived;
 use crate::error::ApiError;
 use crate::fleet::{Fleet, Launcher};
-use crate::datastore::turns::Turns;
 use crate::health::WriteHealth;
 use crate::join::PendingJoins;
-use crate::world_log::Committer;
 use crate::limits::RateLimiter;
 use crate::metrics::Metrics;
 use crate::moderation::Expulsions;
@@ -41,6 +40,7 @@ use crate::store::catalogue::Catalogue;
 use crate::store::recorder::Recorder;
 use crate::store::{self, Uploads};
 use crate::tls::{Certificate, TlsError};
+use crate::world_log::Committer;
 
 /// Who the sample games are by.
 const HOUSE_CREATOR: &str = "Frolic";

@@ -1,7 +1,7 @@
 //! Reaching into worlds from outside: the process of a world is asked,
 //! and started when it sleeps, so that there is one log and one set of rules,
 //! whoever asks. What happens there comes back as news (`/internal/…/news`) and
-//! with what is stored (`keep.rs`), and goes to those who follow by Socket.IO.
+//! with what is stored (`world_log.rs`), and goes to those who follow by Socket.IO.
 
 use std::sync::OnceLock;
 use std::time::Duration;

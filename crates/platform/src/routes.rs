@@ -11,8 +11,9 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::limits::{finish, limit_rate, limit_time};
 use crate::{
-    Platform, accounts, admin, console, datastore, health, internal, join, world_log, moderation,
-    openapi, profiles, rooms, scripts, site, social, socketio, spells, store, remote_commands, worlds,
+    Platform, accounts, admin, console, datastore, health, internal, join, moderation, openapi,
+    profiles, remote_commands, rooms, scripts, site, social, socketio, spells, store, world_log,
+    worlds,
 };
 
 /// A slow line may take this long for a large package.

@@ -1,5 +1,5 @@
-//! The platform's own key, with which it vouches for the scripts of its games
-//!. Made once, kept in the data folder, never given to a game server.
+//! The platform's own key, with which it vouches for the scripts of its games.
+//! Made once, kept in the data folder, never given to a game server.
 
 use std::fs;
 use std::io::{self, Write as _};

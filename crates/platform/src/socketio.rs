@@ -88,8 +88,7 @@ fn visits_of(world_id: &str, user_id: &str) -> String {
 pub struct Followers<'a> {
     world_id: &'a str,
     /// Whether only what somebody does themselves is told to them: players are
-    /// told of nothing that is far, and whoever plays can follow as well
-    ///.
+    /// told of nothing that is far, and whoever plays can follow as well.
     near_only: bool,
 }
 

@@ -2,7 +2,7 @@
 //! across a restart of the control plane.
 //!
 //! Every launch counts the world's epoch up. Whatever a process wants stored
-//! is refused unless its epoch is the newest (`keep.rs`), so one that was given
+//! is refused unless its epoch is the newest (`world_log.rs`), so one that was given
 //! up can do no harm, however long it lives. The row also says how to find a
 //! process again that outlived the control plane (`fleet/adopt.rs`).
 

@@ -1,5 +1,5 @@
-//! `/internal/worlds/{id}/keep` and `…/saved`: what outlives the process of a
-//! world.
+//! `/internal/worlds/{id}/keep` and `…/saved`: the persisted log of
+//! a world.
 //!
 //! A batch is done as a whole (`commit.rs`). It begins with a write to the world's
 //! row of `world_runs` that fails unless the caller's epoch is the newest: a process

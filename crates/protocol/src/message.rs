@@ -50,8 +50,8 @@ pub struct Shown {
     pub fraction: u8,
 }
 
-/// What a client makes of its own connection, for whoever runs the world
-///. Nobody vouches for it.
+/// What a client makes of its own connection, for whoever runs the world.
+/// Nobody vouches for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LineReport {
     /// Number of its newest input.

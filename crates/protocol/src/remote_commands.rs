@@ -1,6 +1,6 @@
-//! What reaches a world from outside of it: spells to learn, casts and
-//! operations of people who are not in it as players, and the way back
-//!. The control plane posts [`OutsideRequest`] to
+//! Commands to a world from people who are not in it as players: spells to learn,
+//! casts and operations, and the way back.
+//! The control plane posts [`OutsideRequest`] to
 //! `/internal/outside` of the world's process, which posts [`OutsideNews`] to
 //! `…/news`.
 

@@ -1,5 +1,4 @@
-//! What a player brings along: how their character looks, and beside
-//! whom they want to appear.
+//! The appearance of a player's character, and spawning it beside a friend.
 
 use frolic_protocol::avatar::AvatarLooks;
 use frolic_sim::Vec3;

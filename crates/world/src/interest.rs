@@ -7,9 +7,9 @@
 //! [`acquainted`] what else it has to hear of what it sees. The cost of a tick
 //! grows with what is seen, not with entities times clients.
 
-mod introductions;
 mod budget;
 pub(crate) mod cells;
+mod introductions;
 mod json_view;
 mod view;
 mod visible_cells;

@@ -1,4 +1,4 @@
-//! What a player saw: where everybody was at a moment a little ago.
+//! Lag compensation: positions as a player saw them when they acted.
 //!
 //! A client shows others in the past: its line's delay, and a buffer against
 //! jitter. Who aims at what they see must hit it, so the world keeps where

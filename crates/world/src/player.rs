@@ -10,9 +10,9 @@ use frolic_protocol::{PlayerInfo, Value};
 use frolic_sim::{CharacterInput, CharacterState, StepCache};
 
 use crate::inputs::InputQueue;
+use crate::lag_compensation::Shown;
 use crate::leaderstats::Leaderstats;
 use crate::life::Life;
-use crate::lag_compensation::Shown;
 use crate::projectiles::Arms;
 
 /// Counts the players of a world, from 1; never used twice.

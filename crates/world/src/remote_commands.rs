@@ -1,4 +1,4 @@
-//! What reaches the world from outside of it: spells that it
+//! Commands from people who have no character in the world: spells that it
 //! learns while it runs, and casts and changes by people who have no character
 //! here. They are bound by the rules of the game as far as those need no
 //! character.

@@ -11,8 +11,8 @@ use frolic_protocol::{Args, ServerMessage, Value};
 use frolic_script::ScriptEvent;
 use frolic_sim::{CharacterParams, Vec3};
 
-use crate::remote_commands::news_of;
 use crate::player::PlayerNumber;
+use crate::remote_commands::news_of;
 use crate::replay::Record;
 use crate::state::{Outgoing, WorldState};
 use crate::world::World;

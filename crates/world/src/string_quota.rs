@@ -1,4 +1,4 @@
-//! How many strings a client may bring into the scripts' VM.
+//! Limits the distinct strings that a client may intern in the script VM.
 //!
 //! Luau keeps every string once, in a table whose hash has no secret: 20,000
 //! names that were chosen to collide take it seconds to tell apart. So what

@@ -4,8 +4,8 @@ mod chat;
 mod closing;
 mod inbox;
 mod presence;
-mod scripts;
 mod replication;
+mod scripts;
 
 use std::borrow::Cow;
 use std::cell::{Ref, RefCell, RefMut};
@@ -24,8 +24,8 @@ use frolic_sim::{CharacterParams, CharacterState, Vec3};
 
 use crate::interest::cells::Cells;
 use crate::interest::{InterestPolicy, Scratch};
-use crate::life::UNHURT;
 use crate::lag_compensation::UpdateRule;
+use crate::life::UNHURT;
 use crate::player::{Player, PlayerNumber};
 use crate::reload::{Code, Watch, compile_log};
 use crate::replay::{

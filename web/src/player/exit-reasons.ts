@@ -1,4 +1,4 @@
-// Why play stopped, in words for the player: what happened and what to do next.
+// Why a session ended, in words for the player: what happened and what to do next.
 import { ApiError } from '../lib/api';
 import { ConnectError } from './transport/transport';
 

@@ -1,4 +1,4 @@
-// When things happened on the way into a world, as marks that the browser's own tools show as well.
+// Performance marks of joining a world, which the browser's tools show as well.
 
 /** In the order in which they usually happen. */
 export type Moment =

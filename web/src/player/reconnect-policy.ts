@@ -1,4 +1,4 @@
-// What ends a visit, and what only costs an attempt to come back.
+// Reconnect policy: which errors end a session, and which cost one attempt to reconnect.
 import { ApiError } from '../lib/api';
 
 /** The ticket was good when it was made: a new one is all that is needed. */

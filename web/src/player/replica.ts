@@ -1,4 +1,4 @@
-// What this client knows of the world, as scripts ask for it: entities of the scene, what moves, and who is here.
+// The replicated world as client scripts query it: entities of the scene, moving entities, and players.
 import type { PlayerInfo, WireValue } from './events';
 import { FRAME_STRIDE, FrameRecord, idAt } from './frame';
 import type { EntityProperty, Found, PlayerProperty, Triple, WorldHost } from './luau/host';

@@ -1,5 +1,5 @@
-// The place that a visitor had in a world, kept in the tab: who closes it, reloads, or goes back and forth finds the
-// same character within a minute. The server decides what the token is still worth.
+// The seat of this tab in a world, saved in session storage: after a reload or navigation the same character is resumed
+// within a minute. The server decides whether the token is still valid.
 import type { JoinRequest } from '../generated/rest';
 
 export interface Place {

@@ -10,7 +10,7 @@ use frolic_world::{ClientView, JsonView, PlayerNumber, TerrainView};
 
 use super::Host;
 use crate::admission::{Identity, new_nonce};
-use crate::link::{Encoding, ConnectionId};
+use crate::link::{ConnectionId, Encoding};
 use crate::metrics::KickCause;
 use crate::seats::{Place, Seat};
 use crate::session::{Counted, Reported, SessionPlayer, View};

@@ -349,7 +349,7 @@ fn told_share(sizes: impl Iterator<Item = usize>, (each, together): (usize, usiz
 }
 
 /// How far those have been heard who have said something since scripts last
-/// wrote to the store; and the mark of the persist_queue that has all their sessions.
+/// wrote to the store; and the mark of the queue that has all their sessions.
 fn heard_counts(seats: &mut Seats) -> (Vec<HeardCount>, u64) {
     let has_spoken = |seat: &Seat| seat.store_received != seat.handled();
     let spoken = seats.iter().filter(|(_, seat)| has_spoken(seat));
@@ -386,7 +386,7 @@ fn heard_count(seat: &mut Seat, told_bytes: usize) -> HeardCount {
     }
 }
 
-/// A player as they are now, on the way to the persist_queue of that mark, with up to so
+/// A player as they are now, on the way to the queue of that mark, with up to so
 /// many bytes of what they are to be told.
 fn saved(
     seat: &mut Seat,

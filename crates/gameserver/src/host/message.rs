@@ -11,7 +11,7 @@ use frolic_world::{ChatRefusal, PlayerNumber};
 
 use super::{Host, Introduction};
 use crate::line::CloseCode;
-use crate::link::{Encoding, ConnectionId};
+use crate::link::{ConnectionId, Encoding};
 use crate::metrics::KickCause;
 use crate::seats::{Held, Seat, Turn};
 use crate::session::{Reported, Session, View};

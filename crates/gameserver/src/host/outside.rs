@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use frolic_protocol::remote_commands::{LEARNED_MAX, NEWS_MAX, OutsideNews, OutsideReply, OutsideRequest};
+use frolic_protocol::remote_commands::{
+    LEARNED_MAX, NEWS_MAX, OutsideNews, OutsideReply, OutsideRequest,
+};
 use frolic_protocol::value::ValueLimits;
 use frolic_protocol::{Args, Value};
 use frolic_world::PlayerNumber;
@@ -72,7 +74,10 @@ impl Host {
         }
     }
 
-    fn learn(&mut self, spells: &[frolic_protocol::remote_commands::LearnSpell]) -> Result<(), Refusal> {
+    fn learn(
+        &mut self,
+        spells: &[frolic_protocol::remote_commands::LearnSpell],
+    ) -> Result<(), Refusal> {
         let mut changed = false;
         let mut refused = None;
         for spell in spells.iter().take(LEARNED_MAX) {

@@ -7,7 +7,7 @@ use frolic_protocol::fleet::{ReloadReply, ReloadRequest};
 
 use super::Host;
 use crate::link::Encoding;
-use crate::scripts::{ScriptRelease, ClientScripts};
+use crate::scripts::{ClientScripts, ScriptRelease};
 
 impl Host {
     /// Brings the world to the scripts of a package. What does not compile
@@ -66,7 +66,8 @@ impl Host {
     pub(super) fn restock(&mut self) {
         let settings = &self.settings;
         let (game_id, bundles) = (&settings.game_id, &settings.bundles);
-        let client_scripts = ClientScripts::new(&self.world, game_id, bundles, Some(&self.client_scripts));
+        let client_scripts =
+            ClientScripts::new(&self.world, game_id, bundles, Some(&self.client_scripts));
         let press = settings.press.clone();
         let list = press.as_ref().map(|_| client_scripts.press(&self.world));
         self.next_shelf = Some(client_scripts);

@@ -3,7 +3,7 @@
 
 use super::Host;
 use super::message::Outcome;
-use crate::link::{Encoding, ConnectionId};
+use crate::link::{ConnectionId, Encoding};
 use crate::session::{AskedScene, Session};
 
 /// A connection may ask again after so many seconds …

@@ -2,8 +2,8 @@
 //! has changed, and chunks on their way.
 
 use frolic_protocol::ServerMessage;
-use frolic_protocol::remote_commands::OutsideReply;
 use frolic_protocol::packet;
+use frolic_protocol::remote_commands::OutsideReply;
 use frolic_protocol::terrain::{TerraformApplied, TerrainOp};
 use frolic_world::PlayerNumber;
 

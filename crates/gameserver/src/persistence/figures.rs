@@ -1,4 +1,4 @@
-//! How long it takes until something lasts, for `/metrics`.
+//! Latency of persistence, for `/metrics`.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

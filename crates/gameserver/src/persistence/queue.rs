@@ -348,7 +348,11 @@ mod tests {
         persist_queue.stored(&batch, stored(0, mark), Duration::ZERO);
         persist_queue.until_stored(mark).await;
         assert_eq!(persist_queue.held_ops(2), [op(1), op(2)]);
-        assert_eq!(persist_queue.first_held(), Some(1), "nobody has stored them");
+        assert_eq!(
+            persist_queue.first_held(),
+            Some(1),
+            "nobody has stored them"
+        );
         persist_queue.held_are_stored(stored(1, 0));
         persist_queue.release(2, vec![player(2)]);
         let (batch, _) = persist_queue.take().await.unwrap();

@@ -12,7 +12,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// A batch is stored, and with it everything up to that mark of the persist_queue.
+    /// A batch is stored, and with it everything up to that mark of the queue.
     pub(super) fn by_batch(reply: &KeepReply, mark: u64) -> Self {
         Self {
             seq: reply.seq,
@@ -31,7 +31,7 @@ impl Stored {
         self.seq
     }
 
-    /// Players up to this mark of the persist_queue; 0 where no batch was stored.
+    /// Players up to this mark of the queue; 0 where no batch was stored.
     pub fn mark(self) -> u64 {
         self.mark
     }

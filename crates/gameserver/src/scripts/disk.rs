@@ -167,7 +167,9 @@ mod tests {
             ("StarterGui/Hud.luau", "print(2)"),
             ("ReplicatedStorage/Deep/Sums.luau", "return {}"),
         ]);
-        CompiledScriptDump::of("kept", &world).write(&folder.0).unwrap();
+        CompiledScriptDump::of("kept", &world)
+            .write(&folder.0)
+            .unwrap();
         let scripts = folder.scripts("");
         assert_eq!(folder.scripts("games/kept"), scripts);
         let main = entry(&scripts, "ServerScriptService/Main.luau");
@@ -190,7 +192,9 @@ mod tests {
             ("ServerScriptService/A.lua", "print('lua')"),
             ("ServerScriptService/A.luau", "print('luau')"),
         ]);
-        CompiledScriptDump::of("kept", &world).write(&folder.0).unwrap();
+        CompiledScriptDump::of("kept", &world)
+            .write(&folder.0)
+            .unwrap();
         let scripts = folder.scripts("");
         let file = |path: &str| entry(&scripts, path)["file"].clone();
         assert_ne!(
@@ -203,9 +207,13 @@ mod tests {
     fn the_newest_game_is_what_the_manifest_says() {
         let folder = Folder::new("newest");
         let old = world(&[("ServerScriptService/Main.luau", "print('old')")]);
-        CompiledScriptDump::of("old", &old).write(&folder.0).unwrap();
+        CompiledScriptDump::of("old", &old)
+            .write(&folder.0)
+            .unwrap();
         let new = world(&[("ServerScriptService/Main.luau", "print('new')")]);
-        CompiledScriptDump::of("kept", &new).write(&folder.0).unwrap();
+        CompiledScriptDump::of("kept", &new)
+            .write(&folder.0)
+            .unwrap();
         assert_eq!(folder.scripts(""), folder.scripts("games/kept"));
         assert_ne!(folder.scripts(""), folder.scripts("games/old"));
     }

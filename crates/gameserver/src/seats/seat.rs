@@ -84,13 +84,13 @@ pub struct Seat {
     pub confirms: bool,
     /// How many messages that count have come from them.
     pub received: u32,
-    /// What the player was last kept with, and the mark of the persist_queue that this
+    /// What the player was last kept with, and the mark of the queue that this
     /// went to.
     pub kept: Cut,
     /// See [`kept`](Self::kept).
     pub kept_mark: u64,
-    /// The mark of the first persist_queue that has the session by this name; none as long
-    /// as it has been put on no persist_queue.
+    /// The mark of the first queue that has the session by this name; none as long
+    /// as it has been put on no queue.
     pub named_mark: Option<u64>,
     /// How many are known to be stored as handled. A client that hears of it
     /// forgets them.
@@ -408,7 +408,7 @@ impl Seat {
         bytes + (messages + self.calls.len()) * KEPT_BYTES
     }
 
-    /// What was put on a persist_queue is stored, up to this mark.
+    /// What was put on a queue is stored, up to this mark.
     pub(super) fn note_stored(&mut self, mark: u64) {
         if self.kept_mark <= mark {
             self.stored_received = self.stored_received.max(self.kept.received);

@@ -7,7 +7,7 @@ use frolic_protocol::{Args, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use super::*;
-use crate::line::{QuicConnection, OUTBOX_PACKETS, Outbound};
+use crate::line::{OUTBOX_PACKETS, Outbound, QuicConnection};
 use crate::transport::Slots;
 
 struct Lossy {

@@ -1,4 +1,4 @@
-//! Takes what scripts asked to the control plane, and brings the answers back.
+//! Sends Store requests of scripts to the control plane in batches and returns the answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use frolic_protocol::store::{
 };
 use tokio::sync::mpsc;
 
-use super::{TickRequests, InputWatermarks};
+use super::{InputWatermarks, TickRequests};
 use crate::control_plane::ControlPlane;
-use crate::retry::{self, Failure, TRY};
-use crate::persistence::{PersistQueue, Stored};
 use crate::link::Inbound;
+use crate::persistence::{PersistQueue, Stored};
+use crate::retry::{self, Failure, TRY};
 
 /// Tries per batch, and the rests between them.
 const RESTS: [Duration; 3] = [
@@ -74,7 +74,8 @@ impl StoreWorker {
             mut batch, with, ..
         } = gathered;
         let ids: Vec<u32> = batch.requests.iter().map(|request| request.id).collect();
-        let waited = tokio::time::timeout(STALE, self.persist_queue.until_stored(with.after_mark)).await;
+        let waited =
+            tokio::time::timeout(STALE, self.persist_queue.until_stored(with.after_mark)).await;
         let answers = match waited {
             Ok(()) => {
                 batch.heard.clone_from(&with.counts);

@@ -13,7 +13,7 @@ use super::Slot;
 use super::outbuffer::{Opcode, OutBuffer};
 use super::raw::RawSocket;
 use crate::line::{CloseCode, WAITING_BYTES_MAX};
-use crate::link::{Encoding, ClientInput, MessageDecoder, LinkError};
+use crate::link::{ClientInput, Encoding, LinkError, MessageDecoder};
 use crate::metrics::{Jitter, KickCause, Metrics};
 use crate::pace::{Backlog, Uptake};
 

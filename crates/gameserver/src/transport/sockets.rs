@@ -9,7 +9,7 @@ use mio::{Events, Interest, Poll, Token};
 
 use super::Slot;
 use super::socket::{Farewell, READ_BYTES_PER_TICK, WebSocketConnection};
-use crate::link::{Encoding, ConnectionId};
+use crate::link::{ConnectionId, Encoding};
 use crate::metrics::Metrics;
 
 /// Events taken from the kernel at once.

@@ -17,7 +17,7 @@ use super::quic::{LingeringList, Newcomer};
 use super::writer::Writer;
 use super::{Slot, Transports};
 use crate::line::{Carried, OUTBOX_PACKETS};
-use crate::link::{Carrier, Encoding, Inbound, ConnectionReader, ReadEnd};
+use crate::link::{Carrier, ConnectionReader, Encoding, Inbound, ReadEnd};
 use crate::metrics::{Jitter, Metrics};
 
 pub use super::quic::{Listening, listen};

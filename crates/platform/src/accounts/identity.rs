@@ -15,7 +15,7 @@ use super::register::promote_guest;
 use super::sessions::{self, Stay, User};
 use crate::Platform;
 use crate::api::{ErrorBody, IdentityLoginRequest, LoginResponse};
-use crate::auth::{Kind, MaybeSession, AuthMethod, Role, Session};
+use crate::auth::{AuthMethod, Kind, MaybeSession, Role, Session};
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::settings::IdentitySettings;

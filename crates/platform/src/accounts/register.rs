@@ -10,7 +10,7 @@ use super::passwords;
 use super::sessions::{self, Stay, User};
 use crate::Platform;
 use crate::api::{ErrorBody, LoginResponse, PasswordLoginRequest, RegisterRequest};
-use crate::auth::{Kind, MaybeSession, AuthMethod, Role, Session};
+use crate::auth::{AuthMethod, Kind, MaybeSession, Role, Session};
 use crate::error::ApiError;
 use crate::extract::ApiJson;
 use crate::limits::ClientAddress;

@@ -1,5 +1,5 @@
-//! One game server as the control plane sees it: its phase, who is in it, who
-//! is on the way.
+//! The process of one world as the control plane sees it: its phase, its players,
+//! and the places reserved for players who are joining.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};

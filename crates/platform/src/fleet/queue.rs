@@ -1,5 +1,5 @@
-//! Who waits for a place in a full world, in order, and how long that may take
-//!. Whoever stops asking loses their turn.
+//! Who waits for a place in a full world, in order, and how long that may take.
+//! Whoever stops asking loses their turn.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -67,7 +67,9 @@ async fn run_until_end(
             // At once: nobody is sent to a process that is gone.
             server.advance(Phase::Starting);
         }
-        if let Err(error) = world_lease::end(fleet.db(), &server.spec.world_id, server.epoch()).await {
+        if let Err(error) =
+            world_lease::end(fleet.db(), &server.spec.world_id, server.epoch()).await
+        {
             tracing::warn!(%error, world = server.spec.world_id, "could not note the end of a game server");
         }
         let why = match outcome {

@@ -1,5 +1,5 @@
-//! The way into a world, step by step: finds a place, waits for what it has to
-//! wait for, and says what that is.
+//! Places a player in a world: finds or starts one, waits for what it has to wait
+//! for, and reports the progress.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::Platform;
 use crate::api::JoinStage;
 use crate::auth::Session;
 use crate::error::ApiError;
-use crate::fleet::{End, FleetError, Phase, Placement, Reservation, WorldProcess, Step};
+use crate::fleet::{End, FleetError, Phase, Placement, Reservation, Step, WorldProcess};
 
 /// Those who wait look again at least this often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -327,7 +327,11 @@ struct Claim {
 }
 
 impl Claim {
-    fn new(server: &Arc<WorldProcess>, player_id: &str, give_back: fn(&WorldProcess, &str)) -> Self {
+    fn new(
+        server: &Arc<WorldProcess>,
+        player_id: &str,
+        give_back: fn(&WorldProcess, &str),
+    ) -> Self {
         Self {
             server: server.clone(),
             player_id: player_id.to_owned(),

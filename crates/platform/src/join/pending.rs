@@ -1,5 +1,5 @@
-//! Joins that wait while somebody asks after them: each is a task that goes its
-//! way and says where it is. Whoever stops asking has given up.
+//! Joins that are waiting, one task each, polled by their client. A join whose
+//! client stops polling is cancelled.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::matchmaker::{WaitPolicy, Matchmaker, JoinStatus};
+use super::matchmaker::{JoinStatus, Matchmaker, WaitPolicy};
 use super::place::Target;
 use crate::Platform;
 use crate::api::{JoinProgress, JoinStage};

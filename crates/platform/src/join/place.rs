@@ -10,7 +10,7 @@ use crate::Platform;
 use crate::api::{Channel, JoinRequest};
 use crate::auth::Session;
 use crate::error::ApiError;
-use crate::fleet::{FleetError, Phase, WorldProcess, Step, WorldSpec};
+use crate::fleet::{FleetError, Phase, Step, WorldProcess, WorldSpec};
 use crate::games::{self, GameRow};
 use crate::social::{self, Invitation};
 use crate::spells::Actor;
@@ -173,7 +173,11 @@ pub async fn find(
 }
 
 /// The world of a game that the player was in and that is about to end.
-async fn still_in(platform: &Platform, session: &Session, game_id: &str) -> Option<Arc<WorldProcess>> {
+async fn still_in(
+    platform: &Platform,
+    session: &Session,
+    game_id: &str,
+) -> Option<Arc<WorldProcess>> {
     let fleet = platform.fleet();
     fleet.closing_with(game_id, &session.user_id).await
 }

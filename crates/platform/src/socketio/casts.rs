@@ -9,8 +9,8 @@ use super::visitor::Visitor;
 use super::worlds::here;
 use crate::Platform;
 use crate::error::ApiError;
-use crate::spells::cast::{self, Wanted};
 use crate::remote_commands::{self, Place};
+use crate::spells::cast::{self, Wanted};
 use crate::worlds::WorldRow;
 
 /// What is added or painted with when nothing is said.

@@ -8,8 +8,8 @@ use serde_json::Value;
 use socketioxide::extract::{AckSender, SocketRef};
 
 use crate::auth::Role;
-use crate::spells::Actor;
 use crate::remote_commands::Place;
+use crate::spells::Actor;
 
 /// Messages of one client that wait for their turn.
 const WAITING_MAX: usize = 64;

@@ -14,8 +14,8 @@ use crate::fleet::WorldSpec;
 use crate::games::{self, GameRow};
 use crate::join::access::Via;
 use crate::names;
-use crate::texts;
 use crate::remote_commands::{self, LogEnds, Place};
+use crate::texts;
 use crate::worlds::{self, DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, Wish};
 
 /// What a world of nothing in particular is made of, where it is there.
@@ -255,7 +255,8 @@ async fn send_log(
     let mut after = 0;
     let mut sent = 0;
     loop {
-        let page = remote_commands::log(platform.db(), world_id, only, after, OPS_PER_MESSAGE).await?;
+        let page =
+            remote_commands::log(platform.db(), world_id, only, after, OPS_PER_MESSAGE).await?;
         let Some(last) = page.last().map(|op| op.op_id) else {
             break;
         };
@@ -314,7 +315,9 @@ pub async fn ping(platform: &Platform, visitor: &Visitor) -> Answer {
     let (clients, ops) = match &world {
         Some(world_id) => (
             platform.sockets().clients_in(world_id),
-            remote_commands::log_ends(platform.db(), world_id).await?.newest,
+            remote_commands::log_ends(platform.db(), world_id)
+                .await?
+                .newest,
         ),
         None => (platform.sockets().clients(), 0),
     };

@@ -38,7 +38,9 @@ pub async fn cast(
         let message = format!("params has more than {PARAMS_BYTES_MAX} bytes");
         return Err(ApiError::bad_request("params_too_large", message));
     }
-    let spec = remote_commands::world_to_change(platform, actor, place).await?.spec;
+    let spec = remote_commands::world_to_change(platform, actor, place)
+        .await?
+        .spec;
     let (name, revision) = choose(platform, actor, wanted).await?;
     let server = platform.fleet().wake(&spec).await?;
     let request = OutsideRequest::Cast {

@@ -46,7 +46,9 @@ pub async fn teach(
     };
     match remote_commands::ask(platform, server, &request).await? {
         OutsideReply::Done => {}
-        OutsideReply::Refused { code, message } => return Err(remote_commands::refused(&code, message)),
+        OutsideReply::Refused { code, message } => {
+            return Err(remote_commands::refused(&code, message));
+        }
     }
     sqlx::query(
         "INSERT INTO world_spells (world_id, name, revision_id, learned_at) VALUES ($1, $2, $3, $4)

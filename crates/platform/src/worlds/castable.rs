@@ -10,8 +10,8 @@ use super::{COLUMNS, WorldRow};
 use crate::Platform;
 use crate::api::WorldInfo;
 use crate::error::ApiError;
-use crate::spells::Actor;
 use crate::remote_commands;
+use crate::spells::Actor;
 
 /// Worlds that are offered.
 const LIST_MAX: i64 = 50;

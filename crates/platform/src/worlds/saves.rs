@@ -1,7 +1,7 @@
 //! `POST /world/{id}` and what goes with it: saves of what lasts of a world,
 //! and going back to one.
 //!
-//! The database has what lasts at every moment (`keep.rs`), so a save needs
+//! The database has what lasts at every moment (`world_log.rs`), so a save needs
 //! nothing of the world's process. Going back ends the process first; the world's
 //! epoch is counted up with the new state, so that one which comes between
 //! stores nothing over it.
@@ -24,7 +24,7 @@ use crate::db::to_u32;
 use crate::error::ApiError;
 use crate::extract::{ApiPath, ApiQuery, OptionalJson};
 use crate::paging::PageQuery;
-use crate::{ids, world_log, socketio, texts};
+use crate::{ids, socketio, texts, world_log};
 
 /// Saves that somebody made, per world.
 const SAVES_MAX: i64 = 20;

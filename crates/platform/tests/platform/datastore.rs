@@ -1,4 +1,4 @@
-//! What scripts keep, over the real HTTP interface and a real database.
+//! Data that scripts persist, over the real HTTP interface and a real database.
 
 use frolic_platform::fleet::LaunchRequest;
 use frolic_protocol::store::{

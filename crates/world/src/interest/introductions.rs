@@ -1,5 +1,5 @@
-//! What a client is told of besides snapshots: looks that scripts made up, before
-//! it sees something that has one, and weapons in others' hands, within a second.
+//! Replicates what snapshots refer to: looks that scripts defined, before an entity
+//! that has one, and the weapons that other players hold, within a second.
 //! Where the game sets no radius everybody sees everything.
 
 use std::collections::BTreeMap;

@@ -11,8 +11,8 @@ use frolic_protocol::json::{self, JsonHeader, SnapshotView};
 use frolic_protocol::{EntityState, ServerMessage};
 use frolic_sim::Vec3;
 
-use super::introductions::Acquainted;
 use super::budget::{BandwidthBudget, Side, Turns};
+use super::introductions::Acquainted;
 use super::visible_cells::{Background, Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
 use crate::terrain::VersionsView;

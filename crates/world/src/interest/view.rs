@@ -6,9 +6,9 @@ use frolic_protocol::snapshot::{self, SnapshotHeader};
 use frolic_protocol::{PacketAck, ServerMessage};
 
 use super::InterestPolicy;
-use super::introductions::Acquainted;
 use super::budget::{BandwidthBudget, Side, Turns};
 use super::cells::{Cells, Extent, Version};
+use super::introductions::Acquainted;
 use super::visible_cells::{Background, Viewer, Watch, Watched};
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
@@ -321,7 +321,8 @@ impl ClientView {
         let most = with.cells.updates_kept(with.snapshot_hz);
         let stretch = Stretch::under(with.pressure, most);
         let mut purse = BandwidthBudget::refill(self.purse, &with.policy, with.snapshot_hz);
-        let uncontested = |purse: &BandwidthBudget| purse.ready() - purse.per_update() * CONTESTED_UPDATES;
+        let uncontested =
+            |purse: &BandwidthBudget| purse.ready() - purse.per_update() * CONTESTED_UPDATES;
         let mut room = match lossy {
             true => 0.0,
             false => purse.as_ref().map_or(f32::INFINITY, uncontested),
@@ -381,7 +382,12 @@ impl ClientView {
     /// Leaves those of the candidates that can be paid for. When that is not all
     /// of them, known and new ones take turns: what is seen to move goes on while
     /// a large world arrives.
-    fn stay_within(&mut self, purse: &mut BandwidthBudget, candidates: &mut Vec<Candidate>, bytes: f32) {
+    fn stay_within(
+        &mut self,
+        purse: &mut BandwidthBudget,
+        candidates: &mut Vec<Candidate>,
+        bytes: f32,
+    ) {
         if bytes <= purse.ready() {
             purse.pay(bytes);
             self.turns.end();

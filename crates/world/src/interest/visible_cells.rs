@@ -1,4 +1,4 @@
-//! Which cells a client sees.
+//! Interest management: the set of cells replicated to each client.
 
 use frolic_protocol::snapshot::CellKey;
 use frolic_sim::Vec3;

@@ -1,4 +1,4 @@
-//! Where everybody and everything was in the last ticks.
+//! History of positions over the last ticks.
 //!
 //! Each tick notes who and what moves. What lies still costs nothing: when it
 //! sets off, or is put elsewhere, the place that it leaves is noted behind the

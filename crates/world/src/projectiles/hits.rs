@@ -6,8 +6,8 @@ use frolic_sim::flight::{Leg, Legs};
 use frolic_sim::{Sweeper, Vec3, capsule};
 
 use super::Shot;
-use crate::life::Life;
 use crate::lag_compensation::delay_left;
+use crate::life::Life;
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
 

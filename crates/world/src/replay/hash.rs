@@ -9,8 +9,8 @@ use frolic_sim::digest::Digest;
 use frolic_sim::{CharacterInput, Motion, Vec3};
 
 use crate::entity::Entity;
-use crate::life::Life;
 use crate::lag_compensation::Moment;
+use crate::life::Life;
 use crate::player::Player;
 use crate::projectiles::{Arms, Projectiles};
 use crate::state::{Outgoing, WorldState};

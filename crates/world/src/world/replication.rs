@@ -1,5 +1,5 @@
-//! What clients are shown: a look at the world once per tick, and a snapshot of
-//! it for each client whose turn it is.
+//! Replication: collects the changes of a tick, and writes a snapshot for each
+//! client whose turn it is.
 
 use frolic_protocol::EntityState;
 use frolic_protocol::details::Details;

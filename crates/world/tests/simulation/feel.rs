@@ -1,5 +1,5 @@
-//! How it feels on a bad line: 200 ms round trip, 5 % loss, 30 ms jitter
-//!. The figures are printed; what must hold is asserted.
+//! How it feels on a bad line: 200 ms round trip, 5 % loss, 30 ms jitter.
+//! The figures are printed; what must hold is asserted.
 
 use frolic_sim::CharacterInput;
 

@@ -1,5 +1,4 @@
-//! Interact at what is in front: once per press, within reach, not for the dead
-//!.
+//! Interact at what is in front: once per press, within reach, not for the dead.
 
 use frolic_protocol::NumberedInput;
 use frolic_sim::{Buttons, CharacterInput};

@@ -1,5 +1,5 @@
-//! People without a character, and spells that a world learns while it runs
-//!: what they may, that clients see it, and that a replay
+//! People without a character, and spells that a world learns while it runs:
+//! what they may, that clients see it, and that a replay
 //! does the same.
 
 use std::collections::BTreeMap;
