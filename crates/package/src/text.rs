@@ -14,19 +14,32 @@ pub(crate) fn utf8<'b>(file: &str, bytes: &'b [u8]) -> Result<&'b str, Report> {
     })
 }
 
-/// Where the lines of a text begin.
+/// Bytes between two offsets at which the characters before them are counted.
+const STRIDE: usize = 1024;
+
+/// Where the lines of a text begin. Finding a place costs the same anywhere in the text: a hostile
+/// file may have a problem in every byte of a single line.
 pub(crate) struct LineIndex<'t> {
     text: &'t str,
     starts: Vec<usize>,
+    /// How many characters begin before each multiple of [`STRIDE`].
+    counts: Vec<usize>,
 }
 
 impl<'t> LineIndex<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1));
+        let mut before = 0;
+        let counts = text.as_bytes().chunks(STRIDE).map(|chunk| {
+            let count = before;
+            before += characters(chunk);
+            count
+        });
         LineIndex {
             text,
             starts: starts.collect(),
+            counts: counts.collect(),
         }
     }
 
@@ -35,8 +48,22 @@ impl<'t> LineIndex<'t> {
         let offset = floor_char_boundary(self.text, offset);
         let line = self.starts.partition_point(|start| *start <= offset);
         let start = self.starts[line - 1];
-        let column = self.text[start..offset].chars().count() + 1;
+        let column = self.characters_before(offset) - self.characters_before(start) + 1;
         (line as u32, column as u32)
+    }
+
+    fn characters_before(&self, offset: usize) -> usize {
+        let (counted, rest) = self.counted(offset);
+        counted + characters(rest)
+    }
+
+    /// How many characters are known to begin before an offset, and the bytes before it that are
+    /// still to be counted.
+    fn counted(&self, offset: usize) -> (usize, &'t [u8]) {
+        let index = (offset / STRIDE).min(self.counts.len().saturating_sub(1));
+        let count = self.counts.get(index).copied().unwrap_or(0);
+        let rest = self.text.as_bytes().get(index * STRIDE..offset);
+        (count, rest.unwrap_or_default())
     }
 
     /// Byte offset of a line and a byte column counted from 1, as serde_json gives them,
@@ -51,6 +78,12 @@ impl<'t> LineIndex<'t> {
         }
         (start + column.saturating_sub(1)).min(text.len())
     }
+}
+
+/// How many characters of UTF-8 begin in these bytes.
+fn characters(bytes: &[u8]) -> usize {
+    let begins = |byte: &&u8| **byte & 0xC0 != 0x80;
+    bytes.iter().filter(begins).count()
 }
 
 fn floor_char_boundary(text: &str, offset: usize) -> usize {
@@ -116,6 +149,24 @@ mod tests {
         // In the middle of é, and far past the end.
         assert_eq!(lines.place(4), (2, 2));
         assert_eq!(lines.place(999), (3, 1));
+    }
+
+    #[test]
+    fn a_place_far_into_a_line_costs_no_more_than_one_near_its_start() {
+        let text = format!("first\n{}\nlast é", "é€🏰x".repeat(5_000));
+        let lines = LineIndex::new(&text);
+        for offset in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+            let (_, rest) = lines.counted(offset);
+            assert!(rest.len() <= STRIDE, "{} bytes at {offset}", rest.len());
+        }
+        let ends = (0..text.len()).step_by(997).chain([text.len()]);
+        for offset in ends.map(|at| floor_char_boundary(&text, at)) {
+            let line = text[..offset].matches('\n').count() + 1;
+            let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
+            let column = text[start..offset].chars().count() + 1;
+            assert_eq!(lines.place(offset), (line as u32, column as u32));
+        }
+        assert_eq!(LineIndex::new("").place(0), (1, 1));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod network;
 mod npc;
 mod player;
 mod projectile;
+mod sending;
 mod spawning;
 mod spells;
 mod store;
@@ -56,7 +57,7 @@ pub(crate) struct Host {
 #[derive(Default)]
 pub(crate) struct Quota {
     pub spawning: spawning::Spawning,
-    pub sent_bytes: usize,
+    pub sending: sending::Sending,
     log_second: u64,
     /// By script, so that a chatty one does not silence the others.
     log_lines: BTreeMap<String, u32>,
@@ -96,9 +97,10 @@ impl Host {
     }
 
     pub fn begin_tick(&self) {
+        let players = self.engine.borrow().players().len();
         let mut quota = self.quota.borrow_mut();
         quota.spawning.begin_tick();
-        quota.sent_bytes = 0;
+        quota.sending.begin_tick(players);
         drop(quota);
         self.begin_log_second();
     }

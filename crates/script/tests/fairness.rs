@@ -11,7 +11,7 @@ const TICKS: u32 = 30;
 /// Counts every kind of work that a tick brings.
 const HONEST: &str = r#"
 local bus = require("Bus")
-local counts = { tick = 0, woken = 0, deferred = 0, beat = 0, event = 0, signal = 0, delayed = 0 }
+local counts = { tick = 0, woken = 0, deferred = 0, beat = 0, event = 0, signal = 0, delayed = 0, sent = 0 }
 local function count(name)
     counts[name] += 1
 end
@@ -20,6 +20,8 @@ mine:Connect(function() count("signal") end)
 bus.shared:Connect(function() end)
 function OnTick()
     count("tick")
+    Network.Broadcast("Here", string.rep("x", 1000))
+    count("sent")
     task.defer(count, "deferred")
     task.delay(0, count, "delayed")
     mine:Fire()
@@ -33,7 +35,7 @@ task.spawn(function()
 end)
 Network.OnClientEvent("Ping", function() count("event") end)
 Network.OnClientEvent("Report", function()
-    for _, name in { "tick", "woken", "deferred", "beat", "event", "signal", "delayed" } do
+    for _, name in { "tick", "woken", "deferred", "beat", "event", "signal", "delayed", "sent" } do
         print(name, counts[name])
     end
 end)
@@ -41,7 +43,7 @@ end)
 const BUS: &str = "return { shared = Signal.new() }";
 
 /// Work without end, of every kind that scripts can cause.
-const FLOODS: [(&str, &str); 11] = [
+const FLOODS: [(&str, &str); 13] = [
     (
         "defer",
         "local function f() task.defer(f) task.defer(f) end f()",
@@ -83,6 +85,16 @@ const FLOODS: [(&str, &str); 11] = [
         "spawn inside spawn",
         "local function f(n) if n > 0 then task.spawn(f, n - 1) task.spawn(f, n - 1) end task.wait() f(2) end\n\
          for i = 1, 500 do task.spawn(f, 2) end",
+    ),
+    (
+        "large events",
+        "local x = string.rep('x', 15000)\n\
+         function OnTick() for i = 1, 50 do pcall(Network.Broadcast, 'F', x) end end",
+    ),
+    (
+        "an event that is too large",
+        "local x = string.rep('x', 15000) local all = table.create(32, x)\n\
+         function OnTick() pcall(Network.Broadcast, 'F', all) end",
     ),
     (
         "events that cause more",
@@ -137,6 +149,19 @@ fn a_flood_runs_into_its_own_bounds_and_the_line_is_named() {
         ("ServerScriptService/Flood.luau", Some(4))
     );
     assert!(line.message.contains("are due at once"), "{}", line.message);
+}
+
+#[test]
+fn events_without_arguments_are_limited_too() {
+    let mut stage = Stage::with_limits(VmLimits::untimed());
+    let flood =
+        "\nfunction OnTick()\n    for i = 1, 3000 do\n        Network.Broadcast('F')\n    end\nend";
+    stage.start(&[("ServerScriptService/Flood.luau", flood)]);
+    stage.ticks(1);
+    let world = stage.world.borrow();
+    let line = &world.logs[0];
+    assert_eq!(line.line, Some(4), "{line:?}");
+    assert!(line.message.contains("events per tick"), "{line:?}");
 }
 
 /// Whoever has much to do gets it done, in order, and within one tick where there is room.

@@ -16,12 +16,12 @@ pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
     table.set(
         "chat",
         lua.create_function(
-            move |_, (to, from, text): (PlayerId, Option<PlayerId>, LuaValue)| {
+            move |_, (script, to, from, text): (u32, PlayerId, Option<PlayerId>, LuaValue)| {
                 let to = match to {
                     0 => Recipient::All,
                     one => Recipient::One(one),
                 };
-                let checked = line(&text).and_then(|text| charge(&this, text));
+                let checked = line(&text).and_then(|text| charge(&this, script, to, text));
                 Ok(outcome(checked, |text| {
                     this.engine.borrow_mut().chat(to, from, &text)
                 }))
@@ -45,15 +45,11 @@ fn line(text: &LuaValue) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Counts towards what scripts may send in a tick.
-fn charge(host: &Host, text: String) -> Result<String, String> {
+/// Counts towards what scripts may send.
+fn charge(host: &Host, script: u32, to: Recipient, text: String) -> Result<String, String> {
+    let to_all = matches!(to, Recipient::All);
     let mut quota = host.quota.borrow_mut();
-    quota.sent_bytes += text.len();
-    if quota.sent_bytes > host.limits.send_bytes_per_tick {
-        let most = host.limits.send_bytes_per_tick;
-        return Err(format!(
-            "scripts may send {most} bytes per tick; write less"
-        ));
-    }
+    let sending = &mut quota.sending;
+    sending.charge_event(script, to_all, text.len(), &host.limits)?;
     Ok(text)
 }

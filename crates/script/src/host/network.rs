@@ -17,18 +17,27 @@ pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
     table.set(
         "send",
         lua.create_function(
-            move |_, (to, reliable, name, args): (PlayerId, bool, String, Variadic<LuaValue>)| {
-                Ok(send(&this, to, reliable, &name, &args).err())
-            },
+            move |_,
+                  (script, to, reliable, name, args): (
+                u32,
+                PlayerId,
+                bool,
+                String,
+                Variadic<LuaValue>,
+            )| { Ok(send(&this, script, to, reliable, &name, &args).err()) },
         )?,
     )?;
     let this = Rc::clone(host);
     table.set(
         "reply",
         lua.create_function(
-            move |_, (player, call, ok, results): (PlayerId, u32, bool, MultiValue)| {
+            move |_, (script, player, call, ok, results): (u32, PlayerId, u32, bool, MultiValue)| {
                 let values: Vec<LuaValue> = results.into_iter().collect();
-                let read = read_args(&this, &values);
+                let read = read_args(&this, &values).and_then(|(values, bytes)| {
+                    let mut quota = this.quota.borrow_mut();
+                    let charged = quota.sending.charge_bytes(script, bytes, &this.limits);
+                    charged.map(|()| values)
+                });
                 let result = match (ok, read) {
                     (true, read) => read,
                     (false, Ok(mut values)) => Err(match values.pop() {
@@ -47,12 +56,19 @@ pub(super) fn add(host: &Rc<Host>, lua: &Lua, table: &Table) -> mlua::Result<()>
 /// `to` 0 is everybody.
 fn send(
     host: &Host,
+    script: u32,
     to: PlayerId,
     reliable: bool,
     name: &str,
     args: &[LuaValue],
 ) -> Result<(), String> {
-    let values = read_args(host, args)?;
+    let (values, bytes) = read_args(host, args)?;
+    host.quota.borrow_mut().sending.charge_event(
+        script,
+        to == 0,
+        bytes + name.len(),
+        &host.limits,
+    )?;
     let recipient = match to {
         0 => Recipient::All,
         player => Recipient::One(player),
@@ -63,7 +79,8 @@ fn send(
         .map_err(|error| error.to_string())
 }
 
-fn read_args(host: &Host, args: &[LuaValue]) -> Result<Vec<Value>, String> {
+/// The arguments, and how many bytes they have.
+fn read_args(host: &Host, args: &[LuaValue]) -> Result<(Vec<Value>, usize), String> {
     if args.len() > ARGS_MAX {
         return Err(format!("an event takes at most {ARGS_MAX} arguments"));
     }
@@ -78,13 +95,5 @@ fn read_args(host: &Host, args: &[LuaValue]) -> Result<Vec<Value>, String> {
                 .map_err(|text| format!("argument {}: {text}", index + 1))
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let mut quota = host.quota.borrow_mut();
-    quota.sent_bytes += reader.bytes();
-    if quota.sent_bytes > host.limits.send_bytes_per_tick {
-        return Err(format!(
-            "scripts may send {} bytes per tick; send less or more rarely",
-            host.limits.send_bytes_per_tick
-        ));
-    }
-    Ok(values)
+    Ok((values, reader.bytes()))
 }
