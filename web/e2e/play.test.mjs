@@ -201,8 +201,10 @@ test('a gamepad opens the menu with Start and leaves it with B', async () => {
     await shown();
     await player.page.evaluate((button) => window.press(button, false), at);
   };
+  const focused = (label) => player.until((text) => document.activeElement?.textContent?.trim() === text, label);
   await press(9, () => menu.waitFor());
-  await press(13, () => player.until(() => document.activeElement?.textContent?.trim() === 'Settings'));
+  await focused('Resume');
+  await press(13, () => focused('Settings'));
   await press(0, () => player.page.getByText('Camera sensitivity').waitFor());
   await press(1, () => menu.waitFor({ state: 'detached' }));
   await player.close();

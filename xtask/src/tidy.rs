@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(complaints(&|found| forbidden("// TODO later", found)), 1);
         assert_eq!(complaints(&|found| forbidden("cd /home/ada", found)), 1);
         assert_eq!(complaints(&|found| forbidden("./routes/home/a", found)), 0);
-        assert_eq!(complaints(&|found| requirement_ids("", found)), 1);
+        assert_eq!(complaints(&|found| requirement_ids("see NET-5", found)), 1);
         assert_eq!(complaints(&|found| requirement_ids("SHA-1", found)), 0);
         assert_eq!(
             complaints(&|found| lints("[package]\nname = \"a\"", found)),

@@ -194,6 +194,17 @@ impl From<std::io::Error> for ApiError {
             let message = "the store of files does not answer now; try again soon";
             return Self::unavailable("files_unavailable", message, 5);
         }
+        // No room (or no more files) for blobs: it ends when the operator makes room.
+        if matches!(
+            error.kind(),
+            std::io::ErrorKind::StorageFull
+                | std::io::ErrorKind::QuotaExceeded
+                | std::io::ErrorKind::ReadOnlyFilesystem
+        ) {
+            tracing::error!(%error, "files cannot be stored");
+            let message = "the platform cannot store files now; try again later";
+            return Self::unavailable("files_unavailable", message, 5);
+        }
         Self::internal(&error)
     }
 }
@@ -235,6 +246,14 @@ fn sentence(mut text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_a_fault_that_passes() {
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let error = ApiError::from(full).into_response();
+        assert_eq!(error.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(error.headers().contains_key("retry-after"));
+    }
 
     #[test]
     fn people_read_sentences() {

@@ -96,6 +96,7 @@ async fn where_there_is_no_place_quic_is_refused_before_its_handshake() {
     // They have had their time, and others come in.
     until_gone(&server).await;
     until_admitted(&lurker).await;
+    until_gone(&server).await;
     let mut ada = Player::new("Ada");
     ada.connect(&server, Transport::WebTransport).await;
     while ada.welcomes.is_empty() {
