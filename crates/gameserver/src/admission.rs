@@ -1,61 +1,60 @@
-//! Who may come in: tickets, each once, and resume tokens.
+//! Admission of players: one-time tickets and resume tokens.
 
 use std::collections::HashMap;
 
 use frolic_protocol::keep::PlayerState;
 use frolic_protocol::ticket::{self, CharacterProfile, TicketClaims, TicketError, TicketKey};
 
-/// How long a resume token works on a server that was started after it was
-/// made. A client gets a new one before half of that is over.
+/// How long a resume token works on a server that was started after it was issued.
+/// A client gets a new one before half of that is over.
 pub const TOKEN_LIFETIME_S: u64 = 180;
 
-/// Whom a connection belongs to.
+/// The player of a connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Identity {
-    /// Lasting id.
+    /// Persistent id.
     pub player_id: String,
     /// Name to show.
     pub name: String,
     /// The character they play as.
     pub character: Option<CharacterProfile>,
-    /// Where they were when they last left this world, as far as their ticket
-    /// knows.
+    /// Their state when they last left this world, if their ticket has it.
     pub left: Option<PlayerState>,
-    /// Beside whom they want to appear.
+    /// The friend beside whom they want to appear.
     pub beside: Option<String>,
 }
 
-/// What a resume token says, once its signature was checked.
+/// The content of a verified resume token.
 pub struct ResumeClaims {
-    /// Whose it is.
+    /// The player.
     pub identity: Identity,
-    /// Which connection it came with.
+    /// The connection it was issued on.
     pub nonce: String,
-    /// Whose counts go on.
+    /// The session whose counts continue.
     pub session: String,
-    /// Whether a server that does not know the session lets its holder in:
-    /// it is young enough, and was not used here.
+    /// Whether a server that does not know the session admits its holder: it is
+    /// young enough, and was not used here.
     pub admits: bool,
 }
 
-/// The door of one world.
+/// Admission control of one world.
 pub struct Admission {
     world_id: String,
-    /// None: everybody who says a name (development).
+    /// None: any client with a name is admitted (development).
     key: Option<TicketKey>,
     token_key: Option<TicketKey>,
-    /// Which process of the world this is. Tickets of an earlier one may have
-    /// been used there.
+    /// The process generation of the world. Tickets of an earlier one may have been
+    /// used there.
     epoch: u64,
-    /// Nonces of used tickets and of sessions that are over, until they expire.
+    /// Nonces of used tickets and of ended sessions, until they expire.
     used: HashMap<String, u64>,
     strangers: u32,
 }
 
 impl Admission {
-    /// A door that wants tickets if there is a key.
+    /// Requires tickets if there is a key.
     pub fn new(world_id: String, key: Option<TicketKey>, epoch: u64) -> Self {
-        // Without a key tokens are worth something in this process only.
+        // Without a key tokens are valid in this process only.
         let token_key = key.or_else(random).map(|key| ticket::resume_key(&key));
         Self {
             world_id,
@@ -101,9 +100,8 @@ impl Admission {
         })
     }
 
-    /// Whose a ticket is, without using it up; none where tickets are not
-    /// looked at, or for a bad one or one that was used: whoever shows it may
-    /// have read it somewhere.
+    /// The player of a ticket, without using it up; none where tickets are not
+    /// checked, or for an invalid or used one: its bearer may have stolen it.
     pub fn holder(&self, ticket: Option<&str>, now_unix_s: u64) -> Option<String> {
         let claims = self.read_ticket(self.key.as_ref()?, ticket?, now_unix_s);
         let unused = claims
@@ -126,7 +124,7 @@ impl Admission {
     }
 
     /// A resume token for the connection of this nonce, of a session; empty when
-    /// the system has no randomness to give, and then it resumes nothing.
+    /// the system has no randomness, and then it resumes nothing.
     pub fn token(
         &self,
         identity: &Identity,
@@ -152,9 +150,9 @@ impl Admission {
         ticket::sign(key, &claims)
     }
 
-    /// What a resume token says, if it is one of this world's.
+    /// The content of a resume token, if it is one of this world's.
     pub fn read_token(&self, token: &str, now_unix_s: u64) -> Option<ResumeClaims> {
-        // Age counts only where the session is not known, so not here.
+        // Age matters only where the session is not known, so not here.
         let claims = ticket::verify(self.token_key.as_ref()?, token, &self.world_id, 0).ok()?;
         let admits = claims.expires_at >= now_unix_s && !self.used.contains_key(&claims.nonce);
         Some(ResumeClaims {
@@ -171,8 +169,8 @@ impl Admission {
         })
     }
 
-    /// A session is over, or goes on under another nonce: its tokens admit
-    /// nobody any more.
+    /// A session has ended, or continues under another nonce: its tokens are no
+    /// longer accepted.
     pub fn spend(&mut self, nonce: String, now_unix_s: u64) {
         if nonce.is_empty() {
             return;
@@ -182,7 +180,7 @@ impl Admission {
     }
 }
 
-/// A nonce for a session: 128 bits nobody can guess, or nothing.
+/// A nonce for a session: 128 random bits, or empty.
 pub fn new_nonce() -> String {
     random::<16>().map_or_else(String::new, hex::encode)
 }
@@ -223,7 +221,7 @@ mod tests {
             door.admit(Some("e30.e30"), None, 51),
             Err(TicketError::Forged)
         );
-        // The next process does not know that it was used, nor need it.
+        // The next process does not know that it was used, and need not.
         let mut next = Admission::new("world_a".into(), Some(key), 5);
         assert_eq!(next.holder(Some(&ticket), 52), None);
         let refusal = next.admit(Some(&ticket), None, 52).unwrap_err();
@@ -254,7 +252,7 @@ mod tests {
         after.spend("nonce".into(), 1001);
         assert!(!after.read_token(&token, 1002).unwrap().admits);
 
-        // A ticket is no token, a token no ticket, and worlds have their own.
+        // Tickets and tokens are not interchangeable, nor are they across worlds.
         let ticket = sign(&key, &claims("client_1"));
         assert!(after.read_token(&ticket, 50).is_none());
         assert_eq!(

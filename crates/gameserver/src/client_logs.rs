@@ -1,35 +1,35 @@
-//! What players' scripts print and raise in their browsers. A client may say
-//! anything, as often as it likes, so each has a rate, the same line of many
-//! players becomes one, and the text is made harmless before anybody sees it.
+//! Output and errors of client scripts. A client may send anything, as often as it
+//! likes, so each has a rate limit, identical lines of many players are merged, and
+//! the text is sanitized before anyone sees it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use frolic_protocol::client_log::{CLIENT_LOG_LINES_MAX, ClientLog, ClientLogLine, ClientPrints};
 use frolic_protocol::console::{ConsoleLevel, ConsoleLine, FromClients};
 
-/// Lines that a player may say at once, and per second in the long run.
+/// Lines that a player may send at once, and per second on average.
 const BURST: f64 = 40.0;
 const LINES_PER_S: f64 = 5.0;
-/// Different lines between two reports; more are only counted.
+/// Distinct lines between two reports; more are only counted.
 const KINDS_MAX: usize = 64;
-/// How often one line can have come.
+/// Upper bound of a line's repeat count.
 const COUNT_MAX: u32 = 100_000;
 const MESSAGE_CHARS_MAX: usize = 500;
 const STACK_CHARS_MAX: usize = 1000;
 const BROWSER_CHARS_MAX: usize = 40;
-/// What a line is said to come from when the game has no such script.
+/// The reported source of a line when the game has no such script.
 const UNKNOWN_SCRIPT: &str = "@client";
 
-/// What was said since the last report.
+/// Lines since the last report.
 #[derive(Default)]
 pub struct ClientLogs {
     rates: BTreeMap<u32, Rate>,
     said: BTreeMap<Line, Said>,
-    /// Lines that were not taken.
+    /// Lines that were dropped.
     dropped: u32,
 }
 
-/// Where and what: the same again only counts.
+/// Source and text: a repetition only increments the count.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Line {
     level: ConsoleLevel,
@@ -40,7 +40,7 @@ struct Line {
 }
 
 struct Said {
-    /// Which of the lines between two reports it was.
+    /// Its position among the lines between two reports.
     order: usize,
     stack: String,
     browser: String,
@@ -53,17 +53,17 @@ struct Rate {
     at_s: f64,
 }
 
-/// A player who says something.
+/// The player whose client sent a line.
 #[derive(Clone, Copy)]
 pub struct Speaker<'a> {
     /// Their number in the world.
     pub number: u32,
-    /// Their lasting id.
+    /// Their persistent id.
     pub player_id: &'a str,
 }
 
 impl ClientLogs {
-    /// Takes what a client said. `known` says whether clients have a script of
+    /// Accepts a line from a client. `known` tells whether clients have a script of
     /// this path, `revision` is the one that runs.
     pub fn take(
         &mut self,
@@ -80,7 +80,7 @@ impl ClientLogs {
         let browser = harmless(&log.browser, BROWSER_CHARS_MAX, false);
         for line in log.lines.into_iter().take(CLIENT_LOG_LINES_MAX) {
             let wanted = line.level == ConsoleLevel::Error || prints.wants(speaker.player_id);
-            // Nobody asked: not even worth a count.
+            // Not requested: not even counted as dropped.
             if !wanted {
                 continue;
             }
@@ -144,8 +144,9 @@ impl ClientLogs {
         pays
     }
 
-    /// Everything since the last report in the order in which it was first
-    /// said, as the console shows it, and how many lines were dropped. `origin` gives the source line and the hash.
+    /// All lines since the last report in the order of their first occurrence, as
+    /// the console shows them, and how many were dropped. `origin` gives the source
+    /// line and the hash.
     pub fn report(
         &mut self,
         tick: u32,
@@ -189,8 +190,8 @@ impl Rate {
     }
 }
 
-/// Text of a stranger that may stand in a terminal: no control characters, which
-/// could move its cursor, and none that turn the direction of reading around.
+/// Sanitizes untrusted text for a terminal: removes control characters, which could
+/// move the cursor, and characters that change the text direction.
 fn harmless(text: &str, chars_max: usize, lines: bool) -> String {
     let hidden = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
     let clean = text.trim_end().chars().take(chars_max);
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_reported_in_the_order_in_which_they_were_said() {
+    fn lines_are_reported_in_the_order_in_which_they_arrived() {
         let mut logs = ClientLogs::default();
         let said = ["round 9", "round 10", "apple", "round 9", "Zebra"];
         let lines = said.map(|text| line(ConsoleLevel::Info, text));
@@ -312,7 +313,7 @@ mod tests {
             let lines = (0..40).map(|i| line(ConsoleLevel::Error, &format!("{round} {i}")));
             say(&mut logs, 2, log(lines.collect()), &everybody());
         }
-        // Somebody else is still heard.
+        // Lines of other players are still accepted.
         say(
             &mut logs,
             3,

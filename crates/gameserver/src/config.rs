@@ -1,13 +1,13 @@
-//! What a game server is told when it starts.
+//! The startup configuration of a game server.
 
 use std::net::IpAddr;
 
 use frolic_package::Package;
 use frolic_protocol::ticket::TicketKey;
 
-/// Where the world comes from.
+/// The source of the world.
 pub enum WorldSource {
-    /// From a control plane, which also hands out the tickets.
+    /// From a control plane, which also issues the tickets.
     ControlPlane {
         /// Its address, for example `http://127.0.0.1:5000`.
         url: String,
@@ -16,8 +16,8 @@ pub enum WorldSource {
         /// Checks tickets.
         key: TicketKey,
     },
-    /// Straight from a package, without tickets: for development and
-    /// benchmarks, on a loopback address only.
+    /// Directly from a package, without tickets: for development and benchmarks, on
+    /// a loopback address only.
     Package(Box<Package>),
 }
 
@@ -31,30 +31,31 @@ pub struct GameServerConfig {
     pub port: u16,
     /// Whether to offer WebTransport.
     pub webtransport: bool,
-    /// Where the world comes from.
+    /// The source of the world.
     pub source: WorldSource,
     /// Overrides the game's simulation rate.
     pub tick_hz: Option<u32>,
     /// Overrides the game's snapshot rate.
     pub snapshot_hz: Option<u32>,
-    /// Overrides what the game says clients are told of.
+    /// Overrides the game's interest policy, which selects what is replicated to
+    /// clients.
     pub interest: Option<frolic_world::InterestPolicy>,
-    /// Overrides how many bytes of snapshots a client is sent in a second.
+    /// Overrides the limit of snapshot bytes per client and second.
     pub client_bytes_per_s: Option<u32>,
     /// Overrides the game's player limit.
     pub players_max: Option<u32>,
-    /// Seconds that scripts have when the world ends; usually
+    /// Seconds that scripts have when the world closes; usually
     /// [`CLOSE_LIMIT_S`](frolic_protocol::fleet::CLOSE_LIMIT_S).
     pub close_limit_s: u32,
-    /// Where to write the name of a script that the process has to end for;
-    /// whoever restarts it leaves that script out. None: such a script hangs
-    /// the world.
+    /// Where to write the name of a script that forces the process to end; the
+    /// supervisor leaves that script out when it restarts. None: such a script
+    /// hangs the world.
     pub blame: Option<std::fs::File>,
-    /// Whether the world's thread gives up every system call it does not need;
-    /// see [`lockdown`](crate::lockdown).
+    /// Whether the world's thread gives up every system call it does not need; see
+    /// [`lockdown`](crate::lockdown).
     pub confined: bool,
-    /// Where compiled scripts are kept; none: nowhere.
+    /// Folder for compiled scripts; none: they are not written.
     pub script_folder: Option<std::path::PathBuf>,
-    /// Where the session is recorded, for a replay; none: nowhere.
+    /// Folder for recordings of the session; none: not recorded.
     pub record_folder: Option<std::path::PathBuf>,
 }

@@ -15,10 +15,10 @@ use frolic_script::{LogLevel, ScriptCost, ScriptLog};
 use crate::control_plane::ControlPlane;
 
 const EVERY: Duration = Duration::from_secs(1);
-/// Lines that wait while the control plane does not answer.
+/// Lines that may be queued while the control plane does not answer.
 const LINES_MAX: usize = 1000;
 
-/// What the creator has not been told yet.
+/// What was not yet sent to the creator's console.
 #[derive(Default)]
 pub struct Console {
     inner: Mutex<Inner>,
@@ -28,18 +28,18 @@ pub struct Console {
 struct Inner {
     lines: VecDeque<ConsoleLine>,
     dropped: u32,
-    /// Shared with whoever makes text of them: the world's thread takes the same
+    /// Shared with readers that render them: the world's thread takes the same
     /// lock, and must not wait for that.
     scripts: Arc<[ScriptFigures]>,
-    /// Whether somebody has to be told of `scripts`.
+    /// Whether `scripts` has changed since the last report.
     news: bool,
     measured_at: Option<Instant>,
-    /// Whose client scripts report what they print.
+    /// Which players' client scripts report their prints.
     client_prints: Arc<ClientPrints>,
 }
 
 impl Console {
-    /// With what the platform wants of client scripts when the world starts.
+    /// Starts with the platform's setting for client prints.
     pub fn new(client_prints: ClientPrints) -> Self {
         Self {
             inner: Mutex::new(Inner {
@@ -49,20 +49,20 @@ impl Console {
         }
     }
 
-    /// Takes a line; the oldest goes when too many wait.
+    /// Queues a line; the oldest is dropped when the queue is full.
     pub fn say(&self, line: ConsoleLine) {
         let mut inner = self.inner();
         inner.lines.push_back(line);
         inner.trim();
     }
 
-    /// Whose client scripts report what they print.
+    /// Which players' client scripts report their prints.
     pub fn client_prints(&self) -> Arc<ClientPrints> {
         self.inner().client_prints.clone()
     }
 
-    /// Whether the client scripts of all players report what they print, as the
-    /// platform asked for.
+    /// Sets whether the client scripts of all players report their prints, as the
+    /// platform requested.
     pub fn set_prints_wanted(&self, everybody: bool) {
         let mut inner = self.inner();
         if inner.client_prints.everybody != everybody {
@@ -74,7 +74,7 @@ impl Console {
         }
     }
 
-    /// Takes what scripts have cost since the world started.
+    /// Records the costs of scripts since the world started.
     pub fn measured(&self, costs: Vec<ScriptCost>, now: Instant) {
         let mut inner = self.inner();
         let before: BTreeMap<String, u64> = inner
@@ -85,7 +85,7 @@ impl Console {
         let since = inner.measured_at.replace(now);
         let seconds = since.map_or(0.0, |since| now.duration_since(since).as_secs_f32());
         let scripts = costs.into_iter().take(REPORT_SCRIPTS_MAX).map(|cost| {
-            // A script that is new here has cost all of it since then.
+            // A script that is new here has caused all of its cost since then.
             let known = before.get(&cost.path).copied().unwrap_or(0);
             let spent_us = cost.cpu_us.saturating_sub(known) as f32;
             ScriptFigures {
@@ -109,7 +109,7 @@ impl Console {
         inner.scripts = scripts;
     }
 
-    /// The next report, when there is something to tell.
+    /// The next report, if there is anything to report.
     fn take(&self) -> Option<ConsoleReport> {
         let mut inner = self.inner();
         if inner.lines.is_empty() && !inner.news {
@@ -128,7 +128,7 @@ impl Console {
         })
     }
 
-    /// Nobody heard it: it is told again.
+    /// Sending failed: the report is queued again.
     fn give_back(&self, report: ConsoleReport) {
         let mut inner = self.inner();
         for line in report.lines.into_iter().rev() {
@@ -139,8 +139,8 @@ impl Console {
         inner.trim();
     }
 
-    /// Figures per script in the form that Prometheus reads. They name server
-    /// scripts, so they are not for strangers.
+    /// Per-script metrics in the Prometheus text format. They name server scripts,
+    /// so they are not public.
     pub fn prometheus(&self) -> String {
         let scripts = self.inner().scripts.clone();
         prometheus(&scripts)
@@ -207,7 +207,7 @@ fn prometheus(scripts: &[ScriptFigures]) -> String {
     text
 }
 
-/// A line as the console shows it.
+/// A script's log entry as a console line.
 pub fn line_of(log: ScriptLog, tick: u32, revision: &str, hash: Option<&str>) -> ConsoleLine {
     ConsoleLine {
         level: match log.level {
@@ -227,7 +227,7 @@ pub fn line_of(log: ScriptLog, tick: u32, revision: &str, hash: Option<&str>) ->
     }
 }
 
-/// Tells the control plane, for as long as the process lives.
+/// Sends reports to the control plane while the process lives.
 pub async fn tell(control_plane: ControlPlane, console: Arc<Console>) {
     let mut every = tokio::time::interval(EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -237,13 +237,13 @@ pub async fn tell(control_plane: ControlPlane, console: Arc<Console>) {
     }
 }
 
-/// Tells what is there now.
+/// Sends what is queued now.
 pub async fn tell_once(control_plane: &ControlPlane, console: &Console) {
     let Some(report) = console.take() else {
         return;
     };
     if let Err(error) = control_plane.console(&report).await {
-        tracing::debug!(%error, "the creator's console was not told");
+        tracing::debug!(%error, "a console report was not delivered");
         let refused = error
             .status()
             .is_some_and(|status| status.is_client_error());
@@ -289,13 +289,13 @@ mod tests {
         let first = console.take().unwrap();
         assert_eq!((first.lines.len(), first.dropped), (REPORT_LINES_MAX, 50));
         assert_eq!(first.lines[0].message, "50");
-        // Not heard: nothing is lost, and nothing changes places.
+        // Not delivered: nothing is lost, and the order stays.
         console.give_back(first.clone());
         assert_eq!(console.take(), Some(first));
     }
 
     #[test]
-    fn costs_are_told_when_they_change() {
+    fn costs_are_reported_when_they_change() {
         let console = Console::default();
         let start = Instant::now();
         console.measured(vec![cost(1000)], start);

@@ -1,4 +1,4 @@
-//! Client of the control plane's internal API: what this process runs, and its heartbeats.
+//! Client of the control plane's internal API: the world to run, and heartbeats.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ use crate::scripts::ScriptRelease;
 
 /// How long the control plane may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The same for what may be tens of megabytes.
+/// The same for requests of tens of megabytes.
 const LARGE_TIMEOUT: Duration = Duration::from_secs(60);
-/// About so much content goes into one request.
+/// Approximate limit of content in one request.
 const CONTENTS_BYTES: usize = 4 * 1024 * 1024;
 
 /// Why the control plane could not be used.
@@ -44,14 +44,14 @@ impl ControlPlaneError {
         )
     }
 
-    /// Whether the same again would be refused again.
+    /// Whether a retry would be refused again.
     pub fn is_refusal(&self) -> bool {
         let busy = [408, 425, 429];
         self.status()
             .is_some_and(|status| status.is_client_error() && !busy.contains(&status.as_u16()))
     }
 
-    /// What it answered, when that was an error.
+    /// The HTTP status, if it answered with an error.
     pub fn status(&self) -> Option<reqwest::StatusCode> {
         self.source.status()
     }
@@ -66,11 +66,11 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Speaks for `world_id` with `token`.
+    /// Authenticates as `world_id` with `token`.
     pub fn new(url: &str, world_id: &str, token: &str) -> Self {
-        // The control plane is on this machine and speaks plain HTTP; but the
-        // client insists on knowing how it would speak TLS, and on roots,
-        // which a confined process could not read.
+        // The control plane is on this machine and uses plain HTTP; but the client
+        // requires a TLS provider, and root certificates, which a confined process
+        // could not read.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
             .timeout(TIMEOUT)
@@ -85,13 +85,13 @@ impl ControlPlane {
         }
     }
 
-    /// What to run.
+    /// The world to run.
     pub async fn boot(&self) -> Result<WorldBoot, ControlPlaneError> {
         let request = self.client.get(&self.base);
         self.json(request, "the world's settings").await
     }
 
-    /// The package, packed.
+    /// The packed package.
     pub async fn package(&self) -> Result<Vec<u8>, ControlPlaneError> {
         let request = self.client.get(format!("{}/package", self.base));
         let answer = self.send(request, "the package").await?;
@@ -100,12 +100,12 @@ impl ControlPlane {
         Ok(bytes.to_vec())
     }
 
-    /// Says that players can come.
+    /// Reports that players can join.
     pub async fn ready(&self, ready: &ServerReady) -> Result<(), ControlPlaneError> {
         self.post("ready", ready).await.map(|_| ())
     }
 
-    /// Says how it is going.
+    /// Sends a heartbeat.
     pub async fn heartbeat(
         &self,
         heartbeat: &Heartbeat,
@@ -115,7 +115,7 @@ impl ControlPlane {
         self.json(request, "a heartbeat").await
     }
 
-    /// Whom a player has blocked.
+    /// The block list of a player.
     pub async fn blocks(&self, player_id: &str) -> Result<PlayerBlocks, ControlPlaneError> {
         let url = format!("{}/blocks", self.base);
         let player_id = player_id.to_owned();
@@ -123,8 +123,8 @@ impl ControlPlane {
         self.json(request, "the blocked players").await
     }
 
-    /// Has a list of client scripts signed, and hands over what of its
-    /// content the control plane does not have. Gives the signature.
+    /// Has a manifest of client scripts signed, and uploads the content that the
+    /// control plane does not have. Returns the signature.
     pub async fn publish_scripts(
         &self,
         press: &ScriptRelease,
@@ -137,7 +137,7 @@ impl ControlPlane {
             self.json::<PublishedScripts>(request.json(&PublishScripts { list, contents }), what)
         };
         let mut answer = ask(Vec::new()).await?;
-        // Bounded: each round brings at least one that was missing.
+        // Bounded: each round uploads at least one that was missing.
         for _ in 0..press.contents.len() {
             let mut contents = Vec::new();
             let mut bytes = 0;
@@ -159,19 +159,19 @@ impl ControlPlane {
         Ok(answer.signature)
     }
 
-    /// Says what scripts said and cost.
+    /// Reports output and costs of scripts.
     pub async fn console(&self, report: &ConsoleReport) -> Result<(), ControlPlaneError> {
         self.post("console", report).await.map(|_| ())
     }
 
-    /// Whether a caller knows the secret that only the control plane and this
-    /// process have.
+    /// Whether a caller has the secret that only the control plane and this process
+    /// know.
     pub fn is_token(&self, given: &str) -> bool {
         let (ours, given) = (Sha256::digest(&self.token), Sha256::digest(given));
         ours == given
     }
 
-    /// Has requests of scripts done by the store.
+    /// Sends requests of scripts to the store.
     pub async fn store(
         &self,
         batch: &StoreBatch,
@@ -180,25 +180,25 @@ impl ControlPlane {
         self.ask_in_time("store", batch, patience).await
     }
 
-    /// What earlier processes of this world left.
+    /// The state that earlier processes of this world persisted.
     pub async fn saved(&self) -> Result<Saved, ControlPlaneError> {
         let request = self.client.get(format!("{}/saved", self.base));
         let request = request.timeout(LARGE_TIMEOUT);
-        self.json(request, "what lasts of the world").await
+        self.json(request, "the persisted state of the world").await
     }
 
-    /// What earlier processes of this world have learned.
+    /// The spells that earlier processes of this world learned.
     pub async fn spells(&self) -> Result<Vec<LearnSpell>, ControlPlaneError> {
         let request = self.client.get(format!("{}/spells", self.base));
         self.json(request, "spells").await
     }
 
-    /// Says what happened, for those who follow from outside.
+    /// Sends events to subscribers outside of the world.
     pub async fn news(&self, news: &OutsideNews) -> Result<(), ControlPlaneError> {
         self.post("news", news).await.map(|_| ())
     }
 
-    /// Has what lasts stored.
+    /// Persists a batch.
     pub async fn keep(
         &self,
         batch: &KeepBatch,
@@ -222,7 +222,7 @@ impl ControlPlane {
         self.json(request, what).await
     }
 
-    /// The last word.
+    /// Reports that the world has stopped.
     pub async fn stopped(&self, reason: &str) -> Result<(), ControlPlaneError> {
         let reason = reason.to_owned();
         self.post("stopped", &ServerStopped { reason })

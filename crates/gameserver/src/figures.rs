@@ -1,12 +1,12 @@
-//! Where the last second's ticks spent their time, for whoever looks at the
-//! debug overlay: cheap enough to be asked for by everybody.
+//! Where the ticks of the last second spent their time, for the debug overlay:
+//! cheap enough for all clients.
 
 use frolic_protocol::message::{StageFigure, TickFigures};
 use frolic_world::Stage;
 
 use crate::metrics::StageTimes;
 
-/// Sums up a second, then starts anew.
+/// Sums up a second, then starts over.
 #[derive(Default)]
 pub struct LastSecond {
     ticks: u32,
@@ -20,7 +20,7 @@ pub struct LastSecond {
 }
 
 impl LastSecond {
-    /// Notes a tick; `tick_hz` of them make a second.
+    /// Records a tick; `tick_hz` of them make a second.
     pub fn note(&mut self, times: &StageTimes, tick_hz: u32) {
         self.ticks += 1;
         self.tick_us += u64::from(times.tick);

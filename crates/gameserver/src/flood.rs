@@ -1,4 +1,4 @@
-//! How much a client may say: a bucket that refills, one warning, then the door.
+//! Rate limit of client messages: a token bucket, one warning, then disconnection.
 
 /// What to do with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,19 +13,20 @@ pub enum Verdict {
     Kick,
 }
 
-/// Which of its budgets a message is paid from.
+/// The budget that a message is charged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
-    /// Events, calls and chat: a client that hears they came says them never
-    /// again.
+    /// Events, calls and chat: a client never sends them again once they are
+    /// acknowledged.
     Counted,
-    /// Everything else. Most of it is inputs, which a line that has stalled
-    /// brings by the hundred: those must not be paid with what counts.
+    /// Everything else. Most of it is inputs, which arrive by the hundred after a
+    /// connection has stalled: those must not use up the budget of reliable
+    /// messages.
     Other,
 }
 
 impl Budget {
-    /// The budget of what counts, or the other one.
+    /// The budget of reliable messages, or the other one.
     pub fn of(counts: bool) -> Self {
         match counts {
             true => Budget::Counted,
@@ -69,7 +70,7 @@ impl FloodGuard {
             *tokens = (*tokens + refill).min(full);
         }
         if self.counted.min(self.other) >= full {
-            // Quiet for a while: what happened before is forgiven.
+            // Quiet for a while: earlier drops are forgotten.
             self.dropped = 0;
         }
         let tokens = match budget {
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_are_not_paid_with_what_counts_and_there_is_one_warning_for_both() {
+    fn inputs_have_their_own_budget_and_there_is_one_warning_for_both() {
         let mut guard = FloodGuard::new(0.0);
         let mut charge = |budget: Budget, times: u32| -> Vec<Verdict> {
             (0..times).map(|_| guard.charge(budget, 0.0)).collect()

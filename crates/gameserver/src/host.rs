@@ -1,4 +1,4 @@
-//! The world's thread: one loop over what clients say and what time it is.
+//! The world's thread: one loop over client messages and the clock.
 
 mod closing;
 mod handshake;
@@ -60,17 +60,17 @@ use crate::transport::sockets::Sockets;
 
 /// A late server catches up by this many ticks; the rest is dropped.
 const CATCH_UP_TICKS: u32 = 5;
-/// Messages taken in per tick, of all clients together: a bound on the work,
-/// far above what honest clients send.
+/// Messages handled per tick, of all clients together: bounds the work, far above
+/// what honest clients send.
 const MESSAGES_PER_TICK: usize = 8 * 1024;
-/// Sockets that are read before the clock is looked at, and messages that are
-/// taken from the inbox, where those of WebTransport come.
+/// Sockets to read between two checks of the clock, and messages to take from the
+/// inbox, where WebTransport messages arrive.
 const READ_AT_ONCE: usize = 16;
 const TAKEN_AT_ONCE: usize = 64;
 /// A connection without a handshake is closed after this.
 const HANDSHAKE_S: u32 = 5;
 
-/// What the host is made from.
+/// The settings of a host.
 pub struct HostSettings {
     /// The world's id.
     pub world_id: String,
@@ -78,95 +78,96 @@ pub struct HostSettings {
     pub room_code: String,
     /// The game's id.
     pub game_id: String,
-    /// Scripts that travel together, by the bundle's name.
+    /// Scripts that are sent together, by the bundle's name.
     pub bundles: BTreeMap<String, Vec<String>>,
-    /// Takes lists of scripts to the platform, which signs them; none where
-    /// there is no platform.
+    /// Sends script manifests to the platform, which signs them; none without a
+    /// platform.
     pub press: Option<mpsc::Sender<ScriptRelease>>,
-    /// Most players.
+    /// Maximum number of players.
     pub players_max: u32,
-    /// Stop after so many seconds without players; none: never.
+    /// Stop after this many seconds without players; none: never.
     pub idle_stop_s: Option<u32>,
-    /// Seconds that scripts have when the world ends.
+    /// Seconds that scripts have to finish when the world closes.
     pub close_limit_s: u32,
     /// SHA-256 and compressed text of the scene.
     pub scene: (String, Vec<u8>),
-    /// What is solid of assets, compressed, by path: clients need it before
+    /// Collision meshes of assets, compressed, by path: clients need them before
     /// the scene.
     pub meshes: Vec<(String, Vec<u8>)>,
-    /// Both as JSON clients get them that ask: made once for all of them.
+    /// Both as JSON, for clients that ask for them: encoded once for all.
     pub scene_texts: Vec<String>,
-    /// The door.
+    /// Checks tickets and resume tokens.
     pub admission: Admission,
-    /// Whether chat is filtered before anybody reads it.
+    /// Whether chat is filtered before any player reads it.
     pub filter_chat: bool,
     /// Where the session is recorded.
     pub recording: Option<Recording>,
-    /// Where data goes that outlives the world.
+    /// Persistent data of scripts.
     pub store: StoreClient,
-    /// Where what lasts of the world goes.
+    /// Persists operations and players of the world.
     pub keeper: PersistenceClient,
-    /// Where players were who may come back.
+    /// Last positions of players who may come back.
     pub returning: Returning,
-    /// What scripts say and cost.
+    /// Output and costs of scripts.
     pub console: Arc<Console>,
-    /// Where to ask whom players have blocked.
+    /// Fetches the block lists of players.
     pub blocks: BlockListClient,
-    /// Takes what happens to those who follow from outside; none where there is
-    /// no platform.
+    /// Receives world events for subscribers outside of the world; none without a
+    /// platform.
     pub news: Option<mpsc::Sender<OutsideNews>>,
 }
 
-/// A world and everybody connected to it.
+/// A world and all its connections.
 pub struct Host {
     world: World,
     settings: HostSettings,
     client_scripts: ClientScripts,
-    /// Scripts that run here already, and wait for the platform's signature
-    /// before clients hear of them.
+    /// Scripts that run here already, but are announced to clients only once the
+    /// platform has signed them.
     next_shelf: Option<ClientScripts>,
     scene_packet: Bytes,
-    /// Connections that have asked for the scene and do not have all of it.
+    /// Connections that asked for the scene and have not received all of it.
     scene_readers: Vec<ConnectionId>,
     sessions: Sessions,
     seats: Seats,
     inbox: mpsc::Receiver<Inbound>,
     sockets: Sockets,
-    /// What a socket said; kept for its capacity.
+    /// Messages of one socket; reused for its capacity.
     heard: Vec<ClientInput>,
     metrics: Arc<Metrics>,
     started: Instant,
     draining: bool,
-    /// Set once the world is to stop.
+    /// Set once the world must stop.
     closing: Option<Closing>,
-    /// Nobody can say anything to this world any more: what ran around it is
-    /// gone.
+    /// The inbox is closed: the server around this world has stopped.
     orphaned: bool,
-    /// Who came by invitation since the last tick, and whose.
+    /// Players who joined by invitation since the last tick, and who invited them.
     arrivals: Vec<(PlayerNumber, String)>,
     empty_since_tick: u32,
-    /// Commands whose answer waits for the disk, in the order of their operations.
+    /// Commands whose answer waits for persistence, in the order of their
+    /// operations.
     unstored: VecDeque<Unstored>,
-    /// Whether players know that saving is delayed.
+    /// Whether players were notified that saving is delayed.
     saving: SavingNotice,
-    /// The last look at what players have said.
+    /// The last snapshot of how far players' messages were handled.
     last_look: Look,
-    /// Whose connection began or ended since the last tick.
+    /// Players whose connection began or ended since the last tick.
     came_or_went: Vec<PlayerNumber>,
-    /// Somebody came, went or was lost since the metrics were told.
+    /// A player joined, left or lost their connection since the metrics were
+    /// updated.
     presence_changed: bool,
     updates: Updates,
-    /// How hard it is to keep up, 0 to 3: snapshots are thinned by it.
+    /// How far the server is from keeping up, 0 to 3: snapshots are thinned by it.
     pressure: u8,
     /// For debug overlays.
     last_second: LastSecond,
-    /// What client scripts said since the last report.
+    /// Output of client scripts since the last report.
     client_logs: ClientLogs,
-    /// What clients were last told of it.
+    /// Which clients report their prints, as last sent to them.
     client_prints: Arc<ClientPrints>,
 }
 
-/// The scene behind what it is made of, as one packet.
+/// The collision meshes and the scene behind them, as one packet.
 fn packet_of(meshes: &[(String, Vec<u8>)], scene: &ServerMessage) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (asset, zstd) in meshes {
@@ -226,7 +227,7 @@ impl Host {
         }
     }
 
-    /// Runs until the world is to stop; returns why.
+    /// Runs until the world must stop; returns why.
     pub fn run(mut self) -> String {
         let tick_hz = self.world.tick_hz();
         let step = Duration::from_secs(1) / tick_hz;
@@ -255,12 +256,12 @@ impl Host {
             self.pressure = pressure.level();
             self.metrics.pressure.store(self.pressure, Relaxed);
             if self.orphaned {
-                // As when the process is killed: there is nobody to tell.
-                return "the server around this world is gone".into();
+                // As when the process is killed: there is no client left to notify.
+                return "the server around this world has stopped".into();
             }
             if let Some(reason) = ended.or_else(|| self.reason_to_stop()) {
                 self.begin_close(reason);
-                // What scripts asked of the store at once is on its way.
+                // Sends the store requests that closing handlers made at once.
                 self.ask_store();
             }
             if self.has_closed()
@@ -271,12 +272,13 @@ impl Host {
         }
     }
 
-    /// One tick; a reason means that the world is to stop. The last one is as
-    /// whole as the others: what was heard in it is not forgotten.
+    /// One tick; a reason means that the world must stop. The last tick is as
+    /// complete as the others: messages received in it are handled.
     fn tick(&mut self, began: Instant) -> Option<String> {
         let mut clock = StageClock::new(began);
         if self.closing.is_none() {
-            // Otherwise the next process hears of it, from their clients.
+            // When closing, held messages are left to the next process: clients
+            // send them again.
             self.take_held();
         }
         let reason = self.take_messages(began);
@@ -295,13 +297,13 @@ impl Host {
         recording::keep(&mut self.settings.recording, &mut self.world);
         clock.lap();
         if !self.settings.keeper.is_persistent() {
-            // Nobody waits for what is not stored.
+            // Operations that are never stored delay no answer.
             self.settings.keeper.hold(&mut self.world);
         }
         self.answer_stored();
         self.deliver_outbox();
         self.tell_reconnected();
-        // With what players were told in this tick.
+        // Including requests caused by the messages delivered in this tick.
         self.ask_store();
         self.keep();
         self.notice_saving(began);
@@ -332,8 +334,8 @@ impl Host {
         reason
     }
 
-    /// Takes in what waits in the inbox: everything that sockets do not
-    /// say themselves. A reason means that the world is to stop.
+    /// Handles the messages in the inbox: everything except WebSocket data. A
+    /// reason means that the world must stop.
     fn take_messages(&mut self, now: Instant) -> Option<String> {
         let share = ReadingShare::new(Instant::now(), self.world.tick_hz(), TAKEN_AT_ONCE);
         for count in 0..MESSAGES_PER_TICK {
@@ -353,7 +355,8 @@ impl Host {
                 }
                 Ok(Inbound::Closed { link }) => self.closed(link, now),
                 Ok(Inbound::Reload { request, answer }) => {
-                    // Whoever asked may be gone; the world has changed all the same.
+                    // The caller may have disconnected; the world has changed all
+                    // the same.
                     let _ = answer.send(self.reload(&request));
                 }
                 Ok(Inbound::Outside { request, answer }) => self.answer_outside(request, answer),
@@ -411,12 +414,12 @@ impl Host {
         let session = Session::new(encoding, ticket, line, slot, self.world.tick(), now);
         self.sessions.insert(link, session);
         if has_ticket && encoding == Encoding::Json {
-            // A ticket in the address is the handshake.
+            // A ticket in the URL is the handshake.
             self.handshake(link, None, Introduction::default());
         }
     }
 
-    /// Reads every socket that has something, once.
+    /// Reads every socket that has data, once.
     fn read_sockets(&mut self, now: Instant) {
         let now_s = now.duration_since(self.started).as_secs_f64();
         let share = ReadingShare::new(Instant::now(), self.world.tick_hz(), READ_AT_ONCE);
@@ -464,8 +467,8 @@ impl Host {
         self.heard = heard;
     }
 
-    /// Takes in what a connection says. What that leaves to be sent is not
-    /// noticed before its session is settled.
+    /// Handles one input of a connection. What it queues for sending is noticed
+    /// only when the session is settled.
     fn heard(&mut self, link: ConnectionId, heard: ClientInput) {
         let Some(session) = self.sessions.get_quietly(link) else {
             return;
@@ -493,7 +496,7 @@ impl Host {
         }
     }
 
-    /// A connection is over; its player may come back.
+    /// A connection was closed; its player may reconnect.
     fn closed(&mut self, link: ConnectionId, now: Instant) {
         let Some(session) = self.sessions.remove(link) else {
             return;
@@ -514,7 +517,7 @@ impl Host {
         self.note_players();
     }
 
-    /// Takes a player out of the world for good.
+    /// Removes a player from the world for good.
     fn part(&mut self, number: PlayerNumber) {
         if let Some(mut seat) = self.seats.remove(number) {
             self.keep_parting(number, &mut seat);
@@ -529,7 +532,7 @@ impl Host {
         self.empty_since_tick = self.world.tick();
     }
 
-    /// Once per tick, however many came and went in it.
+    /// Once per tick, however many players joined and left in it.
     fn tell_presence(&mut self) {
         if std::mem::take(&mut self.presence_changed) {
             self.metrics.set_presence(Presence {
@@ -549,7 +552,7 @@ impl Host {
         }
     }
 
-    /// Tells everybody who is away now, or back.
+    /// Notifies all players of disconnects and reconnects.
     fn tell_reconnected(&mut self) {
         let changed = self.world.take_reconnected();
         if !changed.is_empty() {
@@ -557,11 +560,11 @@ impl Host {
         }
     }
 
-    /// Tells one player or all. What counts is kept until it is confirmed,
-    /// and for those who are away until they are back.
+    /// Sends a message to one player or to all. Reliable messages are stored until
+    /// they are acknowledged, and for disconnected players until they reconnect.
     fn deliver(&mut self, to: Option<PlayerNumber>, message: ServerMessage, reliable: bool) {
         let message = Arc::new(message);
-        // Encoded once for everybody who speaks binary.
+        // Encoded once for all binary clients.
         let packet: Arc<[u8]> = packet::single(&*message).into();
         let deaf = match &*message {
             ServerMessage::Chat { player_id, .. } => social::deaf_to(&self.seats, player_id),
@@ -585,7 +588,8 @@ impl Host {
                 message: message.clone(),
                 packet: packet.clone(),
             };
-            // One that waits for its first snapshot is told behind it.
+            // A session that waits for its first snapshot gets the message after
+            // it.
             let mut session = session.filter(|session| !session.awaits_snapshot());
             let number = seat.log.sent().wrapping_add(1);
             match &mut session {
@@ -612,14 +616,14 @@ impl Host {
         };
     }
 
-    /// Sends what gathered, and lets go of whoever is lost or late.
+    /// Sends what is queued, and disconnects clients that are lost or late.
     fn tend_sessions(&mut self, now: Instant) {
         let (tick, tick_hz) = (self.world.tick(), self.world.tick_hz());
         let patience = HANDSHAKE_S * tick_hz;
         let mut lost = Vec::new();
         let (mut queued_bytes, mut slow_readers) = (0, 0);
         let metrics = &self.metrics;
-        // Those at rest are looked after once a second: whether they are there.
+        // Idle sessions are checked once a second, to see whether they are alive.
         let (turn, of) = (tick as usize, tick_hz.max(1) as usize);
         self.sessions.tend(turn, of, |link, update_waits, session| {
             if session.player.is_none() && tick.saturating_sub(session.opened_tick) == patience {
@@ -653,7 +657,7 @@ impl Host {
     }
 
     fn reason_to_stop(&self) -> Option<String> {
-        // Nobody here, and nobody who may come back.
+        // No player is connected, and none may reconnect.
         if self.seats.taken() > 0 || self.closing.is_some() {
             return None;
         }

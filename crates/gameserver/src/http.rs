@@ -1,9 +1,9 @@
-//! The TCP port: takes connections with bounds on their number, by address and
-//! together, and on the time that their requests may take. What becomes a
-//! WebSocket leaves for the world's thread, and is counted there.
+//! The TCP port: accepts connections with limits on their number, by address and in
+//! total, and on the duration of requests. Upgraded WebSockets move to the world's
+//! thread, and are counted there.
 //!
-//! `platform` has a loop like this one; its connections end with the platform,
-//! and these with the process.
+//! `platform` has a similar loop; its connections end with the platform, and these
+//! with the process.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -23,20 +23,20 @@ use tower::ServiceExt as _;
 use crate::metrics::Metrics;
 use crate::transport::{Slot, Slots};
 
-/// How long a request's head may take to come, and the next one of the same
+/// How long a request's head may take to arrive, and the next one of the same
 /// connection to begin.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
-/// How long a connection that asks one thing after the other may go on: one
-/// that does not read its answers would stay for ever.
+/// The lifetime of a connection with consecutive requests: one that does not read
+/// its responses would stay for ever.
 const LIFETIME: Duration = Duration::from_secs(300);
-/// How long the request that it is at may still take then.
+/// How long the current request may still take then.
 const LAST_ANSWER: Duration = Duration::from_secs(15);
-/// Rest after an accept that failed, most likely for want of descriptors.
+/// Pause after a failed accept, most likely for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Answers requests until the process ends.
 pub async fn serve(listener: TcpListener, routes: Router, connections_max: u32) {
-    // Counted apart: these are not connections of the world yet.
+    // Counted separately: these are not connections of the world yet.
     let slots = Slots::new(connections_max, Arc::new(Metrics::default()));
     loop {
         match listener.accept().await {
@@ -55,8 +55,8 @@ pub async fn serve(listener: TcpListener, routes: Router, connections_max: u32) 
 }
 
 async fn answer(stream: TcpStream, peer: SocketAddr, slot: Slot, routes: Router) {
-    // Small messages leave at once: waiting for the last one's acknowledgement
-    // would bunch snapshots up on a slow line.
+    // Disables Nagle's algorithm: waiting for acknowledgements would bunch up
+    // snapshots on a slow connection.
     let _ = stream.set_nodelay(true);
     let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));

@@ -1,15 +1,15 @@
 //! The process of one world: sockets around a [`frolic_world::World`].
 //!
-//! [`run`] fetches the package from the control plane, loads the world on a
-//! thread of its own, opens WebSocket and WebTransport, and says it is ready.
-//! That thread owns every decision and never waits: once per tick it reads
-//! the WebSockets that have something, steps the world, and writes each of
-//! them once. HTTP, the upgrade of WebSockets and WebTransport run on tokio and
-//! reach the thread through one bounded queue. What waits for a client is
-//! bounded; one that does not read loses snapshots first and its connection last.
+//! [`run`] fetches the package from the control plane, loads the world on its own
+//! thread, opens WebSocket and WebTransport, and reports readiness. That thread
+//! makes every decision and never blocks: once per tick it reads the WebSockets
+//! that have data, steps the world, and writes to each of them once. HTTP,
+//! WebSocket upgrades and WebTransport run on tokio and reach the thread through
+//! one bounded queue. The send queue of each client is bounded; a client that does
+//! not read loses snapshots first and its connection last.
 //!
-//! This crate knows sockets, tickets and the control plane's HTTP. It holds
-//! no game rules: those are in `world`, `sim` and scripts.
+//! This crate handles sockets, tickets and the control plane's HTTP API. It has no
+//! game rules: those are in `world`, `sim` and scripts.
 #![forbid(unsafe_code)]
 
 mod admission;

@@ -1,5 +1,5 @@
-//! The way back to a client: a socket that the world's thread drives itself,
-//! or a queue to the task that does.
+//! The outgoing side of a connection: a WebSocket driven by the world's thread, or
+//! a queue to a connection task.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,27 +16,28 @@ use crate::metrics::Metrics;
 use crate::pace::{Backlog, Uptake};
 use crate::transport::socket::WebSocketConnection;
 
-/// Packets that may wait in the queue of a connection's task.
+/// Capacity of the queue to a connection task, in packets.
 pub const OUTBOX_PACKETS: usize = 64;
-/// Bytes that may wait for a client that does not read: the largest message
-/// there is, and some more behind it.
+/// Limit of unsent bytes for a client that does not read: the largest message, plus
+/// some more behind it.
 pub const WAITING_BYTES_MAX: usize = SERVER_MESSAGE_BYTES_MAX + 4 * 1024 * 1024;
 
-/// A packet that may be lost and is not on its way by then waits for a line that
-/// is full: what would be sent after it can only be older when it arrives. Three
-/// updates; a busy machine that lets a task wait for one is not a full line.
+/// A losable packet that is still unsent after this time means that the connection
+/// is congested: packets sent after it would arrive even later. Three updates, so
+/// that a task that is scheduled late on a busy machine does not count as
+/// congestion.
 const LATE_AFTER: Duration = Duration::from_millis(150);
 
-/// What a connection's task carries to its client.
+/// What a connection task sends to its client.
 #[derive(Debug)]
 pub enum Outbound {
-    /// Has to arrive, in order.
+    /// Must arrive, in order.
     Reliable(Bytes),
-    /// A packet of snapshots, which may be lost.
+    /// A packet of snapshots; may be lost.
     Snapshot(Bytes),
-    /// Anything else that may be lost.
+    /// Any other message that may be lost.
     Loose(Bytes),
-    /// The end, with the reason for the closing frame.
+    /// Closes the connection, with the reason for the close frame.
     Close(String),
 }
 
@@ -46,40 +47,41 @@ impl Outbound {
     }
 }
 
-/// What a connection's task got rid of: as long as it rises, the client reads.
+/// What a connection task has sent or dropped: while the counts rise, the client
+/// reads.
 #[derive(Debug, Default)]
 pub struct Carried {
     /// Bytes.
     pub bytes: AtomicU64,
-    /// Packets that may be lost; those that nobody could send as well.
+    /// Losable packets, including those that could not be sent.
     pub losable: AtomicU64,
 }
 
-/// Why a connection ends, as a WebSocket close frame says it.
+/// Why a connection is closed, as a WebSocket close code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseCode {
-    /// As agreed.
+    /// Normal closure.
     Normal = 1000,
-    /// Not WebSocket.
+    /// A violation of the WebSocket protocol.
     Protocol = 1002,
-    /// A text that is none.
+    /// A text message that is not UTF-8.
     Invalid = 1007,
-    /// The client broke a rule.
+    /// The client violated a rule.
     Policy = 1008,
-    /// A message that is too long.
+    /// A message that is too large.
     Size = 1009,
 }
 
-/// What carries messages to one client. Nothing here waits.
+/// Sends messages to one client. No method blocks.
 pub enum Line {
     /// A WebSocket.
     Socket(WebSocketConnection),
-    /// A connection with a task of its own.
+    /// A connection with its own task.
     Channel(QuicConnection),
 }
 
 impl Line {
-    /// How it delivers.
+    /// The delivery guarantees of this connection.
     pub fn delivery(&self) -> Delivery {
         match self {
             Line::Socket(_) => Delivery::Ordered,
@@ -87,7 +89,7 @@ impl Line {
         }
     }
 
-    /// Queues a packet that has to arrive.
+    /// Queues a packet that must arrive.
     pub fn reliable(&mut self, packet: &[u8]) {
         match self {
             Line::Socket(line) => line.binary(packet),
@@ -95,7 +97,7 @@ impl Line {
         }
     }
 
-    /// Queues a packet of snapshots, which may be lost where the line is lossy.
+    /// Queues a packet of snapshots, which may be lost on a lossy connection.
     pub fn snapshot(&mut self, packet: Vec<u8>) {
         match self {
             Line::Socket(line) => line.binary(&packet),
@@ -103,7 +105,7 @@ impl Line {
         }
     }
 
-    /// Queues a packet of anything else that may be lost where the line is lossy.
+    /// Queues a packet of other messages that may be lost on a lossy connection.
     pub fn loose(&mut self, packet: Vec<u8>) {
         match self {
             Line::Socket(line) => line.binary(&packet),
@@ -111,7 +113,7 @@ impl Line {
         }
     }
 
-    /// Queues a text; only sockets carry JSON.
+    /// Queues a text message; only WebSockets carry JSON.
     pub fn text(&mut self, text: &str) {
         match self {
             Line::Socket(line) => line.text(text),
@@ -119,7 +121,7 @@ impl Line {
         }
     }
 
-    /// Queues the end. Nothing goes out behind it.
+    /// Queues the close. Nothing is sent after it.
     pub fn close(&mut self, code: CloseCode, reason: &str) {
         match self {
             Line::Socket(line) => line.close(code, reason),
@@ -127,7 +129,7 @@ impl Line {
         }
     }
 
-    /// Sends what the other side takes now.
+    /// Sends what the client accepts now.
     pub fn flush(&mut self, now: Instant, metrics: &Metrics) {
         match self {
             Line::Socket(line) => line.flush(now, metrics),
@@ -135,7 +137,7 @@ impl Line {
         }
     }
 
-    /// Exchanges the memory that frames are gathered in, if there are none.
+    /// Swaps the buffer that frames are gathered in, if it is empty.
     pub fn exchange_buffer(&mut self, other: &mut Vec<u8>) {
         match self {
             Line::Socket(line) => line.exchange_buffer(other),
@@ -143,7 +145,7 @@ impl Line {
         }
     }
 
-    /// Bytes that the other side has not taken yet.
+    /// Bytes that the client has not accepted yet.
     pub fn waiting_bytes(&self) -> usize {
         match self {
             Line::Socket(line) => line.waiting_bytes(),
@@ -151,7 +153,7 @@ impl Line {
         }
     }
 
-    /// Whether the other side is behind with what it was sent before.
+    /// Whether the client has not accepted what was sent before.
     pub fn is_behind(&self) -> bool {
         match self {
             Line::Socket(line) => line.is_behind(),
@@ -159,7 +161,7 @@ impl Line {
         }
     }
 
-    /// Whether anything is left to be sent.
+    /// Whether anything is left to send.
     pub fn is_restless(&self) -> bool {
         match self {
             Line::Socket(line) => line.waiting_bytes() > 0,
@@ -167,7 +169,7 @@ impl Line {
         }
     }
 
-    /// Whether the other side has taken so little that it is to be let go.
+    /// Whether the client accepts so little that it must be disconnected.
     pub fn is_stuck(&self, now: Instant) -> bool {
         match self {
             Line::Socket(line) => line.is_stuck(now),
@@ -175,7 +177,7 @@ impl Line {
         }
     }
 
-    /// Forgets what waits, so that the last word has a chance to be heard.
+    /// Drops the send queue, so that the close reason can still arrive.
     pub fn abandon(&mut self, reason: &str) {
         match self {
             Line::Socket(line) => line.abandon(),
@@ -183,7 +185,7 @@ impl Line {
         }
     }
 
-    /// Whether nothing can be sent any more: closed by us, or gone.
+    /// Whether nothing can be sent any more: closed by us or disconnected.
     pub fn is_over(&self) -> bool {
         match self {
             Line::Socket(line) => line.is_over(),
@@ -192,22 +194,22 @@ impl Line {
     }
 }
 
-/// The queue to a connection's task, and what did not fit it, in order.
+/// The queue to a connection task, and the overflow that did not fit, in order.
 pub struct QuicConnection {
     outbox: mpsc::Sender<Outbound>,
-    /// Bytes that were put into it, and packets that may be lost.
+    /// Bytes and losable packets that were queued so far.
     queued: u64,
     queued_losable: u64,
-    /// Ends the connection past everything that waits.
+    /// Closes the connection, ahead of everything queued.
     end: Option<oneshot::Sender<String>>,
-    /// What its task got rid of, and had when last looked: bytes, and packets
-    /// that may be lost.
+    /// What the task has sent, and the counts of the last check: bytes and losable
+    /// packets.
     carried: Arc<Carried>,
     carried_before: (u64, u64),
-    /// Since when the packets that may be lost wait which its task still has.
-    /// There are no more than fit the queue.
+    /// When each losable packet that the task still has was queued. Bounded by the
+    /// capacity of the queue.
     losable_since: VecDeque<Instant>,
-    /// Whether the first of them waits for a line that is full.
+    /// Whether the first of them waits for a congested connection.
     late: bool,
     backlog: Vec<Outbound>,
     backlog_bytes: usize,
@@ -217,9 +219,9 @@ pub struct QuicConnection {
 }
 
 impl QuicConnection {
-    /// The line of a task that reads from the other end of `outbox`, counts
-    /// in `carried` what it got rid of, and closes the connection when `end`
-    /// gives it a reason.
+    /// The connection of a task that reads from the other end of `outbox`, counts
+    /// in `carried` what it has sent, and closes the connection when `end` gives it
+    /// a reason.
     pub fn new(
         outbox: mpsc::Sender<Outbound>,
         end: oneshot::Sender<String>,
@@ -251,13 +253,13 @@ impl QuicConnection {
         self.late || clogged || !self.backlog.is_empty()
     }
 
-    /// What its task holds in its hands is in no queue any more.
+    /// A packet that the task is sending is in no queue any more.
     fn is_restless(&self) -> bool {
         let queued = self.outbox.capacity() < self.outbox.max_capacity();
         queued || !self.losable_since.is_empty() || !self.backlog.is_empty()
     }
 
-    /// What its task has, in its queue or in its hands, and what did not fit.
+    /// What the task has queued or is sending, plus the overflow.
     fn waiting_bytes(&self) -> usize {
         let with_task = self.queued.saturating_sub(self.carried.bytes.load(Relaxed));
         let with_task = usize::try_from(with_task).unwrap_or(usize::MAX);
@@ -272,7 +274,7 @@ impl QuicConnection {
         self.backlog.clear();
         self.backlog_bytes = 0;
         if let Some(end) = self.end.take() {
-            // Fails only when the task is gone already.
+            // Fails only when the task has ended already.
             let _ = end.send(reason.to_owned());
         }
     }
@@ -290,8 +292,8 @@ impl QuicConnection {
         self.note_progress(now);
     }
 
-    /// The queue alone does not tell how it goes: who is behind gets no updates
-    /// that would fill it.
+    /// The queue alone does not show progress: a client that is behind gets no
+    /// updates that would fill it.
     fn note_progress(&mut self, now: Instant) {
         let bytes = self.carried.bytes.load(Relaxed);
         let losable = self.carried.losable.load(Relaxed);
@@ -309,7 +311,7 @@ impl QuicConnection {
         self.uptake.note(taken, left, now);
     }
 
-    /// Those that were queued since the last time wait since now.
+    /// Packets that were queued since the last call count as waiting from `now`.
     fn note_losable(&mut self, before: u64, carried: u64, now: Instant) {
         let gone = usize::try_from(carried.saturating_sub(before)).unwrap_or(usize::MAX);
         let gone = gone.min(self.losable_since.len());
@@ -332,7 +334,7 @@ impl QuicConnection {
         } else {
             outbound
         };
-        // What may be lost is lost first.
+        // Losable packets are dropped first.
         if outbound.may_be_lost() {
             return;
         }
@@ -375,7 +377,8 @@ fn size(outbound: &Outbound) -> usize {
 mod tests {
     use super::*;
 
-    /// A line, and what its task has: it takes something only when told to.
+    /// A connection and the receiving end of its task, which takes packets only on
+    /// demand.
     struct Slow {
         line: QuicConnection,
         outgoing: mpsc::Receiver<Outbound>,
@@ -403,7 +406,7 @@ mod tests {
             (0..packets).for_each(|_| self.line.push(Outbound::Reliable(packet.clone())));
         }
 
-        /// Whether it is let go of in this second, in which it takes so many
+        /// Whether it is disconnected in this second, in which it takes `packets`
         /// packets.
         fn is_let_go_of(&mut self, second: u64, packets: usize) -> bool {
             self.take(packets);
@@ -424,9 +427,10 @@ mod tests {
             }
         }
 
-        /// Ticks for so long. An update of two packets is sent in every third of
-        /// them unless the client is behind; it takes a packet every `ms_each`.
-        /// Returns how many packets waited at the most, and how many were sent.
+        /// Ticks for `seconds`. An update of two packets is sent in every third
+        /// tick unless the client is behind; the client takes a packet every
+        /// `ms_each`. Returns the maximum number of queued packets, and how many
+        /// were sent.
         fn play(&mut self, seconds: u64, ms_each: u64) -> (usize, u32) {
             let (mut most, mut sent) = (0, 0);
             let packet = Bytes::from(vec![7; PACKET_BYTES]);
@@ -449,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_lost_does_not_queue_for_a_line_that_is_full() {
+    fn losable_packets_do_not_queue_for_a_congested_connection() {
         // Five packets a second; forty are due.
         let (most, sent) = Slow::new().play(60, 200);
         assert!(most <= 10, "{most} packets waited");
@@ -457,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_runs_late_is_no_full_line() {
+    fn a_task_that_runs_late_is_not_congestion() {
         // Three updates at a time, every 150 ms.
         let mut slow = Slow::new();
         let packet = Bytes::from(vec![7; PACKET_BYTES]);
@@ -475,10 +479,10 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_takes_too_little_for_too_long_is_let_go_of() {
+    fn a_client_that_takes_too_little_for_too_long_is_disconnected() {
         let mut slow = Slow::new();
         slow.send(100);
-        // 2 KiB a second, and as much comes after it: it stays behind, at 100 KiB.
+        // 2 KiB a second, and as much is added: it stays 100 KiB behind.
         let let_go = (0..120).find(|second| {
             slow.send(2);
             assert!(slow.line.is_behind(), "after {second} s");
@@ -488,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_catches_up_is_not_let_go_of() {
+    fn a_client_that_catches_up_is_not_disconnected() {
         let mut slow = Slow::new();
         slow.send(100);
         let let_go = (0..300).find(|second| slow.is_let_go_of(*second, 3));
@@ -497,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_takes_nothing_is_let_go_of_soon() {
+    fn a_client_that_takes_nothing_is_disconnected_soon() {
         let mut slow = Slow::new();
         slow.send(1);
         let let_go = (0..300).find(|second| slow.is_let_go_of(*second, 0));

@@ -1,4 +1,4 @@
-//! A link: one connection as the world's thread sees it, whatever carries it.
+//! One connection as the world's thread sees it, whatever its transport.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::metrics::{KickCause, Metrics};
 use crate::persistence::Stored;
 use crate::transport::Slot;
 
-/// Names a connection: its place among those that there are, and which of all
-/// that had this place one after the other it is.
+/// Identifies a connection: its slot, and a generation number that distinguishes
+/// the connections that have used this slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionId {
     place: u32,
@@ -28,21 +28,21 @@ pub struct ConnectionId {
 }
 
 impl ConnectionId {
-    /// The connection that is at this place in this round.
+    /// The connection in this slot with this generation.
     pub fn new(place: u32, round: u32) -> Self {
         Self { place, round }
     }
 
-    /// Its place: as small as there are few connections.
+    /// Its slot index: small while there are few connections.
     pub fn place(self) -> usize {
         self.place as usize
     }
 }
 
-/// Messages that may wait for the world's thread, of all clients together.
+/// Capacity of the inbox of the world's thread, for all clients together.
 pub const INBOX_MESSAGES: usize = 16 * 1024;
 
-/// How a client speaks.
+/// The encoding of a client's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// Packets of binary messages.
@@ -51,139 +51,140 @@ pub enum Encoding {
     Json,
 }
 
-/// What a new connection is carried by.
+/// The transport of a new connection.
 pub enum Carrier {
-    /// A WebSocket whose upgrade was answered, and the bytes behind it that
-    /// have been read already. The world's thread drives it.
+    /// A WebSocket after the upgrade, and the bytes behind the request that were
+    /// read already. The world's thread drives it.
     Socket {
         /// The socket.
         stream: std::net::TcpStream,
-        /// What came with the upgrade request.
+        /// Bytes that arrived with the upgrade request.
         read_ahead: Bytes,
     },
-    /// A task of its own.
+    /// A connection with its own task.
     Channel {
-        /// The queue to it.
+        /// The queue to the task.
         outbox: mpsc::Sender<Outbound>,
-        /// Makes it close the connection at once, with a reason.
+        /// Makes the task close the connection at once, with a reason.
         end: oneshot::Sender<String>,
-        /// What it got rid of.
+        /// What the task has sent.
         carried: Arc<Carried>,
     },
 }
 
-/// What the world's thread hears of connections.
+/// Messages to the world's thread.
 pub enum Inbound {
-    /// Somebody connected.
+    /// A client connected.
     Open {
-        /// How it speaks.
+        /// Its encoding.
         encoding: Encoding,
-        /// Ticket from the address, if there was one.
+        /// Ticket from the URL, if there was one.
         ticket: Option<String>,
-        /// What carries it.
+        /// Its transport.
         carriage: Carrier,
-        /// Its place among the connections.
+        /// Its slot.
         slot: Slot,
     },
-    /// A connection with a task of its own has something to tell.
+    /// Input of a connection with its own task.
     ClientInput {
         /// Which connection.
         link: ConnectionId,
-        /// What it says.
+        /// The input.
         heard: ClientInput,
     },
-    /// A connection with a task of its own ended.
+    /// A connection with its own task ended.
     Closed {
         /// Which connection.
         link: ConnectionId,
     },
-    /// Bring the world to these scripts.
+    /// Reload the scripts of the world.
     Reload {
-        /// The package they are of, and all of them.
+        /// The package and all its scripts.
         request: ReloadRequest,
-        /// What came of it.
+        /// Receives the result.
         answer: oneshot::Sender<ReloadReply>,
     },
-    /// Somebody outside wants something of the world.
+    /// A request from outside of the world.
     Outside {
-        /// What.
+        /// The request.
         request: OutsideRequest,
-        /// What came of it.
+        /// Receives the result.
         answer: oneshot::Sender<OutsideReply>,
     },
-    /// The platform has signed a list of scripts.
+    /// The platform has signed a script manifest.
     Signed {
-        /// Hash of the list.
+        /// Hash of the manifest.
         hash: String,
         /// Its signature.
         signature: String,
     },
-    /// The store answered what scripts asked.
+    /// Answers of the store to requests of scripts.
     Store(Vec<StoreAnswer>),
-    /// What lasts is stored.
+    /// Operations and players were persisted.
     Kept(Stored),
-    /// The platform says whom a player has blocked.
+    /// The block list of a player.
     Blocks {
-        /// Whose list it is, by lasting id.
+        /// Whose list it is, by persistent id.
         player_id: String,
-        /// Lasting ids.
+        /// Persistent ids.
         blocked: BTreeSet<String>,
     },
-    /// Somebody may not be here any more.
+    /// A player was suspended and must be disconnected.
     Expel {
-        /// Lasting id.
+        /// Persistent id.
         player_id: String,
-        /// What to tell them.
+        /// The reason for the player.
         reason: String,
     },
-    /// Take nobody in any more, and stop when the last one has left.
+    /// Accept no more players, and stop when the last one has left.
     Drain,
-    /// Tell everybody and stop.
+    /// Notify all players and stop.
     Stop {
-        /// What to tell.
+        /// The reason for players.
         reason: String,
     },
 }
 
-/// What came of something that a client sent.
+/// The result of decoding something that a client sent.
 #[derive(Debug)]
 pub enum ClientInput {
-    /// A message that was understood.
+    /// A decoded message.
     Message {
-        /// Number of the JSON command, to confirm it.
+        /// Number of the JSON command, to acknowledge it.
         seq: Option<u32>,
-        /// What it says.
+        /// The message.
         message: ClientMessage,
         /// What the answer to a JSON command repeats.
         echo: Option<Box<serde_json::Value>>,
     },
-    /// A JSON command that was not: it is answered, not punished.
+    /// An invalid JSON command: it is answered, not punished.
     Refused(json::CommandError),
-    /// A message of a flood was dropped: the first, or one with a number.
+    /// A message beyond the rate limit was dropped: the first, or one with a
+    /// number.
     Flooding {
         /// Number of the JSON command.
         seq: Option<u32>,
     },
-    /// A message that counts was dropped.
+    /// A reliable message was dropped.
     Dropped,
-    /// Of a connection with a task of its own: it is to be thrown out, and told
-    /// why. It says nothing behind it.
+    /// From a connection task: the client must be disconnected, with this reason.
+    /// No more input follows.
     Broken(LinkError),
 }
 
-/// Why a connection is to be closed.
+/// Why a connection must be closed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// Bytes that are not ours.
+    /// Bytes that are not a valid packet.
     #[error("{0}")]
     Packet(#[from] PacketError),
-    /// Too much.
+    /// Too many messages.
     #[error("too many messages; slow down")]
     Flood,
 }
 
 impl LinkError {
-    /// How the connection ends, and what that counts as.
+    /// The close code, and the cause for the metrics.
     pub fn ending(&self) -> (CloseCode, KickCause) {
         match self {
             LinkError::Packet(_) => (CloseCode::Policy, KickCause::Unreadable),
@@ -192,7 +193,7 @@ impl LinkError {
     }
 }
 
-/// The receiving half of a connection: limits and decodes.
+/// The receiving half of a connection: rate-limits and decodes.
 pub struct MessageDecoder {
     encoding: Encoding,
     flood: FloodGuard,
@@ -200,7 +201,7 @@ pub struct MessageDecoder {
 }
 
 impl MessageDecoder {
-    /// Nothing has come yet.
+    /// A decoder that has received nothing yet.
     pub fn new(encoding: Encoding) -> Self {
         Self {
             encoding,
@@ -209,11 +210,11 @@ impl MessageDecoder {
         }
     }
 
-    /// Takes a binary frame of a WebSocket in. Some libraries send every text
-    /// as one: where JSON is spoken it is read as such.
+    /// Decodes a binary WebSocket frame. Some libraries send every text as one: on
+    /// a JSON connection it is read as JSON.
     ///
     /// # Errors
-    /// When the connection is to be closed.
+    /// When the connection must be closed.
     pub fn binary(
         &mut self,
         bytes: &[u8],
@@ -239,10 +240,10 @@ impl MessageDecoder {
         }
     }
 
-    /// Takes a whole packet in; `now_s` counts from any moment.
+    /// Decodes a whole packet; `now_s` counts from any moment.
     ///
     /// # Errors
-    /// When the connection is to be closed.
+    /// When the connection must be closed.
     pub fn packet(
         &mut self,
         bytes: &[u8],
@@ -253,10 +254,10 @@ impl MessageDecoder {
             .try_for_each(|message| self.admit(message?, now_s, heard))
     }
 
-    /// Takes the next bytes of a stream in.
+    /// Decodes the next bytes of a stream.
     ///
     /// # Errors
-    /// When the connection is to be closed.
+    /// When the connection must be closed.
     pub fn stream(
         &mut self,
         bytes: &[u8],
@@ -288,10 +289,10 @@ impl MessageDecoder {
         Ok(())
     }
 
-    /// Takes a JSON command in.
+    /// Decodes a JSON command.
     ///
     /// # Errors
-    /// When the connection is to be closed.
+    /// When the connection must be closed.
     pub fn text(
         &mut self,
         text: &str,
@@ -313,8 +314,8 @@ impl MessageDecoder {
                 },
                 Err(error) => ClientInput::Refused(error),
             }),
-            // Every command gets an answer, also one that nobody reads. There
-            // are only so many of these: who goes on is thrown out.
+            // Every command gets an answer, also one that is dropped. Their number
+            // is bounded: a client that continues is disconnected.
             Verdict::Warn | Verdict::Drop => {
                 if counts {
                     heard.push(ClientInput::Dropped);
@@ -328,10 +329,11 @@ impl MessageDecoder {
         Ok(())
     }
 
-    /// Charges something that does not count; false when it is to be dropped.
+    /// Charges an unreliable message to the rate limit; false when it must be
+    /// dropped.
     ///
     /// # Errors
-    /// When the connection is to be closed.
+    /// When the connection must be closed.
     pub fn charge(&mut self, now_s: f64, heard: &mut Vec<ClientInput>) -> Result<bool, LinkError> {
         self.charge_to(Budget::Other, now_s, heard)
     }
@@ -354,7 +356,7 @@ impl MessageDecoder {
     }
 }
 
-/// A connection with a task of its own: passes on what its intake gives.
+/// Reads a connection with its own task: forwards what its decoder yields.
 pub struct ConnectionReader {
     link: ConnectionId,
     inbox: mpsc::Sender<Inbound>,
@@ -364,13 +366,13 @@ pub struct ConnectionReader {
     metrics: Arc<Metrics>,
 }
 
-/// Why a connection's task reads no more.
+/// Why a connection task stops reading.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadEnd {
     /// The world's thread has stopped.
     #[error("the world has stopped")]
     WorldGone,
-    /// The world's thread was told to throw the client out, for this reason.
+    /// The world's thread was asked to disconnect the client, for this reason.
     #[error("{0}")]
     Broken(String),
 }
@@ -388,10 +390,10 @@ impl ConnectionReader {
         }
     }
 
-    /// Takes a datagram in.
+    /// Decodes a datagram.
     ///
     /// # Errors
-    /// When nothing more is to be read.
+    /// When reading must stop.
     pub async fn packet(&mut self, bytes: &[u8]) -> Result<(), ReadEnd> {
         self.metrics.bytes_in.fetch_add(bytes.len() as u64, Relaxed);
         let now_s = self.started.elapsed().as_secs_f64();
@@ -399,10 +401,10 @@ impl ConnectionReader {
         self.pass_on(taken).await
     }
 
-    /// Takes the next bytes of the stream in.
+    /// Decodes the next bytes of the stream.
     ///
     /// # Errors
-    /// When nothing more is to be read.
+    /// When reading must stop.
     pub async fn stream(&mut self, bytes: &[u8]) -> Result<(), ReadEnd> {
         self.metrics.bytes_in.fetch_add(bytes.len() as u64, Relaxed);
         let now_s = self.started.elapsed().as_secs_f64();
@@ -421,7 +423,7 @@ impl ConnectionReader {
         reason.map_or(Ok(()), |reason| Err(ReadEnd::Broken(reason)))
     }
 
-    /// Tells the world's thread that this is over.
+    /// Notifies the world's thread that the connection has ended.
     pub async fn close(self) {
         let _ = self.inbox.send(Inbound::Closed { link: self.link }).await;
     }
@@ -431,8 +433,8 @@ impl ConnectionReader {
 mod tests {
     use super::*;
 
-    /// What the world's thread hears of a connection with a task of its own that
-    /// brings these datagrams, and how its reading ends.
+    /// What the world's thread receives from a connection task that reads these
+    /// datagrams, and how its reading ends.
     async fn read(
         datagrams: impl IntoIterator<Item = Vec<u8>>,
     ) -> (Vec<ClientInput>, Option<ReadEnd>) {
@@ -463,7 +465,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_world_is_told_to_throw_out_whoever_sends_what_is_no_message() {
+    async fn a_client_that_sends_an_invalid_packet_is_disconnected() {
         let (heard, end) = read([ping(), vec![0xff; 64], ping()]).await;
         let [ClientInput::Message { .. }, ClientInput::Broken(error)] = heard.as_slice() else {
             panic!("{heard:?}");
@@ -473,7 +475,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_world_is_told_to_throw_out_whoever_floods() {
+    async fn a_client_that_floods_is_disconnected() {
         let (heard, end) = read(std::iter::repeat_with(ping).take(4000)).await;
         let Some(ClientInput::Broken(error)) = heard.last() else {
             panic!("{:?}", heard.last());

@@ -1,29 +1,29 @@
-//! What the process of a world may do at all, whatever runs in it.
+//! Sandboxes the process of a world.
 //!
-//! Scripts are kept inside by the VM. Should one ever get out of it, it finds a
-//! process that can open no file, start no program, reach no server but the
-//! control plane, and signal nobody. [`confine`] is for the whole process and
-//! comes before its threads; [`confine_world_thread`] takes the thread that
-//! runs scripts further down, to what it does all day.
+//! The VM isolates scripts. Should one ever escape it, it finds a process that can
+//! open no file, start no program, reach no server but the control plane, and
+//! signal no other process. [`confine`] applies to the whole process and is called
+//! before its threads start; [`confine_world_thread`] restricts the thread that
+//! runs scripts further, to the system calls it needs.
 //!
-//! Where the kernel lacks one of these, the others hold and a warning says so:
-//! the VM stays the first wall everywhere.
+//! Where the kernel lacks one of these, the others apply and a warning is logged:
+//! the VM is the first line of defense everywhere.
 
 use std::path::{Path, PathBuf};
 
-/// What a world's process needs of the machine.
+/// The resources that a world's process needs.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
     /// Folders and files it reads.
     pub reads: Vec<PathBuf>,
-    /// Folders it writes new files into. It cannot read them: other worlds
-    /// write there as well.
+    /// Folders it writes new files into. It cannot read them: other worlds write
+    /// there as well.
     pub writes: Vec<PathBuf>,
     /// TCP port of the control plane.
     pub control_plane_port: Option<u16>,
 }
 
-/// Why a wall is missing.
+/// Why a sandbox layer is missing.
 #[derive(Debug, thiserror::Error)]
 pub enum LockdownError {
     /// Files and connections stay reachable.
@@ -56,7 +56,7 @@ fn warn_of(result: Result<(), LockdownError>) {
     }
 }
 
-/// Whether a folder can be named in a rule; it is made where it is missing.
+/// Whether a rule can name a folder; it is created if missing.
 fn existing(folder: &Path) -> Option<&Path> {
     std::fs::create_dir_all(folder).ok()?;
     Some(folder)

@@ -1,4 +1,4 @@
-//! What the game server measures of itself, for heartbeats, `/metrics` and benchmarks.
+//! Metrics of the game server, for heartbeats, `/metrics` and benchmarks.
 
 mod page;
 mod ring;
@@ -16,20 +16,20 @@ use serde::Serialize;
 use self::page::Page;
 use self::summary::{ClientFigures, ClientSees, Measured, Quantiles};
 
-/// Why connections were ended by us.
+/// Why we closed connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KickCause {
     /// More messages or inputs than allowed.
     Flood,
-    /// It did not read what it was sent.
+    /// It did not read what was sent to it.
     SlowReader,
-    /// It sent something that is no message.
+    /// It sent an invalid message.
     Unreadable,
-    /// It did not say who it is, or not acceptably.
+    /// It sent no valid handshake.
     Refused,
-    /// Its player came in from elsewhere.
+    /// Its player joined from elsewhere.
     Replaced,
-    /// It said goodbye.
+    /// It left.
     Left,
     /// The world stops.
     Stopped,
@@ -64,16 +64,16 @@ pub struct StageTimes {
     pub writes: u32,
 }
 
-/// The most that a client is believed in one report: there is one per second.
+/// The most corrections that are accepted in one report: there is one per second.
 const REPORTED_CORRECTIONS_MAX: u32 = 240;
 const REPORTED_INPUTS_MAX: u32 = 1000;
 const REPORTED_MS_MAX: f32 = 60_000.0;
 
-/// Counters shared by the world's thread and the HTTP endpoints. The world's
-/// thread never waits for whoever reads them.
+/// Counters shared by the world's thread and the HTTP endpoints. The world's thread
+/// never waits for readers.
 #[derive(Default)]
 pub struct Metrics {
-    /// Held for as long as it takes to exchange a pointer.
+    /// Held only to swap a pointer.
     presence: Mutex<Arc<Presence>>,
     /// Open connections, those without a player included.
     pub connections: AtomicU32,
@@ -83,13 +83,13 @@ pub struct Metrics {
     pub ticks_dropped: AtomicU64,
     /// Ticks that began more than half a tick late.
     pub ticks_late: AtomicU64,
-    /// How hard it is to keep up: 0 to 3.
+    /// How far the server is from keeping up: 0 to 3.
     pub pressure: AtomicU8,
     /// Bytes sent to clients.
     pub bytes_out: AtomicU64,
     /// Bytes received from clients.
     pub bytes_in: AtomicU64,
-    /// Bytes that wait for clients to take them.
+    /// Bytes that are queued for clients.
     pub queued_bytes: AtomicU64,
     /// Clients that get fewer updates because they do not keep up.
     pub slow_readers: AtomicU32,
@@ -97,9 +97,9 @@ pub struct Metrics {
     pub snapshots_skipped: AtomicU64,
     /// Updates that had to wait for the next tick.
     pub updates_deferred: AtomicU64,
-    /// Tickets that let somebody in.
+    /// Tickets that admitted a player.
     pub tickets_used: AtomicU64,
-    /// Players who came back after losing their connection.
+    /// Players who reconnected after losing their connection.
     pub resumed: AtomicU64,
     /// Errors that scripts raised.
     pub script_errors: AtomicU64,
@@ -111,7 +111,7 @@ pub struct Metrics {
     pub webtransport: AtomicU32,
     /// Snapshots sent.
     pub snapshots: AtomicU64,
-    /// Packets of snapshots that were sent where they may be lost.
+    /// Packets of snapshots that were sent unreliably.
     pub packets: AtomicU64,
     /// Those of them that clients did not acknowledge.
     pub packets_lost: AtomicU64,
@@ -123,32 +123,32 @@ pub struct Metrics {
     measured: Measured,
 }
 
-/// Who is in the world, at one moment.
+/// The players in the world at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Presence {
     /// Players with a connection.
     pub players: u32,
-    /// Lasting ids of those who lost theirs and may come back.
+    /// Persistent ids of players who lost their connection and may reconnect.
     pub away: Vec<String>,
-    /// Lasting ids of those who came from an earlier process of the world.
+    /// Persistent ids of players who came from an earlier process of the world.
     pub returned: Vec<String>,
 }
 
-/// How much the round trips of one connection differ, one from the next.
+/// The variation of a connection's round trip times.
 #[derive(Debug, Default)]
 pub struct Jitter {
     last: Option<Duration>,
 }
 
 impl Jitter {
-    /// How far a round trip is from the one before it; the first is from none.
+    /// The difference from the previous round trip; none for the first.
     pub fn after(&mut self, round_trip: Duration) -> Option<Duration> {
         let last = self.last.replace(round_trip)?;
         Some(last.abs_diff(round_trip))
     }
 }
 
-/// Figures for a program to read.
+/// Figures in machine-readable form.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figures {
     /// Players in the world.
@@ -168,13 +168,13 @@ pub struct Figures {
     pub ticks_dropped: u64,
     /// Ticks that began late.
     pub ticks_late: u64,
-    /// How hard it is to keep up: 0 to 3.
+    /// How far the server is from keeping up: 0 to 3.
     pub pressure: u8,
     /// Bytes sent to clients.
     pub bytes_out: u64,
     /// Bytes received from clients.
     pub bytes_in: u64,
-    /// Bytes that wait for clients to take them.
+    /// Bytes that are queued for clients.
     pub queued_bytes: u64,
     /// Clients that get fewer updates because they do not keep up.
     pub slow_readers: u32,
@@ -184,39 +184,39 @@ pub struct Figures {
     pub updates_deferred: u64,
     /// Connections ended because their client read too slowly.
     pub slow_reader_kicks: u64,
-    /// Players who came back after losing their connection.
+    /// Players who reconnected after losing their connection.
     pub resumed: u64,
     /// Round trips to clients.
     pub rtt_ms: Quantiles,
-    /// By how much they differ from those before them, of the same client.
+    /// Difference of consecutive round trips of the same client.
     pub jitter_ms: Quantiles,
     /// The mean of that.
     pub jitter_ms_mean: f32,
-    /// What clients tell of their connections, by the overlay's names.
+    /// What clients report of their connections, by the names in the debug overlay.
     pub clients: ClientFigures,
-    /// Corrections that they have told of.
+    /// Total of the corrections they have reported.
     pub client_corrections: u64,
 }
 
 impl Metrics {
-    /// Notes how long a tick took.
+    /// Records the duration of a tick.
     pub fn tick_took(&self, times: StageTimes) {
         self.measured.tick(&times);
     }
 
-    /// Notes how long a message to a client and back took. Each connection
-    /// is measured every few seconds.
+    /// Records a round trip to a client. Each connection is measured every few
+    /// seconds.
     pub fn round_trip_took(&self, time: Duration) {
         self.measured.round_trip(micros(time));
     }
 
-    /// Notes how far that was from the time before, on the same connection.
+    /// Records the difference from the previous round trip on the same connection.
     pub fn jitter_was(&self, difference: Duration) {
         self.measured.jitter(micros(difference));
     }
 
-    /// Notes what a client tells of its connection, and how many corrections it
-    /// has not told of before. It may tell what it likes: one of many.
+    /// Records a client's connection report, and how many corrections are new in
+    /// it. The values are untrusted: one client of many.
     pub fn client_reported(&self, report: &LineReport, corrections: u32) {
         let corrections = corrections.min(REPORTED_CORRECTIONS_MAX);
         self.client_corrections
@@ -230,15 +230,15 @@ impl Metrics {
         });
     }
 
-    /// Notes who is here.
+    /// Records which players are here.
     pub fn set_presence(&self, now: Presence) {
         let now = Arc::new(now);
         let before = std::mem::replace(&mut *self.lock_presence(), now);
-        // A thousand names are let go of when nobody waits for the lock.
+        // Up to a thousand names are freed after the lock is released.
         drop(before);
     }
 
-    /// Who is here.
+    /// Which players are here.
     pub fn presence(&self) -> Arc<Presence> {
         self.lock_presence().clone()
     }
@@ -247,7 +247,7 @@ impl Metrics {
         self.presence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes how the world is.
+    /// Records the state of the world.
     pub fn note_world(&self, world: WorldFigures) {
         self.entities.store(world.entities as u64, Relaxed);
         self.waiting_inputs
@@ -260,13 +260,13 @@ impl Metrics {
         self.measured.forget_ticks();
     }
 
-    /// Notes a connection that we ended.
+    /// Records a connection that we closed.
     pub fn kicked(&self, cause: KickCause) {
         self.kicks[cause as usize].fetch_add(1, Relaxed);
     }
 
-    /// Everything a program may want. Anybody may ask: counters are read as they
-    /// are, and what takes work is up to a second old.
+    /// All figures. The endpoint is public: counters are read as they are, and what
+    /// needs computation is up to a second old.
     pub fn figures(&self) -> Figures {
         let summary = self.measured.summary(Instant::now());
         Figures {
@@ -295,7 +295,7 @@ impl Metrics {
         }
     }
 
-    /// The text form that Prometheus reads.
+    /// The Prometheus text format.
     pub fn prometheus(&self) -> String {
         let now = self.figures();
         let load = |value: &AtomicU64| value.load(Relaxed);
@@ -432,29 +432,29 @@ impl Metrics {
         );
         page.counter(
             "client_corrections_total",
-            "Corrections of predicted movement, as clients tell.",
+            "Corrections of predicted movement, as clients report.",
             now.client_corrections as f64,
         );
         let clients = now.clients;
         for (name, help, figure) in [
             (
                 "client_input_sequence",
-                "Numbers of the newest inputs, as clients tell.",
+                "Numbers of the newest inputs, as clients report.",
                 clients.input_seq,
             ),
             (
                 "client_pending_inputs",
-                "Inputs that are not confirmed yet, as clients tell.",
+                "Inputs that are not confirmed yet, as clients report.",
                 clients.pending_inputs,
             ),
             (
                 "client_snapshot_age_ms",
-                "Time since a snapshot came, as clients tell.",
+                "Time since a snapshot came, as clients report.",
                 clients.snapshot_age_ms,
             ),
             (
                 "client_jitter_ms",
-                "By how much snapshots come early or late, as clients tell.",
+                "By how much snapshots come early or late, as clients report.",
                 clients.jitter_ms,
             ),
         ] {
@@ -508,7 +508,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stages_and_kicks_are_told_by_name() {
+    fn stages_and_kicks_are_reported_by_name() {
         let metrics = Metrics::default();
         for us in 1..=100 {
             metrics.tick_took(StageTimes {
@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_here_can_be_read_while_it_changes() {
+    fn presence_can_be_read_while_it_changes() {
         let metrics = Metrics::default();
         let away = vec!["user_1".to_owned()];
         metrics.set_presence(Presence {
@@ -550,10 +550,10 @@ mod tests {
     }
 
     #[test]
-    fn jitter_is_how_far_round_trips_of_a_connection_are_apart() {
+    fn jitter_is_the_difference_of_a_connections_round_trips() {
         let metrics = Metrics::default();
         let (mut near, mut far) = (Jitter::default(), Jitter::default());
-        // Two steady connections, a long way apart: they are not compared.
+        // Two steady connections with different latency: they are not compared.
         for (line, ms) in [(&mut near, [20, 20, 24]), (&mut far, [200, 200, 192])] {
             let times = ms.map(Duration::from_millis);
             let differences = times.into_iter().filter_map(|time| line.after(time));

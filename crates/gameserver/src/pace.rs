@@ -1,5 +1,5 @@
-//! How fast a client reads, and what follows from it: every update, fewer
-//! updates, the door.
+//! Adapts to how fast a client reads: every update, fewer updates, or
+//! disconnection.
 
 use std::time::{Duration, Instant};
 
@@ -11,18 +11,17 @@ const STEP_DOWN: Duration = Duration::from_secs(1);
 const STEP_UP: Duration = Duration::from_secs(5);
 /// At the lowest rate, one update in 2^3 is sent.
 const LEVEL_MAX: u8 = 3;
-/// A client that takes nothing at all for this long is let go.
+/// A client that reads nothing at all for this long is disconnected.
 const STUCK_MAX: Duration = Duration::from_secs(8);
-/// So is one that takes a little now and then, and was behind all the while: it
-/// is sent no updates, so what it shows is as old as that, and it keeps a place.
-/// Jams of lines that somebody plays on are over long before; whoever is let go
-/// may come back for a minute.
+/// So is one that reads a little now and then, and was behind all the time: it gets
+/// no updates, so what it shows is that old, and it occupies a place. Congestion on
+/// a playable connection ends much sooner; the player may reconnect for a minute.
 const BEHIND_FOR: Duration = Duration::from_secs(30);
-/// It has more time for what was large: a scene has up to 16 MiB, and a slow line
-/// is no fault. A line that is slower than this has no room for updates either.
+/// Large messages get more time: a scene has up to 16 MiB, and a slow connection is
+/// no fault. A connection slower than this has no capacity for updates either.
 const SLOWEST_BYTES_PER_S: f64 = 32.0 * 1024.0;
 
-/// What one client keeps up with.
+/// The update rate that one client keeps up with.
 #[derive(Debug)]
 pub struct Pace {
     level: u8,
@@ -32,7 +31,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A client that is believed to keep up.
+    /// A client that is assumed to keep up.
     pub fn new(now: Instant) -> Self {
         Self {
             level: 0,
@@ -42,8 +41,8 @@ impl Pace {
         }
     }
 
-    /// Whether the update that is due now is to be made. `behind`: what was
-    /// sent before has not been taken yet.
+    /// Whether the update that is due now should be made. `behind`: what was sent
+    /// before has not been read yet.
     pub fn takes_update(&mut self, behind: bool, now: Instant) -> bool {
         let since_change = now.saturating_duration_since(self.changed);
         if behind {
@@ -53,7 +52,7 @@ impl Pace {
                 self.level += 1;
                 self.changed = now;
             } else if long {
-                // The way back up counts from when it keeps up.
+                // The recovery time counts from when it keeps up.
                 self.changed = self.changed.max(now.checked_sub(STEP_DOWN).unwrap_or(now));
             }
             return false;
@@ -73,31 +72,31 @@ impl Pace {
     }
 }
 
-/// What a client was sent and has not taken.
+/// What a client was sent and has not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backlog {
     /// Nothing.
     Empty,
     /// Not enough to be behind.
     Small,
-    /// So many bytes that it is behind: it is sent no updates.
+    /// Enough bytes to be behind: it gets no updates.
     Large(usize),
 }
 
-/// Whether a client takes in what it is sent.
+/// Whether a client reads what it is sent.
 #[derive(Debug, Default)]
 pub struct Uptake {
-    /// Since when it has taken nothing although something waits.
+    /// Since when it has read nothing although something waits.
     stuck_since: Option<Instant>,
-    /// Since when it has been behind without a break, and with how many bytes
-    /// at the worst.
+    /// Since when it has been behind without interruption, and the maximum of
+    /// bytes.
     behind_since: Option<Instant>,
     most_bytes: usize,
 }
 
 impl Uptake {
-    /// Notes what is left behind an attempt to send, and whether anything was
-    /// taken since the last one.
+    /// Records what is left after an attempt to send, and whether anything was read
+    /// since the last one.
     pub fn note(&mut self, taken: bool, left: Backlog, now: Instant) {
         self.stuck_since = match self.stuck_since {
             _ if left == Backlog::Empty => None,
@@ -113,7 +112,7 @@ impl Uptake {
         }
     }
 
-    /// Whether it is to be let go.
+    /// Whether it must be disconnected.
     pub fn is_too_slow(&self, now: Instant) -> bool {
         let lasts = |since: Option<Instant>, longer_than: Duration| {
             since.is_some_and(|since| now.saturating_duration_since(since) > longer_than)
@@ -127,8 +126,9 @@ impl Uptake {
 mod tests {
     use super::*;
 
-    /// After how many seconds a client is let go of that is sent so much and
-    /// takes some of it in every `nth` second. None: it is through before.
+    /// After how many seconds a client is disconnected that has `waiting` bytes
+    /// queued and reads `taken` of them in every `nth` second. None: it finishes
+    /// before.
     fn let_go_after(mut waiting: usize, taken: usize, nth: u64) -> Option<u64> {
         let start = Instant::now();
         let mut uptake = Uptake::default();
@@ -152,18 +152,18 @@ mod tests {
     }
 
     #[test]
-    fn who_is_behind_for_too_long_is_let_go_although_they_take_a_little() {
+    fn a_client_behind_for_too_long_is_disconnected_although_it_reads_a_little() {
         const KIB: usize = 1024;
         assert_eq!(let_go_after(200 * KIB, 2 * KIB, 1), Some(37));
         assert_eq!(let_go_after(200 * KIB, 2 * KIB, 5), Some(37));
         assert_eq!(let_go_after(200 * KIB, 0, 100), Some(9), "nothing at all");
         assert_eq!(let_go_after(200 * KIB, 8 * KIB, 1), None);
-        // The largest scene on a line of half a megabit.
+        // The largest scene on a connection of half a megabit.
         assert_eq!(let_go_after(16 * KIB * KIB, 64 * KIB, 1), None);
     }
 
     #[test]
-    fn who_catches_up_now_and_then_stays() {
+    fn a_client_that_catches_up_now_and_then_stays() {
         let start = Instant::now();
         let mut uptake = Uptake::default();
         for second in 0..120 {

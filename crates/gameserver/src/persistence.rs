@@ -1,8 +1,8 @@
 //! Persists world operations and player checkpoints through the control plane.
 //!
 //! The world's thread puts operations, players and checkpoints on a queue and
-//! goes on. A task takes the whole queue, has it stored in one transaction and
-//! says so; meanwhile the next queue grows. So there is one commit at a time,
+//! continues. A task takes the whole queue, stores it in one transaction and
+//! reports that; meanwhile the next queue grows. So there is one commit at a time,
 //! however much happens, and the tick waits for none.
 
 mod figures;
@@ -26,34 +26,34 @@ use crate::control_plane::ControlPlane;
 use crate::link::Inbound;
 use crate::retry::{self, Failure, TRY};
 
-/// A checkpoint stands for so many operations, so that the next start has
-/// little to do again.
+/// A checkpoint replaces this many operations, so that the next start has little to
+/// replay.
 const COMPACT_OPS: u64 = 512;
-/// Or for fewer, after so many ticks per tick of a second.
+/// Or fewer, after this many seconds.
 const COMPACT_S: u32 = 120;
 
-/// Where what lasts of a world goes.
+/// Persists the state of a world.
 pub struct PersistenceClient {
-    /// None: nowhere, and what lasts ends with the process.
+    /// None: nothing is persisted, and the state ends with the process.
     persist_queue: Option<Arc<PersistQueue>>,
     /// Whether operations outlive the process, or only players.
     persistent: bool,
-    /// The last operation that a checkpoint stands for, and when that was.
+    /// The last operation that a checkpoint includes, and when that was.
     compacted: (u64, u32),
     /// Sections of checkpoints as they were last sent.
     sent: Marks,
     /// A checkpoint is due with the next operations.
     soon: bool,
-    /// A checkpoint that stands for operations which are held.
+    /// A checkpoint that includes operations which are held.
     parked: Option<Checkpoint>,
-    /// The mark of the last operations that were put on the queue.
+    /// The mark of the last operations that were queued.
     ops_mark: u64,
-    /// Operations of a world that keeps none, for those outside.
+    /// Operations of a world that persists none, for outside subscribers.
     unstored: Vec<LoggedOp>,
 }
 
 impl PersistenceClient {
-    /// A world that keeps nothing.
+    /// For a world that persists nothing.
     pub fn nowhere() -> Self {
         Self {
             persist_queue: None,
@@ -67,18 +67,18 @@ impl PersistenceClient {
         }
     }
 
-    /// Has a checkpoint made with what is stored next.
+    /// Requests a checkpoint together with the next batch.
     pub fn checkpoint_soon(&mut self) {
         self.soon = true;
     }
 
-    /// Operations that were done since the last call and are not stored.
+    /// Operations since the last call that are not going to be stored.
     pub fn take_unstored(&mut self) -> Vec<LoggedOp> {
         std::mem::take(&mut self.unstored)
     }
 
-    /// To the platform; what is stored is told through `inbox`. The task ends
-    /// when the door is dropped and everything is stored.
+    /// Persists to the platform; completion is reported through `inbox`. The task
+    /// ends when this client is dropped and everything is stored.
     pub fn platform(
         control_plane: ControlPlane,
         persist_queue: Arc<PersistQueue>,
@@ -96,12 +96,12 @@ impl PersistenceClient {
         self.persistent
     }
 
-    /// Whether anything is kept at all.
+    /// Whether anything is persisted at all.
     pub fn keeps(&self) -> bool {
         self.persist_queue.is_some()
     }
 
-    /// Takes what has happened in this tick. It is not stored before it is
+    /// Takes the operations of this tick. They are not stored before they are
     /// released.
     pub fn hold(&mut self, world: &mut World) {
         let ops = world.take_ops();
@@ -126,8 +126,8 @@ impl PersistenceClient {
         first.is_some_and(|first| first <= up_to)
     }
 
-    /// Has what was done up to an operation stored, together with the players
-    /// whose messages may have caused it.
+    /// Stores the operations up to `up_to`, together with the players whose
+    /// messages may have caused them.
     pub fn release(&mut self, up_to: u64, players: Vec<SavedPlayer>) {
         if let Some(persist_queue) = &self.persist_queue {
             self.ops_mark = persist_queue.next_mark();
@@ -146,14 +146,14 @@ impl PersistenceClient {
         self.compact_if(world, soon);
     }
 
-    /// The mark of whatever is put on the queue next.
+    /// The mark of what is queued next.
     pub fn next_mark(&self) -> u64 {
         self.persist_queue
             .as_ref()
             .map_or(0, |persist_queue| persist_queue.next_mark())
     }
 
-    /// Keeps a player as they are now.
+    /// Persists a player's current state.
     pub fn player(&self, player: SavedPlayer) {
         if let Some(persist_queue) = &self.persist_queue {
             persist_queue.add(vec![player]);
@@ -167,14 +167,14 @@ impl PersistenceClient {
         }
     }
 
-    /// Nothing is to be kept of a player.
+    /// Deletes what is persisted of a player.
     pub fn forget(&self, player_id: &str) {
         if let Some(persist_queue) = &self.persist_queue {
             persist_queue.forget(player_id);
         }
     }
 
-    /// The world stops: what is left is stored, with a checkpoint.
+    /// The world stops: the rest is stored, with a checkpoint.
     pub fn finish(&mut self, world: &mut World, players: Vec<SavedPlayer>) {
         self.hold(world);
         self.release(world.newest_op(), players);
@@ -200,8 +200,7 @@ impl PersistenceClient {
         self.unpark();
     }
 
-    /// A checkpoint goes where the operations went that it stands for, and not
-    /// before them.
+    /// A checkpoint is queued with the operations it includes, not before them.
     fn unpark(&mut self) {
         let Some(persist_queue) = &self.persist_queue else {
             return;
@@ -218,14 +217,14 @@ impl PersistenceClient {
         self.persist_queue.as_ref()?.waiting_since()
     }
 
-    /// Notes whether the world tells players only of what is near.
+    /// Records whether the world replicates only nearby entities to players.
     pub fn note_near_only(&self, near_only: bool) {
         if let Some(persist_queue) = &self.persist_queue {
             persist_queue.note_near_only(near_only);
         }
     }
 
-    /// Checkpoints begin where this one ends: the world was made from it.
+    /// Checkpoints continue from this one: the world was restored from it.
     pub fn begin_after(&mut self, checkpoint: &Checkpoint) {
         self.compacted.0 = checkpoint.seq;
         self.sent = marks_of(checkpoint);
@@ -240,7 +239,7 @@ impl Drop for PersistenceClient {
     }
 }
 
-/// Has one queue after the other stored.
+/// Stores one queue after the other.
 async fn store(
     persist_queue: Arc<PersistQueue>,
     control_plane: ControlPlane,
@@ -248,21 +247,21 @@ async fn store(
 ) {
     while let Some((batch, mark)) = persist_queue.take().await {
         let began = Instant::now();
-        let asked = retry::ask("keeping what lasts", retry::for_ever(), || {
+        let asked = retry::ask("persisting the world", retry::for_ever(), || {
             control_plane.keep(&batch, TRY)
         });
         let reply = match asked.await {
             Ok(reply) => reply,
             Err(Failure::Unreachable) => continue,
             Err(Failure::Refused(error)) => {
-                // Another process runs this world, or the platform does not
-                // take what we have: whatever we did from here on would be lost.
+                // Another process runs this world, or the platform rejects our
+                // state: everything done from here on would be lost.
                 let reason = if error.is_replaced() {
                     "this world goes on in another process; join again".to_owned()
                 } else {
                     format!("what happens here cannot be stored: {error}")
                 };
-                tracing::error!(%error, "what lasts was refused; the world stops");
+                tracing::error!(%error, "persistence was refused; the world stops");
                 let _ = inbox.send(Inbound::Stop { reason }).await;
                 return;
             }

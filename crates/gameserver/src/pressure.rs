@@ -1,25 +1,25 @@
-//! Whether the world keeps up with its clock, as a number from 0 to 3 that
-//! those who make snapshots act on.
+//! Whether the world keeps up with its clock, as a level from 0 to 3 that snapshot
+//! generation adapts to.
 
 /// The highest pressure.
 pub const PRESSURE_MAX: u8 = 3;
-/// Shares of the ticks in a window that begin late.
+/// Fractions of the ticks in a window that begin late.
 const LATE_TOO_MANY: f32 = 0.2;
 const LATE_FEW: f32 = 0.05;
-/// Shares of the time that ticks take.
+/// Fractions of the time that ticks take.
 const BUSY_TOO_MUCH: f32 = 0.95;
 const BUSY_LITTLE: f32 = 0.75;
-/// The most that one tick is counted for. A host that takes the machine away
-/// for a second makes one tick look dozens long, which says nothing of the
-/// next; a world that is too slow has many that are longer than they may be.
-/// Updates may be made in one tick of three, so that one may be that long.
+/// The most that one tick counts. A host that suspends the machine for a second
+/// makes one tick look dozens long, which says nothing about the next; a world that
+/// is too slow has many long ticks. Updates may be made in one tick of three, so
+/// that one may be that long.
 const BUSY_TICK_MAX: f32 = 3.0;
 /// Calm windows before the pressure falls, and at most after relapses.
 const PATIENCE: u32 = 4;
 const PATIENCE_MAX: u32 = 64;
 
-/// Rises within half a second of trouble and falls after seconds of calm; a
-/// relapse doubles the calm that is asked for, so that it does not swing.
+/// Rises within half a second of overload and falls after seconds of calm; a
+/// relapse doubles the required calm, to prevent oscillation.
 pub struct Pressure {
     level: u8,
     window_ticks: u32,
@@ -32,7 +32,7 @@ pub struct Pressure {
 }
 
 impl Pressure {
-    /// No pressure, for a world of so many ticks per second.
+    /// No pressure, for a world of `tick_hz` ticks per second.
     pub fn new(tick_hz: u32) -> Self {
         Self {
             level: 0,
@@ -46,8 +46,8 @@ impl Pressure {
         }
     }
 
-    /// Notes a tick: by what part of a tick's time it began late, and what
-    /// part of it it took.
+    /// Records a tick: how late it began and how long it took, as fractions of a
+    /// tick.
     pub fn note(&mut self, late: f32, busy: f32) {
         self.ticks += 1;
         self.late += u32::from(late > 0.5);
@@ -99,8 +99,8 @@ mod tests {
         (0..count * 60).for_each(|_| pressure.note(late, busy));
     }
 
-    /// A process that is stopped, or a machine that its host takes away, makes
-    /// one tick look as long as that lasted.
+    /// A suspended process or machine makes one tick look as long as the
+    /// suspension.
     #[test]
     fn one_tick_as_long_as_a_second_is_no_pressure() {
         for tick_hz in [30, 60] {
@@ -133,7 +133,7 @@ mod tests {
         seconds(&mut pressure, 20, 0.0, 0.5);
         assert_eq!(pressure.level(), 0);
 
-        // A load that only the first level carries: count how often it swings.
+        // A load that only the first level carries: count the oscillations.
         let mut changes = 0;
         let mut before = 0;
         for _ in 0..60 * 300 {

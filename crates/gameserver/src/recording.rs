@@ -1,9 +1,9 @@
-//! Writes what a world records of itself into a file, for `frolic replay`.
+//! Writes a world's recording to a file, for `frolic replay`.
 //!
-//! The world's thread hands pieces to a writer thread and never waits for it:
-//! when the disk does not keep up, the recording ends and the game goes on.
-//! The file is one zstd stream, flushed with every piece, so that after a
-//! `kill -9` all but the last half second can be read.
+//! The world's thread hands pieces to a writer thread and never waits for it: when
+//! the disk does not keep up, the recording ends and the game continues. The file
+//! is one zstd stream, flushed with every piece, so that after a `kill -9` all but
+//! the last half second can be read.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ const PIECES_PER_S: u32 = 2;
 const PIECES_WAITING_MAX: usize = 60;
 /// Bytes that may wait for the disk.
 const BYTES_WAITING_MAX: usize = 64 * 1024 * 1024;
-/// Inputs repeat themselves: the quickest level takes most of it.
+/// Inputs are repetitive: the fastest level removes most of it.
 const ZSTD_LEVEL: i32 = 1;
 
 /// A recording that is being written. Dropping it waits for the disk.
@@ -48,7 +48,7 @@ impl Recording {
     pub fn start(folder: &Path, world_id: &str) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let path = folder.join(file_name(world_id));
-        // To write only: a confined world may not read what others record.
+        // Write-only: a confined world may not read what others record.
         let file = File::options().write(true).create_new(true).open(&path)?;
         Self::write_to(file, path)
     }
@@ -81,7 +81,7 @@ impl Recording {
             self.pieces = None;
             tracing::warn!(
                 file = %self.path.display(),
-                "the disk did not keep up, so the recording ends here; the world goes on"
+                "the disk did not keep up, so the recording ends here; the world continues"
             );
         }
     }
@@ -91,14 +91,14 @@ impl Drop for Recording {
     fn drop(&mut self) {
         self.pieces = None;
         if let Some(writer) = self.writer.take() {
-            // A panic of the writer has nothing left to tell us.
+            // A panic of the writer needs no further handling.
             let _ = writer.join();
         }
     }
 }
 
-/// Opens a recording where one is wanted. A world without one is better than
-/// no world, so a disk that refuses is told of and no more.
+/// Starts a recording if requested. A world without one is better than no world, so
+/// a failing disk is only logged.
 pub fn start(folder: Option<&Path>, world_id: &str) -> Option<Recording> {
     let folder = folder?;
     match Recording::start(folder, world_id) {
@@ -113,7 +113,7 @@ pub fn start(folder: Option<&Path>, world_id: &str) -> Option<Recording> {
     }
 }
 
-/// Hands on what the world recorded; call it once per tick.
+/// Queues what the world recorded; call it once per tick.
 pub fn keep(recording: &mut Option<Recording>, world: &mut World) {
     let every = (world.tick_hz() / PIECES_PER_S).max(1);
     let Some(kept) = recording else { return };
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    /// A disk that waits until it is let go, then keeps what it is given.
+    /// A disk that blocks until it is released, then stores what it is given.
     #[derive(Clone, Default)]
     struct SlowDisk {
         gate: Arc<Mutex<()>>,

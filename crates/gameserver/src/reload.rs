@@ -1,6 +1,6 @@
-//! `POST /internal/reload` and `/internal/outside`: how the control plane gives a
-//! running world new scripts, and passes on what people outside want of it. Only
-//! the one who started this process knows its token.
+//! `POST /internal/reload` and `/internal/outside`: the control plane gives a
+//! running world new scripts, and forwards requests of outside users. Authenticated
+//! by the world's token, which only the supervisor of this process knows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ struct Door {
     token_sha256: Arc<[u8; 32]>,
 }
 
-/// The route, for whoever has the world's token.
+/// The routes, for callers with the world's token.
 pub fn routes(inbox: mpsc::Sender<Inbound>, token: &str) -> Router {
     let door = Door {
         inbox,
@@ -61,7 +61,7 @@ async fn outside(State(door): State<Door>, request: Request) -> Response {
 }
 
 impl Door {
-    /// The body, of whoever has the token.
+    /// The body, if the caller has the token.
     async fn read<T: DeserializeOwned>(
         &self,
         request: Request,
@@ -73,12 +73,12 @@ impl Door {
             .and_then(|value| value.to_str().ok())
             .and_then(|value| value.strip_prefix("Bearer "))
             .unwrap_or("");
-        // Hashes are compared, in constant time: nothing to probe.
+        // Hashes are compared, in constant time, to prevent timing attacks.
         let given: [u8; 32] = Sha256::digest(given).into();
         if !bool::from(given.ct_eq(self.token_sha256.as_slice())) {
             return Err(StatusCode::UNAUTHORIZED.into_response());
         }
-        // Strangers reach this port too: nothing of theirs is read before this.
+        // The port is public: no unauthenticated body is read.
         let body = axum::body::to_bytes(request.into_body(), bytes_max).await;
         let body = body.map_err(|error| error.to_string());
         let parsed =
@@ -86,7 +86,7 @@ impl Door {
         parsed.map_err(|error| (StatusCode::BAD_REQUEST, error).into_response())
     }
 
-    /// Asks the world's thread and waits for what it says.
+    /// Sends a request to the world's thread and waits for the answer.
     async fn ask<T: Serialize>(
         &self,
         inbound: impl FnOnce(oneshot::Sender<T>) -> Inbound,

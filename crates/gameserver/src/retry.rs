@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use crate::control_plane::ControlPlaneError;
 
-/// How long one try may take.
+/// Timeout of one attempt.
 pub const TRY: Duration = Duration::from_secs(3);
 
 /// Why there is no answer.
 pub enum Failure {
-    /// The control plane does not want this; the same again is refused again.
+    /// The control plane refused; a retry would be refused again.
     Refused(ControlPlaneError),
     /// It cannot be reached, or not in time.
     Unreachable,
 }
 
-/// Asks until there is an answer, with these rests between the tries. Whoever
-/// is asked must do the same thing once only.
+/// Retries until there is an answer, with these delays between the attempts. The
+/// request must be idempotent.
 pub async fn ask<T, F>(
     what: &str,
     rests: impl IntoIterator<Item = Duration>,
@@ -44,14 +44,14 @@ where
     }
 }
 
-/// Rests that grow up to a second and never end.
+/// Delays that grow up to a second, without end.
 pub fn for_ever() -> impl Iterator<Item = Duration> {
     let growing = (0..5).map(|step| Duration::from_millis(50 << step));
     growing.chain(std::iter::repeat(Duration::from_secs(1)))
 }
 
-/// Tells the processes of a world apart, so that their batches are never
-/// taken for each other's.
+/// Distinguishes the processes of a world, so that their batches are never
+/// confused.
 pub fn process_name() -> [u8; 12] {
     let mut bytes = [0; 12];
     if getrandom::fill(&mut bytes).is_err() {

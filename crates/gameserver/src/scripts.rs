@@ -1,4 +1,4 @@
-//! Scripts for clients: what they may have, and the pieces it is sent in.
+//! Scripts for clients: which they may have, and the chunks they are sent in.
 
 mod disk;
 
@@ -18,43 +18,43 @@ use sha2::{Digest, Sha256};
 
 pub use disk::CompiledScriptDump;
 
-/// The engine's own scripts travel together.
+/// The engine's own scripts are sent together.
 const BUILTIN_BUNDLE: &str = "@builtin";
 
-/// Everything that clients of a world may download. Scripts of the server
-/// are not in here at all, so no mistake can send them.
+/// Everything that clients of a world may download. Server scripts are not in here
+/// at all, so no mistake can send them.
 pub struct ClientScripts {
     list: ScriptList,
     manifest: ScriptManifest,
-    /// Content by the path under which it is asked for.
+    /// Content by request path.
     units: BTreeMap<String, Arc<Unit>>,
 }
 
-/// Something that travels as one zstd frame.
+/// Content that is sent as one zstd frame.
 pub struct Unit {
     /// `sha256:` and the hash of the content.
     pub hash: String,
     /// The frame.
     pub compressed: Vec<u8>,
-    /// The frame in pieces, as packets; made once for all clients.
+    /// The frame in chunks, as packets; encoded once for all clients.
     packets: Vec<Bytes>,
     path: String,
 }
 
-/// What the control plane needs of a list to sign it and to serve its content.
+/// What the control plane needs to sign a manifest and to serve its content.
 pub struct ScriptRelease {
-    /// The list's JSON text.
+    /// The manifest's JSON text.
     pub list: String,
-    /// Hash of the list.
+    /// Hash of the manifest.
     pub hash: String,
     /// Frames by the hash of their content.
     pub contents: BTreeMap<String, Arc<Unit>>,
-    /// What is to be written down beside it.
+    /// The compiled scripts to write to disk.
     pub keepsake: CompiledScriptDump,
 }
 
 impl ClientScripts {
-    /// Compresses what replicates; what `old` has already is taken from there.
+    /// Compresses the replicated scripts; unchanged ones are taken from `old`.
     pub fn new(
         world: &World,
         game_id: &str,
@@ -84,7 +84,7 @@ impl ClientScripts {
         making.finish(world, game_id)
     }
 
-    /// What clients are told first. Those who speak JSON get the list with it.
+    /// The manifest message. JSON clients get the list with it.
     pub fn manifest(&self, with_list: bool) -> ScriptManifest {
         let mut manifest = self.manifest.clone();
         manifest.list = with_list.then(|| self.list.clone());
@@ -96,17 +96,17 @@ impl ClientScripts {
         &self.list.scripts
     }
 
-    /// Hash of the list.
+    /// Hash of the manifest.
     pub fn hash(&self) -> &str {
         &self.manifest.hash
     }
 
-    /// The platform's word for this list.
+    /// Sets the platform's signature of this manifest.
     pub fn set_signature(&mut self, signature: String) {
         self.manifest.signature = signature;
     }
 
-    /// What is asked for under a path.
+    /// The content at a request path.
     pub fn unit(&self, path: &str) -> Option<&Unit> {
         self.units.get(path).map(Arc::as_ref)
     }
@@ -145,12 +145,12 @@ impl Unit {
         self.compressed.len().div_ceil(SCRIPT_CHUNK_BYTES_MAX) as u32
     }
 
-    /// The pieces from `from` on, as packets.
+    /// The chunks from `from` on, as packets.
     pub fn packets(&self, from: u32) -> &[Bytes] {
         self.packets.get(from as usize..).unwrap_or_default()
     }
 
-    /// The pieces from `from` on, as messages.
+    /// The chunks from `from` on, as messages.
     pub fn messages(&self, from: u32) -> impl Iterator<Item = ServerMessage> {
         (from..self.count()).filter_map(|index| self.message(index))
     }
@@ -166,7 +166,7 @@ impl Unit {
     }
 }
 
-/// A client scripts that is being filled.
+/// Client scripts that are being collected.
 #[derive(Default)]
 struct Making<'a> {
     old: Option<&'a ClientScripts>,
@@ -195,8 +195,8 @@ impl Making<'_> {
         self.bytecode.insert(script.path.clone(), bytecode.to_vec());
     }
 
-    /// Scripts that clients do not get are left out without a word; names in
-    /// `[bundles]` begin at the package's root.
+    /// Scripts that clients do not get are silently left out; names in `[bundles]`
+    /// are relative to the package's root.
     fn bundle(&mut self, name: &str, members: Vec<String>) {
         let members: Vec<String> = members
             .iter()
@@ -224,7 +224,7 @@ impl Making<'_> {
         let unit = match known.filter(|unit| unit.hash == hash) {
             Some(unit) => unit.clone(),
             None => {
-                // Level 9 is what a start can afford; scripts compress once.
+                // Level 9 is affordable at a start; each script is compressed once.
                 let compressed = zstd::bulk::compress(content, 9).unwrap_or_default();
                 Arc::new(Unit::new(path, hash, compressed))
             }
@@ -255,8 +255,8 @@ impl Making<'_> {
     }
 }
 
-/// ReplicatedFirst runs before everything else of the game; modules
-/// come before whoever requires them.
+/// ReplicatedFirst runs before everything else of the game; modules come before the
+/// scripts that require them.
 fn rank(script: &CompiledScript) -> u8 {
     match script.service {
         Some(Service::ReplicatedFirst) => 0,
@@ -265,8 +265,8 @@ fn rank(script: &CompiledScript) -> u8 {
     }
 }
 
-/// Modules that what runs at the start requires, directly or through others. A
-/// script whose text does not tell what it requires may require any.
+/// Modules that startup scripts require, directly or through others. A script whose
+/// dependencies cannot be determined from its text may require any.
 fn needed_at_once(scripts: &[&CompiledScript]) -> BTreeSet<String> {
     let tree = ModuleTree::new(scripts.iter().map(|script| script.path.as_str()));
     let modules: BTreeMap<&str, &CompiledScript> = scripts

@@ -9,21 +9,22 @@ use frolic_world::PlayerNumber;
 
 pub use self::seat::{Cut, Held, Place, Seat, Turn};
 
-/// Of more than these nobody holds the places for them.
+/// Limit of disconnected players in a heartbeat; the places of more are not
+/// reserved.
 pub const AWAY_TOLD_MAX: usize = 1000;
 
-/// Everybody in the world, connected or expected back.
+/// All players in the world, connected or expected back.
 #[derive(Default)]
 pub struct Seats {
     by_number: BTreeMap<PlayerNumber, Seat>,
     online: u32,
-    /// Who has used turns in this tick, or waits for more: only their seats
-    /// are looked at when the next begins.
+    /// Players who used their message quota in this tick, or have messages waiting:
+    /// only their seats are checked when the next tick begins.
     spoken: Vec<PlayerNumber>,
 }
 
 impl Seats {
-    /// Seats a player.
+    /// Adds a player's seat.
     pub fn insert(&mut self, number: PlayerNumber, seat: Seat) {
         self.online += u32::from(seat.link().is_some());
         if let Some(old) = self.by_number.insert(number, seat) {
@@ -31,7 +32,7 @@ impl Seats {
         }
     }
 
-    /// Takes a seat away.
+    /// Removes a seat.
     pub fn remove(&mut self, number: PlayerNumber) -> Option<Seat> {
         let seat = self.by_number.remove(&number)?;
         self.online -= u32::from(seat.link().is_some());
@@ -74,12 +75,12 @@ impl Seats {
         self.online
     }
 
-    /// Players with a connection, and those who may come back.
+    /// Players with a connection, and those who may reconnect.
     pub fn taken(&self) -> u32 {
         self.by_number.len() as u32
     }
 
-    /// Lasting ids of those who may come back, as many as a heartbeat takes.
+    /// Persistent ids of players who may reconnect, as many as a heartbeat takes.
     pub fn away(&self) -> Vec<String> {
         if self.online == self.taken() {
             return Vec::new();
@@ -90,19 +91,19 @@ impl Seats {
             .collect()
     }
 
-    /// The seat of a lasting id.
+    /// The seat of a persistent id.
     pub fn of_player(&self, player_id: &str) -> Option<PlayerNumber> {
         self.find(|seat| seat.identity.player_id == player_id)
     }
 
-    /// The seat that a resume token speaks of.
+    /// The seat that a resume token refers to.
     pub fn of_nonce(&self, nonce: &str) -> Option<PlayerNumber> {
         self.find(|seat| !nonce.is_empty() && seat.nonce == nonce)
     }
 
-    /// The seat whose last connection a resume token speaks of, while nothing
-    /// was heard on the present one; or at any time, if a ticket has shown
-    /// that this is the player.
+    /// The seat whose previous connection a resume token refers to, while nothing
+    /// was received on the current one; or at any time, if a ticket has proven that
+    /// this is the player.
     pub fn before_nonce(&self, player_id: Option<&str>, nonce: &str) -> Option<PlayerNumber> {
         self.find(|seat| {
             let vouched = player_id.is_some_and(|id| id == seat.identity.player_id);
@@ -118,7 +119,7 @@ impl Seats {
             .map(|(number, _)| number)
     }
 
-    /// Takes an event or a call of a player, in order.
+    /// Accepts an event or a call of a player, in order.
     pub fn take_turn(&mut self, number: PlayerNumber, held: Held) -> Option<Turn> {
         let seat = self.by_number.get_mut(&number)?;
         if seat.taken == 0 && seat.held.is_empty() {
@@ -127,8 +128,8 @@ impl Seats {
         Some(seat.take_turn(held))
     }
 
-    /// Begins a tick: everybody has their share of turns again. Returns
-    /// whose messages wait.
+    /// Begins a tick: all players have their full message quota again. Returns the
+    /// players whose messages wait.
     pub fn begin_tick(&mut self, waiting: &mut Vec<PlayerNumber>) {
         let by_number = &mut self.by_number;
         self.spoken.retain(|number| {
@@ -141,14 +142,14 @@ impl Seats {
         waiting.extend_from_slice(&self.spoken);
     }
 
-    /// What was put on a queue is stored, up to this mark.
+    /// Everything queued for persistence up to this mark is stored.
     pub fn note_stored(&mut self, mark: u64) {
         for seat in self.by_number.values_mut() {
             seat.note_stored(mark);
         }
     }
 
-    /// Players whose time to come back is over.
+    /// Players whose time to reconnect is over.
     pub fn overdue(&self, tick: u32, overdue: &mut Vec<PlayerNumber>) {
         if self.online as usize == self.by_number.len() {
             return;
@@ -177,8 +178,8 @@ mod tests {
         Seat::new(identity, format!("nonce of {player_id}"), link)
     }
 
-    /// Who comes back within 60 s has their seat, and after that it is
-    /// free for others.
+    /// A player who reconnects within 60 s has their seat; after that it is free
+    /// for others.
     #[test]
     fn a_lost_player_has_sixty_seconds_to_come_back() {
         for tick_hz in [20, 60] {
@@ -196,8 +197,9 @@ mod tests {
             assert_eq!(overdue(&seats, 0), [] as [PlayerNumber; 0]);
             assert_eq!(overdue(&seats, 59), [] as [PlayerNumber; 0]);
             assert_eq!(seats.of_nonce("nonce of client_1"), Some(1));
-            assert_eq!(overdue(&seats, 61), [1], "and nobody who is here");
-            // Who is back is not overdue, however long ago they were lost.
+            assert_eq!(overdue(&seats, 61), [1], "and no connected player");
+            // A player who has reconnected is not overdue, however long ago they
+            // were lost.
             seats.move_to(1, Place::Online(ConnectionId::new(9, 1)));
             assert_eq!(overdue(&seats, 3_600), [] as [PlayerNumber; 0]);
         }

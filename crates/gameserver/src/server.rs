@@ -44,21 +44,22 @@ use crate::transport::sockets::Sockets;
 use crate::transport::{Transports, websocket, webtransport};
 
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(2);
-/// Without the control plane for this long, nobody can join any more and
-/// nobody will restart us: stop.
+/// Without the control plane for this long, no player can join and no one will
+/// restart this process: stop.
 const HEARTBEATS_MISSED_MAX: u32 = 30;
-/// Batches of news that wait for the control plane; more are dropped.
+/// Batches of events queued for the control plane; more are dropped.
 const NEWS_WAITING_MAX: usize = 64;
-/// Lists of scripts that may wait for their signature.
+/// Manifests that may wait for their signature.
 const PRESSES_MAX: usize = 16;
-/// The control plane stops idle worlds without racing a join; a world stops
-/// by itself only when it did not.
+/// The control plane stops idle worlds without racing a join; a world stops by
+/// itself only when the control plane did not.
 const IDLE_GRACE_S: u32 = 10;
-/// How long a script that reaches no point to stop at may hold the world up.
+/// How long a script that reaches no interrupt point may block the world.
 const KILL_AFTER: Duration = Duration::from_millis(250);
-/// How long a world that has closed waits until what is left is stored. With
-/// [`CLOSE_LIMIT_S`](frolic_protocol::fleet::CLOSE_LIMIT_S) and the farewells
-/// less than the platform waits before it kills a process.
+/// How long a closed world waits until the rest is persisted. Together with
+/// [`CLOSE_LIMIT_S`](frolic_protocol::fleet::CLOSE_LIMIT_S) and the time for
+/// clients to read the close reason, this is less than the platform waits before it
+/// kills a process.
 const LAST_SAVES: Duration = Duration::from_secs(5);
 /// Luau needs up to 4 MB of stack in debug builds for its deepest recursion.
 const WORLD_STACK_BYTES: usize = 16 * 1024 * 1024;
@@ -72,39 +73,39 @@ pub enum GameServerError {
     /// The package cannot be used.
     #[error("the package is not valid:\n{0}")]
     Package(String),
-    /// The world did not load. Kept as text: the cause belongs to its thread.
+    /// The world did not load. Stored as text: the cause belongs to its thread.
     #[error("{0}")]
     Load(String),
     /// A port could not be opened.
     #[error("cannot listen on {address}: {source}; is another server there?")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// Without tickets everybody could come in from anywhere.
+    /// Without tickets anyone could join from anywhere.
     #[error("{0} is not a loopback address: a world without tickets is for this machine only")]
     PublicWithoutTickets(IpAddr),
-    /// The system gives no means to watch sockets.
+    /// The system provides no means to poll sockets.
     #[error("the sockets cannot be watched: {0}")]
     Sockets(std::io::Error),
     /// The world's thread ended early.
     #[error("the world stopped unexpectedly")]
     WorldDied,
-    /// The thread could not be made.
+    /// The thread could not be created.
     #[error("the world's thread could not start: {0}")]
     Thread(std::io::Error),
 }
 
-/// What the world's thread needs; the world itself is made there.
+/// What the world's thread needs; the world itself is created there.
 struct Plan {
     package: Package,
     room_code: String,
     seed: u64,
     disabled_scripts: Vec<String>,
     key: Option<TicketKey>,
-    /// What earlier processes of this world left.
+    /// State that earlier processes of this world persisted.
     saved: Saved,
     epoch: u64,
     persistent: bool,
@@ -112,7 +113,7 @@ struct Plan {
     client_prints: ClientPrints,
 }
 
-/// Runs one world until it stops. `ready` is told the TCP port.
+/// Runs one world until it stops. `ready` receives the TCP port.
 ///
 /// # Errors
 /// When it cannot start, or its thread dies.
@@ -204,7 +205,7 @@ pub async fn run(
         .map_err(|_| GameServerError::WorldDied)??;
     keep(config.script_folder.clone(), &press);
     if let Some(control_plane) = &control_plane {
-        // Before the first client: an unsigned list would be refused.
+        // Before the first client: it would refuse an unsigned manifest.
         let signature = control_plane.publish_scripts(&press).await?;
         let hash = press.hash;
         let _ = inbox.send(Inbound::Signed { hash, signature }).await;
@@ -256,8 +257,8 @@ pub async fn run(
     tokio::spawn(stop_on_signal(inbox));
 
     let reason = world_ended.await.map_err(|_| GameServerError::WorldDied)?;
-    // What scripts saved last, and what lasts, is on its way: the token ends
-    // with us.
+    // The last saves of scripts and of the world are still being stored: the token
+    // expires with this process.
     let last_saves = async {
         for task in [store_task, keep_task].into_iter().flatten() {
             let _ = task.await;
@@ -265,15 +266,15 @@ pub async fn run(
     };
     let _ = tokio::time::timeout(LAST_SAVES, last_saves).await;
     if let Some(control_plane) = &control_plane {
-        // The last words of scripts are often the ones that matter.
+        // The last output of scripts is often what matters.
         console::tell_once(control_plane, &console).await;
     }
     if let Some(control_plane) = control_plane
         && let Err(error) = control_plane.stopped(&reason).await
     {
-        tracing::warn!(%error, "the control plane was not told of the stop");
+        tracing::warn!(%error, "the control plane was not notified of the stop");
     }
-    // Lets closing frames of WebTransport reach the clients.
+    // Lets WebTransport close frames reach the clients.
     tokio::time::sleep(Duration::from_millis(200)).await;
     Ok(reason)
 }
@@ -322,8 +323,8 @@ async fn plan(config: &GameServerConfig) -> Result<(Plan, Option<ControlPlane>),
     }
 }
 
-/// Takes each new list of scripts to the control plane and brings its
-/// signature back.
+/// Sends each new manifest to the control plane and returns its signature to the
+/// world.
 async fn sign_lists(
     control_plane: ControlPlane,
     script_folder: Option<PathBuf>,
@@ -348,23 +349,24 @@ async fn sign_lists(
     }
 }
 
-/// Takes what happens to the control plane, for those who follow from outside.
+/// Forwards world events to the control plane, for subscribers outside of the
+/// world.
 async fn tell_news(control_plane: ControlPlane, mut told: mpsc::Receiver<OutsideNews>) {
     while let Some(news) = told.recv().await {
         if let Err(error) = control_plane.news(&news).await {
-            tracing::debug!(%error, "those outside miss something");
+            tracing::debug!(%error, "an event for outside subscribers was lost");
         }
     }
 }
 
-/// Has the world learn what its earlier processes knew. One that cannot is
-/// still a world.
+/// Restores the spells that earlier processes of the world learned. A world that
+/// cannot restore them still runs.
 async fn learn_again(control_plane: &ControlPlane, inbox: &mpsc::Sender<Inbound>) {
     let spells = match control_plane.spells().await {
         Ok(spells) if !spells.is_empty() => spells,
         Ok(_) => return,
         Err(error) => {
-            tracing::warn!(%error, "what the world had learned is not known");
+            tracing::warn!(%error, "the learned spells could not be fetched");
             return;
         }
     };
@@ -372,17 +374,16 @@ async fn learn_again(control_plane: &ControlPlane, inbox: &mpsc::Sender<Inbound>
     let request = OutsideRequest::Learn { spells };
     let _ = inbox.send(Inbound::Outside { request, answer }).await;
     if let Ok(OutsideReply::Refused { message, .. }) = learned.await {
-        tracing::warn!(message, "a spell was not learned again");
+        tracing::warn!(message, "a spell was not restored");
     }
 }
 
-/// Writes compiled scripts down; a disk that refuses is no reason to
-/// stop.
+/// Writes compiled scripts to disk; a failure is no reason to stop.
 fn keep(folder: Option<PathBuf>, press: &ScriptRelease) {
     if let Some(folder) = folder
         && let Err(error) = press.keepsake.write(&folder)
     {
-        tracing::warn!(%error, folder = %folder.display(), "compiled scripts were not kept");
+        tracing::warn!(%error, folder = %folder.display(), "compiled scripts were not written");
     }
 }
 
@@ -435,7 +436,7 @@ impl Settings {
     }
 }
 
-/// Microseconds since the first call, for the world's figures.
+/// Microseconds since the first call, for the world's metrics.
 fn stopwatch() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     let since = START.get_or_init(Instant::now).elapsed();
@@ -504,7 +505,7 @@ fn load(
     Ok(Host::new(world, host, inbox, sockets, metrics))
 }
 
-/// What is solid of a game's assets, by path.
+/// Collision meshes of a game's assets, by path.
 fn compressed_meshes(package: &Package) -> Vec<(String, Vec<u8>)> {
     let compress = |(asset, mesh): (&String, &Arc<Triangles>)| {
         let zstd = zstd::bulk::compress(&mesh.encode(), 9).ok()?;
@@ -513,8 +514,8 @@ fn compressed_meshes(package: &Package) -> Vec<(String, Vec<u8>)> {
     package.meshes.iter().filter_map(compress).collect()
 }
 
-/// What a JSON client is told that asks for the scene, in order: what is solid
-/// of assets, as others get it, and the scene itself behind it.
+/// The texts for a JSON client that asks for the scene, in order: the collision
+/// meshes, as other clients get them, then the scene itself.
 fn scene_texts(hash: &str, scene: &[u8], meshes: &[(String, Vec<u8>)]) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
     for (asset, zstd) in meshes {
@@ -538,7 +539,7 @@ fn open_webtransport(
         .ok()
 }
 
-/// What `/metrics` and `/stats` tell.
+/// The source of `/metrics` and `/stats`.
 #[derive(Clone)]
 struct Figures {
     metrics: Arc<Metrics>,
@@ -548,8 +549,8 @@ struct Figures {
 }
 
 impl Figures {
-    /// Strangers reach this port too. What names server scripts is for whoever
-    /// has the world's token, and for this machine where there is none.
+    /// This port is public. Metrics that name server scripts are only for callers
+    /// with the world's token, and for this machine where there is none.
     fn prometheus(&self, headers: &HeaderMap) -> String {
         let token = headers.get(header::AUTHORIZATION);
         let token = token.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
@@ -583,7 +584,8 @@ fn routes(transports: Transports, figures: Figures) -> Router {
         .with_state(transports)
 }
 
-/// For benchmarks on a world without tickets: forgets the warm-up.
+/// For benchmarks on a world without tickets: resets the tick times after the
+/// warm-up.
 fn bench_routes(metrics: Arc<Metrics>) -> Router {
     let reset = get(move || async move { metrics.forget_ticks() });
     Router::new().route("/stats/reset", reset)
@@ -603,8 +605,8 @@ async fn heartbeats(
         every.tick().await;
         let figures = metrics.figures();
         let errors = metrics.script_errors.load(Relaxed);
-        // Who used a ticket after this is told of in the next one, and counts
-        // twice until then.
+        // A ticket used after this is reported in the next heartbeat, and its
+        // player counts twice until then.
         let arrivals = metrics.tickets_used.load(Relaxed);
         let here = metrics.presence();
         let heartbeat = Heartbeat {

@@ -1,4 +1,5 @@
-//! One connection in the world's thread: who it is, what it has, what waits for it.
+//! One connection in the world's thread: its player, its view of the world, and
+//! what is queued for it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -16,117 +17,118 @@ use crate::metrics::{KickCause, Metrics};
 use crate::pace::Pace;
 use crate::transport::Slot;
 
-/// Messages gathered to a packet of about this size go out as one; a proxy on
-/// the way may not take longer ones.
+/// Messages are gathered into packets of about this size; a proxy on the way may
+/// not accept larger ones.
 const PACKET_BYTES: usize = 256 * 1024;
-/// Capacity that an empty packet may keep.
+/// Capacity that an empty packet may retain.
 const PACKET_KEPT_BYTES: usize = 64 * 1024;
-/// What a client is told that does not read.
+/// The reason for a client that does not read.
 const TOO_SLOW: &str =
     "you read too slowly: what was sent to you piled up; check your connection and join again";
-/// Messages that may wait for a client's first snapshot, which is made in the
-/// tick that lets it in: unless it takes nothing at all.
+/// Limit of messages that wait for a client's first snapshot, which is made in the
+/// tick that admits the client, unless the client reads nothing at all.
 const AFTER_SNAPSHOT_MAX: usize = 1024;
-/// Snapshots of which an acknowledgement is understood: as many as a JSON
-/// client's view remembers.
+/// Snapshots whose acknowledgement is understood: as many as a JSON client's view
+/// remembers.
 const SNAPSHOTS_REMEMBERED: usize = 60;
-/// How long a client that is thrown out has to take in what it was sent before,
-/// where its last word waits behind that.
+/// How long a disconnected client has to read what was sent before, where its close
+/// reason is queued behind that.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// With so much waiting, nothing large is added.
+/// With this much queued, nothing large is added.
 const CLOGGED_BYTES: usize = 2 * 1024 * 1024;
 
 /// A connection, with or without a player yet.
 pub struct Session {
-    /// How it speaks.
+    /// Its encoding.
     pub encoding: Encoding,
-    /// Ticket from the address.
+    /// Ticket from the URL.
     pub ticket: Option<String>,
     /// Tick at which it connected.
     pub opened_tick: u32,
-    /// Set by a good handshake.
+    /// Set by a successful handshake.
     pub player: Option<SessionPlayer>,
-    /// Its place among the connections.
+    /// Its slot.
     pub slot: Slot,
-    /// What carries it.
+    /// Its outgoing side.
     pub line: Line,
     /// Binary messages of this tick, sent as one packet.
     packet: Vec<u8>,
-    /// Those of them that may be lost, where the line is lossy: for a datagram.
+    /// The losable ones of them, where the connection is lossy: for a datagram.
     loose: Vec<u8>,
-    /// What a JSON client is told behind its first snapshot.
+    /// Messages to a JSON client that wait for its first snapshot.
     after_snapshot: Vec<String>,
     pace: Pace,
     kicked: Option<Kicked>,
 }
 
-/// The end that a connection was told of.
+/// A connection that was told to close.
 struct Kicked {
     cause: KickCause,
     reason: String,
-    /// When it was first seen to be still there.
+    /// When it was first seen to be still open.
     since: Option<Instant>,
 }
 
-/// What exists once a player is in.
+/// State of a session once its player is admitted.
 pub struct SessionPlayer {
     /// Their number in the world.
     pub number: PlayerNumber,
-    /// What they see and have.
+    /// The client's view of the world.
     pub view: View,
-    /// What they have of the ground.
+    /// The client's view of the terrain.
     pub terrain: TerrainView,
-    /// Scripts they have verified.
+    /// Scripts that the client has verified.
     pub verified: BTreeSet<String>,
-    /// How many scripts of the manifest were told to run.
+    /// How many scripts of the manifest the client was told to run.
     pub executed: usize,
-    /// Whether they have said that a script was not what it should be.
+    /// Whether the client reported a script that failed verification.
     pub verify_failed: bool,
-    /// Inputs that found the queue full, fading.
+    /// Inputs that found the queue full; decays.
     pub refused_inputs: usize,
-    /// Whether anything was heard since the welcome, which has arrived then.
+    /// Whether any message was received since the welcome, which proves that the
+    /// welcome has arrived.
     pub heard: bool,
-    /// What a JSON client has of the messages that count.
+    /// Which reliable messages a JSON client has received.
     pub counted: Counted,
-    /// What the client last told of its connection.
+    /// The client's last connection report.
     pub reported: Reported,
-    /// What it has of the scene that it asked for.
+    /// How much of the requested scene was sent.
     pub scene: Option<AskedScene>,
 }
 
-/// A scene on its way to a client that asked for it.
+/// A scene that is being sent to a client that asked for it.
 #[derive(Clone, Copy)]
 pub struct AskedScene {
-    /// When it asked.
+    /// When the client asked.
     pub tick: u32,
     /// How many of its texts were sent.
     pub sent: usize,
 }
 
-/// What a client last told of its connection.
+/// A client's last connection report.
 #[derive(Clone, Copy, Default)]
 pub struct Reported {
-    /// When.
+    /// When it arrived.
     pub tick: u32,
-    /// Corrections until then.
+    /// Total corrections at that time.
     pub corrections: u32,
 }
 
-/// A message that counts, on its way to one client.
+/// A reliable message on its way to one client.
 pub struct Told {
-    /// The same for everybody who gets it.
+    /// Shared by all its receivers.
     pub message: Arc<ServerMessage>,
     /// Its binary form.
     pub packet: Arc<[u8]>,
-    /// What the client wants to have back in it.
+    /// The value from the client's request that the message repeats.
     pub echo: Option<Box<serde_json::Value>>,
 }
 
-/// Which messages that count went out in front of which snapshot: who has the
-/// snapshot has them as well, because a socket keeps the order.
+/// Which reliable messages went out before which snapshot: a client that has the
+/// snapshot has them as well, because a WebSocket preserves the order.
 #[derive(Default)]
 pub struct Counted {
-    /// Number of the newest.
+    /// Number of the newest reliable message.
     newest: u32,
     /// What it was at the ticks of the last snapshots.
     at_ticks: VecDeque<(u32, u32)>,
@@ -140,7 +142,7 @@ impl Counted {
         self.at_ticks.push_back((tick, self.newest));
     }
 
-    /// The newest message in front of a snapshot, if that is remembered.
+    /// The newest reliable message before a snapshot, if that is remembered.
     pub fn before(&mut self, tick: u32) -> Option<u32> {
         let place = self.at_ticks.iter().position(|(at, _)| *at == tick)?;
         let (_, newest) = self.at_ticks.drain(..=place).next_back()?;
@@ -148,16 +150,16 @@ impl Counted {
     }
 }
 
-/// What a client sees and has, in the form it speaks.
+/// A client's view of the world, in its encoding.
 pub enum View {
-    /// Cells.
+    /// Delta snapshots of cells.
     Binary(ClientView),
-    /// Whole sets.
+    /// Complete sets.
     Json(JsonView),
 }
 
 impl SessionPlayer {
-    /// Reads what the next update begins with; see where it is called.
+    /// Touches the memory that the next update begins with; see the caller.
     pub fn glance(&self) -> u32 {
         match &self.view {
             View::Binary(view) => view.glance(),
@@ -165,7 +167,7 @@ impl SessionPlayer {
         }
     }
 
-    /// Whether they have not been sent any snapshot yet.
+    /// Whether the client has not been sent any snapshot yet.
     pub fn is_new(&self) -> bool {
         match &self.view {
             View::Binary(view) => view.is_new(),
@@ -175,7 +177,7 @@ impl SessionPlayer {
 }
 
 impl Session {
-    /// A connection that has said nothing.
+    /// A connection that has not sent anything.
     pub fn new(
         encoding: Encoding,
         ticket: Option<String>,
@@ -199,24 +201,24 @@ impl Session {
         }
     }
 
-    /// Whether the connection is over, by our will or not.
+    /// Whether the connection is closed, by us or by the client.
     pub fn is_over(&self) -> bool {
         self.line.is_over()
     }
 
-    /// Why it was told that it ends; nothing it says counts any more.
+    /// Why it was told to close; its messages are ignored from then on.
     pub fn kicked(&self) -> Option<KickCause> {
         self.kicked.as_ref().map(|kicked| kicked.cause)
     }
 
-    /// Whether the update that is due now is to be made: not for a client
-    /// that has not taken the last ones. To be asked once per update and
-    /// before it is made, because what was made must also be sent.
+    /// Whether the update that is due now should be made: not for a client that has
+    /// not accepted the last ones. Call it once per update and before the update is
+    /// made, because an update that was made must also be sent.
     pub fn takes_update(&mut self, now: Instant) -> bool {
         self.pace.takes_update(self.line.is_behind(), now)
     }
 
-    /// Whether the client has not taken what it was sent before.
+    /// Whether the client has not accepted what was sent before.
     pub fn is_behind(&self) -> bool {
         self.line.is_behind()
     }
@@ -226,8 +228,8 @@ impl Session {
         self.pace.is_slow()
     }
 
-    /// Whether something waits to be sent, or for its end, or for a handshake:
-    /// it is to be looked after in every tick.
+    /// Whether something waits to be sent, or for the close, or for a handshake:
+    /// the session must be checked in every tick.
     pub fn is_restless(&self) -> bool {
         let gathered = !self.packet.is_empty() || !self.loose.is_empty();
         let waits = gathered || self.line.is_restless();
@@ -235,14 +237,14 @@ impl Session {
         waits || self.player.is_none() || ends || self.is_slow()
     }
 
-    /// Whether so much waits already that large things must not be added.
+    /// Whether so much is queued that nothing large may be added.
     pub fn is_clogged(&self) -> bool {
         let held_back: usize = self.after_snapshot.iter().map(String::len).sum();
         self.line.waiting_bytes() + self.packet.len() + held_back > CLOGGED_BYTES
     }
 
-    /// Queues a text: the full snapshot comes right behind the welcome,
-    /// so that whatever else there is to tell waits for it.
+    /// Queues a text: the full snapshot follows the welcome directly, so all other
+    /// messages wait for it.
     fn text(&mut self, text: String) {
         if !self.awaits_snapshot() {
             self.line.text(&text);
@@ -259,14 +261,14 @@ impl Session {
         }
     }
 
-    /// Lets a player in on this connection, and tells it so. What it is told
-    /// from now on waits for its first snapshot, if it speaks JSON.
+    /// Admits a player on this connection and sends the welcome. For a JSON client,
+    /// all further messages wait for its first snapshot.
     pub fn welcome(&mut self, player: SessionPlayer, welcome: Welcome) {
         self.tell(&ServerMessage::Welcome(Box::new(welcome)));
         self.player = Some(player);
     }
 
-    /// Queues a message; binary ones leave together at the end of the tick.
+    /// Queues a message; binary ones are sent together at the end of the tick.
     pub fn tell(&mut self, message: &ServerMessage) {
         match self.encoding {
             Encoding::Binary if self.may_lose(message) => {
@@ -281,14 +283,14 @@ impl Session {
         }
     }
 
-    /// Whether a message goes past the stream, which may be waiting for
-    /// something that was lost, and may be lost itself.
+    /// Whether a message bypasses the stream, which may be blocked by a loss, and
+    /// may be lost itself.
     fn may_lose(&self, message: &ServerMessage) -> bool {
         message.is_unreliable() && self.line.delivery() == Delivery::Lossy
     }
 
-    /// Queues a packet that may be lost, unless it is too long for a datagram:
-    /// in parts it would be lost more often than its sender expects.
+    /// Queues a losable packet, unless it is too large for a datagram: fragmented
+    /// it would be lost more often than its sender expects.
     fn tell_loose(&mut self, packet: &[u8]) {
         if packet.len() > DATAGRAM_BYTES_MAX {
             self.tell_packet(packet);
@@ -306,7 +308,7 @@ impl Session {
         }
     }
 
-    /// Queues an answer that repeats something of what was asked.
+    /// Queues an answer that repeats a value of the request.
     pub fn tell_echoing(&mut self, message: &ServerMessage, echo: Option<&serde_json::Value>) {
         let Some(echo) = echo.filter(|_| self.encoding == Encoding::Json) else {
             self.tell(message);
@@ -317,7 +319,7 @@ impl Session {
         }
     }
 
-    /// Queues a message that waits for nothing.
+    /// Queues a message without waiting for the first snapshot.
     fn tell_now(&mut self, message: &ServerMessage) {
         match self.encoding {
             Encoding::Binary => packet::write(&mut self.packet, message),
@@ -329,8 +331,8 @@ impl Session {
         }
     }
 
-    /// Queues a message that counts, with its number: JSON clients are told
-    /// it, others count themselves.
+    /// Queues a reliable message with its number: the number is sent to JSON
+    /// clients, binary clients count themselves.
     pub fn tell_counted(&mut self, told: &Told, number: u32) {
         if let Some(player) = &mut self.player {
             player.counted.newest = number;
@@ -346,26 +348,26 @@ impl Session {
         }
     }
 
-    /// Queues every counted message that was not told on this connection.
+    /// Queues every reliable message that was not sent on this connection.
     pub fn tell_rest(&mut self, log: &mut SentLog<Told>) {
         while let Some((number, told)) = log.next_untold() {
             self.tell_counted(told, number);
         }
     }
 
-    /// Queues a text that was made before.
+    /// Queues a text that was encoded before.
     pub fn tell_text(&mut self, text: &str) {
         self.line.text(text);
     }
 
-    /// Whether it is a JSON client that has no snapshot yet: it gets one
-    /// right behind the welcome.
+    /// Whether it is a JSON client without a snapshot yet: it gets one directly
+    /// after the welcome.
     pub fn awaits_snapshot(&self) -> bool {
         let player = self.player.as_ref();
         self.encoding == Encoding::Json && player.is_some_and(SessionPlayer::is_new)
     }
 
-    /// Queues a message whose packet was made before.
+    /// Queues a message whose packet was encoded before.
     pub fn tell_packet_or(&mut self, packet: &[u8], message: &ServerMessage) {
         match self.encoding {
             Encoding::Binary if self.may_lose(message) => self.tell_loose(packet),
@@ -374,7 +376,7 @@ impl Session {
         }
     }
 
-    /// Queues a packet that was made before; none of a JSON client's business.
+    /// Queues a packet that was encoded before; JSON clients do not get it.
     pub fn tell_packet(&mut self, packet: &[u8]) {
         if self.packet.len() + packet.len() > PACKET_BYTES {
             self.finish_packet();
@@ -383,8 +385,8 @@ impl Session {
     }
 
     /// Makes the player's next snapshot and queues it: in the packet with
-    /// everything else where packets arrive in order, on its own where it may
-    /// be lost.
+    /// everything else where packets arrive in order, on its own where it may be
+    /// lost.
     pub fn tell_snapshot(&mut self, world: &mut World, pressure: u8) {
         let Some(player) = &mut self.player else {
             return;
@@ -392,8 +394,8 @@ impl Session {
         let lossy = self.line.delivery() == Delivery::Lossy;
         match &mut player.view {
             View::Json(view) => {
-                // A look is told before whatever has it; the protocol has the first
-                // snapshot right behind the welcome.
+                // An appearance is sent before anything that refers to it; the
+                // protocol requires the first snapshot directly after the welcome.
                 let awaits = view.is_new();
                 let (line, later) = (&mut self.line, &mut self.after_snapshot);
                 view.acquaint(world, &mut |message| match json::encode(message) {
@@ -410,7 +412,7 @@ impl Session {
                 let packet = &mut self.packet;
                 view.acquaint(world, &mut |message| packet::write(packet, message));
                 if lossy && !self.packet.is_empty() {
-                    // In front of the snapshot, on the line that is reliable.
+                    // Before the snapshot, on the reliable stream.
                     self.line.reliable(&self.packet);
                     self.packet.clear();
                 }
@@ -428,14 +430,14 @@ impl Session {
         }
     }
 
-    /// Exchanges the memory that messages are gathered in, if there are none.
+    /// Swaps the buffer that messages are gathered in, if it is empty.
     pub fn exchange_packet(&mut self, other: &mut Vec<u8>) {
         if self.packet.is_empty() {
             std::mem::swap(&mut self.packet, other);
         }
     }
 
-    /// Confirms or refuses a JSON command.
+    /// Acknowledges or refuses a JSON command.
     pub fn answer(&mut self, seq: Option<u32>, outcome: Result<(), (&str, String)>) {
         let text = match (seq, outcome) {
             (Some(seq), Ok(())) => json::ack(seq),
@@ -454,12 +456,12 @@ impl Session {
         self.text(text);
     }
 
-    /// Says why, and ends the connection.
+    /// Sends the reason and closes the connection.
     pub fn kick(&mut self, cause: KickCause, reason: &str) {
         self.kick_with(CloseCode::Normal, cause, reason);
     }
 
-    /// Says why, and ends the connection with a code of the WebSocket's.
+    /// Sends the reason and closes the connection with a WebSocket close code.
     pub fn kick_with(&mut self, code: CloseCode, cause: KickCause, reason: &str) {
         if self.kicked.is_some() {
             return;
@@ -469,7 +471,7 @@ impl Session {
             reason: reason.to_owned(),
             since: None,
         });
-        // There will be no snapshot that anything could wait for.
+        // There will be no snapshot to wait for.
         self.release_texts();
         self.loose.clear();
         self.tell_now(&ServerMessage::Kick {
@@ -479,7 +481,7 @@ impl Session {
         self.line.close(code, reason);
     }
 
-    /// Queues what has gathered as one message.
+    /// Queues the gathered messages as one packet.
     pub fn finish_packet(&mut self) {
         if !self.packet.is_empty() {
             self.line.reliable(&self.packet);
@@ -488,8 +490,8 @@ impl Session {
         }
     }
 
-    /// Sends what has gathered, and gives up on a client that takes nothing.
-    /// Never waits.
+    /// Sends what is queued, and gives up on a client that reads nothing. Never
+    /// blocks.
     pub fn flush(&mut self, now: Instant, metrics: &Metrics) {
         self.finish_packet();
         self.finish_loose();
@@ -500,7 +502,7 @@ impl Session {
             tracing::warn!(
                 player,
                 waiting_bytes,
-                "a client reads too slowly and is let go"
+                "a client reads too slowly and is disconnected"
             );
             self.line.abandon(TOO_SLOW);
             self.kick_with(CloseCode::Policy, KickCause::SlowReader, TOO_SLOW);
@@ -509,9 +511,9 @@ impl Session {
         self.hurry_out(now);
     }
 
-    /// Ends a connection past everything that waits, if its client was told to
-    /// go and has not taken that in for too long: who may be thrown out must not
-    /// be able to stay by reading slowly.
+    /// Closes a connection ahead of everything queued, if its client was told to
+    /// leave and has not read that for too long: a kicked client must not be able
+    /// to stay by reading slowly.
     fn hurry_out(&mut self, now: Instant) {
         if let Some(kicked) = &mut self.kicked {
             let since = *kicked.since.get_or_insert(now);

@@ -1,20 +1,20 @@
-//! All sessions of a world, each at its link's place: found without a search.
+//! All sessions of a world, indexed by connection slot.
 //!
-//! What every tick asks of every one of them lies in rows of its own, which fit
-//! into a processor's caches. Sessions do not, and most have nothing to say in
-//! most ticks: those are left alone.
+//! The fields that every tick checks for every session are in separate rows, which
+//! fit into a processor's caches. Sessions do not, and most have nothing to send in
+//! most ticks: those are not touched.
 
 use frolic_world::PlayerNumber;
 
 use crate::link::ConnectionId;
 use crate::session::Session;
 
-/// The sessions of all connections that are not over.
+/// The sessions of all open connections.
 #[derive(Default)]
 pub struct Sessions {
-    /// By place, as many as sessions.
+    /// By slot, as many as sessions.
     rows: Vec<Row>,
-    /// By place; none where nobody is connected.
+    /// By slot; none where no client is connected.
     sessions: Vec<Option<Session>>,
 }
 
@@ -22,22 +22,22 @@ pub struct Sessions {
 struct Row {
     link: Option<ConnectionId>,
     viewer: Option<Viewer>,
-    /// There may be something to send, or to end.
+    /// There may be something to send, or a connection to close.
     restless: bool,
 }
 
-/// A session whose player is told what they see.
+/// A session whose player gets snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Viewer {
     /// The player's number.
     pub number: PlayerNumber,
     /// They have not been sent any snapshot yet.
     pub is_new: bool,
-    /// How far their next update is.
+    /// The state of their next update.
     pub update: Update,
 }
 
-/// How far a session's next update is.
+/// The state of a session's next update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
     /// Its turn has not come.
@@ -49,7 +49,7 @@ pub enum Update {
 }
 
 impl Sessions {
-    /// Takes in a connection's session.
+    /// Adds a connection's session.
     pub fn insert(&mut self, link: ConnectionId, session: Session) {
         let place = link.place();
         if self.sessions.len() <= place {
@@ -64,8 +64,8 @@ impl Sessions {
         self.sessions[place] = Some(session);
     }
 
-    /// Where a connection is, unless it is over: its place may be another's
-    /// by now.
+    /// The slot of a connection, unless it is closed: the slot may be reused by
+    /// now.
     fn place(&self, link: ConnectionId) -> Option<usize> {
         let row = self.rows.get(link.place())?;
         (row.link == Some(link)).then_some(link.place())
@@ -77,21 +77,21 @@ impl Sessions {
         self.sessions[place].as_ref()
     }
 
-    /// A connection's session, to change it and to tell it something.
+    /// A connection's session, to change it or to send to it.
     pub fn get_mut(&mut self, link: ConnectionId) -> Option<&mut Session> {
         let place = self.place(link)?;
         self.rows[place].restless = true;
         self.sessions[place].as_mut()
     }
 
-    /// The same for whoever calls [`settle`](Self::settle) afterwards: most
+    /// The same for callers that call [`settle`](Self::settle) afterwards: most
     /// messages of most clients leave nothing to send.
     pub fn get_quietly(&mut self, link: ConnectionId) -> Option<&mut Session> {
         let place = self.place(link)?;
         self.sessions[place].as_mut()
     }
 
-    /// Looks whether a session that was changed quietly has something to send.
+    /// Checks whether a session that was changed quietly has something to send.
     pub fn settle(&mut self, link: ConnectionId) {
         if let Some(place) = self.place(link)
             && let Some(session) = &self.sessions[place]
@@ -100,14 +100,14 @@ impl Sessions {
         }
     }
 
-    /// Takes a session out.
+    /// Removes a session.
     pub fn remove(&mut self, link: ConnectionId) -> Option<Session> {
         let place = self.place(link)?;
         self.rows[place] = Row::default();
         self.sessions[place].take()
     }
 
-    /// Every session, to tell it something.
+    /// Every session, to send to it.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Session> {
         for row in &mut self.rows {
             row.restless = true;
@@ -115,7 +115,7 @@ impl Sessions {
         self.sessions.iter_mut().flatten()
     }
 
-    /// Takes all of them out.
+    /// Removes all sessions.
     pub fn take_all(&mut self) -> impl Iterator<Item = Session> + use<> {
         std::mem::take(self).sessions.into_iter().flatten()
     }
@@ -131,7 +131,7 @@ impl Sessions {
         }
     }
 
-    /// Everybody who is sent updates.
+    /// All sessions that are sent updates.
     pub fn viewers(&mut self) -> impl Iterator<Item = (ConnectionId, &mut Viewer)> {
         let rows = self.rows.iter_mut();
         rows.filter_map(|row| row.link.zip(row.viewer.as_mut()))
@@ -143,9 +143,9 @@ impl Sessions {
         self.rows[place].viewer.as_mut()
     }
 
-    /// Goes over the sessions in which there may be something to do, and over
-    /// every `of`th of the others, another one with each `turn`. `tend` is told
-    /// whether an update waits to be written.
+    /// Visits the sessions in which there may be something to do, and every `of`th
+    /// of the others, a different one with each `turn`. `tend` receives whether an
+    /// update waits to be written.
     pub fn tend(
         &mut self,
         turn: usize,
@@ -180,12 +180,12 @@ mod tests {
     use crate::metrics::Metrics;
     use crate::transport::Slots;
 
-    /// A connection that nobody reads, and has no handshake yet.
+    /// A connection that is never read, without a handshake yet.
     fn connect(sessions: &mut Sessions, slots: &Slots) -> ConnectionId {
         let slot = slots.take([127, 0, 0, 1].into()).unwrap();
         let link = slot.link();
         let (outbox, unread) = mpsc::channel(4);
-        // It is not over before the test is.
+        // Keeps it open until the test ends.
         std::mem::forget(unread);
         let (end, _) = oneshot::channel();
         let line = Line::Channel(QuicConnection::new(outbox, end, Arc::default()));
@@ -216,14 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn who_has_something_to_send_is_tended_in_every_tick() {
+    fn a_session_with_something_to_send_is_tended_in_every_tick() {
         let slots = Slots::new(8, Arc::new(Metrics::default()));
         let mut sessions = Sessions::default();
         let link = connect(&mut sessions, &slots);
         assert_eq!(tended(&mut sessions, 1), [link]);
         assert_eq!(tended(&mut sessions, 2), [link], "no handshake came");
 
-        // Told quietly and not settled: nobody knows.
+        // Changed quietly and not settled: not noticed.
         sessions.rows[0].restless = false;
         let session = sessions.get_quietly(link).unwrap();
         let kick = ServerMessage::Kick {

@@ -1,5 +1,5 @@
-//! Whom players have blocked: asked of the platform when they come in, without
-//! the tick ever waiting.
+//! Block lists of players: fetched from the platform when they join, without
+//! blocking the tick.
 
 use std::collections::BTreeSet;
 
@@ -10,33 +10,30 @@ use crate::control_plane::ControlPlane;
 use crate::link::Inbound;
 use crate::retry::{self, Failure};
 
-/// Players whose lists may wait to be asked for: more than come in at once.
+/// Capacity of the request queue: more players than join at once.
 const QUEUE_MAX: usize = 1024;
-/// Tries per player, after the first.
+/// Retries per player, after the first attempt.
 const TRIES: usize = 4;
 
-/// Where to ask; none where there is no platform, and nobody blocked anybody.
+/// The request queue; none without a platform, where no player has blocked another.
 #[derive(Clone, Default)]
 pub struct BlockListClient(Option<mpsc::Sender<String>>);
 
 impl BlockListClient {
-    /// Asks `control_plane`; answers come through `inbox`. The task ends when
-    /// the door is dropped.
+    /// Fetches from `control_plane`; answers arrive through `inbox`. The task ends
+    /// when this client is dropped.
     pub fn platform(control_plane: ControlPlane, inbox: mpsc::Sender<Inbound>) -> Self {
         let (ask, asked) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(answer(control_plane, asked, inbox));
         Self(Some(ask))
     }
 
-    /// Asks whom a player has blocked.
+    /// Requests the block list of a player.
     pub fn ask(&self, player_id: &str) {
         if let Some(ask) = &self.0
             && ask.try_send(player_id.to_owned()).is_err()
         {
-            tracing::warn!(
-                player_id,
-                "too many lists of blocked players are waited for"
-            );
+            tracing::warn!(player_id, "too many block lists are requested");
         }
     }
 }

@@ -1,6 +1,5 @@
-//! From scripts to the store and back, without the tick ever waiting: what
-//! scripts ask is queued, a task of its own asks the control plane, and the
-//! answers come in like everything else.
+//! Connects scripts to the store, without blocking the tick: requests are queued, a
+//! task sends them to the control plane, and the answers arrive through the inbox.
 
 mod worker;
 
@@ -21,40 +20,40 @@ use crate::persistence::PersistQueue;
 /// Requests that may wait for the control plane.
 const QUEUE_MAX: u64 = 2048;
 
-/// Where the requests of a world go.
+/// Receives the store requests of a world.
 pub enum StoreClient {
     /// To the platform.
     Platform(Queue),
-    /// Nowhere: a world without a platform keeps its data until it ends.
+    /// A world without a platform stores its data until it ends.
     Memory(Box<MemoryStore>),
 }
 
 /// Requests on their way to the platform.
 pub struct Queue {
     asked: mpsc::UnboundedSender<TickRequests>,
-    /// How many there were.
+    /// How many requests were made.
     count: u64,
-    /// How many of them have their answers, which come in order.
+    /// How many of them are answered; answers arrive in order.
     answered: u64,
 }
 
-/// What scripts asked in one tick. All of it goes into one transaction.
+/// The requests of scripts in one tick. All of them go into one transaction.
 struct TickRequests {
     at: Instant,
     requests: Vec<StoreRequest>,
-    /// Where something is written: who was heard for it.
+    /// For writes: the input counts to store with them.
     with: InputWatermarks,
 }
 
-/// What has to be stored with the writes of a tick: whatever it was that caused
-/// them, it must not happen again, nor be half done.
+/// What must be stored with the writes of a tick: the messages that caused them
+/// must neither be handled again nor half handled.
 #[derive(Default)]
 pub struct InputWatermarks {
-    /// How far players had been heard.
+    /// Counts of handled messages per player.
     pub counts: Vec<HeardCount>,
-    /// What has to be on the disk before: that these sessions are there.
+    /// What must be on disk before: the sessions of these players.
     pub after_mark: u64,
-    /// The newest operation, which may have been caused by the same words.
+    /// The newest operation, which may have been caused by the same messages.
     pub newest_op: u64,
 }
 
@@ -64,9 +63,9 @@ impl StoreClient {
         StoreClient::Memory(Box::default())
     }
 
-    /// The platform's store; answers come through `inbox`. What is on the `queue`
-    /// and not yet stored goes along where it has to.
-    /// The task ends when the door is dropped and everything has been asked.
+    /// The platform's store; answers arrive through `inbox`. Unstored operations on
+    /// the `queue` are sent along where required. The task ends when this client is
+    /// dropped and all requests were sent.
     pub fn platform(
         control_plane: ControlPlane,
         epoch: u64,
@@ -80,8 +79,8 @@ impl StoreClient {
         (StoreClient::Platform(queue), task)
     }
 
-    /// Passes on what scripts asked since the last call. `heard` says who has
-    /// been heard by now.
+    /// Sends the requests of scripts since the last call. `heard` gives the current
+    /// counts of handled messages.
     pub fn pass_on(&mut self, world: &mut World, heard: impl FnOnce() -> InputWatermarks) {
         let requests = world.take_store_requests();
         match self {
@@ -99,14 +98,14 @@ impl StoreClient {
         }
     }
 
-    /// So many requests have their answers.
+    /// Records `count` answered requests.
     pub fn note_answers(&mut self, count: usize) {
         if let StoreClient::Platform(queue) = self {
             queue.answered += count as u64;
         }
     }
 
-    /// How much scripts have asked so far.
+    /// How many requests scripts have made so far.
     pub fn asked(&self) -> u64 {
         match self {
             StoreClient::Platform(queue) => queue.count,
@@ -114,8 +113,8 @@ impl StoreClient {
         }
     }
 
-    /// Whether so much is answered: what scripts did about the messages they
-    /// had heard by then is stored.
+    /// Whether this many requests are answered: the effects of the messages that
+    /// scripts had handled by then are stored.
     pub fn has_answered(&self, asked: u64) -> bool {
         match self {
             StoreClient::Platform(queue) => queue.answered >= asked,
@@ -136,8 +135,8 @@ impl Queue {
         (queue, waiting)
     }
 
-    /// Takes what was asked in one tick; returns the answers to what there is no
-    /// room for.
+    /// Queues the requests of one tick; returns refusals for those beyond the
+    /// capacity.
     fn ask(
         &mut self,
         mut requests: Vec<StoreRequest>,

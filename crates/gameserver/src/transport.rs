@@ -1,4 +1,4 @@
-//! The two ways in. Both carry the same packets.
+//! The two transports. Both carry the same packets.
 
 mod congestion;
 mod outbuffer;
@@ -26,13 +26,13 @@ pub struct Transports {
     pub inbox: mpsc::Sender<Inbound>,
     /// Counters.
     pub metrics: Arc<Metrics>,
-    /// Room for connections.
+    /// Slots for connections.
     pub slots: Slots,
 }
 
 impl Transports {
-    /// Ways into the world behind `inbox`, for so many connections at a
-    /// time, those without a player included.
+    /// Transports that feed `inbox`, for at most `connections_max` connections,
+    /// those without a player included.
     pub fn new(inbox: mpsc::Sender<Inbound>, metrics: Arc<Metrics>, connections_max: u32) -> Self {
         Self {
             inbox,

@@ -21,21 +21,21 @@ pub(super) struct Closing {
 }
 
 impl Host {
-    /// Begins to end the world: notifies and disconnects everybody, and has
-    /// scripts run `PlayerRemoving` and `World.OnClose`. The loop goes on until
+    /// Begins to close the world: notifies and disconnects all players, and runs
+    /// `PlayerRemoving` and `World.OnClose` in scripts. The loop continues until
     /// [`Host::has_closed`].
     ///
     /// Clients go first: what a player did after `PlayerRemoving` saved their
-    /// progress would be lost. Messages that were not handled are sent again to
-    /// the next process, and what scripts send now waits for them there.
+    /// progress would be lost. Messages that were not handled are sent again to the
+    /// next process, and what scripts send now waits for them there.
     pub(super) fn begin_close(&mut self, reason: String) {
         if self.closing.is_some() {
             return;
         }
         let began = Instant::now();
         for mut session in self.sessions.take_all() {
-            // Their places are kept: who joins again goes on where they were,
-            // on the next server.
+            // Their places are persisted: a player who joins again continues where
+            // they were, on the next server.
             session.tell(&ServerMessage::Error {
                 code: "restarting".to_owned(),
                 message: reason.clone(),
@@ -50,8 +50,8 @@ impl Host {
         self.closing = Some(Closing { reason, began });
     }
 
-    /// Whether scripts have done what they do at the end and everything they
-    /// asked of the store is answered, or the time for it is up.
+    /// Whether closing handlers have finished and all their store requests are
+    /// answered, or the time for it is up.
     pub(super) fn has_closed(&mut self) -> bool {
         let Some(closing) = &self.closing else {
             return false;

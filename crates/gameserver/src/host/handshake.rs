@@ -1,4 +1,4 @@
-//! Letting a player in, for the first time or again.
+//! Admits a player, for the first time or again.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,7 +15,7 @@ use crate::metrics::KickCause;
 use crate::seats::{Place, Seat};
 use crate::session::{Counted, Reported, SessionPlayer, View};
 
-/// What a client says of itself.
+/// What a client sends in its handshake.
 #[derive(Default)]
 pub(super) struct Introduction {
     pub ticket: Option<String>,
@@ -26,27 +26,27 @@ pub(super) struct Introduction {
 
 type Refusal = (&'static str, String);
 
-/// Who was let in, and how.
+/// The admitted player, and how they were admitted.
 struct Entry {
     number: PlayerNumber,
     resumption: Resumption,
-    /// The connection that their token speaks of.
+    /// The connection that their token refers to.
     token_nonce: Option<String>,
 }
 
 impl Host {
-    /// Checks the ticket or the resume token, and brings the player in.
+    /// Checks the ticket or the resume token, and admits the player.
     pub(super) fn handshake(&mut self, link: ConnectionId, seq: Option<u32>, said: Introduction) {
         let Some(session) = self.sessions.get_mut(link) else {
             return;
         };
         if session.player.is_some() {
-            // A ticket in the address has let them in already.
+            // A ticket in the URL has admitted them already.
             session.answer(seq, Ok(()));
             return;
         }
         if let Some(closing) = &self.closing {
-            // A ticket or a token is not used up: it is for another process.
+            // The ticket or token is not used up: it is for another process.
             session.answer(seq, Err(("restarting", closing.reason.clone())));
             session.kick(KickCause::Stopped, &closing.reason);
             return;
@@ -72,7 +72,7 @@ impl Host {
         let now = unix_s();
         let token = said.resume_token.as_deref().unwrap_or("");
         let claims = self.settings.admission.read_token(token, now);
-        // Somebody else's ticket beside it: the ticket is the newer word.
+        // A ticket of another player beside the token: the ticket is newer.
         let holder = self.settings.admission.holder(ticket, now);
         let claims = claims.filter(|claims| {
             let holder = holder.as_ref();
@@ -80,11 +80,11 @@ impl Host {
         });
         if let Some(mut claims) = claims {
             let nonce = claims.nonce.clone();
-            // The welcome of an earlier attempt may never have arrived, and
-            // with it the next token.
+            // The welcome of an earlier attempt may never have arrived, and with it
+            // the next token.
             let known = self.seats.of_nonce(&claims.nonce);
             if let Some(seat) = known.and_then(|number| self.seats.get_mut(number)) {
-                // Who has the newest token has read the welcome it came with.
+                // A client with the newest token has read the welcome it came with.
                 seat.note_heard();
             }
             let known = known.or_else(|| {
@@ -92,21 +92,23 @@ impl Host {
                 self.seats.before_nonce(holder, &claims.nonce)
             });
             let here = known.or_else(|| self.seats.of_player(&claims.identity.player_id));
-            // Who left an earlier process, or was made to, does not come back
-            // by a token of that time: they join again, if they may. Who does so
-            // with the token of a session that began just before that process
-            // was killed, and of which nothing was kept, still goes on with it.
+            // A player who left an earlier process, or was kicked from it, cannot
+            // come back with a token of that time: they must join again, if they
+            // may. A player who joins again with the token of a session that began
+            // just before that process was killed, and was never persisted, still
+            // continues that session.
             let returning = &self.settings.returning;
             let expected = returning.expects(&claims.identity.player_id);
             claims.admits &= here.is_some() || expected || holder.is_some();
             if claims.admits && here.is_none() {
-                // A token must not be used up for nothing.
+                // Checked first, so that no token is used up in vain.
                 self.has_room()?;
             }
             if known.is_some() || claims.admits {
                 self.settings.admission.spend(claims.nonce.clone(), now);
             }
-            // A ticket that came along is used up as well; what it says is newer.
+            // A ticket that was sent along is used up as well; what it says is
+            // newer.
             let ticketed = holder.as_ref().filter(|_| known.is_some() || claims.admits);
             let ticketed = ticketed.and_then(|_| self.use_ticket(ticket, None, now).ok());
             if let Some(number) = known {
@@ -122,9 +124,9 @@ impl Host {
                 });
             }
             if claims.admits {
-                // Who came to this process in another way has other counts. Of a
-                // session that began in the last moment nothing may have been
-                // kept: whoever counts says everything again.
+                // A player who joined this process in another way has other counts.
+                // A session that began in the last moment may not have been
+                // persisted: a client that counts sends everything again.
                 let goes_on = here.is_none()
                     && !claims.session.is_empty()
                     && (self.settings.returning.knows(&claims) || said.received.is_some());
@@ -144,7 +146,7 @@ impl Host {
             }
         }
         if let Err(refusal) = self.has_room() {
-            // A ticket must not be used up for nothing.
+            // Checked first, so that no ticket is used up in vain.
             let here = holder.and_then(|id| self.seats.of_player(&id));
             here.ok_or(refusal)?;
         }
@@ -174,7 +176,7 @@ impl Host {
         if self.draining {
             return Err(("draining", "this server is closing; join again".into()));
         }
-        // The places of those who may come back are theirs.
+        // The places of players who may reconnect are reserved.
         if self.seats.taken() >= self.settings.players_max {
             let message = "this world is full; join again to get another one".into();
             return Err(("world_full", message));
@@ -182,10 +184,11 @@ impl Host {
         Ok(())
     }
 
-    /// The number of a player who has shown who they are. One who is here
-    /// already, or was until a moment ago, takes their character over. Who is the
-    /// `heir` of an earlier process, by its token, goes on with what that left:
-    /// in the session of that name, or with none in a new one.
+    /// The number of an authenticated player. A player who is connected already, or
+    /// was until a moment ago, takes over their character. `heir` marks a player of
+    /// an earlier process, proven by its token, who continues with what that
+    /// process persisted: in the session of that name, or without a name in a new
+    /// one.
     fn admit(
         &mut self,
         link: ConnectionId,
@@ -217,8 +220,8 @@ impl Host {
         Ok(number)
     }
 
-    /// How a player comes back whose seat is known. Who was brought over from
-    /// another process and has heard nothing since still is.
+    /// How a player with a known seat resumes. A player who was brought over from
+    /// another process and has not sent anything since is still restarted.
     fn resumption_of(&self, number: PlayerNumber) -> Resumption {
         match self.seats.get(number).and_then(|seat| seat.unheard) {
             Some(Resumption::Restarted) => Resumption::Restarted,
@@ -226,8 +229,8 @@ impl Host {
         }
     }
 
-    /// Takes a player from the connection they had, which may be gone, or not
-    /// have noticed yet that it is.
+    /// Detaches a player from their previous connection, which may be closed, or
+    /// not yet known to be.
     fn unseat(&mut self, number: PlayerNumber, reason: &str) {
         let old = self.seats.get(number).and_then(Seat::link);
         if let Some(old) = old.and_then(|link| self.sessions.get_mut(link)) {
@@ -241,7 +244,7 @@ impl Host {
         self.world.reconnect(number);
     }
 
-    /// Gives a player's seat to a connection and tells it everything.
+    /// Gives a player's seat to a connection and sends it the initial state.
     fn seat(&mut self, link: ConnectionId, seq: Option<u32>, entry: Entry, received: Option<u32>) {
         let number = entry.number;
         self.seats.move_to(number, Place::Online(link));
@@ -250,8 +253,8 @@ impl Host {
             return;
         };
         let spent = std::mem::replace(&mut seat.nonce, new_nonce());
-        // The token that they have, whatever others were made of which they
-        // may not have heard.
+        // The token that the client has; tokens issued after it may not have
+        // arrived.
         seat.last_nonce = entry.token_nonce.unwrap_or_else(|| spent.clone());
         let session = self.sessions.get(link);
         let page = session.is_some_and(|session| session.encoding == Encoding::Binary);
@@ -270,8 +273,9 @@ impl Host {
         let (is_json, delivery) = (session.encoding == Encoding::Json, session.line.delivery());
         let player = SessionPlayer {
             number,
-            // Strangers ask for the scene if they want to draw it. And they have
-            // no generator for the ground: they ask for what they want.
+            // Third-party clients ask for the scene if they want to draw it. They
+            // have no terrain generator either, so they ask for the chunks they
+            // want.
             view: if is_json {
                 View::Json(JsonView::new(number))
             } else {
@@ -298,7 +302,7 @@ impl Host {
             session.tell_packet(&scene);
         }
         let manifest = ServerMessage::ScriptManifest(self.client_scripts.manifest(is_json));
-        // Before the scripts: what they print first is wanted too.
+        // Before the scripts, so that their first prints are reported too.
         let prints = self.client_prints.wants(&seat.identity.player_id);
         let logs = prints.then_some(ServerMessage::LogsWanted { prints });
         for message in weapons.iter().chain(&logs).chain([&presence, &manifest]) {
@@ -307,8 +311,8 @@ impl Host {
         if let Some(notice) = self.saving.for_newcomer() {
             session.tell(&notice);
         }
-        // What the last connection did not bring, and what has come up since;
-        // a JSON client hears it behind its first snapshot.
+        // What the last connection did not deliver, and what has been queued since;
+        // a JSON client gets it after its first snapshot.
         if session.encoding == Encoding::Binary {
             session.tell_rest(&mut seat.log);
         }
@@ -339,7 +343,8 @@ impl Host {
         })
     }
 
-    /// Renews resume tokens, so that one is young when this process dies.
+    /// Renews resume tokens, so that clients have a young one when this process
+    /// dies.
     pub(super) fn renew_tokens(&mut self) {
         let (tick, tick_hz) = (self.world.tick(), self.world.tick_hz());
         if !tick.is_multiple_of(tick_hz) {
@@ -347,7 +352,7 @@ impl Host {
         }
         let second = tick / tick_hz;
         for (number, seat) in self.seats.iter() {
-            // Spread: not everybody in the same second.
+            // Spread over time: not all clients in the same second.
             let turn = second.wrapping_add(number).is_multiple_of(TOKEN_RENEWED_S);
             let Some(link) = seat.link().filter(|_| turn) else {
                 continue;
@@ -362,7 +367,7 @@ impl Host {
     }
 }
 
-/// Between two resume tokens of a session; well below their lifetime.
+/// Interval between two resume tokens of a session; well below their lifetime.
 const TOKEN_RENEWED_S: u32 = 60;
 
 /// Seconds since 1970.

@@ -1,5 +1,5 @@
-//! Players between two processes of their world: kept while they are here,
-//! found again when they come back.
+//! Players across processes of their world: persisted while they are connected,
+//! restored when they come back.
 
 use std::collections::BTreeMap;
 
@@ -12,33 +12,34 @@ use crate::admission::{Identity, ResumeClaims, TOKEN_LIFETIME_S};
 use crate::seats::{AWAY_TOLD_MAX, Cut, Place, Seat, Seats};
 use crate::store::InputWatermarks;
 
-/// Players that are remembered after they left; the platform knows the others.
+/// Players who are remembered after they left; the platform stores the others.
 const REMEMBERED_MAX: usize = 4096;
-/// Between two checkpoints of players, in milliseconds: with the way to the
-/// disk, less than a second of movement can be lost.
+/// Interval of player checkpoints, in milliseconds: including the write to disk,
+/// less than a second of movement can be lost.
 const PLAYERS_EVERY_MS: u32 = 800;
 
-/// Bytes of what is left to tell to all players together, in one checkpoint.
+/// Limit of unacknowledged messages of all players together in one checkpoint, in
+/// bytes.
 const TOLD_TOGETHER_BYTES: usize = 4 * 1024 * 1024;
-/// Bytes of what is left to tell to one player and to all, with what scripts
-/// write to the store in one tick: many of those may wait for a database.
+/// Limit of unacknowledged messages of one player and of all, with the store writes
+/// of one tick, in bytes: many of those may wait for a database.
 const TOLD_WITH_STORE_BYTES: (usize, usize) = (4 * 1024, 64 * 1024);
-/// Bytes of one player's open calls that fit beside a write in any case.
+/// Bytes of one player's open calls that always fit beside a write.
 const CALLS_BYTES_MIN: usize = 1024;
-/// Bytes of what is left to tell to those who are away, with one operation. More
-/// of it waits for the next checkpoint of all.
+/// Limit of queued messages of disconnected players with one operation, in bytes.
+/// The rest waits for the next full checkpoint.
 const AWAY_WITH_OP_BYTES: usize = 64 * 1024;
 
-/// Where players were who are not here.
+/// Last states of players who are not connected.
 #[derive(Default)]
 pub struct Returning {
     players: BTreeMap<String, SavedPlayer>,
-    /// Those of an earlier process who have come back.
+    /// Players of an earlier process who have come back.
     returned: Vec<String>,
 }
 
 impl Returning {
-    /// Those that an earlier process of this world knew.
+    /// The players that an earlier process of this world persisted.
     pub fn new(players: Vec<SavedPlayer>) -> Self {
         let players = players.into_iter().take(REMEMBERED_MAX);
         Self {
@@ -49,8 +50,8 @@ impl Returning {
         }
     }
 
-    /// Lasting ids of those who were in an earlier process and are here again:
-    /// as long as somebody may hold their places.
+    /// Persistent ids of players of an earlier process who are back: while their
+    /// places may still be reserved.
     pub fn returned(&self) -> &[String] {
         &self.returned
     }
@@ -63,23 +64,23 @@ impl Returning {
         Some(player)
     }
 
-    /// Whether a player was in the world, or might have come back to it, when
-    /// an earlier process ended.
+    /// Whether a player was in the world, or could have reconnected to it, when an
+    /// earlier process ended.
     pub fn expects(&self, player_id: &str) -> bool {
         let player = self.players.get(player_id);
         player.is_some_and(|player| !player.session.is_empty())
     }
 
-    /// Whether it is the session of a token in which they were then. An older
-    /// version gave tokens without one.
+    /// Whether the session of a token is the one that was persisted. An older
+    /// version issued tokens without a session.
     pub fn knows(&self, claims: &ResumeClaims) -> bool {
         let player = self.players.get(&claims.identity.player_id);
         let session = &claims.session;
         player.is_some_and(|player| player.session == *session && !session.is_empty())
     }
 
-    /// Nobody comes back by a token of an earlier process any more. Where they
-    /// were lasts in a world that is kept.
+    /// Tokens of an earlier process are no longer accepted. In a persistent world
+    /// the positions remain.
     fn end(&mut self, is_persistent: bool) {
         self.returned = Vec::new();
         if is_persistent {
@@ -100,11 +101,11 @@ impl Returning {
 }
 
 impl Host {
-    /// Where a player goes on who is not in the world, if that is known.
+    /// The last state of a player who is not in the world, if it is known.
     pub(super) fn place_of(&mut self, identity: &Identity) -> Option<SavedPlayer> {
         let known = self.settings.returning.take(&identity.player_id);
         known.or_else(|| {
-            // A ticket says it only where worlds are kept.
+            // A ticket has it only where worlds are persistent.
             let state: PlayerState = identity.left.clone()?;
             Some(SavedPlayer {
                 player_id: identity.player_id.clone(),
@@ -118,9 +119,9 @@ impl Host {
         })
     }
 
-    /// Passes on what scripts asked of the store, with how far players had
-    /// been heard by then: a process that follows must not be told again what
-    /// this one has written, and has to answer it.
+    /// Sends the store requests of scripts, with the counts of handled messages:
+    /// the next process must not handle again what this one has written, and must
+    /// answer it.
     pub(super) fn ask_store(&mut self) {
         self.keep_newcomers();
         let Self {
@@ -129,8 +130,8 @@ impl Host {
             world,
             ..
         } = self;
-        // The same words may have caused operations. Those are stored with the
-        // writes or before them, and never behind.
+        // The same messages may have caused operations. Those are stored with the
+        // writes or before them, never after.
         settings.keeper.hold(world);
         let (ops_mark, newest_op) = (settings.keeper.ops_mark(), world.newest_op());
         settings.store.pass_on(world, || {
@@ -143,8 +144,8 @@ impl Host {
         });
     }
 
-    /// How far somebody was heard is noted with their session, so that goes
-    /// ahead of what they say.
+    /// Message counts are stored with a player's session, so the session must be
+    /// stored first.
     fn keep_newcomers(&mut self) {
         let seats = &self.seats;
         let is_new = |number: &mut PlayerNumber| {
@@ -155,7 +156,7 @@ impl Host {
         self.keep_those(&newcomers, Counted::AsKept);
     }
 
-    /// Takes what lasts of this tick on its way.
+    /// Queues what must be persisted of this tick.
     pub(super) fn keep(&mut self) {
         let counted = self.heard_and_done();
         self.keep_ops(counted);
@@ -183,10 +184,9 @@ impl Host {
         }
     }
 
-    /// Has operations stored, each together with how many messages of each player
-    /// the world had heard by then: neither is stored without the other. While
-    /// writes are on their way that the same messages may have caused,
-    /// operations wait for those.
+    /// Persists operations, each together with how many messages of each player the
+    /// world had handled by then: neither is stored without the other. Operations
+    /// wait for pending writes that the same messages may have caused.
     fn keep_ops(&mut self, counted: Counted) {
         let up_to = match counted {
             Counted::Now => self.world.newest_op(),
@@ -197,7 +197,8 @@ impl Host {
             let mut room = AWAY_WITH_OP_BYTES;
             let players = self.checkpoints(counted, |seat| {
                 let cut = counted.cut(seat);
-                // Somebody's words may be what those who are away missed.
+                // A player's message may have caused what disconnected players
+                // missed.
                 seat.kept.received != cut.received
                     || seat.link().is_none() && seat.kept.sent != cut.sent && {
                         let left = room.checked_sub(seat.left_bytes());
@@ -210,9 +211,9 @@ impl Host {
         self.settings.keeper.compact(&self.world);
     }
 
-    /// How far checkpoints of players go that are made beside everything else:
-    /// what scripts have on its way to the store may be about what players said
-    /// last. Until it is there, they are not kept as heard.
+    /// The counts for checkpoints that are made independently: pending store
+    /// requests of scripts may result from the last messages of players. Until they
+    /// are answered, those messages are not persisted as handled.
     fn heard_and_done(&self) -> Counted {
         let store = &self.settings.store;
         match () {
@@ -222,8 +223,9 @@ impl Host {
         }
     }
 
-    /// Notes how far players have been heard, and what scripts have asked of
-    /// the store and done by now: once the former is answered, so much is done.
+    /// Records the handled messages of players, and the store requests and
+    /// operations of scripts by now: once those requests are answered, that much is
+    /// complete.
     fn look_at_counts(&mut self) {
         let store = &self.settings.store;
         if store.has_answered(self.last_look.asked) {
@@ -237,7 +239,7 @@ impl Host {
         }
     }
 
-    /// The checkpoints of some of those who are here.
+    /// The checkpoints of some connected players.
     pub(super) fn checkpoints(
         &mut self,
         counted: Counted,
@@ -254,13 +256,13 @@ impl Host {
             .collect()
     }
 
-    /// Keeps those who have just come or gone, with what they said last and what
-    /// came of it.
+    /// Persists players who have just joined or left, with their last messages and
+    /// the effects.
     fn keep_those(&mut self, numbers: &[PlayerNumber], counted: Counted) {
         if numbers.is_empty() {
             return;
         }
-        // All at once: they have one mark.
+        // All at once: they share one mark.
         let kept = (counted, self.settings.keeper.next_mark());
         let share = self.told_share();
         let Self { world, seats, .. } = self;
@@ -272,14 +274,13 @@ impl Host {
         self.settings.keeper.players(players);
     }
 
-    /// Bytes of what is left to tell to one player, in a checkpoint.
+    /// Bytes of unacknowledged messages per player in a checkpoint.
     fn told_share(&self) -> usize {
         let sizes = self.seats.iter().map(|(_, seat)| seat.left_bytes());
         told_share(sizes, (TOLD_BYTES_MAX, TOLD_TOGETHER_BYTES))
     }
 
-    /// A player leaves for good; in a world that is kept they find their place
-    /// again.
+    /// A player leaves for good; in a persistent world they find their place again.
     pub(super) fn keep_parting(&mut self, number: PlayerNumber, seat: &mut Seat) {
         if !self.settings.keeper.keeps() {
             return;
@@ -304,23 +305,23 @@ impl Host {
     }
 }
 
-/// What there was when players were looked at.
+/// The state when players were last examined.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Look {
-    /// What scripts had asked of the store.
+    /// Store requests that scripts had made.
     asked: u64,
     /// Number of the newest operation.
     newest_op: u64,
 }
 
-/// How many messages of a player are kept as handled.
+/// How many messages of a player are persisted as handled.
 #[derive(Clone, Copy)]
 pub(super) enum Counted {
-    /// All that were.
+    /// All that were handled.
     Now,
-    /// As many as at the last look.
+    /// As many as when last examined.
     AsSeen,
-    /// As many as before.
+    /// As many as in the last checkpoint.
     AsKept,
 }
 
@@ -334,8 +335,8 @@ impl Counted {
     }
 }
 
-/// How many bytes each may have of what is left to tell, so that it is no more
-/// than `together` of all of these sizes: most have little.
+/// How many bytes each player may use for unacknowledged messages, so that all of
+/// these sizes together stay within `together`: most have little.
 fn told_share(sizes: impl Iterator<Item = usize>, (each, together): (usize, usize)) -> usize {
     let (mut total, mut with_some) = (0usize, 0usize);
     for bytes in sizes.filter(|bytes| *bytes > 0) {
@@ -348,7 +349,7 @@ fn told_share(sizes: impl Iterator<Item = usize>, (each, together): (usize, usiz
     }
 }
 
-/// How far those have been heard who have said something since scripts last
+/// The handled-message counts of players who sent something since scripts last
 /// wrote to the store; and the mark of the queue that has all their sessions.
 fn heard_counts(seats: &mut Seats) -> (Vec<HeardCount>, u64) {
     let has_spoken = |seat: &Seat| seat.store_received != seat.handled();
@@ -367,8 +368,8 @@ fn heard_counts(seats: &mut Seats) -> (Vec<HeardCount>, u64) {
 fn heard_count(seat: &mut Seat, told_bytes: usize) -> HeardCount {
     let cut = seat.cut();
     seat.store_received = cut.received;
-    // What is kept of it already is better than a part of it. But nobody else
-    // says that a call was heard.
+    // The last complete checkpoint is better than a part. But no other record says
+    // that a call was received.
     let (told, calls) = match seat.left_bytes() <= told_bytes {
         true => (seat.left_to_tell(cut, told_bytes), Vec::new()),
         false => (
@@ -386,8 +387,8 @@ fn heard_count(seat: &mut Seat, told_bytes: usize) -> HeardCount {
     }
 }
 
-/// A player as they are now, on the way to the queue of that mark, with up to so
-/// many bytes of what they are to be told.
+/// A player's current state, on the way to the queue of that mark, with up to
+/// `told_bytes` of unacknowledged messages.
 fn saved(
     seat: &mut Seat,
     (counted, mark): (Counted, u64),
@@ -421,7 +422,7 @@ mod tests {
     use crate::link::ConnectionId;
     use crate::session::Told;
 
-    /// Everybody has been told something, and one of them has called.
+    /// Messages were sent to all players, and one of them has made a call.
     fn crowd(bytes: usize) -> Seats {
         let mut seats = Seats::default();
         for number in 1..=200 {
@@ -457,14 +458,14 @@ mod tests {
     }
 
     #[test]
-    fn a_call_goes_with_a_write_however_many_others_have_something_to_hear() {
+    fn a_call_goes_with_a_write_however_many_messages_others_await() {
         let (heard, _) = heard_counts(&mut crowd(400));
         let [caller] = heard.as_slice() else {
             panic!("only one has spoken: {heard:?}");
         };
         assert_eq!((caller.received, caller.sent), (1, 1));
         assert_eq!(calls(&caller.told), [42]);
-        // It alone has too much to hear.
+        // Its own messages alone exceed the limit.
         let (heard, _) = heard_counts(&mut crowd(5_000));
         assert!(heard[0].told.is_empty());
         assert_eq!(calls(&heard[0].calls), [42]);

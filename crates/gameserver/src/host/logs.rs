@@ -1,4 +1,4 @@
-//! What scripts said and cost: to the log of the process and to the creator.
+//! Forwards output and costs of scripts to the process log and to the creator.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -14,12 +14,11 @@ use super::Host;
 use crate::client_logs::Speaker;
 use crate::console;
 
-/// Reports of client scripts per second of the world.
+/// Reports of client scripts per second.
 const CLIENT_REPORTS_HZ: u32 = 4;
 
 impl Host {
-    /// Passes on what scripts said in this tick, and once a second what they
-    /// cost.
+    /// Forwards the script output of this tick, and once a second the costs.
     pub(super) fn write_logs(&mut self, now: Instant) {
         if self.world.tick().is_multiple_of(self.world.tick_hz()) {
             self.settings
@@ -27,7 +26,7 @@ impl Host {
                 .measured(self.world.script_costs(), now);
         }
         for line in self.world.take_logs() {
-            // Every line says which code it came from.
+            // Every line names the code it came from.
             let origin = line.origin.clone().unwrap_or_default();
             let hash = origin.hash.as_deref();
             let kept = console::line_of(line.clone(), self.world.tick(), &origin.revision, hash);
@@ -49,7 +48,7 @@ impl Host {
         }
     }
 
-    /// Takes what a player's scripts said in their browser.
+    /// Accepts output of a player's client scripts.
     pub(super) fn take_client_log(&mut self, number: PlayerNumber, log: ClientLog) {
         let Some(seat) = self.seats.get(number) else {
             return;
@@ -66,8 +65,8 @@ impl Host {
             .take(speaker, log, &prints, self.world.revision(), known, now_s);
     }
 
-    /// Passes on what client scripts said, a few times a second, and tells
-    /// clients when what is wanted of them has changed.
+    /// Forwards output of client scripts a few times a second, and notifies clients
+    /// when the request for their prints has changed.
     pub(super) fn write_client_logs(&mut self) {
         let every = (self.world.tick_hz() / CLIENT_REPORTS_HZ).max(1);
         if !self.world.tick().is_multiple_of(every) {
@@ -110,7 +109,7 @@ impl Host {
     }
 }
 
-/// To the log of the process, which `frolic dev` shows: marked as a client's.
+/// To the process log, which `frolic dev` shows: marked as a client's.
 fn print_client_line(line: &ConsoleLine) {
     let client = line.client.clone().unwrap_or_default();
     let place = line

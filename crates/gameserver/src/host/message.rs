@@ -1,4 +1,4 @@
-//! What players ask for, once they are in.
+//! Handles messages of admitted players.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,10 +16,9 @@ use crate::metrics::KickCause;
 use crate::seats::{Held, Seat, Turn};
 use crate::session::{Reported, Session, View};
 
-/// Names of events and functions.
-/// Scripts asked for at once.
+/// Scripts that may be requested at once.
 const SCRIPT_PATHS_MAX: usize = 1024;
-/// Characters of a path that are repeated to whoever asked for it.
+/// Characters of a requested path that an error repeats.
 const PATH_CHARS_TOLD: usize = 80;
 /// Inputs that may find the queue full before the sender is warned, and kicked.
 const REFUSED_INPUTS_WARN: usize = 240;
@@ -28,8 +27,8 @@ const REFUSED_INPUTS_KICK: usize = 1200;
 pub(super) type Outcome = Result<(), (&'static str, String)>;
 
 impl Host {
-    /// Handles one message; JSON commands are confirmed or refused. `echo` is
-    /// what their answer repeats. The session is to be settled afterwards.
+    /// Handles one message; JSON commands are acknowledged or refused. `echo` is
+    /// what their answer repeats. The caller must settle the session afterwards.
     pub(super) fn message(
         &mut self,
         link: ConnectionId,
@@ -111,8 +110,8 @@ impl Host {
                     let lost = view.acknowledge(ack);
                     self.metrics.packets_lost.fetch_add(lost as u64, Relaxed);
                 }
-                // A server that drops ticks has room for fewer inputs than an
-                // honest client sends: that is nobody's fault but its own.
+                // A server that drops ticks has capacity for fewer inputs than an
+                // honest client sends: that is not the client's fault.
                 let to_blame = if self.pressure == 0 { refused } else { 0 };
                 let is_json = session.encoding == Encoding::Json;
                 note_refused(session, to_blame).and_then(|()| told_of_dropped(is_json, refused))
@@ -139,8 +138,8 @@ impl Host {
                     received: seat.map_or(0, |seat| {
                         seat.log.confirm(received);
                         seat.counts |= received > 0;
-                        // What a client hears of here it forgets, so it must
-                        // outlive this process, if anything does.
+                        // The client discards what is acknowledged here, so it must
+                        // be persisted first, where anything is.
                         if keeps {
                             seat.stored_received
                         } else {
@@ -154,7 +153,8 @@ impl Host {
             ClientMessage::Report(report) => {
                 let (tick, tick_hz) = (self.world.tick(), self.world.tick_hz());
                 if let Some(player) = &mut session.player
-                    // One per second, and one that comes a little early.
+                    // One per second, with tolerance for one that arrives a little
+                    // early.
                     && tick.saturating_sub(player.reported.tick) >= tick_hz / 2
                 {
                     let before = player.reported.corrections;
@@ -186,7 +186,7 @@ impl Host {
                 success,
             } => self.script_verified(link, path, &hash, success),
             ClientMessage::UnreliableEvent { name, args } => {
-                // Nobody waits for word of what may get lost anyway.
+                // Unreliable events are not acknowledged.
                 let _ = self.speak(number, None, ClientMessage::Event { name, args });
                 return;
             }
@@ -218,7 +218,7 @@ impl Host {
         }
     }
 
-    /// A call under a name of the client's own gets a number for the world.
+    /// A call with an id of the client's own gets a number for the world.
     fn labelled(
         &mut self,
         number: PlayerNumber,
@@ -234,8 +234,8 @@ impl Host {
         message
     }
 
-    /// Counts an event, a call or a line of chat, and handles it now or, when
-    /// many have come at once, in a later tick. None: it is answered then.
+    /// Counts an event, a call or a chat message, and handles it now or, when many
+    /// arrive at once, in a later tick. None: it is answered then.
     fn counted(&mut self, number: PlayerNumber, mut held: Held) -> Option<Outcome> {
         let seat = self.seats.get_mut(number)?;
         seat.received = seat.received.wrapping_add(1);
@@ -248,8 +248,8 @@ impl Host {
         }
     }
 
-    /// A message that a client sent, and that was not taken: it counts as
-    /// received, or it would come again after a lost connection.
+    /// A message that was dropped counts as received, or the client would send it
+    /// again after a lost connection.
     pub(super) fn count_dropped(&mut self, link: ConnectionId) {
         let player = self.sessions.get(link).and_then(|s| s.player.as_ref());
         let seat = player.and_then(|player| self.seats.get_mut(player.number));
@@ -258,8 +258,8 @@ impl Host {
         }
     }
 
-    /// Handles what waited since an earlier tick, also of players whose
-    /// connection is gone since.
+    /// Handles messages held since an earlier tick, also of players who have
+    /// disconnected since.
     pub(super) fn take_held(&mut self) {
         let mut waiting = Vec::new();
         self.seats.begin_tick(&mut waiting);
@@ -273,7 +273,8 @@ impl Host {
         }
     }
 
-    /// Passes a message on to the world; `which` of those that count it is.
+    /// Passes a message to the world; `which` is its number among the reliable
+    /// messages.
     fn speak(
         &mut self,
         number: PlayerNumber,
@@ -308,7 +309,7 @@ impl Host {
         let Some(session) = self.sessions.get_mut(link) else {
             return Ok(());
         };
-        // Asking for the same one again and again is one wish.
+        // Repeated requests for the same script count once.
         let mut sent = BTreeSet::new();
         for path in paths.iter().filter(|path| sent.insert(path.as_str())) {
             let Some(unit) = self.client_scripts.unit(path) else {
@@ -330,8 +331,8 @@ impl Host {
         Ok(())
     }
 
-    /// Scripts run in the order of the manifest, each once all before it are
-    /// there; or all at once, when a client says that it has them all.
+    /// Scripts run in the order of the manifest, each once all before it are there;
+    /// or all at once, when a client reports that it has them all.
     fn script_verified(
         &mut self,
         link: ConnectionId,
@@ -347,7 +348,7 @@ impl Host {
             return Err(no_such_script(&path));
         }
         if !success {
-            // Once: who says it again and again must not fill the log.
+            // Once: repeated reports must not fill the log.
             if let Some(player) = &mut session.player
                 && !std::mem::replace(&mut player.verify_failed, true)
             {
@@ -356,7 +357,8 @@ impl Host {
             return Ok(());
         }
         if path == MANIFEST_PATH {
-            // Of a list that has changed meanwhile: the next one is on its way.
+            // For a manifest that has changed meanwhile: the next one is on its
+            // way.
             if hash == self.client_scripts.hash() {
                 let run_context = RunContext::Client;
                 session.tell(&ServerMessage::ExecuteScript { path, run_context });
@@ -398,7 +400,7 @@ impl Host {
     }
 }
 
-/// Inputs beyond one per tick are refused; whoever goes on is warned, then
+/// Inputs beyond one per tick are refused; a client that continues is warned, then
 /// kicked.
 fn note_refused(session: &mut Session, refused: usize) -> Outcome {
     let Some(player) = &mut session.player else {
@@ -421,7 +423,7 @@ fn note_refused(session: &mut Session, refused: usize) -> Outcome {
     Ok(())
 }
 
-/// A JSON client is told of every batch that was not taken whole.
+/// JSON clients are notified of every batch that was not accepted completely.
 fn told_of_dropped(is_json: bool, refused: usize) -> Outcome {
     if is_json && refused > 0 {
         let message = format!("{refused} inputs were dropped: too many wait already");
@@ -438,7 +440,7 @@ fn taken(taken: bool) -> Outcome {
     Err(("events_dropped", message))
 }
 
-/// The path is the client's: no more of it is repeated than tells which it was.
+/// The path is untrusted: only as much is repeated as identifies it.
 fn no_such_script(path: &str) -> (&'static str, String) {
     let path: String = path.chars().take(PATH_CHARS_TOLD).collect();
     ("no_such_script", format!("{path} is not in the manifest"))

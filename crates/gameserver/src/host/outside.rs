@@ -1,4 +1,4 @@
-//! What reaches the world from outside of it, and what those outside are told.
+//! Requests from outside of the world, and events for subscribers outside.
 
 use std::time::Instant;
 
@@ -13,14 +13,15 @@ use tokio::sync::oneshot;
 use super::Host;
 use super::terrain::Unstored;
 
-/// Longest id of somebody outside, and longest name of a spell.
+/// Longest id of an outside user, and longest name of a spell.
 const ID_BYTES_MAX: usize = 128;
 
 type Refusal = (&'static str, String);
 
 impl Host {
-    /// Does what the control plane asks for somebody. What came of it is told once
-    /// it is stored: whoever asks takes the answer for an acknowledgement.
+    /// Performs a request of the control plane for an outside user. The result is
+    /// reported once it is stored: the caller takes the answer for an
+    /// acknowledgement.
     pub(super) fn answer_outside(
         &mut self,
         request: OutsideRequest,
@@ -31,10 +32,10 @@ impl Host {
         let op = self.world.newest_op();
         match reply {
             OutsideReply::Done if op > before => {
-                // No more than operations may wait to be stored.
+                // Bounded by the operations that may wait to be stored.
                 self.unstored.push_back(Unstored::outside(op, answer));
             }
-            // Whoever asked may be gone; it is done all the same.
+            // The caller may have disconnected; it is done all the same.
             reply => drop(answer.send(reply)),
         }
     }
@@ -106,7 +107,7 @@ impl Host {
         }
     }
 
-    /// With their character, if they are here.
+    /// With their character, if they are connected.
     fn cast_for(
         &mut self,
         by: &str,
@@ -127,20 +128,20 @@ impl Host {
     fn clear(&mut self, by: &str) -> Result<(), Refusal> {
         let done = self.world.clear(by);
         done.map_err(|error| (error.code(), error.to_string()))?;
-        // Chunks have new versions, which only a checkpoint tells the next
-        // process.
+        // Chunks have new versions, which the next process learns only from a
+        // checkpoint.
         self.settings.keeper.checkpoint_soon();
         Ok(())
     }
 
-    /// The player with this lasting id, if they are connected.
+    /// The player with this persistent id, if they are connected.
     fn player_of(&mut self, id: &str) -> Option<PlayerNumber> {
         let mut seats = self.seats.iter_mut();
         let here = seats.find(|(_, seat)| seat.identity.player_id == id && seat.link().is_some());
         here.map(|(number, _)| number)
     }
 
-    /// Passes on what happened in this tick.
+    /// Forwards the events of this tick.
     pub(super) fn tell_outside(&mut self) {
         let mut casts = self.world.take_casts();
         let mut ops = self.settings.keeper.take_unstored();
@@ -158,8 +159,8 @@ impl Host {
             ops,
         };
         if news.try_send(news_of_tick).is_err() {
-            // The tick never waits; whoever follows from outside asks again.
-            tracing::debug!("those outside miss something");
+            // The tick never waits; subscribers can query the state again.
+            tracing::debug!("an event for outside subscribers was lost");
         }
     }
 }

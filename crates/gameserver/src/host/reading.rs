@@ -1,21 +1,21 @@
-//! How long a tick reads what clients say.
+//! Limits the time a tick spends on reading client messages.
 
 use std::time::{Duration, Instant};
 
-/// What part of a tick's time may go into reading. When everybody speaks at
-/// once the rest is read in the next tick, together with what came meanwhile,
-/// rather than making this one late for all.
+/// The fraction of a tick's time that reading may take. When all clients send at
+/// once the rest is read in the next tick, together with what arrived meanwhile,
+/// rather than making this tick late for all.
 const READING_SHARE: f32 = 0.25;
 
-/// The part of a tick's time in which something is read.
+/// The part of a tick's time that is used for reading.
 pub(super) struct ReadingShare {
     until: Instant,
-    /// So many are read before the clock is looked at.
+    /// How many are read between two checks of the clock.
     at_once: usize,
 }
 
 impl ReadingShare {
-    /// From now on, in a world of so many ticks per second.
+    /// Starts now, in a world of `tick_hz` ticks per second.
     pub fn new(began: Instant, tick_hz: u32, at_once: usize) -> Self {
         let share = Duration::from_secs(1).mul_f32(READING_SHARE) / tick_hz.max(1);
         Self {
@@ -24,7 +24,7 @@ impl ReadingShare {
         }
     }
 
-    /// Whether the rest is for the next tick, behind so many.
+    /// Whether the rest must wait for the next tick, after `count` reads.
     pub fn is_used_after(&self, count: usize, now: impl FnOnce() -> Instant) -> bool {
         count > 0 && count.is_multiple_of(self.at_once) && now() > self.until
     }
@@ -35,11 +35,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_in_a_tick_has_its_share_of_the_time_and_no_more() {
+    fn reading_stays_within_its_fraction_of_a_tick() {
         const AT_ONCE: usize = 64;
         let began = Instant::now();
         let share = ReadingShare::new(began, 50, AT_ONCE);
-        // A message takes so many microseconds.
+        // Each message takes `each_us` microseconds.
         let taken = |each_us: u64| {
             let now = |count: usize| began + Duration::from_micros(each_us * count as u64);
             let stops = |count: &usize| share.is_used_after(*count, || now(*count));

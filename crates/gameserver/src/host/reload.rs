@@ -10,11 +10,12 @@ use crate::link::Encoding;
 use crate::scripts::{ClientScripts, ScriptRelease};
 
 impl Host {
-    /// Brings the world to the scripts of a package. What does not compile
-    /// changes nothing.
+    /// Switches the world to the scripts of a package. Scripts that do not compile
+    /// change nothing.
     pub(super) fn reload(&mut self, request: &ReloadRequest) -> ReloadReply {
         if self.closing.is_some() {
-            // What runs now has to end in order; the next process has the new ones.
+            // The running scripts must finish in order; the next process has the
+            // new ones.
             return ReloadReply {
                 version: self.world.script_version(),
                 errors: vec!["the world is closing; its next start has the new scripts".into()],
@@ -50,7 +51,7 @@ impl Host {
         reply
     }
 
-    /// Returns to the scripts before the last reload when the new ones do
+    /// Rolls back to the scripts before the last reload when the new ones perform
     /// worse.
     pub(super) fn judge_scripts(&mut self, script_us: u64) {
         let verdict = self.world.judge_reload(script_us);
@@ -61,8 +62,8 @@ impl Host {
         }
     }
 
-    /// The world's scripts have changed: clients get them as soon as the
-    /// platform has signed the new list.
+    /// The world's scripts have changed: clients get them as soon as the platform
+    /// has signed the new manifest.
     pub(super) fn restock(&mut self) {
         let settings = &self.settings;
         let (game_id, bundles) = (&settings.game_id, &settings.bundles);
@@ -81,13 +82,13 @@ impl Host {
         }
     }
 
-    /// What the platform needs to sign the list that is in force.
+    /// What the platform needs to sign the current manifest.
     pub fn press(&self) -> ScriptRelease {
         self.client_scripts.press(&self.world)
     }
 
-    /// The platform has signed a list: of the scripts that wait for it, or of
-    /// those that are in force since the start.
+    /// The platform has signed a manifest: of the pending scripts, or of those that
+    /// are active since the start.
     pub(super) fn signed(&mut self, hash: &str, signature: String) {
         if let Some(next) = self.next_shelf.as_mut().filter(|next| next.hash() == hash) {
             next.set_signature(signature);
@@ -97,7 +98,7 @@ impl Host {
         }
     }
 
-    /// The scripts that wait are in force, and everybody is told.
+    /// Activates the pending scripts and notifies all clients.
     fn put_up(&mut self) {
         let Some(next) = self.next_shelf.take() else {
             return;

@@ -1,5 +1,5 @@
-//! Players see when what they do takes unusually long to be stored: nothing that
-//! was accepted is lost for that, but nothing new is acknowledged meanwhile.
+//! Notifies players when persistence is unusually slow: nothing accepted is lost,
+//! but nothing new is acknowledged meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -7,20 +7,20 @@ use frolic_protocol::ServerMessage;
 
 use super::Host;
 
-/// Something that waits this long to be stored is a delay that players see.
+/// Players are notified when something waits this long to be stored.
 const DELAYED_AFTER: Duration = Duration::from_secs(3);
-/// It is over when nothing has waited this long. Less than that, so that a disk
-/// that is just slow does not switch a notice on and off.
+/// The delay is over when nothing has waited this long. Less than the above, so
+/// that a slow disk does not toggle the notice.
 const OVER_BELOW: Duration = Duration::from_millis(1500);
 
-/// Whether players have been told of a delay.
+/// Whether players have been notified of a delay.
 #[derive(Default)]
 pub(super) struct SavingNotice {
     delayed: bool,
 }
 
 impl SavingNotice {
-    /// What to tell everybody, when something has waited for so long.
+    /// The notice for all players, when something has waited this long.
     fn update(&mut self, waited: Duration) -> Option<ServerMessage> {
         let delayed = match self.delayed {
             true => waited >= OVER_BELOW,
@@ -33,7 +33,7 @@ impl SavingNotice {
         Some(ServerMessage::Saving { delayed })
     }
 
-    /// What to tell somebody who has just come.
+    /// The notice for a player who has just joined.
     pub fn for_newcomer(&self) -> Option<ServerMessage> {
         let delayed = self.delayed;
         delayed.then_some(ServerMessage::Saving { delayed })
@@ -41,7 +41,8 @@ impl SavingNotice {
 }
 
 impl Host {
-    /// Tells everybody when saving begins to be delayed, and when it no longer is.
+    /// Notifies all players when saving begins to be delayed, and when it no longer
+    /// is.
     pub(super) fn notice_saving(&mut self, now: Instant) {
         let since = self.settings.keeper.waiting_since();
         let waited = since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_delay_is_told_once_and_so_is_its_end() {
+    fn a_delay_is_reported_once_and_so_is_its_end() {
         let mut notice = SavingNotice::default();
         let mut told = |ms| notice.update(Duration::from_millis(ms));
         assert_eq!(told(0), None);

@@ -1,5 +1,5 @@
-//! The scene for those who ask: clients that speak JSON. Others have it with
-//! their welcome.
+//! The scene for clients that request it: JSON clients. Others get it with their
+//! welcome.
 
 use super::Host;
 use super::message::Outcome;
@@ -8,12 +8,12 @@ use crate::session::{AskedScene, Session};
 
 /// A connection may ask again after so many seconds …
 const AGAIN_S: u64 = 10;
-/// … and after as many as the scene would take at this rate: no command is to
-/// be a way to have a server send much for little.
+/// … and after the time the scene takes at this rate: no command may make a server
+/// send much for little.
 const BYTES_PER_S: u64 = 64 * 1024;
 
 impl Host {
-    /// Has the scene sent to a client, unless it had it a moment ago.
+    /// Sends the scene to a client, unless it was sent a moment ago.
     pub(super) fn ask_scene(&mut self, link: ConnectionId) -> Outcome {
         let (tick, tick_hz) = (self.world.tick(), self.world.tick_hz());
         let bytes: usize = self.settings.scene_texts.iter().map(String::len).sum();
@@ -48,8 +48,8 @@ impl Host {
         Ok(())
     }
 
-    /// Sends the next piece to each who waits for one and has read the last,
-    /// so that no copies of the whole gather.
+    /// Sends the next piece to each client that waits for one and has read the
+    /// last, so that no copies of the whole accumulate.
     pub(super) fn send_scene(&mut self) {
         let (texts, sessions) = (&self.settings.scene_texts, &mut self.sessions);
         self.scene_readers.retain(|link| {
@@ -64,7 +64,7 @@ fn send_next(session: &mut Session, texts: &[String]) -> bool {
     if session.is_over() || session.kicked().is_some() {
         return false;
     }
-    // The protocol has the full snapshot first.
+    // The protocol requires the full snapshot first.
     if session.awaits_snapshot() || session.is_behind() {
         return true;
     }
@@ -83,7 +83,7 @@ fn send_next(session: &mut Session, texts: &[String]) -> bool {
     next + 1 < texts.len()
 }
 
-/// Between two questions of one connection.
+/// The interval between two requests of one connection.
 fn again_after_s(scene_bytes: u64) -> u64 {
     scene_bytes.div_ceil(BYTES_PER_S).max(AGAIN_S)
 }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_large_scene_is_to_be_had_less_often() {
+    fn a_large_scene_can_be_requested_less_often() {
         assert_eq!(again_after_s(0), 10);
         assert_eq!(again_after_s(600 * 1024), 10);
         assert_eq!(again_after_s(64 * 1024 * 1024), 1024);

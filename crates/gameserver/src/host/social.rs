@@ -1,4 +1,4 @@
-//! Who hears whom, who came beside whom, and who has to go.
+//! Blocking, invitations and suspensions.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,8 @@ use crate::seats::{Seat, Seats};
 const ID_BYTES_MAX: usize = 128;
 
 impl Host {
-    /// Dresses a player who has just come in, or came back in other clothes.
+    /// Applies the appearance of a player who has just joined, or came back with
+    /// another one.
     pub(super) fn dress(&mut self, number: PlayerNumber, identity: &Identity) {
         if let Some(character) = &identity.character {
             let looks = AvatarLooks::from_json(&character.looks);
@@ -23,8 +24,8 @@ impl Host {
         }
     }
 
-    /// Puts those beside their friends who came since the last tick. After
-    /// the step, so that scripts which place newcomers have done so.
+    /// Places players who joined since the last tick beside their friends. After
+    /// the step, so that scripts that place newcomers have done so.
     pub(super) fn place_arrivals(&mut self) {
         for (number, friend_id) in std::mem::take(&mut self.arrivals) {
             if let Some(friend) = self.seats.of_player(&friend_id) {
@@ -63,16 +64,16 @@ impl Host {
         Ok(())
     }
 
-    /// The platform says whom a player has blocked.
+    /// Applies a player's block list from the platform.
     pub(super) fn note_blocks(&mut self, player_id: &str, blocked: BTreeSet<String>) {
         let number = self.seats.of_player(player_id);
         if let Some(seat) = number.and_then(|number| self.seats.get_mut(number)) {
-            // What was hidden here meanwhile stays so.
+            // Players that were hidden here meanwhile stay hidden.
             seat.blocked.extend(blocked);
         }
     }
 
-    /// Shows somebody the door whom moderators have suspended.
+    /// Disconnects a player whom moderators have suspended.
     pub(super) fn expel(&mut self, player_id: &str, reason: &str) {
         let Some(number) = self.seats.of_player(player_id) else {
             return;
@@ -82,12 +83,12 @@ impl Host {
             session.player = None;
             session.kick(KickCause::Expelled, reason);
         }
-        // Their place is not kept: coming back needs a new ticket.
+        // Their place is not reserved: coming back needs a new ticket.
         self.part(number);
     }
 }
 
-/// Whether what `speaker` says is kept from whom.
+/// The players from whom the chat of `speaker` is hidden.
 pub(super) fn deaf_to(seats: &Seats, speaker: &str) -> BTreeSet<PlayerNumber> {
     if speaker.is_empty() {
         return BTreeSet::new();

@@ -1,5 +1,5 @@
-//! The ground and the clients: who asks to change it, who is told that it
-//! has changed, and chunks on their way.
+//! Terrain and clients: change requests, notifications of changes, and chunks to
+//! send.
 
 use frolic_protocol::ServerMessage;
 use frolic_protocol::packet;
@@ -13,22 +13,22 @@ use super::Host;
 use super::message::Outcome;
 use crate::link::ConnectionId;
 
-/// A command that is done, and answered once what it did is stored.
+/// A command that is done, and answered once its effect is stored.
 pub(super) struct Unstored {
     op: u64,
     asked_by: AskedBy,
 }
 
-/// Who waits for the answer.
+/// The receiver of the answer.
 enum AskedBy {
     /// A client that numbers its commands.
     Client { link: ConnectionId, seq: u32 },
-    /// Somebody outside of the world, through the control plane.
+    /// A user outside of the world, through the control plane.
     Outside(oneshot::Sender<OutsideReply>),
 }
 
 impl Unstored {
-    /// For somebody outside.
+    /// For an outside user.
     pub fn outside(op: u64, answer: oneshot::Sender<OutsideReply>) -> Self {
         Self {
             op,
@@ -38,8 +38,8 @@ impl Unstored {
 }
 
 impl Host {
-    /// TERRAFORM_REQUEST. Gives the number of the operation; none when it
-    /// changed nothing.
+    /// TERRAFORM_REQUEST. Returns the number of the operation; none when it changed
+    /// nothing.
     pub(super) fn terraform(
         &mut self,
         number: PlayerNumber,
@@ -49,9 +49,8 @@ impl Host {
         done.map_err(|error| (error.code(), error.to_string()))
     }
 
-    /// The same for a client that is told what came of it, when it numbers its
-    /// commands. None: it is told later, because what a player was told is done
-    /// is stored before.
+    /// The same for a client that gets an answer, if it numbers its commands. None:
+    /// it is answered later, because a change is stored before it is acknowledged.
     pub(super) fn terraform_as_told(
         &mut self,
         link: ConnectionId,
@@ -68,7 +67,7 @@ impl Host {
                 Some(Err(("nothing_changed", message.into())))
             }
             (Ok(Some(op)), Some(seq)) => {
-                // No more than operations may wait to be stored.
+                // Bounded by the operations that may wait to be stored.
                 let asked_by = AskedBy::Client { link, seq };
                 self.unstored.push_back(Unstored { op, asked_by });
                 None
@@ -76,7 +75,7 @@ impl Host {
         }
     }
 
-    /// Answers what has been stored by now.
+    /// Answers the commands that are stored by now.
     pub(super) fn answer_stored(&mut self) {
         let kept = self.world.kept_op();
         while let Some(done) = self.unstored.pop_front_if(|waits| waits.op <= kept) {
@@ -86,13 +85,13 @@ impl Host {
                         session.answer(Some(seq), Ok(()));
                     }
                 }
-                // Whoever asked may have given up.
+                // The caller may have given up.
                 AskedBy::Outside(answer) => drop(answer.send(OutsideReply::Done)),
             }
         }
     }
 
-    /// CHUNK_REQUEST: the chunk comes when its turn is.
+    /// CHUNK_REQUEST: the chunk is queued.
     pub(super) fn wish_chunk(
         &mut self,
         link: ConnectionId,
@@ -128,16 +127,16 @@ impl Host {
         }
     }
 
-    /// Tells those of a change who are near enough to see it.
+    /// Replicates a change to players who are near enough to see it.
     pub(super) fn tell_terraformed(&mut self, applied: TerraformApplied) {
         let message = ServerMessage::TerraformApplied(applied);
-        // Encoded once for everybody who speaks binary.
+        // Encoded once for all binary clients.
         let packet = packet::single(&message);
         let ServerMessage::TerraformApplied(applied) = &message else {
             return;
         };
         for session in self.sessions.iter_mut() {
-            // Its first snapshot tells the versions.
+            // Its first snapshot has the versions.
             if session.awaits_snapshot() {
                 continue;
             }
@@ -150,7 +149,7 @@ impl Host {
         }
     }
 
-    /// Sends chunks to those who lack them, as many as each may get now.
+    /// Sends chunks to clients that lack them, as many as each may get now.
     pub(super) fn send_chunks(&mut self) {
         if self.world.with_terrain(|_| ()).is_none() {
             return;

@@ -14,63 +14,62 @@ use crate::pressure::PRESSURE_MAX;
 use crate::session::SessionPlayer;
 use crate::sessions::Update;
 
-/// By what part of a tick's time the updates of that tick are to be out. Those
-/// that are not are sent in the next: a slow moment moves some updates by a
-/// tick instead of making the world late for all.
+/// The fraction of a tick by which its updates must be made. The rest is sent in
+/// the next tick: a slow moment delays some updates by a tick instead of making the
+/// world late for all.
 const UPDATES_BY: f32 = 0.75;
-/// Writes take as long as the kernel likes: by now at the latest what is left
-/// of them waits for the next tick as well.
+/// Writes take as long as the kernel likes: from this fraction on, the rest of them
+/// waits for the next tick as well.
 const WRITES_BY: f32 = 0.85;
-/// What was put off once may be put off once more by now; after that it is
-/// sent whatever it takes.
+/// An update that was deferred once may be deferred again after this fraction; the
+/// next time it is sent regardless.
 const OWED_BY: f32 = 0.92;
-/// Updates that are made, or written, before the clock is looked at.
+/// Updates that are made, or written, between two checks of the clock.
 const AT_ONCE: usize = 16;
-/// How much of what is believed of a write's time comes from the last tick.
+/// Weight of the last tick in the estimate of a write's duration.
 const NEWS_SHARE: f32 = 0.1;
-/// The most that a write is believed to have taken: many times what one takes.
-/// Whoever stops us among the writes of one tick would otherwise keep the next
-/// ones from making more than a few updates.
+/// Upper bound of the estimate: many times what a write takes. A process that is
+/// suspended during the writes of one tick would otherwise make only a few updates
+/// in the next ticks.
 const WRITE_TIME_MAX: Duration = Duration::from_micros(100);
 
-/// Connections whose update is due, in the order in which it became so. A
-/// session that waits here says so itself: it waits once.
+/// Connections whose update is due, in the order in which it became so. A waiting
+/// session is marked as such, so it is queued once.
 #[derive(Default)]
 pub(super) struct Updates {
     waiting: VecDeque<ConnectionId>,
-    /// Those whose update was made and not written; some from the last tick.
+    /// Sessions whose update was made and not written; some from the last tick.
     made: Vec<ConnectionId>,
-    /// How many of those in front were put off twice: waiting, and made.
+    /// How many at the front were deferred twice: waiting, and made.
     overdue: (usize, usize),
-    /// Memory that sessions make and frame their updates in. It is lent to one
-    /// after the other, so that it stays in the processor's cache, and they
-    /// need none of their own.
+    /// Buffers that sessions make and frame their updates in. They are lent to one
+    /// session after the other, so that they stay in the processor's cache, and
+    /// sessions need none of their own.
     packet: Vec<u8>,
     frames: Vec<Vec<u8>>,
-    /// What a write takes.
+    /// Estimated duration of a write.
     write_time: Duration,
 }
 
-/// What a tick's updates took, in microseconds.
+/// The duration of a tick's updates, in microseconds.
 pub(super) struct UpdatesTook {
     pub snapshots: u32,
     pub writes: u32,
 }
 
-/// How far a tick may go on with what it owes.
+/// How far a tick may continue with the updates it owes.
 struct Patience {
-    /// So many are sent whatever it takes …
+    /// These are sent regardless of the time …
     overdue: usize,
-    /// … so many more, those that were put off once, by then …
+    /// … these, which were deferred once, until this time …
     owed: usize,
     owed_by: Instant,
-    /// … and all others by then.
+    /// … and all others until this time.
     by: Instant,
 }
 
 impl Patience {
-    /// By when the next one is to be done, behind so many; none: whatever it
-    /// takes.
+    /// The deadline of the next one, after `done`; none: no deadline.
     fn after(&self, done: usize) -> Option<Instant> {
         match done {
             _ if done < self.overdue => None,
@@ -81,7 +80,7 @@ impl Patience {
 }
 
 impl Updates {
-    /// Whether so many were made that writing them takes until then.
+    /// Whether so many were made that writing them takes until `by`.
     fn are_enough(&self, by: Instant) -> bool {
         let made = u32::try_from(self.made.len()).unwrap_or(u32::MAX);
         Instant::now() + self.write_time.saturating_mul(made) >= by
@@ -97,7 +96,7 @@ impl Updates {
 }
 
 impl Host {
-    /// Sends updates to those whose turn it is, as far as the time goes.
+    /// Sends the updates that are due, as far as the time permits.
     pub(super) fn send_updates(&mut self, began: Instant, clock: &mut StageClock) -> UpdatesTook {
         let step = Duration::from_secs(1) / self.world.tick_hz().max(1);
         let by = |share: f32| began + step.mul_f32(share);
@@ -107,8 +106,8 @@ impl Host {
         if !updates.waiting.is_empty() {
             self.world.collect_changes();
         }
-        // A world that is always slow is late rather than silent: where things
-        // are put off twice, clients have versions of more ages, and share less.
+        // A world that is always slow is late rather than silent: where updates are
+        // deferred twice, clients have versions of more ages, and share less.
         let overdue = if self.pressure < PRESSURE_MAX {
             updates.overdue
         } else {
@@ -172,8 +171,8 @@ impl Host {
         UpdatesTook { snapshots, writes }
     }
 
-    /// Queues everybody whose update is due in this tick: those who see nothing
-    /// at all yet in front, of which it returns how many there are.
+    /// Queues every session whose update is due in this tick: those without any
+    /// snapshot yet in front. Returns how many of those there are.
     fn queue_due(&mut self, waiting: &mut VecDeque<ConnectionId>) -> usize {
         let mut in_front = 0;
         for (link, viewer) in self.sessions.viewers() {
@@ -192,9 +191,9 @@ impl Host {
         in_front
     }
 
-    /// Reads a little of what the next updates begin with. The views of a crowd
-    /// are more than a cache holds, and memory brings many places at once nearly
-    /// as soon as one; made one after the other, each update waits for its own.
+    /// Prefetches the start of the next updates. The views of a crowd exceed the
+    /// cache, and memory serves many parallel reads nearly as fast as one; without
+    /// this, each update would wait for its own.
     fn glance_at(&self, waiting: &VecDeque<ConnectionId>) {
         let seen = waiting.iter().take(AT_ONCE).map(|link| {
             let player = self.sessions.get(*link)?.player.as_ref()?;
@@ -246,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_put_off_twice_is_not_put_off_again() {
+    fn an_update_deferred_twice_is_not_deferred_again() {
         let now = Instant::now();
         let later = |ms| now + Duration::from_millis(ms);
         let patience = Patience {
@@ -260,10 +259,10 @@ mod tests {
         assert_eq!(by, [None, None, owed, owed, owed, new, new]);
     }
 
-    /// Else the ticks after it would make sixteen updates each, and put off
-    /// the rest for the time that they believe to need.
+    /// Otherwise the following ticks would make sixteen updates each, and defer the
+    /// rest because of the overestimate.
     #[test]
-    fn a_stop_between_two_writes_is_not_what_a_write_takes() {
+    fn a_suspension_between_two_writes_does_not_distort_the_estimate() {
         let mut updates = Updates::default();
         (0..100).for_each(|_| updates.note_writes(400, 2_000));
         let usual = updates.write_time;

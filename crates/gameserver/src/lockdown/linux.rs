@@ -14,10 +14,10 @@ use seccompiler::{
 
 use super::{LockdownError, Needs, existing};
 
-/// Newer kernels hold more of it, older ones less.
+/// Newer kernels enforce more of it, older ones less.
 const LANDLOCK: ABI = ABI::V6;
 
-/// Names of hosts are looked up here, should the control plane have one.
+/// Files for host name resolution, should the control plane have a host name.
 const NAME_LOOKUP: [&str; 4] = [
     "/etc/hosts",
     "/etc/nsswitch.conf",
@@ -25,7 +25,7 @@ const NAME_LOOKUP: [&str; 4] = [
     "/etc/host.conf",
 ];
 
-/// No memory of players and scripts on the disk.
+/// Disables core dumps, so that no memory of players and scripts gets to disk.
 pub fn limit_resources() -> Result<(), LockdownError> {
     let none = Rlimit {
         current: Some(0),
@@ -69,7 +69,7 @@ pub fn restrict_paths(needs: &Needs) -> Result<(), LockdownError> {
     Ok(())
 }
 
-/// What does not exist needs no rule. A file takes only the rights of files.
+/// A path that does not exist needs no rule. A file takes only the rights of files.
 fn allow(
     rules: RulesetCreated,
     path: &std::path::Path,
@@ -82,7 +82,7 @@ fn allow(
     }
 }
 
-/// Programs, other processes, the kernel's own doors.
+/// System calls for programs, other processes and kernel administration.
 const FORBIDDEN: &[libc::c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -122,14 +122,14 @@ const FORBIDDEN: &[libc::c_long] = &[
 ];
 
 pub fn forbid_calls() -> Result<(), LockdownError> {
-    // The flags of `clone3` lie behind a pointer that a filter cannot follow.
-    // Told that it does not exist, the C library uses `clone`.
+    // The flags of `clone3` are behind a pointer that a filter cannot follow. When
+    // it fails with ENOSYS, the C library uses `clone`.
     let no_clone3 = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     apply(no_clone3, SeccompAction::Allow, errno(libc::ENOSYS))?;
 
     let mut calls: BTreeMap<i64, Vec<SeccompRule>> =
         FORBIDDEN.iter().map(|&call| (call, Vec::new())).collect();
-    // Threads, yes; processes, no.
+    // Threads are permitted; processes are not.
     let thread = libc::CLONE_THREAD as u64;
     let not_a_thread = SeccompCondition::new(
         0,
@@ -143,8 +143,8 @@ pub fn forbid_calls() -> Result<(), LockdownError> {
     apply(calls, SeccompAction::Allow, errno(libc::EPERM))
 }
 
-/// Everything that a loaded world does: memory, sockets it was handed, time,
-/// locks, its log, and its own end.
+/// The system calls of a loaded world: memory, its sockets, time, locks, its log,
+/// and exit.
 const DAILY: &[libc::c_long] = &[
     libc::SYS_brk,
     libc::SYS_mmap,
@@ -225,8 +225,8 @@ mod tests {
     use super::*;
     use std::io::ErrorKind::PermissionDenied;
 
-    /// The walls are for one thread and what it starts, so each test builds
-    /// them around a thread of its own.
+    /// The sandbox applies to one thread and what it starts, so each test builds it
+    /// around its own thread.
     fn inside(needs: Needs, test: impl FnOnce() + Send + 'static) {
         let thread = std::thread::spawn(move || {
             restrict_paths(&needs).expect("Landlock");

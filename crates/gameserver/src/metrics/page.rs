@@ -1,4 +1,4 @@
-//! The text form that Prometheus reads.
+//! Writes the Prometheus text format.
 
 use std::fmt::Write;
 
@@ -21,9 +21,9 @@ impl Page {
         self.line(name, "", value);
     }
 
-    /// What the lines behind it are.
+    /// The header of the samples that follow.
     pub fn heading(&mut self, name: &str, help: &str, kind: &str) {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             self.0,
             "# HELP frolic_{name} {help}\n# TYPE frolic_{name} {kind}"

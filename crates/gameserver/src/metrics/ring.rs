@@ -1,16 +1,16 @@
-//! The newest of many measurements. Whoever measures never waits for whoever
-//! reads: the world's thread must not stand behind a page that is being made.
+//! The newest of many measurements. Writers never wait for readers: the world's
+//! thread must not wait while `/metrics` is rendered.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
-/// The newest `KEPT` measurements, of `FIELDS` numbers each. One that is being
-/// noted while they are read may be read as what was in its place before; among
-/// thousands that says nothing.
+/// The newest `KEPT` measurements, of `FIELDS` numbers each. A measurement that is
+/// recorded during a read may be read as its predecessor; among thousands that is
+/// negligible.
 pub struct Ring<const FIELDS: usize, const KEPT: usize> {
     values: Box<[[AtomicU32; FIELDS]]>,
-    /// How many there were.
+    /// How many were recorded.
     noted: AtomicUsize,
-    /// How many of them are to be left out.
+    /// How many of them to skip.
     forgotten: AtomicUsize,
 }
 
@@ -26,7 +26,7 @@ impl<const FIELDS: usize, const KEPT: usize> Default for Ring<FIELDS, KEPT> {
 }
 
 impl<const FIELDS: usize, const KEPT: usize> Ring<FIELDS, KEPT> {
-    /// Notes a measurement, in place of the oldest.
+    /// Records a measurement, in place of the oldest.
     pub fn note(&self, value: [u32; FIELDS]) {
         let number = self.noted.fetch_add(1, Relaxed);
         for (place, number) in self.values[number % KEPT].iter().zip(value) {
@@ -34,12 +34,12 @@ impl<const FIELDS: usize, const KEPT: usize> Ring<FIELDS, KEPT> {
         }
     }
 
-    /// Leaves out what was noted so far.
+    /// Skips what was recorded so far.
     pub fn forget(&self) {
         self.forgotten.store(self.noted.load(Relaxed), Relaxed);
     }
 
-    /// What there is, the oldest first.
+    /// All measurements, the oldest first.
     pub fn values(&self) -> Vec<[u32; FIELDS]> {
         let noted = self.noted.load(Relaxed);
         let first = noted.saturating_sub(KEPT);

@@ -1,5 +1,5 @@
-//! What has to be sorted before it can be told: times of ticks and round trips.
-//! Anybody may ask, as often as they like; it is made once a second at most.
+//! Figures that need sorting: durations of ticks and round trips. The endpoint is
+//! public, so they are computed once a second at most.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,13 +11,13 @@ use serde::Serialize;
 use super::StageTimes;
 use super::ring::Ring;
 
-/// Tick times kept: a minute at 60 Hz.
+/// Tick times retained: a minute at 60 Hz.
 const TICKS_KEPT: usize = 3600;
-/// Round trips kept: some minutes of a small world, some seconds of a full one.
+/// Round trips retained: some minutes of a small world, some seconds of a full one.
 const ROUND_TRIPS_KEPT: usize = 1024;
-/// Reports of clients kept: each sends one per second.
+/// Client reports retained: each client sends one per second.
 const REPORTS_KEPT: usize = 1024;
-/// For how long a summary is good.
+/// How long a summary is valid.
 const LASTS: Duration = Duration::from_secs(1);
 
 /// What is measured around the world's step, in front of its stages.
@@ -31,12 +31,12 @@ pub struct Quantiles {
     pub p50: f32,
     /// 99th percentile.
     pub p99: f32,
-    /// All of them together, each as much as the others: what something costs
-    /// in the long run, which is not in every tick.
+    /// The mean of all: the long-run cost of something that does not run in every
+    /// tick.
     pub mean: f32,
 }
 
-/// Everything that takes sorting.
+/// Everything that needs sorting.
 #[derive(Debug, Default)]
 pub struct Summary {
     /// Whole ticks.
@@ -45,29 +45,28 @@ pub struct Summary {
     pub stages: BTreeMap<&'static str, Quantiles>,
     /// Round trips to clients.
     pub round_trip: Quantiles,
-    /// Differences between round trips of the same client that followed each
-    /// other.
+    /// Differences between consecutive round trips of the same client.
     pub jitter: Quantiles,
     /// Their mean, in milliseconds.
     pub jitter_mean: f32,
-    /// What clients tell of their connections.
+    /// What clients report of their connections.
     pub clients: ClientFigures,
 }
 
-/// What one client tells of its connection.
+/// What one client reports of its connection.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientSees {
     /// Number of its newest input.
     pub input_seq: u32,
-    /// Inputs that are not confirmed.
+    /// Inputs that are not acknowledged.
     pub pending_inputs: u32,
-    /// Since its newest snapshot came.
+    /// Age of its newest snapshot.
     pub snapshot_age_us: u32,
-    /// By how much they come early or late.
+    /// Jitter of snapshot arrivals.
     pub jitter_us: u32,
 }
 
-/// What many of them tell.
+/// Aggregate of all reports.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct ClientFigures {
     /// See [`ClientSees`].
@@ -80,7 +79,7 @@ pub struct ClientFigures {
     pub jitter_ms: Quantiles,
 }
 
-/// Measurements, and what was last made of them. Only readers take the lock.
+/// Measurements, and the last summary of them. Only readers take the lock.
 #[derive(Default)]
 pub struct Measured {
     ticks: Ring<FIELDS, TICKS_KEPT>,
@@ -91,7 +90,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Notes a tick.
+    /// Records a tick.
     pub fn tick(&self, times: &StageTimes) {
         let mut numbers = [0; FIELDS];
         let around = [times.tick, times.reads, times.snapshots, times.writes];
@@ -102,18 +101,17 @@ impl Measured {
         self.ticks.note(numbers);
     }
 
-    /// Notes a round trip, in microseconds.
+    /// Records a round trip, in microseconds.
     pub fn round_trip(&self, time_us: u32) {
         self.round_trips.note([time_us]);
     }
 
-    /// Notes by how much a round trip differed from the one before, in
-    /// microseconds.
+    /// Records the difference from the previous round trip, in microseconds.
     pub fn jitter(&self, difference_us: u32) {
         self.jitter.note([difference_us]);
     }
 
-    /// Notes what a client tells.
+    /// Records a client's report.
     pub fn report(&self, told: ClientSees) {
         self.reports.note([
             told.input_seq,
@@ -123,14 +121,14 @@ impl Measured {
         ]);
     }
 
-    /// Forgets the ticks, and what was made of them.
+    /// Forgets the ticks and their summary.
     pub fn forget_ticks(&self) {
         let mut kept = self.kept();
         self.ticks.forget();
         *kept = None;
     }
 
-    /// The figures as they were within the last second.
+    /// The figures, up to a second old.
     pub fn summary(&self, now: Instant) -> Arc<Summary> {
         let mut kept = self.kept();
         if let Some((made, summary)) = &*kept
@@ -227,9 +225,9 @@ mod tests {
     }
 
     #[test]
-    fn the_world_does_not_wait_for_whoever_reads() {
+    fn the_world_does_not_wait_for_readers() {
         let measured = Measured::default();
-        // As if a reader stopped in the middle of it.
+        // As if a reader stopped while holding the lock.
         let reading = measured.kept();
         measured.tick(&tick(5));
         measured.round_trip(40_000);

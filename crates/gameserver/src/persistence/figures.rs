@@ -10,7 +10,7 @@ use frolic_protocol::keep::KeepBatch;
 /// Upper bounds of the histogram, in milliseconds.
 const BUCKETS_MS: [u64; 9] = [2, 5, 10, 20, 50, 100, 250, 1000, 5000];
 
-/// Counters of what is stored.
+/// Persistence counters.
 #[derive(Default)]
 pub struct PersistenceFigures {
     ops_waiting: AtomicU64,
@@ -24,12 +24,12 @@ pub struct PersistenceFigures {
 }
 
 impl PersistenceFigures {
-    /// So many operations wait.
+    /// Records the number of waiting operations.
     pub fn waiting(&self, ops: usize) {
         self.ops_waiting.store(ops as u64, Relaxed);
     }
 
-    /// An operation is stored, so long after it was done.
+    /// An operation was stored, `after` this long.
     pub fn op_kept(&self, after: Duration) {
         self.ops.fetch_add(1, Relaxed);
         self.ops_us.fetch_add(micros(after), Relaxed);
@@ -40,7 +40,7 @@ impl PersistenceFigures {
         }
     }
 
-    /// A batch is stored.
+    /// A batch was stored.
     pub fn stored(&self, batch: &KeepBatch, took: Duration) {
         self.batches.fetch_add(1, Relaxed);
         self.batches_us.fetch_add(micros(took), Relaxed);
@@ -61,7 +61,7 @@ impl PersistenceFigures {
             &mut text,
             name,
             "histogram",
-            "From a lasting operation to the disk",
+            "Time from an operation to its commit on disk",
         );
         for (bucket, limit) in self.buckets.iter().zip(BUCKETS_MS) {
             let (seconds, count) = (limit as f64 / 1000.0, bucket.load(Relaxed));
@@ -76,7 +76,7 @@ impl PersistenceFigures {
             &mut text,
             name,
             "summary",
-            "Batches of what lasts, stored in one transaction each",
+            "Persisted batches, one transaction each",
         );
         let sum = Duration::from_micros(self.batches_us.load(Relaxed)).as_secs_f64();
         let batches = self.batches.load(Relaxed);
@@ -85,7 +85,7 @@ impl PersistenceFigures {
         gauge(
             &mut text,
             "frolic_ops_waiting",
-            "Lasting operations on their way to the disk",
+            "Operations waiting to be persisted",
             waiting,
         );
         // Ages only once there is one: no figure is better than a wrong one.

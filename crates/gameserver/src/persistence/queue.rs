@@ -1,4 +1,4 @@
-//! What waits to be stored. Bounded by what a world may have on its way:
+//! The queue of what must be stored. Bounded by what a world may have in flight:
 //! operations by its history, players by their number.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,7 +13,7 @@ use tokio::sync::{Notify, watch};
 use super::figures::PersistenceFigures;
 use super::stored::Stored;
 
-/// Filled by the world's thread, taken by a task.
+/// Filled by the world's thread, drained by a task.
 pub struct PersistQueue {
     epoch: u64,
     near_only: AtomicBool,
@@ -27,18 +27,18 @@ pub struct PersistQueue {
 #[derive(Default)]
 struct PendingBatch {
     ops: VecDeque<LoggedOp>,
-    /// Operations behind those that must not be stored by themselves yet.
+    /// Later operations, which must not be stored by themselves yet.
     held: VecDeque<LoggedOp>,
     /// When operations were done, by their numbers.
     done_at: VecDeque<(u64, Instant)>,
     players: BTreeMap<String, SavedPlayer>,
     forget: BTreeSet<String>,
     checkpoint: Option<Checkpoint>,
-    /// How often something was added.
+    /// Counts additions.
     mark: u64,
-    /// When the first of what is here was added, operations aside.
+    /// When the oldest entry was added, operations aside.
     added_at: Option<Instant>,
-    /// The same of what is on its way.
+    /// The same for the batch that is being stored.
     taken_at: Option<Instant>,
     closed: bool,
 }
@@ -81,7 +81,7 @@ impl PersistQueue {
         }
     }
 
-    /// Notes whether the world tells players only of what is near.
+    /// Records whether the world replicates only nearby entities to players.
     pub fn note_near_only(&self, near_only: bool) {
         self.near_only.store(near_only, Relaxed);
     }
@@ -91,7 +91,7 @@ impl PersistQueue {
         self.near_only.load(Relaxed)
     }
 
-    /// Puts operations on it that wait until they are released.
+    /// Adds operations that wait until they are released.
     pub fn hold(&self, ops: Vec<LoggedOp>) {
         let mut heap = self.heap();
         let now = Instant::now();
@@ -106,21 +106,21 @@ impl PersistQueue {
         self.heap().held.front().map(|op| op.seq)
     }
 
-    /// Those that are held, up to a number.
+    /// The held operations up to a number.
     pub fn held_ops(&self, up_to: u64) -> Vec<LoggedOp> {
         let heap = self.heap();
         let held = heap.held.iter().take_while(|op| op.seq <= up_to);
         held.cloned().collect()
     }
 
-    /// They were stored with something else.
+    /// Held operations were stored with something else.
     pub fn held_are_stored(&self, stored: Stored) {
         let mut heap = self.heap();
         heap.held.retain(|op| op.seq > stored.seq());
         self.note_done(&mut heap, stored.seq());
     }
 
-    /// Since when the first of what is not stored waits.
+    /// Since when the oldest unstored entry waits.
     pub fn waiting_since(&self) -> Option<Instant> {
         let heap = self.heap();
         let op = heap.done_at.front().map(|(_, at)| *at);
@@ -128,7 +128,8 @@ impl PersistQueue {
         waiting.into_iter().flatten().min()
     }
 
-    /// What is held up to a number is stored now, together with players.
+    /// Releases the held operations up to a number, to be stored together with
+    /// players.
     pub fn release(&self, up_to: u64, players: Vec<SavedPlayer>) {
         let mut heap = self.heap();
         let count = heap.held.iter().take_while(|op| op.seq <= up_to).count();
@@ -139,7 +140,7 @@ impl PersistQueue {
         self.grown.notify_one();
     }
 
-    /// Puts players on it, to be stored together.
+    /// Adds players, to be stored together.
     pub fn add(&self, players: Vec<SavedPlayer>) {
         self.heap().add(players);
         self.grown.notify_one();
@@ -150,7 +151,7 @@ impl PersistQueue {
         self.heap().mark + 1
     }
 
-    /// Nothing is to be kept of a player.
+    /// Deletes what is stored of a player.
     pub fn forget(&self, player_id: &str) {
         let mut heap = self.heap();
         heap.players.remove(player_id);
@@ -160,7 +161,7 @@ impl PersistQueue {
         self.grown.notify_one();
     }
 
-    /// A checkpoint that stands for everything put here so far.
+    /// A checkpoint that includes everything added so far.
     pub fn checkpoint(&self, checkpoint: Checkpoint) {
         let mut heap = self.heap();
         match &mut heap.checkpoint {
@@ -175,14 +176,14 @@ impl PersistQueue {
         self.grown.notify_one();
     }
 
-    /// Nothing more comes.
+    /// Nothing more will be added.
     pub fn close(&self) {
         self.heap().closed = true;
         self.grown.notify_one();
     }
 
-    /// Everything that is there, once there is something, and the mark up to
-    /// which players are in it; none at the end.
+    /// Takes everything, once there is something, and the mark up to which players
+    /// are in it; none at the end.
     pub async fn take(&self) -> Option<(KeepBatch, u64)> {
         loop {
             {
@@ -195,7 +196,7 @@ impl PersistQueue {
                     return None;
                 }
             }
-            // A permit is kept when something came since the look.
+            // A permit is stored when something was added since the check.
             self.grown.notified().await;
         }
     }
@@ -203,8 +204,8 @@ impl PersistQueue {
     fn batch(&self, heap: &mut PendingBatch) -> KeepBatch {
         let count = heap.ops.len().min(BATCH_OPS_MAX);
         let ops: Vec<LoggedOp> = heap.ops.drain(..count).collect();
-        // A checkpoint stands for operations that are stored with it or were
-        // before, so it waits for the last of them.
+        // A checkpoint includes operations that are stored with it or were before,
+        // so it waits for the last of them.
         let rest = heap.ops.front().map(|op| op.seq);
         let whole = |checkpoint: &Checkpoint| rest.is_none_or(|next| checkpoint.seq < next);
         let checkpoint = if heap.checkpoint.as_ref().is_some_and(whole) {
@@ -244,7 +245,7 @@ impl PersistQueue {
 
     /// Waits until everything up to a mark is on disk.
     pub async fn until_stored(&self, mark: u64) {
-        // It cannot be gone before this is.
+        // The sender lives as long as `self`.
         let _ = self.stored.subscribe().wait_for(|done| *done >= mark).await;
     }
 

@@ -1,5 +1,5 @@
-//! Proof that something is stored: only an answer of the control plane makes one,
-//! and the control plane answers once its transaction is committed.
+//! Proof that something is stored: created only from an answer of the control
+//! plane, which answers once its transaction is committed.
 
 use frolic_protocol::keep::KeepReply;
 use frolic_protocol::store::StoreAnswers;

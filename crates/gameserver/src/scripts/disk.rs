@@ -1,9 +1,9 @@
-//! Compiled scripts on disk, for whoever wants to see what runs.
+//! Compiled scripts on disk, for inspection.
 //!
 //! `<folder>/games/<game>` has the scripts of each game, and `<folder>` itself
 //! those of the world that was started or changed last; both in the form
-//! `<Service>/<name>.luauc` with a `manifest.json`, which says what of it
-//! counts: a world's process may write there, and neither read nor remove.
+//! `<Service>/<name>.luauc` with a `manifest.json`, which lists the files that are
+//! current: a world's process may write there, but neither read nor delete.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -14,8 +14,8 @@ use frolic_protocol::script::RunContext;
 use frolic_script::Service;
 use frolic_world::World;
 
-/// Files that are to be kept. They are made in the world's thread and written
-/// by another, since that one has no business with disks.
+/// Files to write. They are made in the world's thread and written by another,
+/// since the world's thread does no disk I/O.
 pub struct CompiledScriptDump {
     game_id: String,
     files: Vec<(PathBuf, Vec<u8>)>,
@@ -47,7 +47,7 @@ impl CompiledScriptDump {
             "scripts": entries,
         });
         let text = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
-        // Last: it never names a file that is not there.
+        // Last: it never names a file that does not exist yet.
         files.push(("manifest.json".into(), text));
         Self {
             game_id: game_id.to_owned(),
@@ -58,13 +58,13 @@ impl CompiledScriptDump {
     /// Writes them below `folder`.
     ///
     /// # Errors
-    /// When the disk does not take them.
+    /// When writing fails.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         fs::create_dir_all(folder)?;
-        // Worlds are processes: two that start at once take turns.
+        // Worlds are processes: two that start at once must alternate.
         let lock = File::create(folder.join(".lock"))?;
         lock.lock()?;
-        // Ids of games are plain names: their packages were checked.
+        // Ids of games are plain names: their packages were validated.
         for folder in [folder.join("games").join(&self.game_id), folder.to_owned()] {
             for (path, bytes) in &self.files {
                 let path = folder.join(path);
@@ -78,8 +78,8 @@ impl CompiledScriptDump {
     }
 }
 
-/// The name of a script's file: `.luauc` instead of its ending, or behind it
-/// where another has that name already, as of `A.lua` and `A.luau`.
+/// The name of a script's file: `.luauc` instead of its extension, or behind it
+/// where another file has that name already, as with `A.lua` and `A.luau`.
 fn file_of(path: &str, taken: &mut BTreeSet<String>) -> String {
     let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
     let mut file = format!("{stem}.luauc");
@@ -118,7 +118,7 @@ mod tests {
         World::load(&package, WorldOptions::default()).unwrap()
     }
 
-    /// A folder that is gone when the test is over.
+    /// A folder that is removed when the test ends.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -127,8 +127,8 @@ mod tests {
             Self(std::env::temp_dir().join(name))
         }
 
-        /// What the manifest of `inside` says of each script, all of it checked
-        /// against the files.
+        /// The entries in the manifest of `inside`, all of them checked against the
+        /// files.
         fn scripts(&self, inside: &str) -> Vec<Value> {
             let folder = self.0.join(inside);
             let text = fs::read(folder.join("manifest.json")).unwrap();

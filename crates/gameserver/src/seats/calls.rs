@@ -1,4 +1,4 @@
-//! Calls of one player: what they call them, and which are answered.
+//! Calls of one player: their labels, and which are answered.
 
 use std::collections::VecDeque;
 
@@ -6,40 +6,41 @@ use frolic_protocol::resume::KeptCall;
 
 use super::seat::Cut;
 
-/// Calls with a label that may wait for their turn.
+/// Labelled calls that may wait to be handled.
 const LABELS_MAX: usize = 512;
-/// Numbers that are used for them, one after the other.
+/// Size of the id range for labelled calls.
 const LABELLED_IDS: u32 = 1 << 20;
 /// Calls that are remembered until they are answered.
 const CALLS_MAX: usize = 256;
 
-/// What a client calls a call whose `id` is no number of ours: a text, say.
+/// A client's id for a call that is not one of our numbers: a text, say.
 pub type Label = Box<serde_json::Value>;
 
 /// A player's calls.
 #[derive(Default)]
 pub struct Calls {
-    /// Labels of those that the world has not taken yet.
+    /// Labels of calls that the world has not handled yet.
     labels: VecDeque<(u32, Label)>,
     given: u32,
     open: VecDeque<Call>,
 }
 
-/// A call that the world has. It is remembered until its answer is kept: a
-/// process that ends before says so of it.
+/// A call that the world has accepted. It is remembered until its answer is
+/// persisted: if the process ends before, the next one reports the loss.
 struct Call {
     id: u32,
-    /// Which of the messages that count it was; none of a count that is over.
+    /// Its number among the reliable messages; none if its count was reset.
     number: Option<u32>,
     label: Option<Label>,
     /// The number of its answer.
     answer: Option<u32>,
-    /// Taken by an earlier process, which will not answer.
+    /// Accepted by an earlier process, which will not answer.
     is_lost: bool,
 }
 
 impl Calls {
-    /// The number for a call of this label. The world counts those from the top.
+    /// The number for a call with this label. The world numbers those downwards
+    /// from the maximum.
     pub fn label(&mut self, label: Label) -> u32 {
         if self.labels.len() == LABELS_MAX {
             self.labels.pop_front();
@@ -50,7 +51,8 @@ impl Calls {
         id
     }
 
-    /// The world has taken a call, which is that one of the messages that count.
+    /// The world has accepted a call, which has this number among the reliable
+    /// messages.
     pub fn taken(&mut self, id: u32, number: Option<u32>) {
         let labelled = self.labels.iter().position(|(known, _)| *known == id);
         let label = labelled.and_then(|place| self.labels.remove(place));
@@ -63,7 +65,7 @@ impl Calls {
         });
     }
 
-    /// Goes on with a call of an earlier process.
+    /// Restores a call of an earlier process.
     pub fn inherit(&mut self, call: KeptCall) {
         let label = call.echo.and_then(|echo| serde_json::from_str(&echo).ok());
         self.add(Call {
@@ -98,21 +100,21 @@ impl Calls {
         lost.map(|call| call.id)
     }
 
-    /// What was kept up to there needs no second word.
+    /// Answered calls that are persisted up to this moment need no second answer.
     pub fn note_kept(&mut self, kept: Cut) {
         let is_kept = |call: &Call| call.answer.is_some_and(|number| number <= kept.sent);
         self.open.retain(|call| !is_kept(call));
     }
 
-    /// Numbers of answers are smaller by so much now.
+    /// Shifts the numbers of answers down by `smaller`.
     pub fn renumber(&mut self, smaller: u32) {
         for answer in self.open.iter_mut().filter_map(|call| call.answer.as_mut()) {
             *answer = answer.saturating_sub(smaller);
         }
     }
 
-    /// The count of messages that they belong to is over: whoever made them does
-    /// not wait any more.
+    /// The count of messages that they belong to was reset: the caller does not
+    /// wait any more.
     pub fn forget(&mut self) {
         self.open.retain(|call| !call.is_lost);
         for call in &mut self.open {
@@ -120,8 +122,8 @@ impl Calls {
         }
     }
 
-    /// Those that were heard up to there, and not answered by then, in up to so
-    /// many bytes.
+    /// The calls that were received up to this moment and not answered by then, in
+    /// at most `bytes_max` bytes.
     pub fn left_open(&self, at: Cut, bytes_max: usize) -> Vec<KeptCall> {
         let mut room = bytes_max;
         let heard = self.open.iter().filter(|call| {

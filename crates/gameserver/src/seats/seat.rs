@@ -1,5 +1,5 @@
-//! One player's place: what was said and heard, on however many connections and
-//! in however many processes of the world.
+//! One player's place: which messages were sent and received, across connections
+//! and across processes of the world.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -19,31 +19,31 @@ use crate::session::Told;
 
 /// A lost connection can be resumed for this long.
 const RESUME_S: u32 = 60;
-/// Events and calls of one player that are handled in one tick; scripts hear
-/// of no more. The rest waits its turn.
+/// Events and calls of one player that are handled in one tick. The rest wait for
+/// the next ticks.
 const TAKEN_PER_TICK: u32 = 30;
-/// Events and calls of one player that may wait: all that a line may bring at
-/// once after it has stalled. More are a flood, and are dropped before.
+/// Events and calls of one player that may wait: all that a connection may deliver
+/// at once after a stall. More are a flood, and are dropped earlier.
 const HELD_MAX: usize = BURST as usize;
 
-/// Messages that a client may have heard of an earlier process which that had
-/// not kept any more: it sends fewer in a second or two.
+/// By how many messages a client may be ahead of what an earlier process persisted:
+/// a server sends fewer in a second or two.
 const AHEAD_MAX: u32 = 64 * 1024;
 
-/// Bytes of a message or a call that are not its own, in a checkpoint.
+/// Bytes of overhead per message or call in a checkpoint.
 const KEPT_BYTES: usize = 16;
-/// The part of what is kept for one player that open calls may take.
+/// Divisor: the fraction of a player's checkpoint that open calls may take.
 const CALLS_SHARE: usize = 4;
-/// The answer to a call that an earlier process of the world has taken.
+/// The answer to a call that an earlier process of the world accepted.
 const NEVER_ANSWERED: &str = "the server was restarted before it answered; call again";
 
-/// A moment of a session, by the counts of both sides: what is stored of it must
-/// be of one moment. Who says something again is answered again.
+/// A moment of a session, by the counts of both sides: everything persisted of a
+/// session must be of one moment. A message that is sent again is answered again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// How many messages that count of theirs had been handled.
+    /// How many reliable messages of the player had been handled.
     pub received: u32,
-    /// Number of the newest one to them.
+    /// Number of the newest reliable message to the player.
     pub sent: u32,
 }
 
@@ -60,48 +60,49 @@ impl Cut {
 
 /// A player's place.
 pub struct Seat {
-    /// Who they are.
+    /// The player's identity.
     pub identity: Identity,
-    /// Names the present connection in its resume tokens; nobody can guess it.
+    /// Identifies the current connection in its resume tokens; not guessable.
     pub nonce: String,
-    /// What that was on the connection before.
+    /// The nonce of the previous connection.
     pub last_nonce: String,
-    /// Names the session as long as its counts go on, on whatever connection
-    /// and in whatever process.
+    /// Identifies the session while its counts continue, across connections and
+    /// processes.
     pub session: String,
-    /// How the present connection came about, as long as nothing was heard on
-    /// it: its welcome may be lost, and the next token with it. Until then the
-    /// last token brings them back.
+    /// How the current connection came about, while nothing was received on it: its
+    /// welcome may be lost, and the next token with it. Until then the last token
+    /// is accepted.
     pub unheard: Option<Resumption>,
-    /// Their connection, or until which tick they may come back.
+    /// Their connection, or until which tick they may reconnect.
     pub place: Place,
-    /// Messages that count, to them.
+    /// Reliable messages to the player.
     pub log: SentLog<Told>,
-    /// What they have called.
+    /// The player's calls.
     pub calls: Calls,
-    /// Whether they confirm with snapshots what they have, as JSON clients do
-    /// that count nothing themselves.
+    /// Whether the client acknowledges reliable messages through snapshots, as JSON
+    /// clients do that do not count them.
     pub confirms: bool,
-    /// How many messages that count have come from them.
+    /// How many reliable messages were received from the player.
     pub received: u32,
-    /// What the player was last kept with, and the mark of the queue that this
-    /// went to.
+    /// The moment of the player's last checkpoint, and the mark of the queue it was
+    /// put on.
     pub kept: Cut,
     /// See [`kept`](Self::kept).
     pub kept_mark: u64,
-    /// The mark of the first queue that has the session by this name; none as long
-    /// as it has been put on no queue.
+    /// The mark of the first queue that has the session by this name; none while it
+    /// was never queued.
     pub named_mark: Option<u64>,
-    /// How many are known to be stored as handled. A client that hears of it
-    /// forgets them.
+    /// How many messages are known to be persisted as handled. The client discards
+    /// them when it is notified.
     pub stored_received: u32,
-    /// The last look of all players.
+    /// The counts when all players were last examined.
     pub seen: Cut,
-    /// How many had been handled when scripts last wrote to the store.
+    /// How many messages had been handled when scripts last wrote to the store.
     pub store_received: u32,
-    /// Whether they say how many messages they have.
+    /// Whether the client reports how many messages it has.
     pub counts: bool,
-    /// Lasting ids of those whose chat is kept from them, and theirs from those.
+    /// Persistent ids of players whose chat is hidden from this player, and vice
+    /// versa.
     pub blocked: BTreeSet<String>,
     pub(super) held: VecDeque<Held>,
     /// Messages that were handled in this tick.
@@ -113,15 +114,15 @@ pub struct Seat {
 pub enum Place {
     /// Connected.
     Online(ConnectionId),
-    /// Not connected, and gone for good at this tick.
+    /// Not connected, and removed for good at this tick.
     Away {
-        /// When their time to come back is over.
+        /// When the time to reconnect is over.
         until_tick: u32,
     },
 }
 
 impl Place {
-    /// Where somebody is whose connection was lost at this tick.
+    /// The place of a player whose connection was lost at this tick.
     pub fn away(tick: u32, tick_hz: u32) -> Self {
         let until_tick = tick.saturating_add(RESUME_S * tick_hz);
         Place::Away { until_tick }
@@ -130,14 +131,14 @@ impl Place {
 
 /// A message that waits for a later tick.
 pub struct Held {
-    /// The connection that it came on. Its answer goes there or nowhere: on
-    /// another one the same number is of another command.
+    /// The connection that it arrived on. Its answer goes there or nowhere: on
+    /// another connection the same number means another command.
     pub link: ConnectionId,
-    /// Which of the messages that count it is; none of a count that is over.
+    /// Its number among the reliable messages; none if its count was reset.
     pub number: Option<u32>,
     /// Number of its command.
     pub seq: Option<u32>,
-    /// What it says.
+    /// The message.
     pub message: ClientMessage,
 }
 
@@ -145,9 +146,9 @@ pub struct Held {
 pub enum Turn {
     /// Handle it now.
     Now(ClientMessage),
-    /// It waits its turn.
+    /// Handle it in a later tick.
     Later,
-    /// Too many wait.
+    /// Refuse it: too many wait.
     Never,
 }
 
@@ -186,16 +187,17 @@ impl Seat {
         }
     }
 
-    /// Goes on with what an earlier process of the world has left, in the session
-    /// of that name; with none, in one of which their client has not heard, and
-    /// only with what there is to tell. The session may be newer than what was
-    /// kept: then its counts are not known, and all that is told again comes first.
+    /// Continues with what an earlier process of the world persisted, in the
+    /// session of that name; without a name, in a session unknown to the client,
+    /// and only with the messages still to send. The session may be newer than the
+    /// checkpoint: then its counts are unknown, and everything that is sent again
+    /// comes first.
     pub fn inherit(&mut self, saved: SavedPlayer, session: Option<String>) {
         let of_scene = |id: u32| id <= SceneEntity::ID_MAX;
         let kept = KeptLog::from_bytes(&saved.told, &of_scene);
         if kept.is_none() && !saved.told.is_empty() {
             let player = saved.player_id;
-            tracing::warn!(player, "what was left to tell them cannot be read");
+            tracing::warn!(player, "the persisted messages cannot be decoded");
         }
         let kept = kept.unwrap_or_default();
         self.log = SentLog::restored(kept.base);
@@ -237,11 +239,11 @@ impl Seat {
         self.log.push(told, bytes);
     }
 
-    /// A connection begins for a client that has `received` so many messages,
-    /// as far as it says so. Returns how it goes on, and the number before the
-    /// next message. Who has forgotten the counts begins anew, with the same
-    /// character; a `page` is a client of ours, which confirms what it has heard
-    /// every second: what the last one did not may never have reached it.
+    /// A connection begins for a client that reports `received` messages, if it
+    /// reports any. Returns how the session continues, and the number before the
+    /// next message. A client that has lost its counts starts over with the same
+    /// character. `page` marks a client of ours, which acknowledges every second:
+    /// what the last page did not acknowledge may never have arrived.
     pub fn go_on(
         &mut self,
         asked: Resumption,
@@ -261,11 +263,12 @@ impl Seat {
             {
                 (asked, self.log.take_up(received))
             }
-            // The count that began anew is one of which nobody has heard.
+            // The client has not seen the count that was restarted.
             (Resumption::Resumed, Some(received)) if unheard != Some(Resumption::New) => {
                 (asked, self.log.rewind(received))
             }
-            // A stranger may count what it says, and not what it hears.
+            // A third-party client may count what it sends, and not what it
+            // receives.
             (Resumption::Restarted, None) if !page => {
                 self.renumber(self.confirms);
                 (asked, 0)
@@ -276,7 +279,8 @@ impl Seat {
                 (Resumption::New, 0)
             }
         };
-        // Behind what they have heard, however much more that is than was kept.
+        // After everything the client has received, however much more that is than
+        // was persisted.
         while let Some(id) = self.calls.next_lost() {
             let answer = ServerMessage::InvokeResult {
                 id,
@@ -290,22 +294,21 @@ impl Seat {
         (resumption, sent)
     }
 
-    /// Something was heard: the welcome has arrived, and the last token is
-    /// worth nothing any more.
+    /// A message was received: the welcome has arrived, and the last token is void.
     pub fn note_heard(&mut self) {
         self.unheard = None;
     }
 
-    /// The client has every message up to this number: it has acknowledged a
-    /// snapshot that came behind it on a line that keeps the order.
+    /// The client has every message up to `told`: it has acknowledged a snapshot
+    /// that was sent behind it on an ordered connection.
     pub fn confirm(&mut self, told: u32) {
         self.log.confirm(told);
         self.confirms = true;
     }
 
-    /// Both counts start anew, with a client that knows of none. What was
-    /// never told is kept for it, and with `keep_told` all that waits to be
-    /// confirmed.
+    /// Restarts both counts, for a client that knows neither. Messages that were
+    /// never sent are retained for it, and with `keep_told` all unacknowledged
+    /// ones.
     fn restart_counts(&mut self, keep_told: bool) {
         self.calls.forget();
         self.renumber(keep_told);
@@ -315,14 +318,14 @@ impl Seat {
         self.seen.received = 0;
         self.stored_received = 0;
         self.store_received = 0;
-        // What waits is of the count that is over.
+        // Waiting messages belong to the previous count.
         for held in &mut self.held {
             held.number = None;
         }
     }
 
-    /// Messages to them are counted from nothing, in a session of another name:
-    /// in one, a greater number is a later one.
+    /// Numbers messages to the client from zero, in a session of another name:
+    /// within one session, a greater number is later.
     fn renumber(&mut self, keep_told: bool) {
         let smaller = self.log.restart(keep_told);
         self.session = new_nonce();
@@ -333,7 +336,7 @@ impl Seat {
         }
     }
 
-    /// The present moment.
+    /// The current moment.
     pub fn cut(&self) -> Cut {
         Cut {
             received: self.handled(),
@@ -341,20 +344,19 @@ impl Seat {
         }
     }
 
-    /// Messages that count that have reached the world, or were refused; up to
-    /// the first that waits.
+    /// Reliable messages that were handled or refused, up to the first that waits.
     pub fn handled(&self) -> u32 {
         let first = self.held.iter().find_map(|held| held.number);
         first.map_or(self.received, |number| number.saturating_sub(1))
     }
 
-    /// Whether something has come up for them while they are not connected that
-    /// is not kept.
+    /// Whether messages for a disconnected player were queued that are not
+    /// persisted.
     pub fn is_away_with_news(&self) -> bool {
         self.link().is_none() && self.kept.sent != self.log.sent()
     }
 
-    /// The label of the call that the next message to them answers, if it has one.
+    /// The label of the call that the next message answers, if it has one.
     pub fn answered(&mut self, message: &ServerMessage) -> Option<Label> {
         let ServerMessage::InvokeResult { id, .. } = message else {
             return None;
@@ -363,18 +365,19 @@ impl Seat {
         self.calls.answered(*id, number)
     }
 
-    /// They are kept as they were then.
+    /// The player was persisted as of this moment.
     pub fn note_kept(&mut self, cut: Cut) {
         self.kept = cut;
         self.calls.note_kept(cut);
     }
 
-    /// What they had not confirmed, and what was heard and not answered, at a
-    /// moment, in up to so many bytes, for [`inherit`](Self::inherit).
+    /// The unacknowledged messages and unanswered calls at a moment, in at most
+    /// `bytes_max` bytes, for [`inherit`](Self::inherit).
     pub fn left_to_tell(&self, at: Cut, bytes_max: usize) -> Vec<u8> {
         let calls = self.calls.left_open(at, bytes_max / CALLS_SHARE);
         let of_calls: usize = calls.iter().map(KeptCall::bytes).sum();
-        // Who neither confirms nor counts has what was told.
+        // A client that neither acknowledges nor counts is assumed to have what was
+        // sent.
         let after = match self.confirms || self.counts {
             true => 0,
             false => self.log.told(),
@@ -393,7 +396,7 @@ impl Seat {
         .to_bytes()
     }
 
-    /// Only what was heard and not answered at a moment, in the same form.
+    /// Only the unanswered calls at a moment, in the same form.
     pub fn left_open(&self, at: Cut, bytes_max: usize) -> Vec<u8> {
         let log: KeptLog<KeptPacket<'_>> = KeptLog {
             calls: self.calls.left_open(at, bytes_max),
@@ -402,13 +405,13 @@ impl Seat {
         log.to_bytes()
     }
 
-    /// About how many bytes that has.
+    /// The approximate size of that, in bytes.
     pub fn left_bytes(&self) -> usize {
         let (messages, bytes) = self.log.size();
         bytes + (messages + self.calls.len()) * KEPT_BYTES
     }
 
-    /// What was put on a queue is stored, up to this mark.
+    /// Everything queued for persistence up to this mark is stored.
     pub(super) fn note_stored(&mut self, mark: u64) {
         if self.kept_mark <= mark {
             self.stored_received = self.stored_received.max(self.kept.received);
@@ -427,7 +430,7 @@ impl Seat {
         Turn::Later
     }
 
-    /// A new tick: the next that waited, until this tick's share is used.
+    /// In a new tick: the next waiting message, until this tick's quota is used.
     pub fn next_held(&mut self) -> Option<Held> {
         if self.taken >= TAKEN_PER_TICK {
             return None;

@@ -1,4 +1,4 @@
-//! What goes which way on a line that loses packets.
+//! How messages are sent on a lossy connection.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ fn event(letters: usize) -> ServerMessage {
 }
 
 #[test]
-fn what_may_be_lost_leaves_as_one_packet_of_its_own() {
+fn losable_messages_are_sent_as_one_separate_packet() {
     let mut lossy = Lossy::new();
     let error = ServerMessage::Error {
         code: "busy".into(),
@@ -98,11 +98,11 @@ fn what_may_be_lost_leaves_as_one_packet_of_its_own() {
         Left::Loose(vec![short, pong()]),
     ];
     assert_eq!(left, expected);
-    assert_eq!(lossy.left(), [], "each is told once");
+    assert_eq!(lossy.left(), [], "each is sent once");
 }
 
 #[test]
-fn what_does_not_fit_a_datagram_goes_in_another_or_on_the_stream() {
+fn messages_too_large_for_a_datagram_go_in_another_or_on_the_stream() {
     let mut lossy = Lossy::new();
     for letters in [500, 500, 500, 5_000] {
         lossy.session.tell(&event(letters));
@@ -116,7 +116,7 @@ fn what_does_not_fit_a_datagram_goes_in_another_or_on_the_stream() {
 }
 
 #[test]
-fn nothing_comes_behind_the_last_word() {
+fn nothing_is_sent_after_the_close_reason() {
     let mut lossy = Lossy::new();
     lossy.session.tell(&pong());
     lossy.session.kick(KickCause::Left, "over");
@@ -124,11 +124,11 @@ fn nothing_comes_behind_the_last_word() {
 }
 
 #[test]
-fn whoever_is_thrown_out_and_takes_nothing_is_gone_soon() {
+fn a_kicked_client_that_reads_nothing_is_disconnected_soon() {
     let mut lossy = Lossy::new();
     let start = Instant::now();
     let at = |ms| start + Duration::from_millis(ms);
-    // More than its task has room for: the last word waits behind all of it.
+    // More than its task's queue holds: the close reason waits behind all of it.
     for _ in 0..2 * OUTBOX_PACKETS {
         lossy.session.tell_packet(&vec![0; PACKET_BYTES]);
     }
@@ -144,7 +144,7 @@ fn whoever_is_thrown_out_and_takes_nothing_is_gone_soon() {
 }
 
 #[test]
-fn what_its_task_has_not_sent_waits_as_well() {
+fn packets_the_task_has_not_sent_count_as_waiting() {
     const PACKETS: usize = 20;
     let mut lossy = Lossy::new();
     assert!(!lossy.session.is_clogged());

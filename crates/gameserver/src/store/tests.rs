@@ -1,4 +1,4 @@
-//! What waits for the store, and which of it travels together.
+//! The store queue, and which requests share a batch.
 
 use frolic_protocol::store::{BATCH_REQUESTS_MAX, StoreAction, StoreKey};
 
@@ -64,7 +64,7 @@ fn counts(gathered: &Gathered) -> Vec<(&str, u32)> {
 }
 
 #[tokio::test]
-async fn writes_of_one_tick_travel_with_who_was_heard_for_them() {
+async fn writes_of_one_tick_carry_the_input_counts_behind_them() {
     let mut line = Line::new();
     line.queue.ask(vec![write(1)], || heard("ada", 1));
     let many = (2..=66).map(write).collect();

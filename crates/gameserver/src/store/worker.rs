@@ -15,22 +15,22 @@ use crate::link::Inbound;
 use crate::persistence::{PersistQueue, Stored};
 use crate::retry::{self, Failure, TRY};
 
-/// Tries per batch, and the rests between them.
+/// Delays between the attempts of a batch.
 const RESTS: [Duration; 3] = [
     Duration::from_millis(100),
     Duration::from_millis(400),
     Duration::from_millis(1500),
 ];
-/// Nobody waits for the answer any more: scripts give up after ten seconds.
+/// The caller no longer waits for the answer: scripts give up after ten seconds.
 const STALE: Duration = Duration::from_secs(10);
-/// Requests and bytes of several ticks that travel together. More of them wait
-/// for the next batch: a long transaction keeps others waiting.
+/// Limits of requests and bytes of several ticks in one batch. More wait for the
+/// next batch: a long transaction blocks others.
 const TOGETHER_MAX: (usize, usize) = (64, 512 * 1024);
 
 const UNREACHABLE: &str =
     "the store cannot be reached; what was to be saved may not have been. Try again later";
 
-/// Asks the control plane, one batch after the other over one connection.
+/// Sends one batch after the other to the control plane, over one connection.
 pub(super) struct StoreWorker {
     control_plane: ControlPlane,
     inbox: mpsc::Sender<Inbound>,
@@ -68,7 +68,7 @@ impl StoreWorker {
         }
     }
 
-    /// Has a batch done, and tells everybody who asked.
+    /// Sends a batch, and delivers an answer to every request.
     async fn ask(&mut self, gathered: Gathered) {
         let Gathered {
             mut batch, with, ..
@@ -97,7 +97,7 @@ impl StoreWorker {
             Some(_) => {}
             None => self.gathering.unnoted.note(with),
         }
-        // Whatever was answered, everybody who asked hears of it, once.
+        // Whatever was answered, every request gets exactly one answer.
         let asked = |answer: &StoreAnswer| ids.contains(&answer.id);
         answers.retain(asked);
         let forgotten = ids
@@ -107,13 +107,13 @@ impl StoreWorker {
             .map(|id| refusal(*id, "the store gave no answer"))
             .collect();
         answers.extend(forgotten);
-        // A world that has ended needs no answers, but what its scripts
-        // asked last is to be saved all the same.
+        // A world that has ended needs no answers, but the last requests of its
+        // scripts must still be saved.
         let _ = self.inbox.send(Inbound::Store(answers)).await;
     }
 
-    /// Asks until there is an answer, a few times. The same batch again is
-    /// not done twice.
+    /// Retries a few times until there is an answer. A repeated batch is not
+    /// applied twice.
     async fn answers(&self, batch: &StoreBatch) -> Result<StoreAnswers, &'static str> {
         let asked = retry::ask("the store", RESTS, || self.control_plane.store(batch, TRY));
         match asked.await {
@@ -126,30 +126,30 @@ impl StoreWorker {
     }
 }
 
-/// Makes batches of what waits.
+/// Builds batches from queued requests.
 pub(super) struct BatchBuilder {
     epoch: u64,
     process: String,
     batches: u64,
     waiting: mpsc::UnboundedReceiver<TickRequests>,
-    /// Did not fit into the batch before.
+    /// Did not fit into the previous batch.
     next: Option<TickRequests>,
-    /// Counts that went with writes which were not stored, and go with the next:
-    /// scripts may still be at what they heard then.
+    /// Counts of writes that were not stored, to send with the next: scripts may
+    /// still be handling those messages.
     unnoted: InputWatermarks,
 }
 
-/// A batch that grows.
+/// A batch that is being built.
 #[derive(Default)]
 pub(super) struct Gathered {
     pub batch: StoreBatch,
-    /// Where something is written: who was heard for it.
+    /// For writes: the input counts to store with them.
     pub with: InputWatermarks,
     bytes: usize,
 }
 
 impl Gathered {
-    /// Whether what another tick asked may travel along.
+    /// Whether the requests of another tick fit into the batch.
     fn has_room_for(&self, asked: &TickRequests) -> bool {
         let requests = self.batch.requests.len() + asked.requests.len();
         let bytes = self.bytes + asked.bytes();
@@ -176,8 +176,8 @@ impl BatchBuilder {
         }
     }
 
-    /// Waits for what a tick asked and takes along what else is there; what
-    /// waited too long is answered in `late`, and perhaps nothing is left.
+    /// Waits for the requests of a tick and adds what else is queued; requests that
+    /// waited too long are answered in `late`, and perhaps nothing is left.
     pub async fn next(&mut self, late: &mut Vec<StoreAnswer>) -> Option<Gathered> {
         let mut found = match self.next.take() {
             Some(next) => Some(next),
@@ -189,7 +189,8 @@ impl BatchBuilder {
         gathered.batch.epoch = self.epoch;
         while let Some(mut asked) = found {
             if asked.at.elapsed() > STALE {
-                // Its script has been told already; doing it now would surprise.
+                // Its script has received a timeout already; performing it now
+                // would be unexpected.
                 let ids = asked.requests.iter().map(|request| request.id);
                 late.extend(ids.map(|id| refusal(id, "the request waited too long")));
                 self.unnoted.note(asked.with);
@@ -218,8 +219,9 @@ impl TickRequests {
         self.requests.iter().map(bytes_of).sum()
     }
 
-    /// What does not fit into any batch together with the rest. Counts go with
-    /// the first part: rather a write is lost with its process than done twice.
+    /// The part that does not fit into one batch together with the rest. Counts go
+    /// with the first part: losing a write with its process is better than applying
+    /// it twice.
     fn split_off(&mut self) -> Option<Self> {
         let mut bytes = 0;
         let fitting = self.requests.iter().take_while(|request| {
@@ -252,7 +254,7 @@ pub(super) fn refusal(id: u32, text: &str) -> StoreAnswer {
 }
 
 impl InputWatermarks {
-    /// Takes later counts in place of earlier ones.
+    /// Replaces earlier counts by later ones.
     fn note(&mut self, later: Self) {
         let is_later = |count: &HeardCount| {
             let mut counts = later.counts.iter();

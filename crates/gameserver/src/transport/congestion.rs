@@ -1,12 +1,13 @@
-//! How much may be on its way to a client: Cubic's window, with a floor where
-//! a line loses packets and is not full.
+//! Congestion control: Cubic's window, with a floor where a connection loses
+//! packets without being congested.
 //!
-//! Cubic takes every lost packet for a full line. Where one in twenty is lost
-//! whatever we do, as over the air, its window falls to a few packets: with 200 ms
-//! of round trip 26 KB/s came through, 11 updates a second of 20. With the floor
-//! all of them come. Without looking at round trips the floor would keep a line
-//! full that is narrow: at 8 KB/s two packets of three were lost then, and one of
-//! four is with it. BBR, as quinn has it, sends such a line five times what fits.
+//! Cubic takes every lost packet for congestion. Where one in twenty is lost
+//! regardless, as on wireless links, its window falls to a few packets: with a
+//! round trip of 200 ms 26 KB/s got through, 11 updates a second of 20. With the
+//! floor all of them arrive. Without checking round trips the floor would overload
+//! a narrow connection: at 8 KB/s two packets of three were lost then, and one of
+//! four is with the check. BBR, as implemented in quinn, sends five times the
+//! capacity of such a connection.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,14 +16,14 @@ use std::time::{Duration, Instant};
 use quinn_proto::RttEstimator;
 use wtransport::quinn::congestion::{Controller, ControllerFactory, CubicConfig};
 
-/// What a client is sent in a quarter of a second at the default budget: enough
-/// for a round trip of 200 ms. Every connection begins with about as much.
+/// What a client is sent in a quarter of a second at the default budget: enough for
+/// a round trip of 200 ms. About the initial window of every connection.
 const FLOOR_BYTES: u64 = 16 * 1024;
-/// A round trip that has grown by more than this, and by more than half, says
-/// that packets wait on the way: then the line is full, and Cubic is right.
+/// A round trip that has grown by more than this, and by more than half, means that
+/// packets queue on the way: then the connection is congested, and Cubic is right.
 const GROWN_BY: Duration = Duration::from_millis(100);
 
-/// Makes the controllers of connections.
+/// Creates the controllers of connections.
 #[derive(Default)]
 pub struct LossyCubicConfig(Arc<CubicConfig>);
 
@@ -104,8 +105,8 @@ impl Controller for LossyCubic {
     }
 }
 
-/// Whether round trips take so much longer than the shortest that packets wait
-/// on the way.
+/// Whether round trips take so much longer than the shortest that packets queue on
+/// the way.
 fn has_grown(shortest: Duration, now: Duration) -> bool {
     now > shortest + (shortest / 2).max(GROWN_BY)
 }
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_on_a_full_line_do() {
+    fn losses_on_a_congested_connection_do() {
         let mut controller = controller();
         controller.line_is_full = true;
         lose(&mut controller, 20);
@@ -149,11 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_full_when_round_trips_grow_by_more_than_they_scatter() {
+    fn a_connection_is_congested_when_round_trips_grow_beyond_their_jitter() {
         let ms = Duration::from_millis;
         assert!(!has_grown(ms(5), ms(80)), "a busy machine");
         assert!(has_grown(ms(5), ms(200)));
-        // 100 ms each way, scattered by 30.
+        // 100 ms each way, with a jitter of 30.
         assert!(!has_grown(ms(140), ms(200)));
         assert!(has_grown(ms(200), ms(400)));
         assert!(!has_grown(ms(600), ms(800)), "by satellite");

@@ -2,28 +2,28 @@
 
 use std::io::{self, Write};
 
-/// What a frame is.
+/// WebSocket opcodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opcode {
     /// A text message.
     Text = 1,
     /// A binary message.
     Binary = 2,
-    /// The end.
+    /// Closes the connection.
     Close = 8,
-    /// A question whether the other side is there.
+    /// Asks whether the other side is alive.
     Ping = 9,
-    /// The answer to one.
+    /// The answer to a ping.
     Pong = 10,
 }
 
-/// Written bytes in front that are worth moving the rest for.
+/// Written bytes at the front that are worth moving the rest for.
 const COMPACT_BYTES: usize = 64 * 1024;
-/// Capacity that an empty buffer may keep.
+/// Capacity that an empty buffer may retain.
 const KEPT_BYTES: usize = 64 * 1024;
 
-/// Whole frames in a row, of which the first `written` bytes have left.
-/// The first byte is always the start of a frame.
+/// Whole frames in a row, of which the first `written` bytes are sent. The first
+/// byte is always the start of a frame.
 #[derive(Debug, Default)]
 pub struct OutBuffer {
     bytes: Vec<u8>,
@@ -31,12 +31,12 @@ pub struct OutBuffer {
 }
 
 impl OutBuffer {
-    /// Bytes that have not left.
+    /// Bytes that are not sent.
     pub fn waiting(&self) -> usize {
         self.bytes.len() - self.written
     }
 
-    /// Exchanges its memory, if nothing is in it.
+    /// Swaps its memory, if it is empty.
     pub fn exchange_buffer(&mut self, other: &mut Vec<u8>) {
         if self.bytes.is_empty() {
             std::mem::swap(&mut self.bytes, other);
@@ -61,10 +61,10 @@ impl OutBuffer {
         self.bytes.extend_from_slice(payload);
     }
 
-    /// Writes what is taken now; returns how much that was.
+    /// Writes what the stream accepts now; returns how many bytes.
     ///
     /// # Errors
-    /// When the other side is gone.
+    /// When the other side has disconnected.
     pub fn write_to(&mut self, stream: &mut impl Write) -> io::Result<usize> {
         if self.waiting() == 0 {
             return Ok(0);
@@ -91,7 +91,7 @@ impl OutBuffer {
         Ok(taken)
     }
 
-    /// Drops every frame of which nothing has left.
+    /// Drops every frame of which nothing is sent.
     pub fn abandon(&mut self) {
         let (start, end) = self.current_frame();
         let keep = if start == self.written { start } else { end };
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_follows_the_frame_that_was_begun() {
+    fn the_close_frame_follows_the_frame_that_was_begun() {
         for begun in [0, 1, 500, 1004, 1500, 150_000] {
             let mut out = OutBuffer::default();
             for _ in 0..200 {

@@ -1,5 +1,5 @@
-//! The door of WebTransport: QUIC connections, before anybody knows whose
-//! they are. What one of them may cost is small, and so is how many there are.
+//! Accepts QUIC connections for WebTransport, before they are authenticated. The
+//! cost of each is small, and their number is bounded.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, Weak};
@@ -16,38 +16,38 @@ use super::congestion::LossyCubicConfig;
 use super::slots::{Slot, Slots, neighbourhood};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(3);
-/// A connection that is silent for so long is gone.
+/// A connection that is silent for this long is closed.
 pub const IDLE_MAX: Duration = Duration::from_secs(10);
 
 /// Streams that a client may have open: the request and the one that carries
-/// messages. Some more, because their numbers come back late.
+/// messages. Some more, because their numbers are returned late.
 const BIDIRECTIONAL_MAX: u32 = 4;
-/// HTTP/3 has three of its own; browsers may add some to keep servers honest.
+/// HTTP/3 uses three; browsers may add reserved ones.
 const UNIDIRECTIONAL_MAX: u32 = 8;
-/// What a client may send on a stream, and on all, before somebody reads it.
-/// A message of a client is 64 KiB at most.
+/// What a client may send on a stream, and on all, before it is read. A client
+/// message is 64 KiB at most.
 const STREAM_WINDOW_BYTES: u32 = 128 * 1024;
 const WINDOW_BYTES: u32 = 384 * 1024;
 /// Datagrams that wait to be read: some hundred batches of inputs.
 const DATAGRAMS_IN_BYTES: usize = 64 * 1024;
-/// Datagrams that wait for the line: two of them, so that none is missing while
-/// the next is fetched; `writer.rs` waits for room. More would only be older when
-/// they arrive: with 8 KiB by a second on a line of 8 KB/s.
+/// Datagrams that wait to be sent: two of them, so that none is missing while the
+/// next is fetched; `writer.rs` waits for capacity. More would only be older when
+/// they arrive: with 8 KiB, a second on a connection of 8 KB/s.
 const DATAGRAMS_OUT_BYTES: usize = 2560;
-/// What waits for the client's acknowledgement; enough for 5 MB/s at 200 ms.
+/// Unacknowledged bytes; enough for 5 MB/s at 200 ms.
 const UNACKNOWLEDGED_BYTES: u64 = 1024 * 1024;
-/// The same for connections that nobody has looked at yet.
+/// Limits for connections that were not accepted yet.
 const UNSEEN_MAX: usize = 256;
 const UNSEEN_BYTES: u64 = 16 * 1024;
 const UNSEEN_TOTAL_BYTES: u64 = 2 * 1024 * 1024;
 
-/// With so many at the door a client has to show that it is where it says it
-/// is, before it takes a place: an invented address costs its sender nothing.
+/// With this many pending connections a client must prove its address before it
+/// takes a slot: a spoofed address costs its sender nothing.
 const UNPROVEN_MAX: u32 = 16;
-/// Connections of one address that were given up and are still there.
+/// Abandoned connections of one address that are still open.
 const LINGERING_MAX: usize = 4;
 
-/// A server that listens, and how browsers find it.
+/// A listening server, and how browsers find it.
 pub struct Listening {
     /// For the control plane to hand out.
     pub endpoint: WebTransportEndpoint,
@@ -55,26 +55,26 @@ pub struct Listening {
     config: QuicServerConfig,
 }
 
-/// A connection that has a place and has said nothing.
+/// A connection that has a slot and has sent nothing.
 pub struct Newcomer {
-    /// What becomes of it.
+    /// The handshake in progress.
     pub connecting: Connecting,
-    /// Its place.
+    /// Its slot.
     pub slot: Slot,
-    /// To be told when it is given up.
+    /// To be notified when it is abandoned.
     pub lingering: Lingering,
 }
 
-/// Connections that were given up before their session began. One that holds
-/// a stream half open stays, because `wtransport` waits for the rest of it
-/// and lets nobody close it; so they are counted until they are gone.
+/// Connections that were abandoned before their session began. One that holds a
+/// stream half open stays, because `wtransport` waits for the rest of it and does
+/// not permit closing it; so they are counted until they are closed.
 #[derive(Clone, Default)]
 pub struct LingeringList(Arc<Mutex<Vec<GivenUp>>>);
 
-/// Whose connection it was, and what lives as long as it does.
+/// The address of the connection, and something that lives as long as it does.
 type GivenUp = (IpAddr, Weak<QuicTransportConfig>);
 
-/// One connection that may have to be noted there.
+/// One connection that may have to be recorded there.
 pub struct Lingering {
     list: LingeringList,
     address: IpAddr,
@@ -83,7 +83,7 @@ pub struct Lingering {
 }
 
 impl Lingering {
-    /// It was given up.
+    /// Records that it was abandoned.
     pub fn note(self) {
         self.list.with(|known| {
             known.push((self.address, self.config));
@@ -106,8 +106,8 @@ impl LingeringList {
     }
 }
 
-/// Opens a UDP port with a certificate of its own. Browsers take a pinned
-/// certificate for 14 days; a world that runs longer is reached by WebSocket.
+/// Opens a UDP port with its own certificate. Browsers accept a pinned certificate
+/// for 14 days; a world that runs longer is reached by WebSocket.
 ///
 /// # Errors
 /// When the port cannot be bound.
@@ -144,7 +144,7 @@ pub fn listen(address: SocketAddr) -> std::io::Result<Listening> {
     })
 }
 
-/// What one connection may take of us.
+/// Resource limits of one connection.
 fn limits() -> QuicTransportConfig {
     let mut limits = QuicTransportConfig::default();
     limits
@@ -162,8 +162,7 @@ fn limits() -> QuicTransportConfig {
 }
 
 impl Listening {
-    /// The next connection that there is a place for; none when the port is
-    /// closed.
+    /// The next connection that gets a slot; none when the port is closed.
     pub async fn next(&self, slots: &Slots, lingering: &LingeringList) -> Option<Newcomer> {
         loop {
             let incoming = self.server.accept().await?;
@@ -181,7 +180,7 @@ impl Listening {
     ) -> Option<Newcomer> {
         let address = incoming.remote_address().ip();
         if slots.newcomers() >= UNPROVEN_MAX && incoming.may_retry() {
-            // Comes again with the proof.
+            // The client comes again with the proof.
             let _ = incoming.retry();
             return None;
         }
@@ -192,7 +191,7 @@ impl Listening {
                 slot
             }
             _ => {
-                tracing::debug!(%address, "no place for a connection");
+                tracing::debug!(%address, "no slot for a connection");
                 incoming.refuse();
                 return None;
             }

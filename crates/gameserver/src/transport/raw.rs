@@ -1,8 +1,8 @@
-//! A socket that is read and written straight through the kernel.
+//! A socket that is read and written through direct system calls.
 //!
-//! libc's `recv` and `send` are places at which a thread can be cancelled, and
-//! every call of a program with threads prepares for that. Nobody cancels the
-//! world's thread; with thousands of calls in a tick it shows.
+//! libc's `recv` and `send` are thread cancellation points, and prepare for that on
+//! every call in a multithreaded program. The world's thread is never cancelled;
+//! with thousands of calls in a tick the overhead is measurable.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -10,19 +10,19 @@ use std::net::Shutdown;
 use mio::net::TcpStream;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-/// A socket of the world's thread, which is never waited for.
+/// A non-blocking socket of the world's thread.
 pub struct RawSocket(TcpStream);
 
 impl RawSocket {
-    /// Goes on with a socket that does not block.
+    /// Takes over a non-blocking socket.
     pub fn new(stream: TcpStream) -> Self {
         Self(stream)
     }
 
-    /// Ends our side.
+    /// Shuts down our side.
     ///
     /// # Errors
-    /// When the other side is gone.
+    /// When the other side has disconnected.
     pub fn shut(&self) -> io::Result<()> {
         self.0.shutdown(Shutdown::Write)
     }
@@ -37,7 +37,7 @@ impl Read for RawSocket {
 
 impl Write for RawSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Without the flag, whoever has gone would end the process.
+        // Without the flag, writing to a disconnected peer would kill the process.
         Ok(send(&self.0, bytes, SendFlags::NOSIGNAL)?)
     }
 

@@ -1,5 +1,5 @@
-//! The places for connections: how many there are, and how many of one address
-//! may stand at the door without having come in.
+//! The slots for connections: their total, and how many of one address may wait
+//! without a player.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,11 +11,11 @@ use crate::metrics::Metrics;
 
 /// Connections of one address that have no player yet.
 const NEWCOMERS_MAX: u32 = 32;
-/// The same for this machine, whose address stands for everybody who comes
+/// The same for this machine, whose address stands for all clients that connect
 /// through the platform's port.
 const NEWCOMERS_LOOPBACK_MAX: u32 = 256;
 
-/// The places of a world's connections.
+/// The slots of a world's connections.
 #[derive(Clone)]
 pub struct Slots {
     counts: Arc<Counts>,
@@ -31,11 +31,11 @@ struct Counts {
 struct State {
     /// By address, how many have no player yet.
     newcomers: HashMap<IpAddr, u32>,
-    /// Places that were taken before and are free again.
+    /// Slots that were used before and are free again.
     free: Vec<u32>,
-    /// Places that were ever taken.
+    /// Slots that were ever used.
     places: u32,
-    /// Rises with every connection.
+    /// Incremented with every connection.
     round: u32,
 }
 
@@ -57,19 +57,19 @@ impl State {
     }
 }
 
-/// Why a connection was turned away.
+/// Why a connection was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoSlot {
-    /// No room at all.
+    /// No capacity at all.
     #[error("this world has no room for more connections; try again later")]
     Full,
-    /// Too many of one address that have not come in.
+    /// Too many of one address that have no player.
     #[error("too many connections of your address wait for their handshake; try again later")]
     TooManyNewcomers,
 }
 
 impl Slots {
-    /// Room for so many connections, those without a player included.
+    /// Capacity for `connections_max` connections, those without a player included.
     pub fn new(connections_max: u32, metrics: Arc<Metrics>) -> Self {
         Self {
             counts: Arc::new(Counts {
@@ -80,7 +80,7 @@ impl Slots {
         }
     }
 
-    /// A place for one connection, until it is dropped.
+    /// A slot for one connection, until it is dropped.
     ///
     /// # Errors
     /// When there is none.
@@ -110,7 +110,7 @@ impl Slots {
         })
     }
 
-    /// How many stand at the door, of all addresses together.
+    /// Connections without a player, of all addresses together.
     pub fn newcomers(&self) -> u32 {
         self.counts.state().newcomers.values().sum()
     }
@@ -121,7 +121,7 @@ impl Slots {
     }
 }
 
-/// One connection's place.
+/// One connection's slot.
 pub struct Slot {
     counts: Arc<Counts>,
     link: ConnectionId,
@@ -130,12 +130,12 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// The connection that has this place.
+    /// The connection that has this slot.
     pub fn link(&self) -> ConnectionId {
         self.link
     }
 
-    /// Its player is in.
+    /// Its player was admitted.
     pub fn come_in(&mut self) {
         if !std::mem::take(&mut self.is_newcomer) {
             return;
@@ -158,7 +158,7 @@ impl Drop for Slot {
     }
 }
 
-/// One household's IPv6 addresses are many; its network is one.
+/// One household has many IPv6 addresses, but one network.
 pub(super) fn neighbourhood(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) if !v6.is_loopback() => {
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn newcomers_are_limited_by_address_and_everybody_by_room() {
+    fn newcomers_are_limited_by_address_and_all_by_capacity() {
         let metrics = Arc::new(Metrics::default());
         let slots = Slots::new(40, metrics.clone());
         let eve = |n: u16| IpAddr::from([0x2001, 0xdb8, 0, 1, 0, 0, 0, n]);
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(slots.take(eve(77)).err(), Some(NoSlot::TooManyNewcomers));
         waiting[0].come_in();
         waiting[0].come_in();
-        waiting.push(slots.take(eve(77)).expect("one of them came in"));
+        waiting.push(slots.take(eve(77)).expect("one of them was admitted"));
         let others: Vec<_> = (0..7)
             .map(|n| slots.take([192, 0, 2, n].into()).unwrap())
             .collect();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_used_again_under_another_name() {
+    fn a_slot_is_reused_under_another_id() {
         let slots = Slots::new(2, Arc::new(Metrics::default()));
         let take = || slots.take([192, 0, 2, 1].into()).unwrap();
         let (first, second) = (take(), take());

@@ -1,5 +1,5 @@
-//! One WebSocket, driven by the world's thread: read when it has something,
-//! written once at the end of a tick, never waited for.
+//! One WebSocket, driven by the world's thread: read when it has data, written once
+//! at the end of a tick, never blocked on.
 
 use std::io::{self, Read};
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,27 +17,28 @@ use crate::link::{ClientInput, Encoding, LinkError, MessageDecoder};
 use crate::metrics::{Jitter, KickCause, Metrics};
 use crate::pace::{Backlog, Uptake};
 
-/// How often a client is asked whether it is still there, and how long its
-/// answer takes.
+/// How often a client is pinged, to check that it is alive and to measure the round
+/// trip.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
-/// A client that has been silent for this long, pongs included, is gone.
+/// A client that has been silent for this long, pongs included, is considered
+/// disconnected.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
-/// How long a client has to take its last message in.
+/// How long a client has to read its last message.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Bytes taken from one socket in one tick; the rest waits for the next. Far
-/// above what a client needs, and a bound on the work that one can cause.
+/// Bytes read from one socket in one tick; the rest waits for the next. Far above
+/// what a client needs; bounds the work that one client can cause.
 pub const READ_BYTES_PER_TICK: usize = 32 * 1024;
 
 /// What is left after reading.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// Nothing until the kernel says so.
+    /// Nothing until the kernel reports more.
     Drained,
     /// More waits: read again in the next tick.
     More,
-    /// The client is gone.
+    /// The client has disconnected.
     Gone,
-    /// The client is to be told why it is thrown out.
+    /// The client must be disconnected, with this reason.
     Broken(CloseCode, KickCause, String),
 }
 
@@ -45,25 +46,25 @@ pub enum Reading {
 pub struct WebSocketConnection {
     stream: RawSocket,
     out: OutBuffer,
-    /// Bytes that were left at the last flush. What gathered since then says
-    /// nothing of the client: it leaves at the end of the tick.
+    /// Bytes that were left at the last flush. What was queued since then says
+    /// nothing about the client: it is sent at the end of the tick.
     left_bytes: usize,
     frames: FrameReader,
     intake: MessageDecoder,
-    /// Bytes that were read together with the request to upgrade.
+    /// Bytes that were read together with the upgrade request.
     read_ahead: Vec<u8>,
     heard_at: Instant,
     pinged_at: Instant,
     /// No answer to the last ping yet.
     awaits_pong: bool,
-    /// How long the last answer took, until it was asked for.
+    /// The last round trip, until it is taken.
     round_trip: Option<Duration>,
     jitter: Jitter,
-    /// Whether the client takes in what it is sent.
+    /// Whether the client reads what it is sent.
     uptake: Uptake,
-    /// Something had to be left out: the client reads far too slowly.
+    /// A message had to be dropped: the client reads far too slowly.
     overfull: bool,
-    /// The client sends no more: read until the end is seen.
+    /// The client has closed its sending side: read until the end of the stream.
     read_closed: bool,
     closing: bool,
     lost: bool,
@@ -79,8 +80,8 @@ enum ReadError {
 }
 
 impl WebSocketConnection {
-    /// A socket after the upgrade; `read_ahead` are bytes that were read
-    /// together with the request.
+    /// A socket after the upgrade; `read_ahead` are bytes that were read together
+    /// with the request.
     pub fn new(stream: TcpStream, encoding: Encoding, read_ahead: &[u8], now: Instant) -> Self {
         Self {
             stream: RawSocket::new(stream),
@@ -102,10 +103,10 @@ impl WebSocketConnection {
         }
     }
 
-    /// Reads what there is, up to this tick's share, and adds what was
-    /// understood to `heard`. `closed`: the client sends no more. `now_s` is
-    /// the same moment as `now`; `memory` is what is read into, and its length
-    /// is the share.
+    /// Reads what is available, up to this tick's quota, and adds decoded inputs to
+    /// `heard`. `closed`: the client has closed its sending side. `now_s` is the
+    /// same moment as `now`; `memory` is the buffer to read into, and its length is
+    /// the quota.
     pub fn receive(
         &mut self,
         closed: bool,
@@ -144,8 +145,8 @@ impl WebSocketConnection {
             if count == memory.len() {
                 return Reading::More;
             }
-            // Less than there was room for: the kernel has no more, and will
-            // wake us when it does. Spares asking again.
+            // Less than the buffer's capacity: the kernel has no more, and will
+            // wake us when it does. Saves a call.
             if !self.read_closed {
                 return Reading::Drained;
             }
@@ -165,7 +166,7 @@ impl WebSocketConnection {
             match incoming {
                 Incoming::Binary(bytes) => intake.binary(bytes, now_s, heard)?,
                 Incoming::Text(text) => intake.text(text, now_s, heard)?,
-                // Control frames and pieces cost work as well.
+                // Control frames and fragments cost work as well.
                 Incoming::Ping(bytes) => {
                     if intake.charge(now_s, heard)? && out.waiting() <= WAITING_BYTES_MAX {
                         out.push(Opcode::Pong, bytes);
@@ -186,7 +187,7 @@ impl WebSocketConnection {
             self.note_pong(now, metrics);
         }
         if let Some(code) = ending {
-            // The same code back, as a client has to be answered.
+            // The protocol requires the same code in the answer.
             let code = code.map_or(Vec::new(), |code| code.to_be_bytes().to_vec());
             self.frame(Opcode::Close, &code);
             self.closing = true;
@@ -194,7 +195,7 @@ impl WebSocketConnection {
         Ok(())
     }
 
-    /// Answers that nobody asked for say nothing.
+    /// Unsolicited pongs are ignored.
     fn note_pong(&mut self, now: Instant, metrics: &Metrics) {
         if std::mem::take(&mut self.awaits_pong) {
             let round_trip = now.saturating_duration_since(self.pinged_at);
@@ -205,8 +206,8 @@ impl WebSocketConnection {
         }
     }
 
-    /// How long a message to the client and back took, if that is news. To the
-    /// length of a tick: sockets are read and written once in each.
+    /// The last round trip to the client, if there is a new one. Its resolution is
+    /// a tick: sockets are read and written once in each.
     pub fn take_round_trip(&mut self) -> Option<Duration> {
         self.round_trip.take()
     }
@@ -221,7 +222,7 @@ impl WebSocketConnection {
         self.frame(Opcode::Text, text.as_bytes());
     }
 
-    /// Queues the close frame; its reason may have 123 bytes.
+    /// Queues the close frame; its reason is limited to 123 bytes.
     pub fn close(&mut self, code: CloseCode, reason: &str) {
         let mut cut = reason.len().min(123);
         while !reason.is_char_boundary(cut) {
@@ -239,14 +240,14 @@ impl WebSocketConnection {
         }
         self.overfull |= self.out.waiting() > WAITING_BYTES_MAX;
         if self.overfull && opcode != Opcode::Close {
-            // What follows would build on what is missing.
+            // Later messages would depend on the missing one.
             return;
         }
         self.out.push(opcode, payload);
     }
 
-    /// Asks now and then whether the client is there, and writes everything
-    /// that gathered in one call. What the kernel does not take stays.
+    /// Pings the client now and then, and writes everything queued in one call.
+    /// What the kernel does not accept stays queued.
     pub fn flush(&mut self, now: Instant, metrics: &Metrics) {
         if self.lost {
             return;
@@ -278,40 +279,41 @@ impl WebSocketConnection {
         }
     }
 
-    /// Exchanges the memory that frames are gathered in, if there are none.
+    /// Swaps the buffer that frames are gathered in, if it is empty.
     pub fn exchange_buffer(&mut self, other: &mut Vec<u8>) {
         self.out.exchange_buffer(other);
     }
 
-    /// Bytes that the kernel has not taken.
+    /// Bytes that the kernel has not accepted.
     pub fn waiting_bytes(&self) -> usize {
         self.out.waiting()
     }
 
-    /// Whether the kernel has not taken what was sent before.
+    /// Whether the kernel has not accepted what was sent before.
     pub fn is_behind(&self) -> bool {
         self.left_bytes > 0
     }
 
-    /// Whether the client takes so little that something had to be left out, or
-    /// that it is to be let go.
+    /// Whether the client reads so little that a message was dropped, or that it
+    /// must be disconnected.
     pub fn is_stuck(&self, now: Instant) -> bool {
         self.overfull || self.uptake.is_too_slow(now)
     }
 
-    /// Forgets what was not begun to be written: nobody reads it anyway, and
-    /// the last word would stand behind it.
+    /// Drops frames that were not begun: the client does not read them, and they
+    /// would delay the close reason.
     pub fn abandon(&mut self) {
         self.out.abandon();
         self.overfull = false;
     }
 
-    /// Whether nothing more is to be sent.
+    /// Whether nothing more can be sent.
     pub fn is_over(&self) -> bool {
         self.closing || self.lost
     }
 
-    /// What is left to do after a close frame; none when the client is gone.
+    /// What is left to do after a close frame; none when the client has
+    /// disconnected.
     pub fn into_farewell(self, slot: Slot, now: Instant) -> Option<Farewell> {
         (self.closing && !self.lost).then(|| Farewell {
             stream: self.stream,
@@ -333,9 +335,9 @@ fn broken(error: &ReadError) -> Reading {
     Reading::Broken(code, cause, error.to_string())
 }
 
-/// A socket on its way out. One that is dropped with unread input is reset,
-/// and the client would lose what it was told last: so write, end our side,
-/// and read until the client ends its own.
+/// A socket that is being closed. Dropping it with unread input would reset the
+/// connection, and the client would lose its last message: so write, shut down our
+/// side, and read until the client closes its own.
 pub struct Farewell {
     stream: RawSocket,
     out: OutBuffer,
@@ -345,7 +347,7 @@ pub struct Farewell {
 }
 
 impl Farewell {
-    /// Goes on; true when it is over.
+    /// Continues closing; true when it is done.
     pub fn is_over(&mut self, now: Instant, scratch: &mut [u8], metrics: &Metrics) -> bool {
         let Self { stream, out, .. } = self;
         if now >= self.until {
@@ -361,7 +363,7 @@ impl Farewell {
                 return true;
             }
         }
-        // What comes now is of no interest, and may not even be WebSocket.
+        // What arrives now is ignored, and may not even be WebSocket.
         let mut allowance = READ_BYTES_PER_TICK;
         while allowance > 0 {
             match stream.read(scratch) {
@@ -387,7 +389,7 @@ mod tests {
     const PING: [u8; 2] = [0x89, 0x00];
     const PONG: [u8; 6] = [0x8a, 0x80, 1, 2, 3, 4];
 
-    /// A client and the line to it, with little room between them.
+    /// A client and its connection, with small buffers between them.
     fn connect(start: Instant) -> (Blocking, WebSocketConnection) {
         const ROOM_BYTES: usize = 16 * 1024;
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -406,11 +408,11 @@ mod tests {
     }
 
     #[test]
-    fn a_pong_tells_the_round_trip_once_and_only_if_asked_for() {
+    fn a_pong_yields_the_round_trip_once_and_only_if_requested() {
         let start = Instant::now();
         let (mut client, mut line) = connect(start);
         let (metrics, mut heard) = (Metrics::default(), Vec::new());
-        // Reads until the kernel has passed the answer on.
+        // Reads until the kernel has delivered the answer.
         let mut hear = |line: &mut WebSocketConnection, ms: u64| {
             let now = start + Duration::from_millis(ms);
             while line.heard_at != now {
@@ -432,7 +434,7 @@ mod tests {
         client.write_all(&PONG).expect("writes");
         assert_eq!(hear(&mut line, 5_300), None, "known");
 
-        // The next one takes longer: that is the line's jitter.
+        // The next one takes longer: that is the connection's jitter.
         line.flush(start + Duration::from_millis(10_200), &metrics);
         client.read_exact(&mut ping).expect("a ping");
         client.write_all(&PONG).expect("writes");
@@ -442,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gathers_for_the_end_of_a_tick_is_no_reason_to_be_behind() {
+    fn messages_queued_for_the_end_of_a_tick_do_not_count_as_behind() {
         let start = Instant::now();
         let (mut client, line) = connect(start);
         let (mut line, metrics) = (Line::Socket(line), Metrics::default());
@@ -452,7 +454,7 @@ mod tests {
             line.flush(start, &metrics);
         }
         assert!(!line.is_restless(), "all of it is on its way");
-        // What the kernel has not taken at the end of a tick is another thing.
+        // What the kernel has not accepted at the end of a tick does count.
         line.reliable(&vec![7; 2 * 1024 * 1024]);
         line.flush(start, &metrics);
         assert!(line.is_behind());
@@ -465,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_is_silent_for_twenty_seconds_is_gone() {
+    fn a_client_that_is_silent_for_twenty_seconds_is_disconnected() {
         let start = Instant::now();
         let (mut client, mut line) = connect(start);
         let (metrics, mut heard) = (Metrics::default(), Vec::new());
@@ -486,14 +488,14 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_reads_a_little_now_and_then_is_let_go_of_after_a_while() {
+    fn a_client_that_reads_a_little_now_and_then_is_disconnected_after_a_while() {
         let start = Instant::now();
         let (mut client, mut line) = connect(start);
         let (metrics, mut heard) = (Metrics::default(), Vec::new());
         line.binary(&vec![7; 2 * 1024 * 1024]);
         let let_go = (0..100).find(|step: &u64| {
             let now = start + Duration::from_secs(4 * step);
-            // It answers pings, and reads until the kernel takes something more.
+            // It answers pings, and reads until the kernel accepts something more.
             client.write_all(&PONG).expect("writes");
             while line.heard_at != now {
                 line.receive(false, (now, 0.0), &mut [0; 64], &mut heard, &metrics);
@@ -505,12 +507,12 @@ mod tests {
                     break;
                 }
                 let read = client.read(&mut [0; 16 * 1024]).expect("reads");
-                assert!(read > 0, "the line is closed");
+                assert!(read > 0, "the connection is closed");
             }
             assert!(line.waiting_bytes() > 0, "it reads too fast for this test");
             line.is_stuck(now)
         });
-        // 30 s, and 64 s for the 2 MiB: never was it stuck for eight.
+        // 30 s, and 64 s for the 2 MiB: it was never stuck for eight.
         assert!((Some(20)..=Some(24)).contains(&let_go), "{let_go:?}");
     }
 }

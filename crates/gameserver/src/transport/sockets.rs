@@ -1,4 +1,4 @@
-//! All WebSockets of a world: which of them have something to read.
+//! All WebSockets of a world: which of them have data to read.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,28 +14,27 @@ use crate::metrics::Metrics;
 
 /// Events taken from the kernel at once.
 const EVENTS_AT_ONCE: usize = 4096;
-/// Bytes that the kernel holds back for a client beyond those on their way.
-/// Less would starve a fast line between two ticks; more would hide for
-/// seconds that a client has stopped reading.
+/// Unsent bytes that the kernel buffers per client, beyond those in flight. Less
+/// would starve a fast connection between two ticks; more would hide for seconds
+/// that a client has stopped reading.
 const UNSENT_BYTES: u32 = 128 * 1024;
 
-/// A socket that may have something to read.
+/// A socket that may have data to read.
 #[derive(Clone, Copy, Debug)]
 pub struct Ready {
-    /// Whose it is.
+    /// Its connection.
     pub link: ConnectionId,
-    /// The client sends no more.
+    /// The client has closed its sending side.
     pub closed: bool,
 }
 
-/// Sockets to read, each once, however often the kernel speaks of it before
-/// its turn comes.
+/// Sockets to read, each queued once, however often the kernel reports it.
 #[derive(Default)]
 struct Queue {
-    /// Places of those that had to wait before, or were not read to the end,
-    /// first.
+    /// Slots, with those first that had to wait before, or were not read
+    /// completely.
     order: VecDeque<usize>,
-    /// Who is, or last was, at each place.
+    /// The current or last connection of each slot.
     places: Vec<Option<Waiting>>,
 }
 
@@ -44,19 +43,19 @@ struct Waiting {
     link: ConnectionId,
     /// It is in the queue.
     waits: bool,
-    /// It sends no more.
+    /// It has closed its sending side.
     closed: bool,
 }
 
 impl Queue {
-    /// Takes in a socket, which may have something to read.
+    /// Adds a socket, which may have data to read.
     fn adopt(&mut self, link: ConnectionId) {
         let place = link.place();
         if self.places.len() <= place {
             self.places.resize(place + 1, None);
         }
-        // Whoever had this place before may still wait in it: their turn is
-        // the newcomer's then.
+        // The previous connection of this slot may still be queued: the new one
+        // takes over its turn.
         let waits = self.places[place].is_some_and(|last| last.waits);
         self.places[place] = Some(Waiting {
             link,
@@ -76,8 +75,8 @@ impl Queue {
         }
     }
 
-    /// Puts all but the first so many in order of places, in which sessions
-    /// and players lie: neighbours share pages of memory.
+    /// Sorts all but the first `count` by slot, the order of sessions and players
+    /// in memory: neighbours share pages.
     fn sort_behind(&mut self, count: usize) {
         if let Some(rest) = self.order.make_contiguous().get_mut(count..) {
             rest.sort_unstable();
@@ -95,13 +94,13 @@ impl Queue {
     }
 }
 
-/// The sockets of a world, looked at once per tick.
+/// The sockets of a world, polled once per tick.
 pub struct Sockets {
     poll: Poll,
     events: Events,
     ready: Queue,
     farewells: Vec<Farewell>,
-    /// What every socket is read into.
+    /// The buffer that every socket is read into.
     memory: Vec<u8>,
 }
 
@@ -109,7 +108,7 @@ impl Sockets {
     /// No sockets yet.
     ///
     /// # Errors
-    /// When the system has no epoll (or the like) to give.
+    /// When the system provides no epoll or equivalent.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             poll: Poll::new()?,
@@ -120,7 +119,7 @@ impl Sockets {
         })
     }
 
-    /// Takes a socket in.
+    /// Adds a socket.
     ///
     /// # Errors
     /// When it is broken already.
@@ -133,7 +132,7 @@ impl Sockets {
         now: Instant,
     ) -> io::Result<WebSocketConnection> {
         stream.set_nonblocking(true)?;
-        // Without it a client that stops reading is noticed late; that is all.
+        // Without it a client that stops reading is only noticed later.
         let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_BYTES);
         let mut stream = TcpStream::from_std(stream);
         let token = Token(link.place());
@@ -144,7 +143,7 @@ impl Sockets {
         Ok(WebSocketConnection::new(stream, encoding, read_ahead, now))
     }
 
-    /// Asks the kernel which sockets have something, without waiting.
+    /// Polls the kernel for sockets with data, without blocking.
     pub fn look(&mut self) {
         let waited = self.ready.order.len();
         self.take_events();
@@ -157,7 +156,7 @@ impl Sockets {
                 if error.kind() == io::ErrorKind::Interrupted {
                     continue;
                 }
-                tracing::error!(%error, "the sockets cannot be looked at");
+                tracing::error!(%error, "the sockets cannot be polled");
                 return;
             }
             let mut count = 0;
@@ -182,22 +181,22 @@ impl Sockets {
         self.ready.order.len()
     }
 
-    /// What a socket is to be read into.
+    /// The buffer to read a socket into.
     pub fn memory(&mut self) -> &mut [u8] {
         &mut self.memory
     }
 
-    /// Reads a socket in the next tick as well: it has more than its share.
+    /// Reads a socket in the next tick as well: it has more data than its quota.
     pub fn again(&mut self, link: ConnectionId) {
         self.ready.push(link.place(), false);
     }
 
-    /// Lets go of a socket after what was queued for it has left.
+    /// Closes a socket after what was queued for it is sent.
     pub fn part(&mut self, line: WebSocketConnection, slot: Slot, now: Instant) {
         self.farewells.extend(line.into_farewell(slot, now));
     }
 
-    /// Goes on with the sockets on their way out; returns how many are left.
+    /// Continues with the sockets that are being closed; returns how many are left.
     pub fn tend_farewells(&mut self, now: Instant, metrics: &Metrics) -> usize {
         let memory = &mut self.memory;
         self.farewells
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_gets_its_turn_and_no_news_of_whoever_was_there_before() {
+    fn a_new_connection_gets_its_turn_and_no_state_of_its_predecessor() {
         let mut queue = Queue::default();
         queue.adopt(ConnectionId::new(0, 1));
         queue.push(0, true);

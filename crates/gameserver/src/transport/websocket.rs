@@ -1,7 +1,6 @@
-//! WebSocket: the upgrade. Binary packets for our client, JSON for everybody
-//! else's. HTTP ends with the answer; from then on the world's thread drives
-//! the socket (see `socket`), because a task per client costs more than
-//! everything it would do.
+//! WebSocket: the upgrade. Binary packets for our client, JSON for all others. HTTP
+//! ends with the response; from then on the world's thread drives the socket (see
+//! `socket`), because a task per client costs more than all the work it would do.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -24,10 +23,10 @@ use tungstenite::handshake::derive_accept_key;
 use super::{Slot, Transports};
 use crate::link::{Carrier, Encoding, Inbound};
 
-/// How long the answer to an upgrade may take to leave.
+/// How long sending the upgrade response may take.
 const UPGRADE_WITHIN: Duration = Duration::from_secs(5);
 
-/// What may stand in the address.
+/// Query parameters of the URL.
 #[derive(Deserialize)]
 pub struct Address {
     ticket: Option<String>,
@@ -58,7 +57,8 @@ pub async fn upgrade(
         Err(full) => return (StatusCode::SERVICE_UNAVAILABLE, full.to_string()).into_response(),
     };
     let protocol = choose_protocol(request.headers());
-    // Our own client names the binary form; whoever names none is a stranger.
+    // Our own client names the binary subprotocol; a client that names none is a
+    // third-party client.
     let encoding = if protocol == Some(BINARY_SUBPROTOCOL) {
         Encoding::Binary
     } else {
@@ -84,7 +84,7 @@ pub async fn upgrade(
     response
 }
 
-/// Gives the socket to the world's thread once HTTP has let go of it.
+/// Hands the socket to the world's thread once HTTP has released it.
 async fn hand_over(
     transports: Transports,
     on_upgrade: OnUpgrade,
@@ -115,12 +115,12 @@ fn raw_socket(upgraded: hyper::upgrade::Upgraded) -> Option<(std::net::TcpStream
     Some((stream, parts.read_buf))
 }
 
-/// SHA-256 of the world's token, by which the platform is known.
+/// SHA-256 of the world's token, which authenticates the platform.
 #[derive(Clone)]
 pub struct PlatformToken(pub [u8; 32]);
 
-/// For whom the platform opens this connection, if it is the platform: anybody
-/// could send the header, but only it knows the token.
+/// The client address for which the platform opens this connection, if it is the
+/// platform: anyone could send the header, but only the platform knows the token.
 fn forwarded_for(headers: &HeaderMap, platform: Option<&PlatformToken>) -> Option<IpAddr> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let address = text(CLIENT_ADDRESS_HEADER)?.parse().ok()?;
@@ -129,7 +129,7 @@ fn forwarded_for(headers: &HeaderMap, platform: Option<&PlatformToken>) -> Optio
     bool::from(given.ct_eq(&platform?.0)).then_some(address)
 }
 
-/// The answer to the client's key, if it asks for a WebSocket at all.
+/// The answer to the client's key, if it requests a WebSocket at all.
 fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, (StatusCode, &'static str)> {
     let refuse = |message| (StatusCode::BAD_REQUEST, message);
     if !has_word(headers, header::CONNECTION, "upgrade")
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_platform_is_believed_about_whom_it_brings() {
+    fn only_the_platform_may_forward_a_client_address() {
         let token = PlatformToken(Sha256::digest("the world's token").into());
         let check = |bearer: Option<&str>, expected: bool| {
             let mut headers = HeaderMap::new();

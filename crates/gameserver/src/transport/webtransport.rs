@@ -1,7 +1,7 @@
 //! WebTransport: inputs and snapshots as datagrams, the rest on one stream.
 //!
-//! The client opens one bidirectional stream; both sides write framed
-//! messages to it without end.
+//! The client opens one bidirectional stream; both sides write framed messages to
+//! it for the lifetime of the session.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,16 +22,16 @@ use crate::metrics::{Jitter, Metrics};
 
 pub use super::quic::{Listening, listen};
 
-/// How long the world's thread and the writer together have to throw a client
-/// out, before it is closed without a word.
+/// How long the world's thread and the writer together have to disconnect a client,
+/// before it is closed without a reason.
 const THROWN_OUT_WITHIN: Duration = Duration::from_secs(4);
-/// How often the round trip is noted.
+/// How often the round trip is recorded.
 const MEASURE_EVERY: Duration = Duration::from_secs(5);
-/// A connection that has not asked for its session and opened its stream by
-/// then was never serious.
+/// A connection that has not requested its session and opened its stream by then is
+/// closed.
 const OPEN_WITHIN: Duration = Duration::from_secs(5);
 
-/// Takes sessions until the process ends.
+/// Accepts sessions until the process ends.
 pub async fn serve(listening: Listening, transports: Transports) {
     let lingering = LingeringList::default();
     while let Some(newcomer) = listening.next(&transports.slots, &lingering).await {
@@ -127,12 +127,12 @@ async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), 
     opened.map_err(|_| "the world has stopped".to_owned())?;
     let mut reader = ConnectionReader::new(link, transports.inbox.clone(), metrics.clone());
 
-    // Writing has a task of its own: a client that does not read its stream
-    // must not keep us from reading its inputs.
+    // Writing has its own task: a client that does not read its stream must not
+    // block reading its inputs.
     let writer = Writer::new(connection.clone(), send, carried, metrics);
     let mut writer = tokio::spawn(writer.run(outgoing));
 
-    // Dropped without a word: the end comes through the queue instead.
+    // Dropped without a reason: the end arrives through the queue instead.
     let thrown_out = async {
         match ended.await {
             Ok(reason) => reason,
@@ -166,7 +166,7 @@ async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), 
         match outcome {
             Ok(()) => {}
             Err(gone @ ReadEnd::WorldGone) => break Some(gone.to_string()),
-            // The world's thread says why and counts it, as it does of a
+            // The world's thread sends the reason and counts it, as it does for a
             // WebSocket. Nothing is read meanwhile.
             Err(ReadEnd::Broken(reason)) => {
                 let told = async {
@@ -180,7 +180,7 @@ async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), 
             }
         }
     };
-    // Without a word it would live on for as long as the client likes.
+    // Without an explicit close it would stay open as long as the client likes.
     let (code, reason) = ended.map_or((0, String::new()), |reason| (1, reason));
     connection.close(VarInt::from_u32(code), reason.as_bytes());
     writer.abort();
@@ -188,7 +188,7 @@ async fn play(opened: Opened, slot: Slot, transports: Transports) -> Result<(), 
     Ok(())
 }
 
-/// Counts a session for as long as there is one.
+/// Counts a session while it exists.
 struct Present(Arc<Metrics>);
 
 impl Present {

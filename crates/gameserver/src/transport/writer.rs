@@ -1,11 +1,11 @@
-//! What leaves on a WebTransport session: datagrams and one stream, from the
-//! queue that the world's thread fills.
+//! Sends datagrams and one stream on a WebTransport session, from the queue that
+//! the world's thread fills.
 //!
-//! A packet is handed to QUIC when there is room for it there, and not before.
-//! What waits stays in our queue, where it can be seen that the line is full;
-//! in QUIC's it would only get old. There datagrams go before the stream, which
-//! gets on all the same: between two of them, and in what they leave of a packet.
-//! On a line of 8 KB/s that updates alone would fill it had a fifth of it at least.
+//! A packet is handed to QUIC when QUIC has capacity for it, and not before. The
+//! rest stays in our queue, where congestion is visible; in QUIC's it would only
+//! get old. QUIC sends datagrams before the stream, which still progresses: between
+//! two of them, and in the rest of a packet. On a connection of 8 KB/s that updates
+//! alone would fill, the stream got at least a fifth.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -25,30 +25,30 @@ use super::quic::IDLE_MAX;
 use crate::line::{Carried, Outbound};
 use crate::metrics::Metrics;
 
-/// How long a client has to take its last message in.
+/// How long a client has to read its last message.
 const FAREWELL: Duration = Duration::from_secs(4);
-/// The stream is written in pieces of this size, each of which shows that
-/// the client reads.
+/// The stream is written in pieces of this size; each piece written shows that the
+/// client reads.
 const PIECE_BYTES: usize = 16 * 1024;
-/// A packet in more parts than about eight loses one of them too often: with
+/// A packet in more than about eight fragments loses one of them too often: with
 /// one datagram in twenty lost, eight arrive two times in three.
 const PARTS_BYTES_MAX: usize = 8 * 1024;
 
 /// Why nothing more can be sent.
 struct Gone;
 
-/// Carries packets to one client.
+/// Sends packets to one client.
 pub struct Writer {
     connection: Connection,
     stream: SendStream,
     carried: Arc<Carried>,
     metrics: Arc<Metrics>,
-    /// Packets that went in parts.
+    /// Packets that were sent in fragments.
     packets: u32,
 }
 
 impl Writer {
-    /// A writer that counts in `carried` what it got rid of.
+    /// A writer that counts in `carried` what it has sent.
     pub fn new(
         connection: Connection,
         stream: SendStream,
@@ -64,7 +64,7 @@ impl Writer {
         }
     }
 
-    /// Sends what comes, and closes the connection at the end of it.
+    /// Sends what is queued, and closes the connection at the end.
     pub async fn run(mut self, mut outgoing: mpsc::Receiver<Outbound>) {
         while let Some(outbound) = outgoing.recv().await {
             let sent = match outbound {
@@ -75,8 +75,9 @@ impl Writer {
                 Outbound::Loose(bytes) => self.losable(&bytes).await,
                 Outbound::Reliable(bytes) => self.reliable(&bytes).await,
                 Outbound::Close(reason) => {
-                    // A browser drops what its page has not read when the connection
-                    // closes, so the client closes first: at the end of the stream.
+                    // A browser drops what its page has not read when the
+                    // connection closes, so the client closes first: at the end of
+                    // the stream.
                     let farewell = async {
                         let _ = self.stream.finish().await;
                         self.connection.closed().await;
@@ -91,11 +92,11 @@ impl Writer {
                 break;
             }
         }
-        // The world let go of it, or it does not read.
+        // The world dropped the connection, or the client does not read.
         self.connection.close(VarInt::from_u32(0), b"");
     }
 
-    /// Sends a packet that may be lost.
+    /// Sends a losable packet.
     async fn losable(&mut self, bytes: &Bytes) -> Result<(), Gone> {
         let way = Way::of(bytes.len(), self.connection.max_datagram_size());
         let sent = match way {
@@ -106,8 +107,8 @@ impl Writer {
                 let parts = parts.map(|part| packet::single(&ServerMessage::Fragment(part)));
                 self.datagrams(parts).await
             }
-            // Late is better than never. What says which packet a snapshot
-            // is comes with it, so that it may come behind later ones.
+            // Late is better than never. A snapshot carries its own packet number,
+            // so it may arrive after later ones.
             Way::Stream => self.reliable(bytes).await,
         };
         if way != Way::Stream {
@@ -125,7 +126,7 @@ impl Writer {
         let session = QStreamId::from_session_id(self.connection.session_id());
         for payload in datagrams {
             let datagram = framed(session, payload.as_ref());
-            // One that cannot be sent at all is a lost one.
+            // One that cannot be sent at all counts as lost.
             if let Err(SendDatagramError::ConnectionLost(_)) =
                 quic.send_datagram_wait(datagram).await
             {
@@ -136,7 +137,7 @@ impl Writer {
     }
 
     /// Writes to the stream as fast as the client reads it; the world's thread
-    /// lets go of one that does not, long before the time here is over.
+    /// disconnects a client that does not read long before the timeout here.
     async fn reliable(&mut self, bytes: &[u8]) -> Result<(), Gone> {
         for piece in bytes.chunks(PIECE_BYTES) {
             let writing = tokio::time::timeout(IDLE_MAX, self.stream.write_all(piece));
@@ -152,7 +153,7 @@ impl Writer {
     }
 }
 
-/// A datagram of a session, as HTTP/3 wants it.
+/// A datagram of a session, in HTTP/3 framing.
 fn framed(session: QStreamId, payload: &[u8]) -> Bytes {
     let datagram = Datagram::new(session, payload);
     let mut bytes = vec![0; datagram.write_size()];
@@ -162,18 +163,18 @@ fn framed(session: QStreamId, payload: &[u8]) -> Bytes {
     bytes.into()
 }
 
-/// How a packet travels that may be lost.
+/// How a losable packet is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Datagram,
     /// In several datagrams.
     Parts,
-    /// On the stream, where nothing gets lost.
+    /// On the stream, where nothing is lost.
     Stream,
 }
 
 impl Way {
-    /// The way of a packet, where there is room for so much in a datagram.
+    /// How to send a packet, given the capacity of a datagram.
     fn of(bytes: usize, room: Option<usize>) -> Self {
         let room = room.unwrap_or(0).min(DATAGRAM_BYTES_MAX);
         if bytes <= room {
@@ -197,7 +198,7 @@ mod tests {
         assert_eq!(Way::of(1201, wide), Way::Parts);
         assert_eq!(Way::of(PARTS_BYTES_MAX, wide), Way::Parts);
         assert_eq!(Way::of(PARTS_BYTES_MAX + 1, wide), Way::Stream);
-        // Too narrow for a part, or no datagrams at all.
+        // Too small for a fragment, or no datagrams at all.
         assert_eq!(Way::of(1000, Some(1100)), Way::Datagram);
         assert_eq!(Way::of(1200, Some(1100)), Way::Stream);
         assert_eq!(Way::of(1, None), Way::Stream);

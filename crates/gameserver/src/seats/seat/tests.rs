@@ -1,8 +1,9 @@
-//! What each kind of client is told after a return, to the same process or the next.
+//! What each kind of client receives after a reconnect, to the same process or the
+//! next.
 
 use super::*;
 
-/// What is told to a client that comes back and has forgotten its count.
+/// How many messages are sent to a client that reconnects and has lost its count.
 fn told_again(page: bool) -> usize {
     let mut seat = Seat::new(Identity::default(), "nonce".into(), ConnectionId::new(7, 1));
     let kick = ServerMessage::Kick {
@@ -19,7 +20,7 @@ fn told_again(page: bool) -> usize {
 }
 
 #[test]
-fn a_page_that_is_opened_again_hears_what_the_last_one_may_have_missed() {
+fn a_reopened_page_receives_what_the_last_one_may_have_missed() {
     assert_eq!(told_again(true), 2);
     assert_eq!(told_again(false), 0, "it would have confirmed nothing");
 }
@@ -37,7 +38,7 @@ fn seat() -> Seat {
     Seat::new(Identity::default(), "nonce".into(), ConnectionId::new(7, 1))
 }
 
-/// The seat that goes on with what is kept of another, in another process.
+/// The seat that continues with what is persisted of another, in another process.
 fn heir(seat: &Seat, at: Cut, session: Option<String>) -> Seat {
     let saved = SavedPlayer {
         player_id: String::new(),
@@ -53,8 +54,8 @@ fn heir(seat: &Seat, at: Cut, session: Option<String>) -> Seat {
     next
 }
 
-/// A seat of the next process: the first was told three messages, of which
-/// one was confirmed, and two more came up.
+/// A seat of the next process: the first sent three messages, of which one was
+/// acknowledged, and two more were queued.
 fn next_seat(before: impl Fn(&mut Seat), session: impl Fn(&Seat) -> Option<String>) -> Seat {
     let mut seat = seat();
     for text in ["1", "2", "3"] {
@@ -86,7 +87,7 @@ fn tell_all(seat: &mut Seat) -> String {
 }
 
 #[test]
-fn the_next_process_tells_each_kind_of_client_what_it_lacks() {
+fn the_next_process_sends_each_kind_of_client_what_it_lacks() {
     use Resumption::{New, Restarted};
     let counts = |seat: &mut Seat| {
         seat.counts = true;
@@ -112,26 +113,27 @@ fn the_next_process_tells_each_kind_of_client_what_it_lacks() {
         expected,
     };
     let cases = [
-        // Who counts gets what is behind that, whatever was told.
+        // A client that counts gets what follows its count, whatever was sent.
         case(&counts, Some(2), (Restarted, 9, "3:3 4:4 5:5 ")),
         case(&counts, Some(7), (Restarted, 9, "")),
-        // A page that was closed and opened again begins anew.
+        // A page that was closed and opened again starts over.
         Case {
             page: true,
             ..case(&counts, None, (New, 0, "1:2 2:3 3:4 4:5 "))
         },
-        // Who acknowledges snapshots may hear some again; who does neither gets
-        // what was told to nobody. No number means two things.
+        // A client that acknowledges snapshots may receive some messages again; one
+        // that does neither gets only what was never sent. No number means two
+        // things.
         case(&acknowledges, None, (Restarted, 9, "1:2 2:3 3:4 4:5 ")),
         case(&neither, None, (Restarted, 9, "1:4 2:5 ")),
-        // A session that began when nobody heard of it any more.
+        // A session that began without any client knowing of it.
         Case {
             session: &unheard,
             page: true,
             ..case(&counts, None, (New, 0, "1:2 2:3 3:4 4:5 "))
         },
-        // One that began in the last moment, with what the one before had left:
-        // what was said in it is said again.
+        // One that began in the last moment, with what the previous one had left:
+        // what was sent in it is sent again.
         Case {
             session: &newer,
             page: true,
@@ -142,7 +144,7 @@ fn the_next_process_tells_each_kind_of_client_what_it_lacks() {
             page: true,
             ..case(&counts, Some(6), (Restarted, 0, ""))
         },
-        // A count that nobody has.
+        // A count that is out of range.
         case(&counts, Some(u32::MAX), (New, 0, "1:4 2:5 ")),
     ];
     for (place, case) in cases.into_iter().enumerate() {
@@ -159,7 +161,7 @@ fn the_next_process_tells_each_kind_of_client_what_it_lacks() {
 }
 
 #[test]
-fn a_call_is_answered_by_some_process_however_much_its_client_heard_since() {
+fn a_call_is_answered_by_some_process_however_much_its_client_received_since() {
     for (received, told) in [(1, "2:call 5 "), (2, "3:call 5 "), (9, "10:call 5 ")] {
         let mut seat = seat();
         seat.counts = true;
@@ -174,7 +176,7 @@ fn a_call_is_answered_by_some_process_however_much_its_client_heard_since() {
         };
         let mut next = heir(&seat, seat.cut(), same.clone());
         comes_back(&mut next);
-        // That process as well ends before it has kept anything of its own.
+        // That process also ends before it has persisted anything of its own.
         let mut third = heir(&next, next.kept, same);
         comes_back(&mut third);
         let mut fourth = heir(&third, third.cut(), Some(third.session.clone()));
@@ -184,7 +186,7 @@ fn a_call_is_answered_by_some_process_however_much_its_client_heard_since() {
 }
 
 #[test]
-fn what_is_not_kept_as_heard_is_not_kept_as_answered() {
+fn a_call_not_persisted_as_received_is_not_persisted_as_answered() {
     let mut seat = seat();
     seat.counts = true;
     say(&mut seat, "1");
@@ -209,7 +211,8 @@ fn what_is_not_kept_as_heard_is_not_kept_as_answered() {
     };
     assert_eq!(seat.answered(&answer), None);
     seat.log_message(answer, None);
-    // Scripts may wait for the store meanwhile: an earlier moment is kept again.
+    // Scripts may wait for the store meanwhile: an earlier moment is persisted
+    // again.
     seat.note_kept(heard);
     assert_eq!(kept(&seat, heard), (1, 1), "its answer is not");
     let answered = Cut {
@@ -222,7 +225,7 @@ fn what_is_not_kept_as_heard_is_not_kept_as_answered() {
 }
 
 #[test]
-fn what_is_kept_of_a_log_is_so_under_its_new_numbers() {
+fn persisted_messages_have_their_new_numbers() {
     let mut seat = seat();
     seat.counts = true;
     for text in ["1", "2", "3"] {
@@ -236,7 +239,8 @@ fn what_is_kept_of_a_log_is_so_under_its_new_numbers() {
     });
     let session = seat.session.clone();
     seat.go_on(Resumption::New, None, true);
-    // Of the two that go on, one was kept: a checkpoint of that moment has it.
+    // Of the two that remain, one was persisted: a checkpoint of that moment has
+    // it.
     let expected = Cut {
         received: 0,
         sent: 1,
@@ -248,7 +252,7 @@ fn what_is_kept_of_a_log_is_so_under_its_new_numbers() {
 }
 
 #[test]
-fn calls_take_a_part_of_what_is_kept() {
+fn calls_take_a_fraction_of_a_checkpoint() {
     let mut seat = seat();
     seat.counts = true;
     for number in 1..=400 {
@@ -269,7 +273,7 @@ fn calls_take_a_part_of_what_is_kept() {
 }
 
 #[test]
-fn a_page_that_has_confirmed_nothing_yet_is_told_again_what_it_may_have_missed() {
+fn a_page_without_acknowledgements_receives_again_what_it_may_have_missed() {
     for (page, kept) in [(true, 1), (false, 0)] {
         let mut seat = seat();
         seat.go_on(Resumption::New, None, page);
@@ -282,8 +286,8 @@ fn a_page_that_has_confirmed_nothing_yet_is_told_again_what_it_may_have_missed()
 }
 
 #[test]
-fn a_page_in_another_tab_hears_what_the_closed_one_may_have_missed() {
-    // Without a token: it died with the tab.
+fn a_page_in_another_tab_receives_what_the_closed_one_may_have_missed() {
+    // Without a token: it was lost with the tab.
     for (page, told) in [(true, "1:2 2:3 "), (false, "")] {
         let mut seat = seat();
         seat.go_on(Resumption::New, None, page);
