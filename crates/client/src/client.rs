@@ -29,24 +29,24 @@ use crate::shots::{DrawnShot, Now, Shots};
 use crate::stats::{Meter, Stats};
 
 const PING_INTERVAL_MS: f64 = 1000.0;
-/// No world ticks more often; whoever says so is not believed.
+/// No world ticks more often; larger values are clamped.
 const TICK_HZ_MAX: u32 = 240;
-/// Until the first answer: a ping may get lost, and the round trip is asked for
-/// from the first moment on.
+/// Ping interval until the first answer: a ping may be lost, and the round trip is
+/// needed from the start.
 const FIRST_PINGS_INTERVAL_MS: f64 = 200.0;
-/// Events the host has not taken: with so many of them nothing more is taken in.
+/// With this many unhandled events nothing more is received.
 const EVENTS_MAX: usize = 4096;
-/// With so many, what happens in passing is left out.
+/// With this many, transient events are dropped.
 const EVENTS_IN_PASSING_MAX: usize = 1024;
 
 /// The connection cannot be used any further.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The server sent something that is not ours.
+    /// The server sent an invalid packet.
     #[error("the server sent something unreadable: {0}")]
     Packet(#[from] PacketError),
-    /// The host does not take its events. This packet was not taken in; what
-    /// counts of it comes again on the next connection.
+    /// The host does not take its events. This packet was not applied; reliable
+    /// messages in it are sent again on the next connection.
     #[error("{EVENTS_MAX} events wait to be taken")]
     Backlog,
 }
@@ -57,7 +57,7 @@ pub struct Client {
     joined: Option<Joined>,
     scene: ClientScene,
     scene_ready: bool,
-    /// Meshes that came and wait for the scene.
+    /// Meshes that arrived and wait for the scene.
     meshes: Meshes,
     scripts: Scripts,
     input: CharacterInput,
@@ -67,7 +67,7 @@ pub struct Client {
     reliable: Outbox,
     datagrams: VecDeque<Vec<u8>>,
     events: VecDeque<ClientEvent>,
-    /// Entities that went since the host last asked; some may be back.
+    /// Entities removed since the host last asked; some may be back.
     removed: BTreeSet<u32>,
     drawn: Vec<Drawn>,
     shots: Shots,
@@ -79,7 +79,7 @@ pub struct Client {
     script_bytes: u64,
     /// Of the newest snapshot.
     script_version: u32,
-    /// The server had too much to send us, and left some out.
+    /// The server had too much to send, and skipped some scripts.
     scripts_stalled: bool,
     rtt_ms: Option<f64>,
     next_ping_ms: f64,
@@ -87,29 +87,30 @@ pub struct Client {
     silence: Silence,
 }
 
-/// What exists from the welcome on.
+/// State that exists from the welcome on.
 struct Joined {
     welcome: Welcome,
     pacing: Pacing,
     playback: Playback,
     prediction: Prediction,
     replication: Replication,
-    /// What was acknowledged last while there were no inputs to do it with.
+    /// The last acknowledgement that was sent while there were no inputs to carry
+    /// it.
     acknowledged: Option<PacketAck>,
-    /// When the welcome came.
+    /// When the welcome arrived.
     welcomed_ms: f64,
-    /// The latest world time that was given out.
+    /// The latest world time that was returned.
     world_time_s: f64,
 }
 
 impl Client {
-    /// A client that has not said anything yet.
+    /// A client that has not sent anything yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Queues the handshake. After [`Client::take_over`] it names the session
-    /// to go on with; the given token is for who has only that.
+    /// Queues the handshake. After [`Client::take_over`] it names the session to
+    /// resume; the given token is for callers that have only that.
     pub fn handshake(
         &mut self,
         ticket: Option<String>,
@@ -127,23 +128,22 @@ impl Client {
         });
     }
 
-    /// The newest token that brings this session back; none before the welcome.
+    /// The newest token that resumes this session; none before the welcome.
     pub fn resume_token(&self) -> Option<&str> {
         self.talk.token().map(String::as_str)
     }
 
-    /// Goes on with the session of a client whose connection is lost: what
-    /// it has heard, what it had to say, and its resume token. The handshake
-    /// comes after this.
+    /// Resumes the session of a client whose connection is lost: its received and
+    /// unsent messages, and its resume token. Call it before the handshake.
     pub fn take_over(&mut self, old: &mut Client) {
         self.talk = std::mem::take(&mut old.talk);
         self.talk.hang_up();
         self.scripts.take_over(&mut old.scripts);
-        // Counted as heard, so they do not come again.
+        // Counted as received, so they are not sent again.
         self.events.extend(old.events.drain(..).filter(is_counted));
     }
 
-    /// Forgets the connection and keeps the session, for the next handshake.
+    /// Drops the connection and retains the session, for the next handshake.
     pub fn reconnect(&mut self) {
         let mut fresh = Self::default();
         fresh.take_over(self);
@@ -151,11 +151,11 @@ impl Client {
         *self = fresh;
     }
 
-    /// Takes a whole packet in: a datagram or a WebSocket message.
+    /// Receives a whole packet: a datagram or a WebSocket message.
     ///
     /// # Errors
-    /// When it cannot be read or there is no room for what it tells; the
-    /// connection should be closed, unless it was a datagram.
+    /// When it cannot be decoded or the event queue is full; the connection should
+    /// be closed, unless it was a datagram.
     pub fn receive(&mut self, packet: &[u8], now_ms: f64) -> Result<(), ClientError> {
         self.check_room()?;
         self.silence.heard();
@@ -166,11 +166,11 @@ impl Client {
         Ok(())
     }
 
-    /// Takes the next bytes of the reliable stream in.
+    /// Receives the next bytes of the reliable stream.
     ///
     /// # Errors
-    /// When it cannot be read or there is no room for what it tells; the
-    /// connection should be closed.
+    /// When they cannot be decoded or the event queue is full; the connection
+    /// should be closed.
     pub fn receive_stream(&mut self, bytes: &[u8], now_ms: f64) -> Result<(), ClientError> {
         self.check_room()?;
         self.silence.heard();
@@ -181,8 +181,8 @@ impl Client {
         Ok(())
     }
 
-    /// Between packets, not within them: a host that takes its events after
-    /// each one never gets here, however much there is in one.
+    /// Between packets, not within them: a host that takes its events after each
+    /// packet never gets here, however many events one has.
     fn check_room(&self) -> Result<(), ClientError> {
         match self.events.len() < EVENTS_MAX {
             true => Ok(()),
@@ -284,7 +284,7 @@ impl Client {
             return self.trouble("bad_fragments", "parts of different packets".into());
         };
         for message in messages {
-            // Parts of parts are nobody's business.
+            // Nested fragments are ignored.
             if !matches!(message, ServerMessage::Fragment(_)) {
                 self.handle(message, now_ms);
             }
@@ -315,12 +315,12 @@ impl Client {
         self.talk_on();
     }
 
-    /// Tells what the host must hear: none of it is ever left out.
+    /// Queues an event that must reach the host: it is never dropped.
     fn tell(&mut self, event: ClientEvent) {
         self.events.push_back(event);
     }
 
-    /// Tells what is over when it is not heard at once.
+    /// Queues a transient event, which is dropped when the host is behind.
     fn mention(&mut self, event: ClientEvent) {
         if self.events.len() < EVENTS_IN_PASSING_MAX {
             self.tell(event);
@@ -336,7 +336,7 @@ impl Client {
         }
     }
 
-    /// What the player holds from now on.
+    /// Sets the held input from now on.
     pub fn set_input(&mut self, input: CharacterInput) {
         self.input = input;
     }
@@ -351,7 +351,7 @@ impl Client {
         };
         let steps = joined.pacing.steps_due(now_ms);
         if self.silence.stalled_at_ms().is_some() {
-            // Nobody would ever see these steps: the character waits where it is.
+            // These steps would never be shown: the character waits where it is.
             joined.prediction.rest();
         } else if self.scene_ready && joined.replication.newest_own().is_some() {
             let input = match self.dead {
@@ -392,8 +392,8 @@ impl Client {
         self.talk_on();
     }
 
-    /// Says which packets came while there is nothing to move through yet: or
-    /// all of them would come again and again, beside a scene that takes long.
+    /// Acknowledges packets while there is no scene to move through yet: otherwise
+    /// all of them would be sent again and again, beside a large scene.
     fn acknowledge(&mut self) {
         let Some(joined) = &mut self.joined else {
             return;
@@ -408,7 +408,7 @@ impl Client {
         }
     }
 
-    /// The next thing to tell the host.
+    /// The next event for the host.
     pub fn take_event(&mut self) -> Option<ClientEvent> {
         self.events.pop_front()
     }
@@ -437,7 +437,7 @@ impl Client {
         let own_id = joined.welcome.entity_id;
         let mut own = *joined.prediction.state();
         let stalled_at_ms = self.silence.stalled_at_ms();
-        // While nothing is heard of the world, it stands still.
+        // While no snapshots arrive, the world is frozen.
         let now_ms = stalled_at_ms.unwrap_or(now_ms);
         let fraction = match stalled_at_ms {
             Some(_) => 1.0,
@@ -494,18 +494,18 @@ impl Client {
         self.shots.drawn()
     }
 
-    /// The moment at which the last frame showed the others.
+    /// The moment at which the last frame showed other entities.
     pub fn shown(&self) -> Option<Shown> {
         Some(self.joined.as_ref()?.playback.shown())
     }
 
-    /// Whether the server is still heard.
+    /// Whether the server is still responding.
     pub fn liveness(&self) -> Liveness {
         self.silence.liveness()
     }
 
-    /// Seconds since the world started, as the server counts them; zero before
-    /// the welcome. Never less than it was.
+    /// Seconds since the world started, by the server's clock; zero before the
+    /// welcome. Never decreases.
     pub fn world_time_s(&mut self, now_ms: f64) -> f64 {
         let Some(joined) = &mut self.joined else {
             return 0.0;
@@ -519,7 +519,7 @@ impl Client {
         joined.world_time_s
     }
 
-    /// Figures for the overlay.
+    /// Statistics for the overlay.
     pub fn stats(&self, now_ms: f64) -> Stats {
         let mut stats = Stats {
             rtt_ms: self.rtt_ms,
@@ -549,7 +549,7 @@ impl Client {
     }
 }
 
-/// Whether an event comes from a message that is sent only once.
+/// Whether an event comes from a reliable message, which is sent only once.
 fn is_counted(event: &ClientEvent) -> bool {
     matches!(
         event,

@@ -1,4 +1,4 @@
-//! What the core tells its host.
+//! Events from the client core to its host.
 
 use frolic_protocol::details::Details;
 use frolic_protocol::message::TickFigures;
@@ -9,14 +9,14 @@ use frolic_protocol::spell::CastEvent;
 use frolic_protocol::{Args, PlayerInfo, Welcome};
 use frolic_sim::Vec3;
 
-/// Something the host shows, runs or stores.
+/// An event that the host shows, runs or stores.
 #[derive(Clone, Debug)]
 pub enum ClientEvent {
-    /// The player is in.
+    /// The player was admitted.
     Welcome(Box<Welcome>),
-    /// The scene arrived and was understood.
+    /// The scene arrived and was loaded.
     Scene,
-    /// How entities of a definition look.
+    /// The appearance of entities of a definition.
     Definition {
         /// Its number.
         index: u16,
@@ -25,45 +25,44 @@ pub enum ClientEvent {
     },
     /// Attributes and looks of an entity changed; these are all of them.
     Details {
-        /// Which.
+        /// The entity.
         entity: u32,
-        /// As they are now.
+        /// The current details.
         details: Details,
     },
-    /// Players who came, changed or left.
+    /// Players who joined, changed or left.
     Players(Vec<PlayerInfo>),
-    /// Which list of scripts is in force, for the first time or since a
-    /// reload. Offer the list (`@manifest`) when it is cached by its hash,
-    /// else fetch or request it.
+    /// The current script manifest, for the first time or after a reload. Offer the
+    /// list (`@manifest`) when it is cached by its hash, else fetch or request it.
     ScriptManifest(ScriptManifest),
-    /// The list is here: offer the scripts that are cached by hash, then
-    /// fetch or request what `missing_scripts` gives.
+    /// The list has arrived: offer the scripts that are cached by hash, then fetch
+    /// or request what `missing_scripts` returns.
     ScriptList,
-    /// A script arrived and matches its hash; a host with a cache keeps it.
+    /// A script arrived and matches its hash; a host with a cache stores it.
     ScriptVerified {
         /// Its path.
         path: String,
         /// `sha256:` and its hash.
         hash: String,
     },
-    /// Run this script now; its bytecode is there to take.
+    /// Run this script now; its bytecode is available.
     ScriptRun {
         /// Its path.
         path: String,
     },
-    /// Scripts changed while the world runs: replace these, and end those
-    /// that are gone.
+    /// Scripts changed while the world runs: replace these, and stop the removed
+    /// ones.
     ScriptsReload {
         /// Paths of new and changed scripts, in the order to start them.
         changed: Vec<String>,
-        /// Paths of scripts that are gone.
+        /// Paths of removed scripts.
         removed: Vec<String>,
     },
-    /// All scripts of the manifest that is in force were told to run.
+    /// All scripts of the current manifest were started.
     ScriptsStarted,
     /// The server's scripts fired an event at this client.
     Remote {
-        /// Which event.
+        /// The event's name.
         name: String,
         /// Its arguments.
         args: Args,
@@ -72,57 +71,57 @@ pub enum ClientEvent {
     InvokeResult {
         /// From the invoke.
         id: u32,
-        /// What came of it.
+        /// The result.
         result: Result<Args, String>,
     },
-    /// Somebody cast a spell: run its code with this seed.
+    /// A player cast a spell: run its code with this seed.
     Cast(Box<CastEvent>),
-    /// The ground changed within a box. Whoever keeps a copy of it, to draw
-    /// it elsewhere, gives it the same messages.
+    /// Terrain changed within a box. A host with its own copy, to draw it
+    /// elsewhere, applies the same messages to it.
     Terrain {
         /// Its lowest corner, in metres.
         min: [f32; 3],
         /// Its highest corner.
         max: [f32; 3],
-        /// The message that said so, as a packet.
+        /// The message that changed it, as a packet.
         packet: Vec<u8>,
     },
-    /// Somebody said something.
+    /// A chat message.
     Chat {
-        /// Who; empty for the game itself.
+        /// The sender's name; empty for the game itself.
         from: String,
-        /// What.
+        /// The text.
         text: String,
-        /// Their lasting id; empty for the game itself.
+        /// The sender's persistent id; empty for the game itself.
         player_id: String,
     },
-    /// An NPC nearby has changed its mind.
+    /// An NPC nearby has changed its behaviour.
     Npc(NpcEvent),
-    /// Which lines of scripts are to be sent with [`crate::Client::send_log`]:
-    /// errors always.
+    /// Which script log lines to send with [`crate::Client::send_log`]: errors
+    /// always.
     LogsWanted {
-        /// Also what scripts `print` and `warn`.
+        /// Also the output of `print` and `warn`.
         prints: bool,
     },
-    /// Where the server's time goes; see [`crate::Client::ask_figures`].
+    /// The server's tick timings; see [`crate::Client::ask_figures`].
     Figures(TickFigures),
-    /// Whether what happens in the world takes unusually long to be stored.
+    /// Whether persistence is unusually slow.
     Saving {
         /// Until it is false again.
         delayed: bool,
     },
-    /// How a weapon's shots look; also when it changed.
+    /// The appearance of a weapon's shots; also when it changed.
     Weapon(Weapon),
-    /// What a player holds now.
+    /// The weapon of a player changed.
     Armed {
         /// Their number.
         player: u32,
         /// The weapon's number; none: nothing.
         weapon: Option<u16>,
     },
-    /// How the own character is.
+    /// The vitals of the own character.
     Vitals(Vitals),
-    /// The player was put somewhere and looks this way, in radians.
+    /// The player was placed and faces this way, in radians.
     Facing {
         /// As in an input.
         yaw: f32,
@@ -140,29 +139,29 @@ pub enum ClientEvent {
         /// Metres per second.
         velocity: Vec3,
     },
-    /// A shot met something.
+    /// A shot hit something.
     Impact {
         /// Number of its weapon.
         weapon: u16,
         /// Whether this player fired it.
         own: bool,
-        /// What it met, as the server says; 0 when it has not said yet.
+        /// The hit entity according to the server; 0 while it is unknown.
         target: u32,
         /// Where.
         point: Vec3,
-        /// Which way the surface faces there.
+        /// The surface normal there.
         normal: Vec3,
     },
     /// The server refused something, or sent something unusable.
     Error {
-        /// A word for programs.
+        /// A machine-readable code.
         code: String,
-        /// A sentence for people.
+        /// A human-readable message.
         message: String,
     },
-    /// The server ends the connection.
+    /// The server closes the connection.
     Kick {
-        /// A sentence for people.
+        /// A human-readable reason.
         reason: String,
     },
 }

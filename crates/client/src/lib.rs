@@ -1,13 +1,12 @@
 //! The client core: everything a client of a world does except drawing it.
 //!
-//! Start from [`Client`]. Feed it bytes and the time, take bytes and events
-//! from it, ask it what to draw. The browser wraps it in `client-wasm`, bots
-//! drive it natively; both therefore predict with the very code the server
-//! decides with.
+//! Start from [`Client`]. Feed it bytes and the time, take bytes and events from
+//! it, query it for what to draw. The browser wraps it in `client-wasm`, bots drive
+//! it natively; so both predict with the same code that the server runs.
 //!
-//! No sockets, no clock, no rendering: time comes in as milliseconds of any
-//! steady clock. What the server sends is checked like any other input; a
-//! hostile server can make this client wrong, never make it panic.
+//! No sockets, no clock, no rendering: time is passed in as milliseconds of any
+//! steady clock. Server data is validated like any other input; a hostile server
+//! can make this client wrong, never make it panic.
 #![forbid(unsafe_code)]
 
 mod client;

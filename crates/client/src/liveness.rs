@@ -1,41 +1,41 @@
-//! Whether the server still reaches us. A connection can die without a word
+//! Whether the server still reaches us. A connection can die without notice
 //! (another Wi-Fi, a router that drops everything); silence is the only sign.
 
-/// Without a snapshot for so long, what is predicted cannot be put right any
-/// more: inputs are kept for replay for about two seconds.
+/// Without a snapshot for this long, prediction cannot be corrected any more:
+/// inputs are stored for replay for about two seconds.
 const STALLED_AFTER_MS: f64 = 2000.0;
-/// Without anything for so long, the connection is given up.
+/// Without any data for this long, the connection is considered lost.
 const LOST_AFTER_MS: f64 = 12_000.0;
-/// A page that did not run for longer than this (a slow frame, a tab that slept)
-/// has packets that it did not read yet: the rest of that time is no silence.
+/// A page that did not run for longer than this (a slow frame, a suspended tab) has
+/// unread packets: the excess does not count as silence.
 const UNATTENDED_MS_MAX: f64 = 500.0;
 
-/// How the connection is doing, by what came lately.
+/// The state of the connection, by recent arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Liveness {
-    /// The server is heard, or there was no time to hear it yet.
+    /// Data arrives, or there was no time for it yet.
     #[default]
     Alive,
-    /// No snapshot for two seconds: the world stands still until one comes.
+    /// No snapshot for two seconds: the world is frozen until one arrives.
     Stalled,
-    /// Nothing at all for twelve seconds: connect again.
+    /// No data for twelve seconds: reconnect.
     Lost,
 }
 
-/// Counts how long nothing came, in time that the host attended to us.
+/// Measures how long nothing arrived, in time that the host was running.
 #[derive(Default)]
 pub(crate) struct Silence {
     last_ms: Option<f64>,
-    /// Since anything came.
+    /// Since any data arrived.
     any_ms: f64,
-    /// Since a snapshot came; none before the first.
+    /// Since a snapshot arrived; none before the first.
     snapshot_ms: Option<f64>,
     /// When the silence became a stall.
     stalled_at_ms: Option<f64>,
 }
 
 impl Silence {
-    /// Time goes by; called before what is due is done.
+    /// Advances the time; called before due work is done.
     pub fn advance(&mut self, now_ms: f64) {
         let elapsed = now_ms - self.last_ms.unwrap_or(now_ms);
         let elapsed = elapsed.clamp(0.0, UNATTENDED_MS_MAX);
@@ -49,18 +49,18 @@ impl Silence {
         }
     }
 
-    /// Bytes came.
+    /// Data arrived.
     pub fn heard(&mut self) {
         self.any_ms = 0.0;
     }
 
-    /// A snapshot came; true when that ends a stall.
+    /// A snapshot arrived; true when that ends a stall.
     pub fn heard_snapshot(&mut self) -> bool {
         self.snapshot_ms = Some(0.0);
         self.stalled_at_ms.take().is_some()
     }
 
-    /// When the world came to a stop, if it did.
+    /// When the world was frozen, if it is.
     pub fn stalled_at_ms(&self) -> Option<f64> {
         self.stalled_at_ms
     }
@@ -80,7 +80,7 @@ impl Silence {
 mod tests {
     use super::*;
 
-    /// Advances in steps of so many milliseconds, from `from` on.
+    /// Advances in steps of `step` milliseconds, from `from` on.
     fn silent(silence: &mut Silence, from: f64, ms: f64, step: f64) -> f64 {
         let steps = (ms / step) as u32;
         for at in 1..=steps {

@@ -1,18 +1,18 @@
-//! Reliable messages on their way out, in pieces of which each is one
-//! WebSocket message at most: a server takes no longer ones.
+//! Outgoing reliable messages, in pieces of at most one WebSocket message each: a
+//! server accepts no larger ones.
 
 use std::collections::VecDeque;
 
 use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
 
-/// What waits to be written, cut between messages and never within one.
+/// The bytes to write, split between messages and never within one.
 #[derive(Default)]
 pub(crate) struct Outbox {
     pieces: VecDeque<Vec<u8>>,
 }
 
 impl Outbox {
-    /// Adds a packet of one message, which is not longer than a piece may be.
+    /// Adds a packet of one message, which is not larger than a piece may be.
     pub fn push(&mut self, packet: Vec<u8>) {
         debug_assert!(packet.len() <= CLIENT_MESSAGE_BYTES_MAX);
         match self.pieces.back_mut() {
@@ -27,7 +27,7 @@ impl Outbox {
     }
 }
 
-/// Whether both may travel as one WebSocket message.
+/// Whether both fit into one WebSocket message.
 pub(crate) fn fits(piece: &[u8], more: &[u8]) -> bool {
     piece.len() + more.len() <= CLIENT_MESSAGE_BYTES_MAX
 }

@@ -1,12 +1,12 @@
 //! When to step: the client runs just far enough ahead of the server.
 //!
-//! The server says with every snapshot how many of our inputs wait. Too few
-//! and a late packet leaves a tick without input; too many and everything
-//! feels late. The client's clock runs a little faster or slower to keep the
-//! wait at a target that rises when inputs come late and sinks when they do not.
+//! The server reports with every snapshot how many of our inputs are queued. With
+//! too few, a late packet leaves a tick without input; with too many, everything
+//! feels delayed. The client's clock runs a little faster or slower to hold the
+//! queue at a target that rises when inputs arrive late and sinks when they do not.
 
-/// How many steps one call may catch up; beyond it the time is lost, as when
-/// a browser tab slept.
+/// How many steps one call may catch up; time beyond that is dropped, as when a
+/// browser tab was suspended.
 const CATCH_UP_STEPS_MAX: u32 = 8;
 const QUEUE_TARGET_MIN: f64 = 1.5;
 const QUEUE_TARGET_MAX: f64 = 6.0;
@@ -42,7 +42,7 @@ impl Pacing {
         due.min(CATCH_UP_STEPS_MAX)
     }
 
-    /// How far the time is between the last step and the next, 0 to 1.
+    /// The fraction between the last step and the next, 0 to 1.
     pub fn fraction(&self, now_ms: f64) -> f32 {
         let since = now_ms - self.last_ms.unwrap_or(now_ms);
         (((self.owed_ms + since * self.rate) / self.step_ms) as f32).clamp(0.0, 1.0)

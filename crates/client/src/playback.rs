@@ -1,8 +1,8 @@
-//! What to draw: others a little in the past, smoothly, whatever the network does.
+//! What to draw: others with a small delay, smoothly, whatever the network does.
 //!
-//! Snapshots are shown at a constant distance behind the server. That
-//! distance follows the jitter of their arrival, and the playback clock
-//! approaches its target by running slightly faster or slower, never by jumping.
+//! Snapshots are shown at a constant delay behind the server. The delay follows the
+//! jitter of their arrival, and the playback clock approaches its target by running
+//! slightly faster or slower, never by jumping.
 
 use frolic_protocol::Shown;
 use frolic_protocol::entity::flags;
@@ -30,15 +30,15 @@ pub struct Drawn {
     pub kind: DrawnKind,
     /// 0 for an entity of the scene, else its definition.
     pub definition: u16,
-    /// Whether a character stands.
+    /// Whether a character stands on the ground.
     pub grounded: bool,
     /// Whether a character lies dead.
     pub dead: bool,
     /// Whether it is this client's own character.
     pub own: bool,
-    /// Where; of a character, its feet.
+    /// Its position; of a character, its feet.
     pub position: Vec3,
-    /// How it is turned.
+    /// Its orientation.
     pub rotation: Rotation,
     /// Metres per second.
     pub velocity: Vec3,
@@ -46,11 +46,11 @@ pub struct Drawn {
     pub yaw: f32,
     /// Up and down, in radians.
     pub pitch: f32,
-    /// What an NPC is about.
+    /// The mood of an NPC.
     pub mood: Mood,
 }
 
-/// Jitter makes others no later than this.
+/// Upper bound of the delay caused by jitter.
 const DELAY_MAX_S: f64 = 0.5;
 /// A clock that is wrong by more than this jumps.
 const CLOCK_JUMP_S: f64 = 0.5;
@@ -60,7 +60,7 @@ const LAG_RATE: f32 = 0.1;
 pub(crate) struct Playback {
     tick_s: f64,
     snapshot_s: f64,
-    /// Smoothed arrival time of tick zero, and how much arrivals scatter.
+    /// Smoothed arrival time of tick zero, and the jitter of arrivals.
     origin_s: Option<f64>,
     jitter_s: f64,
     shown_tick: f64,
@@ -79,7 +79,7 @@ impl Playback {
         }
     }
 
-    /// Notes when a snapshot came.
+    /// Records the arrival of a snapshot.
     pub fn arrived(&mut self, tick: u32, now_ms: f64) {
         let origin = now_ms / 1000.0 - f64::from(tick) * self.tick_s;
         let known = *self.origin_s.get_or_insert(origin);
@@ -88,7 +88,8 @@ impl Playback {
         self.origin_s = Some(known + late_by * 0.1);
     }
 
-    /// The server's clock now, by when its ticks arrive; none before the first.
+    /// The server's current clock, estimated from tick arrivals; none before the
+    /// first.
     pub fn server_time_s(&self, now_ms: f64) -> Option<f64> {
         self.origin_s.map(|origin| now_ms / 1000.0 - origin)
     }
@@ -97,8 +98,8 @@ impl Playback {
         self.jitter_s * 1000.0
     }
 
-    /// How far behind the server others are shown: one snapshot to move
-    /// towards, and room for the scatter of the next.
+    /// The playback delay: one snapshot to interpolate towards, and tolerance for
+    /// the jitter of the next.
     pub fn delay_s(&self) -> f64 {
         let least = self.snapshot_s * 1.5;
         (least + self.jitter_s * 2.5).min(DELAY_MAX_S).max(least)
@@ -135,9 +136,9 @@ impl Playback {
         }
     }
 
-    /// What to draw at `now_ms`, the own character aside. `own_tick` is the
-    /// tick the own character is shown at, `ground` what it stands on: a
-    /// platform under our feet is drawn in our time, not in the past.
+    /// What to draw at `now_ms`, except the own character. `own_tick` is the tick
+    /// the own character is shown at, `ground` what it stands on: a platform under
+    /// the own character is drawn in the own time, without delay.
     pub fn frame(
         &mut self,
         replication: &mut Replication,
@@ -158,8 +159,8 @@ impl Playback {
                 continue;
             }
             let (id, on_a_path) = (state.id, state.motion.is_some());
-            // A path is known from its start to its end, and nothing is said
-            // of it between: that is no reason to show it late.
+            // A path is known from start to end, without updates in between: that
+            // is no reason to delay it.
             let wanted = match on_a_path {
                 true => 0.0,
                 false => track.usual_gap(update) - update,
@@ -190,7 +191,7 @@ impl Playback {
     }
 }
 
-/// What playback has to know of the own character.
+/// What playback needs of the own character.
 pub(crate) struct OwnFrame {
     /// Its entity.
     pub id: u32,
@@ -198,7 +199,7 @@ pub(crate) struct OwnFrame {
     pub tick: f64,
     /// What it stands on.
     pub ground: Option<u32>,
-    /// How far from its place that is drawn, because the own character is.
+    /// The offset at which that is drawn, because the own character is.
     pub ground_error: Vec3,
     /// What it walks against.
     pub pushed: [Option<u32>; PUSHED_MAX],
@@ -211,8 +212,8 @@ mod tests {
     const TICK_HZ: u32 = 60;
     const SNAPSHOT_HZ: u32 = 20;
 
-    /// A server's snapshots, every 50 ms, each so many milliseconds late, and a
-    /// client that draws in between. Gives the moment each frame showed.
+    /// A server's snapshots, every 50 ms, each `late` by some milliseconds, and a
+    /// client that draws in between. Returns the moment each frame showed.
     fn play(
         playback: &mut Playback,
         snapshots: std::ops::Range<u32>,
@@ -239,7 +240,7 @@ mod tests {
         0
     }
 
-    /// Up to 90 ms late, as if by chance.
+    /// Up to 90 ms late, pseudo-randomly.
     fn jittery(snapshot: u32) -> u32 {
         snapshot * 37 % 91
     }
@@ -263,7 +264,7 @@ mod tests {
     fn the_shown_clock_never_runs_back_and_stays_behind_by_the_delay() {
         let mut playback = Playback::new(TICK_HZ, SNAPSHOT_HZ);
         play(&mut playback, 0..100, in_time);
-        // Jitter begins, ends, and once nothing comes for a third of a second.
+        // Jitter begins, ends, and once nothing arrives for a third of a second.
         let late = |n: u32| match n {
             100..200 => jittery(n),
             250..257 => (257 - n) * 50,
@@ -280,7 +281,8 @@ mod tests {
         assert!((behind - playback.delay_s()).abs() < 0.02, "{behind} s");
     }
 
-    /// One that sends so seldom is shown as late as it takes to move between two.
+    /// A server with a low snapshot rate is shown with the delay needed to
+    /// interpolate between two.
     #[test]
     fn a_server_that_seldom_sends_has_a_delay_too() {
         for (snapshot_hz, delay_s) in [(1, 1.5), (2, 0.75), (3, 0.5)] {
@@ -289,7 +291,7 @@ mod tests {
         }
     }
 
-    /// A tab slept: to show the hour in between would take an hour.
+    /// A tab was suspended: playing back the time in between would take as long.
     #[test]
     fn a_clock_that_is_far_off_jumps() {
         let mut playback = Playback::new(TICK_HZ, SNAPSHOT_HZ);

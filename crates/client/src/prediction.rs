@@ -1,4 +1,4 @@
-//! Prediction: the own character moves at once, and is put right afterwards.
+//! Prediction: the own character moves at once, and is corrected afterwards.
 
 use std::collections::VecDeque;
 
@@ -10,30 +10,30 @@ use frolic_sim::{
 
 use crate::scene::ClientScene;
 
-/// Inputs kept for replay: two seconds at 60 Hz.
+/// Inputs stored for replay: two seconds at 60 Hz.
 const PENDING_MAX: usize = 128;
-/// An input is in this many packets in a row, its first included, as long as
-/// there is one per packet: it takes as many losses before the server misses it.
+/// An input is in this many consecutive packets, the first included, at one input
+/// per packet: that many losses before the server misses it.
 const PACKETS_PER_INPUT: usize = 6;
 /// Corrections beyond this are jumps (a respawn, a teleport), not errors.
 const SMOOTHED_ERROR_MAX_M: f32 = 2.5;
-/// After a stall the player walked alone for up to two seconds: that is put
-/// right in a glide, too.
+/// After a stall the player walked alone for up to two seconds: that is corrected
+/// smoothly, too.
 const SMOOTHED_AFTER_STALL_MAX_M: f32 = 20.0;
-/// For so many verdicts of the server after a stall: inputs of that time may
-/// still reach it, or turn out to be lost.
+/// For this many server states after a stall: inputs of that time may still arrive,
+/// or turn out to be lost.
 const FORGIVEN_VERDICTS: u32 = 20;
 /// What is left of a shown error after one second.
 const ERROR_LEFT_PER_S: f32 = 1e-5;
 
-/// Bodies that are drawn in the own time because one pushes them.
+/// Bodies that are drawn in the own time because the character pushes them.
 pub(crate) const PUSHED_MAX: usize = 4;
 /// Ticks for which a push counts: between two touches there are some without.
 const PUSHED_TICKS: u8 = 20;
 
 struct Pending {
     input: NumberedInput,
-    /// What we predicted the input leads to.
+    /// The predicted result of the input.
     outcome: CharacterState,
 }
 
@@ -48,18 +48,19 @@ pub(crate) struct Prediction {
     previous: CharacterState,
     /// Which tick the server will simulate input `n` at is `n + tick_offset`.
     tick_offset: i64,
-    /// Shown minus predicted: fades to nothing.
+    /// Shown minus predicted position: decays to zero.
     error: Vec3,
-    /// What it stands on, and where that was after the newest step.
+    /// What the character stands on, and where that was after the newest step.
     ground: Option<(u32, Vec3)>,
-    /// The same error of what it stands on: that a platform set off is news as
-    /// well, and who rides it must not slide over it while both catch up.
+    /// The same error of what it stands on: the start of a platform is also
+    /// received late, and its rider must not slide over it while both catch up.
     ground_error: Vec3,
-    /// Whether the server has said where we are.
+    /// Whether the server has sent our position.
     placed: bool,
-    /// Verdicts whose corrections are shown as a glide, however large.
+    /// Server states whose corrections are smoothed, however large.
     forgiven: u32,
-    /// What was walked against lately, and for how many ticks that counts.
+    /// What the character walked against recently, and for how many ticks that
+    /// counts.
     pushed: [(u32, u8); PUSHED_MAX],
     pub corrections: u32,
     pub last_correction_m: f32,
@@ -93,13 +94,13 @@ impl Prediction {
         self.previous = self.current;
     }
 
-    /// The connection was silent and is back: what went wrong meanwhile is put
-    /// right without a jump.
+    /// The connection was silent and is back: deviations since then are corrected
+    /// without a jump.
     pub fn forgive(&mut self) {
         self.forgiven = FORGIVEN_VERDICTS;
     }
 
-    /// Characters move differently from now on.
+    /// Changes how characters move.
     pub fn set_params(&mut self, params: CharacterParams) {
         self.params = params;
     }
@@ -110,7 +111,7 @@ impl Prediction {
             .map(|(entity, left)| (left > 0).then_some(entity))
     }
 
-    /// Remembers for a while what gave way.
+    /// Remembers for a while what was pushed.
     fn note_pushed(&mut self) {
         for (_, left) in &mut self.pushed {
             *left = left.saturating_sub(1);
@@ -162,8 +163,8 @@ impl Prediction {
         self.ground_error *= left;
     }
 
-    /// Compares what the server computed with what we predicted, and predicts
-    /// again from there if they differ.
+    /// Compares the server's state with the prediction, and predicts again from
+    /// there if they differ.
     pub fn reconcile(&mut self, scene: &mut ClientScene, server_tick: u32, own: &OwnState) {
         let truth = own.character;
         let smoothed_max_m = match self.forgiven {
@@ -180,10 +181,11 @@ impl Prediction {
             predicted = self.pending.pop_front().map(|pending| pending.outcome);
         }
         if used >= self.next_seq {
-            // The server ran on without us (the tab slept): count on from there.
+            // The server continued without us (the tab was suspended): count on
+            // from there.
             self.next_seq = used.wrapping_add(1);
         }
-        // Where the ground is now known to be at the newest step.
+        // Where the platform is now known to be at the newest step.
         scene.pose_movers_at(self.tick_of(self.last_seq()));
         let same_ground = ground_of(scene, &self.current) == self.ground;
         if predicted == Some(truth) && same_ground {
@@ -208,7 +210,8 @@ impl Prediction {
         }
         let wrong_by = (self.current.feet - state.feet).length();
         self.current = state;
-        // The first verdict tells where we are; there was nothing to be wrong.
+        // The first state only places the character; there was no prediction to be
+        // wrong.
         let first = !std::mem::replace(&mut self.placed, true);
         if wrong_by > 1e-6 && !first {
             self.corrections += 1;
@@ -235,14 +238,14 @@ impl Prediction {
         (i64::from(seq) + self.tick_offset).max(0) as u32
     }
 
-    /// Number of the newest step, and the tick at which the server does it.
+    /// Number of the newest step, and its server tick.
     pub fn last_step(&self) -> (u32, u32) {
         let seq = self.last_seq();
         (seq, self.tick_of(seq))
     }
 
-    /// What the next packet says: the inputs of the steps just made, however
-    /// many those were, behind the last few before them; oldest first.
+    /// The inputs of the next packet: those of the steps just made, however many,
+    /// after the last few before them; oldest first.
     pub fn newest_inputs(&self, steps: u32) -> Inputs {
         let count = steps as usize + PACKETS_PER_INPUT - 1;
         let skip = self.pending.len().saturating_sub(count);
@@ -267,7 +270,7 @@ impl Prediction {
         &self.current
     }
 
-    /// How far from its place what the character stands on is to be drawn.
+    /// By how much to offset what the character stands on when drawing it.
     pub fn ground_error(&self) -> Vec3 {
         self.ground_error
     }

@@ -4,22 +4,21 @@ use frolic_protocol::message::Resumption;
 use frolic_protocol::resume::SentLog;
 use frolic_protocol::{ClientMessage, Welcome};
 
-/// Counted messages that may leave at once; a server takes more than this
-/// for a flood.
+/// Reliable messages that may be sent at once; a server treats more as a flood.
 const BURST: f64 = 200.0;
 /// And per second.
 const PER_S: f64 = 150.0;
 
-/// Bytes of messages that wait to be confirmed. A server confirms what it has
-/// stored, a second or two after it was said.
+/// Limit of unacknowledged bytes. A server acknowledges what it has stored, a
+/// second or two after it was sent.
 pub(crate) const KEPT_BYTES_MAX: usize = 1024 * 1024;
 
-/// Both counts of a session, and what the server has not confirmed.
+/// Both counts of a session, and what the server has not acknowledged.
 pub(crate) struct ReliableChannel {
     log: SentLog<ClientMessage>,
     received: u32,
     token: Option<String>,
-    /// Whether there was a welcome on this line.
+    /// Whether there was a welcome on this connection.
     open: bool,
     allowance: f64,
     refilled_ms: Option<f64>,
@@ -39,8 +38,8 @@ impl Default for ReliableChannel {
 }
 
 impl ReliableChannel {
-    /// Keeps a message until it is confirmed. False when too many wait for
-    /// that already.
+    /// Stores a message until it is acknowledged. False when too many are stored
+    /// already.
     pub fn say(&mut self, message: ClientMessage, bytes: usize) -> bool {
         if !self.log.has_room(bytes) {
             return false;
@@ -49,7 +48,7 @@ impl ReliableChannel {
         true
     }
 
-    /// The next message for the line, while there is one and it may leave.
+    /// The next message to send, while there is one and the rate limit permits it.
     pub fn next(&mut self) -> Option<&ClientMessage> {
         if !self.open || self.allowance < 1.0 {
             return None;
@@ -59,31 +58,31 @@ impl ReliableChannel {
         Some(message)
     }
 
-    /// Whether one more message may leave now that is not kept.
+    /// Whether one more message that is not stored may be sent now.
     pub fn spend(&mut self) -> bool {
         let may = self.open && self.allowance >= 1.0;
         self.allowance -= f64::from(u8::from(may));
         may
     }
 
-    /// Lets more leave as time goes by.
+    /// Refills the rate limit as time passes.
     pub fn refill(&mut self, now_ms: f64) {
         let since_ms = now_ms - self.refilled_ms.unwrap_or(now_ms);
         self.refilled_ms = Some(now_ms);
         self.allowance = (self.allowance + since_ms.max(0.0) / 1000.0 * PER_S).min(BURST);
     }
 
-    /// A counted message came.
+    /// A reliable message was received.
     pub fn heard(&mut self) {
         self.received = self.received.wrapping_add(1);
     }
 
-    /// How many have come.
+    /// How many were received.
     pub fn received(&self) -> u32 {
         self.received
     }
 
-    /// The server has so many.
+    /// The server has `received` messages.
     pub fn confirmed(&mut self, received: u32) {
         if self.open {
             self.log.confirm(received);
@@ -95,21 +94,21 @@ impl ReliableChannel {
         self.token.as_ref()
     }
 
-    /// A token that replaces the one before.
+    /// Replaces the token.
     pub fn set_token(&mut self, token: String) {
         self.token = Some(token);
     }
 
-    /// What the server takes up again. Returns how many messages were lost
-    /// in either direction.
+    /// Resumes from the server's welcome. Returns how many messages were lost in
+    /// either direction.
     pub fn welcome(&mut self, welcome: &Welcome) -> u32 {
         self.open = true;
         self.allowance = BURST;
         self.token = Some(welcome.resume_token.clone());
         match welcome.resumption {
             Resumption::Resumed | Resumption::Restarted => {
-                // It has heard them, and forgets them if it is killed before
-                // it has stored what came of them.
+                // The server has received them, but loses them if it is killed
+                // before it has stored the effects.
                 let lost_there = self.log.go_on(welcome.received);
                 let lost_here = welcome.sent.saturating_sub(self.received);
                 self.received = welcome.sent;
@@ -123,7 +122,7 @@ impl ReliableChannel {
         }
     }
 
-    /// The line is gone: nothing leaves until the next welcome.
+    /// The connection is closed: nothing is sent until the next welcome.
     pub fn hang_up(&mut self) {
         self.open = false;
         self.refilled_ms = None;

@@ -1,5 +1,5 @@
-//! What the server told us of the world: cells with their versions, and of
-//! every entity the states it was in lately.
+//! The replicated state of the world: cells with their versions, and the recent
+//! states of every entity.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -13,14 +13,14 @@ use frolic_sim::Vec3;
 
 use crate::track::{Ride, Track};
 
-/// Versions kept of a cell; the server keeps no more.
+/// Versions stored per cell; the server stores no more.
 const VERSIONS_MAX: usize = 128;
-/// The server tells of a far cell in one of so many updates, at its slowest.
+/// The lowest update rate of a far cell: one in this many updates.
 const SLOWEST_UPDATES: f32 = 32.0;
-/// Cells out of view that are remembered, so that a late packet does not
-/// bring them back.
+/// Cells out of view that are remembered, so that a late packet does not bring them
+/// back.
 const GONE_CELLS_MAX: usize = 4096;
-/// Who is carried goes as far as what carries them, but for rounding.
+/// A carried character moves exactly as far as its carrier, except for rounding.
 const CARRIED_OFF_MAX_M: f32 = 0.02;
 
 #[derive(Default)]
@@ -29,14 +29,14 @@ pub(crate) struct Replication {
     update_ticks: f32,
     cells: Cells,
     tracks: BTreeMap<u32, Track>,
-    /// Who left a cell for one next door that has not told of them yet.
+    /// Entities that left a cell for a neighbour that has not replicated them yet.
     on_the_way: Vec<Departure>,
     newest_tick: Option<u32>,
-    /// Of the newest snapshot whose first packet came: that one has the own
-    /// character, and a later one of the same snapshot may come before it.
+    /// Tick of the newest snapshot whose first packet arrived: that packet has the
+    /// own character, and a later packet of the same snapshot may arrive before it.
     newest_own: Option<u32>,
     ack: Option<PacketAck>,
-    /// Snapshots the server should have sent by now, and those that came.
+    /// Snapshots the server should have sent by now, and those that arrived.
     pub expected: u32,
     pub received: u32,
 }
@@ -47,7 +47,7 @@ struct Cells(HashMap<CellKey, Cell>);
 #[derive(Default)]
 struct Cell {
     versions: VecDeque<(u32, Vec<EntityState>)>,
-    /// Tick of the last snapshot that spoke of it.
+    /// Tick of the last snapshot with this cell.
     updated: u32,
 }
 
@@ -56,20 +56,20 @@ struct Departure {
     from: CellKey,
     to: Option<CellKey>,
     tick: u32,
-    /// A part of the scene that the cell says is elsewhere.
+    /// A part of the scene that the cell reports to be elsewhere.
     elsewhere: bool,
 }
 
 /// What a snapshot changed.
 #[derive(Default)]
 pub(crate) struct Applied {
-    /// Entities that came or changed, as they are now.
+    /// Entities that appeared or changed, in their current state.
     pub changed: Vec<EntityState>,
-    /// Entities that are gone: out of view, destroyed, or not where the scene
-    /// file has them.
+    /// Removed entities: out of view, destroyed, or not where the scene file has
+    /// them.
     pub removed: Vec<u32>,
-    /// Parts of the scene that went out of view where the file has them: they
-    /// stay as they were last seen.
+    /// Parts of the scene that left the view where the file has them: they retain
+    /// their last state.
     pub out_of_view: Vec<u32>,
     /// Details that changed.
     pub details: Vec<(u32, Details)>,
@@ -85,8 +85,8 @@ impl KnownCells for Cells {
 }
 
 impl Cells {
-    /// The other cell that an entity is in: what belongs to a player is in a
-    /// square, or everywhere, and in a cell of its owner.
+    /// The other cell that an entity is in: an entity owned by a player is in a
+    /// spatial cell, or in the global one, and in a cell of its owner.
     fn other_home(&self, id: u32, from: CellKey, owner: u32) -> Option<CellKey> {
         let owned = CellKey::Owned(owner);
         if from != owned {
@@ -113,7 +113,7 @@ impl Replication {
         }
     }
 
-    /// Takes a snapshot packet in. Packets may come late and twice.
+    /// Applies a snapshot packet. Packets may arrive late and twice.
     pub fn apply(&mut self, bytes: &[u8]) -> Result<(SnapshotHeader, Applied), SnapshotError> {
         let snapshot = snapshot::decode(bytes, self.tick_hz, &self.cells)?;
         let header = snapshot.header;
@@ -131,7 +131,8 @@ impl Replication {
         Ok((header, applied))
     }
 
-    /// Notes which packets came, for the acknowledgement and for the loss.
+    /// Records which packets arrived, for the acknowledgement and for the loss
+    /// statistics.
     fn count(&mut self, header: &SnapshotHeader) {
         if let Some(number) = header.number {
             self.ack = Some(acknowledge(self.ack, number));
@@ -159,8 +160,8 @@ impl Replication {
         if tick < cell.updated {
             return;
         }
-        // Even if it says nothing new: it came back into view, and what told
-        // us to drop it before may still be on its way.
+        // Even if nothing changed: it is back in view, and a packet that dropped it
+        // before may still be in flight.
         cell.updated = tick;
         if newest.is_some_and(|newest| newest >= content.version) {
             return;
@@ -184,7 +185,8 @@ impl Replication {
         let known = applied.changed.len();
         for state in &content.entities {
             if state.is_elsewhere() {
-                // Whatever another cell has of it is true: that is told there.
+                // If another cell has the entity, that cell's state is valid and is
+                // replicated there.
                 let news = find(old, state.id) != Some(state);
                 if news && !self.tracks.contains_key(&state.id) {
                     applied.removed.push(state.id);
@@ -202,7 +204,7 @@ impl Replication {
                 }
             }
         }
-        // Of those alone: what another cell has told since is newer.
+        // Only those: details from another cell are newer.
         let news = &applied.changed[known..];
         for (id, bytes) in &content.details {
             let is_news = news.binary_search_by_key(id, |state| state.id).is_ok();
@@ -210,9 +212,9 @@ impl Replication {
                 applied.details.push((*id, details));
             }
         }
-        // The server has gone on from there: it never goes back further. One
-        // that builds on nothing says no such thing: it may have been sent
-        // before the server knew what we have, and the next builds on that.
+        // The server has advanced its baseline: it never goes back further. A
+        // record without a baseline implies no such thing: it may have been sent
+        // before the server knew what we have, and the next one builds on that.
         let built_on = content.baseline.unwrap_or(0);
         while cell.versions.front().is_some_and(|(v, _)| *v < built_on) {
             cell.versions.pop_front();
@@ -242,8 +244,8 @@ impl Replication {
         }
     }
 
-    /// Whoever left a cell is gone, unless they are back, or another cell has
-    /// them by now or is about to tell of them.
+    /// Entities that left a cell are removed, unless they are back, or another cell
+    /// has them by now or is about to replicate them.
     fn settle_departures(&mut self, tick: u32, applied: &mut Applied) {
         for departure in std::mem::take(&mut self.on_the_way) {
             let elsewhere = self
@@ -276,8 +278,8 @@ impl Replication {
         }
     }
 
-    /// Finds what carries the characters that move without walking: what went the
-    /// same way in the same time.
+    /// Finds the carriers of characters that move without walking: entities that
+    /// moved the same way in the same time.
     fn note_carriers(&mut self, changed: &[EntityState]) {
         let characters = changed.iter();
         for state in characters.filter(|state| state.kind == EntityKind::Character) {
@@ -300,8 +302,8 @@ impl Replication {
         }
     }
 
-    /// How far what is carried is from the straight way between two states: as
-    /// far as its carrier is from its own.
+    /// The offset of a carried entity from the straight line between two states:
+    /// that of its carrier.
     pub fn detour(&self, ride: &Ride, tick_s: f64) -> Vec3 {
         let carrier = self.tracks.get(&ride.carrier);
         let place = |tick: f64| carrier?.place_since(ride.from, tick, tick_s);
@@ -316,13 +318,13 @@ impl Replication {
         here - (start + (end - start) * done)
     }
 
-    /// How long a cell may take to tell of who came from next door: until its
-    /// turn comes, and a moment for packets that are late.
+    /// How long a cell may take to replicate an entity that arrived from a
+    /// neighbour: until its next update, plus tolerance for late packets.
     fn patience_ticks(&self) -> u32 {
         ((SLOWEST_UPDATES * self.update_ticks) as u32).saturating_add(self.tick_hz / 2)
     }
 
-    /// Forgets an entity that its cell does not tell of any more, or says to be
+    /// Removes an entity that its cell no longer replicates, or reports to be
     /// elsewhere.
     fn remove(&mut self, id: u32, from: CellKey, elsewhere: bool, applied: &mut Applied) {
         let track = self.tracks.get_mut(&id);
@@ -343,8 +345,8 @@ impl Replication {
         }
     }
 
-    /// Parts of the scene that are not to be seen where the file has them, nor
-    /// anywhere else; in order of ids.
+    /// Parts of the scene that are neither where the file has them nor anywhere
+    /// else in view; in order of ids.
     pub fn missing_parts(&self) -> Vec<u32> {
         let newest = self
             .cells
@@ -360,32 +362,32 @@ impl Replication {
         missing
     }
 
-    /// The newest tick we know of; none before the first snapshot.
+    /// The newest known tick; none before the first snapshot.
     pub fn newest_tick(&self) -> Option<u32> {
         self.newest_tick
     }
 
-    /// The newest tick at which we know where we are ourselves.
+    /// The newest tick with a known position of the own character.
     pub fn newest_own(&self) -> Option<u32> {
         self.newest_own
     }
 
-    /// Which numbered packets came.
+    /// Which numbered packets arrived.
     pub fn ack(&self) -> Option<PacketAck> {
         self.ack
     }
 
-    /// What an entity is now, as far as we know.
+    /// The current state of an entity, as far as known.
     pub fn state_of(&self, id: u32) -> Option<&EntityState> {
         self.tracks.get(&id)?.newest()
     }
 
-    /// Every entity as it is now.
+    /// The current states of all entities.
     pub fn states(&self) -> impl Iterator<Item = &EntityState> {
         self.tracks.values().filter_map(Track::newest)
     }
 
-    /// The same, each with the tick at which it was so.
+    /// The same, each with its tick.
     pub fn dated_states(&self) -> impl Iterator<Item = (u32, &EntityState)> {
         self.tracks.values().filter_map(Track::newest_dated)
     }
@@ -399,10 +401,10 @@ impl Replication {
     }
 }
 
-/// Whether this was told in the square in which the scene file has it. Who does
-/// not see that square any more keeps it as it was: everybody has the file, and
-/// the square says more when it comes back into view. From anywhere else a part
-/// of the scene may go where nobody tells of it, so it goes with the view.
+/// Whether an entity was replicated in the cell in which the scene file has it.
+/// When that cell leaves the view, the entity retains its state: all clients have
+/// the file, and the cell sends updates when it comes back into view. From any
+/// other cell a part of the scene may move unseen, so it is removed with the view.
 fn is_at_home(state: &EntityState, cell: CellKey) -> bool {
     state.kind == EntityKind::Thing
         && state.definition == SCENE_DEFINITION
@@ -410,7 +412,7 @@ fn is_at_home(state: &EntityState, cell: CellKey) -> bool {
         && matches!(cell, CellKey::Square { .. })
 }
 
-/// The state of an entity among those in order of ids.
+/// Finds an entity's state in a list sorted by id.
 fn find(states: &[EntityState], id: u32) -> Option<&EntityState> {
     let at = states.binary_search_by_key(&id, |state| state.id).ok()?;
     states.get(at)

@@ -1,4 +1,4 @@
-//! The solids this client knows: the scene's, and those of entities it was told of.
+//! The solids this client knows: the scene's, and those of replicated entities.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,12 +10,12 @@ use frolic_sim::{CollisionWorld, Meshes, Motion, Pose, Rotation, Vec3};
 use crate::playback::{Drawn, DrawnKind};
 use crate::replication::Applied;
 
-/// A body goes straight on for this long when nothing more is heard of it:
-/// something will have stopped it.
+/// A body continues straight for this long without updates: something will have
+/// stopped it.
 const BODY_DRIFT_TICKS: i64 = 30;
 
-/// Rotations whose parts are less apart than this, squared and added up, are
-/// the same one: a step on the wire is a thousand times as much.
+/// Rotations whose squared component differences sum to less than this are equal: a
+/// quantization step is a thousand times as much.
 const SAME_TURN: f32 = 1e-9;
 
 /// A solid that moves by itself, and so must be posed for every predicted tick.
@@ -25,15 +25,14 @@ struct Mover {
 }
 
 enum Path {
-    /// Along a path, and then where its end is rounded to, as if it had been
-    /// told so.
+    /// Along a path, then at its quantized end, as the server would replicate it.
     Motion { motion: Motion, end: Vec3 },
     /// Straight on from where it was at that tick, in metres per tick.
     Drift {
         from: Vec3,
         per_tick: Vec3,
         tick: u32,
-        /// How long that is believed.
+        /// How long that is extrapolated.
         ticks_max: i64,
     },
 }
@@ -42,7 +41,7 @@ enum Path {
 struct Original {
     components: Components,
     transform: Transform,
-    /// Where that is, and the same as it travels.
+    /// Its pose, and the same after quantization.
     home: Pose,
     told: Pose,
 }
@@ -54,7 +53,7 @@ pub(crate) struct ClientScene {
     pub json: String,
     prefabs: Vec<Components>,
     definitions: HashMap<u16, Components>,
-    /// Definitions of things that were told of before these came.
+    /// Definitions of entities that were replicated before these arrived.
     awaited: BTreeSet<u16>,
     /// Scene entities as the file has them, for those that are replicated.
     originals: BTreeMap<u32, Original>,
@@ -95,9 +94,9 @@ impl ClientScene {
         })
     }
 
-    /// Goes on from what stood in for the scene while that was on its way:
-    /// datagrams overtake the stream, and nothing solid could be made of them.
-    /// `states` is what they told, each as of its tick.
+    /// Takes over from the placeholder that was used while the scene was loading:
+    /// datagrams overtake the stream, and no solids could be made from them.
+    /// `states` are the replicated states, each as of its tick.
     pub fn take_over<'a>(
         &mut self,
         early: Self,
@@ -107,7 +106,7 @@ impl ClientScene {
         self.scales = early.scales;
         let states: Vec<_> = states.collect();
         for (_, state) in &states {
-            // Or a part of the scene would stay as large as the file has it.
+            // Otherwise a part of the scene would retain the size in the file.
             if self.scales.contains_key(&state.id) {
                 self.collision.remove(state.id);
             }
@@ -115,8 +114,8 @@ impl ClientScene {
         self.apply_states(states.into_iter());
     }
 
-    /// Learns how entities of a definition look. Says whether some were told
-    /// of already; those have to be applied again.
+    /// Adds the components of a definition. Returns whether entities of it were
+    /// replicated already; those must be applied again.
     pub fn define(&mut self, index: u16, components: &str) -> Result<bool, String> {
         let components = serde_json::from_str(components).map_err(|cause| cause.to_string())?;
         self.definitions.insert(index, components);
@@ -135,7 +134,7 @@ impl ClientScene {
         Some((components, components.transform.unwrap_or_default()))
     }
 
-    /// Where the server has the solid of what rests, to the last bit.
+    /// The exact pose that the server has for a resting solid.
     fn known_pose(&self, state: &EntityState) -> Pose {
         let original = match state.definition {
             SCENE_DEFINITION => self.originals.get(&state.id),
@@ -145,8 +144,9 @@ impl ClientScene {
         quantize::pose_back(state.position, state.rotation, home)
     }
 
-    /// Draws what is where the file has it, but for rounding, exactly there:
-    /// so it is solid, and at the far end of something large that is seen.
+    /// Draws an entity that is where the file has it, except for rounding, exactly
+    /// there: its solid is there, and at the far end of something large the
+    /// difference is visible.
     pub fn draw_at_home(&self, drawn: &mut Drawn) {
         if drawn.kind != DrawnKind::Thing || drawn.definition != SCENE_DEFINITION {
             return;
@@ -169,19 +169,19 @@ impl ClientScene {
         body.is_some_and(|body| body.kind == BodyKind::Dynamic)
     }
 
-    /// Brings the solids in line with what a snapshot changed.
+    /// Updates the solids from a snapshot's changes.
     pub fn apply(&mut self, tick: u32, applied: &Applied) {
         for id in &applied.removed {
             self.remove(*id);
         }
         for id in &applied.out_of_view {
-            // Nobody says any more when it stops.
+            // No further updates: its stop would be missed.
             self.movers.remove(id);
         }
         self.apply_states(applied.changed.iter().map(|state| (tick, state)));
     }
 
-    /// Brings the solids in line with states, each as of its tick.
+    /// Updates the solids from states, each as of its tick.
     pub fn apply_states<'a>(&mut self, states: impl Iterator<Item = (u32, &'a EntityState)>) {
         self.posed_tick = None;
         for (tick, state) in states {
@@ -196,7 +196,7 @@ impl ClientScene {
         }
     }
 
-    /// Takes an entity's solid away.
+    /// Removes an entity's solid.
     pub fn remove(&mut self, id: u32) {
         self.collision.remove(id);
         self.movers.remove(&id);
@@ -213,7 +213,7 @@ impl ClientScene {
         }
     }
 
-    /// Makes an entity's solid, if it has one.
+    /// Creates an entity's solid, if it has one.
     fn insert(&mut self, state: &EntityState) -> bool {
         let Some((components, mut transform)) = self.components_of(state) else {
             self.awaited.insert(state.definition);
@@ -246,7 +246,8 @@ impl ClientScene {
             None if state.velocity != [0; 3] => Path::Drift {
                 from: state.place(),
                 per_tick: state.speed() * self.dt,
-                // Bodies move after characters: those meet them a tick later.
+                // Bodies move after characters, which collide with them a tick
+                // later.
                 tick: tick.saturating_add(u32::from(falls)),
                 ticks_max: if falls { BODY_DRIFT_TICKS } else { i64::MAX },
             },
@@ -260,7 +261,7 @@ impl ClientScene {
         self.movers.insert(state.id, Mover { rotation, path });
     }
 
-    /// Puts everything that moves where it is, and was, at a tick.
+    /// Poses everything that moves as of a tick and the one before.
     pub fn pose_movers_at(&mut self, tick: u32) {
         if self.posed_tick == Some(tick) {
             return;

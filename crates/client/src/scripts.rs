@@ -1,5 +1,5 @@
-//! Scripts on their way to this client: announced, checked against the
-//! platform's signature, asked for, put together, verified, run.
+//! Script distribution on the client: scripts are announced, checked against the
+//! platform's signature, requested, assembled, verified, run.
 
 mod parts;
 
@@ -14,16 +14,16 @@ use frolic_protocol::signature;
 use parts::Parts;
 pub(crate) use parts::{decompress, hash_of};
 
-/// No script is larger than this, compiled.
+/// Limit of a compiled script.
 const SCRIPT_BYTES_MAX: u32 = 4 * 1024 * 1024;
-/// No bundle and no list is.
+/// Limit of a bundle or a list.
 const UNIT_BYTES_MAX: u32 = 32 * 1024 * 1024;
 /// Scripts in one list.
 const SCRIPTS_MAX: usize = 16 * 1024;
-/// How often content that does not match is asked for again.
+/// How often content that does not match is requested again.
 const RETRIES_MAX: u32 = 2;
 
-/// Whose signature a manifest needs.
+/// The key and game that a manifest's signature must match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trust {
     pub key: [u8; 32],
@@ -35,20 +35,20 @@ pub(crate) struct Scripts {
     trust: Option<Trust>,
     manifest: Option<ScriptManifest>,
     list: Option<ScriptList>,
-    /// The text that the hash and the signature are of.
+    /// The text that is hashed and signed.
     list_bytes: Vec<u8>,
     parts: Parts,
     /// Bytecode by hash.
     verified: HashMap<String, Vec<u8>>,
-    /// What runs: hash by path.
+    /// Running scripts: hash by path.
     running: BTreeMap<String, String>,
-    /// Everything that runs at the start was told to run once.
+    /// Everything that runs at the start was started once.
     started: bool,
     /// The host has offered what it had.
     settled: bool,
-    /// Scripts that come first were told of before the rest was there.
+    /// The first scripts were confirmed before the rest arrived.
     first_told: bool,
-    /// The server knows that all is here.
+    /// The server was notified that everything arrived.
     all_told: bool,
     retries: HashMap<String, u32>,
 }
@@ -57,9 +57,9 @@ pub(crate) struct Scripts {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct ScriptUnit {
-    /// What to call it in `offer_script` and `request_scripts`.
+    /// Its name in `offer_script` and `request_scripts`.
     pub path: String,
-    /// Where it is; relative to the platform.
+    /// Its URL, relative to the platform.
     pub url: String,
     /// Its size.
     pub size_bytes: u32,
@@ -67,41 +67,41 @@ pub struct ScriptUnit {
     pub lazy: bool,
 }
 
-/// What came of a chunk.
+/// The result of adding a chunk.
 pub(crate) enum ChunkOutcome {
-    /// More to come.
+    /// More chunks are missing.
     Waiting,
-    /// All there and as the manifest says: paths and hashes.
+    /// Complete and matching the manifest: paths and hashes.
     Verified(Vec<(String, String)>),
-    /// The list of scripts is there.
+    /// The list of scripts has arrived.
     List,
 }
 
-/// What to tell the server.
+/// A confirmation to send to the server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Confirmation {
     pub path: String,
     pub hash: String,
 }
 
-/// What the host is to do when the server says that all may run.
+/// What the host must do when the server says that all may run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Due {
-    /// To be started, in order.
+    /// Scripts to start, in order.
     pub start: Vec<String>,
-    /// To be replaced while the rest goes on.
+    /// Scripts to replace while the rest continues.
     pub changed: Vec<String>,
-    /// To be ended.
+    /// Scripts to stop.
     pub removed: Vec<String>,
 }
 
 impl Scripts {
-    /// Only manifests that this key has signed for this game count.
+    /// Only manifests that this key has signed for this game are accepted.
     pub fn trust(&mut self, trust: Trust) {
         self.trust = Some(trust);
     }
 
-    /// Goes on with what another connection has brought.
+    /// Takes over what another connection has downloaded.
     pub fn take_over(&mut self, old: &mut Scripts) {
         self.verified = std::mem::take(&mut old.verified);
         self.parts = std::mem::take(&mut old.parts);
@@ -110,7 +110,7 @@ impl Scripts {
         }
     }
 
-    /// Which list is in force from now on.
+    /// Sets the current manifest.
     pub fn announce(&mut self, manifest: ScriptManifest) -> Result<(), String> {
         if let Some(trust) = &self.trust {
             let (game, hash) = (&trust.game_id, &manifest.hash);
@@ -134,7 +134,7 @@ impl Scripts {
         self.manifest.as_ref()
     }
 
-    /// The list as it came, for a cache.
+    /// The list as received, for a cache.
     pub fn list_bytes(&self) -> Option<&[u8]> {
         self.list.as_ref().map(|_| self.list_bytes.as_slice())
     }
@@ -171,8 +171,8 @@ impl Scripts {
         Ok((entry.hash.clone(), entry.size_bytes))
     }
 
-    /// Takes whole content, of a cache or from its address. Refused unless it
-    /// is what the manifest says. Gives what is verified now.
+    /// Accepts whole content, from a cache or its URL. Refused unless it matches
+    /// the manifest. Returns what is verified now.
     pub fn offer(&mut self, path: &str, bytes: Vec<u8>) -> Result<ChunkOutcome, String> {
         let (expected, _) = self.expected(path)?;
         let hash = hash_of(&bytes);
@@ -205,7 +205,7 @@ impl Scripts {
         {
             return Err(format!("the scripts are of another game: {}", list.game_id));
         }
-        // Scripts for the server only have no business here.
+        // Server-only scripts must not be here.
         let ours = |entry: &ScriptEntry| {
             entry.run_context != RunContext::Server && entry.size_bytes <= SCRIPT_BYTES_MAX
         };
@@ -219,7 +219,7 @@ impl Scripts {
         Ok(list)
     }
 
-    /// Takes a bundle apart.
+    /// Splits a bundle into its scripts.
     fn unpack(
         &mut self,
         path: &str,
@@ -247,7 +247,7 @@ impl Scripts {
         Ok(ChunkOutcome::Verified(verified))
     }
 
-    /// Takes a piece in.
+    /// Adds a chunk.
     pub fn chunk(&mut self, chunk: ScriptChunk) -> Result<ChunkOutcome, String> {
         let path = chunk.path.clone();
         let (hash, size) = self.expected(&path)?;
@@ -259,7 +259,7 @@ impl Scripts {
         self.offer(&path, bytes)
     }
 
-    /// Whether content that did not match may be asked for again.
+    /// Whether content that did not match may be requested again.
     pub fn may_retry(&mut self, path: &str) -> bool {
         let Ok((hash, _)) = self.expected(path) else {
             return false;
@@ -269,7 +269,7 @@ impl Scripts {
         *tries <= RETRIES_MAX
     }
 
-    /// The first piece of this that is missing.
+    /// The first missing chunk.
     pub fn resume_at(&self, path: &str) -> u32 {
         self.expected(path)
             .map_or(0, |(hash, _)| self.parts.first_missing(&hash))
@@ -279,14 +279,14 @@ impl Scripts {
         self.verified.contains_key(&entry.hash)
     }
 
-    /// Whether the list is of no use without it: it runs at the start, or an
-    /// older form of it runs now.
+    /// Whether the manifest cannot be used without it: it runs at the start, or an
+    /// older version of it runs now.
     fn is_needed(&self, entry: &ScriptEntry) -> bool {
         !entry.lazy || self.running.contains_key(&entry.path)
     }
 
-    /// The host has offered what it had. Gives what is still to be fetched,
-    /// in the order it is needed; scripts of a bundle as one.
+    /// The host has offered what it had. Returns what is still to fetch, in the
+    /// order of need; scripts of a bundle as one.
     pub fn missing(&mut self) -> Vec<ScriptUnit> {
         let Some(list) = &self.list else {
             let manifest = self.manifest.iter();
@@ -319,7 +319,7 @@ impl Scripts {
                 });
                 continue;
             };
-            // One script that is needed makes its bundle needed.
+            // One needed script makes its bundle needed.
             if let Some(unit) = asked.get(bundle.name.as_str()) {
                 units[*unit].lazy &= lazy;
                 continue;
@@ -337,9 +337,9 @@ impl Scripts {
         units
     }
 
-    /// What the server should hear now. All at once in one message when
-    /// nothing that runs at the start is missing; before that only what runs
-    /// before everything else, so that it need not wait.
+    /// Confirmations to send now. One message when nothing that runs at the start
+    /// is missing; before that only for scripts that run before everything else, so
+    /// that those need not wait.
     pub fn confirmations(&mut self) -> Vec<Confirmation> {
         let (Some(manifest), Some(list)) = (&self.manifest, &self.list) else {
             return Vec::new();
@@ -380,7 +380,7 @@ impl Scripts {
         self.verified.get(&entry.hash).map(Vec::as_slice)
     }
 
-    /// The server says: run this one.
+    /// The server requests to run this script.
     pub fn run(&mut self, path: &str, context: RunContext) -> Result<(), String> {
         let entry = self.entry(path)?;
         if context == RunContext::Server || entry.run_context == RunContext::Server {
@@ -394,7 +394,7 @@ impl Scripts {
         Ok(())
     }
 
-    /// A module that came later was given to the VM.
+    /// A lazily loaded module was given to the VM.
     pub fn note_lazy(&mut self, path: &str) {
         let lazy = self.entry(path).ok().filter(|entry| entry.lazy);
         if let Some(hash) = lazy.map(|entry| entry.hash.clone()) {
@@ -402,8 +402,8 @@ impl Scripts {
         }
     }
 
-    /// The server says: run everything of the manifest. What runs already
-    /// and has changed is to be replaced.
+    /// The server requests to run everything of the manifest. Running scripts that
+    /// have changed must be replaced.
     pub fn run_all(&mut self) -> Result<Due, String> {
         let list = self.list.as_ref().ok_or("no list of scripts is here")?;
         let mut due = Due::default();
@@ -430,7 +430,7 @@ impl Scripts {
         due.removed.extend(gone.cloned());
         self.running = now;
         self.started = true;
-        // Bytecode that no list names any more is of no use.
+        // Drops bytecode that no list names any more.
         let named: BTreeSet<&str> = list.scripts.iter().map(|e| e.hash.as_str()).collect();
         self.verified
             .retain(|hash, _| named.contains(hash.as_str()));
@@ -440,7 +440,7 @@ impl Scripts {
 
 const FIRST_SERVICE: &str = "ReplicatedFirst";
 
-/// The engine's own and what runs before everything else of the game.
+/// The engine's own scripts and those that run before everything else of the game.
 fn is_first(service: &str) -> bool {
     service == FIRST_SERVICE || service == "Builtin"
 }

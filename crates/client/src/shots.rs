@@ -1,9 +1,9 @@
-//! Shots as this client shows them. The server says where one began and what
-//! it hit; in between it is flown here, with the server's own function.
+//! Shots as this client shows them. The server sends where a shot began and what it
+//! hit; in between it is simulated here, with the server's own function.
 //!
-//! Own shots appear in the step that fires them, before the server knows, and
-//! are flown in the own character's time; the server's word then takes their
-//! place. Those of others are flown in the time in which others are drawn.
+//! Own shots appear in the step that fires them, before the server knows, and are
+//! simulated in the own character's time; the server's message then replaces them.
+//! Shots of others are simulated in the time in which others are drawn.
 
 use std::collections::BTreeMap;
 
@@ -20,18 +20,18 @@ use crate::playback::{Drawn, DrawnKind};
 const SHOTS_MAX: usize = 4_096;
 const WEAPONS_MAX: usize = 1_024;
 const ARMED_MAX: usize = 100_000;
-/// Rates are counted in this part of a tick, as on the server.
+/// Fire rates are counted in this fraction of a tick, as on the server.
 const PER_TICK: u64 = 256;
-/// An own shot that the server has not confirmed so many inputs later was not
+/// An own shot that the server has not confirmed this many inputs later was not
 /// fired there.
 const UNCONFIRMED_INPUTS: u32 = 40;
-/// Numbers of inputs by which server and client may differ about a shot.
+/// Input numbers by which server and client may differ about a shot.
 const SAME_SHOT_INPUTS: u32 = 20;
-/// Steps of one shot in one frame; a page that slept longer skips the rest.
+/// Steps of one shot in one frame; a page that was suspended longer skips the rest.
 const STEPS_PER_FRAME: u32 = 120;
-/// Ticks that a shot which ended here waits for what the server says.
+/// Ticks that a shot which ended here waits for the server's result.
 const VERDICT_TICKS: f64 = 60.0;
-/// An impact that was shown already is not shown again this near.
+/// An impact that was shown already is not shown again within this distance.
 const SAME_PLACE_M: f32 = 0.75;
 
 /// A shot, ready to draw.
@@ -49,7 +49,7 @@ pub struct DrawnShot {
     pub velocity: Vec3,
 }
 
-/// In whose time a shot is drawn.
+/// The clock that a shot is drawn by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
     Own,
@@ -58,7 +58,7 @@ enum Clock {
 
 struct Shot {
     key: u32,
-    /// The server's number; none while only this client knows of it.
+    /// The server's number; none while only this client knows the shot.
     id: Option<u32>,
     /// Number of the own input that fired it.
     input: u32,
@@ -71,9 +71,9 @@ struct Shot {
     before: Vec3,
     tick: u32,
     last_tick: u32,
-    /// Whether the host knows that it began.
+    /// Whether the host was notified that it began.
     begun: bool,
-    /// What the server said of its end.
+    /// The server's result.
     verdict: Option<ProjectileHit>,
     /// Where it ended here, if it did.
     stopped: Option<Stop>,
@@ -84,7 +84,7 @@ struct Stop {
     tick: u32,
     point: Vec3,
     normal: Vec3,
-    /// On a solid, which is shown at once; a character is the server's to say.
+    /// On a solid, which is shown at once; hits on characters are up to the server.
     solid: bool,
     shown: bool,
 }
@@ -100,7 +100,7 @@ pub(crate) struct Now {
 #[derive(Default)]
 pub(crate) struct Shots {
     weapons: BTreeMap<u16, Weapon>,
-    /// What each player holds.
+    /// The weapon of each player.
     armed: BTreeMap<u32, u16>,
     flying: Vec<Shot>,
     next_key: u32,
@@ -128,12 +128,12 @@ impl Shots {
         ClientEvent::Armed { player, weapon }
     }
 
-    /// What this player holds.
+    /// The weapon of this player.
     fn weapon_of(&self, player: u32) -> Option<&Weapon> {
         self.weapons.get(self.armed.get(&player)?)
     }
 
-    /// A predicted step of the own character: maybe it fires.
+    /// A predicted step of the own character, which may fire.
     pub fn own_step(
         &mut self,
         player: u32,
@@ -146,7 +146,7 @@ impl Shots {
             return;
         }
         let now = u64::from(tick) * PER_TICK;
-        // A clock that was set back would keep it silent for long.
+        // A clock that was set back would block the weapon for long.
         let interval = match self.weapon_of(player) {
             Some(weapon) => u64::from(weapon.interval),
             None => return,
@@ -237,8 +237,8 @@ impl Shots {
         }
     }
 
-    /// The server says what shots hit. Gives impacts of shots that were never
-    /// shown here, which are shown at once.
+    /// Applies the server's hits. Returns impacts of shots that were never shown
+    /// here, which are shown at once.
     pub fn ended(&mut self, hits: Vec<ProjectileHit>, own_entity: u32) -> Vec<ClientEvent> {
         let mut unknown = Vec::new();
         for hit in hits {
@@ -255,7 +255,7 @@ impl Shots {
         unknown
     }
 
-    /// Flies everything up to now. Gives what began and what ended.
+    /// Simulates all shots up to now. Returns which began and which ended.
     pub fn advance(
         &mut self,
         now: Now,
@@ -307,7 +307,7 @@ impl Shots {
 }
 
 impl Shot {
-    /// Flies as many steps as it takes to draw it at this moment.
+    /// Simulates as many steps as needed to draw it at this moment.
     fn fly_to(
         &mut self,
         at: f64,
@@ -343,12 +343,12 @@ impl Shot {
                 });
             }
         }
-        // The page slept: nobody wants to see where it was.
+        // The page was suspended: the path meanwhile is not shown.
         self.last_tick = self.tick;
     }
 
-    /// Whether the last step went through somebody as they are drawn: what
-    /// really happened the server will say.
+    /// Whether the last step went through a character as drawn: the server decides
+    /// what really happened.
     fn meets_any(&self, params: &CharacterParams, others: &[Drawn]) -> bool {
         let way = self.flight.position - self.before;
         let Some(along) = way.try_normalize() else {
@@ -368,7 +368,7 @@ impl Shot {
         })
     }
 
-    /// Whether there is nothing left to show of it; tells what it hit.
+    /// Whether there is nothing left to show; adds its impact to `events`.
     fn is_over(&mut self, at: f64, own_entity: u32, events: &mut Vec<ClientEvent>) -> bool {
         let shown_at = self
             .stopped

@@ -2,24 +2,24 @@
 
 use serde::Serialize;
 
-/// How the connection is doing.
+/// Statistics of the connection.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, rename = "CoreStats"))]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
-    /// Newest tick of the server that we know of.
+    /// Newest known server tick.
     pub tick: u32,
-    /// Round trip of the last pings, smoothed; none before the first answer.
+    /// Smoothed round trip of the last pings; none before the first answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub rtt_ms: Option<f64>,
-    /// Scatter of snapshot arrivals.
+    /// Jitter of snapshot arrivals.
     pub jitter_ms: f64,
-    /// Share of snapshots that never came, 0 to 1.
+    /// Fraction of snapshots that never arrived, 0 to 1.
     pub loss: f64,
     /// Number of the newest input.
     pub input_seq: u32,
-    /// Inputs the server has not confirmed.
+    /// Inputs the server has not acknowledged.
     pub pending_inputs: usize,
     /// How often prediction was wrong.
     pub corrections: u32,
@@ -29,21 +29,21 @@ pub struct Stats {
     pub bytes_in_per_s: f64,
     /// Bytes sent per second.
     pub bytes_out_per_s: f64,
-    /// Bytes received in all.
+    /// Total bytes received.
     pub bytes_in: u64,
-    /// Bytes of messages about scripts, both ways, in all.
+    /// Total bytes of messages about scripts, both ways.
     pub script_bytes: u64,
     /// Version of the scripts that the server runs.
     pub script_version: u32,
-    /// Snapshots received in all.
+    /// Total snapshots received.
     pub snapshots: u32,
     /// Time since the newest snapshot; none before the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub snapshot_age_ms: Option<f64>,
-    /// Entities we know of.
+    /// Known entities.
     pub entities: usize,
-    /// How far in the past others are shown.
+    /// Playback delay of other entities.
     pub playback_delay_ms: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The states one entity was in lately, and what to draw between them.
+//! The recent states of one entity, and what to draw between them.
 
 use std::collections::VecDeque;
 
@@ -9,31 +9,31 @@ use frolic_sim::{Angle, Motion, Rotation, Vec3};
 
 use crate::playback::{Drawn, DrawnKind};
 
-/// States kept of an entity: more than playback ever lags behind.
+/// States stored per entity: more than playback ever lags behind.
 const SAMPLES_MAX: usize = 32;
-/// Gaps that are looked at to tell how often an entity is told of.
+/// Gaps that are inspected to determine an entity's update interval.
 const GAPS: usize = 4;
-/// Past the newest state, things go straight on for this long, then stop.
+/// Beyond the newest state, motion continues straight for this long, then stops.
 const EXTRAPOLATION_MAX_S: f32 = 0.25;
-/// What is drawn in the own time goes on for longer: it must not stay behind
-/// who pushes it.
+/// Entities drawn in the own time are extrapolated for longer: they must not lag
+/// behind the character that pushes them.
 const LED_EXTRAPOLATION_MAX_S: f32 = 0.5;
-/// How fast a wrong guess is put right, and up to which distance.
+/// How fast a wrong extrapolation is corrected, and up to which distance.
 const FOLLOW_PER_S: f32 = 9.0;
 const FOLLOWED_MAX_M: f32 = 2.5;
-/// Less of the own time than this is none.
+/// Smaller leads count as zero.
 const LEAD_MIN: f32 = 1e-3;
 
 /// One entity.
 pub(crate) struct Track {
-    /// The cell that spoke of it last.
+    /// The cell that replicated it last.
     pub cell: CellKey,
     samples: VecDeque<Sample>,
-    /// Ticks by which it is shown later than its surroundings: things far
-    /// away are told of less often, and need more past to move between.
+    /// Ticks by which it is shown later than its surroundings: far entities are
+    /// updated less often, and need a longer history to interpolate.
     pub lag: f32,
-    /// How much of the own time it is drawn in, 0 to 1: a ridden platform is,
-    /// and what the own character pushes.
+    /// How much of the own time it is drawn in, 0 to 1: for a ridden platform, and
+    /// what the own character pushes.
     pub lead: f32,
     /// Where it was last drawn.
     shown: Option<(Vec3, Rotation)>,
@@ -44,14 +44,15 @@ pub(crate) struct Track {
 struct Sample {
     tick: u32,
     state: EntityState,
-    /// What brought it here from the state before.
+    /// The entity that carried it here from the previous state.
     carrier: Option<u32>,
-    /// Nobody told of it: it is when something is taken to have set off.
+    /// Not received: inserted as the moment at which the entity presumably started
+    /// to move.
     made_up: bool,
 }
 
-/// A way that something was carried: while it stood still on something else,
-/// which is on a path and so known better.
+/// A motion while being carried: standing still on another entity, which is on a
+/// path and so known better.
 pub(crate) struct Ride {
     pub carrier: u32,
     /// Between the states of these ticks …
@@ -73,7 +74,7 @@ impl Track {
         }
     }
 
-    /// Takes a state in. False when it is older than one we have.
+    /// Adds a state. False when it is older than the newest one.
     pub fn learn(&mut self, cell: CellKey, tick: u32, state: EntityState, update: f32) -> bool {
         let last = self.samples.back().map(|last| (last.tick, last.state));
         if let Some((last_tick, last_state)) = last {
@@ -87,9 +88,8 @@ impl Track {
             if last_tick == tick {
                 self.samples.pop_back();
             } else if at_rest(&last_state) && state.motion.is_none() {
-                // Nothing was said of it while it stood still: it set off
-                // just now, not when it was last spoken of. A path says so
-                // itself.
+                // No updates while it stood still: it started just now, not at its
+                // last update. A path has its own start.
                 let usual = self.usual_gap(update).round().max(1.0) as u32;
                 if tick - last_tick > usual {
                     self.push(tick - usual, last_state, true);
@@ -113,8 +113,8 @@ impl Track {
         });
     }
 
-    /// A character that does not walk and is elsewhere than it was last told to
-    /// be: from when to when, and how far.
+    /// The motion of a character that does not walk and yet has moved: from when to
+    /// when, and how far.
     pub fn unexplained_way(&self) -> Option<(u32, u32, Vec3)> {
         let newest = self.samples.back()?;
         let told = self.samples.iter().rev().skip(1);
@@ -125,7 +125,7 @@ impl Track {
         carried.then(|| (before.tick, newest.tick, new.place() - old.place()))
     }
 
-    /// This is what carried it to its newest state: it did not set off by itself.
+    /// Records what carried it to its newest state: it did not move by itself.
     pub fn note_carrier(&mut self, carrier: u32) {
         let before = self.samples.len().saturating_sub(2);
         if self
@@ -141,8 +141,8 @@ impl Track {
         }
     }
 
-    /// How it is carried at a tick, if it is. Past the newest state it goes on
-    /// with what carried it there.
+    /// How it is carried at a tick, if it is. Beyond the newest state its carrier
+    /// stays the same.
     pub fn ride_at(&self, tick: f64) -> Option<Ride> {
         if !self.rides {
             return None;
@@ -158,7 +158,7 @@ impl Track {
         })
     }
 
-    /// Ticks between two states of it; a lost packet does not count.
+    /// Ticks between two of its states; a lost packet does not count.
     pub fn usual_gap(&self, update: f32) -> f32 {
         let newest = self.samples.iter().rev();
         let older = newest.clone().skip(1);
@@ -167,12 +167,12 @@ impl Track {
         least.map_or(update, |least| (least as f32).max(update))
     }
 
-    /// What it is now, as far as we know.
+    /// Its current state, as far as known.
     pub fn newest(&self) -> Option<&EntityState> {
         self.samples.back().map(|sample| &sample.state)
     }
 
-    /// The same, with the tick at which it was so.
+    /// The same, with its tick.
     pub fn newest_dated(&self) -> Option<(u32, &EntityState)> {
         let newest = self.samples.back();
         newest.map(|sample| (sample.tick, &sample.state))
@@ -206,8 +206,8 @@ impl Track {
         Some(drawn)
     }
 
-    /// What is drawn in the own time is a guess, and each state that comes
-    /// puts it right: quickly, but without a jump.
+    /// What is drawn in the own time is extrapolated, and each new state corrects
+    /// it: quickly, but without a jump.
     pub fn follow(&mut self, drawn: &mut Drawn, frame_s: f32) {
         if self.lead < LEAD_MIN {
             self.lead = 0.0;
@@ -249,7 +249,7 @@ impl Track {
     pub fn motion_at(&self, tick: f64) -> Option<Motion> {
         let after = self.samples.partition_point(|s| f64::from(s.tick) <= tick);
         let motion = |at: usize| self.samples.get(at).and_then(|sample| sample.state.motion);
-        // The next state may be on a path that it has set out on already.
+        // The next state may be on a path that has started already.
         let next = motion(after).filter(|motion| tick >= f64::from(motion.start_tick));
         next.or_else(|| motion(after.checked_sub(1)?))
     }
@@ -301,7 +301,7 @@ mod tests {
 
     const TICK_S: f64 = 1.0 / 60.0;
 
-    /// Something that is there at a tick and goes on at 4 m/s.
+    /// An entity at a position that moves on at 4 m/s.
     fn state(x: f32) -> EntityState {
         let mut state = EntityState::new(7, EntityKind::Thing);
         state.position = quantize::position(Vec3::X * x);
@@ -309,7 +309,7 @@ mod tests {
         state
     }
 
-    /// Told of at ticks 60 and 63.
+    /// With states at ticks 60 and 63.
     fn track() -> Track {
         let mut track = Track::new(CellKey::Everywhere);
         assert!(track.learn(CellKey::Everywhere, 60, state(1.0), 3.0));
@@ -319,7 +319,7 @@ mod tests {
 
     fn x_at(track: &Track, tick: f64) -> f32 {
         let drawn = track.drawn_at(tick, TICK_S);
-        drawn.expect("it was told of").position.x
+        drawn.expect("it was replicated").position.x
     }
 
     fn assert_near(x: f32, expected: f32) {
@@ -340,13 +340,13 @@ mod tests {
     }
 
     #[test]
-    fn past_the_newest_state_it_goes_on_for_a_quarter_of_a_second_and_stops() {
+    fn beyond_the_newest_state_it_continues_for_a_quarter_of_a_second_and_stops() {
         let mut track = track();
         assert_near(x_at(&track, 63.0 + 6.0), 1.2 + 0.4);
         for late in [15.0, 16.0, 60.0, 60_000.0] {
             assert_near(x_at(&track, 63.0 + late), 1.2 + 1.0);
         }
-        // What one pushes goes on for longer, and stops too.
+        // A pushed entity continues for longer, and stops too.
         track.lead = 1.0;
         for late in [30.0, 60.0, 60_000.0] {
             assert_near(x_at(&track, 63.0 + late), 1.2 + 2.0);
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_comes_late_is_not_taken_in() {
+    fn a_late_state_is_ignored() {
         let mut track = track();
         assert!(!track.learn(CellKey::Everywhere, 61, state(9.0), 3.0));
         assert_near(x_at(&track, 61.0), 1.0 + 0.2 / 3.0);

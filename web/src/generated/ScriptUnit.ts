@@ -5,11 +5,11 @@
  */
 export type ScriptUnit = { 
 /**
- * What to call it in `offer_script` and `request_scripts`.
+ * Its name in `offer_script` and `request_scripts`.
  */
 path: string, 
 /**
- * Where it is; relative to the platform.
+ * Its URL, relative to the platform.
  */
 url: string, 
 /**

@@ -1,4 +1,4 @@
-//! The client's part in the distribution of scripts.
+//! The client side of script distribution.
 
 use frolic_protocol::packet::{self, CLIENT_MESSAGE_BYTES_MAX};
 use frolic_protocol::script::{MANIFEST_PATH, RunContext, ScriptChunk, ScriptList, ScriptManifest};
@@ -10,20 +10,20 @@ use crate::scripts::{ChunkOutcome, ScriptUnit, Trust};
 
 /// Paths in one request; a server refuses more.
 const SCRIPT_PATHS_MAX: usize = 1024;
-/// Bytes of them: well within what one message may have.
+/// Bytes of them: well within one message.
 const SCRIPT_PATHS_BYTES_MAX: usize = CLIENT_MESSAGE_BYTES_MAX / 2;
 
 impl Client {
-    /// Whose signature the world's scripts must have: the platform's key, from
-    /// its answer to the join, for that game. Without it any list is taken,
-    /// which is for servers without a platform only. Before the handshake.
+    /// Sets the key that must have signed the world's scripts: the platform's key,
+    /// from its answer to the join, for that game. Without it any list is accepted,
+    /// which is for servers without a platform only. Call it before the handshake.
     pub fn trust(&mut self, key: [u8; 32], game_id: String) {
         self.scripts.trust(Trust { key, game_id });
     }
 
-    /// Takes a script's bytecode from the host's cache or from its address;
-    /// `@manifest` is the list, `@bundle/…` a bundle. Returns whether it was
-    /// what the manifest asks for.
+    /// Accepts a script's bytecode from the host's cache or from its URL;
+    /// `@manifest` is the list, `@bundle/…` a bundle. Returns whether it matches
+    /// the manifest.
     pub fn offer_script(&mut self, path: &str, bytes: Vec<u8>) -> bool {
         match self.scripts.offer(path, bytes) {
             Ok(outcome) => {
@@ -34,15 +34,15 @@ impl Client {
         }
     }
 
-    /// What is still to be fetched, in the order it is needed, when the host
-    /// has offered what it had.
+    /// What is still to fetch, in the order of need, after the host has offered
+    /// what it had.
     pub fn missing_scripts(&mut self) -> Vec<ScriptUnit> {
         let missing = self.scripts.missing();
         self.confirm_scripts();
         missing
     }
 
-    /// Asks the server for these units, each from where it broke off.
+    /// Requests these units from the server, each from where it broke off.
     pub fn request_scripts(&mut self, paths: Vec<String>) {
         let resumed = |path: &String| self.scripts.resume_at(path) > 0;
         let (resumed, whole): (Vec<String>, Vec<String>) = paths.into_iter().partition(resumed);
@@ -58,7 +58,7 @@ impl Client {
         }
     }
 
-    /// Asks the server for everything that was not offered and is needed at
+    /// Requests everything from the server that was not offered and is needed at
     /// the start.
     pub fn request_missing_scripts(&mut self) {
         let missing = self.missing_scripts().into_iter();
@@ -67,17 +67,17 @@ impl Client {
         self.request_scripts(needed);
     }
 
-    /// Every script of the world, once the list is here.
+    /// Every script of the world, once the list has arrived.
     pub fn script_list(&self) -> Option<&ScriptList> {
         self.scripts.list()
     }
 
-    /// The list as it came, for a cache: its hash is the manifest's.
+    /// The list as received, for a cache: its hash is the manifest's.
     pub fn script_list_bytes(&self) -> Option<&[u8]> {
         self.scripts.list_bytes()
     }
 
-    /// Which list of scripts is in force.
+    /// The current script manifest.
     pub fn script_manifest(&self) -> Option<&ScriptManifest> {
         self.scripts.manifest()
     }
@@ -118,7 +118,7 @@ impl Client {
         }
     }
 
-    /// Content arrived and is what the manifest says.
+    /// Content arrived and matches the manifest.
     fn script_came(&mut self, outcome: ChunkOutcome, is_news: bool) {
         match outcome {
             ChunkOutcome::Waiting => return,
@@ -135,7 +135,7 @@ impl Client {
         self.confirm_scripts();
     }
 
-    /// Content arrived and is not: says so, and tries again a few times.
+    /// Content arrived and does not match: reports it, and retries a few times.
     fn script_refused(&mut self, path: String, cause: String) {
         self.say_about_scripts(&ClientMessage::ScriptVerify {
             path: path.clone(),
@@ -182,7 +182,7 @@ impl Client {
     }
 }
 
-/// Cuts paths into what one request may ask for.
+/// Splits paths into requests of permitted size.
 fn in_requests(paths: Vec<String>) -> Vec<Vec<String>> {
     let mut requests: Vec<Vec<String>> = Vec::new();
     let mut bytes = 0;

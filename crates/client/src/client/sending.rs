@@ -1,5 +1,5 @@
-//! What this client says: what a server would not take is refused here, where
-//! a script can still be told, and the rest waits to be written.
+//! Outgoing messages: what a server would reject is refused here, where a script
+//! can still get an error, and the rest is queued.
 
 use frolic_protocol::client_log::ClientLog;
 use frolic_protocol::message::LineReport;
@@ -10,13 +10,13 @@ use super::Client;
 use crate::event::ClientEvent;
 use crate::outbox::fits;
 
-/// Characters of a name that are repeated to whoever used it.
+/// Characters of a name that an error repeats.
 const NAME_CHARS_TOLD: usize = 64;
 
 impl Client {
-    /// Queues any message. One that counts is kept until the server has it,
-    /// across connections. One that no server takes is refused with an error
-    /// event: it would end the connection, and again after every return.
+    /// Queues any message. A reliable one is stored until the server has it, across
+    /// connections. One that no server accepts is refused with an error event: it
+    /// would close the connection, and again after every reconnect.
     pub fn send(&mut self, message: &ClientMessage) {
         let packet = packet::single(message);
         if let Err((code, text)) = check(message, packet.len()) {
@@ -33,7 +33,7 @@ impl Client {
 
     fn refuse(&mut self, message: &ClientMessage, code: &str, text: String) {
         if let ClientMessage::Invoke { id, .. } = message {
-            // Whoever called waits for an answer, and no other will come.
+            // The caller waits for an answer, and no other will come.
             self.tell(ClientEvent::InvokeResult {
                 id: *id,
                 result: Err(text.clone()),
@@ -42,7 +42,7 @@ impl Client {
         self.trouble(code, text);
     }
 
-    /// Writes what may leave now of the messages that count.
+    /// Writes the reliable messages that may be sent now.
     pub(super) fn talk_on(&mut self) {
         while let Some(message) = self.talk.next() {
             let packet = packet::single(message);
@@ -64,17 +64,17 @@ impl Client {
         self.send(&ClientMessage::Event { name, args });
     }
 
-    /// Queues what scripts printed and raised, for the game's creator.
+    /// Queues output and errors of scripts, for the game's creator.
     pub fn send_log(&mut self, log: ClientLog) {
         self.send(&ClientMessage::Log(log));
     }
 
-    /// Asks where the server's time goes, for a debug overlay.
+    /// Requests the server's tick timings, for a debug overlay.
     pub fn ask_figures(&mut self) {
         self.send(&ClientMessage::AskFigures);
     }
 
-    /// Tells whoever runs the world what the overlay shows of this connection.
+    /// Reports the overlay's connection statistics to the operator of the world.
     pub(super) fn report(&mut self, now_ms: f64) {
         let stats = self.stats(now_ms);
         self.send(&ClientMessage::Report(LineReport {
@@ -95,9 +95,9 @@ impl Client {
         });
     }
 
-    /// Queues `Network.FireServerUnreliable`: one datagram, which is dropped
-    /// here when more are said than a server takes. What does not fit one goes
-    /// the reliable way.
+    /// Queues `Network.FireServerUnreliable`: one datagram, which is dropped here
+    /// beyond the server's rate limit. What does not fit a datagram is sent
+    /// reliably.
     pub fn fire_server_unreliable(&mut self, name: String, args: Args) {
         let message = ClientMessage::UnreliableEvent { name, args };
         if packet::single(&message).len() <= DATAGRAM_BYTES_MAX {
@@ -109,8 +109,8 @@ impl Client {
         }
     }
 
-    /// Bytes for the reliable stream, or one WebSocket message. There may be
-    /// more: call it until it gives none.
+    /// Bytes for the reliable stream, or one WebSocket message. There may be more:
+    /// call it until it returns none.
     pub fn take_reliable(&mut self) -> Option<Vec<u8>> {
         self.reliable.take()
     }
@@ -120,9 +120,9 @@ impl Client {
         self.datagrams.pop_front()
     }
 
-    /// For hosts that have a WebSocket and nothing else: its next message,
-    /// with as much of what waits, reliable or not, as one may hold. There may
-    /// be more: call it until it gives none.
+    /// For hosts with only a WebSocket: its next message, with as much of what is
+    /// queued, reliable or not, as fits. There may be more: call it until it
+    /// returns none.
     pub fn take_packet(&mut self) -> Option<Vec<u8>> {
         let mut packet = self.reliable.take().unwrap_or_default();
         while let Some(datagram) = self.datagrams.front()
@@ -135,8 +135,8 @@ impl Client {
     }
 }
 
-/// Whether a server takes this message, whose packet has so many bytes. A
-/// WebSocket is the narrower way: there the length before the message counts.
+/// Whether a server accepts this message, whose packet has `bytes` bytes. A
+/// WebSocket is stricter: there the length prefix counts as well.
 fn check(message: &ClientMessage, bytes: usize) -> Result<(), (&'static str, String)> {
     if let Some(args) = args_of(message)
         && let Err(cause) = args.check(&ValueLimits::default())
@@ -146,7 +146,7 @@ fn check(message: &ClientMessage, bytes: usize) -> Result<(), (&'static str, Str
     if bytes <= CLIENT_MESSAGE_BYTES_MAX {
         return Ok(());
     }
-    // The name may be what is too long.
+    // The name itself may be too long.
     let brief = |name: &str| name.chars().take(NAME_CHARS_TOLD).collect::<String>();
     let (what, code) = match message {
         ClientMessage::Event { name, .. } => {

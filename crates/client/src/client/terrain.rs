@@ -1,5 +1,5 @@
-//! The ground as this client has it: made from the scene, changed by the
-//! operations and chunks that the server sends, in exactly the same way.
+//! The client's terrain: generated from the scene, changed by the operations and
+//! chunks that the server sends, in exactly the same way.
 
 use frolic_protocol::packet;
 use frolic_protocol::terrain::{ChunkData, TerraformApplied, TerrainOp};
@@ -10,12 +10,12 @@ use super::Client;
 use crate::event::ClientEvent;
 
 impl Client {
-    /// The ground, if the world has one.
+    /// The terrain, if the world has one.
     pub fn terrain(&self) -> Option<&Terrain> {
         self.scene.collision.terrain()
     }
 
-    /// TERRAFORM_REQUEST: asks the server to change the ground.
+    /// TERRAFORM_REQUEST: asks the server to change the terrain.
     pub fn terraform(&mut self, op: TerrainOp) {
         self.send(&ClientMessage::Terraform(op));
     }

@@ -1,4 +1,4 @@
-//! What leaves a client is what a server takes, whatever it is asked to say.
+//! Everything a client sends is accepted by a server, whatever the host asks for.
 
 use frolic_protocol::message::Resumption;
 use frolic_protocol::packet::CLIENT_MESSAGE_BYTES_MAX;
@@ -7,7 +7,7 @@ use frolic_protocol::{Args, Value};
 use super::*;
 use crate::reliable::KEPT_BYTES_MAX;
 
-/// A client that is in a world, and has said hello.
+/// A client that has joined a world, and has sent its handshake.
 pub(super) fn joined() -> Client {
     let mut client = Client::new();
     welcome(&mut client, Resumption::New, 0);
@@ -41,7 +41,7 @@ fn welcome_message(resumption: Resumption, received: u32) -> Welcome {
     }
 }
 
-/// Whatever a server says of its clock, steps have a length that can be made.
+/// Whatever tick rate a server sends, steps have a usable length.
 #[test]
 fn a_welcome_with_an_impossible_clock_is_brought_into_range() {
     for (said, taken) in [
@@ -57,7 +57,7 @@ fn a_welcome_with_an_impossible_clock_is_brought_into_range() {
         let packet = packet::single(&ServerMessage::Welcome(Box::new(welcome)));
         client.receive(&packet, 0.0).expect("a welcome");
         let Some(ClientEvent::Welcome(heard)) = client.take_event() else {
-            panic!("a welcome is told");
+            panic!("a welcome is reported");
         };
         assert_eq!((heard.tick_hz, heard.snapshot_hz), taken, "{said:?}");
         let known = client.welcomed().expect("welcomed");
@@ -69,7 +69,7 @@ fn text(bytes: usize) -> Value {
     Value::String("x".repeat(bytes))
 }
 
-/// An event whose packet has exactly so many bytes.
+/// An event whose packet has exactly `bytes` bytes.
 fn event_of(bytes: usize) -> ClientMessage {
     let event = |last: usize| {
         let mut values = vec![text(16 * 1024); 3];
@@ -86,8 +86,8 @@ fn event_of(bytes: usize) -> ClientMessage {
     event
 }
 
-/// Every message in what a client gives, each piece no longer than a server
-/// takes and readable by itself.
+/// All messages that a client sends, each piece no larger than a server accepts and
+/// decodable by itself.
 fn said(client: &mut Client) -> (Vec<usize>, Vec<ClientMessage>) {
     let pieces: Vec<Vec<u8>> = std::iter::from_fn(|| client.take_reliable()).collect();
     let read = |piece: &Vec<u8>| -> Vec<ClientMessage> {
@@ -134,7 +134,7 @@ fn many_messages_of_one_frame_leave_in_pieces_that_a_server_takes() {
 }
 
 #[test]
-fn what_waited_for_a_line_leaves_in_pieces_after_the_return() {
+fn messages_queued_while_disconnected_are_sent_in_pieces_after_reconnecting() {
     let mut client = joined();
     client.reconnect();
     for number in 0..200 {
@@ -172,7 +172,7 @@ fn inputs_do_not_make_a_websocket_message_too_long() {
 }
 
 #[test]
-fn the_longest_message_is_taken_and_a_longer_one_refused_with_words() {
+fn the_largest_message_is_accepted_and_a_larger_one_refused_with_an_error() {
     let mut client = joined();
     client.send(&event_of(CLIENT_MESSAGE_BYTES_MAX));
     assert_eq!(said(&mut client).0, [CLIENT_MESSAGE_BYTES_MAX]);
@@ -190,14 +190,14 @@ fn the_longest_message_is_taken_and_a_longer_one_refused_with_words() {
         }
         other => panic!("{other:?}"),
     }
-    // It is not kept either: nothing but the first comes again.
+    // It is not stored either: only the first is sent again.
     client.reconnect();
     welcome(&mut client, Resumption::Resumed, 0);
     assert_eq!(said(&mut client).0, [CLIENT_MESSAGE_BYTES_MAX]);
 }
 
 #[test]
-fn whatever_a_server_would_close_the_line_for_is_refused() {
+fn messages_that_would_close_the_connection_are_refused() {
     let mut client = joined();
     let large = || Args(vec![text(16 * 1024); 5]);
     client.cast_spell("s".into(), large());
@@ -225,7 +225,7 @@ fn whatever_a_server_would_close_the_line_for_is_refused() {
     assert!(client.take_packet().is_none());
 }
 
-/// A script that called would wait for ever.
+/// A calling script would wait for ever.
 #[test]
 fn a_call_that_is_refused_gets_its_answer() {
     let mut client = joined();
@@ -269,7 +269,7 @@ fn a_request_for_many_scripts_with_long_paths_is_cut() {
     assert_eq!(asked[2999], path(2999));
 }
 
-/// Advances in steps of a frame and gives the times at which it pinged.
+/// Advances frame by frame and returns the times of its pings.
 fn pings(client: &mut Client, from_ms: u32, to_ms: u32) -> Vec<f64> {
     let mut times = Vec::new();
     for now_ms in (from_ms..to_ms).step_by(10) {
@@ -324,18 +324,18 @@ fn letters(client: &mut Client) -> Vec<u32> {
 }
 
 #[test]
-fn a_host_that_takes_no_events_loses_the_line_but_none_that_counts() {
+fn a_host_that_takes_no_events_loses_the_connection_but_no_reliable_event() {
     let mut client = joined();
     let took_in = (0..10_000).take_while(|number| client.receive(&letter(*number), 0.0).is_ok());
     let took_in = took_in.count() as u32;
     assert!(took_in >= 4000, "{took_in}");
     assert_eq!(letters(&mut client), (0..took_in).collect::<Vec<_>>());
-    // The rest was not heard, and comes again on the next line.
+    // The rest was not received, and is sent again on the next connection.
     assert_eq!(client.talk.received(), took_in);
 }
 
 #[test]
-fn what_comes_in_one_packet_is_told_completely() {
+fn all_events_of_one_packet_are_reported() {
     let mut client = joined();
     let packet: Vec<u8> = (0..10_000).flat_map(letter).collect();
     client.receive(&packet, 0.0).expect("one packet");
@@ -344,7 +344,7 @@ fn what_comes_in_one_packet_is_told_completely() {
 }
 
 #[test]
-fn what_happens_in_passing_leaves_room_for_what_counts() {
+fn transient_events_leave_capacity_for_reliable_ones() {
     let mut client = joined();
     let flicker = packet::single(&ServerMessage::UnreliableEvent {
         name: "Flickers".into(),

@@ -1,6 +1,6 @@
-//! The world as the server tells of it: the scene, how things look, and
-//! snapshots, which may come before either. Those are datagrams where the rest
-//! is a stream, and overtake it.
+//! The replicated world: the scene, definitions, and snapshots, which may arrive
+//! before either: snapshots are datagrams, the rest is a stream, and datagrams
+//! overtake it.
 
 use frolic_package::{CORNERS_MAX, TRIANGLES_MAX, Triangles};
 use frolic_protocol::EntityState;
@@ -17,12 +17,13 @@ use crate::scripts::{decompress, hash_of};
 const SCENE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Largest mesh, unpacked.
 const MESH_BYTES_MAX: usize = 8 + 12 * (CORNERS_MAX + TRIANGLES_MAX);
-/// Entities that are gone and that the host has not asked for: more than a
-/// world may have at a time.
+/// Removed entities that the host has not taken: more than a world may have at a
+/// time.
 const REMOVED_MAX: usize = 32 * 1024;
 
 impl Client {
-    /// A mesh that cannot be read is not solid; the server says better.
+    /// A mesh that cannot be decoded is not solid; the server corrects the
+    /// prediction.
     pub(super) fn learn_mesh(&mut self, asset: String, zstd: &[u8]) {
         let bytes = decompress(zstd, MESH_BYTES_MAX);
         match bytes.as_deref().map(Triangles::decode) {
@@ -50,7 +51,7 @@ impl Client {
                 let missing = joined.flat_map(|joined| joined.replication.missing_parts());
                 for part in missing {
                     scene.remove(part);
-                    // A host that has asked before it had this scene hears it again.
+                    // A host that asked before it had this scene gets it again.
                     self.removed.insert(part);
                 }
                 self.scene = scene;
@@ -119,8 +120,7 @@ impl Client {
         self.tell(ClientEvent::Details { entity, details });
     }
 
-    /// Entities that went since the last call and are not back, in order of
-    /// ids.
+    /// Entities removed since the last call that are not back, in order of ids.
     pub fn take_removed(&mut self) -> Vec<u32> {
         let removed = std::mem::take(&mut self.removed);
         let joined = self.joined.as_ref();
@@ -131,24 +131,24 @@ impl Client {
         removed.into_iter().filter(|id| !is_back(*id)).collect()
     }
 
-    /// Every entity the server has told us of, as it is now, in order of ids.
+    /// The current states of all replicated entities, in order of ids.
     pub fn entities(&self) -> impl Iterator<Item = &EntityState> {
         let joined = self.joined.iter();
         joined.flat_map(|joined| joined.replication.states())
     }
 
-    /// The box around an entity's solid, where prediction has it: its lowest
-    /// and its highest corner. None for what is not solid.
+    /// The bounding box of an entity's solid, as predicted: its lowest and its
+    /// highest corner. None for what is not solid.
     pub fn bounds_of(&self, entity: u32) -> Option<(Vec3, Vec3)> {
         self.scene.collision.bounds_of(entity)
     }
 
-    /// Text of scene.json; empty before it came.
+    /// Text of scene.json; empty before it arrived.
     pub fn scene_json(&self) -> &str {
         &self.scene.json
     }
 
-    /// What is solid of an asset that mesh shapes name, to be drawn.
+    /// The collision mesh of an asset that mesh shapes name, to be drawn.
     pub fn mesh(&self, asset: &str) -> Option<&Mesh> {
         let (_, mesh) = self.scene.collision.meshes().find(asset)?;
         Some(mesh)

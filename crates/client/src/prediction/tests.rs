@@ -1,11 +1,11 @@
-//! What becomes of predicted steps when the server has spoken.
+//! Predicted steps after reconciliation with the server.
 
 use frolic_sim::{Buttons, Meshes, step_character};
 
 use super::*;
 
 const TICK_HZ: u32 = 60;
-/// The tick of the server that does the first input.
+/// The server tick that executes the first input.
 const FIRST_TICK: u32 = 100;
 
 fn meadow() -> ClientScene {
@@ -14,7 +14,7 @@ fn meadow() -> ClientScene {
     ClientScene::load(json.to_owned(), TICK_HZ, Meshes::default()).expect("a scene")
 }
 
-/// Another direction in each step, so that none stands for another.
+/// A different direction in each step, so that none can replace another.
 fn input(seq: u32) -> CharacterInput {
     CharacterInput::new(0.0, 1.0, seq as f32 * 0.2, 0.0, Buttons::default())
 }
@@ -28,7 +28,7 @@ fn own(ack_seq: u32, character: CharacterState) -> OwnState {
     }
 }
 
-/// The same inputs as the server would do them, from a state on.
+/// The result of the same inputs on the server, from a state on.
 fn walked(
     scene: &ClientScene,
     mut state: CharacterState,
@@ -55,7 +55,7 @@ fn ten_steps(scene: &mut ClientScene) -> (Prediction, CharacterState) {
 }
 
 #[test]
-fn what_the_server_confirms_is_forgotten_and_nothing_moves() {
+fn acknowledged_inputs_are_dropped_and_nothing_moves() {
     let mut scene = meadow();
     let (mut prediction, start) = ten_steps(&mut scene);
     let predicted = *prediction.state();
@@ -67,18 +67,18 @@ fn what_the_server_confirms_is_forgotten_and_nothing_moves() {
 }
 
 #[test]
-fn after_a_correction_the_unacknowledged_inputs_are_done_again() {
+fn after_a_correction_the_unacknowledged_inputs_are_replayed() {
     let mut scene = meadow();
     let (mut prediction, start) = ten_steps(&mut scene);
     let shown = prediction.shown(1.0);
-    // Somebody stood in the way in the fourth step.
+    // Another character blocked the fourth step.
     let mut truth = walked(&scene, start, 1..=4);
     truth.feet.x += 0.3;
     prediction.reconcile(&mut scene, FIRST_TICK + 3, &own(4, truth));
     assert_eq!(*prediction.state(), walked(&scene, truth, 5..=10));
     assert_eq!((prediction.pending_count(), prediction.corrections), (6, 1));
     assert!((prediction.last_correction_m - 0.3).abs() < 0.01);
-    // Nobody sees it at once …
+    // It is not visible at once …
     let jump = (prediction.shown(1.0) - shown).length();
     assert!(jump < 1e-4, "a jump of {jump} m");
     // … and soon there is nothing left of it.
@@ -87,7 +87,7 @@ fn after_a_correction_the_unacknowledged_inputs_are_done_again() {
     }
     let left = (prediction.shown(1.0) - prediction.state().feet).length();
     assert!(left < 0.01, "{left} m off after half a second");
-    // What was done again counts as predicted: the next verdict is no news.
+    // Replayed inputs count as predicted: the next matching state is no correction.
     let truth = walked(&scene, truth, 5..=7);
     prediction.reconcile(&mut scene, FIRST_TICK + 6, &own(7, truth));
     assert_eq!(
@@ -96,10 +96,10 @@ fn after_a_correction_the_unacknowledged_inputs_are_done_again() {
     );
 }
 
-/// The server went on with what was held, and inputs that come later than that
-/// count as used.
+/// The server repeated the held input, and inputs that arrive later than that count
+/// as used.
 #[test]
-fn inputs_that_came_too_late_are_not_done_again() {
+fn inputs_that_arrived_too_late_are_not_replayed() {
     let mut scene = meadow();
     let (mut prediction, start) = ten_steps(&mut scene);
     let truth = walked(&scene, start, 1..=4);
@@ -122,10 +122,10 @@ fn a_respawn_is_shown_as_the_jump_it_is() {
     assert_eq!(prediction.pending_count(), 0);
 }
 
-/// A platform set off before we heard of it. It is drawn as far from its place as
-/// who stands on it, so that nobody slides over it while both catch up.
+/// A platform started before we were notified. It is drawn with the same offset as
+/// its rider, so that the rider does not slide over it while both catch up.
 #[test]
-fn a_platform_catches_up_together_with_who_rides_it() {
+fn a_platform_catches_up_together_with_its_rider() {
     let mut scene = meadow();
     let (mut prediction, start) = ten_steps(&mut scene);
     let mut ground = frolic_protocol::EntityState::new(1, frolic_protocol::EntityKind::Thing);
@@ -136,7 +136,7 @@ fn a_platform_catches_up_together_with_who_rides_it() {
         end_tick: FIRST_TICK + 61,
     });
     let shown = prediction.shown(1.0);
-    // The server had not carried us yet when it said so.
+    // The server had not carried us yet in that state.
     scene.apply_states([(FIRST_TICK, &ground)].into_iter());
     let truth = walked(&meadow(), start, 1..=1);
     prediction.reconcile(&mut scene, FIRST_TICK, &own(1, truth));

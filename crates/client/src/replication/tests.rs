@@ -1,9 +1,9 @@
-//! Records that come late, twice, or with a square in between.
+//! Records that arrive late, twice, or out of order across cells.
 
 use super::*;
 
-/// A slow page is sent everything again before the server knows that it has
-/// it, and what comes behind that builds on the first.
+/// A slow page is sent everything again before the server knows that it has it, and
+/// later records build on the first.
 #[test]
 fn a_record_that_builds_on_nothing_leaves_what_others_build_on() {
     let mut replication = Replication::new(60, 20);
@@ -63,7 +63,7 @@ fn content(version: u32, entities: &[EntityState]) -> CellContent {
     }
 }
 
-/// Takes records of one snapshot in; returns who is gone after it.
+/// Applies records of one snapshot; returns which entities are removed by it.
 fn tell(
     replication: &mut Replication,
     tick: u32,
@@ -80,9 +80,9 @@ fn tell(
     applied.removed
 }
 
-/// At pressure 2 a far square has its turn in one of 32 updates.
+/// At pressure 2 a far cell is sent in one of 32 updates.
 #[test]
-fn whoever_crosses_a_far_border_does_not_blink() {
+fn an_entity_that_crosses_a_far_border_does_not_blink() {
     let mut replication = Replication::new(60, 20);
     let both = vec![
         (K, Some(content(10, &[ball(7)]))),
@@ -105,7 +105,7 @@ fn whoever_crosses_a_far_border_does_not_blink() {
 }
 
 #[test]
-fn whoever_never_arrives_next_door_is_gone_in_the_end() {
+fn an_entity_that_never_arrives_in_the_next_cell_is_removed() {
     let mut replication = Replication::new(60, 20);
     let both = vec![
         (K, Some(content(10, &[ball(7)]))),
@@ -118,7 +118,7 @@ fn whoever_never_arrives_next_door_is_gone_in_the_end() {
     assert_eq!(tell(&mut replication, 300, Vec::new()), [7]);
 }
 
-/// Whoever runs the server may say anything of its clock.
+/// The server's clock is untrusted.
 #[test]
 fn an_endless_patience_does_not_overflow() {
     let mut replication = Replication::new(u32::MAX, 1);
@@ -136,9 +136,9 @@ fn an_endless_patience_does_not_overflow() {
     }
 }
 
-/// They turned round at the border, before the square next door had its turn.
+/// They turned round at the border, before the neighbouring cell was sent.
 #[test]
-fn whoever_comes_back_to_the_square_they_left_stays() {
+fn an_entity_that_returns_to_its_cell_stays() {
     let mut replication = Replication::new(60, 20);
     let both = vec![
         (K, Some(content(10, &[ball(7)]))),
@@ -154,12 +154,12 @@ fn whoever_comes_back_to_the_square_they_left_stays() {
     assert_eq!(tell(&mut replication, 124, without), NOBODY);
     assert_eq!(tell(&mut replication, 500, Vec::new()), NOBODY);
     assert!(replication.state_of(7).is_some());
-    // And is gone when they leave for good.
+    // And is removed when they leave for good.
     let gone = vec![(K, Some(content(503, &[])))];
     assert_eq!(tell(&mut replication, 503, gone), [7]);
 }
 
-/// The scene file has it, so it is not taken away.
+/// The scene file has it, so it is not removed.
 #[test]
 fn a_part_of_the_scene_is_out_of_view_and_not_removed() {
     let mut replication = Replication::new(60, 20);
@@ -171,20 +171,20 @@ fn a_part_of_the_scene_is_out_of_view_and_not_removed() {
     assert_eq!(applied.out_of_view, [3]);
 }
 
-/// A train of the scene, of which another square than that of its file tells.
+/// A train of the scene that another cell than that of its file replicates.
 fn train() -> EntityState {
     let mut train = EntityState::new(3, EntityKind::Thing);
     train.flags = flags::AWAY;
     train
 }
 
-/// What K tells of it, which is the square of its file.
+/// Its entry in K, which is the cell of its file.
 fn missing() -> EntityState {
     EntityState::elsewhere(3)
 }
 
 #[test]
-fn what_is_told_of_a_part_elsewhere_is_true_in_whatever_order_it_comes() {
+fn the_state_of_a_moved_part_is_valid_in_any_order() {
     let records = [
         (10, K, content(10, &[missing()])),
         (10, L, content(10, &[train()])),
@@ -195,12 +195,12 @@ fn what_is_told_of_a_part_elsewhere_is_true_in_whatever_order_it_comes() {
             let (tick, key, content) = records[index].clone();
             tell(&mut replication, tick, vec![(key, Some(content))]);
         }
-        // Something else happens in K, and is told later than what is in L.
+        // Something else happens in K, and is sent later than the content of L.
         let busy = vec![(K, Some(content(40, &[missing(), ball(7)])))];
         assert_eq!(tell(&mut replication, 40, busy), NOBODY);
         assert_eq!(replication.state_of(3), Some(&train()));
         assert_eq!(replication.missing_parts(), NOBODY);
-        // It drives on, out of view; K has nothing more to say.
+        // It drives on, out of view; K has no more updates.
         let left = vec![(L, Some(content(50, &[])))];
         assert_eq!(tell(&mut replication, 50, left), [3]);
         assert_eq!(replication.missing_parts(), [3]);
@@ -223,9 +223,9 @@ fn a_part_that_is_missing_where_the_file_has_it_is_removed_once() {
     assert_eq!(tell(&mut replication, 19, vec![(K, whole(13))]), [3]);
 }
 
-/// The record that has it next door is late, and the other square busy.
+/// The record of the neighbouring cell is late, and the other cell is busy.
 #[test]
-fn a_part_that_leaves_its_square_for_one_next_door_does_not_blink() {
+fn a_part_that_moves_to_the_next_cell_does_not_blink() {
     let mut replication = Replication::new(60, 20);
     let home = EntityState::new(3, EntityKind::Thing);
     let both = vec![(K, Some(content(10, &[home]))), (L, Some(content(10, &[])))];
@@ -234,7 +234,7 @@ fn a_part_that_leaves_its_square_for_one_next_door_does_not_blink() {
     left.gone_next_door.push((3, L));
     assert_eq!(tell(&mut replication, 100, vec![(K, Some(left))]), NOBODY);
     assert!(replication.state_of(3).is_some());
-    // Even if its own square goes out of view meanwhile.
+    // Even if its own cell leaves the view meanwhile.
     assert_eq!(tell(&mut replication, 106, vec![(K, None)]), NOBODY);
     let arrived = vec![(L, Some(content(109, &[train()])))];
     assert_eq!(tell(&mut replication, 109, arrived), NOBODY);
@@ -243,7 +243,7 @@ fn a_part_that_leaves_its_square_for_one_next_door_does_not_blink() {
     assert_eq!(tell(&mut replication, 112, vec![(L, None)]), [3]);
 }
 
-/// A square went out of view and came back, and nothing in it has changed.
+/// A cell left the view and came back, and nothing in it has changed.
 #[test]
 fn a_late_packet_does_not_drop_what_is_back_in_view() {
     let mut replication = Replication::new(60, 20);
@@ -256,7 +256,7 @@ fn a_late_packet_does_not_drop_what_is_back_in_view() {
     assert_eq!(tell(&mut replication, 19, vec![(K, None)]), [7]);
 }
 
-/// A record of the square it left may come after one of the square it is in.
+/// A record of its previous cell may arrive after one of its current cell.
 #[test]
 fn a_late_record_does_not_bring_old_details_back() {
     let colored = |red: u8| {
@@ -281,9 +281,9 @@ fn a_late_record_does_not_bring_old_details_back() {
     assert_eq!(replication.state_of(7).map(|state| state.details), Some(20));
 }
 
-/// What belongs to the player is in a square and in a cell of theirs.
+/// What belongs to the player is in a spatial cell and in a cell of theirs.
 #[test]
-fn what_is_ones_own_is_gone_only_when_no_cell_has_it() {
+fn an_owned_entity_is_removed_only_when_no_cell_has_it() {
     const MINE: CellKey = CellKey::Owned(3);
     let mut wall = ball(7);
     wall.owner = 3;
@@ -293,19 +293,19 @@ fn what_is_ones_own_is_gone_only_when_no_cell_has_it() {
         let mut replication = Replication::new(60, 20);
         let both = vec![(K, with(10)), (MINE, with(10))];
         assert_eq!(tell(&mut replication, 10, both), NOBODY);
-        // Whatever spoke of it last.
+        // Whichever cell was sent last.
         let again = vec![(first, with(13))];
         assert_eq!(tell(&mut replication, 13, again), NOBODY);
         let gone = tell(&mut replication, 16, vec![(first, None)]);
         assert_eq!(gone, NOBODY, "{last:?} has it");
         assert!(replication.state_of(7).is_some());
         let gone = tell(&mut replication, 19, vec![(last, without(19))]);
-        assert_eq!(gone, [7], "nobody has it");
+        assert_eq!(gone, [7], "no cell has it");
     }
 }
 
-/// A platform on its way and who stands on it, as of a tick; the ride goes on
-/// from tick 60 to 120 with a metre in each ten.
+/// A moving platform and its rider, as of a tick; the ride takes from tick 60 to
+/// 120, with a metre in each ten.
 fn ferry(tick: u32, feet_off: f32) -> Vec<EntityState> {
     let motion = frolic_sim::Motion {
         from: Vec3::ZERO,
@@ -321,10 +321,10 @@ fn ferry(tick: u32, feet_off: f32) -> Vec<EntityState> {
     vec![platform, rider]
 }
 
-/// What is drawn of somebody at a tick.
+/// The drawn position of the rider at a tick.
 fn drawn_x(replication: &Replication, tick: f64) -> f32 {
     let track = &replication.tracks[&9];
-    let drawn = track.drawn_at(tick, 1.0 / 60.0).expect("it was told of");
+    let drawn = track.drawn_at(tick, 1.0 / 60.0).expect("it was replicated");
     let ride = track.ride_at(tick);
     let detour = ride.map_or(Vec3::ZERO, |ride| replication.detour(&ride, 1.0 / 60.0));
     (drawn.position + detour).x
@@ -344,10 +344,10 @@ fn told(ticks: &[u32], feet_off: f32) -> Replication {
     replication
 }
 
-/// They stand still, and yet they are elsewhere each time. Packets are lost, the
-/// platform stops between two of them, and the last are late.
+/// They stand still, and yet their position changes. Packets are lost, the platform
+/// stops between two of them, and the last are late.
 #[test]
-fn who_rides_a_platform_is_drawn_on_it_whatever_is_lost() {
+fn a_rider_is_drawn_on_its_platform_whatever_is_lost() {
     for ticks in [
         &[57, 60, 63, 66][..],
         &[57, 66],
@@ -364,9 +364,9 @@ fn who_rides_a_platform_is_drawn_on_it_whatever_is_lost() {
     }
 }
 
-/// Who walks beside it is not carried, and who is put elsewhere neither.
+/// A character that walks beside it is not carried, nor is one that is teleported.
 #[test]
-fn nobody_is_carried_by_what_they_do_not_stand_on() {
+fn a_character_is_carried_only_by_what_it_stands_on() {
     let mut replication = told(&[57, 66], 1.5);
     let mut entities = ferry(69, 1.5);
     entities[1].position[2] += 4_000;

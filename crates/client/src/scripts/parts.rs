@@ -1,5 +1,5 @@
-//! Downloads that are not whole yet, by the hash they should have: what came
-//! before a connection broke need not come again.
+//! Incomplete downloads, by their expected hash: what arrived before a connection
+//! broke is not downloaded again.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -7,9 +7,9 @@ use std::io::Read;
 use frolic_protocol::script::{SCRIPT_CHUNK_BYTES_MAX, ScriptChunk};
 use sha2::{Digest, Sha256};
 
-/// Pieces of one download.
+/// Chunks of one download.
 const CHUNKS_MAX: u32 = 512;
-/// Downloads at once; a server that begins more is not ours.
+/// Concurrent downloads; a valid server never begins more.
 const DOWNLOADS_MAX: usize = 4096;
 
 #[derive(Default)]
@@ -18,8 +18,8 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Takes a piece of what should have this hash; gives the whole once all
-    /// pieces are there.
+    /// Adds a chunk of the content with this hash; returns the content once all
+    /// chunks are there.
     pub fn add(&mut self, hash: &str, chunk: ScriptChunk) -> Result<Option<Vec<u8>>, String> {
         let path = &chunk.path;
         if chunk.total == 0 || chunk.total > CHUNKS_MAX {
@@ -34,7 +34,7 @@ impl Parts {
         let total = chunk.total as usize;
         let pieces = self.by_hash.entry(hash.to_owned()).or_default();
         if pieces.len() != total {
-            // Compressed anew, by a server that was restarted, say.
+            // Compressed again, for example by a restarted server.
             *pieces = vec![None; total];
         }
         let piece = pieces
@@ -48,7 +48,7 @@ impl Parts {
         Ok(whole.map(|pieces| pieces.into_iter().flatten().flatten().collect()))
     }
 
-    /// Where a download of this hash goes on.
+    /// Where a download of this hash continues.
     pub fn first_missing(&self, hash: &str) -> u32 {
         let pieces = self.by_hash.get(hash);
         let first = pieces.and_then(|pieces| pieces.iter().position(Option::is_none));
@@ -60,7 +60,7 @@ pub(crate) fn hash_of(bytes: &[u8]) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
 }
 
-/// One zstd frame, at most `max` bytes when unpacked.
+/// Decompresses one zstd frame of at most `max` bytes.
 pub(crate) fn decompress(compressed: &[u8], max: usize) -> Result<Vec<u8>, String> {
     let mut source = compressed;
     let decoder = ruzstd::decoding::StreamingDecoder::new(&mut source)

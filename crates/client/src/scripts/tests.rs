@@ -1,4 +1,4 @@
-//! What a client takes, what it refuses, and what it need not ask for.
+//! Which scripts a client accepts, which it refuses, and which it need not request.
 
 use super::*;
 use frolic_protocol::script::content_url;
@@ -126,14 +126,14 @@ fn only_what_the_platform_signed_for_this_game_counts() {
         let cause = refusal(trusting().announce(tampered));
         assert!(cause.contains("did not sign"), "{cause}");
     }
-    // The right signature, and another list behind it.
+    // The right signature, but another list.
     let mut other = text.clone();
     let at = other.iter().position(|&b| b == b'H').unwrap();
     other[at] = b'h';
     let cause = refusal(scripts.offer(MANIFEST_PATH, other));
     assert!(cause.contains("does not match its hash"), "{cause}");
     assert!(scripts.list().is_none());
-    // A client without a platform takes any; that is for this machine only.
+    // A client without a platform accepts any; that is for this machine only.
     let unsigned = ScriptManifest {
         signature: String::new(),
         ..good
@@ -142,7 +142,7 @@ fn only_what_the_platform_signed_for_this_game_counts() {
 }
 
 #[test]
-fn tampered_bytes_are_refused_and_asked_for_again_a_few_times() {
+fn tampered_bytes_are_refused_and_requested_again_a_few_times() {
     let mut scripts = listed(&list());
     for chunk in chunks(HUD, b"bad", 1) {
         let cause = refusal(scripts.chunk(chunk));
@@ -176,7 +176,7 @@ fn a_script_of_the_server_is_refused() {
 }
 
 #[test]
-fn who_has_everything_says_so_in_one_message_and_asks_for_nothing() {
+fn a_client_with_all_scripts_confirms_in_one_message_and_requests_nothing() {
     let mut scripts = listed(&list());
     for (path, code) in [
         ("@builtin/a", &b"builtin"[..]),
@@ -198,7 +198,7 @@ fn who_has_everything_says_so_in_one_message_and_asks_for_nothing() {
 }
 
 #[test]
-fn what_comes_first_is_told_of_before_the_rest_is_there() {
+fn first_scripts_are_confirmed_before_the_rest_arrives() {
     let mut scripts = listed(&list());
     assert_eq!(scripts.missing().len(), 4);
     scripts.offer("@builtin/a", b"builtin".to_vec()).unwrap();
@@ -223,7 +223,7 @@ fn what_comes_first_is_told_of_before_the_rest_is_there() {
 }
 
 #[test]
-fn a_broken_download_goes_on_at_the_missing_piece_on_the_next_connection() {
+fn a_broken_download_continues_at_the_missing_chunk_on_the_next_connection() {
     let content: Vec<u8> = (0..9000u32)
         .flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes())
         .collect();
@@ -278,7 +278,7 @@ fn a_bundle_travels_as_one_and_each_script_in_it_is_verified() {
         .find(|u| u.path == "@bundle/core");
     assert!(unit.is_some_and(|unit| !unit.lazy));
     list.bundles[0].scripts = vec![FIRST.into(), HUD.into()];
-    // A bundle whose own hash is right, and whose scripts are not.
+    // A bundle with a valid hash of its own, and invalid scripts.
     list.bundles[0].scripts.reverse();
     let mut scripts = listed(&list);
     let cause = refusal(scripts.offer("@bundle/core", whole));

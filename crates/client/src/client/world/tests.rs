@@ -1,4 +1,5 @@
-//! What comes in another order than it was sent, and what a host hears of it.
+//! Messages that arrive in another order than they were sent, and what the host
+//! gets from them.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +39,7 @@ fn packed(scene: &str) -> Vec<u8> {
     packet::single(&ServerMessage::Scene { hash, zstd })
 }
 
-/// Whatever has details is twice as large.
+/// Every entity with details is twice as large.
 struct Source;
 
 impl CellSource for Source {
@@ -59,8 +60,8 @@ impl CellSource for Source {
     }
 }
 
-/// A packet of a snapshot. The first of one has the own character, this far
-/// along x; `here` is what is in the square, or that it is out of view.
+/// A packet of a snapshot. The first one has the own character, this far along x;
+/// `here` is the content of the cell, or none when it is out of view.
 fn told(tick: u32, own: Option<f32>, here: Option<&[EntityState]>) -> Vec<u8> {
     told_in(None, tick, own, here)
 }
@@ -102,8 +103,8 @@ fn thing(id: u32, definition: u16, x: f32) -> EntityState {
     thing
 }
 
-/// Where a solid is along x, and how wide it is, in centimetres and without the
-/// skin that boxes around solids have.
+/// The position of a solid along x, and its width, in centimetres and without the
+/// margin of bounding boxes.
 fn solid(client: &Client, id: u32) -> Option<(i32, i32)> {
     let (low, high) = client.bounds_of(id)?;
     let middle = (low.x + high.x) * 50.0;
@@ -111,10 +112,10 @@ fn solid(client: &Client, id: u32) -> Option<(i32, i32)> {
     Some((middle.round() as i32, (width / 5.0).round() as i32 * 5))
 }
 
-/// What is coloured is told of, and what travels is rounded: at the far end of
-/// a ramp that would be seen.
+/// Coloured entities are replicated, and replicated positions are quantized: at the
+/// far end of a ramp that would be visible.
 #[test]
-fn what_is_where_the_file_has_it_is_drawn_and_solid_exactly_there() {
+fn an_unmoved_entity_is_drawn_and_solid_exactly_where_the_file_has_it() {
     let scene_json = r#"{"format":1,"prefabs":{},"entities":[
         {"id":2,"name":"Ramp","components":{"Transform":{"position":[0.1,-0.53,0],"rotation":[0.05,0,0,0.9987492]},"Shape":{"type":"box","size":[9,1,900]}}}]}"#;
     let home = {
@@ -132,7 +133,7 @@ fn what_is_where_the_file_has_it_is_drawn_and_solid_exactly_there() {
     hear(&mut client, told(10, Some(0.0), Some(&[ramp][..])));
     assert_eq!(client.bounds_of(2), solid);
     for flags in [flags::GROUNDED, 0, flags::GROUNDED] {
-        // Something changed, and is drawn between what was and what is.
+        // It changed, and is drawn between its old and its new state.
         ramp.flags = flags;
         let tick = client.stats(0.0).tick + 3;
         hear(&mut client, told(tick, Some(0.0), Some(&[ramp][..])));
@@ -147,7 +148,7 @@ fn what_is_where_the_file_has_it_is_drawn_and_solid_exactly_there() {
 }
 
 #[test]
-fn what_was_told_before_the_scene_came_is_solid_with_it() {
+fn entities_replicated_before_the_scene_are_solid_with_it() {
     let (wall, large, made_up) = (SPAWNED, SPAWNED + 1, SPAWNED + 2);
     let mut states = [
         thing(2, 0, 20.0),
@@ -191,7 +192,7 @@ fn a_later_packet_of_a_snapshot_does_not_hide_where_we_are() {
     hear(&mut client, scene());
     let x = |client: &Client| client.own_state().map(|state| state.feet.x);
     hear(&mut client, told(10, None, None));
-    assert_eq!(x(&client), None, "nobody has said yet");
+    assert_eq!(x(&client), None, "not known yet");
     hear(&mut client, told(10, Some(1.0), None));
     assert_eq!(x(&client), Some(1.0));
     hear(&mut client, told(13, None, None));
@@ -217,7 +218,7 @@ fn a_part_of_the_scene_that_left_view_goes_nowhere() {
     assert_eq!(solid(&client, 2), Some((400, 200)));
 }
 
-/// Whoever comes later has only the scene file to go by, and that is wrong.
+/// A player who joins later has only the scene file to go by, and that is wrong.
 #[test]
 fn a_part_of_the_scene_that_is_elsewhere_is_not_solid_where_the_file_has_it() {
     let missing = [EntityState::elsewhere(2)];
@@ -239,7 +240,7 @@ fn a_part_of_the_scene_that_is_elsewhere_is_not_solid_where_the_file_has_it() {
         hear(&mut client, told(13, Some(0.0), Some(&[gate][..])));
         assert_eq!(solid(&client, 2), Some((500, 400)));
         assert!(client.take_removed().is_empty());
-        // And stays as it was while nobody tells of it.
+        // And stays as it was while it is not replicated.
         hear(&mut client, told(16, Some(0.0), None));
         assert_eq!(solid(&client, 2), Some((500, 400)));
         hear(&mut client, told(19, Some(0.0), Some(&missing[..])));
@@ -248,10 +249,10 @@ fn a_part_of_the_scene_that_is_elsewhere_is_not_solid_where_the_file_has_it() {
     }
 }
 
-/// A page that draws the last connection's world while it comes back asks
-/// before it has the scene.
+/// A page that draws the last connection's world while it reconnects asks before it
+/// has the scene.
 #[test]
-fn who_asks_before_the_scene_came_hears_again_what_is_missing_in_it() {
+fn a_host_that_asks_before_the_scene_gets_the_missing_parts_again() {
     let mut destroyed = thing(3, 0, 8.0);
     destroyed.flags |= flags::DESTROYED;
     let states = [EntityState::elsewhere(2), destroyed];
@@ -263,9 +264,9 @@ fn who_asks_before_the_scene_came_hears_again_what_is_missing_in_it() {
     assert!(client.take_removed().is_empty());
 }
 
-/// A tab that is not looked at hears of everything and asks for nothing.
+/// A hidden tab receives everything and asks for nothing.
 #[test]
-fn what_is_back_when_somebody_asks_was_not_removed() {
+fn an_entity_that_is_back_when_asked_was_not_removed() {
     let (stays, goes) = (thing(SPAWNED, 1, 1.0), thing(SPAWNED + 1, 1, 2.0));
     let mut client = joined();
     hear(&mut client, told(10, Some(0.0), Some(&[stays, goes][..])));
@@ -275,7 +276,7 @@ fn what_is_back_when_somebody_asks_was_not_removed() {
     }
     assert_eq!(client.take_removed(), [goes.id]);
     assert!(client.take_removed().is_empty());
-    // What is destroyed is still told of.
+    // Destroyed entities are still reported.
     let mut destroyed = thing(3, 0, 8.0);
     destroyed.flags |= flags::DESTROYED;
     hear(&mut client, told(25, None, Some(&[destroyed, stays][..])));
@@ -283,7 +284,7 @@ fn what_is_back_when_somebody_asks_was_not_removed() {
 }
 
 #[test]
-fn nobody_who_never_asks_fills_the_memory() {
+fn a_host_that_never_asks_does_not_fill_the_memory() {
     let many: Vec<EntityState> = (0..40_000)
         .map(|number| thing(SPAWNED + number, 1, 1.0))
         .collect();
@@ -294,8 +295,8 @@ fn nobody_who_never_asks_fills_the_memory() {
     assert_eq!((removed.len(), removed[0]), (REMOVED_MAX, SPAWNED));
 }
 
-/// What a client says in datagrams about inputs: what it acknowledges, and the
-/// numbers of the inputs.
+/// The input datagrams of a client: what they acknowledge, and the numbers of the
+/// inputs.
 fn said(client: &mut Client) -> Vec<(Option<u32>, Vec<u32>)> {
     let mut said = Vec::new();
     while let Some(datagram) = client.take_datagram() {
@@ -310,7 +311,7 @@ fn said(client: &mut Client) -> Vec<(Option<u32>, Vec<u32>)> {
     said
 }
 
-/// Or every packet that is lost would be a tick without an input.
+/// Otherwise every lost packet would be a tick without an input.
 #[test]
 fn each_input_is_in_six_datagrams_in_a_row() {
     let mut client = joined();
@@ -328,10 +329,10 @@ fn each_input_is_in_six_datagrams_in_a_row() {
     }
 }
 
-/// A large scene takes its time on a narrow line, and what is never
-/// acknowledged is sent again and again beside it.
+/// A large scene takes its time on a narrow connection, and unacknowledged packets
+/// would be sent again and again beside it.
 #[test]
-fn what_comes_before_the_scene_is_acknowledged() {
+fn packets_before_the_scene_are_acknowledged() {
     let mut client = joined();
     let mut at_ms = 0.0;
     let mut hear_and_say = |client: &mut Client, packet: Option<Vec<u8>>| {
@@ -343,7 +344,7 @@ fn what_comes_before_the_scene_is_acknowledged() {
         said(client)
     };
     assert_eq!(hear_and_say(&mut client, None), [], "there is nothing yet");
-    // Nobody has said yet where we are.
+    // The own position is not known yet.
     let first = told_in(Some(1), 10, None, None);
     let acknowledged = |number: u32| [(Some(number), Vec::new())];
     assert_eq!(hear_and_say(&mut client, Some(first)), acknowledged(1));
