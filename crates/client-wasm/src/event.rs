@@ -1,5 +1,5 @@
-//! Events as JSON for the page. The page's types are generated from these
-//! (`cargo xtask codegen`), so that the two cannot come to differ.
+//! Events as JSON for the page. The page's types are generated from these (`cargo
+//! xtask codegen`), so that the two cannot diverge.
 
 mod parts;
 
@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 
 use parts::{Cast, Looks, ShotLook, WireValue, wire_map};
 
-/// Something that happened, as the core tells the page; `type` names its kind.
+/// Something that happened, as the core reports it to the page; `type` names its kind.
 // Types of other crates are named in TypeScript as those crates export them.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
@@ -25,7 +25,7 @@ use parts::{Cast, Looks, ShotLook, WireValue, wire_map};
     rename_all_fields = "camelCase"
 )]
 pub(crate) enum CoreEvent {
-    /// The player is in.
+    /// The player was admitted.
     Welcome {
         tick: u32,
         entity_id: u32,
@@ -38,9 +38,10 @@ pub(crate) enum CoreEvent {
         resume_token: String,
         revision: String,
     },
-    /// The scene is there to take.
+    /// The scene can be taken.
     Scene,
-    /// How spawned entities of this number look; null when it cannot be read.
+    /// The appearance of spawned entities of this definition; null when it cannot
+    /// be decoded.
     Definition {
         index: u16,
         #[cfg_attr(test, ts(type = "import('../player/scene').Components | null"))]
@@ -52,19 +53,19 @@ pub(crate) enum CoreEvent {
         attributes: BTreeMap<String, WireValue>,
         looks: Looks,
     },
-    /// Players who came, changed or left; not all of them.
+    /// Players who joined, changed or left; not all of them.
     Players {
         #[cfg_attr(test, ts(type = "import('./PlayerInfo').PlayerInfo[]"))]
         players: Vec<PlayerInfo>,
     },
-    /// Which list of scripts is in force.
+    /// The current script manifest.
     ScriptManifest {
         #[cfg_attr(test, ts(type = "import('./ScriptManifest').ScriptManifest"))]
         manifest: ScriptManifest,
     },
-    /// The list that the manifest names is here and verified.
+    /// The list that the manifest names arrived and is verified.
     ScriptList,
-    /// A script is here and matches its hash.
+    /// A script arrived and matches its hash.
     ScriptVerified { path: String, hash: String },
     /// Run this script now.
     ScriptRun { path: String },
@@ -73,7 +74,7 @@ pub(crate) enum CoreEvent {
         changed: Vec<String>,
         removed: Vec<String>,
     },
-    /// Everything that runs at the start was told to run.
+    /// Everything that runs at the start was started.
     ScriptsStarted,
     /// The server's scripts fired an event at this client.
     Event {
@@ -87,21 +88,20 @@ pub(crate) enum CoreEvent {
         #[cfg_attr(test, ts(as = "Vec<WireValue>"))]
         values: Args,
     },
-    /// An invoke that came to nothing.
+    /// An invoke that failed.
     InvokeFailed { id: u32, error: String },
-    /// Which lines of scripts are to be sent: errors always, and with `prints`
-    /// everything.
+    /// Which script log lines to send: errors always, and with `prints` everything.
     LogsWanted { prints: bool },
-    /// Where the server's time goes.
+    /// The server's tick timings.
     Figures {
         #[cfg_attr(test, ts(type = "import('./TickFigures').TickFigures"))]
         figures: TickFigures,
     },
-    /// Whether what happens in the world takes unusually long to be stored.
+    /// Whether persistence is unusually slow.
     Saving { delayed: bool },
-    /// Somebody cast a spell: its code runs here with the same seed.
+    /// A player cast a spell: its code runs here with the same seed.
     Cast { cast: Cast },
-    /// The ground changed within a box.
+    /// The terrain changed within a box.
     Terrain { min: [f32; 3], max: [f32; 3] },
     /// `playerId` is empty for the game itself.
     Chat {
@@ -118,15 +118,15 @@ pub(crate) enum CoreEvent {
         radius: f32,
         sound: String,
     },
-    /// What a player holds now.
+    /// The weapon of a player changed.
     Armed { player: u32, weapon: Option<u16> },
-    /// How the own character is.
+    /// The vitals of the own character.
     Vitals {
         health: f32,
         max_health: f32,
         alive: bool,
     },
-    /// The player was put somewhere and looks this way, in radians.
+    /// The player was placed and faces this way, in radians.
     Facing { yaw: f32 },
     /// A shot begins to be shown.
     Shot {
@@ -136,7 +136,7 @@ pub(crate) enum CoreEvent {
         position: [f32; 3],
         velocity: [f32; 3],
     },
-    /// A shot met something; target 0: the server has not said what.
+    /// A shot hit something; target 0: the server has not sent what.
     Impact {
         weapon: u16,
         own: bool,
@@ -144,7 +144,8 @@ pub(crate) enum CoreEvent {
         point: [f32; 3],
         normal: [f32; 3],
     },
-    /// An NPC nearby has changed its mind; `target` is the character it minds.
+    /// An NPC nearby has changed its behaviour; `target` is the character it pays
+    /// attention to.
     Npc {
         entity: u32,
         #[cfg_attr(test, ts(type = "import('./NpcState').NpcState"))]
@@ -156,7 +157,7 @@ pub(crate) enum CoreEvent {
     },
     /// The server refused something, or sent something unusable.
     Error { code: String, message: String },
-    /// The server ends the connection.
+    /// The server closes the connection.
     Kick { reason: String },
 }
 

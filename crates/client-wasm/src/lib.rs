@@ -1,7 +1,7 @@
-//! The client core's face to JavaScript.
+//! The client core's JavaScript interface.
 //!
-//! A thin wrapper: it turns JavaScript's types into the core's and back, and
-//! decides nothing. Numbers cross as flat arrays, everything rare as JSON.
+//! A thin wrapper without logic: it converts JavaScript's types to the core's and
+//! back. Numbers cross as flat arrays, everything rare as JSON.
 #![forbid(unsafe_code)]
 
 mod event;
@@ -23,13 +23,13 @@ const FRAME_STRIDE: usize = 16;
 pub struct ClientCore {
     client: Client,
     frame: Vec<f32>,
-    /// Behind the event that was taken last, if it was a `terrain` event.
+    /// The packet of the last event, if it was a `terrain` event.
     terrain_packet: Option<Vec<u8>>,
 }
 
 #[wasm_bindgen]
 impl ClientCore {
-    /// A client that has not said anything yet.
+    /// A client that has not sent anything yet.
     #[wasm_bindgen(constructor)]
     pub fn new() -> Self {
         Self::default()
@@ -40,31 +40,31 @@ impl ClientCore {
         self.client.handshake(ticket, resume_token, None);
     }
 
-    /// The newest token that brings this session back.
+    /// The newest token that resumes this session.
     pub fn resume_token(&self) -> Option<String> {
         self.client.resume_token().map(str::to_owned)
     }
 
-    /// Goes on with the session of a core whose connection is lost; before
-    /// the handshake.
+    /// Resumes the session of a core whose connection is lost; call it before the
+    /// handshake.
     pub fn take_over(&mut self, old: &mut ClientCore) {
         self.client.take_over(&mut old.client);
     }
 
-    /// Takes one WebSocket message or one datagram in. False when too many
-    /// events wait to be taken: then it was not taken in.
+    /// Receives one WebSocket message or one datagram. False when the event queue
+    /// is full: then it was not applied.
     pub fn receive(&mut self, packet: &[u8], now_ms: f64) -> Result<bool, JsError> {
         had_room(self.client.receive(packet, now_ms))
     }
 
-    /// Takes the next bytes of the reliable stream in, in any split. False as
-    /// in `receive`.
+    /// Receives the next bytes of the reliable stream, in any split. False as in
+    /// `receive`.
     pub fn receive_stream(&mut self, bytes: &[u8], now_ms: f64) -> Result<bool, JsError> {
         had_room(self.client.receive_stream(bytes, now_ms))
     }
 
-    /// What the player holds from now on. Axes −1…1 (x right, y forward),
-    /// angles in radians, buttons: 1 jump, 2 run, 4 fire, 8 interact.
+    /// Sets the held input from now on. Axes −1…1 (x right, y forward), angles in
+    /// radians, buttons: 1 jump, 2 run, 4 fire, 8 interact.
     pub fn set_input(&mut self, move_x: f32, move_y: f32, yaw: f32, pitch: f32, buttons: u8) {
         self.client.set_input(CharacterInput::new(
             move_x,
@@ -80,8 +80,8 @@ impl ClientCore {
         self.client.advance(now_ms);
     }
 
-    /// Bytes for the reliable stream, or one WebSocket message. There may be
-    /// more: call it until it gives none.
+    /// Bytes for the reliable stream, or one WebSocket message. There may be more:
+    /// call it until it returns none.
     pub fn take_reliable(&mut self) -> Option<Vec<u8>> {
         self.client.take_reliable()
     }
@@ -127,8 +127,8 @@ impl ClientCore {
         self.frame.clone()
     }
 
-    /// Shots in flight as of the last frame, 9 floats each: a key that stays,
-    /// the weapon's number, position, velocity, 1 for own ones.
+    /// Shots in flight as of the last frame, 9 floats each: a stable key, the
+    /// weapon's number, position, velocity, 1 for own ones.
     pub fn shots(&mut self) -> Vec<f32> {
         self.frame.clear();
         for shot in self.client.shots() {
@@ -141,13 +141,13 @@ impl ClientCore {
         self.frame.clone()
     }
 
-    /// Entities that are gone since the last call.
+    /// Entities removed since the last call.
     pub fn removed(&mut self) -> Vec<u32> {
         self.client.take_removed()
     }
 
-    /// Whose signature the world's scripts must have: the platform's key in
-    /// hex, from its answer to the join. False when it is no key: then no
+    /// Sets the key that must have signed the world's scripts: the platform's key
+    /// in hex, from its answer to the join. False when it is not a key: then no
     /// scripts can be trusted.
     pub fn trust(&mut self, public_key: &str, game_id: String) -> bool {
         let key = signature::from_hex(public_key);
@@ -155,24 +155,24 @@ impl ClientCore {
         key.is_some()
     }
 
-    /// Takes a script, a bundle or the list (`@manifest`) from the page's
-    /// cache or from its address; true when it is the right one.
+    /// Accepts a script, a bundle or the list (`@manifest`) from the page's cache
+    /// or its URL; true when it matches.
     pub fn offer_script(&mut self, path: &str, bytes: Vec<u8>) -> bool {
         self.client.offer_script(path, bytes)
     }
 
-    /// What is to be fetched, in the order it is needed, as JSON; after
-    /// everything that is cached was offered.
+    /// What is to be fetched, in the order of need, as JSON; after everything that
+    /// is cached was offered.
     pub fn missing_scripts(&mut self) -> String {
         serde_json::to_string(&self.client.missing_scripts()).unwrap_or_default()
     }
 
-    /// Asks the server for these.
+    /// Requests these units from the server.
     pub fn request_scripts(&mut self, paths: Vec<String>) {
         self.client.request_scripts(paths);
     }
 
-    /// The list as it came, for the page's cache.
+    /// The list as received, for the page's cache.
     pub fn script_list_bytes(&self) -> Option<Vec<u8>> {
         self.client.script_list_bytes().map(<[u8]>::to_vec)
     }
@@ -187,8 +187,8 @@ impl ClientCore {
         self.client.script(path).map(<[u8]>::to_vec)
     }
 
-    /// `Network.FireServer`; the arguments as a JSON list. Not `reliable`: it
-    /// may get lost.
+    /// `Network.FireServer`; the arguments as a JSON list. Not `reliable`: it may
+    /// be lost.
     pub fn fire_server(
         &mut self,
         name: String,
@@ -204,14 +204,14 @@ impl ClientCore {
         Ok(())
     }
 
-    /// Tells the game's creator what scripts printed and raised, as the JSON of a
+    /// Sends output and errors of scripts to the game's creator, as the JSON of a
     /// `ClientLog`.
     pub fn send_log(&mut self, log_json: &str) -> Result<(), JsError> {
         self.client.send_log(serde_json::from_str(log_json)?);
         Ok(())
     }
 
-    /// Asks where the server's time goes; the answer is a `figures` event.
+    /// Requests the server's tick timings; the answer is a `figures` event.
     pub fn ask_figures(&mut self) {
         self.client.ask_figures();
     }
@@ -223,14 +223,14 @@ impl ClientCore {
         Ok(())
     }
 
-    /// `Network.InvokeServer`; the answer comes as an `invokeResult` event.
+    /// `Network.InvokeServer`; the answer arrives as an `invokeResult` event.
     pub fn invoke_server(&mut self, id: u32, name: String, args_json: &str) -> Result<(), JsError> {
         let args: Args = serde_json::from_str(args_json)?;
         self.client.send(&ClientMessage::Invoke { id, name, args });
         Ok(())
     }
 
-    /// Says something to everybody in the world.
+    /// Sends a chat message to all players in the world.
     pub fn chat(&mut self, text: String) {
         self.client.send(&ClientMessage::Chat { text });
     }
@@ -240,12 +240,12 @@ impl ClientCore {
         self.client.send(&ClientMessage::Hide { player_id, hidden });
     }
 
-    /// A polite goodbye; send what `take_reliable` then gives.
+    /// Leaves the world; send what `take_reliable` then returns.
     pub fn leave(&mut self) {
         self.client.send(&ClientMessage::Leave);
     }
 
-    /// How the connection is doing: 0 alive, 1 stalled, 2 lost.
+    /// The state of the connection: 0 alive, 1 stalled, 2 lost.
     pub fn liveness(&self) -> u8 {
         match self.client.liveness() {
             Liveness::Alive => 0,
@@ -254,18 +254,18 @@ impl ClientCore {
         }
     }
 
-    /// Seconds since the world started, as the server counts them.
+    /// Seconds since the world started, by the server's clock.
     pub fn world_time(&mut self, now_ms: f64) -> f64 {
         self.client.world_time_s(now_ms)
     }
 
-    /// Figures for the overlay, as JSON.
+    /// Statistics for the overlay, as JSON.
     pub fn stats(&self, now_ms: f64) -> String {
         serde_json::to_string(&self.client.stats(now_ms)).unwrap_or_default()
     }
 }
 
-/// Whether a packet was taken in; what cannot be read is an exception.
+/// Whether a packet was applied; invalid packets raise an exception.
 fn had_room(received: Result<(), ClientError>) -> Result<bool, JsError> {
     match received {
         Ok(()) => Ok(true),
@@ -299,7 +299,7 @@ fn push_drawn(out: &mut Vec<f32>, drawn: &Drawn) {
     debug_assert_eq!(out.len() - start, FRAME_STRIDE);
 }
 
-/// The same on a ground of blocks that changes.
+/// The same on block terrain that changes.
 #[wasm_bindgen]
 pub fn determinism_digest_on_blocks(seed: u32, steps: u32) -> String {
     format!(

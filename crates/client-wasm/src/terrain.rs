@@ -1,5 +1,5 @@
-//! The ground for JavaScript: asked by scripts and the camera, and turned
-//! into triangles by a worker with a copy of its own.
+//! Terrain for JavaScript: queried by scripts and the camera, and meshed by a
+//! worker with its own copy.
 
 use frolic_protocol::packet::{self, SERVER_MESSAGE_BYTES_MAX};
 use frolic_protocol::terrain::{TerrainAction, TerrainOp};
@@ -38,13 +38,13 @@ impl ClientCore {
         terrain.is_some_and(|terrain| terrain.is_water([x, y, z]))
     }
 
-    /// How high the ground is.
+    /// The height of the terrain.
     pub fn terrain_height(&self, x: f32, z: f32) -> Option<f32> {
         self.client.terrain()?.height_at(x, z)
     }
 
-    /// The first solid block along a ray of length one: distance, normal,
-    /// middle of the block, number of its material. Eight floats, or none.
+    /// The first solid block along a ray of length one: distance, normal, centre of
+    /// the block, number of its material. Eight floats, or none.
     pub fn terrain_raycast(&self, ray: &[f32], distance_max: f32) -> Vec<f32> {
         let (Some(terrain), &[x, y, z, dx, dy, dz]) = (self.client.terrain(), ray) else {
             return Vec::new();
@@ -60,8 +60,8 @@ impl ClientCore {
         out
     }
 
-    /// Asks the server to change the ground. `size` has one number for a ball
-    /// and three for a box. False when it makes no sense.
+    /// Asks the server to change the terrain. `size` has one number for a ball and
+    /// three for a box. False when it is invalid.
     pub fn terraform(
         &mut self,
         op: &str,
@@ -90,8 +90,8 @@ impl ClientCore {
         true
     }
 
-    /// The message behind the event that was taken last, when it was a `terrain`
-    /// event: for whoever keeps a copy of the ground.
+    /// The message of the last event, when it was a `terrain` event: for a copy of
+    /// the terrain.
     pub fn take_terrain(&mut self) -> Option<Vec<u8>> {
         self.terrain_packet.take()
     }
@@ -104,8 +104,8 @@ fn name_of(material: Material) -> String {
     }
 }
 
-/// Every material in the order of its number, as JSON: name, colour, whether
-/// it can be seen through.
+/// Every material in the order of its number, as JSON: name, colour, whether it is
+/// transparent.
 #[wasm_bindgen]
 pub fn terrain_materials() -> String {
     let all = (0..Material::COUNT as u8).filter_map(Material::from_number);
@@ -120,17 +120,17 @@ pub fn terrain_materials() -> String {
     serde_json::to_string(&about.collect::<Vec<_>>()).unwrap_or_default()
 }
 
-/// What a block can be made of, by its number.
+/// A block material, by its number.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 struct TerrainMaterial {
     name: &'static str,
     color: String,
-    /// Whether one sees through it.
+    /// Whether it is transparent.
     clear: bool,
 }
 
-/// A copy of the ground that makes triangles, for a worker.
+/// A copy of the terrain that generates meshes, for a worker.
 #[wasm_bindgen]
 pub struct TerrainMesher {
     terrain: Terrain,
@@ -167,8 +167,8 @@ impl TerrainMesher {
         out
     }
 
-    /// Takes a message of the server in. Gives the chunks to be drawn anew,
-    /// three numbers each.
+    /// Applies a server message. Returns the chunks to draw again, three numbers
+    /// each.
     pub fn apply(&mut self, message: &[u8]) -> Vec<i32> {
         let Ok(messages) = packet::read::<ServerMessage>(message, SERVER_MESSAGE_BYTES_MAX) else {
             return Vec::new();
@@ -201,8 +201,8 @@ impl TerrainMesher {
         changed
     }
 
-    /// Makes the triangles of a chunk, to be taken one array after the other.
-    /// False when there is nothing to draw.
+    /// Generates the mesh of a chunk, to be taken one array after the other. False
+    /// when there is nothing to draw.
     pub fn make(&mut self, x: i32, y: i32, z: i32) -> bool {
         self.mesh = mesh(&self.terrain, [x, y, z]);
         !self.mesh.is_empty()
@@ -213,7 +213,7 @@ impl TerrainMesher {
         std::mem::take(&mut self.mesh.positions)
     }
 
-    /// Which way each corner faces.
+    /// The normal of each corner.
     pub fn take_normals(&mut self) -> Vec<i8> {
         std::mem::take(&mut self.mesh.normals)
     }
@@ -228,7 +228,7 @@ impl TerrainMesher {
         std::mem::take(&mut self.mesh.indices)
     }
 
-    /// The index from which on triangles can be seen through.
+    /// The index at which transparent triangles begin.
     pub fn clear_from(&self) -> u32 {
         self.mesh.clear_from
     }

@@ -18,26 +18,26 @@ revisionId: string,
  */
 caster: number, 
 /**
- * Where it was aimed at.
+ * Its target.
  */
 target: [number, number, number], 
 /**
- * One value: what the caster gave along.
+ * One value: the caster's parameters.
  */
 params: Array<WireValue>, 
 /**
- * Of everything random in it; below 2^53.
+ * Random seed; below 2^53.
  */
 seed: number, 
 /**
- * How often it drew from that on the server before its first wait.
+ * How many random numbers the server drew before the spell's first wait.
  */
 draws: number, 
 /**
- * What the server found when the spell looked around, in order.
+ * The answers to the spell's queries on the server, in order.
  */
 answers: Array<WireValue>, 
 /**
- * When.
+ * The tick.
  */
 tick: number, };

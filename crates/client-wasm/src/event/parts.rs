@@ -1,6 +1,6 @@
 //! The parts of events whose types other crates do not export to TypeScript.
-//! Taken apart field by field: what those crates add does not compile here
-//! before somebody has decided whether the page gets it.
+//! Converted field by field: new fields of those crates do not compile here until
+//! it is decided whether the page gets them.
 
 use std::collections::BTreeMap;
 
@@ -28,13 +28,13 @@ pub(super) fn wire_map(map: &BTreeMap<String, Value>) -> BTreeMap<String, WireVa
     map.iter().map(wire).collect()
 }
 
-/// How a script changed an entity's looks; null is as its definition says.
+/// How a script changed an entity's looks; null means as in its definition.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub(crate) struct Looks {
     /// Red, green, blue.
     color: Option<[u8; 3]>,
-    /// 0 (not to be seen) to 1.
+    /// 0 (invisible) to 1.
     opacity: Option<f32>,
     /// Its scale.
     scale: Option<[f32; 3]>,
@@ -66,19 +66,19 @@ pub(crate) struct Cast {
     revision_id: String,
     /// The caster's character, or 0.
     caster: u32,
-    /// Where it was aimed at.
+    /// Its target.
     target: [f32; 3],
-    /// One value: what the caster gave along.
+    /// One value: the caster's parameters.
     #[cfg_attr(test, ts(as = "Vec<WireValue>"))]
     params: Args,
-    /// Of everything random in it; below 2^53.
+    /// Random seed; below 2^53.
     seed: u64,
-    /// How often it drew from that on the server before its first wait.
+    /// How many random numbers the server drew before the spell's first wait.
     draws: u32,
-    /// What the server found when the spell looked around, in order.
+    /// The answers to the spell's queries on the server, in order.
     #[cfg_attr(test, ts(as = "Vec<WireValue>"))]
     answers: Args,
-    /// When.
+    /// The tick.
     tick: u32,
 }
 
