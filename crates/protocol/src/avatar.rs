@@ -1,5 +1,5 @@
-//! How a player's character looks: chosen on the site, carried by the
-//! ticket, told to everybody in the world.
+//! The looks of a player's character: chosen on the site, carried by the ticket,
+//! replicated to all players in the world.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value as Json;
@@ -114,9 +114,8 @@ pub struct AvatarLooks {
 }
 
 impl AvatarLooks {
-    /// Reads what a ticket carries. What is missing, wrong or from another
-    /// version of the platform is as if it had not been chosen: nobody is kept
-    /// out of a world for their hat.
+    /// Reads the looks from a ticket. Missing, invalid or unknown choices fall back
+    /// to the default: looks never keep a player out of a world.
     pub fn from_json(text: &str) -> Self {
         let Ok(Json::Object(given)) = serde_json::from_str(text) else {
             return Self::default();

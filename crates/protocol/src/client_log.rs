@@ -1,5 +1,5 @@
-//! What client scripts print and raise, on its way to the game's creator. All of
-//! it is the word of a client: text to show, never to act on.
+//! Output and errors of client scripts, for the game's creator. All of it is
+//! untrusted: text to show, never to act on.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::console::ConsoleLevel;
 /// Lines of one message.
 pub const CLIENT_LOG_LINES_MAX: usize = 16;
 
-/// A line of a client script, and how often it came.
+/// A line of a client script, and how often it was logged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 #[serde(rename_all = "camelCase")]
@@ -27,7 +27,7 @@ pub struct ClientLogLine {
     /// The stack of an error, one frame per line; else empty.
     #[serde(default)]
     pub stack: String,
-    /// How often it came since the last message.
+    /// How often it was logged since the last message.
     #[serde(default = "once")]
     pub count: u32,
 }
@@ -44,25 +44,25 @@ pub struct ClientLog {
     /// SHA-256 of the package whose scripts ran, in hex.
     #[serde(default)]
     pub revision: String,
-    /// What ran them, for people: "Firefox on Linux".
+    /// The browser, for display: "Firefox on Linux".
     #[serde(default)]
     pub browser: String,
     /// At most [`CLIENT_LOG_LINES_MAX`]; more are not read.
     pub lines: Vec<ClientLogLine>,
 }
 
-/// Whose `print` and `warn` a world wants to hear. Errors it always does.
+/// Whose `print` and `warn` output a world requests. Errors are always reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientPrints {
-    /// Everybody's: the creator looks at the console now, or plays what is
-    /// being made.
+    /// All players': the creator has the console open, or plays a game in
+    /// development.
     pub everybody: bool,
-    /// Lasting id of the game's creator, whose own are always heard.
+    /// Persistent id of the game's creator, whose own output is always requested.
     pub creator_id: String,
 }
 
 impl ClientPrints {
-    /// Whether what this player's scripts print is heard.
+    /// Whether the output of this player's scripts is requested.
     pub fn wants(&self, player_id: &str) -> bool {
         self.everybody || (!player_id.is_empty() && self.creator_id == player_id)
     }

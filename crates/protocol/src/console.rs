@@ -1,5 +1,6 @@
-//! What a game server tells of its scripts (`POST /internal/worlds/{id}/console`,
-//! once a second when there is something), for their creator's eyes.
+//! Script output and costs that a game server reports (`POST
+//! /internal/worlds/{id}/console`, once a second when there is something), for the
+//! creator.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,7 @@ pub enum ConsoleLevel {
 pub struct ConsoleLine {
     /// How serious it is.
     pub level: ConsoleLevel,
-    /// The tick it was said in.
+    /// The tick it was logged in.
     pub tick: u32,
     /// Path of the script.
     pub script: String,
@@ -41,7 +42,7 @@ pub struct ConsoleLine {
     pub revision: String,
     /// SHA-256 of the script's bytecode, in hex; empty when it has none.
     pub hash: String,
-    /// Set for what a client says of its scripts: nobody vouches for it.
+    /// Set for lines from client scripts: they are untrusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<FromClients>,
 }
@@ -49,11 +50,11 @@ pub struct ConsoleLine {
 /// Which clients a line comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FromClients {
-    /// What runs there, for people; of the last one that said it.
+    /// The client's browser, for display; of the last one that sent the line.
     pub browser: String,
-    /// How often it was said, by all of them.
+    /// How often it was sent, by all of them.
     pub count: u32,
-    /// How many players said it.
+    /// How many players sent it.
     pub players: u32,
 }
 
@@ -64,7 +65,7 @@ pub struct ScriptFigures {
     pub path: String,
     /// SHA-256 of its bytecode, in hex.
     pub hash: String,
-    /// Milliseconds of CPU per second, lately.
+    /// Recent milliseconds of CPU per second.
     pub cpu_ms_per_s: f32,
     /// Microseconds of CPU since the world started.
     pub cpu_us: u64,
@@ -83,9 +84,9 @@ pub struct ScriptFigures {
 /// `POST …/console`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConsoleReport {
-    /// In the order in which they were said.
+    /// In the order in which they were logged.
     pub lines: Vec<ConsoleLine>,
-    /// Lines before these that nobody kept: there were too many.
+    /// Lines before these that were dropped: there were too many.
     pub dropped: u32,
     /// All scripts; empty when nothing changed.
     pub scripts: Vec<ScriptFigures>,

@@ -1,5 +1,5 @@
-//! What seldom changes of an entity, and travels as one piece when it does:
-//! its attributes, and how its looks differ from its definition.
+//! Rarely changing state of an entity, sent as a whole when it changes: its
+//! attributes, and how its looks differ from its definition.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub const DETAILS_BYTES_MAX: usize = 8 * 1024;
 /// Largest scale of an entity along an axis.
 pub const SCALE_MAX: f32 = 10_000.0;
 
-/// Everything about an entity that its definition does not say.
+/// Everything about an entity that differs from its definition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Details {
     /// Free values of the game, all of them.
@@ -32,13 +32,13 @@ pub struct Looks {
     pub scale: Option<[f32; 3]>,
 }
 
-/// Why clients could not be told of something.
+/// Why details could not be replicated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DetailsError {
     /// Their encoding is too long.
     #[error("{DETAILS_BYTES_MAX} bytes of attributes on one entity")]
     TooLong,
-    /// No client takes such values.
+    /// Clients would reject such values.
     #[error("attributes of one entity that clients can read, all together: {0}")]
     Attributes(#[from] ValueError),
 }

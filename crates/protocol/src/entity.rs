@@ -1,11 +1,11 @@
-//! One entity as clients know it: rounded, comparable, small.
+//! One entity as clients know it: quantized, comparable, small.
 
 use frolic_sim::{Motion, Rotation, Vec3};
 
 use crate::npc::Mood;
 use crate::quantize;
 
-/// What an entity is to a client.
+/// The kind of an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntityKind {
     /// A player's character, or an NPC: owner 0 and a [`Mood`].
@@ -18,15 +18,14 @@ pub enum EntityKind {
 pub mod flags {
     /// A character that stands on something.
     pub const GROUNDED: u8 = 1;
-    /// An entity of the scene that was destroyed: clients take it away.
+    /// An entity of the scene that was destroyed: clients remove it.
     pub const DESTROYED: u8 = 2;
     /// A character that is dead: it lies where it fell.
     pub const DEAD: u8 = 4;
-    /// An entity of the scene that is told of outside the square in which the
-    /// scene file has it, where players are told only of what is near.
+    /// An entity of the scene that is replicated outside the cell in which the
+    /// scene file has it, where only nearby entities are replicated.
     pub const AWAY: u8 = 8;
-    /// Two bits that count jumps from place to place: when they change, the
-    /// way between is not drawn.
+    /// Two bits that count teleports: when they change, no motion is interpolated.
     pub const JUMPS: u8 = 0b1100_0000;
 
     /// The bits of [`JUMPS`] for a count.
@@ -38,7 +37,7 @@ pub mod flags {
 /// The definition number of entities that come from the scene file.
 pub const SCENE_DEFINITION: u16 = 0;
 
-/// Everything a client knows of an entity. Rounded, so that equal means that
+/// Everything a client knows of an entity. Quantized, so that equality means that
 /// there is nothing to send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EntityState {
@@ -46,8 +45,8 @@ pub struct EntityState {
     pub id: u32,
     /// What it is.
     pub kind: EntityKind,
-    /// What it looks like: [`SCENE_DEFINITION`], or a definition of the world
-    /// (prefabs in the order of their names, counted from 1, then others).
+    /// Its appearance: [`SCENE_DEFINITION`], or a definition of the world (prefabs
+    /// in the order of their names, counted from 1, then others).
     pub definition: u16,
     /// The player it belongs to, or 0.
     pub owner: u32,
@@ -66,7 +65,7 @@ pub struct EntityState {
     pub details: u16,
     /// The path it follows, exact, while it follows one.
     pub motion: Option<Motion>,
-    /// What an NPC is about; of anything else, nothing.
+    /// The mood of an NPC; the default for anything else.
     pub mood: Mood,
 }
 
@@ -94,8 +93,9 @@ impl EntityState {
         }
     }
 
-    /// What is told of an entity of the scene in the square in which the file
-    /// has it, while it is in another: that it is not there, and nothing else.
+    /// The placeholder of an entity of the scene in the cell in which the file has
+    /// it, while it is in another: it says that the entity is not there, and
+    /// nothing else.
     pub fn elsewhere(id: u32) -> Self {
         Self {
             flags: flags::DESTROYED | flags::AWAY,
@@ -103,8 +103,8 @@ impl EntityState {
         }
     }
 
-    /// Whether it says only that an entity is not here. Whatever another
-    /// square tells of that one is true beside it.
+    /// Whether it is only a placeholder. The state in another cell is valid beside
+    /// it.
     pub fn is_elsewhere(&self) -> bool {
         self.has(flags::DESTROYED) && self.has(flags::AWAY)
     }

@@ -1,23 +1,24 @@
-//! A basic filter for what strangers read of each other: names and chat. It knows a short list of
-//! words in the usual disguises (digits for letters, repeated letters, dots or spaces between
-//! them, letters of other scripts that look alike), and finds links, mail addresses and phone
-//! numbers. It is a first line, not a moderator: reports and blocks are for the rest.
+//! A basic filter for text that players show each other: names and chat. It has a
+//! short list of words in the usual disguises (digits for letters, repeated
+//! letters, dots or spaces between them, lookalike letters of other scripts), and
+//! finds links, mail addresses and phone numbers. It is a first line of defense,
+//! not a moderator: reports and blocks are for the rest.
 
 use std::ops::Range;
 
 use frolic_package::is_visible;
 
-/// Words that are refused wherever they stand, also inside of others.
+/// Words that are refused anywhere, also inside of others.
 const ANYWHERE: [&str; 16] = [
     "asshole", "bitch", "blowjob", "cunt", "dildo", "faggot", "fuck", "hitler", "jizz", "nigga",
     "nigger", "porn", "pussy", "retard", "shit", "whore",
 ];
-/// Words that are refused when they stand alone; inside of others they are often harmless.
+/// Words that are refused as whole words; inside of others they are often harmless.
 const ALONE: [&str; 20] = [
     "anal", "arse", "ass", "boobs", "chink", "cock", "cocks", "cum", "dick", "dicks", "dyke",
     "fag", "fags", "kike", "kys", "penis", "rape", "slut", "tits", "wank",
 ];
-/// Harmless words in which one of the others stands.
+/// Harmless words that contain one of the others.
 const HARMLESS: [&str; 6] = [
     "scunthorpe",
     "shiitake",
@@ -42,7 +43,7 @@ pub fn is_decent_name(name: &str) -> bool {
     words(&text).is_empty() && links(&text).is_empty() && phones(&text).is_empty()
 }
 
-/// A line of chat with `*` in place of what is filtered.
+/// Chat text with `*` in place of what is filtered.
 pub fn mask_chat(line: &str) -> String {
     let mut text: Vec<char> = line.chars().collect();
     let mut found = words(&text);
@@ -58,14 +59,14 @@ pub fn mask_chat(line: &str) -> String {
     text.into_iter().collect()
 }
 
-/// A line of chat without characters that are not seen or that turn the text around them. Joiners
-/// stay: Persian and families of emoji need them.
+/// Chat text without invisible characters and characters that change the text
+/// direction. Joiners stay: Persian and families of emoji need them.
 pub fn plain_chat(line: &str) -> String {
     let stays = |c: &char| matches!(c, '\u{200c}' | '\u{200d}') || is_visible(*c);
     line.chars().filter(stays).collect()
 }
 
-/// A letter as it reads, and where in the text it is.
+/// A letter as it reads, and its position in the text.
 #[derive(Clone, Copy)]
 struct Letter {
     read: char,
@@ -100,8 +101,8 @@ fn words(text: &[char]) -> Vec<Range<usize>> {
     found
 }
 
-/// The words of a text, as letters. Punctuation inside of a word is skipped; letters that stand
-/// alone one after the other (`f u c k`) are one word.
+/// The words of a text, as letters. Punctuation inside of a word is skipped; single
+/// letters in a row (`f u c k`) are one word.
 fn tokens(text: &[char]) -> Vec<Vec<Letter>> {
     let mut tokens: Vec<Vec<Letter>> = Vec::new();
     let mut joins = false;
@@ -137,8 +138,8 @@ fn split(
     })
 }
 
-/// Where a word stands among letters. Each of its letters may be repeated, and all but the first
-/// may be a `*`.
+/// Where a word occurs among letters. Each of its letters may be repeated, and all
+/// but the first may be a `*`.
 fn matches(letters: &[Letter], word: &str) -> Vec<Range<usize>> {
     let word: Vec<char> = word.chars().collect();
     let mut found = Vec::new();
@@ -165,7 +166,7 @@ fn match_at(letters: &[Letter], word: &[char]) -> Option<usize> {
             return None;
         }
         taken += 1;
-        // More of the same letter, unless the word goes on with it.
+        // More of the same letter, unless the word continues with it.
         while word.get(index + 1) != Some(wanted)
             && letters.get(taken).is_some_and(|next| next.read == *wanted)
         {
@@ -175,7 +176,7 @@ fn match_at(letters: &[Letter], word: &[char]) -> Option<usize> {
     Some(taken)
 }
 
-/// The letter that somebody reads: none for what is skipped.
+/// The letter that a reader sees: none for what is skipped.
 fn reads_as(c: char) -> Option<char> {
     let c = match c {
         // Full-width forms.
@@ -220,7 +221,7 @@ fn is_link(word: &[char]) -> bool {
     if word.contains("://") || word.starts_with("www.") {
         return true;
     }
-    // What stands before a path, a port or the end of a sentence.
+    // What precedes a path, a port or the end of a sentence.
     let host = word.split(['/', ':', '?']).next().unwrap_or_default();
     let host = host.trim_matches(|c: char| !c.is_alphanumeric());
     let Some((name, end)) = host.rsplit_once('.') else {
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_turns_text_around_is_dropped() {
+    fn direction_changing_characters_are_dropped() {
         assert_eq!(plain_chat("a\u{202e}b\u{2066}c\u{200b}\n"), "abc");
         assert_eq!(plain_chat("👩\u{200d}🚀"), "👩\u{200d}🚀");
     }

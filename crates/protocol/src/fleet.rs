@@ -1,5 +1,5 @@
-//! What the control plane and its game servers say to each other over HTTP
-//! below `/internal/worlds/{world_id}`.
+//! Requests between the control plane and its game servers over HTTP below
+//! `/internal/worlds/{world_id}`.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ pub const WORLD_TOKEN_ENV: &str = "FROLIC_WORLD_TOKEN";
 /// Environment variable with the world's ticket key, in hex.
 pub const TICKET_KEY_ENV: &str = "FROLIC_TICKET_KEY";
 
-/// Header in which the control plane says for whom it opens a WebSocket; it
-/// shows the world's token beside it.
+/// Header with the address of the client for whom the control plane opens a
+/// WebSocket; sent together with the world's token.
 pub const CLIENT_ADDRESS_HEADER: &str = "x-frolic-client-address";
 
-/// Seconds in which a world that stops runs `PlayerRemoving` and
-/// `World.OnClose` and stores what they save. Whoever stops a game server waits
-/// longer than this before it is killed.
+/// Seconds in which a stopping world runs `PlayerRemoving` and `World.OnClose` and
+/// stores what they save. A supervisor waits longer than this before it kills the
+/// process.
 pub const CLOSE_LIMIT_S: u32 = 10;
 
 /// `GET /internal/worlds/{id}`: what a game server needs to start.
@@ -34,14 +34,14 @@ pub struct WorldBoot {
     pub revision: String,
     /// Seed of everything random in the world.
     pub seed: u64,
-    /// Scripts that an earlier process of this world had to end for; they are
-    /// left out.
+    /// Scripts that forced an earlier process of this world to end; they are left
+    /// out.
     pub disabled_scripts: Vec<String>,
-    /// Counts the processes of this world: what an older one sends is refused.
+    /// Counts the processes of this world: requests of an older one are refused.
     pub epoch: u64,
     /// Whether what is built here outlives the process.
     pub persistent: bool,
-    /// Which client scripts are to say what they print.
+    /// Which client scripts must report their prints.
     #[serde(default)]
     pub client_prints: ClientPrints,
     /// Whether chat is filtered ([`crate::filter`]).
@@ -62,7 +62,7 @@ pub struct WebTransportEndpoint {
     pub cert_sha256: String,
 }
 
-/// `POST …/ready`: the world is loaded and takes connections.
+/// `POST …/ready`: the world is loaded and accepts connections.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ServerReady {
     /// Process id of the game server.
@@ -78,17 +78,16 @@ pub struct ServerReady {
 pub struct Heartbeat {
     /// Players connected now.
     pub players: u32,
-    /// Tickets used since the last heartbeat: whoever held a place for them
-    /// need not any longer, also when they have left again already. A process
-    /// that an older version started does not say.
+    /// Tickets used since the last heartbeat: their reservations can be released,
+    /// also when the players have left again already. A process of an older version
+    /// does not send it.
     #[serde(default)]
     pub arrived: u32,
-    /// Lasting ids of those whose connection was lost and whose places wait
-    /// for them.
+    /// Persistent ids of disconnected players whose places are reserved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub away: Vec<String>,
-    /// Lasting ids of those who came back from an earlier process of the world,
-    /// lately: nobody needs to hold a place for them any more.
+    /// Persistent ids of players who recently came back from an earlier process of
+    /// the world: their reservations can be released.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub returned: Vec<String>,
     /// Current tick.
@@ -103,11 +102,11 @@ pub struct Heartbeat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FleetAction {
-    /// Go on.
+    /// Continue.
     Continue,
-    /// Take no new players; stop when the last one leaves.
+    /// Accept no new players; stop when the last one leaves.
     Drain,
-    /// Tell the players and stop now.
+    /// Notify the players and stop now.
     Stop,
 }
 
@@ -116,34 +115,34 @@ pub enum FleetAction {
 pub struct HeartbeatReply {
     /// What to do next.
     pub action: FleetAction,
-    /// Players who may not be in any world any more; most are in another one.
+    /// Players who were suspended from all worlds; most are in another one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expelled: Vec<Expelled>,
-    /// Whether all client scripts are to say what they print, from now on.
+    /// Whether all client scripts must report their prints, from now on.
     #[serde(default)]
     pub prints_wanted: bool,
 }
 
-/// Somebody whom moderators have suspended.
+/// A player whom moderators have suspended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expelled {
-    /// Lasting id.
+    /// Persistent id.
     pub player_id: String,
-    /// What to tell them.
+    /// The reason for the player.
     pub reason: String,
 }
 
-/// `POST …/blocks`: asks whom a player has blocked.
+/// `POST …/blocks`: requests the block list of a player.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AskBlocks {
-    /// Lasting id.
+    /// Persistent id.
     pub player_id: String,
 }
 
-/// Answer to [`AskBlocks`]: with whom a player wants nothing to do.
+/// Answer to [`AskBlocks`]: the block list.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PlayerBlocks {
-    /// Lasting ids, at most [`BLOCKS_MAX`].
+    /// Persistent ids, at most [`BLOCKS_MAX`].
     pub player_ids: Vec<String>,
 }
 
@@ -155,8 +154,8 @@ pub const BLOCKS_MAX: usize = 500;
 pub struct PublishScripts {
     /// JSON text of a [`ScriptList`](crate::script::ScriptList).
     pub list: String,
-    /// What it names and the control plane does not have yet: one zstd frame
-    /// each, in base64.
+    /// Content that the control plane does not have yet: one zstd frame each, in
+    /// base64.
     pub contents: Vec<String>,
 }
 
@@ -169,8 +168,7 @@ pub struct PublishedScripts {
     pub missing: Vec<String>,
 }
 
-/// `POST /internal/reload` on a game server: brings its world to these
-/// scripts.
+/// `POST /internal/reload` on a game server: switches its world to these scripts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReloadRequest {
     /// SHA-256 of the package, in hex.
@@ -179,26 +177,26 @@ pub struct ReloadRequest {
     pub scripts: BTreeMap<String, String>,
 }
 
-/// What came of a [`ReloadRequest`].
+/// The result of a [`ReloadRequest`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReloadReply {
     /// The version that runs now.
     pub version: u32,
     /// New and changed scripts.
     pub changed: Vec<String>,
-    /// Scripts that are gone.
+    /// Removed scripts.
     pub removed: Vec<String>,
-    /// Why nothing changed: what does not compile, as `path:line: message`.
+    /// Why nothing changed: compile errors, as `path:line: message`.
     pub errors: Vec<String>,
-    /// Why the world returned to the scripts before these at once: one failed
+    /// Why the world rolled back to the previous scripts at once: a new one failed
     /// while it started. `version` is that of the scripts that run.
     #[serde(default)]
     pub swapped_back: Option<String>,
 }
 
-/// `POST …/stopped`: the last word of a game server that ends by itself.
+/// `POST …/stopped`: the last request of a game server that stops by itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ServerStopped {
-    /// Why, for people.
+    /// A human-readable reason.
     pub reason: String,
 }

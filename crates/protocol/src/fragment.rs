@@ -1,37 +1,37 @@
-//! Packets that do not fit a datagram travel in parts.
+//! Fragmentation of packets that do not fit a datagram.
 //!
-//! A part that is lost loses its packet, as if that had been one datagram;
-//! parts may come in any order, twice, or mixed with those of other packets.
+//! A lost fragment loses its packet, as if that had been one datagram; fragments
+//! may arrive in any order, twice, or mixed with those of other packets.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a packet in one part. QUIC starts with packets of 1,200 bytes, of
-/// which its own heads take some.
+/// Bytes of a packet in one fragment. QUIC starts with packets of 1,200 bytes, of
+/// which its own headers take some.
 const PART_BYTES: usize = 1100;
-/// Longest datagram that a part makes, head and framing included.
+/// Largest datagram of a fragment, header and framing included.
 pub const PART_DATAGRAM_BYTES: usize = PART_BYTES + 24;
-/// Most parts of a packet.
+/// Most fragments of a packet.
 pub const PARTS_MAX: usize = 256;
-/// Packets that may be incomplete at a time; the oldest gives way.
+/// Packets that may be incomplete at a time; the oldest is dropped.
 const INCOMPLETE_MAX: usize = 8;
 
-/// One part of a packet.
+/// One fragment of a packet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fragment {
     /// Which packet; counted by the sender.
     pub packet: u32,
-    /// Which part.
+    /// Its index.
     pub index: u16,
-    /// How many there are.
+    /// How many fragments the packet has.
     pub count: u16,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Cuts a packet into parts that fit a datagram each; none when it is too
-/// long even for that.
+/// Splits a packet into fragments that fit a datagram each; none when it is too
+/// large even for that.
 pub fn cut(packet: u32, bytes: &[u8]) -> Option<impl Iterator<Item = Fragment>> {
     let count = bytes.len().div_ceil(PART_BYTES);
     let parts = bytes.chunks(PART_BYTES).enumerate();
@@ -45,7 +45,7 @@ pub fn cut(packet: u32, bytes: &[u8]) -> Option<impl Iterator<Item = Fragment>> 
     })
 }
 
-/// Puts packets together again.
+/// Reassembles packets.
 #[derive(Default)]
 pub struct Assembler {
     incomplete: VecDeque<Incomplete>,
@@ -58,8 +58,8 @@ struct Incomplete {
 }
 
 impl Assembler {
-    /// Takes a part in, and returns its packet when that is complete. Parts
-    /// that make no sense are ignored: they are as good as lost.
+    /// Adds a fragment, and returns its packet when that is complete. Invalid
+    /// fragments are ignored: they count as lost.
     pub fn push(&mut self, fragment: Fragment) -> Option<Vec<u8>> {
         let (index, count) = (usize::from(fragment.index), usize::from(fragment.count));
         let sane = index < count && count <= PARTS_MAX && fragment.bytes.len() <= PART_BYTES;

@@ -1,5 +1,5 @@
-//! The inputs of one message, which lie within it: a world reads thousands of
-//! such messages in a second, and none of them is worth memory of its own.
+//! The inputs of one message, stored inline: a world reads thousands of such
+//! messages in a second, and none of them should allocate.
 
 use std::fmt;
 use std::ops::Deref;
@@ -52,8 +52,8 @@ impl<'de> Visitor<'de> for InputsVisitor {
         formatter.write_str("a list of inputs")
     }
 
-    /// How many are announced is a stranger's word: room is made for those
-    /// that are there.
+    /// The announced length is untrusted: capacity is reserved only for inputs that
+    /// are there.
     fn visit_seq<A: SeqAccess<'de>>(self, mut inputs: A) -> Result<Inputs, A::Error> {
         let mut all = SmallVec::new();
         while let Some(input) = inputs.next_element()? {
@@ -69,7 +69,7 @@ mod tests {
     use frolic_sim::CharacterInput;
 
     #[test]
-    fn they_travel_as_any_list_does() {
+    fn they_are_encoded_as_any_list() {
         for count in [0, 1, 8, 9, 128] {
             let list: Vec<NumberedInput> = (0..count)
                 .map(|seq| NumberedInput {

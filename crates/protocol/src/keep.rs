@@ -1,6 +1,6 @@
-//! What a world leaves behind when its process ends, and how it gets to the
-//! control plane: lasting operations, where players are, and
-//! checkpoints of the world that stand for the operations before them.
+//! What a world persists across processes, and how it is sent to the control plane:
+//! operations, player states, and checkpoints of the world that replace the
+//! operations before them.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub const SECTION_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const CHECKPOINT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Name of the section with the structures.
 pub const STRUCTURES: &str = "structures";
-/// Values of a player that are kept, and the bytes of a text among them.
+/// Number of persisted stats per player, and the bytes of a text among them.
 pub const STATS_MAX: usize = 16;
 /// See [`STATS_MAX`].
 pub const STAT_BYTES_MAX: usize = 64;
@@ -28,7 +28,7 @@ pub const STAT_BYTES_MAX: usize = 64;
 /// Bytes of [`SavedPlayer::told`].
 pub const TOLD_BYTES_MAX: usize = 64 * 1024;
 
-/// Where a player was and how they fared: what they go on with.
+/// The persisted state of a player, from which they continue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlayerState {
     /// Position of the feet.
@@ -37,23 +37,23 @@ pub struct PlayerState {
     pub velocity: [f32; 3],
     /// Where they looked, in 1/65536 of a turn: yaw and pitch.
     pub look: [u16; 2],
-    /// What they held down.
+    /// The held buttons.
     #[serde(default)]
     pub buttons: u8,
     /// To the right and forward, −127…127.
     #[serde(default)]
     pub steer: [i8; 2],
-    /// Health, and the most of it.
+    /// Health, and its maximum.
     pub health: [f64; 2],
     /// Their team.
     #[serde(default)]
     pub team: Option<String>,
-    /// Their figures, as far as those are short.
+    /// Their stats, if short enough.
     #[serde(default)]
     pub stats: BTreeMap<String, Stat>,
 }
 
-/// A figure beside a player's name.
+/// A stat beside a player's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Stat {
     /// A number.
@@ -63,7 +63,7 @@ pub enum Stat {
 }
 
 impl PlayerState {
-    /// Whether every number can be one of a player's.
+    /// Whether every number is valid for a player.
     pub fn is_sound(&self) -> bool {
         let [health, health_max] = self.health;
         self.feet.iter().all(|part| part.is_finite())
@@ -73,8 +73,8 @@ impl PlayerState {
             && health_max > 0.0
     }
 
-    /// The same without figures: what a ticket has room for. After a longer
-    /// time scripts know those better.
+    /// The same without stats: what fits into a ticket. After a longer time scripts
+    /// know those better.
     #[must_use]
     pub fn for_ticket(mut self) -> Self {
         self.stats.clear();
@@ -85,41 +85,41 @@ impl PlayerState {
 /// A player's checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedPlayer {
-    /// Lasting id.
+    /// Persistent id.
     pub player_id: String,
-    /// Where they were.
+    /// Their state.
     pub state: PlayerState,
     /// Whether they were connected.
     pub online: bool,
-    /// Names their session, for as long as its counts go on.
+    /// Identifies their session while its counts continue.
     #[serde(default)]
     pub session: String,
-    /// Messages that count of theirs in this session whose consequences are
+    /// Reliable messages received from them in this session whose effects are
     /// stored with this.
     #[serde(default)]
     pub received: u32,
-    /// Number of the newest message that counts to them that `told` knows of. Of
-    /// one session, what has a smaller one, or fewer received, is older.
+    /// Number of the newest reliable message to them that `told` includes. Within
+    /// one session, a smaller number, or fewer received, is older.
     #[serde(default)]
     pub sent: u32,
-    /// Messages that count to them that they had not confirmed, in a form that
-    /// game servers know, base64 where it travels as text.
+    /// Unacknowledged reliable messages to them, in a form that game servers know,
+    /// base64 where it is sent as text.
     #[serde(default, with = "base64_bytes", skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<u8>,
 }
 
-/// A part of a world's checkpoint. Whoever wrote it knows its form.
+/// A part of a world's checkpoint. Its format is defined by its writer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
-    /// Version of its form.
+    /// Version of its format.
     pub version: u32,
-    /// Its content, in base64 where it travels as text.
+    /// Its content, in base64 where it is sent as text.
     #[serde(with = "base64_bytes")]
     pub bytes: Vec<u8>,
 }
 
 impl Section {
-    /// In place of one that is not part of the world any more.
+    /// Replaces a section that is no longer part of the world.
     pub fn gone() -> Self {
         Self {
             version: 0,
@@ -128,35 +128,35 @@ impl Section {
     }
 }
 
-/// A world as of one operation. Sections that are not named stay as the
-/// checkpoint before had them.
+/// A world as of one operation. Sections that are not named stay as in the previous
+/// checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// The last operation that is in it.
+    /// The last operation that it includes.
     pub seq: u64,
-    /// New and changed parts by name; a part without content is gone.
+    /// New and changed sections by name; a section without content is removed.
     pub sections: BTreeMap<String, Section>,
 }
 
-/// `POST …/keep`: done as a whole or not at all; the same again is done once.
+/// `POST …/keep`: applied as a whole or not at all; a repetition is applied once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeepBatch {
-    /// Which process of the world this is, counted.
+    /// The process generation of the world.
     pub epoch: u64,
-    /// Whether players are told only of what is near: then what others do here is
-    /// nobody's business outside.
+    /// Whether only nearby entities are replicated to players: then outside
+    /// subscribers must not learn what others do here.
     #[serde(default)]
     pub near_only: bool,
-    /// Operations in their order.
+    /// Operations in order.
     #[serde(default)]
     pub ops: Vec<LoggedOp>,
-    /// Players whose state is news.
+    /// Players whose state changed.
     #[serde(default)]
     pub players: Vec<SavedPlayer>,
-    /// Players of whom nothing is to be kept.
+    /// Players whose state must be deleted.
     #[serde(default)]
     pub forget: Vec<String>,
-    /// Stands for all operations up to its own.
+    /// Includes all operations up to its own.
     #[serde(default)]
     pub checkpoint: Option<Checkpoint>,
 }
@@ -164,11 +164,11 @@ pub struct KeepBatch {
 /// Answer to a [`KeepBatch`]: it is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeepReply {
-    /// Number of the newest operation that is kept.
+    /// Number of the newest stored operation.
     pub seq: u64,
 }
 
-/// `GET …/saved`: what the world's processes before this one left.
+/// `GET …/saved`: what earlier processes of the world persisted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SavedWorld {
     /// The newest checkpoint, all its sections.
@@ -192,7 +192,7 @@ impl SavedWorld {
 pub struct Saved {
     /// The world.
     pub world: SavedWorld,
-    /// Players who may come back with nothing but a resume token.
+    /// Players who may reconnect with nothing but a resume token.
     #[serde(default)]
     pub players: Vec<SavedPlayer>,
 }

@@ -1,14 +1,13 @@
 //! Every message on the wire, in its binary and its JSON form.
 //!
-//! Start from [`message::ClientMessage`] and [`message::ServerMessage`]; a
-//! packet of them is framed by [`packet`], the world's state travels as
-//! [`snapshot`] deltas, and [`json`] maps the same messages to the text form
-//! that any other client can speak. [`fleet`] and [`ticket`] are what control
-//! plane and game server share.
+//! Start from [`message::ClientMessage`] and [`message::ServerMessage`]; [`packet`]
+//! frames them, the world's state is replicated as [`snapshot`] deltas, and
+//! [`json`] maps the same messages to the text form for third-party clients.
+//! [`fleet`] and [`ticket`] are shared by control plane and game server.
 //!
-//! This crate turns bytes into values and back. It knows no sockets, no clock
-//! and no world; every decoder here is total: hostile bytes give an error,
-//! never a panic, and never allocate more than they justify.
+//! This crate converts bytes into values and back. It has no sockets, no clock and
+//! no world; every decoder here is total: hostile bytes yield an error, never a
+//! panic, and never allocate more than they justify.
 #![forbid(unsafe_code)]
 
 pub mod avatar;

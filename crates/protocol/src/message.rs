@@ -17,9 +17,9 @@ use crate::value::Args;
 /// The version of the JSON form: the `v` of each of its messages.
 pub const PROTOCOL_VERSION: u16 = 2;
 
-/// The version of the binary form, which changes far more often: a client of
-/// another one could not read what the server says. Raise it with every change
-/// of the bytes (`tests/every_message/golden.rs` notices).
+/// The version of the binary form, which changes far more often: clients of
+/// different versions cannot decode each other's messages. Raise it with every
+/// change of the bytes (`tests/every_message/golden.rs` notices).
 pub const BINARY_VERSION: u16 = 4;
 
 /// One input with its number. Numbers rise by one with every tick of the client.
@@ -34,14 +34,14 @@ pub struct NumberedInput {
 /// Which snapshot packets a client has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketAck {
-    /// The highest number that came.
+    /// The highest number that arrived.
     pub newest: u32,
-    /// Bit n is set when number `newest - 1 - n` came too.
+    /// Bit n is set when number `newest - 1 - n` arrived too.
     pub earlier: u32,
 }
 
-/// The moment of the past at which a client draws the others: what its player
-/// aims at.
+/// The tick at which a client draws the other entities: what its player aims at,
+/// for lag compensation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
     /// The tick.
@@ -50,46 +50,45 @@ pub struct Shown {
     pub fraction: u8,
 }
 
-/// What a client makes of its own connection, for whoever runs the world.
-/// Nobody vouches for it.
+/// A client's report of its own connection, for the operator. It is untrusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LineReport {
     /// Number of its newest input.
     pub input_seq: u32,
-    /// Inputs that are not confirmed yet.
+    /// Inputs that are not acknowledged yet.
     pub pending_inputs: u32,
-    /// How often it was wrong about its own character since the welcome.
+    /// Corrections of its own character since the welcome.
     pub corrections: u32,
-    /// Milliseconds since a snapshot came.
+    /// Milliseconds since a snapshot arrived.
     pub snapshot_age_ms: f32,
-    /// By how much snapshots come early or late, in milliseconds.
+    /// Jitter of snapshot arrivals, in milliseconds.
     pub jitter_ms: f32,
 }
 
-/// What a client asks for or tells.
+/// Messages from a client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ClientMessage {
     /// HANDSHAKE: the first message of a connection. Its bytes, and those of
     /// [`ServerMessage::Error`] and [`ServerMessage::Kick`], are the same in all
-    /// versions: whoever speaks another one can be told so.
+    /// versions, so that a client of another version gets a readable error.
     Handshake {
         /// Must be [`BINARY_VERSION`], in JSON [`PROTOCOL_VERSION`].
         version: u16,
-        /// Signed by the control plane; may come in the URL instead.
+        /// Signed by the control plane; may be in the URL instead.
         ticket: Option<String>,
         /// From an earlier welcome, to get the same character back.
         resume_token: Option<String>,
         /// Used only where the server runs without tickets (development).
         name: Option<String>,
-        /// With a resume token: how many counted messages have come from the
-        /// server; none when this client has forgotten.
+        /// With a resume token: how many reliable messages were received from the
+        /// server; none when this client has lost the count.
         received: Option<u32>,
     },
     /// INPUT_FRAME: the newest inputs, repeated until acknowledged.
     Inputs {
-        /// Which snapshot packets came, where they are numbered.
+        /// Which snapshot packets arrived, where they are numbered.
         ack: Option<PacketAck>,
-        /// What this client draws of the others now.
+        /// The tick at which this client draws the other entities now.
         shown: Option<Shown>,
         /// In rising order; the server skips those it has.
         inputs: Inputs,
@@ -101,25 +100,25 @@ pub enum ClientMessage {
     },
     /// Asks for a [`ServerMessage::Pong`].
     Ping {
-        /// The client's clock, returned as it is.
+        /// The client's clock, returned unchanged.
         t: f64,
-        /// How many counted messages have come from the server.
+        /// How many reliable messages were received from the server.
         received: u32,
     },
-    /// A polite goodbye: no resume is wanted.
+    /// The client leaves: no resume is wanted.
     Leave,
     /// `Network.FireServer`.
     Event {
-        /// Which event.
+        /// The event's name.
         name: String,
         /// Its arguments.
         args: Args,
     },
     /// `Network.InvokeServer`.
     Invoke {
-        /// Chosen by the client; comes back with the answer.
+        /// Chosen by the client; repeated in the answer.
         id: u32,
-        /// Which function.
+        /// The function's name.
         name: String,
         /// Its arguments.
         args: Args,
@@ -128,11 +127,11 @@ pub enum ClientMessage {
     ScriptRequest {
         /// Paths from the manifest, `@manifest`, or bundles.
         paths: Vec<String>,
-        /// The first piece that is missing, of each: a download that broke
-        /// off goes on there.
+        /// The first missing chunk of each: an interrupted download continues
+        /// there.
         from: u32,
     },
-    /// Tells whether a script arrived intact.
+    /// Reports whether a script arrived intact.
     ScriptVerify {
         /// Which script; `@manifest` for all that run at the start.
         path: String,
@@ -141,14 +140,14 @@ pub enum ClientMessage {
         /// Whether it matched the manifest.
         success: bool,
     },
-    /// Says something to everybody in the world.
+    /// Sends a chat message to all players in the world.
     Chat {
         /// The text.
         text: String,
     },
-    /// TERRAFORM_REQUEST: changes the ground.
+    /// TERRAFORM_REQUEST: changes the terrain.
     Terraform(TerrainOp),
-    /// CHUNK_REQUEST: asks for a piece of the ground.
+    /// CHUNK_REQUEST: asks for a chunk of the terrain.
     ChunkRequest {
         /// Its place, counted in chunks.
         chunk: [i32; 3],
@@ -159,55 +158,54 @@ pub enum ClientMessage {
         spell_id: String,
         /// Which of its revisions; none means the active one.
         revision_id: Option<String>,
-        /// One value: whatever the spell wants to know.
+        /// One value: the parameters of the spell.
         params: Args,
     },
-    /// `Network.FireServerUnreliable`: not counted, and lost when the line
-    /// loses it.
+    /// `Network.FireServerUnreliable`: not counted, and may be lost.
     UnreliableEvent {
-        /// Which event.
+        /// The event's name.
         name: String,
         /// Its arguments.
         args: Args,
     },
-    /// Asks where the server's time goes, for a debug overlay.
+    /// Requests the server's tick timings, for a debug overlay.
     AskFigures,
-    /// Hides the chat between this player and another, or shows it again. For
-    /// good it is the platform that keeps it; this is for the world they are in.
+    /// Hides the chat between this player and another, or shows it again. Applies
+    /// to the current world only; the platform persists blocks.
     Hide {
-        /// The other's lasting id.
+        /// The other player's persistent id.
         player_id: String,
         /// Whether to hide or to show.
         hidden: bool,
     },
-    /// Tells how the connection is at the client's end.
+    /// Reports the state of the connection at the client's end.
     Report(LineReport),
-    /// Asks for the scene: JSON clients get it in no other way.
+    /// Requests the scene: JSON clients get it in no other way.
     AskScene,
-    /// What this client's scripts printed and raised.
+    /// Output and errors of this client's scripts.
     Log(ClientLog),
 }
 
-/// A figure beside a player's name (`leaderstats`).
+/// A stat beside a player's name (`leaderstats`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 #[serde(rename_all = "camelCase")]
 pub struct PlayerStat {
-    /// What is counted.
+    /// Its name.
     pub name: String,
-    /// As it is shown.
+    /// Its display text.
     pub text: String,
     /// As a number, if it is one.
     #[serde(serialize_with = "crate::value::serialize_number")]
     pub number: Option<f64>,
 }
 
-/// A player as others know them.
+/// A player, as replicated to others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 #[serde(rename_all = "camelCase")]
 pub struct PlayerInfo {
-    /// Lasting id.
+    /// Persistent id.
     pub id: String,
     /// Number within this world; entities name their owner by it.
     pub number: u32,
@@ -215,27 +213,27 @@ pub struct PlayerInfo {
     pub entity_id: u32,
     /// Name to show.
     pub name: String,
-    /// Whether they have a connection. Who lost it may come back for a minute,
-    /// and stays in the world until then.
+    /// Whether they are connected. A player who lost their connection may reconnect
+    /// for a minute, and stays in the world until then.
     pub online: bool,
-    /// They are out of the world for good.
+    /// They have left the world for good.
     pub left: bool,
     /// Their team, if scripts gave them one.
     pub team: Option<String>,
-    /// Figures that everybody sees, by name.
+    /// Stats that all players see, by name.
     pub stats: Vec<PlayerStat>,
-    /// How their character looks.
+    /// The looks of their character.
     pub looks: AvatarLooks,
 }
 
-/// HANDSHAKE_RESPONSE: the player is in.
+/// HANDSHAKE_RESPONSE: the player was admitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Welcome {
-    /// The server's tick now.
+    /// The server's current tick.
     pub tick: u32,
     /// The player's character.
     pub entity_id: u32,
-    /// The player's lasting id.
+    /// The player's persistent id.
     pub player_id: String,
     /// The player's number in this world.
     pub player_number: u32,
@@ -247,7 +245,7 @@ pub struct Welcome {
     pub tick_hz: u32,
     /// Snapshots per second.
     pub snapshot_hz: u32,
-    /// Brings the character back after a lost connection.
+    /// Resumes the session after a lost connection.
     pub resume_token: String,
     /// Milliseconds since the server started.
     pub server_time: f64,
@@ -255,17 +253,17 @@ pub struct Welcome {
     pub revision: String,
     /// How characters move here; prediction needs it.
     pub character: CharacterParams,
-    /// Whether the counts below go on from an earlier connection.
+    /// Whether the counts below continue from an earlier connection.
     pub resumption: Resumption,
-    /// How many counted messages the server has from this client; after a
-    /// restart, how many had consequences that are kept.
+    /// How many reliable messages the server has from this client; after a restart,
+    /// how many had effects that are persisted.
     pub received: u32,
-    /// Number of the last counted message before those that follow now. More
-    /// than the client has: those between are lost.
+    /// Number of the last reliable message before those that follow now. If it is
+    /// more than the client has, those between are lost.
     pub sent: u32,
 }
 
-/// Where a world's ticks spend their time, over the last second.
+/// Tick timings of a world, over the last second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 #[serde(rename_all = "camelCase")]
@@ -288,24 +286,25 @@ pub struct StageFigure {
     pub ms: f32,
 }
 
-/// How a player came in.
+/// How a session began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Resumption {
-    /// Counts start at nothing on both sides.
+    /// Counts start at zero on both sides.
     New,
-    /// The same session: counts go on, and what was not confirmed comes again.
+    /// The same session: counts continue, and unacknowledged messages are sent
+    /// again.
     Resumed,
-    /// The server was restarted in between and knows the player from their
-    /// token and their checkpoint. Counts go on from there: what the server
-    /// before had not kept as heard is sent again, because it is gone.
+    /// The server was restarted in between and knows the player from their token
+    /// and their checkpoint. Counts continue from there: messages that the previous
+    /// process had not persisted as handled are lost, so they are sent again.
     Restarted,
 }
 
-/// What a server tells.
+/// Messages from a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ServerMessage {
-    /// First answer to a good handshake.
+    /// First answer to a valid handshake.
     Welcome(Box<Welcome>),
     /// The scene file, compressed with zstd.
     Scene {
@@ -314,7 +313,7 @@ pub enum ServerMessage {
         /// One zstd frame.
         zstd: Vec<u8>,
     },
-    /// What entities of this definition look like; sent with the first snapshot
+    /// The appearance of entities of this definition; sent with the first snapshot
     /// of one that this client sees. Prefabs of the scene are known without it.
     Definition {
         /// Its number.
@@ -324,9 +323,10 @@ pub enum ServerMessage {
     },
     /// STATE_SNAPSHOT, encoded by [`crate::snapshot`].
     Snapshot(Vec<u8>),
-    /// A part of a packet that does not fit a datagram.
+    /// A fragment of a packet that does not fit a datagram.
     Fragment(Fragment),
-    /// Who is here: everybody after the welcome, then whoever changed.
+    /// The players in the world: all of them after the welcome, then those that
+    /// changed.
     Presence(Vec<PlayerInfo>),
     /// Answer to a ping.
     Pong {
@@ -334,89 +334,89 @@ pub enum ServerMessage {
         t: f64,
         /// Milliseconds since the server started.
         server_time: f64,
-        /// The server's tick now.
+        /// The server's current tick.
         tick: u32,
-        /// How many counted messages the server has from this client.
+        /// How many reliable messages the server has from this client.
         received: u32,
     },
-    /// Something was refused; the connection stays.
+    /// Something was refused; the connection stays open.
     Error {
-        /// A word for programs.
+        /// A machine-readable code.
         code: String,
-        /// A sentence for people.
+        /// A human-readable message.
         message: String,
     },
-    /// The connection ends.
+    /// The server closes the connection.
     Kick {
-        /// A sentence for people.
+        /// A human-readable reason.
         reason: String,
     },
     /// `Network.FireClient` or `Network.Broadcast`.
     Event {
-        /// Which event.
+        /// The event's name.
         name: String,
         /// Its arguments.
         args: Args,
     },
-    /// Answer to an invoke: the values, or what went wrong.
+    /// Answer to an invoke: the values, or an error.
     InvokeResult {
         /// From the invoke.
         id: u32,
         /// What the function returned.
         result: Result<Args, String>,
     },
-    /// Somebody said something.
+    /// A chat message.
     Chat {
-        /// Who; empty for the game itself.
+        /// The sender's name; empty for the game itself.
         from: String,
-        /// What.
+        /// The text.
         text: String,
-        /// Their lasting id; empty for the game itself.
+        /// The sender's persistent id; empty for the game itself.
         player_id: String,
     },
-    /// Which scripts to run.
+    /// The scripts to run.
     ScriptManifest(ScriptManifest),
-    /// A piece of one.
+    /// A chunk of a script.
     ScriptChunk(ScriptChunk),
-    /// Run it now.
+    /// Run a script now.
     ExecuteScript {
         /// Which script; `@manifest` for everything in it, in order.
         path: String,
         /// Where it runs; a client refuses `server`.
         run_context: RunContext,
     },
-    /// A resume token that lasts longer than the one before, for use after a
+    /// A resume token that is valid longer than the previous one, for use after a
     /// restart of the server.
     ResumeToken {
         /// Replaces the welcome's.
         token: String,
     },
-    /// Somebody cast a spell.
+    /// A player cast a spell.
     Cast(Box<CastEvent>),
     /// Answer to [`ClientMessage::AskFigures`].
     Figures(TickFigures),
-    /// How a weapon's shots fly and look; before the first of them.
+    /// How a weapon's shots fly and look; sent before the first of them.
     Weapon(Weapon),
-    /// Who holds which weapon now.
+    /// The weapon of a player changed.
     Armed {
         /// The player's number.
         player: u32,
         /// The weapon's number; none: empty hands.
         weapon: Option<u16>,
     },
-    /// Shots that began or came within sight.
+    /// Shots that began or came into view.
     ProjectileLaunch(Vec<Launch>),
-    /// PROJECTILE_HIT: shots that are over.
+    /// PROJECTILE_HIT: shots that ended.
     ProjectileHit(Vec<ProjectileHit>),
-    /// How the own character is.
+    /// The vitals of the own character.
     Vitals(Vitals),
-    /// NPC_EVENT: an NPC near the player has changed its mind.
+    /// NPC_EVENT: an NPC near the player has changed its behaviour.
     Npc(NpcEvent),
-    /// TERRAFORM_APPLIED: the ground has changed.
+    /// TERRAFORM_APPLIED: the terrain has changed.
     TerraformApplied(TerraformApplied),
-    /// CHUNK_DATA: a piece of the ground.
+    /// CHUNK_DATA: a chunk of the terrain.
     ChunkData(ChunkData),
-    /// What is solid of an asset that mesh shapes name; all of them come
+    /// The collision mesh of an asset that mesh shapes name; all of them are sent
     /// before the scene.
     Mesh {
         /// Its path in the package.
@@ -424,19 +424,19 @@ pub enum ServerMessage {
         /// One zstd frame of [`frolic_package::Triangles::encode`].
         zstd: Vec<u8>,
     },
-    /// How characters move from now on: a script changed it.
+    /// Movement parameters of characters from now on: a script changed them.
     Character(CharacterParams),
     /// `Network.FireClientUnreliable` or `Network.BroadcastUnreliable`: not
-    /// counted, and lost when the line loses it.
+    /// counted, and may be lost.
     UnreliableEvent {
-        /// Which event.
+        /// The event's name.
         name: String,
         /// Its arguments.
         args: Args,
     },
-    /// Which of [`ClientMessage::Log`] this client is to send: errors always.
+    /// Which [`ClientMessage::Log`] lines this client must send: errors always.
     LogsWanted {
-        /// Also what scripts `print` and `warn`.
+        /// Also the output of `print` and `warn`.
         prints: bool,
     },
     /// Whether persistence takes unusually long; sent when that changes, and to
@@ -445,7 +445,7 @@ pub enum ServerMessage {
         /// True from when saving is delayed until everything is stored again.
         delayed: bool,
     },
-    /// The player looks this way from now on: they were put somewhere.
+    /// The player faces this way from now on: they were placed.
     Facing {
         /// As in an input.
         yaw: Angle,
@@ -453,8 +453,9 @@ pub enum ServerMessage {
 }
 
 impl ServerMessage {
-    /// Whether both sides count it, so that none is lost or doubled when the
-    /// connection is. Everything else is told anew after a welcome.
+    /// Whether the message is reliable: both sides count it, so that none is lost
+    /// or duplicated with the connection. Everything else is sent again after a
+    /// welcome.
     pub fn is_counted(&self) -> bool {
         matches!(
             self,
@@ -464,8 +465,8 @@ impl ServerMessage {
         )
     }
 
-    /// Whether it may be lost: the next one replaces it. It overtakes what
-    /// travels on a stream, where there is one.
+    /// Whether it may be lost: the next one replaces it. It overtakes messages on a
+    /// stream, where there is one.
     pub fn is_unreliable(&self) -> bool {
         matches!(
             self,
@@ -479,8 +480,8 @@ impl ServerMessage {
 }
 
 impl ClientMessage {
-    /// Whether both sides count it, so that none is lost or doubled when the
-    /// connection is.
+    /// Whether the message is reliable: both sides count it, so that none is lost
+    /// or duplicated with the connection.
     pub fn is_counted(&self) -> bool {
         matches!(
             self,

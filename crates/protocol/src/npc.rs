@@ -1,8 +1,8 @@
-//! What clients are told of non-player characters beyond how they move.
+//! State of non-player characters beyond their movement.
 
 use serde::{Deserialize, Serialize};
 
-/// What an NPC is about.
+/// The behaviour state of an NPC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 #[serde(rename_all = "snake_case")]
@@ -10,13 +10,13 @@ pub enum NpcState {
     /// On patrol, or at its post.
     #[default]
     Idle,
-    /// Something is there; it goes to look.
+    /// It noticed something, and investigates.
     Suspicious,
-    /// It is sure, and startled for a moment.
+    /// It is certain, and startled for a moment.
     Alert,
-    /// After somebody it sees.
+    /// It pursues a character it sees.
     Chase,
-    /// After somebody it has lost.
+    /// It searches for a character it has lost.
     Search,
     /// On its way back.
     Return,
@@ -52,11 +52,11 @@ impl NpcState {
 }
 
 /// State and suspicion of an NPC in one byte of
-/// [`EntityState`](crate::EntityState): nothing else has one but zero.
+/// [`EntityState`](crate::EntityState): zero for everything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mood(pub u8);
 
-/// Suspicion is rounded to this many steps.
+/// Suspicion is quantized to this many steps.
 const LEVELS: f32 = 15.0;
 
 impl Mood {
@@ -66,7 +66,7 @@ impl Mood {
         Self((state as u8 + 1) << 4 | level)
     }
 
-    /// None of what is no NPC.
+    /// None for anything but an NPC.
     pub fn state(self) -> Option<NpcState> {
         NpcState::ALL
             .get((self.0 >> 4).checked_sub(1)? as usize)
@@ -79,16 +79,16 @@ impl Mood {
     }
 }
 
-/// NPC_EVENT: an NPC has changed its mind.
+/// NPC_EVENT: an NPC has changed its behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NpcEvent {
     /// The NPC's entity.
     pub entity: u32,
-    /// What it was about.
+    /// The previous state.
     pub before: NpcState,
-    /// What it is about now.
+    /// The current state.
     pub state: NpcState,
-    /// The character it minds.
+    /// The character it pays attention to.
     pub target: Option<u32>,
     /// From 0 to 1.
     pub suspicion: f32,
@@ -112,7 +112,7 @@ mod tests {
         }
         assert_eq!(Mood::default().state(), None);
         assert_eq!(Mood::new(NpcState::Idle, f32::NAN).suspicion(), 0.0);
-        // Any byte may come over the wire.
+        // Any byte may arrive over the wire.
         assert!((0..=255).all(|byte| Mood(byte).suspicion() <= 1.0));
         assert_eq!(Mood(255).state(), None);
     }

@@ -1,49 +1,49 @@
-//! What lasts in a world: operations on its ground and its structures, in the
-//! order they happened. A world is its package, its newest checkpoint
-//! and the operations since; the control plane keeps them.
+//! Persistent operations of a world on its terrain and its structures, in the order
+//! they happened. A world is its package, its newest checkpoint and the operations
+//! since; the control plane stores them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::terrain::TerrainOp;
 
-/// One lasting change of a world.
+/// One persistent change of a world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum WorldOp {
-    /// The ground changed.
+    /// The terrain changed.
     Terrain(TerrainOp),
-    /// Something was built.
+    /// A structure was built.
     Build(Structure),
-    /// A structure was taken away.
+    /// A structure was removed.
     Unbuild {
         /// Its number.
         structure: u64,
     },
-    /// Everything that was ever changed here is undone.
+    /// Every change ever made here is undone.
     Clear,
 }
 
-/// Something that was built and stays: an entity that outlives the process.
+/// A structure: an entity that outlives the process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Structure {
-    /// Number within the world, never given twice.
+    /// Number within the world, never reused.
     pub number: u64,
-    /// Which prefab of the scene it is made from.
+    /// The prefab of the scene it is made from.
     pub prefab: String,
-    /// Where it stands.
+    /// Its position.
     pub position: [f32; 3],
-    /// How it is turned: `[x, y, z, w]`.
+    /// Its rotation: `[x, y, z, w]`.
     pub rotation: [f32; 4],
-    /// Lasting id of the player who owns it; none: the game.
+    /// Persistent id of the player who owns it; none: the game.
     pub owner: Option<String>,
 }
 
-/// An operation and its place in the world's history.
+/// An operation and its position in the world's history.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoggedOp {
     /// Rises by one with each operation of a world, from 1.
     pub seq: u64,
-    /// Lasting id of the player who asked for it; none: a script.
+    /// Persistent id of the player who requested it; none: a script.
     pub by: Option<String>,
-    /// What was done.
+    /// The operation.
     pub op: WorldOp,
 }

@@ -1,7 +1,7 @@
-//! Packets: one or more binary messages in a row, each behind its length.
+//! Packets: one or more binary messages in a row, each with a length prefix.
 //!
-//! A WebSocket message and a datagram are one packet each; a stream is one
-//! long packet that arrives in any split, read by [`StreamReader`].
+//! A WebSocket message and a datagram are one packet each; a stream is one long
+//! packet that arrives in any split, read by [`StreamReader`].
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,7 +22,7 @@ pub enum PacketError {
     /// A length or a message ends too early.
     #[error("the packet ends in the middle of a message")]
     Truncated,
-    /// Longer than the receiver takes.
+    /// Longer than the receiver accepts.
     #[error("a message of {bytes} bytes is longer than {max}")]
     TooLong {
         /// What the sender announced.
@@ -83,7 +83,7 @@ pub fn single<M: Serialize>(message: &M) -> Vec<u8> {
 /// Reads all messages of a whole packet.
 ///
 /// # Errors
-/// The first thing wrong with it; nothing of it is used then.
+/// The first error in it; nothing of it is used then.
 pub fn read<M: DeserializeOwned>(packet: &[u8], max: usize) -> Result<Vec<M>, PacketError> {
     messages(packet, max).collect()
 }
@@ -112,7 +112,7 @@ pub fn messages<M: DeserializeOwned>(
 /// A message's bytes, and what follows it.
 type Split<'a> = (&'a [u8], &'a [u8]);
 
-/// The first message and the rest, or none if it is not all there.
+/// The first message and the rest, or none if it is incomplete.
 fn split_first(bytes: &[u8], max: usize) -> Result<Option<Split<'_>>, PacketError> {
     let mut length = 0usize;
     for (index, &byte) in bytes.iter().enumerate() {
@@ -137,20 +137,20 @@ fn parse<M: DeserializeOwned>(body: &[u8]) -> Result<M, PacketError> {
     }
 }
 
-/// Cuts a byte stream into messages.
+/// Splits a byte stream into messages.
 #[derive(Default)]
 pub struct StreamReader {
     buffer: Vec<u8>,
-    /// What was wrong with it: where the next message begins is not known then.
+    /// The first error: the start of the next message is unknown then.
     broken: Option<PacketError>,
 }
 
 impl StreamReader {
-    /// Takes the next bytes and returns the messages that are now complete.
+    /// Adds the next bytes and returns the messages that are now complete.
     ///
     /// # Errors
-    /// When the stream is not one of ours; it cannot be used any further, and
-    /// keeps nothing of what still comes.
+    /// When the stream is invalid; it cannot be used any further, and discards
+    /// everything that follows.
     pub fn push<M: DeserializeOwned>(
         &mut self,
         bytes: &[u8],
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_and_oversized_packets_are_told_apart() {
+    fn truncated_and_oversized_packets_are_distinguished() {
         let packet = single(&ClientMessage::Ping {
             t: 1.0,
             received: 0,
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_went_wrong_keeps_nothing_of_what_follows() {
+    fn an_invalid_stream_discards_what_follows() {
         let mut stream = StreamReader::default();
         let leave = single(&ClientMessage::Leave);
         assert!(stream.push::<ClientMessage>(&leave, 100).is_ok());

@@ -1,6 +1,6 @@
-//! What clients are told of projectiles: how a weapon's shots fly,
-//! once; where each began; and what it hit. Between the two nothing is sent:
-//! a client flies them itself, with the same function as the server.
+//! Projectiles on the wire: how a weapon's shots fly, once; where each began; and
+//! what it hit. Between the two nothing is sent: clients simulate them, with the
+//! same function as the server.
 
 use frolic_sim::flight::{Flight, FlightParams};
 use serde::{Deserialize, Serialize};
@@ -52,13 +52,13 @@ pub struct Weapon {
     pub sound: String,
 }
 
-/// A shot, as it is at one tick: as a rule the one it was fired at, a later
-/// one for who comes within sight of it on its way.
+/// A shot at one tick: as a rule the tick it was fired at, a later one for a client
+/// that gets to see it in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
     /// Number of the shot, never used twice in a world.
     pub id: u32,
-    /// Which weapon's.
+    /// Its weapon.
     pub weapon: u16,
     /// The shooter's character, or 0.
     pub shooter: u32,
@@ -72,13 +72,13 @@ pub struct Launch {
     pub tick: u32,
     /// The tick at whose end it is over at the latest.
     pub last_tick: u32,
-    /// Number of the input that fired it, for the shooter's own client, which
-    /// has shown it already; else 0.
+    /// Number of the input that fired it, for the shooter's own client, which has
+    /// shown it already; else 0.
     pub input: u32,
 }
 
 impl Launch {
-    /// To fly on with.
+    /// The state to simulate from.
     pub fn flight(&self) -> Flight {
         Flight {
             position: self.position.into(),
@@ -87,42 +87,41 @@ impl Launch {
         }
     }
 
-    /// Whether its numbers are such that it can be flown: it may have come
-    /// from anybody.
+    /// Whether its numbers are valid for simulation: it is untrusted.
     pub fn is_sound(&self) -> bool {
         let mut all = self.position.iter().chain(&self.velocity);
         all.all(|number| number.abs() < 1e6)
     }
 }
 
-/// PROJECTILE_HIT: a shot is over.
+/// PROJECTILE_HIT: a shot ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProjectileHit {
     /// Number of the shot.
     pub id: u32,
-    /// Which weapon's.
+    /// Its weapon.
     pub weapon: u16,
     /// The shooter's character, or 0.
     pub shooter: u32,
     /// What it hit; 0 when it ended by itself, or something that has no id.
     pub target: u32,
-    /// Whether it met anything at all.
+    /// Whether it hit anything at all.
     pub met: bool,
     /// Where.
     pub point: [f32; 3],
-    /// Which way the surface faces there.
+    /// The surface normal there.
     pub normal: [f32; 3],
     /// In which tick.
     pub tick: u32,
 }
 
-/// How the own character is.
+/// The vitals of the own character.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Vitals {
     /// From 0.
     pub health: f32,
-    /// What health is at most.
+    /// Maximum health.
     pub health_max: f32,
-    /// A dead character neither walks nor fires until it is born again.
+    /// A dead character neither walks nor fires until it respawns.
     pub alive: bool,
 }

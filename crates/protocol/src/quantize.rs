@@ -1,35 +1,35 @@
-//! How places, speeds and rotations are rounded for the wire.
+//! Quantization of positions, velocities and rotations for the wire.
 
 use frolic_sim::{Angle, Pose, Rotation, Vec3};
 
-/// Steps per metre: positions are right to 2 mm.
+/// Steps per metre: positions are accurate to 2 mm.
 const POSITION_SCALE: f32 = 256.0;
 /// Steps per metre per second.
 const VELOCITY_SCALE: f32 = 64.0;
 /// Positions beyond this are clamped; about 8 km.
 pub const POSITION_MAX: f32 = 8_000.0;
 
-/// Rounds a place.
+/// Quantizes a position.
 pub fn position(place: Vec3) -> [i32; 3] {
     place
         .to_array()
         .map(|c| (c.clamp(-POSITION_MAX, POSITION_MAX) * POSITION_SCALE).round() as i32)
 }
 
-/// The place that was rounded.
+/// The position from its quantized form.
 pub fn position_back(steps: [i32; 3]) -> Vec3 {
     Vec3::from(steps.map(|c| c as f32 / POSITION_SCALE))
 }
 
-/// Rounds a velocity.
+/// Quantizes a velocity.
 pub fn velocity(velocity: Vec3) -> [i16; 3] {
     velocity
         .to_array()
         .map(|c| (c * VELOCITY_SCALE).round() as i16)
 }
 
-/// A velocity after whoever has it turned by so many 1/65536 of a turn, seen
-/// from above and counter-clockwise.
+/// A velocity after a turn by this many 1/65536 of a turn, seen from above and
+/// counter-clockwise.
 pub fn turned(velocity: [i16; 3], by: u16) -> [i16; 3] {
     let (sin, cos) = Angle(by).sin_cos();
     let [x, z] = [velocity[0], velocity[2]].map(f32::from);
@@ -37,9 +37,8 @@ pub fn turned(velocity: [i16; 3], by: u16) -> [i16; 3] {
     [x.round() as i16, velocity[1], z.round() as i16]
 }
 
-/// Where something is after `ticks` in which its velocity went evenly from one
-/// to another, in steps. Like in the simulation, each tick goes as far as its
-/// new velocity says.
+/// The displacement after `ticks` in which the velocity changed evenly from one to
+/// another, in steps. As in the simulation, each tick moves by its new velocity.
 pub fn carried_on(
     position: [i32; 3],
     [from, to]: [[i16; 3]; 2],
@@ -51,7 +50,7 @@ pub fn carried_on(
     if ticks == 0 {
         return position;
     }
-    // Twice the mean speed times ticks: the sum of an even row.
+    // Twice the mean speed times ticks: the sum of an arithmetic series.
     let (ticks, halves) = (i64::from(ticks), 2 * i64::from(tick_hz.max(1)));
     std::array::from_fn(|axis| {
         let (from, to) = (i64::from(from[axis]), i64::from(to[axis]));
@@ -61,31 +60,31 @@ pub fn carried_on(
     })
 }
 
-/// The velocity that was rounded.
+/// The velocity from its quantized form.
 pub fn velocity_back(steps: [i16; 3]) -> Vec3 {
     Vec3::from(steps.map(|c| f32::from(c) / VELOCITY_SCALE))
 }
 
-/// Rounds where a character looks, yaw and pitch in 1/65536 of a turn: to
-/// 1/4096 and 1/512 of a turn. Interpolation hides the steps.
+/// Quantizes a character's look, yaw and pitch in 1/65536 of a turn: to 1/4096 and
+/// 1/512 of a turn. Interpolation hides the steps.
 pub fn look(yaw: u16, pitch: u16) -> [u16; 2] {
     [yaw & !0xf, pitch & !0x7f]
 }
 
 const ROTATION_BITS: u32 = 10;
 const ROTATION_MAX: f32 = core::f32::consts::FRAC_1_SQRT_2;
-/// Half of the steps on either side of nothing, which is a step of its own:
-/// what is not turned, or only about one axis, comes back exactly so.
+/// Half of the steps on either side of zero, which is a step of its own: the
+/// identity, and rotations about one axis only, stay exact.
 const ROTATION_HALF: u32 = (1 << (ROTATION_BITS - 1)) - 1;
 const ROTATION_STEPS: f32 = (2 * ROTATION_HALF) as f32;
 
-/// What [`rotation`] makes of no rotation at all.
+/// The quantized form of the identity.
 pub const ROTATION_NONE: u32 =
     0b11 << 30 | ROTATION_HALF << 20 | ROTATION_HALF << 10 | ROTATION_HALF;
 
-/// Rounds a rotation to its three smallest parts of 10 bits each; the largest
-/// follows from the length being one. Of those that are as large but for
-/// rounding it is always the last: what was rounded is rounded to the same.
+/// Quantizes a rotation to its three smallest components of 10 bits each; the
+/// largest follows from the unit length. Among components that are equal except for
+/// rounding it is always the last, so that quantization is idempotent.
 pub fn rotation(rotation: Rotation) -> u32 {
     const STEP: f32 = 2.0 * ROTATION_MAX / ROTATION_STEPS;
     let parts = rotation.normalize().to_array();
@@ -101,7 +100,7 @@ pub fn rotation(rotation: Rotation) -> u32 {
     packed
 }
 
-/// The rotation that was rounded.
+/// The rotation from its quantized form.
 pub fn rotation_back(packed: u32) -> Rotation {
     let largest = (packed >> (3 * ROTATION_BITS)) as usize & 3;
     let mut parts = [0.0f32; 4];
@@ -117,14 +116,14 @@ pub fn rotation_back(packed: u32) -> Rotation {
     Rotation::from_array(parts).normalize()
 }
 
-/// A pose as whoever was told of it has it; see [`pose_back`].
+/// A pose after quantization, as a client has it; see [`pose_back`].
 pub fn pose(pose: &Pose, home: Option<&Pose>) -> Pose {
     pose_back(position(pose.translation), rotation(pose.rotation), home)
 }
 
-/// The pose that was rounded. What is of the scene file has its `home` there:
-/// everybody has that to the last bit, and so it stands for all that is rounded
-/// to the same.
+/// The pose from its quantized form. An entity of the scene file has its `home`
+/// there: all clients have that exactly, so it replaces every pose that is
+/// quantized to the same.
 pub fn pose_back(place: [i32; 3], turn: u32, home: Option<&Pose>) -> Pose {
     let at_home = home.filter(|home| position(home.translation) == place);
     let as_home = home.filter(|home| rotation(home.rotation) == turn);
@@ -145,8 +144,8 @@ mod tests {
             prop_assume!(x * x + y * y + z * z + w * w > 0.01);
             let original = Rotation::from_xyzw(x, y, z, w).normalize();
             let back = rotation_back(rotation(original));
-            // Three parts are right to half a step each, and the largest is as
-            // far off as all of them together when all four are alike: 0.28°.
+            // Three components are accurate to half a step each, and the largest is
+            // off by the sum of them when all four are alike: 0.28°.
             prop_assert!(original.dot(back).abs() > 0.999_997 - f32::EPSILON);
         }
 

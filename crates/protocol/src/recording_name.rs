@@ -1,11 +1,11 @@
-//! What the file is called that a game server records a world into, and that
-//! the control plane finds again when somebody reports what happened there.
+//! The name of a recording file, written by a game server and found by the control
+//! plane when a player reports what happened there.
 
 use std::fmt;
 
 const ENDING: &str = ".replay";
 
-/// `world_…-1763250000000.replay`: whose it is, and when it was begun.
+/// `world_…-1763250000000.replay`: the world, and when the recording began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordingName {
     world: String,
@@ -13,8 +13,8 @@ pub struct RecordingName {
 }
 
 impl RecordingName {
-    /// A name for a recording that begins now. What could lead out of a folder
-    /// is left out of the world's id.
+    /// A name for a recording that begins now. Characters that could escape a
+    /// folder are removed from the world's id.
     pub fn new(world_id: &str, started_unix_ms: u64) -> Self {
         Self {
             world: world_id
@@ -25,7 +25,7 @@ impl RecordingName {
         }
     }
 
-    /// Reads a file's name; nothing when it is none of ours.
+    /// Parses a file's name; none when it is not a recording.
     pub fn parse(file: &str) -> Option<Self> {
         let (world, started) = file.strip_suffix(ENDING)?.rsplit_once('-')?;
         let digits = started.bytes().all(|digit| digit.is_ascii_digit());
@@ -41,7 +41,7 @@ impl RecordingName {
         &self.world
     }
 
-    /// When it was begun.
+    /// When it began.
     pub fn started_unix_ms(&self) -> u64 {
         self.started_unix_ms
     }

@@ -1,7 +1,6 @@
-//! Commands to a world from people who are not in it as players: spells to learn,
-//! casts and operations, and the way back.
-//! The control plane posts [`OutsideRequest`] to
-//! `/internal/outside` of the world's process, which posts [`OutsideNews`] to
+//! Commands to a world from users outside of it: spells to learn, casts and
+//! operations, and the events in return. The control plane posts [`OutsideRequest`]
+//! to `/internal/outside` of the world's process, which posts [`OutsideNews`] to
 //! `…/news`.
 
 use serde::{Deserialize, Serialize};
@@ -11,15 +10,15 @@ use crate::terrain::TerrainOp;
 
 /// Casts and operations in one [`OutsideNews`].
 pub const NEWS_MAX: usize = 256;
-/// Spells that a world learns at most; the one that was cast longest ago is
-/// forgotten for the next.
+/// Spells that a world learns at most; the least recently cast one is dropped for
+/// the next.
 pub const LEARNED_MAX: usize = 64;
 
-/// A revision of a spell that a world is to know.
+/// A revision of a spell for a world to learn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LearnSpell {
-    /// What it is cast by: the spell's id, and `@beta` or `@draft` behind it
-    /// for those.
+    /// The name to cast it by: the spell's id, followed by `@beta` or `@draft` for
+    /// those.
     pub name: String,
     /// Which revision.
     pub revision_id: String,
@@ -35,7 +34,7 @@ pub struct LearnSpell {
     pub code: String,
 }
 
-/// What somebody outside wants of a world.
+/// A request of an outside user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum OutsideRequest {
@@ -44,47 +43,47 @@ pub enum OutsideRequest {
         /// What.
         spells: Vec<LearnSpell>,
     },
-    /// Forget these, by what they are cast by.
+    /// Forget these, by the name to cast them by.
     Forget {
         /// What.
         spells: Vec<String>,
     },
-    /// Cast a spell: with the character of this person, if they are here.
+    /// Cast a spell: with the character of this player, if they are connected.
     Cast {
-        /// Lasting id of the caster.
+        /// Persistent id of the caster.
         by: String,
-        /// What it is known by.
+        /// The name to cast it by.
         spell: String,
         /// Which revision of it.
         revision: Option<String>,
-        /// What the caster gives along.
+        /// The caster's parameters.
         params: serde_json::Value,
     },
-    /// Change the ground.
+    /// Change the terrain.
     Terraform {
-        /// Lasting id of who asks.
+        /// Persistent id of the user.
         by: String,
-        /// How.
+        /// The operation.
         op: TerrainOp,
     },
-    /// Undo everything that was ever changed here.
+    /// Undo every change ever made here.
     Clear {
-        /// Lasting id of who asks.
+        /// Persistent id of the user.
         by: String,
     },
 }
 
-/// What came of an [`OutsideRequest`].
+/// The result of an [`OutsideRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum OutsideReply {
-    /// It is done; what it did is told to everybody in its time.
+    /// It is done; its effects are replicated to players as usual.
     Done,
-    /// It is not.
+    /// It was refused.
     Refused {
-        /// A word for programs.
+        /// A machine-readable code.
         code: String,
-        /// A sentence for people.
+        /// A human-readable message.
         message: String,
     },
 }
@@ -92,26 +91,25 @@ pub enum OutsideReply {
 /// A cast that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CastNews {
-    /// Lasting id of the caster; empty for nobody.
+    /// Persistent id of the caster; empty for none.
     pub by: String,
     /// The revision that it was learned as; its code's hash for a spell of the
     /// game.
     pub revision_id: String,
-    /// As JSON clients of the world are told.
+    /// As sent to JSON clients of the world.
     pub cast: serde_json::Value,
 }
 
-/// `POST …/news`: what happened in a world, for those who follow it from
-/// outside.
+/// `POST …/news`: events of a world, for subscribers outside of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OutsideNews {
-    /// Whether players are told only of what is near; see
+    /// Whether only nearby entities are replicated to players; see
     /// [`KeepBatch`](crate::keep::KeepBatch).
     #[serde(default)]
     pub near_only: bool,
     /// In the order they happened.
     pub casts: Vec<CastNews>,
-    /// Operations of a world that keeps none; of the others the control plane
-    /// hears when they are stored.
+    /// Operations of a world that persists none; of others the control plane gets
+    /// them when they are stored.
     pub ops: Vec<LoggedOp>,
 }

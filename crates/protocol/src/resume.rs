@@ -1,5 +1,5 @@
-//! What it takes to go on after a lost connection: each side numbers
-//! the messages that count, and keeps those that the other has not confirmed.
+//! Session resumption after a lost connection: each side numbers its reliable
+//! messages, and stores those that the other has not acknowledged.
 
 mod kept;
 
@@ -7,16 +7,16 @@ use std::collections::VecDeque;
 
 pub use kept::{KeptCall, KeptLog, KeptMessage, KeptPacket};
 
-/// Messages that one side keeps for the other.
+/// Messages that one side stores for the other.
 pub const LOG_MESSAGES_MAX: usize = 2048;
 /// Bytes of them.
 pub const LOG_BYTES_MAX: usize = 256 * 1024;
-/// No session is told more: whoever says so has made it up.
+/// No session has more messages: a larger count is forged.
 pub const COUNT_MAX: u32 = u32::MAX / 2;
 
-/// Counted messages to the other side, the first of which is number 1.
+/// Reliable messages to the other side, numbered from 1.
 ///
-/// Those up to some number are told, which means written to the present
+/// Messages up to some number are "told", which means written to the current
 /// connection; the newest may still wait for one.
 #[derive(Debug)]
 pub struct SentLog<M> {
@@ -34,7 +34,7 @@ impl<M> Default for SentLog<M> {
 }
 
 impl<M> SentLog<M> {
-    /// An empty one that keeps up to so many bytes.
+    /// An empty log that stores up to `bytes_max` bytes.
     pub fn keeping(bytes_max: usize) -> Self {
         Self {
             kept: VecDeque::new(),
@@ -45,7 +45,7 @@ impl<M> SentLog<M> {
         }
     }
 
-    /// One that goes on behind this number.
+    /// A log that continues after this number.
     pub fn restored(base: u32) -> Self {
         Self {
             sent: base,
@@ -54,8 +54,9 @@ impl<M> SentLog<M> {
         }
     }
 
-    /// Adds a message of about so many bytes and returns its number. The
-    /// oldest ones make room; who asks for them later is told of the gap.
+    /// Adds a message of about `bytes` bytes and returns its number. The oldest
+    /// ones are dropped when it is full; a peer that asks for them later is
+    /// notified of the gap.
     pub fn push(&mut self, message: M, bytes: usize) -> u32 {
         self.kept.push_back((message, bytes));
         self.bytes += bytes;
@@ -72,17 +73,18 @@ impl<M> SentLog<M> {
         self.sent
     }
 
-    /// Number of the newest message that is not kept any more, and those since.
+    /// Number of the newest message that is no longer stored, and the messages
+    /// since.
     pub fn unconfirmed(&self) -> (u32, impl DoubleEndedIterator<Item = &M> + ExactSizeIterator) {
         (self.base(), self.kept.iter().map(|(message, _)| message))
     }
 
-    /// Number of the newest message that was told.
+    /// Number of the newest message that was written to the connection.
     pub fn told(&self) -> u32 {
         self.told
     }
 
-    /// Those up to this number were told by whoever kept this log before.
+    /// Messages up to this number were sent by the previous owner of this log.
     pub fn note_told(&mut self, told: u32) {
         self.told = told.clamp(self.base(), self.sent);
     }
@@ -92,12 +94,12 @@ impl<M> SentLog<M> {
         (self.sent - self.told) as usize
     }
 
-    /// Messages and bytes that wait to be confirmed.
+    /// Messages and bytes that wait to be acknowledged.
     pub fn size(&self) -> (usize, usize) {
         (self.kept.len(), self.bytes)
     }
 
-    /// The next message that was not told yet; it is from now on.
+    /// The next message that was not sent yet; it is marked as sent.
     pub fn next_untold(&mut self) -> Option<(u32, &M)> {
         if self.told == self.sent {
             return None;
@@ -108,19 +110,19 @@ impl<M> SentLog<M> {
         Some((self.told, message))
     }
 
-    /// Everything is told: the caller has just done so.
+    /// Marks everything as sent: the caller has just done so.
     pub fn tell_all(&mut self) {
         self.told = self.sent;
     }
 
-    /// Whether a message of so many bytes finds room without forgetting one
-    /// that is not confirmed yet.
+    /// Whether a message of `bytes` bytes fits without dropping an unacknowledged
+    /// one.
     pub fn has_room(&self, bytes: usize) -> bool {
         self.kept.len() < LOG_MESSAGES_MAX && self.bytes + bytes <= self.bytes_max
     }
 
-    /// The other side has every message up to this number. A number that was
-    /// never sent confirms nothing.
+    /// The other side has every message up to this number. A number that was never
+    /// sent acknowledges nothing.
     pub fn confirm(&mut self, received: u32) {
         if received > self.told {
             return;
@@ -130,9 +132,9 @@ impl<M> SentLog<M> {
         }
     }
 
-    /// A new connection, over which the other side says what it has: the
-    /// rest is to be told again. Returns the number that the next one told
-    /// follows; more than `received` when some are forgotten already.
+    /// A new connection, on which the other side reports what it has: the rest must
+    /// be sent again. Returns the number before the next message; more than
+    /// `received` when some were dropped already.
     pub fn rewind(&mut self, received: u32) -> u32 {
         let received = received.min(self.sent);
         while self.base() < received {
@@ -142,10 +144,10 @@ impl<M> SentLog<M> {
         self.told
     }
 
-    /// A new connection to another process of the other side, over which it says
-    /// what it has. This log may be older than that: it was kept some time
-    /// before this side ended, and what was said since is forgotten here.
-    /// Returns what [`rewind`](Self::rewind) does.
+    /// A new connection to another process of this side, on which the other side
+    /// reports what it has. This log may be older than that: it was persisted some
+    /// time before the previous process ended, and what was sent since is lost
+    /// here. Returns what [`rewind`](Self::rewind) does.
     pub fn take_up(&mut self, received: u32) -> u32 {
         if received > self.sent {
             self.kept.clear();
@@ -155,10 +157,10 @@ impl<M> SentLog<M> {
         self.rewind(received)
     }
 
-    /// A new connection, over which the other side says what it has heard,
-    /// and may still forget: the rest is to be told again, and everything is
-    /// kept until it is confirmed. Returns how many it lacks that are not kept
-    /// any more; the count goes on without them.
+    /// A new connection, on which the other side reports what it has received, and
+    /// may still lose: the rest must be sent again, and everything is stored until
+    /// it is acknowledged. Returns how many messages it lacks that are no longer
+    /// stored; the count continues without them.
     pub fn go_on(&mut self, heard: u32) -> u32 {
         let missing = self.base().saturating_sub(heard);
         self.sent -= missing;
@@ -166,9 +168,9 @@ impl<M> SentLog<M> {
         missing
     }
 
-    /// The other side has forgotten the count: it starts anew. Messages that
-    /// were told are dropped, or with `keep_told` kept as if they were not.
-    /// Returns by how much the numbers of those that are kept are smaller now.
+    /// The other side has lost the count: it starts over. Messages that were sent
+    /// are dropped, or with `keep_told` retained as unsent. Returns by how much the
+    /// numbers of the retained ones have decreased.
     pub fn restart(&mut self, keep_told: bool) -> u32 {
         while !keep_told && self.base() < self.told {
             self.forget_oldest();
@@ -179,7 +181,7 @@ impl<M> SentLog<M> {
         smaller
     }
 
-    /// Number of the newest message that is not kept any more.
+    /// Number of the newest message that is no longer stored.
     fn base(&self) -> u32 {
         self.sent - self.kept.len() as u32
     }
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_forgotten_is_told_as_a_gap() {
+    fn dropped_messages_are_reported_as_a_gap() {
         let mut log = SentLog::default();
         for message in 1..=LOG_MESSAGES_MAX as u32 + 10 {
             log.push(message, 1);
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_heard_is_kept_until_it_is_confirmed() {
+    fn received_messages_are_stored_until_they_are_acknowledged() {
         let mut log = SentLog::keeping(10);
         for message in 1..=4 {
             assert!(log.has_room(2));
@@ -225,7 +227,7 @@ mod tests {
         assert!(!log.has_room(3), "told is not confirmed");
         assert_eq!(log.go_on(3), 0);
         assert_eq!(tell_all(&mut log), [4]);
-        // The other side has forgotten some of what it heard.
+        // The other side has lost some of what it received.
         assert_eq!(log.go_on(1), 0);
         assert_eq!(tell_all(&mut log), [2, 3, 4]);
         log.confirm(2);
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_of_an_earlier_process_goes_on_behind_what_was_heard() {
+    fn a_log_of_an_earlier_process_continues_after_what_was_received() {
         let restored = || {
             let mut log = SentLog::restored(4);
             log.push(5, 1);
@@ -252,7 +254,7 @@ mod tests {
         assert_eq!(log.unconfirmed().0, 4);
         assert_eq!(log.take_up(5), 5);
         assert_eq!(tell_all(&mut log), [6]);
-        // More was heard than that process had kept.
+        // More was received than that process had persisted.
         let mut log = restored();
         assert_eq!(log.take_up(9), 9);
         log.push(10, 1);
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_count_keeps_what_was_never_told() {
+    fn a_new_count_retains_what_was_never_sent() {
         let mut log = SentLog::default();
         log.push(1, 1);
         log.next_untold();
@@ -275,7 +277,7 @@ mod tests {
     }
 
     proptest! {
-        /// A line that is cut at any moment, over and over: everything
+        /// A connection that is cut at any moment, over and over: everything
         /// arrives once and in order.
         #[test]
         fn nothing_is_lost_or_doubled(steps in prop::collection::vec((0u8..5, 0usize..6), 1..300)) {

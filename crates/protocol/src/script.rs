@@ -1,9 +1,9 @@
 //! Messages that carry compiled scripts to clients.
 //!
-//! A server announces its scripts with a [`ScriptManifest`]: the hash of the
-//! list, signed by the platform. Who has that [`ScriptList`] from an earlier
-//! visit, and every script in it, need not ask for anything. What is missing
-//! comes from its address below `/cdn`, or in [`ScriptChunk`]s.
+//! A server announces its scripts with a [`ScriptManifest`]: the hash of the list,
+//! signed by the platform. A client that has that [`ScriptList`] from an earlier
+//! visit, and every script in it, need not request anything. What is missing is
+//! fetched from its URL below `/cdn`, or in [`ScriptChunk`]s.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,13 +20,13 @@ pub enum RunContext {
     Both,
 }
 
-/// Stands for the list itself, and for every script that runs at the start,
-/// where messages name a script's path.
+/// The path of the list itself, and of every script that runs at the start, where
+/// messages name a script's path.
 pub const MANIFEST_PATH: &str = "@manifest";
 /// A bundle's path in requests and chunks is this and its name.
 pub const BUNDLE_PREFIX: &str = "@bundle/";
 
-/// What a client learns about one script before asking for it.
+/// What a client knows of one script before it requests it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct ScriptEntry {
@@ -38,19 +38,19 @@ pub struct ScriptEntry {
     pub size_bytes: u32,
     /// Where it runs.
     pub run_context: RunContext,
-    /// The service folder it lives in.
+    /// The service folder it is in.
     pub service: String,
-    /// A module that nothing requires at the start: it may come later.
+    /// A module that nothing requires at the start: it may be loaded later.
     pub lazy: bool,
     /// Runs when a script requires it, not at the start.
     pub module: bool,
-    /// Where the bytecode can be fetched; relative to the platform.
+    /// URL of the bytecode, relative to the platform.
     pub url: String,
     /// Entities the script is attached to, by network id.
     pub entities: Vec<u32>,
 }
 
-/// Scripts that travel as one: their bytecode, one after the other.
+/// Scripts that are sent as one: their bytecode, concatenated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct ScriptBundle {
@@ -77,12 +77,12 @@ pub struct ScriptList {
     pub revision: String,
     /// The scripts.
     pub scripts: Vec<ScriptEntry>,
-    /// Which of them travel together.
+    /// Which of them are sent together.
     pub bundles: Vec<ScriptBundle>,
 }
 
-/// Says which list of scripts is in force. Sent after the welcome, and again
-/// whenever scripts have changed.
+/// The current script manifest. Sent after the welcome, and again whenever scripts
+/// have changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct ScriptManifest {
@@ -101,28 +101,28 @@ pub struct ScriptManifest {
     /// The platform's signature of the hash, in hex; empty from a server that
     /// has no platform. See [`crate::signature`].
     pub signature: String,
-    /// The list itself, for clients that speak JSON; our own ask for it only
-    /// when they do not have it.
+    /// The list itself, for JSON clients; our own client requests it only when it
+    /// does not have it.
     pub list: Option<ScriptList>,
 }
 
-/// Largest piece of compressed bytecode in one message.
+/// Largest chunk of compressed bytecode in one message.
 pub const SCRIPT_CHUNK_BYTES_MAX: usize = 64 * 1024;
 
-/// One piece of a script's bytecode; the pieces together are one zstd frame.
+/// One chunk of a script's bytecode; the chunks together are one zstd frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptChunk {
-    /// Which script, [`MANIFEST_PATH`] or a bundle.
+    /// The script, [`MANIFEST_PATH`] or a bundle.
     pub path: String,
-    /// Position of this piece, from 0.
+    /// Index of this chunk, from 0.
     pub index: u32,
-    /// Number of pieces.
+    /// Number of chunks.
     pub total: u32,
     /// The bytes, at most [`SCRIPT_CHUNK_BYTES_MAX`].
     pub data: Vec<u8>,
 }
 
-/// Where content of that hash (`sha256:…`) can be fetched.
+/// The URL of the content with that hash (`sha256:…`).
 pub fn content_url(hash: &str) -> String {
     format!("/cdn/{}", hash.strip_prefix("sha256:").unwrap_or(hash))
 }

@@ -1,16 +1,15 @@
-//! Signed manifests: the platform vouches for the scripts of its
-//! games with Ed25519, and clients check it before they look at any of them.
+//! Signed manifests: the platform signs the scripts of its games with Ed25519, and
+//! clients verify that before they use any of them.
 //!
-//! Game servers run strangers' code, so they never hold the key: they hand
-//! their list to the platform, which signs its hash for that game and no
-//! other.
+//! Game servers run untrusted code, so they never have the key: they send their
+//! list to the platform, which signs its hash for that game and no other.
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
 /// Bytes of a key, secret or public.
 pub const KEY_BYTES: usize = 32;
 
-/// What is signed: nothing else that the key signs looks like this.
+/// The signed text: distinct from everything else that the key signs.
 fn statement(game_id: &str, hash: &str) -> Vec<u8> {
     format!("frolic script manifest 1\n{game_id}\n{hash}\n").into_bytes()
 }
@@ -19,12 +18,12 @@ fn statement(game_id: &str, hash: &str) -> Vec<u8> {
 pub struct ManifestSigner(SigningKey);
 
 impl ManifestSigner {
-    /// From 32 random bytes that nobody else knows.
+    /// From 32 secret random bytes.
     pub fn new(secret: &[u8; KEY_BYTES]) -> Self {
         Self(SigningKey::from_bytes(secret))
     }
 
-    /// What clients check signatures with.
+    /// The public key, with which clients verify signatures.
     pub fn public_key(&self) -> [u8; KEY_BYTES] {
         self.0.verifying_key().to_bytes()
     }

@@ -1,10 +1,10 @@
-//! Snapshots: what a client sees at a tick, as the difference from what it
-//! already has.
+//! Snapshots: what a client sees at a tick, as the difference from what it already
+//! has.
 //!
-//! The world is cut into cells. A snapshot is a header for one client and one
-//! record for each cell that changed since the version the client has; cells
-//! in which nothing changed cost nothing. On a line that loses packets a
-//! snapshot is several numbered packets, each of use without the others.
+//! The world is divided into cells. A snapshot is a header for one client and one
+//! record for each cell that changed since the version the client has; unchanged
+//! cells cost nothing. On a lossy connection a snapshot is several numbered
+//! packets, each usable without the others.
 
 mod cell;
 mod state;
@@ -18,7 +18,7 @@ pub use cell::{
     write_dropped_cell,
 };
 
-/// What stands before the cells.
+/// The header before the cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SnapshotHeader {
     /// The tick whose end it shows.
@@ -26,8 +26,8 @@ pub struct SnapshotHeader {
     /// Version of the scripts that made this state; the manifest of
     /// that version names their revision and hashes.
     pub scripts: u32,
-    /// The packet's number, on a line where packets are lost: the client
-    /// acknowledges it. None where everything arrives.
+    /// The packet's number, on a lossy connection: the client acknowledges it. None
+    /// on a reliable connection.
     pub number: Option<u32>,
     /// About the client itself; in the first packet of each snapshot.
     pub own: Option<OwnState>,
@@ -38,10 +38,10 @@ pub struct SnapshotHeader {
 pub struct OwnState {
     /// The last input of this client that the simulation used.
     pub ack_seq: u32,
-    /// Ticks simulated since without a new input: inputs that arrive for
-    /// them later are counted as used.
+    /// Ticks simulated since without a new input: inputs that arrive for them later
+    /// count as used.
     pub late_ticks: u8,
-    /// Inputs that wait on the server: the client slows down or speeds up by it.
+    /// Inputs queued on the server: the client adapts its clock to it.
     pub queued_inputs: u8,
     /// The client's own character, exactly as the server computes with it.
     pub character: CharacterState,
@@ -50,7 +50,7 @@ pub struct OwnState {
 /// A snapshot packet, decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// What stands before the cells.
+    /// The header before the cells.
     pub header: SnapshotHeader,
     /// The cells that changed.
     pub cells: Vec<CellRecord>,
@@ -95,7 +95,7 @@ pub fn write_header(bytes: Vec<u8>, header: &SnapshotHeader) -> Vec<u8> {
     writer.finish()
 }
 
-/// Reads only what stands before the cells.
+/// Reads only the header.
 ///
 /// # Errors
 /// When the bytes are malformed.

@@ -1,10 +1,10 @@
-//! Casts of spells, as clients of the world hear of them.
+//! Casts of spells, as replicated to clients of the world.
 
 use serde::{Deserialize, Serialize};
 
 use crate::value::Args;
 
-/// A cast that happened. Whoever has the spell's code shows the same from it.
+/// A cast that happened. A client with the spell's code reproduces it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CastEvent {
@@ -14,16 +14,16 @@ pub struct CastEvent {
     pub revision_id: String,
     /// The caster's character.
     pub caster: u32,
-    /// Where it was aimed at.
+    /// Its target.
     pub target: [f32; 3],
-    /// One value: what the caster gave along.
+    /// One value: the caster's parameters.
     pub params: Args,
-    /// Of everything random in it; below 2^53.
+    /// Random seed; below 2^53.
     pub seed: u64,
-    /// How often it drew from that on the server before its first wait.
+    /// How many random numbers the server drew before the spell's first wait.
     pub draws: u32,
-    /// What the server found when the spell looked around, in order.
+    /// The answers to the spell's queries on the server, in order.
     pub answers: Args,
-    /// When.
+    /// The tick.
     pub tick: u32,
 }

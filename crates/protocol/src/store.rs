@@ -1,6 +1,5 @@
-//! Data that outlives a world: what scripts ask of the store, what they may
-//! keep there, and how a game server passes it on
-//! (`POST /internal/worlds/{id}/store`).
+//! Persistent data of games: requests of scripts to the store, what they may store
+//! there, and how a game server forwards them (`POST /internal/worlds/{id}/store`).
 
 use serde::{Deserialize, Serialize};
 
@@ -8,14 +7,13 @@ use crate::keep::base64_bytes;
 use crate::ops::LoggedOp;
 use crate::value::{Args, Value, ValueError, ValueLimits};
 
-/// Bytes of a key, a ranking's name or the id of whose data it is.
+/// Bytes of a key, a ranking's name or an owner's id.
 pub const KEY_BYTES_MAX: usize = 128;
 /// Bytes of one value, as JSON.
 pub const VALUE_BYTES_MAX: usize = 64 * 1024;
-/// Keys or places that one answer holds.
+/// Keys or ranks in one answer.
 pub const PAGE_MAX: u32 = 100;
-/// Requests that travel together: all that scripts ask in one tick, where that
-/// is not out of all proportion.
+/// Requests in one batch: all that scripts make in one tick, within reason.
 pub const BATCH_REQUESTS_MAX: usize = 1024;
 /// Bytes of values after which a batch takes no more.
 pub const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
@@ -31,7 +29,7 @@ pub fn requests_per_minute(players: usize) -> u32 {
 /// One key of a game, or of one of its players.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StoreKey {
-    /// Lasting id of the player whose data it is; none for the game's own.
+    /// Persistent id of the player whose data it is; none for the game's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub player: Option<String>,
     /// The key.
@@ -49,7 +47,8 @@ pub enum Best {
     Lowest,
 }
 
-/// What a script asks. Each says in parentheses what a good answer holds.
+/// A script's request. Each names in parentheses the content of a successful
+/// answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreAction {
@@ -79,7 +78,7 @@ pub enum StoreAction {
         /// How much.
         by: f64,
     },
-    /// Forgets a key (whether it was there).
+    /// Deletes a key (whether it was there).
     Remove(StoreKey),
     /// Lists keys in order (a list, and the last key where there are more).
     List {
@@ -102,9 +101,9 @@ pub enum StoreAction {
         /// How much.
         by: f64,
     },
-    /// Takes somebody out of a ranking (whether they were in it).
+    /// Removes an entry from a ranking (whether it was there).
     RankRemove(RankKey),
-    /// The first places (a list of maps with Rank, Key, Name, Score).
+    /// The top ranks (a list of maps with Rank, Key, Name, Score).
     RankTop {
         /// Which ranking.
         ranking: String,
@@ -113,7 +112,7 @@ pub enum StoreAction {
         /// How many.
         count: u32,
     },
-    /// A place (rank and score; nil when not in it).
+    /// A rank (rank and score; nil when not in it).
     RankOf {
         /// Whose.
         at: RankKey,
@@ -122,12 +121,12 @@ pub enum StoreAction {
     },
 }
 
-/// One place of a ranking.
+/// One entry of a ranking.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankKey {
     /// Which ranking.
     pub ranking: String,
-    /// A player's lasting id, or any other key.
+    /// A player's persistent id, or any other key.
     pub key: String,
     /// The name to show, when it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -139,7 +138,7 @@ pub struct RankKey {
 pub struct StoreRequest {
     /// Counted by the world.
     pub id: u32,
-    /// What.
+    /// The request.
     pub action: StoreAction,
 }
 
@@ -148,32 +147,30 @@ pub struct StoreRequest {
 pub struct StoreAnswer {
     /// Number of the request.
     pub id: u32,
-    /// What it gave, or why not, in words for the creator.
+    /// The result, or an error message for the creator.
     pub result: Result<Args, String>,
 }
 
-/// `POST …/store`. The one who sends it sends the next after its answer.
+/// `POST …/store`. The sender sends the next one only after the answer.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StoreBatch {
-    /// The same when it is sent again, and never for another one: what was
-    /// done already is then not done twice.
+    /// Idempotency key: the same for a retry, and never for another batch, so that
+    /// nothing is applied twice.
     pub batch: String,
-    /// Which process of its world sends it; one that was replaced writes
-    /// nothing.
+    /// The process generation of the world; a replaced process writes nothing.
     pub epoch: u64,
     /// In the order in which scripts asked.
     pub requests: Vec<StoreRequest>,
-    /// How far the world had heard its players when it asked for the last
-    /// write. Kept in the same transaction: neither is stored without the
-    /// other, so that the world's next process is not told again what this one
-    /// has done.
+    /// Counts of handled messages per player at the last write. Stored in the same
+    /// transaction: neither is stored without the other, so that the world's next
+    /// process does not handle again what this one has done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<HeardCount>,
-    /// Operations up to then that were not stored: those whom the world had heard
-    /// may have caused them as well. Those that are known are not done again.
+    /// Operations up to then that were not stored: the same messages may have
+    /// caused them as well. Known ones are not applied again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ops: Vec<LoggedOp>,
-    /// Who hears of those; see [`KeepBatch`](crate::keep::KeepBatch).
+    /// See [`KeepBatch`](crate::keep::KeepBatch).
     #[serde(default)]
     pub near_only: bool,
 }
@@ -181,7 +178,7 @@ pub struct StoreBatch {
 /// How many messages of a player have been handled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeardCount {
-    /// Their lasting id.
+    /// Their persistent id.
     pub player_id: String,
     /// The session that counts them.
     pub session: String,
@@ -191,11 +188,11 @@ pub struct HeardCount {
     /// [`SavedPlayer`](crate::keep::SavedPlayer).
     #[serde(default)]
     pub sent: u32,
-    /// What they had not confirmed of those, answers to what was heard among it.
+    /// The unacknowledged ones of those, answers to handled calls included.
     #[serde(default, with = "base64_bytes", skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<u8>,
-    /// Where that is too much to travel with a write: only what was heard and
-    /// not answered, in the same form. It is kept behind what there is.
+    /// Where that is too large to be sent with a write: only the unanswered calls,
+    /// in the same form. They are appended to what is stored.
     #[serde(default, with = "base64_bytes", skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<u8>,
 }
@@ -205,13 +202,13 @@ pub struct HeardCount {
 pub struct StoreAnswers {
     /// One per request.
     pub answers: Vec<StoreAnswer>,
-    /// Number of the newest operation that is kept, where what was heard is
-    /// stored: nothing is noted for reads, nor where a world asks too much.
+    /// Number of the newest stored operation, where counts were stored: none for
+    /// reads, nor where a world makes too many requests.
     #[serde(default)]
     pub kept: Option<u64>,
 }
 
-/// Why something cannot be kept; the text reaches the creator.
+/// Why something cannot be stored; the text is shown to the creator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreRefusal {
     /// Empty or too long.
@@ -219,7 +216,7 @@ pub enum StoreRefusal {
     KeyLength {
         /// A key, a name…
         what: &'static str,
-        /// As it was.
+        /// The actual length.
         bytes: usize,
     },
     /// Line feeds and the like.
@@ -228,7 +225,7 @@ pub enum StoreRefusal {
     /// Over [`VALUE_BYTES_MAX`].
     #[error("one key holds at most {VALUE_BYTES_MAX} bytes, and this value has {0}; split it up")]
     ValueTooLarge(usize),
-    /// It means nothing outside of its world.
+    /// It is meaningless outside of its world.
     #[error("an entity cannot be stored, it ends with its world; store its name or what it is")]
     Entity,
     /// JSON has none of these.
@@ -263,10 +260,10 @@ pub fn check_key(what: &'static str, key: &str) -> Result<(), StoreRefusal> {
     Ok(())
 }
 
-/// The text that a value is kept as.
+/// The text that a value is stored as.
 ///
 /// # Errors
-/// When it cannot be kept.
+/// When it cannot be stored.
 pub fn value_text(value: &Args) -> Result<String, StoreRefusal> {
     let [one] = value.0.as_slice() else {
         return Err(StoreRefusal::NotOne);
@@ -337,7 +334,7 @@ impl StoreAction {
     /// Checks everything that can be checked without the data.
     ///
     /// # Errors
-    /// The first thing that cannot be kept.
+    /// The first thing that cannot be stored.
     pub fn check(&self) -> Result<(), StoreRefusal> {
         match self {
             StoreAction::Get(at) | StoreAction::Remove(at) => at.check(),
@@ -368,7 +365,7 @@ impl StoreAction {
         }
     }
 
-    /// Roughly what it takes on its way.
+    /// Its approximate size.
     pub fn bytes(&self) -> usize {
         match self {
             StoreAction::Set { value, .. } | StoreAction::Swap { value, .. } => {
@@ -410,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_comes_back_the_same() {
+    fn stored_values_are_read_back_unchanged() {
         let map = BTreeMap::from([
             ("at".to_owned(), Value::Vector([1.0, -2.5, 3.0])),
             ("items".to_owned(), Value::List(vec![Value::Bool(true)])),
@@ -424,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_is_refused_by_name() {
+    fn values_that_cannot_be_stored_are_refused_by_name() {
         let dollar = BTreeMap::from([("$v".to_owned(), Value::Nil)]);
         let long = Value::List(vec![Value::String("\"".repeat(16_000)); 4]);
         for (value, refusal) in [

@@ -1,12 +1,12 @@
-//! Changes of voxel terrain as they travel: TERRAFORM_REQUEST,
-//! TERRAFORM_APPLIED, CHUNK_DATA. What they do is in `frolic_terrain`.
+//! Changes of voxel terrain on the wire: TERRAFORM_REQUEST, TERRAFORM_APPLIED,
+//! CHUNK_DATA. Their effects are in `frolic_terrain`.
 
 use frolic_terrain::{Action, Material, Op, OpError, Shape};
 use serde::{Deserialize, Serialize};
 
 pub use frolic_terrain::ChunkVersion;
 
-/// What happens to the ground inside a shape.
+/// The change of the terrain inside a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 #[serde(rename_all = "lowercase")]
@@ -15,11 +15,11 @@ pub enum TerrainAction {
     Add,
     /// It is emptied.
     Subtract,
-    /// What is there changes its material.
+    /// The existing blocks change their material.
     Paint,
 }
 
-/// Where it happens.
+/// The shape of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum TerrainShape {
     /// A ball.
@@ -47,22 +47,22 @@ pub struct TerrainOp {
     pub material: Option<String>,
 }
 
-/// Why an operation makes no sense in any world.
+/// Why an operation is invalid in any world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TerrainOpError {
-    /// Infinite places would poison whatever computes with them.
+    /// Infinite positions would poison computations.
     #[error("center has a number that is not finite")]
     CenterNotFinite,
-    /// A ball or a box, not both and not neither.
+    /// A ball or a box: exactly one.
     #[error("give either radius or size")]
     NotOneShape,
-    /// Nothing has a size of zero, less than that, or without end.
+    /// Sizes must be finite and above zero.
     #[error("radius and size are finite and above 0")]
     BadSize,
     /// Nothing to add or paint with.
     #[error("add and paint need a material other than air")]
     NoMaterial,
-    /// A name that is none.
+    /// An unknown material name.
     #[error("there is no such material")]
     UnknownMaterial,
 }
@@ -78,19 +78,19 @@ impl From<OpError> for TerrainOpError {
     }
 }
 
-/// TERRAFORM_APPLIED: the ground has changed, and that will last.
+/// TERRAFORM_APPLIED: the terrain has changed, persistently.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TerraformApplied {
-    /// Its place in the world's history.
+    /// Its position in the world's history.
     pub seq: u64,
     /// What was done.
     pub op: TerrainOp,
-    /// The chunks that changed, with the versions they have now. Whoever has
-    /// one in the version before does the same to it; any other comes whole.
+    /// The chunks that changed, with their new versions. A client with the previous
+    /// version applies the same operation; otherwise the chunk is sent whole.
     pub chunks: Vec<ChunkVersion>,
 }
 
-/// CHUNK_DATA: a chunk as it is.
+/// CHUNK_DATA: a chunk's current content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChunkData {
     /// Which chunk, in which version.
@@ -149,10 +149,10 @@ impl TerrainOp {
         })
     }
 
-    /// What it does to a terrain.
+    /// The operation on a terrain.
     ///
     /// # Errors
-    /// When it makes no sense: binary messages carry any numbers and names.
+    /// When it is invalid: binary messages carry any numbers and names.
     pub fn resolve(&self) -> Result<Op, TerrainOpError> {
         let action = match self.action {
             TerrainAction::Add => Action::Add,

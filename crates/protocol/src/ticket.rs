@@ -1,11 +1,11 @@
-//! Tickets: what the control plane signs and the game server checks.
+//! Tickets: signed by the control plane and verified by the game server.
 //!
 //! A ticket admits one player to one world once, for a short time. It is
-//! `base64url(claims).base64url(hmac)`, keyed per world, so that a game
-//! server that is taken over can forge tickets for its own world only.
-//! Single use is the game server's part: it remembers nonces until they expire,
-//! and takes only tickets that were made for its own process, because it knows
-//! nothing of what the one before it took.
+//! `base64url(claims).base64url(hmac)`, keyed per world, so that a compromised game
+//! server can forge tickets for its own world only. The game server enforces single
+//! use: it remembers nonces until they expire, and accepts only tickets that were
+//! issued for its own process, because it does not know which tickets the previous
+//! one accepted.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -17,50 +17,50 @@ use crate::keep::PlayerState;
 
 /// Seconds from signing to expiry: enough for a slow page to load.
 pub const TICKET_LIFETIME_S: u64 = 60;
-/// Longest ticket a game server looks at.
+/// Longest ticket a game server accepts.
 pub const TICKET_BYTES_MAX: usize = 4096;
 
 /// A world's ticket key.
 pub type TicketKey = [u8; 32];
 
-/// What a ticket says.
+/// The claims of a ticket.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TicketClaims {
-    /// The only world it opens.
+    /// The only world it admits to.
     pub world_id: String,
-    /// The player's lasting id (`client_id` of the session).
+    /// The player's persistent id (`client_id` of the session).
     pub player_id: String,
     /// Name to show.
     pub name: String,
     /// Random; used once.
     pub nonce: String,
-    /// Unix time in seconds after which it is worthless.
+    /// Unix time in seconds after which it is invalid.
     pub expires_at: u64,
-    /// The only process of the world that it opens: `epoch` of its
-    /// [`WorldBoot`](crate::fleet::WorldBoot). Resume tokens open any.
+    /// The only process of the world that it admits to: `epoch` of its
+    /// [`WorldBoot`](crate::fleet::WorldBoot). Resume tokens admit to any.
     #[serde(default)]
     pub epoch: u64,
-    /// Of a resume token: the session whose counts go on, however often its
-    /// connection was another.
+    /// Of a resume token: the session whose counts continue, across connections.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub session: String,
     /// The character they play as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub character: Option<CharacterProfile>,
-    /// Where they were when they last left this world.
+    /// Their state when they last left this world.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<PlayerState>,
-    /// Lasting id of whoever invited them: they appear beside that player.
+    /// Persistent id of the player who invited them: they appear beside that
+    /// player.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
 }
 
-/// A character of a user's, as far as worlds are told of it.
+/// A user's character, as far as worlds need it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CharacterProfile {
     /// Its id among those of its user.
     pub id: String,
-    /// How it looks: JSON of at most [`LOOKS_BYTES_MAX`] bytes.
+    /// Its looks: JSON of at most [`LOOKS_BYTES_MAX`] bytes.
     pub looks: String,
 }
 
@@ -82,7 +82,7 @@ pub enum TicketError {
     /// Too old.
     #[error("the ticket has expired; join again for a new one")]
     Expired,
-    /// For a process of this world that is gone.
+    /// For an earlier process of this world.
     #[error("this world has started anew since the ticket was made; join again for a new one")]
     Outdated,
     /// For another world.
@@ -112,8 +112,8 @@ pub fn world_key(secret: &[u8], world_id: &str) -> TicketKey {
     tag(secret, format!("frolic ticket key\0{world_id}").as_bytes())
 }
 
-/// The key of a world's resume tokens, which have the form of tickets. It is
-/// another one, so that neither can be used as the other.
+/// The key of a world's resume tokens, which have the form of tickets. It differs,
+/// so that neither can be used as the other.
 pub fn resume_key(world_key: &TicketKey) -> TicketKey {
     tag(world_key, b"frolic resume token")
 }
@@ -125,7 +125,7 @@ pub fn sign(key: &TicketKey, claims: &TicketClaims) -> String {
     format!("{}.{}", BASE64.encode(&body), BASE64.encode(signature))
 }
 
-/// Checks signature, world and age, in this order, and returns what it says.
+/// Checks signature, world and age, in this order, and returns the claims.
 ///
 /// # Errors
 /// The first check that fails.
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn forged_and_malformed_tickets_are_told_apart() {
+    fn forged_and_malformed_tickets_are_distinguished() {
         let key = world_key(b"secret", "world_a");
         let other = world_key(b"secret", "world_b");
         assert_eq!(

@@ -1,10 +1,9 @@
-//! WebSocket frames of a client, read where they lie.
+//! Reads the WebSocket frames of a client in place.
 //!
-//! A general library hands out each message in memory of its own and keeps a
-//! buffer per connection. A world reads thousands of small messages in a tick:
-//! here the bytes of one read are unmasked and taken apart in the reader's
-//! memory, and a connection keeps something only while a frame or a message
-//! in pieces is not all there.
+//! A general library allocates each message and has a buffer per connection. A
+//! world reads thousands of small messages in a tick: here the bytes of one read
+//! are unmasked and split in the reader's buffer, and a connection stores bytes
+//! only while a frame or a fragmented message is incomplete.
 
 /// The longest payload of a frame that is not a message (RFC 6455, 5.5).
 const CONTROL_BYTES_MAX: usize = 125;
@@ -18,39 +17,39 @@ pub enum Incoming<'bytes> {
     Binary(&'bytes [u8]),
     /// A text message.
     Text(&'bytes str),
-    /// Part of a message, kept until the rest is there.
+    /// A fragment of a message, stored until the rest arrives.
     Piece,
-    /// A question whether we are there, to be answered with the same bytes.
+    /// A ping, to be answered with the same bytes.
     Ping(&'bytes [u8]),
-    /// The answer to such a question.
+    /// The answer to a ping.
     Pong,
-    /// The end, with its code. Nothing behind it is read.
+    /// The close frame, with its code. Nothing after it is read.
     Close(Option<u16>),
 }
 
 /// Why frames were refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Longer than the receiver takes.
+    /// Longer than the receiver accepts.
     #[error("a message may have at most {max} bytes")]
     TooLong {
         /// What is allowed.
         max: usize,
     },
-    /// A text that is not one.
+    /// A text that is not UTF-8.
     #[error("unreadable message: a text is not UTF-8")]
     NotUtf8,
-    /// Not WebSocket as a client has to speak it.
+    /// A violation of the WebSocket protocol.
     #[error("unreadable message: {0}")]
     Protocol(&'static str),
 }
 
-/// Cuts what a client sends into messages.
+/// Splits what a client sends into messages.
 pub struct FrameReader {
     bytes_max: usize,
-    /// The beginning of a frame that is not all there.
+    /// The beginning of an incomplete frame.
     begun: Vec<u8>,
-    /// The pieces so far of a message that has several.
+    /// The fragments so far of a fragmented message.
     message: Option<Pieces>,
     closed: bool,
 }
@@ -68,7 +67,7 @@ struct Header {
 }
 
 impl FrameReader {
-    /// A connection of which nothing was read yet, and whose messages may be so long.
+    /// A connection of which nothing was read yet, with a limit for its messages.
     pub fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
@@ -78,8 +77,8 @@ impl FrameReader {
         }
     }
 
-    /// Takes the next bytes and hands over each message that is now complete.
-    /// The bytes are unmasked in place.
+    /// Adds the next bytes and hands over each message that is now complete. The
+    /// bytes are unmasked in place.
     ///
     /// # Errors
     /// When they are not WebSocket, or whatever `take` returns. The connection
@@ -98,7 +97,7 @@ impl FrameReader {
         begun.extend_from_slice(bytes);
         let used = self.read_frames(&mut begun, take)?;
         begun.drain(..used);
-        // Memory only for whom a frame is on its way to.
+        // Allocates only for connections with an incomplete frame.
         if !begun.is_empty() {
             self.begun = begun;
         }
@@ -129,7 +128,7 @@ impl FrameReader {
         Ok(used)
     }
 
-    /// The header at the start, if it is all there.
+    /// The header at the start, if it is complete.
     fn header(&self, bytes: &[u8]) -> Result<Option<Header>, FrameError> {
         let &[first, second, ref rest @ ..] = bytes else {
             return Ok(None);

@@ -10,7 +10,7 @@ export type ClientLog = {
  */
 revision: string, 
 /**
- * What ran them, for people: "Firefox on Linux".
+ * The browser, for display: "Firefox on Linux".
  */
 browser: string, 
 /**

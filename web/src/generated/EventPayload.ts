@@ -5,7 +5,7 @@
  */
 export type EventPayload = { 
 /**
- * Which event.
+ * The event's name.
  */
 name: string, 
 /**

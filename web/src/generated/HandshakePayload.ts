@@ -5,7 +5,7 @@
  */
 export type HandshakePayload = { 
 /**
- * Signed by the control plane; may come in the URL instead.
+ * Signed by the control plane; may be in the URL instead.
  */
 ticket?: string | null, 
 /**
@@ -17,6 +17,6 @@ resumeToken?: string | null,
  */
 name?: string | null, 
 /**
- * With a resume token: the newest `n` that has come.
+ * With a resume token: the newest `n` that was received.
  */
 received?: number | null, };

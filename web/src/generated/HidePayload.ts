@@ -5,10 +5,10 @@
  */
 export type HidePayload = { 
 /**
- * The other's `id` in the presence.
+ * The other player's `id` in the presence.
  */
 playerId: string, 
 /**
- * Whether to hide what passes between you, or to show it again.
+ * Whether to hide the chat between both players, or to show it again.
  */
 hidden: boolean, };

@@ -5,11 +5,11 @@
  */
 export type InvokePayload = { 
 /**
- * Comes back with the answer.
+ * Echoed in the answer.
  */
 id: number | string, 
 /**
- * Which function.
+ * The function's name.
  */
 name: string, 
 /**

@@ -13,7 +13,7 @@ id: number,
  */
 kind: string, 
 /**
- * What it was made from.
+ * The prefab it was made from.
  */
 prefab: string | null, 
 /**
@@ -33,16 +33,16 @@ v: [number, number, number],
  */
 grounded: boolean, 
 /**
- * Free values of the game, all of them. There when they or one of the
- * three below are news, which then are as told here.
+ * All attributes of the entity. Present when they or one of the three below
+ * changed, which then are as given here.
  */
 attributes?: Record<string, unknown>, 
 /**
- * `#rrggbb`, where a script gave it another than its definition says.
+ * `#rrggbb`, where a script changed it from its definition.
  */
 color?: string, 
 /**
- * 0 (not to be seen) to 1, likewise.
+ * 0 (invisible) to 1, likewise.
  */
 opacity?: number, 
 /**

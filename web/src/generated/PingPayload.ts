@@ -5,10 +5,10 @@
  */
 export type PingPayload = { 
 /**
- * Comes back as it is.
+ * Echoed unchanged.
  */
 t: number | string, 
 /**
- * The newest `n` that has come, which the server may then forget.
+ * The newest `n` that was received, which the server may then discard.
  */
 received?: number, };

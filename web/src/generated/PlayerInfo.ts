@@ -3,11 +3,11 @@ import type { AvatarLooks } from "./AvatarLooks";
 import type { PlayerStat } from "./PlayerStat";
 
 /**
- * A player as others know them.
+ * A player, as replicated to others.
  */
 export type PlayerInfo = { 
 /**
- * Lasting id.
+ * Persistent id.
  */
 id: string, 
 /**
@@ -23,12 +23,12 @@ entityId: number,
  */
 name: string, 
 /**
- * Whether they have a connection. Who lost it may come back for a minute,
- * and stays in the world until then.
+ * Whether they are connected. A player who lost their connection may reconnect
+ * for a minute, and stays in the world until then.
  */
 online: boolean, 
 /**
- * They are out of the world for good.
+ * They have left the world for good.
  */
 left: boolean, 
 /**
@@ -36,10 +36,10 @@ left: boolean,
  */
 team: string | null, 
 /**
- * Figures that everybody sees, by name.
+ * Stats that all players see, by name.
  */
 stats: Array<PlayerStat>, 
 /**
- * How their character looks.
+ * The looks of their character.
  */
 looks: AvatarLooks, };

@@ -9,7 +9,7 @@ export type ReportPayload = {
  */
 inputSeq?: number, 
 /**
- * Inputs behind the newest `ackSeq`.
+ * Inputs after the newest `ackSeq`.
  */
 pendingInputs?: number, 
 /**
@@ -18,10 +18,10 @@ pendingInputs?: number,
  */
 corrections?: number, 
 /**
- * Milliseconds since a snapshot came.
+ * Milliseconds since a snapshot arrived.
  */
 snapshotAgeMs?: number, 
 /**
- * By how much they come early or late.
+ * Jitter of snapshot arrivals.
  */
 jitterMs?: number, };

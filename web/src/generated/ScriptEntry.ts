@@ -2,7 +2,7 @@
 import type { RunContext } from "./RunContext";
 
 /**
- * What a client learns about one script before asking for it.
+ * What a client knows of one script before it requests it.
  */
 export type ScriptEntry = { 
 /**
@@ -22,11 +22,11 @@ size_bytes: number,
  */
 run_context: RunContext, 
 /**
- * The service folder it lives in.
+ * The service folder it is in.
  */
 service: string, 
 /**
- * A module that nothing requires at the start: it may come later.
+ * A module that nothing requires at the start: it may be loaded later.
  */
 lazy: boolean, 
 /**
@@ -34,7 +34,7 @@ lazy: boolean,
  */
 module: boolean, 
 /**
- * Where the bytecode can be fetched; relative to the platform.
+ * URL of the bytecode, relative to the platform.
  */
 url: string, 
 /**

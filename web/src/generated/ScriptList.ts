@@ -20,6 +20,6 @@ revision: string,
  */
 scripts: Array<ScriptEntry>, 
 /**
- * Which of them travel together.
+ * Which of them are sent together.
  */
 bundles: Array<ScriptBundle>, };

@@ -2,8 +2,8 @@
 import type { ScriptList } from "./ScriptList";
 
 /**
- * Says which list of scripts is in force. Sent after the welcome, and again
- * whenever scripts have changed.
+ * The current script manifest. Sent after the welcome, and again whenever scripts
+ * have changed.
  */
 export type ScriptManifest = { 
 /**
@@ -36,7 +36,7 @@ url: string,
  */
 signature: string, 
 /**
- * The list itself, for clients that speak JSON; our own ask for it only
- * when they do not have it.
+ * The list itself, for JSON clients; our own client requests it only when it
+ * does not have it.
  */
 list: ScriptList | null, };

@@ -5,7 +5,7 @@
  */
 export type ScriptVerifyPayload = { 
 /**
- * Which script; `@manifest` for all that run at the start.
+ * The script; `@manifest` for all that run at the start.
  */
 path: string, 
 /**
@@ -13,6 +13,6 @@ path: string,
  */
 hash: string, 
 /**
- * Whether it is what the manifest says.
+ * Whether it matches the manifest.
  */
 success: boolean, };

@@ -9,6 +9,6 @@ export type ScriptsPayload = {
  */
 paths: Array<string>, 
 /**
- * The first piece that is missing, of each.
+ * The first missing chunk of each.
  */
 from?: number, };

@@ -9,10 +9,10 @@ export type SpellCastPayload = {
  */
 spell_id: string, 
 /**
- * Which of its revisions; without it, the active one.
+ * The revision; without it, the active one.
  */
 revision_id?: string | null, 
 /**
- * Whatever the spell wants to know.
+ * Parameters for the spell.
  */
 params: unknown, };

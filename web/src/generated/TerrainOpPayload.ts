@@ -6,11 +6,11 @@ import type { TerrainAction } from "./TerrainAction";
  */
 export type TerrainOpPayload = { 
 /**
- * What happens to the ground.
+ * The kind of change.
  */
 op: TerrainAction, 
 /**
- * Where, in metres.
+ * The centre, in metres.
  */
 center: [number, number, number], 
 /**

@@ -2,7 +2,7 @@
 import type { StageFigure } from "./StageFigure";
 
 /**
- * Where a world's ticks spend their time, over the last second.
+ * Tick timings of a world, over the last second.
  */
 export type TickFigures = { 
 /**

@@ -13,48 +13,48 @@ use crate::message::{ClientMessage, LineReport, NumberedInput, PROTOCOL_VERSION}
 use crate::terrain::TerrainOp;
 use crate::value::{Args, Value, ValueLimits};
 
-/// A command that was understood.
+/// A valid command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
-    /// The client's count of commands; every answer names it. Who gives none
-    /// hears of mistakes only.
+    /// The client's count of commands; every answer names it. Without it, only
+    /// errors are reported.
     pub seq: Option<u32>,
-    /// What it asks for.
+    /// The message.
     pub message: ClientMessage,
-    /// What its answer repeats as it is, where that is no number of ours: the
-    /// `t` of a ping, the `id` of a call.
+    /// The value that its answer repeats unchanged, where that is no number of
+    /// ours: the `t` of a ping, the `id` of a call.
     pub echo: Option<Box<Json>>,
 }
 
-/// A command that was not.
+/// An invalid command.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct CommandError {
     /// Its number, where that could be read.
     pub seq: Option<u32>,
-    /// A word for programs.
+    /// A machine-readable code.
     pub code: &'static str,
-    /// A sentence for people.
+    /// A human-readable message.
     pub message: String,
-    /// Whether it counts as received all the same: the client has
-    /// counted it when it sent it, and must not send it again.
+    /// Whether it counts as received all the same: the client has counted it when
+    /// it sent it, and must not send it again.
     pub counts: bool,
 }
 
-/// What a message says of itself to whoever does not read it whole.
+/// The envelope of a message that is not decoded completely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Glance {
     /// Its number.
     pub seq: Option<u32>,
-    /// Whether it is one of those that count.
+    /// Whether it is a reliable message.
     pub counts: bool,
 }
 
 /// Most inputs in one batch: a second's worth at the highest rate.
 const BATCH_INPUTS_MAX: usize = 128;
-/// Longest text that comes back as it is.
+/// Longest text that is echoed.
 const ECHO_BYTES_MAX: usize = 64;
-/// Characters of a parser's complaint that are passed on; it quotes the client.
+/// Characters of a parser's error that are passed on; it quotes the client.
 const CAUSE_CHARS_MAX: usize = 160;
 
 /// Reads one command.
@@ -122,7 +122,7 @@ pub fn parse(text: &str) -> Result<Command, CommandError> {
 
 type Said = (ClientMessage, Option<Box<Json>>);
 
-/// What a command says, and what its answer repeats; none when there is no
+/// The message of a command, and what its answer repeats; none when there is no
 /// such command.
 fn said(feature: &str, action: &str, payload: Json) -> Option<Result<Said, String>> {
     match (feature, action) {
@@ -135,7 +135,7 @@ fn said(feature: &str, action: &str, payload: Json) -> Option<Result<Said, Strin
     }
 }
 
-/// What most commands say, whose answers repeat nothing.
+/// The message of most commands, whose answers repeat nothing.
 fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMessage, String>> {
     Some(match (feature, action) {
         ("session", "handshake") => {
@@ -189,8 +189,8 @@ fn message(feature: &str, action: &str, payload: Json) -> Option<Result<ClientMe
     })
 }
 
-/// Whether commands of this name count: the same as those whose messages do
-/// ([`ClientMessage::is_counted`]).
+/// Whether commands of this name are reliable: the same as
+/// [`ClientMessage::is_counted`].
 fn counts(feature: &str, action: &str) -> bool {
     matches!(
         (feature, action),
@@ -198,9 +198,9 @@ fn counts(feature: &str, action: &str) -> bool {
     )
 }
 
-/// Reads what a message says of itself and skips the rest: of one that is
-/// dropped, or that is no command at all (a number too large for any machine,
-/// say, or a payload nested without end). Takes no memory.
+/// Reads the envelope of a message and skips the rest: for one that is dropped, or
+/// that is not a valid command (with a number out of range, say, or a payload
+/// nested without end). Allocates nothing.
 pub fn glance(text: &str) -> Glance {
     #[derive(Deserialize)]
     struct Envelope<'text> {
@@ -276,7 +276,7 @@ fn invoke(call: InvokePayload) -> Result<Said, String> {
     Ok((message, label))
 }
 
-/// Something that a client gets back as it is.
+/// A value that a client gets back unchanged.
 fn echo(field: &str, value: Json) -> Result<Box<Json>, String> {
     let fits = match &value {
         Json::Null | Json::Number(_) => true,

@@ -1,4 +1,4 @@
-//! What a JSON client receives, snapshots aside.
+//! Messages to a JSON client, snapshots aside.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -10,12 +10,12 @@ use crate::script::ScriptManifest;
 use crate::terrain::{ChunkVersion, TerraformApplied, TerrainShape};
 use crate::value::{Args, Value};
 
-/// Confirms a command.
+/// Acknowledges a command.
 pub fn ack(seq: u32) -> String {
     json!({ "v": PROTOCOL_VERSION, "kind": "ack", "seq": seq }).to_string()
 }
 
-/// Refuses a command, or tells of another problem when `seq` is none.
+/// Refuses a command, or reports another problem when `seq` is none.
 pub fn error(seq: Option<u32>, code: &str, message: &str) -> String {
     json!({
         "v": PROTOCOL_VERSION, "kind": "error", "seq": seq, "code": code, "message": message,
@@ -30,15 +30,15 @@ pub fn encode(message: &ServerMessage) -> Option<String> {
     Some(with_version(body(message)?).to_string())
 }
 
-/// The same with what the client wants to have back: the `t` of its ping.
+/// The same with a value that the client gets back: the `t` of its ping.
 pub fn encode_echoing(message: &ServerMessage, echo: &Json) -> Option<String> {
     let mut body = with_version(body(message)?);
     echo_in(&mut body, message, echo);
     Some(body.to_string())
 }
 
-/// The text form of a counted message, with its number, and with what
-/// the client wants to have back: the `id` of its call.
+/// The text form of a reliable message, with its number, and with a value that the
+/// client gets back: the `id` of its call.
 pub fn encode_counted(message: &ServerMessage, number: u32, echo: Option<&Json>) -> Option<String> {
     let mut body = with_version(body(message)?);
     body["n"] = json!(number);
@@ -202,7 +202,7 @@ fn body(message: &ServerMessage) -> Option<Json> {
     Some(body)
 }
 
-/// The operation in the words of the command that asks for one.
+/// The operation, with the field names of the command that requests one.
 fn applied_body(applied: &TerraformApplied) -> Json {
     let op = &applied.op;
     let chunks: Vec<Json> = applied.chunks.iter().map(chunk_version).collect();
@@ -217,13 +217,13 @@ fn applied_body(applied: &TerraformApplied) -> Json {
     body
 }
 
-/// A chunk and its version, as clients are told.
+/// A chunk and its version, as sent to clients.
 pub(super) fn chunk_version(at: &ChunkVersion) -> Json {
     let [x, y, z] = at.chunk;
     json!({ "x": x, "y": y, "z": z, "version": at.version })
 }
 
-/// The announcement and the list in one object.
+/// The manifest and the list in one object.
 fn manifest_body(manifest: &ScriptManifest) -> Json {
     let list = manifest.list.as_ref();
     json!({

@@ -1,4 +1,4 @@
-//! What the payload of each command holds. TypeScript gets the same types.
+//! The payload of each command. TypeScript gets the same types.
 
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -12,13 +12,13 @@ use crate::value::Args;
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, optional_fields = nullable))]
 #[serde(rename_all = "camelCase", default)]
 pub struct HandshakePayload {
-    /// Signed by the control plane; may come in the URL instead.
+    /// Signed by the control plane; may be in the URL instead.
     pub ticket: Option<String>,
     /// From an earlier welcome.
     pub resume_token: Option<String>,
     /// Where the server runs without tickets.
     pub name: Option<String>,
-    /// With a resume token: the newest `n` that has come.
+    /// With a resume token: the newest `n` that was received.
     #[cfg_attr(test, ts(as = "Option<u32>"))]
     pub received: Option<Whole<u32>>,
 }
@@ -31,7 +31,7 @@ pub struct InputBatch {
     pub inputs: Vec<JsonInput>,
 }
 
-/// One input; what is left out is not held.
+/// One input; omitted buttons are not held.
 #[derive(Deserialize, Default)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct JsonInput {
@@ -94,10 +94,10 @@ pub struct AckPayload {
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 #[serde(default)]
 pub struct PingPayload {
-    /// Comes back as it is.
+    /// Echoed unchanged.
     #[cfg_attr(test, ts(type = "number | string"))]
     pub t: Json,
-    /// The newest `n` that has come, which the server may then forget.
+    /// The newest `n` that was received, which the server may then discard.
     #[cfg_attr(test, ts(optional, as = "Option<u32>"))]
     pub received: Whole<u32>,
 }
@@ -110,17 +110,17 @@ pub struct ReportPayload {
     /// Number of the newest input.
     #[cfg_attr(test, ts(optional, as = "Option<u32>"))]
     pub input_seq: Whole<u32>,
-    /// Inputs behind the newest `ackSeq`.
+    /// Inputs after the newest `ackSeq`.
     #[cfg_attr(test, ts(optional, as = "Option<u32>"))]
     pub pending_inputs: Whole<u32>,
     /// How often the own character was not where it was predicted, since the
     /// welcome.
     #[cfg_attr(test, ts(optional, as = "Option<u32>"))]
     pub corrections: Whole<u32>,
-    /// Milliseconds since a snapshot came.
+    /// Milliseconds since a snapshot arrived.
     #[cfg_attr(test, ts(optional, as = "Option<_>"))]
     pub snapshot_age_ms: f32,
-    /// By how much they come early or late.
+    /// Jitter of snapshot arrivals.
     #[cfg_attr(test, ts(optional, as = "Option<_>"))]
     pub jitter_ms: f32,
 }
@@ -129,7 +129,7 @@ pub struct ReportPayload {
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct EventPayload {
-    /// Which event.
+    /// The event's name.
     pub name: String,
     /// Its arguments.
     #[serde(default)]
@@ -141,11 +141,11 @@ pub struct EventPayload {
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct InvokePayload {
-    /// Comes back with the answer.
+    /// Echoed in the answer.
     #[serde(default)]
     #[cfg_attr(test, ts(type = "number | string"))]
     pub id: Json,
-    /// Which function.
+    /// The function's name.
     pub name: String,
     /// Its arguments.
     #[serde(default)]
@@ -166,9 +166,9 @@ pub struct ChatPayload {
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 #[serde(rename_all = "camelCase")]
 pub struct HidePayload {
-    /// The other's `id` in the presence.
+    /// The other player's `id` in the presence.
     pub player_id: String,
-    /// Whether to hide what passes between you, or to show it again.
+    /// Whether to hide the chat between both players, or to show it again.
     pub hidden: bool,
 }
 
@@ -178,7 +178,7 @@ pub struct HidePayload {
 pub struct ScriptsPayload {
     /// Paths from the manifest, `@manifest`, or `@bundle/` and a name.
     pub paths: Vec<String>,
-    /// The first piece that is missing, of each.
+    /// The first missing chunk of each.
     #[serde(default)]
     #[cfg_attr(test, ts(optional, as = "Option<u32>"))]
     pub from: Whole<u32>,
@@ -188,11 +188,11 @@ pub struct ScriptsPayload {
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 pub struct ScriptVerifyPayload {
-    /// Which script; `@manifest` for all that run at the start.
+    /// The script; `@manifest` for all that run at the start.
     pub path: String,
     /// `sha256:` and what the client computed, in hex.
     pub hash: String,
-    /// Whether it is what the manifest says.
+    /// Whether it matches the manifest.
     pub success: bool,
 }
 
@@ -200,9 +200,9 @@ pub struct ScriptVerifyPayload {
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export, optional_fields = nullable))]
 pub struct TerrainOpPayload {
-    /// What happens to the ground.
+    /// The kind of change.
     pub op: TerrainAction,
-    /// Where, in metres.
+    /// The centre, in metres.
     pub center: [f32; 3],
     /// Of a ball, in metres; this or `size`.
     pub radius: Option<f32>,
@@ -233,9 +233,9 @@ pub struct TerrainChunkPayload {
 pub struct SpellCastPayload {
     /// Which spell.
     pub spell_id: String,
-    /// Which of its revisions; without it, the active one.
+    /// The revision; without it, the active one.
     pub revision_id: Option<String>,
-    /// Whatever the spell wants to know.
+    /// Parameters for the spell.
     #[serde(default)]
     #[cfg_attr(test, ts(type = "unknown"))]
     pub params: Json,

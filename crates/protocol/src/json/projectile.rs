@@ -1,5 +1,5 @@
-//! Projectiles for JSON clients: events as they begin and hit, and in each
-//! snapshot where those near are.
+//! Projectiles for JSON clients: events as they begin and hit, and in each snapshot
+//! the positions of nearby ones.
 
 use serde::Serialize;
 use serde_json::{Value as Json, json};

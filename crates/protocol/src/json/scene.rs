@@ -1,4 +1,4 @@
-//! The scene for JSON clients: plain JSON, in pieces that any library takes.
+//! The scene for JSON clients: plain JSON, in pieces that any library accepts.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use serde_json::value::RawValue;
 
 use crate::message::PROTOCOL_VERSION;
 
-/// About so long is a piece. Some libraries take no message of more than a
-/// mebibyte unless they are told to, and proxies on the way less.
+/// Approximate size of a piece. Some libraries accept no message of more than a
+/// mebibyte by default, and proxies on the way less.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// The events that tell a scene file, in order; none when it is not one.
+/// The events that carry a scene file, in order; none when it is not one.
 ///
-/// Each has some of the prefabs and some of the entities as the file has them,
-/// the first also everything else. What is parsed is where they begin and end:
-/// a file may be large, and its numbers are to arrive as they were written.
+/// Each has some of the prefabs and some of the entities as the file has them, the
+/// first also everything else. Only their boundaries are parsed: a file may be
+/// large, and its numbers must arrive as they were written.
 pub fn scene(hash: &str, text: &[u8]) -> Option<Vec<String>> {
     let text = std::str::from_utf8(text).ok()?;
     let mut parts: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
@@ -65,7 +65,7 @@ impl Piece {
     }
 }
 
-/// The piece that takes so much more.
+/// The piece with capacity for this text.
 fn room_for<'a>(pieces: &'a mut Vec<Piece>, text: &str) -> &'a mut Piece {
     let last = pieces.len() - 1;
     let bytes = pieces[last].bytes;
@@ -81,7 +81,7 @@ fn named(name: &str, value: &RawValue) -> String {
     format!("{}:{}", json!(name), compact(value.get()))
 }
 
-/// The same JSON without what is there for the eye only.
+/// The same JSON without insignificant whitespace.
 fn compact(text: &str) -> String {
     let mut compact = String::with_capacity(text.len());
     let (mut quoted, mut escaped) = (false, false);

@@ -19,7 +19,7 @@ pub struct JsonEntity {
     pub id: u32,
     /// `character`, `npc` or `entity`.
     pub kind: &'static str,
-    /// What it was made from.
+    /// The prefab it was made from.
     pub prefab: Option<String>,
     /// Position in metres; of a character, its feet.
     pub p: [f32; 3],
@@ -29,16 +29,16 @@ pub struct JsonEntity {
     pub v: [f32; 3],
     /// Whether a character stands on something.
     pub grounded: bool,
-    /// Free values of the game, all of them. There when they or one of the
-    /// three below are news, which then are as told here.
+    /// All attributes of the entity. Present when they or one of the three below
+    /// changed, which then are as given here.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional, type = "Record<string, unknown>"))]
     pub attributes: Option<Json>,
-    /// `#rrggbb`, where a script gave it another than its definition says.
+    /// `#rrggbb`, where a script changed it from its definition.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub color: Option<String>,
-    /// 0 (not to be seen) to 1, likewise.
+    /// 0 (invisible) to 1, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub opacity: Option<f32>,
@@ -48,35 +48,35 @@ pub struct JsonEntity {
     pub scale: Option<[f32; 3]>,
 }
 
-/// One entity of `build.structures`: something that lasts.
+/// One entity of `build.structures`: a persistent structure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(export))]
 #[serde(rename_all = "camelCase")]
 pub struct JsonStructure {
     /// Its network id, as in `movement.entities`.
     pub id: u32,
-    /// Its number within the world, which lasts.
+    /// Its persistent number within the world.
     pub number: u64,
-    /// What it was made from.
+    /// The prefab it was made from.
     pub prefab: String,
-    /// Lasting id of the player it belongs to.
+    /// Persistent id of the player it belongs to.
     pub owner: Option<String>,
 }
 
-/// What stands at the head of a JSON snapshot.
+/// The header of a JSON snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonHeader {
     /// The tick whose end it shows.
     pub tick: u32,
     /// Version of the scripts that made this state.
     pub scripts: u32,
-    /// The acknowledged tick it is relative to; none when it stands alone.
+    /// The acknowledged tick it is relative to; none when it is a full snapshot.
     pub baseline: Option<u32>,
     /// The last input of this client that the simulation used.
     pub ack_seq: u32,
 }
 
-/// What a snapshot for one JSON client is made from.
+/// The source of a snapshot for one JSON client.
 pub struct SnapshotView<'a> {
     /// Tick, baseline and acknowledged input.
     pub header: JsonHeader,
@@ -84,14 +84,13 @@ pub struct SnapshotView<'a> {
     pub baseline: &'a [EntityState],
     /// What it should have.
     pub current: &'a [EntityState],
-    /// Ids of what is not to be told of now, in order: it stays as the
-    /// baseline has it.
+    /// Ids to skip now, in order: they stay as in the baseline.
     pub left_out: &'a [u32],
-    /// Players to tell of: all of them in a full snapshot, else who changed.
+    /// Players to send: all of them in a full snapshot, else those that changed.
     pub players: &'a [PlayerInfo],
-    /// Shots in flight near the client, as they are.
+    /// Shots in flight near the client.
     pub projectiles: &'a [JsonProjectile],
-    /// Details of an entity that its definition does not say.
+    /// Details of an entity that differ from its definition.
     pub details_of: &'a dyn Fn(u32) -> Option<Details>,
     /// Names the prefab of an entity.
     pub prefab_of: &'a dyn Fn(&EntityState) -> Option<String>,
@@ -99,8 +98,8 @@ pub struct SnapshotView<'a> {
     pub structure_of: &'a dyn Fn(u32) -> Option<JsonStructure>,
     /// Ticks per second, for the speed of what follows a path.
     pub tick_hz: u32,
-    /// Chunks of the ground to tell of: all that are not as they were made in
-    /// a full snapshot, else those that changed.
+    /// Chunks of the terrain to send: all changed ones in a full snapshot, else
+    /// those that changed since.
     pub voxel: &'a [ChunkVersion],
 }
 
@@ -109,8 +108,8 @@ pub fn snapshot(view: &SnapshotView) -> String {
     let mut entities = Vec::new();
     let mut removed = Vec::new();
     let mut structures = Vec::new();
-    // A path says where a thing will be, so it does not change on the way;
-    // a JSON client is told the places instead.
+    // A path gives all future positions, so its state does not change on the way; a
+    // JSON client gets the positions instead.
     let on_the_way = |state: &EntityState| {
         state.is_on_the_way(view.header.tick) && view.left_out.binary_search(&state.id).is_err()
     };
@@ -157,7 +156,7 @@ pub fn snapshot(view: &SnapshotView) -> String {
                 if player.left {
                     told["left"] = json!(true);
                 }
-                // Most have chosen nothing, and whole snapshots repeat it.
+                // Most players have the default, and full snapshots repeat it.
                 if player.looks != AvatarLooks::default() {
                     told["looks"] = json!(player.looks);
                 }
@@ -170,7 +169,7 @@ pub fn snapshot(view: &SnapshotView) -> String {
         "movement".into(),
         json!({ "entities": entities, "removed": removed }),
     );
-    // What is gone is in `movement.removed`.
+    // Removed ones are in `movement.removed`.
     if !structures.is_empty() {
         features.insert("build".into(), json!({ "structures": structures }));
     } else if view.header.baseline.is_none() {
@@ -186,8 +185,8 @@ pub fn snapshot(view: &SnapshotView) -> String {
     let mode = if view.header.baseline.is_some() {
         "delta"
     } else {
-        // A client that looks for shots in a full snapshot, as it may,
-        // finds that none fly.
+        // A client may look for shots in a full snapshot: it finds that there are
+        // none.
         features.entry("projectile").or_insert(json!({}));
         "full"
     };
@@ -208,7 +207,7 @@ pub fn snapshot(view: &SnapshotView) -> String {
     .to_string()
 }
 
-/// What a told NPC is about, where that is news.
+/// The mood of a replicated NPC, where it changed.
 fn npc(id: u32, view: &SnapshotView) -> Option<Json> {
     let find = |states: &[EntityState]| {
         let at = states.binary_search_by_key(&id, |state| state.id).ok()?;
@@ -220,10 +219,10 @@ fn npc(id: u32, view: &SnapshotView) -> Option<Json> {
     news.then(|| json!({ "id": id, "state": state, "suspicion": mood.suspicion() }))
 }
 
-/// Whether a snapshot tells the details of an entity, of which the client has
-/// `before`: where they are not those that it has, or that the definition says.
+/// Whether a snapshot includes the details of an entity, of which the client has
+/// `before`: where they differ from those, or from the definition.
 pub fn tells_details(before: Option<&EntityState>, state: &EntityState) -> bool {
-    // Whoever has heard that it is gone has forgotten the rest.
+    // A client that was notified of the removal has discarded the rest.
     let known = before.filter(|before| !before.has(flags::DESTROYED));
     known.map_or(0, |before| before.details) != state.details
 }

@@ -1,4 +1,4 @@
-//! The JSON form as other people's clients rely on it.
+//! The JSON form as third-party clients rely on it.
 
 mod commands;
 mod literal;
@@ -51,7 +51,7 @@ fn events_and_results_have_their_documented_form() {
         json!({"v":2,"kind":"event","feature":"network","name":"Falls","args":[3,{"$v":[1.0,2.0,3.0]}]})
     );
     let unreliable = text(&ServerMessage::UnreliableEvent { name, args });
-    assert_eq!(unreliable, event, "nobody's business how it came");
+    assert_eq!(unreliable, event, "the delivery does not show");
     let result = text(&ServerMessage::InvokeResult {
         id: 4,
         result: Err("no".into()),
@@ -63,7 +63,7 @@ fn events_and_results_have_their_documented_form() {
 }
 
 #[test]
-fn a_delta_tells_only_what_changed() {
+fn a_delta_has_only_what_changed() {
     let mut old: Vec<_> = (1..4)
         .map(|id| EntityState::new(id, EntityKind::Thing))
         .collect();
@@ -146,7 +146,7 @@ fn a_delta_tells_only_what_changed() {
 }
 
 #[test]
-fn npcs_say_what_they_are_about_when_it_changes() {
+fn npc_moods_are_sent_when_they_change() {
     let mut old: Vec<EntityState> = (1..=3)
         .map(|id| EntityState::new(id, EntityKind::Character))
         .collect();

@@ -1,5 +1,5 @@
-//! What a server had for a client, between two of its processes: a log of
-//! messages that count, as bytes that nobody else looks into.
+//! A client's message log between two processes of a server: reliable messages, as
+//! bytes that are opaque to everything else.
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -8,14 +8,15 @@ use crate::message::ServerMessage;
 use crate::packet::{self, SERVER_MESSAGE_BYTES_MAX};
 use crate::value::Args;
 
-/// Rises with every change of [`ServerMessage`] or of this form. What another
-/// version wrote is not read.
+/// Raised with every change of [`ServerMessage`] or of this format. Logs of another
+/// version are ignored.
 const VERSION: u8 = 1;
 /// Bytes of everything but the messages.
 const HEAD_BYTES: usize = 32;
 
-/// A message that counts as it was sent, and what the client wants to have back
-/// in it. Logs are kept about every second, so nothing is encoded for that.
+/// A reliable message as it was sent, and the value that it repeats from the
+/// client's request. Logs are persisted about every second, so nothing is encoded
+/// again for that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptPacket<'a> {
     /// See [`packet::single`].
@@ -26,7 +27,7 @@ pub struct KeptPacket<'a> {
 }
 
 impl KeptPacket<'_> {
-    /// As much as it takes in [`KeptLog::to_bytes`], or more.
+    /// Upper bound of its size in [`KeptLog::to_bytes`].
     fn bytes(&self) -> usize {
         self.packet.len() + self.echo.as_ref().map_or(0, String::len) + 8
     }
@@ -36,16 +37,16 @@ fn as_bytes<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Erro
     serializer.serialize_bytes(bytes)
 }
 
-/// A message that counts, read again.
+/// A decoded reliable message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeptMessage {
-    /// What it says.
+    /// The message.
     pub message: ServerMessage,
     /// As [`KeptPacket::echo`].
     pub echo: Option<String>,
 }
 
-/// A call that was heard and not answered.
+/// A call that was received and not answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptCall {
     /// From the invoke.
@@ -55,25 +56,24 @@ pub struct KeptCall {
 }
 
 impl KeptCall {
-    /// As much as it takes in [`KeptLog::to_bytes`], or more.
+    /// Upper bound of its size in [`KeptLog::to_bytes`].
     pub fn bytes(&self) -> usize {
         self.echo.as_ref().map_or(0, String::len) + 16
     }
 }
 
-/// Messages that were not confirmed, in their order, and calls that nobody will
-/// answer any more.
+/// Unacknowledged messages in order, and calls that will not be answered any more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptLog<M> {
     /// Number of the message before the first.
     pub base: u32,
-    /// Number of the newest that was told.
+    /// Number of the newest message that was sent.
     pub told: u32,
-    /// Whether the client confirms with snapshots what it has.
+    /// Whether the client acknowledges through snapshots.
     pub confirms: bool,
-    /// Those behind `base`, without a gap.
+    /// The messages after `base`, without a gap.
     pub messages: Vec<M>,
-    /// Calls that the next process says so of.
+    /// Calls that the next process must answer with an error.
     pub calls: Vec<KeptCall>,
 }
 
@@ -90,9 +90,9 @@ impl<M> Default for KeptLog<M> {
 }
 
 impl<'a> KeptLog<KeptPacket<'a>> {
-    /// What a log has to keep of the messages behind `after` and up to `until`,
-    /// in up to about so many bytes. The oldest make room, as they do in the
-    /// log itself: who asks for them is told of the gap.
+    /// The messages of a log after `after` and up to `until`, in up to about
+    /// `bytes_max` bytes. The oldest are dropped when it is full, as in the log
+    /// itself: a peer that asks for them is notified of the gap.
     pub fn of<M>(
         log: &'a SentLog<M>,
         (after, until): (u32, u32),
@@ -124,7 +124,7 @@ impl<'a> KeptLog<KeptPacket<'a>> {
         }
     }
 
-    /// Nothing for a log that never had anything.
+    /// Empty for a log that never had anything.
     pub fn to_bytes(&self) -> Vec<u8> {
         if *self == Self::default() {
             return Vec::new();
@@ -134,10 +134,10 @@ impl<'a> KeptLog<KeptPacket<'a>> {
 }
 
 impl KeptLog<KeptMessage> {
-    /// Reads what [`to_bytes`](KeptLog::to_bytes) wrote; nothing that was written
-    /// by another version. Entities that do not last are nil: they ended with
-    /// their process, and their ids are given again. Behind a log others may
-    /// stand that were made later and know of calls only.
+    /// Reads what [`to_bytes`](KeptLog::to_bytes) wrote; none for another version.
+    /// Entities that are not persistent become nil: they ended with their process,
+    /// and their ids are reused. The log may be followed by others that were
+    /// written later and have calls only.
     pub fn from_bytes(bytes: &[u8], lasts: &impl Fn(u32) -> bool) -> Option<Self> {
         let (mut log, mut rest) = read_one(bytes)?;
         while !rest.is_empty() {
@@ -165,7 +165,7 @@ impl KeptLog<KeptMessage> {
     }
 }
 
-/// The first log of some bytes, and those behind it.
+/// The first log in the bytes, and the rest.
 fn read_one(bytes: &[u8]) -> Option<(KeptLog<KeptPacket<'_>>, &[u8])> {
     let (version, rest) = bytes.split_first()?;
     if *version != VERSION {
@@ -238,8 +238,8 @@ mod tests {
         let entities = Value::List(vec![Value::Entity(7), Value::Nil]);
         assert_eq!(args.0, [Value::Number(4.0), entities]);
 
-        // With little room the newest are kept, and whoever asks for the others
-        // is told of the gap.
+        // With little capacity the newest are retained, and a peer that asks for
+        // the others is notified of the gap.
         let room_for_two = HEAD_BYTES + 2 * (event(1.0).len() + 15);
         let bytes = kept(&log, room_for_two);
         let back = read(&bytes).unwrap();
@@ -256,8 +256,8 @@ mod tests {
         assert_eq!((of((9, 0)).base, of((9, 9)).base), (1, 4));
     }
 
-    /// When this fails, [`VERSION`] has to rise: a process of the new version
-    /// would take these bytes for something else.
+    /// When this fails, [`VERSION`] must be raised: a process of the new version
+    /// would misread these bytes.
     #[test]
     fn the_form_is_the_one_of_its_version() {
         let mut log = SentLog::default();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_not_told() {
+    fn invalid_messages_are_not_sent() {
         for damaged in [vec![], vec![0xff; 40], [event(1.0), event(2.0)].concat()] {
             let mut log = SentLog::default();
             push(&mut log, damaged);

@@ -1,25 +1,25 @@
-//! One cell of the world inside a snapshot. A record says how the cell's
-//! entities differ from a version the client has; everybody who has that
-//! version gets the same bytes.
+//! One cell of the world inside a snapshot. A record has the difference of the
+//! cell's entities from a version the client has; all clients with that version get
+//! the same bytes.
 
 use super::SnapshotError;
 use super::state::{self, Span};
 use crate::bits::{BitReader, BitWriter};
 use crate::entity::EntityState;
 
-/// Which part of the world.
+/// A part of the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CellKey {
-    /// A square of the map, counted from the origin.
+    /// A cell of the map grid, counted from the origin.
     Square {
         /// To the east.
         x: i16,
         /// To the south.
         z: i16,
     },
-    /// What everybody sees wherever they are.
+    /// Entities that all players see wherever they are.
     Everywhere,
-    /// What belongs to one player, wherever it is.
+    /// Entities that belong to one player, wherever they are.
     Owned(u32),
 }
 
@@ -32,11 +32,11 @@ pub struct CellVersion<'a> {
     pub entities: &'a [EntityState],
 }
 
-/// What the encoder asks the world for, and only where it is needed.
+/// What the encoder queries from the world, only where needed.
 pub trait CellSource {
     /// Encoded details of an entity.
     fn details(&self, id: u32) -> Vec<u8>;
-    /// The square an entity is in now, if it is in one.
+    /// The grid cell an entity is in now, if it is in one.
     fn square_of(&self, id: u32) -> Option<(i16, i16)>;
 }
 
@@ -66,7 +66,7 @@ pub fn write_cell(
     writer.finish()
 }
 
-/// Appends the record that takes a cell out of a client's view.
+/// Appends the record that removes a cell from a client's view.
 pub fn write_dropped_cell(bytes: Vec<u8>, key: CellKey) -> Vec<u8> {
     let mut writer = BitWriter::after(bytes);
     write_key(&mut writer, key);
@@ -89,8 +89,8 @@ fn write_key(writer: &mut BitWriter, key: CellKey) {
     }
 }
 
-/// First what became of the old ones, in their order, each behind the number
-/// of those between that did not change; then the new ones.
+/// First the changes of the old entities, in order, each preceded by the number of
+/// unchanged ones before it; then the new ones.
 fn write_entities(
     writer: &mut BitWriter,
     key: CellKey,
@@ -103,8 +103,8 @@ fn write_entities(
     let mut created = 0u32;
     let mut unchanged = 0u32;
     for before in old {
-        // One by one: mostly there is none, and all together they are once
-        // through the list.
+        // One by one: mostly there is none, and in total this is one pass through
+        // the list.
         let is_new = |after: &&EntityState| after.id < before.id;
         let skipped = rest.iter().take_while(is_new).count();
         created += skipped as u32;
@@ -152,8 +152,9 @@ fn write_entities(
     }
 }
 
-/// Whether a part of the scene left the square in which the file has it. It is
-/// written as gone, with its way, and then as what is told there instead.
+/// Whether a part of the scene left the cell in which the file has it. It is
+/// written as removed, with its direction, and then as the placeholder that remains
+/// there.
 fn went_elsewhere(before: &EntityState, after: &EntityState) -> bool {
     after.is_elsewhere() && !before.is_elsewhere()
 }
@@ -169,8 +170,8 @@ fn details_if_changed(
     source.details(after.id)
 }
 
-/// Whoever went to a square next door is not gone: the client keeps drawing
-/// them until that square's record says more.
+/// An entity that moved to a neighbouring cell is not removed: the client continues
+/// to draw it until that cell's record has it.
 fn write_way_out(writer: &mut BitWriter, key: CellKey, now_in: Option<(i16, i16)>) {
     let step = match (key, now_in) {
         (CellKey::Square { x, z }, Some((to_x, to_z))) => {
@@ -187,16 +188,16 @@ fn write_way_out(writer: &mut BitWriter, key: CellKey, now_in: Option<(i16, i16)
     }
 }
 
-/// What a record says.
+/// A decoded record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellRecord {
-    /// Which cell.
+    /// The cell.
     pub key: CellKey,
-    /// Its entities now; none when it went out of view.
+    /// Its current entities; none when it left the view.
     pub content: Option<CellContent>,
 }
 
-/// A cell as it is now.
+/// The current content of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellContent {
     /// The tick at which it became so.
@@ -205,7 +206,7 @@ pub struct CellContent {
     pub baseline: Option<u32>,
     /// Everything in it, in order of ids.
     pub entities: Vec<EntityState>,
-    /// Who went to a square next door.
+    /// Entities that moved to a neighbouring cell.
     pub gone_next_door: Vec<(u32, CellKey)>,
     /// Encoded details of those whose details changed.
     pub details: Vec<(u32, Vec<u8>)>,
@@ -217,7 +218,7 @@ pub trait KnownCells {
     fn entities(&self, key: CellKey, version: u32) -> Option<&[EntityState]>;
 }
 
-/// Reads one record. `room` bounds the entities of a whole snapshot.
+/// Reads one record. `room` limits the entities of a whole snapshot.
 pub(super) fn read_cell(
     reader: &mut BitReader,
     snapshot_tick: u32,

@@ -1,10 +1,9 @@
-//! One entity inside a cell record: what changed since the version the
-//! client has.
+//! One entity inside a cell record: what changed since the version the client has.
 //!
-//! What is known first tells most of what follows: whoever turned while they
-//! walk goes where they look now, and between two velocities lies the way that
-//! they make. Only differences from that are written; of somebody who walks,
-//! turns or falls they are next to nothing.
+//! Fields that are read first predict most of what follows: a character that turned
+//! while walking moves where it looks now, and the distance follows from the two
+//! velocities. Only differences from the prediction are written; for walking,
+//! turning or falling characters they are next to nothing.
 
 use frolic_sim::{Motion, Vec3};
 
@@ -22,16 +21,16 @@ pub(super) struct Span {
     pub tick_hz: u32,
 }
 
-/// Bits per axis of a position's difference, from "walks on" to "anywhere".
+/// Bits per axis of a position's difference, from "as predicted" to "anywhere".
 const POSITION_BITS: [u32; 4] = [2, 5, 9, 25];
-/// Bits per axis of a velocity's difference, from "walks on" to "anything".
+/// Bits per axis of a velocity's difference, from "as predicted" to "anything".
 const VELOCITY_BITS: [u32; 4] = [4, 7, 10, 17];
 /// Yaw is rounded to 12 bits, pitch to 9; see [`quantize::look`].
 const YAW_BITS: u32 = 12;
 const PITCH_BITS: u32 = 9;
 const YAW_DELTA_BITS: u32 = 6;
 
-/// What a client takes an entity for before it was told anything.
+/// What a client assumes of an entity before the first state.
 pub(super) fn blank(id: u32) -> EntityState {
     EntityState::new(id, EntityKind::Thing)
 }
@@ -75,8 +74,8 @@ pub(super) fn write_changed(
     }
 }
 
-/// How fast the receiver expects it to be, looking there: who stands on
-/// something walks on in the direction that is the same to themselves.
+/// The velocity that the receiver predicts for this look: a grounded character
+/// continues in the same direction relative to its look.
 fn expected_velocity(old: &EntityState, look: [u16; 2]) -> [i16; 3] {
     let turned = look[0].wrapping_sub(old.look[0]);
     let [x, _, z] = old.velocity;
@@ -87,8 +86,8 @@ fn expected_velocity(old: &EntityState, look: [u16; 2]) -> [i16; 3] {
     quantize::turned(old.velocity, turned)
 }
 
-/// Where the receiver expects it, being as fast as this: as far as that
-/// carried it, or still on its path.
+/// The position that the receiver predicts for this velocity: moved by it, or on
+/// its path.
 fn expected_position(old: &EntityState, velocity: [i16; 3], span: Span) -> [i32; 3] {
     if old.motion.is_some() {
         return old.position;
@@ -103,7 +102,7 @@ fn write_vector(writer: &mut BitWriter, [x, y, z]: [i32; 3], sizes: [u32; 4]) {
     if !level && !height {
         return;
     }
-    // Most things stay at their height, and then it is the rest that changed.
+    // Most entities stay at their height, and then only the rest changed.
     writer.flag(height);
     if height {
         writer.flag(level);

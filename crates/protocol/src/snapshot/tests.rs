@@ -98,7 +98,7 @@ fn any_key() -> impl Strategy<Value = CellKey> {
     ]
 }
 
-/// Details are the id's bytes; everybody who left went one square east.
+/// Details are the id's bytes; every removed entity moved one cell east.
 struct World;
 
 impl CellSource for World {
@@ -224,7 +224,7 @@ fn several_cells_follow_each_other() {
 }
 
 #[test]
-fn whoever_went_next_door_is_told_apart_from_whoever_is_gone() {
+fn entities_that_moved_to_the_next_cell_are_distinguished_from_removed_ones() {
     let old = [7, 8].map(|id| EntityState::new(id, EntityKind::Thing));
     let bytes = encode(HERE, Some(&old), &old[..1]);
     let next_door = CellKey::Square { x: 4, z: 5 };
@@ -233,10 +233,10 @@ fn whoever_went_next_door_is_told_apart_from_whoever_is_gone() {
     assert_eq!(content(&far, &old).gone_next_door, []);
 }
 
-/// What is left of it in the square in which the scene file has it says nothing
-/// of where it is and of what became of it, whatever it was before.
+/// Its placeholder in the cell in which the scene file has it has no position and
+/// no state, whatever it was before.
 #[test]
-fn a_part_of_the_scene_that_left_its_square_is_told_with_its_way() {
+fn a_part_of_the_scene_that_left_its_cell_is_written_with_its_direction() {
     let mut train = EntityState::new(8, EntityKind::Thing);
     train.position = [5_000, 256, 700];
     train.velocity = [960, 0, 0];
@@ -251,14 +251,14 @@ fn a_part_of_the_scene_that_left_its_square_is_told_with_its_way() {
     assert_eq!(told.entities, new);
     assert_eq!(told.gone_next_door, [(8, CellKey::Square { x: 4, z: 5 })]);
     assert_eq!(told.details, []);
-    // Nobody who comes later is told a way, and it costs next to nothing.
+    // Clients that join later get no direction, and it costs next to nothing.
     let later = encode(HERE, None, &new[1..2]);
     assert_eq!(content(&later, &[]).entities, new[1..2]);
     assert_eq!(content(&later, &[]).gone_next_door, []);
     let bytes = later.len() - encode(HERE, None, &[]).len();
     assert!(bytes <= 4, "{bytes} bytes");
     assert_eq!(content(&encode(HERE, Some(&new), &new), &new).entities, new);
-    // And back, with all that there is to tell of it.
+    // And back, with its complete state.
     let back = content(&encode(HERE, Some(&new), &old), &new);
     assert_eq!(back.entities, old);
     assert_eq!(back.details, [(8, 8u32.to_le_bytes().to_vec())]);
@@ -301,7 +301,7 @@ fn unchanged_entities_cost_nothing_and_walking_ones_little() {
 }
 
 #[test]
-fn who_turns_while_walking_and_who_falls_cost_little_more() {
+fn turning_and_falling_characters_cost_little_more() {
     let walker = |yaw: u16, speed: f32, position: [i32; 3]| {
         let (sin, cos) = frolic_sim::Angle(yaw).sin_cos();
         EntityState {
@@ -327,7 +327,7 @@ fn who_turns_while_walking_and_who_falls_cost_little_more() {
             ..after
         };
         let bytes = bytes(&before, &after);
-        assert!(bytes <= 6, "{bytes} bytes for who turns at {speed} m/s");
+        assert!(bytes <= 6, "{bytes} bytes for turning at {speed} m/s");
     }
     let falls = |speed: f32, height: i32| EntityState {
         velocity: quantize::velocity(Vec3::new(3.0, speed, 4.0)),
@@ -343,7 +343,7 @@ fn who_turns_while_walking_and_who_falls_cost_little_more() {
         ..after
     };
     let bytes = bytes(&before, &after);
-    assert!(bytes <= 3, "{bytes} bytes for who falls");
+    assert!(bytes <= 3, "{bytes} bytes for falling");
 }
 
 #[test]

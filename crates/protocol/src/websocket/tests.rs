@@ -1,4 +1,4 @@
-//! Frames as clients send them, whole and cut anywhere; and what is refused.
+//! Frames as clients send them, whole and split anywhere; and what is refused.
 
 use super::*;
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn frame(first: u8, payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
     bytes
 }
 
-/// What came of it, in words that can be kept.
+/// An owned copy of what was read.
 #[derive(Clone, Debug, PartialEq)]
 enum Came {
     Binary(Vec<u8>),
@@ -63,7 +63,7 @@ fn any_came() -> impl Strategy<Value = Came> {
     ]
 }
 
-/// The frames of one message, cut into as many pieces as there are `cuts`.
+/// The frames of one message, split into as many fragments as there are `cuts`.
 fn frames(came: &Came, cuts: &[prop::sample::Index], mask: [u8; 4]) -> (Vec<u8>, Vec<Came>) {
     let (opcode, payload) = match came {
         Came::Binary(bytes) => (2, &bytes[..]),

@@ -1,5 +1,5 @@
-//! The documented JSON messages, letter by letter: a client that was written
-//! from those sentences alone is understood, and understands.
+//! The documented JSON messages, letter by letter: a client that was written from
+//! the documentation alone must work.
 
 use serde_json::{Value as Json, json};
 
