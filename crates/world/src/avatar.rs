@@ -8,13 +8,14 @@ use crate::replay::Record;
 use crate::state::WorldState;
 use crate::world::World;
 
-/// How far from a friend, in metres: the first that fits.
+/// Distances from the friend in metres; the first that fits is used.
 const DISTANCES: [f32; 3] = [1.4, 2.2, 3.2];
-/// Directions that are tried around a friend.
+/// Number of directions tried around the friend.
 const DIRECTIONS: u32 = 8;
 
 impl World {
-    /// Gives a player's character its looks, and tells everybody.
+    /// Sets the appearance of a player's character and replicates it to all
+    /// clients.
     pub fn set_avatar(&mut self, player: PlayerNumber, looks: AvatarLooks) {
         if self.entity_of(player).is_none() {
             return;
@@ -31,8 +32,8 @@ impl World {
         }
     }
 
-    /// Puts a player beside another one. False when there is no place: then
-    /// they stay where they are.
+    /// Moves `player` next to `friend`. Returns false, without moving the
+    /// player, if there is no free place.
     pub fn spawn_beside(&mut self, player: PlayerNumber, friend: PlayerNumber) -> bool {
         if player == friend || self.entity_of(player).is_none() || self.entity_of(friend).is_none()
         {
@@ -49,19 +50,21 @@ impl World {
 }
 
 impl WorldState {
-    /// A place for a player to stand near another: on ground at about their
-    /// height, not behind a wall, with headroom, and not inside anybody.
+    /// Finds a place for `player` near `friend`: on a floor at about the same
+    /// height, not behind a wall, with headroom, and not inside another
+    /// character.
     fn place_beside(&self, player: PlayerNumber, friend: PlayerNumber) -> Option<Vec3> {
         let friend = self.players.get(&friend).filter(|friend| friend.online)?;
         let feet = friend.character.feet;
         if !feet.is_finite() || feet.y <= self.kill_height {
             return None;
         }
-        // To their right first: they see who comes.
+        // Try the friend's right first, so that the friend sees the player
+        // arrive.
         let yaw = friend.input.yaw.radians();
         let places = DISTANCES.iter().flat_map(|distance| {
             (0..DIRECTIONS).map(move |turn| {
-                // Right, left, then those between.
+                // Right, left, then the directions between.
                 let turn = (turn * 4 + turn / 2) % DIRECTIONS;
                 let angle = yaw + turn as f32 * core::f32::consts::FRAC_PI_4;
                 Vec3::new(libm::cosf(angle), 0.0, -libm::sinf(angle)) * *distance
@@ -74,7 +77,8 @@ impl WorldState {
                 return free;
             }
         }
-        // Players pass through each other; where one stands another can.
+        // Players do not collide with each other, so the friend's own place is
+        // always valid.
         friend.character.grounded().then_some(feet)
     }
 }

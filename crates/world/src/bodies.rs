@@ -1,14 +1,14 @@
-//! Rigid bodies: what falls, rolls, stacks and can be pushed.
+//! Rigid bodies: everything that falls, rolls, stacks and can be pushed.
 //!
-//! rapier moves them, in the physics stage of a tick ([`step`]). It knows all
-//! that is solid: what has a dynamic body moves by forces, what scripts move
-//! pushes it along, the rest stays, and characters are capsules that nothing
-//! moves but themselves. Characters meet bodies as they meet any other solid,
-//! through the collision world, where each body's pose is kept.
+//! rapier moves them in the physics stage of a tick ([`step`]). It contains
+//! every solid: dynamic bodies are moved by forces, solids moved by scripts are
+//! kinematic, the rest are fixed, and characters are kinematic capsules.
+//! Characters collide with bodies as with any other solid, through the
+//! collision world, which stores the pose of each body.
 //!
-//! A world in which nothing falls pays nothing: rapier is told of the scene
-//! when the first dynamic body comes. A body that sleeps is not looked at, and while
-//! all sleep rapier is not asked ([`physics`]).
+//! A world without dynamic bodies costs nothing: rapier receives the scene when
+//! the first dynamic body is added. Sleeping bodies are skipped, and while all
+//! bodies sleep rapier is not stepped ([`physics`]).
 
 mod build;
 mod characters;
@@ -38,62 +38,62 @@ use shapes::ShapeCache;
 #[derive(Default)]
 pub(crate) struct Bodies {
     physics: Physics,
-    /// By entity; only ever asked, never walked through.
+    /// By entity; used for lookups only, never iterated.
     links: FxHashMap<u32, Link>,
-    /// Whether rapier knows what is solid.
+    /// Whether the scene's solids have been added to rapier.
     built: bool,
-    /// How many there are that fall.
+    /// Number of dynamic bodies.
     dynamic: usize,
-    /// A tick, and the pairs that touch in it.
+    /// A tick, and the number of touching pairs in it.
     pairs: (u32, usize),
-    /// Those that were awake after the last step, in rapier's order.
+    /// Bodies that were awake after the last step, in rapier's order.
     awake: Vec<Awake>,
     awake_before: Vec<Awake>,
-    /// Solids that scripts have moved since the last step.
+    /// Solids that scripts moved since the last step.
     moved: Vec<u32>,
     /// Bodies that fell out of the world in this step.
     fallen: Vec<u32>,
-    /// Bodies that moved and have something hanging on them: where they were.
+    /// Bodies with children that moved, with their previous poses.
     families: Vec<(u32, Pose)>,
-    /// One for each player's character, by entity.
+    /// One capsule per player character, by entity.
     capsules: BTreeMap<u32, Capsule>,
-    /// Bodies that somebody stands on.
+    /// Bodies that a character is standing on.
     laden: Vec<u32>,
-    /// Bodies that came or were put elsewhere since the last step.
+    /// Bodies that were added or teleported since the last step.
     fresh: Vec<u32>,
     ground_tiles: GroundTiles,
     contacts: Contacts,
     shapes: ShapeCache,
-    /// What joints to the world hang on.
+    /// The fixed body that joints to the world attach to.
     ground: Option<RigidBodyHandle>,
 }
 
-/// What rapier has of an entity.
+/// The rapier objects of an entity.
 struct Link {
-    /// None for what never moves.
+    /// None for a solid that never moves.
     body: Option<RigidBodyHandle>,
     collider: ColliderHandle,
     kind: Kind,
-    /// Where it was made: what falls out of the world comes back there.
+    /// The pose at creation; a body that falls out of the world returns to it.
     home: Pose,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Stays, or is moved by scripts.
+    /// Fixed, or moved by scripts.
     Solid,
-    /// Falls.
+    /// Moved by forces.
     Dynamic,
-    /// Hangs on a body that falls, as a part of it.
+    /// Child of a dynamic body, and part of its rigid body.
     Part,
 }
 
-/// A body that moves.
+/// A body that is moving.
 #[derive(Clone, Copy)]
 pub(crate) struct Awake {
     pub entity: u32,
     handle: RigidBodyHandle,
-    /// Counts jumps from place to place.
+    /// Counts teleports.
     pub jumps: u8,
     pub position: Vec3,
 }
@@ -105,7 +105,7 @@ impl Bodies {
         link.is_some_and(|link| link.kind == Kind::Dynamic)
     }
 
-    /// Those that are awake.
+    /// Bodies that are awake.
     pub fn awake(&self) -> &[Awake] {
         &self.awake
     }
@@ -121,14 +121,15 @@ impl Bodies {
         self.physics.bodies.get_mut(body)
     }
 
-    /// A script moved an entity: rapier is told at the next step.
+    /// Records that a script moved an entity; rapier is updated at the next
+    /// step.
     pub fn note_moved(&mut self, entity: u32) {
         if self.built {
             self.moved.push(entity);
         }
     }
 
-    /// Takes an entity out.
+    /// Removes an entity.
     pub fn remove(&mut self, entity: u32) {
         self.remove_capsule(entity);
         let Some(link) = self.links.remove(&entity) else {
@@ -148,7 +149,8 @@ impl Bodies {
         }
     }
 
-    /// Adds what a body's next step depends on and its entity does not say.
+    /// Adds the state that determines a body's next step and is not part of its
+    /// entity.
     pub fn fingerprint(&self, fingerprint: &mut Fingerprint) {
         fingerprint.word(self.dynamic as u64);
         fingerprint.word(self.moved.len() as u64);

@@ -13,7 +13,7 @@ use crate::state::{Outgoing, WorldState};
 use crate::trigger::Way;
 
 impl WorldState {
-    /// Brings a player in, at a spawn point.
+    /// Adds a player at a spawn point.
     pub fn join(&mut self, number: PlayerNumber, id: String, name: String) -> u32 {
         let (feet, _) = self.spawn_place(number);
         let entity = self.spawn_character(number, &name, feet);
@@ -54,8 +54,8 @@ impl WorldState {
         entity
     }
 
-    /// Takes a player's character out. The player stays known until scripts
-    /// have heard of it.
+    /// Removes a player's character. The player's record stays until scripts
+    /// have been notified.
     pub fn leave(&mut self, number: PlayerNumber) {
         let Some(player) = self.players.get_mut(&number) else {
             return;
@@ -68,7 +68,7 @@ impl WorldState {
         self.destroy(entity);
     }
 
-    /// Puts a player back to a spawn point with full health.
+    /// Moves a player to a spawn point with full health.
     pub fn respawn(&mut self, number: PlayerNumber) {
         let (feet, facing) = self.spawn_place(number);
         let before = self.players.get(&number).map(|player| player.life);
@@ -85,8 +85,8 @@ impl WorldState {
             .push(ScriptEvent::CharacterSpawned { player: number });
     }
 
-    /// Turns a player's view. Their client knows best where they look, so it
-    /// is told, and its next inputs say so.
+    /// Turns a player's view. The client owns the view direction, so it is
+    /// notified, and its next inputs carry the new one.
     fn face(&mut self, number: PlayerNumber, yaw: Angle) {
         self.outbox.push(Outgoing {
             to: Some(number),
@@ -102,7 +102,7 @@ impl WorldState {
         }
     }
 
-    /// Moves a character without anything between.
+    /// Teleports a character.
     pub fn teleport(&mut self, number: PlayerNumber, feet: Vec3) {
         let Some(player) = self.players.get_mut(&number) else {
             return;
@@ -118,7 +118,7 @@ impl WorldState {
         self.report(&crossings);
     }
 
-    /// Takes each player's input for this tick.
+    /// Takes each player's input for this tick from the queue.
     pub fn take_inputs(&mut self) {
         let mana = MANA_PER_S * self.dt();
         for player in self.players.values_mut() {
@@ -132,7 +132,7 @@ impl WorldState {
         }
     }
 
-    /// Steps every character, and notes their ways for triggers.
+    /// Steps every character, and records their movement for triggers.
     pub fn step_characters(&mut self) {
         let dt = self.dt();
         for player in self.players.values_mut().filter(|player| player.online) {
@@ -161,8 +161,8 @@ impl WorldState {
         }
     }
 
-    /// Brings back whoever fell out of the world, once triggers have noticed
-    /// what they fell through.
+    /// Respawns characters that fell out of the world, after triggers have
+    /// processed what they fell through.
     pub fn respawn_fallen(&mut self) {
         let present = self.players.values().filter(|player| player.online);
         let fallen: Vec<PlayerNumber> = present
@@ -174,7 +174,7 @@ impl WorldState {
         }
     }
 
-    /// A character as clients know it.
+    /// The replicated state of a character.
     pub fn replicated_character(&self, player: &Player) -> EntityState {
         let mut state = EntityState::new(player.entity, EntityKind::Character);
         state.owner = player.number;
@@ -195,7 +195,7 @@ impl WorldState {
     }
 }
 
-/// The yaw of somebody who looks along `way`; yaw 0 looks along −z.
+/// The yaw that faces along `way`; yaw 0 faces −z.
 pub(crate) fn yaw_towards(way: Vec3) -> Angle {
     Angle::from_radians(libm::atan2f(-way.x, -way.z))
 }

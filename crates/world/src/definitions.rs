@@ -1,4 +1,5 @@
-//! What spawned entities look like, by number, so that a snapshot can say it in a few bits.
+//! Definitions of spawned entities by number, so that a snapshot can refer to
+//! one in a few bits.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -6,30 +7,30 @@ use std::rc::Rc;
 use frolic_package::{Components, Scene};
 use frolic_protocol::ServerMessage;
 
-/// Prefabs in the order of their names, counted from 1, then whatever scripts
-/// spawned from components of their own.
+/// Prefabs in the order of their names, numbered from 1, then the components
+/// that scripts spawned.
 pub(crate) struct Definitions {
     names: BTreeMap<String, u16>,
     components: Vec<Rc<Components>>,
     prefab_count: usize,
-    /// Those that clients do not know from the scene, by their JSON.
+    /// Definitions that clients do not know from the scene, by their JSON.
     extra: BTreeMap<String, u16>,
-    /// What clients are told of them, in their order.
+    /// Their JSON as sent to clients, in order.
     told: Vec<String>,
 }
 
 /// Why components of a script got no number.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MakeError {
-    /// There is no end to what a script can make up.
+    /// Scripts can produce an unlimited number of definitions.
     #[error("too many different sets of components")]
     TooMany,
-    /// A number in them is none.
+    /// One of their numbers is not finite.
     #[error(transparent)]
     NotJson(#[from] serde_json::Error),
 }
 
-/// Different sets of components that scripts may make up in one world.
+/// Distinct component sets that scripts may define in one world.
 const EXTRA_MAX: usize = 4096;
 
 impl Definitions {
@@ -58,10 +59,10 @@ impl Definitions {
         Some((index, self.components[usize::from(index) - 1].clone()))
     }
 
-    /// The number of components that came from a script.
+    /// The number of a component set that came from a script.
     ///
     /// # Errors
-    /// When there are too many.
+    /// If there are too many.
     pub fn of_components(&mut self, components: Components) -> Result<u16, MakeError> {
         let json = serde_json::to_string(&components)?;
         if let Some(index) = self.extra.get(&json) {
@@ -84,7 +85,7 @@ impl Definitions {
             .cloned()
     }
 
-    /// Whether any of them is like that.
+    /// Whether any definition satisfies `is`.
     pub fn any(&self, is: impl Fn(&Components) -> bool) -> bool {
         self.components.iter().any(|components| is(components))
     }
@@ -98,17 +99,18 @@ impl Definitions {
         self.names.keys().nth(index).map(String::as_str)
     }
 
-    /// How many came from scripts.
+    /// How many definitions came from scripts.
     pub fn extra_count(&self) -> usize {
         self.told.len()
     }
 
-    /// The number of the first of them.
+    /// The number of the first definition that came from a script.
     pub fn first_extra(&self) -> u16 {
         u16::try_from(self.prefab_count + 1).unwrap_or(u16::MAX)
     }
 
-    /// What clients are told of one of them, counted from 0.
+    /// The message that introduces a script's definition to clients, counted
+    /// from 0.
     pub fn told(&self, number: usize) -> Option<ServerMessage> {
         let components = self.told.get(number)?.clone();
         let index = u16::try_from(self.prefab_count + 1 + number).ok()?;

@@ -1,4 +1,4 @@
-//! What scripts can ask of the world: [`Engine`] over [`WorldState`].
+//! Implements the script API on the world: [`Engine`] for [`WorldState`].
 
 mod changes;
 
@@ -19,12 +19,12 @@ use crate::entity::ALWAYS_RELEVANT;
 use crate::npcs::NPCS_MAX;
 use crate::state::{Outgoing, SPAWNED_MAX, WorldState};
 
-/// Values an entity or a player may carry.
+/// Attributes per entity or player.
 const ATTRIBUTES_MAX: usize = 64;
 const TAGS_MAX: usize = 32;
-/// Lines kept until the game server takes them.
+/// Log lines queued until the game server takes them.
 const LOG_LINES_MAX: usize = 1024;
-/// Requests to the store kept until the game server takes them.
+/// Store requests queued until the game server takes them.
 const STORE_REQUESTS_MAX: usize = 1024;
 
 impl Engine for WorldState {
@@ -237,7 +237,8 @@ impl Engine for WorldState {
             }
         };
         if let Err(cause) = entity.details().check_attributes() {
-            // Clients could not be told: what they see and what is must not differ.
+            // This change cannot be replicated, so it is undone: server and
+            // client state must not differ.
             match before {
                 Some(before) => entity.attributes.insert(name.to_owned(), before),
                 None => entity.attributes.remove(name),

@@ -1,4 +1,4 @@
-//! One entity as the server knows it.
+//! One entity on the server.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,10 +11,10 @@ use frolic_sim::{Motion, Pose, Rotation, Vec3};
 
 use crate::player::PlayerNumber;
 
-/// Things with this tag are told to everybody, however far away.
+/// Entities with this tag are replicated to all clients at any distance.
 pub(crate) const ALWAYS_RELEVANT: &str = "AlwaysRelevant";
 
-/// Anything in the world, characters included.
+/// Any entity in the world, including characters.
 pub(crate) struct Entity {
     pub id: u32,
     pub name: String,
@@ -23,10 +23,11 @@ pub(crate) struct Entity {
     pub parent: Option<u32>,
     pub children: Vec<u32>,
     pub position: Vec3,
-    /// Where it was made; of an entity of the scene, where the file has it.
+    /// Where it was created; for an entity of the scene, its place in the scene
+    /// file.
     pub made_at: Vec3,
     pub rotation: Rotation,
-    /// Where the scene file has it; none for what is not of the scene.
+    /// The pose in the scene file; none for an entity that is not of the scene.
     pub home: Option<Pose>,
     pub scale: Vec3,
     pub velocity: Vec3,
@@ -35,27 +36,29 @@ pub(crate) struct Entity {
     pub attributes: BTreeMap<String, Value>,
     /// The player whose character it is.
     pub player: Option<PlayerNumber>,
-    /// Jumps from place to place, for clients that draw the way between.
+    /// Counts teleports, between which clients do not interpolate.
     pub jumps: u8,
     pub destroyed: bool,
-    /// Whether clients know more of it than the scene file says.
+    /// Whether its state differs from the scene file, so that clients must
+    /// receive it.
     pub replicated: bool,
-    /// Whether it waits to be looked at for the next snapshot.
+    /// Whether it is queued for the next snapshot.
     pub touched: bool,
-    /// How scripts changed its looks.
+    /// Changes of its appearance by scripts.
     pub looks: Looks,
-    /// Counts changes of looks and attributes; 0 is as the definition says.
+    /// Counts changes of appearance and attributes; 0 means as in the
+    /// definition.
     pub details_count: u16,
-    /// Radius of a ball around it.
+    /// Radius of its bounding sphere.
     pub reach: f32,
 }
 
 impl Entity {
-    /// Whether everybody is told of it, wherever they are, where the map is
-    /// cut into squares of this size.
+    /// Whether it is replicated to all clients at any distance, with cells of
+    /// this size.
     pub fn is_everywhere(&self, square_m: f32) -> bool {
-        // What is destroyed has no tags any more, but those of the scene file,
-        // by which everybody believes it there.
+        // A destroyed entity has no tags any more except those of the scene
+        // file, because of which all clients believe that it exists.
         let tags = match self.destroyed {
             true => self.components.tag.as_deref().unwrap_or_default(),
             false => &self.tags,
@@ -109,14 +112,14 @@ impl Entity {
         Pose::from_parts(self.position, self.rotation)
     }
 
-    /// Whether it stays where it is until a script or a force moves it.
+    /// Whether it stays in place until a script or a force moves it.
     pub fn rests(&self) -> bool {
         self.motion.is_none() && self.velocity == Vec3::ZERO
     }
 
-    /// Where its solid is: as clients have it, who are told of a place and a
-    /// rotation rounded, and of a path exactly. Characters are predicted
-    /// against the one and moved against the other.
+    /// The pose of its solid as clients have it: position and rotation are
+    /// replicated rounded, paths exactly. Characters are predicted against the
+    /// client's pose and moved against the server's, so the two must be equal.
     pub fn solid_pose(&self) -> Pose {
         let mut pose = quantize::pose(&self.pose(), self.home.as_ref());
         if !self.rests() {
@@ -125,7 +128,7 @@ impl Entity {
         pose
     }
 
-    /// Everything that its definition does not say.
+    /// All replicated state that is not in its definition.
     pub fn details(&self) -> Details {
         Details {
             attributes: self.attributes.clone(),
@@ -133,7 +136,8 @@ impl Entity {
         }
     }
 
-    /// Looks or attributes changed. Nothing ever counts as unchanged again.
+    /// Records a change of appearance or attributes. The count never returns to
+    /// 0.
     pub fn note_details(&mut self) {
         self.details_count = self.details_count.checked_add(1).unwrap_or(1);
     }
@@ -142,12 +146,12 @@ impl Entity {
         self.definition == SCENE_DEFINITION && self.player.is_none()
     }
 
-    /// What clients know of it; characters add their own part.
+    /// Its replicated state; characters add their own part.
     pub fn replicated(&self) -> EntityState {
         let mut state = EntityState::new(self.id, EntityKind::Thing);
         state.definition = self.definition;
-        // A path is a function of the tick: its start stands for all of it,
-        // so that a moving platform does not change from snapshot to snapshot.
+        // A path is a function of the tick. Only its start is replicated, so
+        // that a moving platform does not change from snapshot to snapshot.
         state.position = quantize::position(self.motion.map_or(self.position, |m| m.from));
         state.rotation = quantize::rotation(self.rotation);
         state.velocity = quantize::velocity(self.velocity);

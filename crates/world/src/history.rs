@@ -1,6 +1,6 @@
-//! Lasting operations on their way to storage. Nobody is told that something
-//! is done before it is kept: what there is to tell waits here until
-//! the outside says that the operation is safe. The tick never waits.
+//! Persistent operations on their way to storage. An operation must be stored
+//! before it is announced: messages about it wait here until the host reports
+//! that it is stored. The tick never waits.
 
 use std::collections::VecDeque;
 
@@ -10,24 +10,24 @@ use crate::replay::Record;
 use crate::state::{Outgoing, WorldState};
 use crate::world::World;
 
-/// Operations that may wait for storage; more are refused.
+/// Operations that may wait for storage; further ones are refused.
 const WAITING_MAX: usize = 4096;
 
-/// What has happened and lasts.
+/// The queue of persistent operations.
 #[derive(Default)]
 pub(crate) struct History {
     /// Number of the newest operation.
     newest: u64,
-    /// Number up to which operations are kept.
+    /// Number up to which operations are stored.
     kept: u64,
-    /// Not yet taken by the outside.
+    /// Not yet taken by the host.
     fresh: Vec<LoggedOp>,
-    /// Messages that may be sent once an operation is kept, in its order.
+    /// Messages to send once their operation is stored, in order.
     held: VecDeque<(u64, Outgoing)>,
 }
 
 impl History {
-    /// Whether one more operation can be noted.
+    /// Whether there is capacity for one more operation.
     pub fn has_room(&self) -> bool {
         self.newest.saturating_sub(self.kept) < WAITING_MAX as u64
     }
@@ -37,20 +37,20 @@ impl History {
         self.newest
     }
 
-    /// Number up to which operations are kept.
+    /// Number up to which operations are stored.
     pub fn kept(&self) -> u64 {
         self.kept
     }
 
-    /// Goes on behind what an earlier process of this world did.
+    /// Continues the numbering of an earlier process of this world.
     pub fn resume_after(&mut self, seq: u64) {
         (self.newest, self.kept) = (seq, seq);
     }
 }
 
 impl WorldState {
-    /// Notes an operation that has just been done, with what to tell of it
-    /// once it is kept. Ask [`History::has_room`] before doing it.
+    /// Queues an operation that was just executed, with the messages to send
+    /// once it is stored. Check [`History::has_room`] before executing it.
     pub fn log_op(
         &mut self,
         by: Option<String>,
@@ -68,12 +68,12 @@ impl WorldState {
 }
 
 impl World {
-    /// Lasting operations since the last call, to be stored in this order.
+    /// Persistent operations since the last call, to be stored in this order.
     pub fn take_ops(&mut self) -> Vec<LoggedOp> {
         std::mem::take(&mut self.state_mut().history.fresh)
     }
 
-    /// Whether there are any since.
+    /// Whether there are operations since the last call.
     pub fn has_ops(&self) -> bool {
         !self.borrow_state().history.fresh.is_empty()
     }
@@ -83,7 +83,8 @@ impl World {
         self.borrow_state().history.kept
     }
 
-    /// Operations up to this number are stored: whoever waits for one is told.
+    /// Reports that operations up to this number are stored, which releases the
+    /// messages that wait for them.
     pub fn ops_kept(&mut self, up_to: u64) {
         if up_to <= self.borrow_state().history.kept {
             return;

@@ -1,16 +1,16 @@
 //! A player's inputs between the network and the simulation.
 //!
-//! One input is used per tick, in order. When none has arrived the last one
-//! is used again, and the input that comes too late is taken as that repeat:
-//! it is confirmed and steers the next tick, but gets no tick of its own. A
-//! client that predicted it is then right without a correction, as long as
-//! the player held the same keys.
+//! One input is used per tick, in order. If none has arrived the last one is
+//! repeated, and an input that arrives too late counts as that repeat: it is
+//! acknowledged and applies to the next tick, but gets no tick of its own. The
+//! client's prediction is then right without a correction, as long as the
+//! player held the same keys.
 //!
-//! What a stalled line brings all at once after a longer silence is another
-//! matter: nothing was simulated in its place, so it is queued. A client that
-//! goes on with one input per tick would never get rid of that queue, and feel
-//! everything late for good; so inputs that have been too many for a second
-//! are confirmed two per tick, with one step between them.
+//! A burst after a longer stall of the connection is different: nothing was
+//! simulated in its place, so it is queued. A client that continues with one
+//! input per tick would never drain that queue, and all its input would stay
+//! delayed; so inputs that have been too many for a second are acknowledged two
+//! per tick, with one step between them.
 
 use frolic_protocol::NumberedInput;
 use frolic_sim::{Buttons, CharacterInput};
@@ -18,53 +18,56 @@ use smallvec::SmallVec;
 
 use crate::replay::Fingerprint;
 
-/// Inputs that may wait: as many as one JSON batch may hold. A client that
-/// fills it delays itself and nobody else.
+/// Queued inputs: as many as one JSON batch may hold. A client that fills the
+/// queue delays only itself.
 const QUEUE_MAX: usize = 128;
-/// Inputs that usually wait at most.
+/// Inputs that are usually queued at most.
 const WAITING_USUALLY: usize = 4;
-/// Repeats that late inputs may still stand for; after that the client slept.
+/// Repeats that late inputs may still stand for; after that the client was
+/// suspended.
 const LATE_TICKS_MAX: u8 = 20;
-/// Ticks an unheard player goes on walking before they stop.
+/// Ticks for which the last input is repeated before the character stops.
 const REPEAT_TICKS_MAX: u32 = 20;
-/// Missing numbers that are bridged by repeats, tick for tick.
+/// Missing sequence numbers that are bridged by repeats, tick by tick.
 const GAP_MAX: u32 = 8;
-/// Waiting inputs that nobody needs: more than our own client ever aims at, so
-/// that its clock and this rule do not pull at the same queue.
+/// Queue length that counts as a surplus: above what our own client ever aims
+/// at, so that its clock control and this rule do not work against each other.
 const SURPLUS_ABOVE: usize = 8;
-/// What is left of a surplus: enough for a line that jitters.
+/// Inputs left after a surplus is drained: enough for a connection with jitter.
 const SURPLUS_LEAVES: usize = 3;
-/// For how long inputs must have been too many.
+/// Ticks for which the queue must have been too long.
 const SURPLUS_TICKS: u8 = 60;
 
 /// Inputs of one player.
 #[derive(Default)]
 pub struct InputQueue {
-    /// In order. Seldom more than a few, so they lie here and not elsewhere.
+    /// In order. Rarely more than a few, so they are stored inline.
     waiting: SmallVec<[NumberedInput; WAITING_USUALLY]>,
-    /// None until the first input: any number may be the first.
+    /// None until the first input: any sequence number may be the first.
     last_seq: Option<u32>,
     late_ticks: u8,
     silent_ticks: u32,
     current: CharacterInput,
-    /// Buttons of inputs that came too late to have a tick; pressed in the next.
+    /// Buttons of inputs that arrived too late for a tick of their own; pressed
+    /// in the next one.
     missed_buttons: Buttons,
-    /// For how many ticks too many have waited.
+    /// Ticks for which the queue has been too long.
     full_ticks: u8,
-    /// Inputs are confirmed that get no tick of their own.
+    /// Whether a surplus is being drained, by acknowledging inputs that get no
+    /// tick of their own.
     surplus: bool,
 }
 
 impl InputQueue {
-    /// Takes inputs in; repeats and old ones are ignored. Returns how many
-    /// were new but found the queue full.
+    /// Queues inputs; duplicates and old ones are ignored. Returns how many new
+    /// inputs were dropped because the queue was full.
     pub fn push(&mut self, inputs: &[NumberedInput]) -> usize {
         let mut refused = 0;
         for input in inputs {
             if self.last_seq.is_some_and(|last| input.seq <= last) {
                 continue;
             }
-            // Nearly always the newest of all.
+            // Nearly always the newest input.
             let place = match self.waiting.last() {
                 Some(last) if last.seq >= input.seq => {
                     self.waiting.partition_point(|other| other.seq < input.seq)
@@ -78,8 +81,9 @@ impl InputQueue {
             {
                 continue;
             }
-            // Only what comes on top shows that there are too many: who sends
-            // a second's worth at a time needs what waits until the next.
+            // Only inputs that arrive on top of a full queue indicate a
+            // surplus: a client that sends one batch per second needs its queue
+            // until the next batch.
             self.surplus |= self.full_ticks >= SURPLUS_TICKS;
             if self.waiting.len() >= QUEUE_MAX {
                 refused += 1;
@@ -90,7 +94,7 @@ impl InputQueue {
         refused
     }
 
-    /// The input of the next tick.
+    /// Returns the input of the next tick.
     pub fn next_tick(&mut self) -> CharacterInput {
         self.absorb_late();
         self.absorb_surplus();
@@ -128,14 +132,14 @@ impl InputQueue {
         input
     }
 
-    /// Whether the next number is missing and lost for good: a later one is
-    /// there. The missing tick is bridged with the last input.
+    /// Whether the next sequence number is missing and lost, because a later
+    /// one has arrived. The missing tick is bridged with the last input.
     fn bridges(&self, next_seq: u32) -> bool {
         let gap = self.last_seq.map_or(1, |last| next_seq - last);
         gap > 1 && gap <= GAP_MAX
     }
 
-    /// Inputs for ticks that were already simulated with a repeat.
+    /// Acknowledges inputs for ticks that were already simulated with a repeat.
     fn absorb_late(&mut self) {
         while self.late_ticks > 0
             && let Some(last) = self.last_seq
@@ -151,7 +155,8 @@ impl InputQueue {
         }
     }
 
-    /// One input more than this tick needs, while there are too many.
+    /// Acknowledges one input more than this tick needs while there is a
+    /// surplus.
     fn absorb_surplus(&mut self) {
         if self.surplus
             && let Some(next) = self.waiting.first().copied()
@@ -160,7 +165,7 @@ impl InputQueue {
         }
     }
 
-    /// Confirms the first input that waits without a tick of its own.
+    /// Acknowledges the first queued input without a tick of its own.
     fn absorb(&mut self, next: NumberedInput) {
         self.last_seq = Some(next.seq);
         self.waiting.remove(0);
@@ -178,7 +183,8 @@ impl InputQueue {
         };
     }
 
-    /// Whether an input with this number would be taken in, if there is room.
+    /// Whether an input with this sequence number would be queued, given
+    /// capacity.
     pub fn is_news(&self, seq: u32) -> bool {
         self.last_seq.is_none_or(|last| seq > last)
             && self
@@ -187,7 +193,7 @@ impl InputQueue {
                 .is_err()
     }
 
-    /// Adds all of it to a fingerprint.
+    /// Adds the whole queue to a fingerprint.
     pub(crate) fn fingerprint(&self, fingerprint: &mut Fingerprint) {
         let Self {
             waiting,
@@ -211,17 +217,17 @@ impl InputQueue {
         fingerprint.word(u64::from(*full_ticks) << 1 | u64::from(*surplus));
     }
 
-    /// Number of the last input that was used.
+    /// Sequence number of the last input that was used.
     pub fn ack_seq(&self) -> u32 {
         self.last_seq.unwrap_or(0)
     }
 
-    /// Ticks that were simulated since without a new one.
+    /// Ticks simulated since then without a new input.
     pub fn late_ticks(&self) -> u8 {
         self.late_ticks
     }
 
-    /// Inputs that wait.
+    /// Number of queued inputs.
     pub fn queued(&self) -> u8 {
         self.waiting.len() as u8
     }
@@ -231,12 +237,12 @@ impl InputQueue {
         self.current
     }
 
-    /// Looks somewhere before the first input.
+    /// Sets the view direction before the first input.
     pub(crate) fn look_at(&mut self, input: CharacterInput) {
         self.current = input;
     }
 
-    /// Forgets everything: the player connected anew.
+    /// Resets the queue after the player reconnected.
     pub fn reset(&mut self) {
         *self = Self::default();
     }
@@ -320,7 +326,8 @@ mod tests {
             queue.next_tick();
         }
         assert_eq!(queue.next_tick().forward, 0);
-        // A stranger's client at 10 inputs a second: each takes effect at once.
+        // A third-party client at 10 inputs a second: each takes effect at
+        // once.
         for seq in 2..20 {
             queue.push(&[input(seq)]);
             assert_eq!(queue.next_tick().forward, (seq % 100) as i8);
@@ -349,7 +356,8 @@ mod tests {
         assert_eq!(queue.ack_seq(), 4_000_000);
     }
 
-    /// A line that brings one input per tick, but for a stall of so many.
+    /// A connection that delivers one input per tick, except for a stall of
+    /// `stall` ticks.
     fn after_a_stall(queue: &mut InputQueue, stall: u32) -> u32 {
         let mut seq = 0;
         for tick in 0..120 {
@@ -377,7 +385,7 @@ mod tests {
             queue.push(&[input(seq)]);
         }
         assert!(queue.queued() <= 4, "{} wait", queue.queued());
-        // And what is left is used as it comes again.
+        // The remaining inputs are used one per tick again.
         let before = queue.ack_seq();
         queue.next_tick();
         assert_eq!(queue.ack_seq(), before + 1);

@@ -1,4 +1,4 @@
-//! Pressing interact: what is in front of a player hears of it.
+//! The interact button: notifies scripts of the entity in front of the player.
 
 use frolic_protocol::Value;
 use frolic_script::ScriptEvent;
@@ -7,16 +7,16 @@ use frolic_sim::{Buttons, Vec3};
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
 
-/// How far a hand reaches, with a step.
+/// Reach of an arm, including a step.
 const REACH_M: f32 = 4.0;
-/// Cosine of how far aside something without a look at it may be.
+/// Cosine of the largest angle to an entity that the player does not aim at.
 const ASIDE_COS: f32 = 0.5;
-/// The attribute with the text that players see in front of something they can
-/// use. Empty: it cannot be used now.
+/// The attribute with the prompt that players see in front of an entity they
+/// can use. Empty: it cannot be used now.
 const PROMPT: &str = "Prompt";
 
 impl WorldState {
-    /// Tells scripts of everybody who has just pressed interact.
+    /// Notifies scripts of all players who have just pressed interact.
     pub fn note_interactions(&mut self) {
         let mut pressed = Vec::new();
         for player in self.players.values_mut().filter(|player| player.online) {
@@ -33,9 +33,9 @@ impl WorldState {
         }
     }
 
-    /// What the player looks at, if it can be used; or the nearest thing in
-    /// front that can: nobody aims at a lever like at a target. What has a
-    /// prompt comes first, because that is what clients show
+    /// The usable entity that the player looks at, or else the nearest usable
+    /// one in front: players do not aim precisely at a lever. Entities with a
+    /// prompt come first, because that is what clients show
     /// (`web/src/player/prompt.ts`).
     fn within_reach(&self, number: PlayerNumber) -> Option<u32> {
         let (eyes, ahead) = self.aim(number)?;
@@ -61,7 +61,7 @@ impl WorldState {
         best.map(|(_, _, id)| id).or(looked_at)
     }
 
-    /// What tells that it can be used, if anything does.
+    /// Why an entity can be used, if it can.
     fn offer(&self, id: u32) -> Option<Offer> {
         let entity = self.alive(id)?;
         match entity.attributes.get(PROMPT) {
@@ -71,11 +71,11 @@ impl WorldState {
     }
 }
 
-/// Why something may be used, the stronger reason first.
+/// Reason why an entity may be used, strongest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Offer {
-    /// Players see that it can.
+    /// It shows a prompt.
     Prompt,
-    /// Its script may listen without a prompt.
+    /// Its script may handle the interaction without a prompt.
     Script,
 }

@@ -1,11 +1,13 @@
-//! Who is told of what, how often, and in how many bytes.
+//! Interest management: what is replicated to which client, how often, and in
+//! how many bytes.
 //!
-//! [`cells`] keeps the world as squares with versions; a change is encoded
-//! once for everybody who has the same version of a square. [`watch`] says
-//! which squares a client sees, [`view`] what it has of them and what to send
-//! next, [`json_view`] the same for JSON clients, [`budget`] in how many bytes,
-//! [`acquainted`] what else it has to hear of what it sees. The cost of a tick
-//! grows with what is seen, not with entities times clients.
+//! [`cells`] stores the world as cells with versions; a change is encoded once
+//! for all clients that have the same version of a cell. [`visible_cells`]
+//! determines which cells a client sees, [`view`] what it has of them and what
+//! to send next, [`json_view`] the same for JSON clients, [`budget`] in how
+//! many bytes, [`introductions`] what else it must receive about what it sees.
+//! The cost of a tick grows with what is visible, not with entities times
+//! clients.
 
 mod budget;
 pub(crate) mod cells;
@@ -21,19 +23,20 @@ pub use json_view::JsonView;
 pub use view::{ClientView, Delivery};
 pub(crate) use view::{Scratch, Sender};
 
-/// What clients are told of.
+/// What is replicated to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InterestPolicy {
-    /// Squares further away than this are not told of at all, so that nothing
-    /// in them reaches a player's machine. None: everything is told of.
+    /// Cells further away than this are never replicated, so that nothing in
+    /// them reaches a player's machine. None: everything is replicated.
     pub radius: Option<f32>,
-    /// Far squares are told of less often than near ones.
+    /// Distant cells are replicated less often than near ones.
     pub by_distance: bool,
-    /// Most bytes of cells per second and client; the most urgent come first.
+    /// Byte limit for cells per second and client; the most urgent ones are
+    /// sent first.
     pub bytes_per_s: Option<u32>,
 }
 
-/// Sent to one client in a second, unless the operator says otherwise.
+/// Default limit of bytes sent to one client per second.
 const BYTES_PER_S: u32 = 64 * 1024;
 
 impl Default for InterestPolicy {
@@ -47,14 +50,14 @@ impl Default for InterestPolicy {
 }
 
 impl InterestPolicy {
-    /// Everybody is told everything at the full rate, whatever it costs.
+    /// Replicates everything to all clients at the full rate, at any cost.
     pub const EVERYTHING: Self = Self {
         radius: None,
         by_distance: false,
         bytes_per_s: None,
     };
 
-    /// What is this near, and nothing else.
+    /// Replicates only what is within `radius`.
     pub fn within(radius: f32) -> Self {
         Self {
             radius: Some(radius),
@@ -62,20 +65,20 @@ impl InterestPolicy {
         }
     }
 
-    /// Whether who is at `eye` is told of what happens at a place.
+    /// Whether an event at `place` is replicated to a viewer at `eye`.
     pub(crate) fn reaches(&self, eye: Vec3, place: Vec3) -> bool {
         self.radius
             .is_none_or(|radius| (place - eye).length_squared() <= radius * radius)
     }
 
-    /// Sides of the squares: small enough for the radius to mean something,
-    /// large enough for a record to be worth its head.
+    /// Side of the cells: small enough for the radius to be accurate, large
+    /// enough to amortise the header of a record.
     pub(crate) fn cell_size(&self) -> f32 {
         self.radius
             .map_or(32.0, |radius| (radius / 2.0).clamp(12.0, 32.0))
     }
 
-    /// A square at this distance is told of in one of so many updates.
+    /// A cell at this distance is replicated in one of this many updates.
     pub(crate) fn interval(&self, distance: f32) -> u8 {
         match distance {
             _ if !self.by_distance => 1,

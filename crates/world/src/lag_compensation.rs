@@ -1,12 +1,13 @@
 //! Lag compensation: positions as a player saw them when they acted.
 //!
-//! A client shows others in the past: its line's delay, and a buffer against
-//! jitter. Who aims at what they see must hit it, so the world keeps where
-//! characters and moving things were in each of the last ticks, and
-//! [`World::as_seen_by`] looks at that moment instead of now. What a client
-//! shows it says itself ([`World::note_shown`]); it is believed only within
-//! [`REWIND_MAX_MS`], so a liar gains no more than a bad line would. What is
-//! far away is told of less often and drawn later still, by [`updates`].
+//! A client shows other players in the past, by the latency of its connection
+//! and a jitter buffer. A player who aims at what they see must hit it, so the
+//! world stores the positions of characters and moving entities for the last
+//! ticks, and [`World::as_seen_by`] queries that moment instead of the present.
+//! The client reports which moment it shows ([`World::note_shown`]); the report
+//! is trusted only within [`REWIND_MAX_MS`], so a lie gains no more than a bad
+//! connection would. Distant entities are updated less often and drawn later
+//! still, see [`updates`].
 
 mod frames;
 mod seen;
@@ -23,13 +24,13 @@ pub use seen::{AsSeen, SeenCharacter};
 pub(crate) use target::delay_left;
 pub(crate) use updates::UpdateRule;
 
-/// How far back a player's view is followed. Whoever is later than that has
-/// to aim ahead, as the others could not defend themselves against longer ago.
+/// The longest rewind. A player with more latency has to aim ahead, because the
+/// others could not defend themselves against an older shot.
 pub const REWIND_MAX_MS: u32 = 250;
-/// How far behind the newest snapshot a client shows others when it does not
-/// say: the buffer that docs/protocol.md recommends.
+/// How far behind the newest snapshot a client is assumed to show others if it
+/// does not report it: the buffer that docs/protocol.md recommends.
 const BUFFER_MS: u32 = 100;
-/// Moments are counted in this part of a tick.
+/// Fractions of a tick in which moments are counted.
 const PER_TICK: u64 = 256;
 
 /// A moment between two ticks: the tick, then its fraction in the low byte.
@@ -45,7 +46,7 @@ impl Moment {
         (self.0 / PER_TICK) as u32
     }
 
-    /// How far on to the next tick, 0 up to 1.
+    /// Progress to the next tick, from 0 up to 1.
     fn fraction(self) -> f32 {
         (self.0 % PER_TICK) as f32 / PER_TICK as f32
     }
@@ -59,7 +60,7 @@ impl Moment {
         Self(self.0.saturating_sub((ticks * PER_TICK as f32) as u64))
     }
 
-    /// For a fingerprint.
+    /// As a number for a fingerprint.
     pub fn word(self) -> u64 {
         self.0
     }
@@ -68,15 +69,15 @@ impl Moment {
 /// What a player's client is known to show.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shown {
-    /// What it said.
+    /// The moment that it reported.
     pub said: Option<Moment>,
-    /// Else it is estimated from this.
+    /// Otherwise the moment is estimated from this.
     pub round_trip_ms: u16,
 }
 
 impl Shown {
-    /// Notes what a client says. A message that was overtaken on its way says
-    /// less than the one before; a real step back is larger than that.
+    /// Records a client's report. A reordered message reports slightly less
+    /// than the one before; a real step back is larger than that.
     fn note(&mut self, moment: Moment, tick_hz: u32) -> bool {
         let overtaken = self
             .said
@@ -88,7 +89,7 @@ impl Shown {
         news
     }
 
-    /// The moment to look at, when `now` is the newest there is.
+    /// The moment to query if `now` is the newest.
     fn moment(self, now: Moment, tick_hz: u32) -> Moment {
         let estimate = || {
             let behind = BUFFER_MS + u32::from(self.round_trip_ms);
@@ -100,9 +101,9 @@ impl Shown {
 }
 
 impl World {
-    /// A client says at which moment of the past it shows the others: the
-    /// tick, and how far on to the next one in 1/256. Believed within
-    /// [`REWIND_MAX_MS`] of now, whenever it is used.
+    /// Records the moment at which a client shows other players: the tick, and
+    /// the progress to the next one in 1/256. Limited to [`REWIND_MAX_MS`]
+    /// before now whenever it is used.
     pub fn note_shown(&mut self, player: PlayerNumber, tick: u32, fraction: u8) {
         let tick_hz = self.tick_hz();
         let noted = self.with_player(player, |player| {
@@ -117,9 +118,9 @@ impl World {
         }
     }
 
-    /// How long a message to this player's client and back takes. Only for
-    /// clients that do not say what they show, as those who speak JSON: these
-    /// are taken to show the others a round trip and a tenth of a second late.
+    /// Records the round-trip time of a player's connection. Used only for
+    /// clients that do not report what they show, such as JSON clients: they
+    /// are assumed to show others a round trip and a tenth of a second late.
     pub fn note_round_trip(&mut self, player: PlayerNumber, ms: u16) {
         let noted = self.with_player(player, |player| {
             std::mem::replace(&mut player.shown.round_trip_ms, ms) != ms

@@ -1,9 +1,9 @@
-//! A player's leaderstats, in the order in which scripts set them first: that is
-//! the order of the columns on the leaderboard, which sorts by the first.
+//! A player's leaderstats, in the order in which scripts first set them. That
+//! is the order of the columns on the leaderboard, which sorts by the first.
 
 use frolic_protocol::Value;
 
-/// Named figures of one player. There are few, so a list is searched.
+/// Named values of one player. There are few, so lookup is linear.
 #[derive(Default)]
 pub(crate) struct Leaderstats(Vec<(String, Value)>);
 
@@ -17,7 +17,7 @@ impl Leaderstats {
         found.map(|(_, value)| value)
     }
 
-    /// Sets a figure and returns what it was before; a new one comes last.
+    /// Sets a value and returns the previous one; a new name is appended.
     pub fn insert(&mut self, name: &str, value: Value) -> Option<Value> {
         match self.0.iter_mut().find(|(known, _)| known == name) {
             Some((_, known)) => Some(std::mem::replace(known, value)),

@@ -1,13 +1,13 @@
-//! One authoritative world: entities, players, scripts, and what each client sees.
+//! One authoritative world: entities, players, scripts, and what each client
+//! sees.
 //!
-//! Start from [`World`]: load a package, let players join, give it their
-//! inputs, [`World::step`] it, and take what it wants to tell. The tick goes
-//! in the order of [`Stage`]; a snapshot is taken from the outside
-//! when one is due.
+//! Start from [`World`]: load a package, let players join, pass it their
+//! inputs, [`World::step`] it, and send its messages. A tick runs the stages of
+//! [`Stage`] in order; the host takes snapshots when they are due.
 //!
-//! A world is a library. It does no I/O, has no clock and no threads (a step
-//! is as long as the tick rate says), and the same inputs and seed give the
-//! same states; a test can run an hour in a second.
+//! A world is a library. It does no I/O, has no clock and no threads (the
+//! length of a step follows from the tick rate), and the same inputs and seed
+//! give the same states; a test can run an hour in a second.
 #![forbid(unsafe_code)]
 
 mod avatar;

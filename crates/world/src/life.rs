@@ -1,4 +1,4 @@
-//! Health, death and birth of players' characters.
+//! Health, death and respawning of players' characters.
 
 use frolic_protocol::ServerMessage;
 use frolic_protocol::projectile::Vitals;
@@ -7,25 +7,25 @@ use frolic_script::ScriptEvent;
 use crate::player::{HEALTH_MAX, Player, PlayerNumber};
 use crate::state::{Outgoing, WorldState};
 
-/// What a client takes for granted until it is told otherwise.
+/// The vitals that a client assumes until it receives others.
 pub(crate) const UNHURT: Vitals = Vitals {
     health: HEALTH_MAX as f32,
     health_max: HEALTH_MAX as f32,
     alive: true,
 };
 
-/// One life of a player's character, from a birth to the next.
+/// One life of a player's character, from one spawn to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Life {
-    /// Counts them, from 1.
+    /// Counts lives, from 1.
     pub number: u32,
-    /// The first tick at whose end it was lived. Whoever was seen before that
-    /// was seen in another life.
+    /// The first tick that ended in this life. A character seen earlier was
+    /// seen in another life.
     pub first_tick: u32,
 }
 
 impl Player {
-    /// Whether somebody who was hit in a life can still be hurt in it.
+    /// Whether a character hit in `life` can still be hurt in it.
     pub fn lives(&self, life: Life) -> bool {
         self.dead_until.is_none() && self.life == life
     }
@@ -40,7 +40,7 @@ impl Player {
 }
 
 impl WorldState {
-    /// Takes health from a player; true when that killed them.
+    /// Reduces a player's health; true if that killed them.
     pub fn hurt(
         &mut self,
         number: PlayerNumber,
@@ -62,8 +62,8 @@ impl WorldState {
         killed
     }
 
-    /// Ends a character's life; it is born again at once, or after the time
-    /// that the game gives. Whoever is dead already stays so.
+    /// Ends a character's life; it respawns at once, or after the delay set by
+    /// the game. No effect on a dead character.
     pub fn die(
         &mut self,
         number: PlayerNumber,
@@ -90,7 +90,7 @@ impl WorldState {
         }
     }
 
-    /// The life that begins now, behind another.
+    /// The life that begins now, after `before`.
     pub fn life_after(&self, before: Life) -> Life {
         Life {
             number: before.number.wrapping_add(1),
@@ -98,7 +98,7 @@ impl WorldState {
         }
     }
 
-    /// Brings back whoever has been dead for long enough.
+    /// Respawns characters that have been dead for long enough.
     pub fn respawn_dead(&mut self) {
         let tick = self.tick;
         let due = |player: &&Player| player.dead_until.is_some_and(|until| until <= tick);
@@ -114,7 +114,7 @@ impl WorldState {
         }
     }
 
-    /// Tells each player how their own character is, when that changed.
+    /// Sends each player the vitals of their own character when they changed.
     pub fn tell_vitals(&mut self) {
         for player in self.players.values_mut().filter(|player| player.online) {
             let vitals = player.vitals();

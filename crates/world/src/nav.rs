@@ -1,9 +1,10 @@
-//! Ways through a world: where one can walk, and how to get from here to there.
+//! Pathfinding: where a character can walk, and how to get from one place to
+//! another.
 //!
-//! The map is a [`grid`] of cells with floors, built tile by tile where
-//! somebody asks and thrown away where solids change. A [`search`] is A* over
-//! it; all of them together do a bounded amount of work per tick, so that a
-//! crowd that sets off at once waits a little and the tick does not.
+//! The map is a [`grid`] of cells with floors, built tile by tile on demand and
+//! discarded where solids change. A [`search`] is A* over it; all searches
+//! together do a bounded amount of work per tick, so that a crowd that starts
+//! at once waits a little and the tick does not.
 
 pub mod grid;
 mod links;
@@ -17,33 +18,33 @@ use frolic_sim::Vec3;
 use grid::{Grid, Ground, TileKey};
 use search::{Progress, Search};
 
-/// Cells that all searches together look at in a tick.
+/// Cells that all searches together visit in a tick.
 const CELLS_PER_TICK: u32 = 1500;
-/// Building a tile counts as that many.
+/// The cost of building a tile, in cells.
 pub(crate) const TILE_COST: u32 = 60;
 
-/// A place on a path.
+/// A waypoint of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Where the feet go.
+    /// Position of the feet.
     pub place: Vec3,
-    /// Whether one gets there by a jump up or a drop.
+    /// Whether it is reached by a jump up or a drop.
     pub leap: bool,
 }
 
-/// A way to somewhere.
+/// A path to a goal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Path {
-    /// Where to go, one after the other; empty when there is no way at all.
+    /// Waypoints in order; empty if there is no path at all.
     pub steps: Vec<Step>,
-    /// Whether it ends where it was meant to; else as near as one can get.
+    /// Whether it ends at the goal; otherwise it ends as near as possible.
     pub complete: bool,
-    /// What it was found on.
+    /// The tiles, with their versions, that it was found on.
     tiles: Vec<(TileKey, u32)>,
 }
 
 impl Path {
-    /// Straight to a place that somebody has made sure of.
+    /// A straight path that the caller has verified.
     pub fn straight(to: Vec3) -> Self {
         let step = Step {
             place: to,
@@ -57,55 +58,55 @@ impl Path {
     }
 }
 
-/// What is wanted of a search.
+/// A search request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// Who asks; a second request replaces the first.
+    /// The requester; a second request replaces the first.
     pub who: u32,
-    /// From which feet.
+    /// Start position of the feet.
     pub from: Vec3,
-    /// To which.
+    /// Goal position of the feet.
     pub to: Vec3,
-    /// Columns of cells where something stood in the way that the grid does
-    /// not know.
+    /// Columns of cells with an obstacle that the grid does not know.
     pub avoid: Vec<(i32, i32)>,
 }
 
-/// Everything about ways.
+/// The state of pathfinding.
 #[derive(Default)]
 pub(crate) struct Nav {
     grid: Grid,
     waiting: VecDeque<Request>,
-    /// The one that is worked on.
+    /// The search in progress.
     current: Option<Search>,
     found: Vec<(u32, Path)>,
-    /// What is left of this tick's work.
+    /// Work left in this tick.
     left: u32,
 }
 
 impl Nav {
-    /// Something solid came, went or moved within a box.
+    /// Invalidates the grid in a box in which something solid was added,
+    /// removed or moved.
     pub fn changed(&mut self, low: Vec3, high: Vec3) {
         self.grid.forget(low, high);
     }
 
-    /// Whether there is anything that a change could touch.
+    /// Whether there is nothing that a change could affect.
     pub fn is_empty(&self) -> bool {
         self.grid.is_empty()
     }
 
-    /// Rises whenever the grid changes somewhere.
+    /// Incremented whenever the grid changes.
     pub fn changes(&self) -> u32 {
         self.grid.changes()
     }
 
-    /// Asks for a way; [`Nav::take`] has it some ticks later.
+    /// Queues a search; [`Nav::take`] returns its result some ticks later.
     pub fn request(&mut self, request: Request) {
         self.cancel(request.who);
         self.waiting.push_back(request);
     }
 
-    /// Forgets what somebody asked for.
+    /// Cancels a requester's search.
     pub fn cancel(&mut self, who: u32) {
         self.waiting.retain(|request| request.who != who);
         self.found.retain(|(owner, _)| *owner != who);
@@ -114,24 +115,24 @@ impl Nav {
         }
     }
 
-    /// The way that was found for somebody.
+    /// Takes the path that was found for a requester.
     pub fn take(&mut self, who: u32) -> Option<Path> {
         let at = self.found.iter().position(|(owner, _)| *owner == who)?;
         Some(self.found.swap_remove(at).1)
     }
 
-    /// Whether nothing has changed where a path leads.
+    /// Whether nothing has changed along a path.
     pub fn holds(&self, path: &Path) -> bool {
         let mut tiles = path.tiles.iter();
         tiles.all(|(key, version)| self.grid.version(*key) == Some(*version))
     }
 
-    /// A new tick: there is work to be done again.
+    /// Resets the work budget for a new tick.
     pub fn begin_tick(&mut self) {
         self.left = CELLS_PER_TICK;
     }
 
-    /// Goes on with the searches, as far as this tick's work reaches.
+    /// Continues the searches within this tick's work budget.
     pub fn work(&mut self, ground: &Ground) {
         while self.left > 0 {
             let Some(mut search) = self.current.take().or_else(|| {
@@ -147,8 +148,8 @@ impl Nav {
         }
     }
 
-    /// Whether one can walk straight from here to there. No, too, when it
-    /// would take more than is left of this tick.
+    /// Whether one can walk straight from `from` to `to`. Also false if
+    /// answering would exceed this tick's budget.
     pub fn is_straight(&mut self, ground: &Ground, from: Vec3, to: Vec3) -> bool {
         if self.left == 0 {
             return false;
@@ -156,7 +157,7 @@ impl Nav {
         smooth::is_straight(&mut self.grid, ground, from, to, &mut self.left)
     }
 
-    /// For a fingerprint: what of this decides the future.
+    /// The state that determines future results, as numbers for a fingerprint.
     pub fn words(&self) -> impl Iterator<Item = u64> {
         let current = self
             .current

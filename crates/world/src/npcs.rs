@@ -1,11 +1,11 @@
-//! Characters that nobody plays: they look, think and walk.
+//! Non-player characters: they perceive, decide and walk.
 //!
-//! In each tick, in order of ids: whose turn it is looks around
-//! ([`perception`]), makes up its mind ([`mind`]), wants something
-//! ([`behaviour`]), finds its way there ([`journey`], over [`crate::nav`]) and
-//! takes a step ([`body`]) with the very function that moves players. Scripts may take
-//! over ([`orders`]). They pass through each other and through players, as
-//! players do, so nobody is ever shut in by a crowd.
+//! In each tick, in order of ids, an NPC whose turn it is perceives its
+//! surroundings ([`perception`]), updates its state ([`mind`]), chooses a goal
+//! ([`behaviour`]), finds a path to it ([`journey`], over [`crate::nav`]) and
+//! takes a step ([`body`]) with the same function that moves players. Scripts
+//! may take over ([`orders`]). NPCs do not collide with each other or with
+//! players, as players do not, so a crowd never traps a player.
 
 mod behaviour;
 mod body;
@@ -41,46 +41,46 @@ pub use report::NpcReport;
 
 /// NPCs of one world.
 pub(crate) const NPCS_MAX: usize = 1000;
-/// Each looks around this often.
+/// How often each NPC perceives its surroundings.
 const LOOKS_PER_S: u32 = 10;
-/// Rays of all NPCs in one tick; whoever gets none has not seen anything new.
+/// Rays of all NPCs in one tick; an NPC without a ray sees nothing new.
 const RAYS_PER_TICK_MAX: u32 = 512;
-/// Faster than walking by this is loud, and so is a fall of this speed.
+/// Speed above walking that is loud, and landing speed that is loud.
 const LOUD_MS: f32 = 1.0;
 const LOUD_FALL_MS: f32 = 6.0;
 
-/// One of them.
+/// One NPC.
 pub(crate) struct Npc {
     pub entity: u32,
     pub settings: Settings,
     /// Cosine of half its field of view.
     sight_cos: f32,
     pub patrol: Vec<PatrolPoint>,
-    /// Where it was put, and which way it looked.
+    /// Where it was placed, and which way it faced.
     home: Vec3,
     home_yaw: f32,
     pub character: CharacterState,
     step_cache: StepCache,
     input: CharacterInput,
-    /// Where it looks, in radians, and where it looks around from.
+    /// Its yaw in radians, and the yaw that it looks around from.
     pub yaw: f32,
     facing: f32,
     pub senses: Senses,
     pub state: NpcState,
-    /// What clients and scripts were told that it is about.
+    /// The state last reported to clients and scripts.
     told: NpcState,
-    /// Since which tick.
+    /// The tick since which it is in that state.
     since: u32,
     rounds: Rounds,
     journey: Journey,
     pub orders: Orders,
-    /// Whether scripts were told how the journey ended.
+    /// Whether scripts were notified of the journey's end.
     told_arrival: bool,
-    /// As clients were told of it last.
+    /// Its state as last replicated.
     shown: Option<EntityState>,
 }
 
-/// All of them.
+/// All NPCs of a world.
 #[derive(Default)]
 pub(crate) struct Npcs {
     pub all: BTreeMap<u32, Npc>,
@@ -89,11 +89,11 @@ pub(crate) struct Npcs {
     pub rays: u32,
 }
 
-/// What an NPC may ask of the world around it.
+/// What an NPC can query of the world around it.
 pub(crate) struct Surroundings<'a> {
     tick: u32,
     tick_hz: u32,
-    /// Where the first entity of a name or tag is.
+    /// The place of the first entity with a name or tag.
     place_of: &'a dyn Fn(&str) -> Option<Vec3>,
 }
 
@@ -104,13 +104,13 @@ impl Surroundings<'_> {
 }
 
 impl WorldState {
-    /// Whether one more NPC may come.
+    /// Whether there is capacity for one more NPC.
     pub fn has_room_for_npc(&self) -> bool {
         self.npcs.all.len() < NPCS_MAX
     }
 
     /// Makes an entity with the component an NPC. In a scene with too many of
-    /// them the last ones stay away.
+    /// them the last ones are not added.
     pub fn add_npc(&mut self, id: u32) {
         let Some(entity) = self.entities.get(&id) else {
             return;
@@ -126,14 +126,14 @@ impl WorldState {
         }
     }
 
-    /// An entity is gone.
+    /// Removes the NPC of an entity.
     pub fn remove_npc(&mut self, id: u32) {
         if self.npcs.all.remove(&id).is_some() {
             self.npcs.nav.cancel(id);
         }
     }
 
-    /// An entity was put elsewhere; NPCs go along.
+    /// Moves the NPC of an entity that was teleported.
     pub fn npc_placed(&mut self, id: u32, pose: &Pose) {
         if let Some(npc) = self.npcs.all.get_mut(&id) {
             npc.jump_to(pose, &mut self.npcs.nav);
@@ -143,7 +143,8 @@ impl WorldState {
         }
     }
 
-    /// An entity's solid is about to change, or has: ways there may be others.
+    /// Invalidates paths around an entity whose solid is about to change, or
+    /// has changed.
     pub fn solid_changed(&mut self, id: u32) {
         if !self.npcs.nav.is_empty()
             && let Some((low, high)) = self.collision.bounds_of(id)
@@ -153,7 +154,7 @@ impl WorldState {
         }
     }
 
-    /// What an entity's solid is to somebody who plans a way.
+    /// The role of an entity's solid in path planning.
     fn role(&self, id: u32) -> Role {
         let body = |entity: &Entity| entity.components.body.map(|body| body.kind);
         match self.entities.get(&id).and_then(body) {
@@ -164,7 +165,7 @@ impl WorldState {
         }
     }
 
-    /// Lets all NPCs look, think and walk.
+    /// Steps all NPCs: perception, decision, movement.
     pub fn step_npcs(&mut self) {
         for [low, high] in &self.ground.changes {
             self.npcs.nav.changed(Vec3::from(*low), Vec3::from(*high));
@@ -183,7 +184,7 @@ impl WorldState {
         self.settle_npcs();
     }
 
-    /// Those whose turn it is look around.
+    /// Runs the perception of the NPCs whose turn it is.
     fn let_look(&self, npcs: &mut Npcs) -> Vec<(u32, Noticed)> {
         let people = self.people();
         let period = (self.tick_hz / LOOKS_PER_S).max(1);
@@ -198,7 +199,8 @@ impl WorldState {
                 told.extend(noticed.map(|noticed| (npc.entity, noticed)));
             }
         };
-        // From both ends in turn: where there are too many, nobody is always last.
+        // Alternately from both ends: when there are too many, none is always
+        // last.
         match self.tick / period % 2 {
             0 => npcs.all.values_mut().for_each(&mut look),
             _ => npcs.all.values_mut().rev().for_each(&mut look),
@@ -207,7 +209,7 @@ impl WorldState {
         told
     }
 
-    /// The characters of players, for those who look.
+    /// The characters of players, as input of perception.
     fn people(&self) -> Vec<Person<'_>> {
         let here = self
             .players
@@ -230,7 +232,7 @@ impl WorldState {
         people
     }
 
-    /// Everybody makes up their mind.
+    /// Updates the state of every NPC.
     fn let_think(&self, npcs: &mut Npcs) {
         let world = self.surroundings();
         for npc in npcs.all.values_mut() {
@@ -293,8 +295,8 @@ impl WorldState {
         self.ways = ways;
     }
 
-    /// Brings the entities in line with their NPCs, and back whoever fell out
-    /// of the world; tells scripts who has arrived.
+    /// Copies the NPCs' poses to their entities, respawns those that fell out
+    /// of the world, and notifies scripts of arrivals.
     fn settle_npcs(&mut self) {
         let kill_height = self.kill_height;
         let mut moved = Vec::with_capacity(self.npcs.all.len());
@@ -348,7 +350,7 @@ impl WorldState {
         }
     }
 
-    /// What hangs on somebody goes along.
+    /// Moves the children of an NPC.
     fn carry_children(&mut self, id: u32, before: Pose) {
         let Some(entity) = self.alive(id).filter(|entity| !entity.children.is_empty()) else {
             return;
@@ -361,7 +363,7 @@ impl WorldState {
         }
     }
 
-    /// NPC_EVENT: to scripts, and to whoever is near enough to be told of it.
+    /// Sends NPC_EVENT to scripts, and to clients that are near enough.
     fn tell_state(&mut self, id: u32, before: NpcState) {
         let Some(npc) = self.npcs.all.get(&id) else {
             return;

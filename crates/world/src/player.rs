@@ -15,15 +15,15 @@ use crate::leaderstats::Leaderstats;
 use crate::life::Life;
 use crate::projectiles::Arms;
 
-/// Counts the players of a world, from 1; never used twice.
+/// Number of a player in a world, from 1; never reused.
 pub type PlayerNumber = u32;
 
-/// Figures of one player that everybody is told of.
+/// Leaderstats of one player that are replicated to all.
 const STATS_SHOWN_MAX: usize = 16;
 
-/// Most mana a player has.
+/// Maximum mana of a player.
 pub(crate) const MANA_MAX: f32 = 100.0;
-/// Mana that comes back per second.
+/// Mana that regenerates per second.
 pub(crate) const MANA_PER_S: f32 = 10.0;
 
 /// Health of a fresh character.
@@ -35,7 +35,7 @@ pub(crate) struct Player {
     pub name: String,
     pub entity: u32,
     pub character: CharacterState,
-    /// What its last steps found; only ever saves time.
+    /// Results of its last steps; a cache only.
     pub step_cache: StepCache,
     /// What it touched in the last tick.
     pub touching: Vec<u32>,
@@ -44,43 +44,43 @@ pub(crate) struct Player {
     pub input: CharacterInput,
     pub health: f64,
     pub health_max: f64,
-    /// What casting spells takes; fills by itself.
+    /// Consumed by casting spells; regenerates.
     pub mana: f32,
     /// Tick from which each spell can be cast again.
     pub spells_ready: BTreeMap<String, u32>,
     pub team: Option<String>,
     pub stats: Leaderstats,
-    /// Whether they are in the world, with a connection or without one.
+    /// Whether they are in the world, with or without a connection.
     pub online: bool,
-    /// Whether the game server has a connection to them: for others to see, and
-    /// nothing that happens depends on it.
+    /// Whether the game server has a connection to them. Shown to others; the
+    /// simulation does not depend on it.
     pub connected: bool,
-    /// Whether they hold interact.
+    /// Whether they hold the interact button.
     pub interacting: bool,
-    /// What their client shows of the others.
+    /// What their client shows of other players.
     pub shown: Shown,
-    /// What they hold, and when it may fire again.
+    /// The weapon they hold, and when it may fire again.
     pub arms: Arms,
-    /// The tick at which a dead character is born again.
+    /// The tick at which a dead character respawns.
     pub dead_until: Option<u32>,
-    /// Which of their lives this is.
+    /// The current life.
     pub life: Life,
-    /// What their client knows of their health.
+    /// The vitals last sent to their client.
     pub vitals_told: Vitals,
-    /// The chat lines they have used up; see `chat.rs`.
+    /// State of the chat rate limit; see `chat.rs`.
     pub chat_used_until: u32,
-    /// How their character looks.
+    /// Appearance of their character.
     pub looks: AvatarLooks,
 }
 
 impl Player {
-    /// Reads what inputs and updates begin with.
+    /// Prefetch: reads the memory that inputs and updates use first.
     pub fn glance(&self) -> u32 {
         let character = self.character.feet.x.to_bits();
         self.inputs.ack_seq() ^ u32::from(self.inputs.queued()) ^ character
     }
 
-    /// What their own client learns of them, exactly.
+    /// The exact state that is sent to their own client.
     pub fn own_state(&self) -> OwnState {
         OwnState {
             ack_seq: self.inputs.ack_seq(),
@@ -110,7 +110,7 @@ impl Player {
     }
 }
 
-/// A figure as everybody sees it.
+/// A leaderstat as replicated to all.
 fn stat(name: &str, value: &Value) -> Option<PlayerStat> {
     let (text, number) = match value {
         Value::Number(n) if n.fract() == 0.0 => (format!("{n:.0}"), Some(*n)),

@@ -1,9 +1,9 @@
-//! Projectiles: weapons, shots in flight, and what they hit.
+//! Projectiles: weapons, shots in flight, and hits.
 //!
-//! The server fires, flies and hits; clients are told where a shot began and
-//! what it met, and fly it themselves in between with the same function
-//! ([`frolic_sim::flight`]). A shot meets solids where they are, and
-//! characters where its shooter saw them (`past/target.rs`).
+//! The server simulates firing, flight and hits; clients receive where a shot
+//! began and what it hit, and simulate the flight between with the same
+//! function ([`frolic_sim::flight`]). A shot hits solids where they are, and
+//! characters where its shooter saw them (`lag_compensation/target.rs`).
 
 mod fire;
 mod hits;
@@ -23,23 +23,23 @@ pub(crate) use hits::Targets;
 pub(crate) use tell::News;
 pub(crate) use weapons::Armoury;
 
-/// Shots that may fly at a time; more are refused.
+/// Shots in flight in a world; further ones are refused.
 pub(crate) const FLYING_MAX: usize = 4_096;
-/// Of one player.
+/// Shots in flight of one player.
 const FLYING_PER_PLAYER_MAX: u32 = 256;
-/// A shot is over when it is this far from the middle of the world.
+/// A shot ends at this distance from the origin of the world.
 const REACH_MAX_M: f32 = 20_000.0;
 
 /// All shots and weapons of a world.
 #[derive(Default)]
 pub(crate) struct Projectiles {
     pub armoury: Armoury,
-    /// In order of their numbers.
+    /// In order of ids.
     pub flying: Vec<Shot>,
     pub next_id: u32,
-    /// What each player has to be told of this tick.
+    /// What to send to each player about this tick.
     news: BTreeMap<PlayerNumber, News>,
-    /// Shots that were refused because too many fly.
+    /// Shots that were refused because too many are in flight.
     pub refused: u64,
 }
 
@@ -51,21 +51,21 @@ pub(crate) struct Shot {
     pub shooter: Option<PlayerNumber>,
     /// The shooter's character, or 0.
     pub shooter_entity: u32,
-    /// As its weapon was when it was fired.
+    /// The parameters of its weapon at the time of firing.
     pub params: FlightParams,
     pub flight: Flight,
     pub born_tick: u32,
-    /// At whose end it is over at the latest.
+    /// The tick at whose end it expires.
     pub last_tick: u32,
     /// How long ago its shooter saw the others, in 1/256 of a tick.
     pub delay: u32,
     /// Number of the input that fired it, or 0.
     pub input: u32,
-    /// Who knows of it, in order.
+    /// Players to whom it was replicated, in order.
     told: Vec<PlayerNumber>,
-    /// Whom it may come within sight of before the next look.
+    /// Players that it may come into view of before the next look.
     coming: Vec<PlayerNumber>,
-    /// The tick in which it looks again whom it flies towards.
+    /// The tick of the next look at which players it flies towards.
     next_look: u32,
 }
 
@@ -75,7 +75,7 @@ impl Projectiles {
         own.count() as u32
     }
 
-    /// A player connected anew and knows nothing.
+    /// Resets what was sent to a player who reconnected.
     pub fn forget_told(&mut self, player: PlayerNumber) {
         for shot in &mut self.flying {
             if let Ok(at) = shot.told.binary_search(&player) {
@@ -86,8 +86,8 @@ impl Projectiles {
 }
 
 impl WorldState {
-    /// Fires what players want to fire, moves every shot, and lets those that
-    /// met something hit it.
+    /// Fires for players who hold the button, moves every shot, and applies
+    /// hits.
     pub fn step_projectiles(&mut self) {
         self.fly();
         self.fire_of_players();
@@ -117,7 +117,7 @@ impl WorldState {
                 })
             });
             if after.bounces != shot.flight.bounces {
-                // It flies where nobody was looked for.
+                // After a bounce it flies where no player was looked for.
                 shot.next_look = self.tick;
             }
             shot.flight = after;
@@ -125,11 +125,11 @@ impl WorldState {
                 ended.push((shot.clone(), Some(met)));
                 return false;
             }
-            // Clients know when it ends by itself, and need no word.
+            // Clients know when a shot expires and need no message.
             let far = after.position.abs().max_element() > REACH_MAX_M;
             shot.last_tick > self.tick && !far
         });
-        // Handlers of hits may fire again; these came first.
+        // Hit handlers may fire again; these shots came first.
         flying.append(&mut self.projectiles.flying);
         self.projectiles.flying = flying;
         for (shot, met) in ended {
@@ -137,7 +137,7 @@ impl WorldState {
         }
     }
 
-    /// Where a player's shots come from.
+    /// The origin of a player's shots.
     pub(crate) fn eye_of(feet: Vec3) -> Vec3 {
         feet + Vec3::Y * flight::EYE_HEIGHT_M
     }

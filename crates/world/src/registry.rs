@@ -1,7 +1,6 @@
-//! Where everything is and what it is called: entities by name or tag, by
-//! type, and by place. Scripts and NPCs ask it; what clients are told
-//! of is cut into squares of its own (`interest/cells.rs`), because those
-//! remember what was there.
+//! Indices of entities by name or tag, by type, and by place, for scripts and
+//! NPCs. Replication has cells of its own (`interest/cells.rs`), because those
+//! store history.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +8,17 @@ use frolic_package::Components;
 use frolic_sim::Vec3;
 use rustc_hash::FxHashMap;
 
-/// Side of a square of the map.
+/// Side of a cell of the index.
 const SQUARE_M: f32 = 16.0;
-/// Places beyond this share the outermost squares.
+/// Places beyond this are in the outermost cells.
 const SQUARE_MAX: f32 = 1_000_000.0;
 
-/// The type of players' characters; things are typed by their components.
+/// The type of player characters; other entities are typed by their components.
 pub(crate) const CHARACTER: &str = "Character";
 
 type Square = (i32, i32);
 
-/// Indices over entities; the entities themselves are elsewhere.
+/// Indices over entities; the entities themselves are stored elsewhere.
 #[derive(Default)]
 pub(crate) struct Registry {
     by_word: BTreeMap<String, BTreeSet<u32>>,
@@ -29,7 +28,7 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// Notes an entity's types and place.
+    /// Adds an entity's types and place.
     pub fn insert(&mut self, id: u32, types: impl Iterator<Item = &'static str>, place: Vec3) {
         for kind in types {
             self.by_type.entry(kind).or_default().insert(id);
@@ -37,7 +36,7 @@ impl Registry {
         self.moved(id, place);
     }
 
-    /// Forgets an entity's types and place.
+    /// Removes an entity's types and place.
     pub fn remove(&mut self, id: u32) {
         for ids in self.by_type.values_mut() {
             ids.remove(&id);
@@ -47,10 +46,10 @@ impl Registry {
         }
     }
 
-    /// Notes where an entity is now.
+    /// Updates an entity's place.
     pub fn moved(&mut self, id: u32, place: Vec3) {
         let square = square_of(place);
-        // Most steps end in the square they began in.
+        // Most steps stay within a cell.
         if self.homes.get(&id) == Some(&square) {
             return;
         }
@@ -60,8 +59,8 @@ impl Registry {
         self.squares.entry(square).or_default().push(id);
     }
 
-    /// Notes that an entity went from one place to another; most ways end in
-    /// the square they began in.
+    /// Updates the place of an entity that moved between two places; most moves
+    /// stay within a cell.
     pub fn went(&mut self, id: u32, from: Vec3, to: Vec3) {
         if square_of(from) != square_of(to) {
             self.moved(id, to);
@@ -77,8 +76,8 @@ impl Registry {
         }
     }
 
-    /// Entities that may be within a circle of the map, each once, in order
-    /// of their ids.
+    /// Entities that may be within a circle on the map, each once, in order of
+    /// ids.
     pub fn around(&self, center: Vec3, radius: f32) -> Vec<u32> {
         let reach = Vec3::new(radius, 0.0, radius);
         let (low, high) = (square_of(center - reach), square_of(center + reach));
@@ -103,14 +102,14 @@ impl Registry {
         found
     }
 
-    /// Entities of a type, in order of their ids.
+    /// Entities of a type, in order of ids.
     pub fn of_type(&self, kind: &str) -> Vec<u32> {
         let ids = self.by_type.get(kind);
         ids.map(|ids| ids.iter().copied().collect())
             .unwrap_or_default()
     }
 
-    /// Notes a name or tag.
+    /// Adds a name or tag.
     pub fn name(&mut self, id: u32, word: &str) {
         match self.by_word.get_mut(word) {
             Some(ids) => {
@@ -122,7 +121,7 @@ impl Registry {
         }
     }
 
-    /// Forgets a name or tag.
+    /// Removes a name or tag.
     pub fn unname(&mut self, id: u32, word: &str) {
         if let Some(ids) = self.by_word.get_mut(word) {
             ids.remove(&id);
@@ -132,7 +131,7 @@ impl Registry {
         }
     }
 
-    /// Entities with this name or tag, in order of their ids.
+    /// Entities with this name or tag, in order of ids.
     pub fn named(&self, word: &str) -> Vec<u32> {
         let ids = self.by_word.get(word);
         ids.map(|ids| ids.iter().copied().collect())
@@ -145,7 +144,7 @@ fn square_of(place: Vec3) -> Square {
     (index(place.x), index(place.z))
 }
 
-/// What an entity is: the names of its components that make it act.
+/// The types of an entity: the names of its active components.
 pub(crate) fn types(components: &Components) -> impl Iterator<Item = &'static str> {
     let types = [
         ("Shape", components.shape.is_some()),

@@ -1,5 +1,5 @@
-//! New scripts in a running world: all or nothing, between two
-//! ticks, and back again when they do worse.
+//! Hot reload of scripts: atomic, between two ticks, with rollback if the new
+//! scripts perform worse.
 
 mod watch;
 
@@ -15,7 +15,7 @@ pub(crate) use watch::Watch;
 use crate::replay::Record;
 use crate::world::World;
 
-/// Sources by path below `scripts/`; none for a file that is gone.
+/// Sources by path below `scripts/`; none for a removed file.
 pub type Changes = BTreeMap<String, Option<String>>;
 
 /// Characters of a source line that are shown.
@@ -23,30 +23,30 @@ const SOURCE_CHARS_MAX: usize = 200;
 /// Bytes of source in one record of a recording.
 const RECORD_TEXT_BYTES: usize = 32 * 1024;
 
-/// What a reload did.
+/// The outcome of a reload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reloaded {
-    /// The manifest's version from now on.
+    /// The script version from now on.
     pub version: u32,
     /// Paths of new and changed scripts.
     pub changed: Vec<String>,
-    /// Paths of scripts that are gone.
+    /// Paths of removed scripts.
     pub removed: Vec<String>,
 }
 
 /// The code that a world runs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Code {
-    /// SHA-256 of the package it is of.
+    /// SHA-256 of its package.
     pub revision: String,
-    /// What compiled, by path.
+    /// Compiled scripts by path.
     pub scripts: BTreeMap<String, CompiledScript>,
-    /// Sources of what did not.
+    /// Sources that did not compile, by path.
     pub broken: BTreeMap<String, String>,
 }
 
 impl Code {
-    /// Whether a file has this text already.
+    /// Whether a file already has this text.
     fn has(&self, path: &str, text: Option<&str>) -> bool {
         let known = self.scripts.get(path).map(CompiledScript::source);
         let known = known.or_else(|| self.broken.get(path).map(String::as_str));
@@ -55,8 +55,8 @@ impl Code {
 }
 
 impl World {
-    /// Brings the world to these scripts: all that the package has, by path.
-    /// See [`World::apply`].
+    /// Replaces the world's scripts by those of a package, by path. See
+    /// [`World::apply`].
     ///
     /// # Errors
     /// As [`World::apply`].
@@ -66,9 +66,10 @@ impl World {
         sources: &BTreeMap<String, String>,
     ) -> Result<Option<Reloaded>, Vec<CompileError>> {
         let gone = self.code.scripts.keys().chain(self.code.broken.keys());
-        // A `.soul` is plain language; what it becomes is a file of its own.
+        // A `.soul` is natural language; the code generated from it is a file
+        // of its own.
         let is_code = |path: &str| !path.ends_with(".soul");
-        // What was learned while the world runs is of no package.
+        // Spells learned while the world runs belong to no package.
         let learned = self.borrow_state().spells.learned_paths();
         let mut changes: Changes = gone
             .filter(|path| !sources.contains_key(*path) && is_code(path))
@@ -83,12 +84,12 @@ impl World {
         self.apply(revision, changes)
     }
 
-    /// Replaces scripts, now, between two ticks. What changed starts again
-    /// and gets its old state through `OnReload`. None: nothing is different
-    /// from what runs.
+    /// Replaces scripts now, between two ticks. Changed scripts restart and
+    /// receive their old state through `OnReload`. None: nothing differs from
+    /// what runs.
     ///
     /// # Errors
-    /// What does not compile; the world goes on as if nothing had been said.
+    /// Compile errors; the world continues unchanged.
     pub fn apply(
         &mut self,
         revision: &str,
@@ -111,7 +112,7 @@ impl World {
                 let source = changes.get(&error.path).and_then(Option::as_deref);
                 self.say(compile_log(error, source.unwrap_or("")));
             }
-            // Told, but nothing that runs has failed.
+            // Reported, but no running script has failed.
             self.judged_errors += errors.len() as u64;
             return Err(errors);
         }
@@ -155,18 +156,20 @@ impl World {
         }))
     }
 
-    /// Says why the scripts of the last reload should go at once: one of them
-    /// failed while it started. Who acts on it calls [`World::swap_back`].
+    /// Returns why the scripts of the last reload should be rolled back at
+    /// once: one of them failed at start. The caller rolls back with
+    /// [`World::swap_back`].
     pub fn failed_reload(&mut self) -> Option<String> {
         let reason = self.watch.failed_start()?;
-        // They count against the scripts that go, not those that return.
+        // They count against the rolled-back scripts, not the restored ones.
         self.judged_errors = self.script_errors();
         Some(reason)
     }
 
-    /// To be asked once after every step, with the time that scripts took:
-    /// says why the scripts of the last reload should go. Not part of the
-    /// world's state; who acts on it calls [`World::swap_back`], which is.
+    /// Call once after every step with the time that scripts took; returns why
+    /// the scripts of the last reload should be rolled back. Not part of the
+    /// world's state; the caller rolls back with [`World::swap_back`], which
+    /// is.
     pub fn judge_reload(&mut self, script_us: u64) -> Option<String> {
         let total = self.script_errors();
         let errors = total.saturating_sub(self.judged_errors);
@@ -175,8 +178,8 @@ impl World {
             .tick(u32::try_from(errors).unwrap_or(u32::MAX), script_us)
     }
 
-    /// Returns to the scripts before the last reload, with the state they had
-    /// then. None: there was no reload, or this was done already.
+    /// Restores the scripts before the last reload, with the state they had
+    /// then. None: there was no reload, or it was rolled back already.
     pub fn swap_back(&mut self, reason: &str) -> Option<Reloaded> {
         let old = self.previous.take()?;
         self.note(&Record::SwapBack);
@@ -218,8 +221,8 @@ impl World {
         })
     }
 
-    /// Hands code to the VM that is in `self.code` already. Returns which
-    /// scripts raised an error at once.
+    /// Loads `self.code` into the VM. Returns the scripts that raised an error
+    /// at start.
     fn swap(
         &mut self,
         scripts: BTreeMap<String, Option<CompiledScript>>,
@@ -241,7 +244,7 @@ impl World {
         errors.map(|line| line.script.clone()).collect()
     }
 
-    /// Every entity with a script, as the world is now.
+    /// All entities with a script, in the current world.
     pub(crate) fn attachments(&self) -> Vec<Attachment> {
         let state = self.borrow_state();
         let alive = state.entities.values().filter(|entity| !entity.destroyed);
@@ -282,8 +285,8 @@ impl World {
         });
     }
 
-    /// The text of one line of a script, for people; none where there is nothing
-    /// to see.
+    /// The text of one line of a script for display; none if it is blank or
+    /// does not exist.
     pub fn source_line(&self, path: &str, line: u32) -> Option<String> {
         let index = usize::try_from(line).ok()?.checked_sub(1)?;
         let text = self.code.scripts.get(path)?.source().lines().nth(index)?;
@@ -302,13 +305,13 @@ impl World {
         &self.code.revision
     }
 
-    /// Rises with every change of any script, from 1.
+    /// Incremented with every change of any script, from 1.
     pub fn script_version(&self) -> u32 {
         self.script_version
     }
 }
 
-/// A line about the scripts as a whole.
+/// A log line about the scripts as a whole.
 fn news(level: LogLevel, message: String) -> ScriptLog {
     ScriptLog {
         level,
@@ -321,7 +324,7 @@ fn news(level: LogLevel, message: String) -> ScriptLog {
     }
 }
 
-/// The creator's line about a file that does not compile.
+/// The creator's log line about a file that does not compile.
 pub(crate) fn compile_log(error: &CompileError, source: &str) -> ScriptLog {
     let line = usize::try_from(error.line).unwrap_or(0).saturating_sub(1);
     let text = source.lines().nth(line).map(str::trim);
@@ -336,7 +339,7 @@ pub(crate) fn compile_log(error: &CompileError, source: &str) -> ScriptLog {
     }
 }
 
-/// The largest cut at or below `at` that is between two characters.
+/// The largest character boundary at or below `at`.
 fn floor_boundary(text: &str, at: usize) -> usize {
     if text.len() <= at {
         return text.len();

@@ -1,7 +1,6 @@
-//! Commands from people who have no character in the world: spells that it
-//! learns while it runs, and casts and changes by people who have no character
-//! here. They are bound by the rules of the game as far as those need no
-//! character.
+//! Commands of users who have no character in the world: spells that it learns
+//! while it runs, casts, and terrain changes. The game's rules apply as far as
+//! they need no character.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,20 +21,20 @@ use crate::state::WorldState;
 use crate::terrain::TerraformError;
 use crate::world::World;
 
-/// Visitors whose mana and cooldowns are remembered; the one who was here
-/// longest ago is forgotten for the next.
+/// Visitors whose mana and cooldowns are stored; the least recent one is
+/// replaced.
 const VISITORS_MAX: usize = 256;
 
-/// Why a spell was not learned. The text reaches its maker.
+/// Why a spell was not learned. The text is shown to its author.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LearnRefusal {
-    /// `game.toml` does not allow any.
+    /// `game.toml` does not allow spells.
     #[error("spells are not allowed in this world: its game.toml has no spells = true")]
     NotAllowed,
-    /// The game has one of that id.
+    /// The game has a spell with that id.
     #[error("the game of this world has its own spell {0}")]
     OfTheGame(String),
-    /// Its numbers are none.
+    /// Its settings are not valid numbers.
     #[error("{0} has settings that are not numbers")]
     BadSettings(String),
     /// It does not compile.
@@ -44,7 +43,7 @@ pub enum LearnRefusal {
 }
 
 impl LearnRefusal {
-    /// A word for programs.
+    /// A machine-readable code.
     pub fn code(&self) -> &'static str {
         match self {
             LearnRefusal::NotAllowed => "spells_not_allowed",
@@ -54,27 +53,27 @@ impl LearnRefusal {
     }
 }
 
-/// Somebody who casts without a character.
+/// A user who casts without a character.
 #[derive(Clone, Debug)]
 pub(crate) struct Visitor {
     mana: f32,
-    /// Tick of the last look at them.
+    /// Tick of the last command.
     seen: u32,
     ready: BTreeMap<String, u32>,
-    /// Changes of the ground that they have left.
+    /// Terrain changes that they have left.
     changes: f32,
 }
 
-/// Visitors by their lasting ids.
+/// Visitors by their persistent ids.
 #[derive(Default)]
 pub(crate) struct Visitors {
     all: BTreeMap<String, Visitor>,
-    /// Casts that nobody outside has been told of.
+    /// Casts that the host has not taken yet.
     pub news: Vec<CastNews>,
 }
 
 impl Visitors {
-    /// One of them, with what came back since they were last seen.
+    /// A visitor, with mana regenerated since the last command.
     fn visit(&mut self, id: &str, tick: u32, tick_hz: u32, changes_per_s: f32) -> &mut Visitor {
         if !self.all.contains_key(id) && self.all.len() >= VISITORS_MAX {
             let oldest = self.all.iter().min_by_key(|(_, visitor)| visitor.seen);
@@ -98,7 +97,7 @@ impl Visitors {
         visitor
     }
 
-    /// Notes a cast for those who follow from outside.
+    /// Queues a cast for observers outside the world.
     pub fn tell(&mut self, news: CastNews) {
         if self.news.len() < NEWS_MAX {
             self.news.push(news);
@@ -125,7 +124,7 @@ impl WorldState {
         Ok(())
     }
 
-    /// A cast by somebody without a character.
+    /// A cast by a user without a character.
     fn cast_by_visitor(
         &mut self,
         id: &str,
@@ -178,7 +177,7 @@ impl WorldState {
         Ok(())
     }
 
-    /// Undoes everything that was ever changed here, as one operation.
+    /// Reverts all changes ever made to this world, as one operation.
     fn clear(&mut self, by: &str) -> Result<(), TerraformError> {
         if !self.history.has_room() {
             return Err(TerraformError::Busy);
@@ -194,8 +193,8 @@ impl WorldState {
         Ok(())
     }
 
-    /// Every chunk that was changed is as it was made, in a version of its own:
-    /// whoever has another one gets it whole.
+    /// Resets every changed chunk to its generated state, in a version of its
+    /// own: clients with another version receive the whole chunk.
     fn clear_ground(&mut self) -> Vec<ChunkVersion> {
         let cleared = self.collision.replace_terrain(|terrain| {
             let edited: Vec<ChunkVersion> = terrain.edited().collect();
@@ -219,7 +218,7 @@ impl World {
     /// step on. None: it was known already.
     ///
     /// # Errors
-    /// Why not; the world goes on as before.
+    /// Why not; the world continues unchanged.
     pub fn learn(&mut self, spell: &LearnSpell) -> Result<Option<Reloaded>, LearnRefusal> {
         self.borrow_state().may_learn(spell)?;
         let mut changes = Changes::new();
@@ -247,7 +246,7 @@ impl World {
         Ok(done)
     }
 
-    /// Notes that the code of a spell is there.
+    /// Records that the code of a spell was loaded.
     pub(crate) fn learned(
         &mut self,
         name: &str,
@@ -269,20 +268,20 @@ impl World {
         }
     }
 
-    /// Forgets a spell that it has learned. None: it did not know it.
+    /// Removes a learned spell. None: it was not known.
     pub fn forget(&mut self, name: &str) -> Option<Reloaded> {
         if !self.borrow_state().spells.has_learned(name) {
             return None;
         }
         let revision = self.revision().to_owned();
         let changes = Changes::from([(script_path(name), None)]);
-        // Nothing is compiled, so nothing can fail to.
+        // Nothing is compiled, so this cannot fail.
         let done = self.apply(&revision, changes).ok().flatten();
         self.forgotten(name);
         done
     }
 
-    /// Notes that the code of a spell is gone.
+    /// Records that the code of a spell was removed.
     pub(crate) fn forgotten(&mut self, name: &str) {
         self.note(&Record::Forget {
             name: Cow::Borrowed(name),
@@ -290,10 +289,10 @@ impl World {
         self.state_mut().spells.forget(name);
     }
 
-    /// Somebody without a character casts a spell.
+    /// Casts a spell for a user without a character.
     ///
     /// # Errors
-    /// When they may not; says why.
+    /// Why they may not.
     pub fn cast_from_outside(
         &mut self,
         by: &str,
@@ -313,7 +312,7 @@ impl World {
         state.cast_by_visitor(by, spell, revision, params)
     }
 
-    /// Somebody without a character changes the ground.
+    /// Changes terrain for a user without a character.
     ///
     /// # Errors
     /// Why they may not.
@@ -329,10 +328,10 @@ impl World {
         self.state_mut().terraform_by_visitor(by, op)
     }
 
-    /// Undoes everything that was ever changed here.
+    /// Reverts all changes ever made to this world.
     ///
     /// # Errors
-    /// When too much waits to be stored.
+    /// If too many operations wait to be stored.
     pub fn clear(&mut self, by: &str) -> Result<(), TerraformError> {
         self.note(&Record::Clear {
             by: Cow::Borrowed(by),
@@ -340,13 +339,13 @@ impl World {
         self.state_mut().clear(by)
     }
 
-    /// Casts since the last call, for those who follow from outside.
+    /// Casts since the last call, for observers outside the world.
     pub fn take_casts(&mut self) -> Vec<CastNews> {
         std::mem::take(&mut self.state_mut().visitors.news)
     }
 }
 
-/// What those outside are told of a cast.
+/// A cast as sent to observers outside the world.
 pub(crate) fn news_of(
     by: String,
     revision_id: String,
@@ -362,7 +361,7 @@ pub(crate) fn news_of(
     })
 }
 
-/// What scripts hear when the ground is cleared.
+/// The script event when all terrain is reset.
 pub(crate) fn everywhere() -> ScriptEvent {
     ScriptEvent::TerrainChanged {
         min: [-EVERYWHERE_M; 3],
@@ -371,5 +370,5 @@ pub(crate) fn everywhere() -> ScriptEvent {
     }
 }
 
-/// Farther than any ground reaches.
+/// Larger than any terrain.
 pub(crate) const EVERYWHERE_M: f32 = 100_000.0;

@@ -1,6 +1,6 @@
-//! Checkpoints and what is made from them. A world is its package,
-//! the newest checkpoint and the operations since: two that are made from the
-//! same of these are the same.
+//! Checkpoints, and restoring from them. A world is its package, the newest
+//! checkpoint and the operations since: two worlds made from the same of these
+//! are the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,15 +20,15 @@ use crate::state::WorldState;
 use crate::terrain::{self, SavedGround};
 use crate::world::World;
 
-/// No structure was ever given a higher number: who says so is damaged, and
-/// would leave none to go on with.
+/// No structure ever had a higher number: a checkpoint with one is damaged, and
+/// would leave no numbers to continue with.
 const NUMBER_MAX: u64 = u64::MAX / 2;
 
-/// Parts of a checkpoint by name, each with a number that is another one when
-/// the part is.
+/// Sections of a checkpoint by name, each with a number that changes with the
+/// section.
 pub type Marks = BTreeMap<String, u64>;
 
-/// The marks of a checkpoint that a world was made from.
+/// The marks of the checkpoint that a world was created from.
 pub fn marks_of(checkpoint: &Checkpoint) -> Marks {
     let mark = |name: &str, section: &Section| match terrain::version_in(name, section) {
         Some(version) => u64::from(version),
@@ -40,13 +40,13 @@ pub fn marks_of(checkpoint: &Checkpoint) -> Marks {
         .collect()
 }
 
-/// What is left of a history once everything that undid itself is gone.
+/// The remainder of a history without operations that cancel each other.
 #[derive(Default)]
 struct Squashed {
     next: u64,
     structures: BTreeMap<u64, Structure>,
     ground: SavedGround,
-    /// What could not be read, for the creator.
+    /// What could not be read, for the creator's log.
     problems: Vec<String>,
 }
 
@@ -119,8 +119,8 @@ impl Squashed {
 }
 
 impl WorldState {
-    /// Makes what earlier processes of this world left; before its scripts
-    /// start.
+    /// Restores what earlier processes of this world left; called before its
+    /// scripts start.
     pub fn restore(&mut self, saved: &SavedWorld) {
         let squashed = Squashed::of(saved);
         let structures = squashed.structures.into_values();
@@ -153,7 +153,7 @@ impl WorldState {
         );
     }
 
-    /// Puts a player where they were; false when nobody can be there.
+    /// Moves a player to their saved place; false if that is not possible.
     pub fn put_back(&mut self, number: PlayerNumber, saved: &PlayerState) -> bool {
         let feet = Vec3::from(saved.feet);
         let inside = feet.abs().max_element() < quantize::POSITION_MAX && feet.y > self.kill_height;
@@ -168,7 +168,7 @@ impl WorldState {
             velocity: Vec3::from(saved.velocity),
             ..CharacterState::at(feet)
         };
-        // They look where they looked; keys are held by whoever holds them.
+        // The view direction is restored; held keys are not.
         player.inputs.look_at(CharacterInput {
             yaw: Angle(saved.look[0]),
             pitch: Angle(saved.look[1]),
@@ -197,7 +197,7 @@ impl WorldState {
 }
 
 impl Player {
-    /// What they would go on with in another process.
+    /// The state that another process needs to continue with this player.
     fn saved(&self) -> PlayerState {
         let stats = self.stats.iter().filter_map(|(name, value)| {
             let stat = match value {
@@ -222,14 +222,14 @@ impl Player {
 }
 
 impl World {
-    /// What lasts of this world, as of its newest operation: to be stored with
-    /// those that are on their way, or behind them.
+    /// The persistent state of this world, as of its newest operation: to be
+    /// stored together with pending operations, or after them.
     pub fn checkpoint(&self) -> Checkpoint {
         self.checkpoint_since(&mut Marks::new())
     }
 
-    /// The same without the parts that are as a checkpoint before had them,
-    /// whose marks these are; they are brought up to date.
+    /// The same without the sections that are unchanged since the checkpoint
+    /// with these marks; updates the marks.
     pub fn checkpoint_since(&self, marks: &mut Marks) -> Checkpoint {
         let state = self.borrow_state();
         let before = std::mem::take(marks);
@@ -251,7 +251,7 @@ impl World {
             sections.insert(STRUCTURES.to_owned(), section);
         }
         state.ground_sections(&mut changed, &mut sections);
-        // What is not part of it any more is gone.
+        // Sections that no longer exist.
         let gone = before.into_keys().chain(state.cleared_sections());
         let gone = gone.filter(|name| !marks.contains_key(name));
         sections.extend(gone.map(|name| (name, Section::gone())));
@@ -261,19 +261,20 @@ impl World {
         }
     }
 
-    /// Number of the newest lasting operation.
+    /// Number of the newest persistent operation.
     pub fn newest_op(&self) -> u64 {
         self.borrow_state().history.newest()
     }
 
-    /// What a player would go on with in another process of this world.
+    /// The state that another process of this world needs to continue with a
+    /// player.
     pub fn player_state(&self, player: PlayerNumber) -> Option<PlayerState> {
         let state = self.borrow_state();
         state.players.get(&player).map(Player::saved)
     }
 
-    /// Brings a player in where an earlier process of this world had them, or
-    /// at a spawn point when nobody can be there any more.
+    /// Adds a player at the place where an earlier process of this world had
+    /// them, or at a spawn point if that is no longer possible.
     pub fn join_again(&mut self, id: String, name: String, saved: &PlayerState) -> PlayerNumber {
         self.note(&Record::JoinAgain {
             id: std::borrow::Cow::Borrowed(&id),
@@ -285,7 +286,7 @@ impl World {
         number
     }
 
-    /// Which structure an entity is, as JSON clients are told.
+    /// The structure that an entity is, for JSON clients.
     pub(crate) fn structure_of(&self, id: u32) -> Option<JsonStructure> {
         let state = self.borrow_state();
         let structure = state.structures.of_entity(id)?;
@@ -297,7 +298,7 @@ impl World {
         })
     }
 
-    /// Names of what stands here and lasts, by number.
+    /// Names of the persistent structures, by number.
     pub fn structures(&self) -> BTreeSet<(u64, String)> {
         let state = self.borrow_state();
         let all = state.structures.all();

@@ -1,5 +1,6 @@
-//! What scripts find around a place or along a ray: as it is now, or as a
-//! player saw it. And where solids are, for tests that compare.
+//! Spatial queries of scripts, around a place or along a ray: in the present,
+//! or as a player saw it. Also the bounds of solids, for tests that compare
+//! them.
 
 use frolic_script::{EntityId, PlayerId, RaycastHit, RaycastRequest};
 use frolic_sim::Vec3;
@@ -8,12 +9,12 @@ use crate::lag_compensation::Ray;
 use crate::state::WorldState;
 use crate::world::World;
 
-/// Entities of the wrong tag that a ray passes through before it gives up.
+/// Entities without the tag that a ray passes through before it gives up.
 const PASSED_MAX: usize = 64;
 
 impl WorldState {
-    /// Entities whose place is within a ball, in order of ids. Whoever is not
-    /// here has seen nothing: then it is as it is now.
+    /// Entities whose place is within a sphere, in order of ids. Without a
+    /// player in the world, in the present.
     pub fn find_near(&self, center: Vec3, radius: f32, seen_by: Option<PlayerId>) -> Vec<EntityId> {
         if let Some(seen) = seen_by.and_then(|player| self.seen_by(player)) {
             return seen.near(center, radius);
@@ -24,7 +25,7 @@ impl WorldState {
         found
     }
 
-    /// The first thing along a ray.
+    /// The first entity along a ray.
     pub fn find_along(&self, request: &RaycastRequest) -> Option<RaycastHit> {
         let (origin, direction) = (Vec3::from(request.origin), Vec3::from(request.direction));
         let distance_max = request.distance_max;
@@ -43,7 +44,7 @@ impl WorldState {
                 .raycast(origin, direction, distance_max, ignore),
         };
         let mut ignore = request.ignore.clone();
-        // Bounded: each round passes through one more entity of the wrong tag.
+        // Bounded: each round passes through one more entity without the tag.
         for _ in 0..PASSED_MAX {
             let hit = cast(&ignore)?;
             let wanted = request.tag.as_ref().is_none_or(|tag| {
@@ -65,8 +66,8 @@ impl WorldState {
 }
 
 impl World {
-    /// The box around an entity's solid: its lowest and its highest corner.
-    /// None for what is not solid.
+    /// The bounding box of an entity's solid: its lowest and highest corner.
+    /// None without a solid.
     pub fn bounds_of(&self, entity: EntityId) -> Option<(Vec3, Vec3)> {
         self.borrow_state().collision.bounds_of(entity)
     }

@@ -1,5 +1,5 @@
-//! Where a player's character appears: near a spawn point, on ground, and never
-//! inside another player as long as there is a free place.
+//! Where a player's character appears: near a spawn point, on a floor, and
+//! never inside another player while there is a free place.
 
 use core::f32::consts::TAU;
 
@@ -9,24 +9,24 @@ use crate::character::yaw_towards;
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
 
-/// Distance between the rings of places around a spawn point, in metres.
+/// Distance between the rings of candidates around a spawn point, in metres.
 const RING_M: f32 = 0.9;
-/// Rings around each spawn point; beyond them it would be another place.
+/// Rings around each spawn point; beyond them it would be a different place.
 const RINGS: u32 = 5;
-/// How far apart players appear where there is room: whoever looks through their
-/// own eyes should not see the inside of somebody's head.
+/// Preferred distance between spawned players, so that a first-person camera
+/// does not start inside another character's head.
 const COMFORTABLE_M: f32 = 1.25;
-/// Places in the first ring; each further ring has as many more.
+/// Candidates in the first ring; each further ring has as many more.
 const PLACES_IN_FIRST_RING: u32 = 8;
-/// How far the ground may be above or below a spawn point.
+/// How far the floor may be above or below a spawn point.
 const STEP_UP_M: f32 = 1.2;
 const STEP_DOWN_M: f32 = 1.5;
 
 impl WorldState {
     /// Where the player with this number appears: spawn points in turn, and in
-    /// rings around each, at the first place that nobody occupies. Where all
-    /// places are occupied, at the one with the most room. Players look the way
-    /// their spawn point does.
+    /// rings around each, at the first free place. If all are occupied, at the
+    /// one with the most space. Players face the direction of their spawn
+    /// point.
     pub fn spawn_place(&self, number: PlayerNumber) -> (Vec3, Angle) {
         let points = self.spawn_points.len();
         let first = number as usize % points.max(1);
@@ -53,13 +53,13 @@ impl WorldState {
         })
     }
 
-    /// Whether there is room for a character here, whoever else than the player
-    /// with this number stands around.
+    /// Whether there is space for a character here, considering all players
+    /// except the one with this number.
     pub fn is_unoccupied(&self, feet: Vec3, number: PlayerNumber) -> bool {
         room_at(feet, &self.feet_of_others(number), self.params.height) >= COMFORTABLE_M
     }
 
-    /// A place to stand at `feet + aside`: on ground at about the same height,
+    /// A place to stand at `feet + aside`: on a floor at about the same height,
     /// not behind a wall, with headroom.
     pub fn standing_room(&self, feet: Vec3, aside: Vec3) -> Option<Vec3> {
         let (radius, height) = (self.params.radius, self.params.height);
@@ -77,7 +77,7 @@ impl WorldState {
     }
 
     /// Candidates around a spawn point, nearest first. The first one depends on
-    /// `turn`, so that players who come one after the other spread out.
+    /// `turn`, so that players who join one after the other spread out.
     fn places_around(&self, point: Vec3, turn: u32) -> impl Iterator<Item = Vec3> {
         let above = point + Vec3::Y * 0.2;
         // On top of what is there: pads have a shape, bare points do not.
@@ -91,7 +91,7 @@ impl WorldState {
         let ring = move |ring: u32| {
             (0..PLACES_IN_FIRST_RING * ring).map(move |at| aside(ring, turn.wrapping_add(at)))
         };
-        // The middle of a pad may be its only place.
+        // The centre of a pad may be its only place.
         let others = ring(1)
             .chain([Vec3::ZERO])
             .chain((2..=RINGS).flat_map(ring));
@@ -99,7 +99,7 @@ impl WorldState {
         core::iter::once(usual).chain(standing)
     }
 
-    /// Also of those who are away: their characters stand there and can be seen.
+    /// Includes disconnected players: their characters are still visible.
     fn feet_of_others(&self, number: PlayerNumber) -> Vec<Vec3> {
         let others = self.players.values();
         let others = others.filter(|other| other.number != number);
@@ -107,14 +107,14 @@ impl WorldState {
     }
 }
 
-/// A place of a ring, relative to its middle.
+/// A place of a ring, relative to its centre.
 fn aside(ring: u32, at: u32) -> Vec3 {
     let places = PLACES_IN_FIRST_RING * ring;
     let angle = (at % places) as f32 * (TAU / places as f32);
     Vec3::new(libm::cosf(angle), 0.0, libm::sinf(angle)) * (RING_M * ring as f32)
 }
 
-/// How far the nearest character at about this height is, seen from above.
+/// The horizontal distance of the nearest character at about this height.
 fn room_at(feet: Vec3, others: &[Vec3], height: f32) -> f32 {
     let beside = others
         .iter()

@@ -1,5 +1,5 @@
-//! Casts of spells: whether a player may, with which seed,
-//! and who is told what once the spell has run.
+//! Casting spells: whether a player may, with which seed, and which clients are
+//! notified once the spell has run.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,18 +17,18 @@ use crate::replay::Record;
 use crate::state::{Outgoing, WorldState};
 use crate::world::World;
 
-/// Casts that scripts may be working on.
+/// Casts that scripts may be processing.
 const OPEN_MAX: usize = 256;
-/// Share of a character's height at which its eyes are.
+/// Height of the eyes as a fraction of a character's height.
 const EYES: f32 = 0.9;
 
-/// Why a spell was not cast. The text reaches the player.
+/// Why a spell was not cast. The text is shown to the player.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CastRefusal {
-    /// `game.toml` does not allow any.
+    /// `game.toml` does not allow spells.
     #[error("spells are not allowed in this world")]
     NotAllowed,
-    /// Nobody made it, or not in that revision.
+    /// It does not exist, or not in that revision.
     #[error("this world has no spell {0}")]
     NoSuchSpell(String),
     /// The caster has left.
@@ -37,44 +37,44 @@ pub enum CastRefusal {
     /// The caster is dead.
     #[error("the dead cast no spells")]
     Dead,
-    /// It was cast a moment ago.
+    /// It was cast too recently.
     #[error("{spell} can be cast again in {seconds:.1} s")]
     Cooldown {
-        /// Which.
+        /// The spell.
         spell: String,
-        /// How long.
+        /// Remaining time.
         seconds: f32,
     },
     /// Not enough mana.
     #[error("{spell} takes {cost} mana, and you have {mana:.0}")]
     Cost {
-        /// Which.
+        /// The spell.
         spell: String,
-        /// What it takes.
+        /// Required mana.
         cost: f32,
-        /// What is there.
+        /// Available mana.
         mana: f32,
     },
-    /// The target is no place.
+    /// The target is not a valid place.
     #[error("target is [x, y, z] in metres")]
     BadTarget,
     /// The target is too far away.
     #[error("{spell} reaches {range} m, and the target is {distance:.0} m away")]
     TooFar {
-        /// Which.
+        /// The spell.
         spell: String,
-        /// How far it reaches.
+        /// Its range.
         range: f32,
-        /// How far away it is.
+        /// Distance of the target.
         distance: f32,
     },
-    /// Too much at once.
+    /// Too many casts at once.
     #[error("too many spells at once; try again in a moment")]
     Busy,
 }
 
 impl CastRefusal {
-    /// A word for programs.
+    /// A machine-readable code.
     pub fn code(&self) -> &'static str {
         match self {
             CastRefusal::NotAllowed => "spells_not_allowed",
@@ -90,7 +90,7 @@ impl CastRefusal {
     }
 }
 
-/// What can be cast, and casts that are not finished.
+/// The available spells, and casts in progress.
 pub(crate) struct Spells {
     pub allowed: bool,
     known: BTreeMap<String, Known>,
@@ -101,20 +101,20 @@ pub(crate) struct Spells {
 /// A spell that can be cast.
 struct Known {
     settings: SpellSettings,
-    /// The revision that was learned; none for a spell of the game.
+    /// The learned revision; none for a spell of the game.
     revision: Option<String>,
-    /// When it was last learned or cast.
+    /// Tick at which it was last learned or cast.
     used: u32,
 }
 
-/// A cast that scripts work on.
+/// A cast in progress.
 struct Open {
     event: CastEvent,
-    /// Lasting id of the caster.
+    /// Persistent id of the caster.
     by: String,
     revision: String,
-    /// The caster's number, and where they were; a spell may put them
-    /// elsewhere. Somebody who is not here has neither.
+    /// The caster's number and place at the time of casting, because a spell
+    /// may teleport them. Unset for a user without a character.
     player: PlayerNumber,
     from: Option<Vec3>,
 }
@@ -147,7 +147,7 @@ impl Spells {
         self.known.keys().cloned().collect()
     }
 
-    /// Whether the game has a spell of this id.
+    /// Whether the game has a spell with this id.
     pub fn is_of_game(&self, id: &str) -> bool {
         let known = self.known.get(id);
         known.is_some_and(|known| known.revision.is_none())
@@ -159,14 +159,14 @@ impl Spells {
         known.is_some_and(|known| known.revision.is_some())
     }
 
-    /// Paths of what was learned since the start: no package has them.
+    /// Paths of spells learned since the start: no package has them.
     pub fn learned_paths(&self) -> BTreeSet<String> {
         let learned = self.known.iter();
         let learned = learned.filter(|(_, known)| known.revision.is_some());
         learned.map(|(name, _)| script_path(name)).collect()
     }
 
-    /// What has to go for one more of this name.
+    /// The spell to remove before another one with this name is learned.
     pub fn to_forget(&self, name: &str, most: usize) -> Option<String> {
         let learned = self.known.iter();
         let learned = learned.filter(|(_, known)| known.revision.is_some());
@@ -197,7 +197,7 @@ impl Spells {
 }
 
 impl WorldState {
-    /// Checks a cast and hands it to scripts.
+    /// Checks a cast and passes it to scripts.
     pub fn cast_spell(
         &mut self,
         number: PlayerNumber,
@@ -230,7 +230,7 @@ impl WorldState {
             .players
             .get(&number)
             .map_or(0.0, |player| (target - player.character.feet).length());
-        // The eyes are above the feet: aiming as far as it reaches is fine.
+        // The eyes are above the feet: aiming at the full range is allowed.
         if distance > settings.range_m + self.params.height {
             return Err(CastRefusal::TooFar {
                 spell: spell.to_owned(),
@@ -250,8 +250,9 @@ impl WorldState {
         Ok(())
     }
 
-    /// The settings of a spell and the hash of its code, if it can be cast here
-    /// at all. A revision is named by that hash, or as it was learned.
+    /// The settings of a spell and the hash of its code, if it can be cast
+    /// here. A revision is identified by that hash, or by the name it was
+    /// learned with.
     pub fn castable(
         &self,
         spell: &str,
@@ -275,8 +276,8 @@ impl WorldState {
         Ok((known.settings.clone(), code.clone()))
     }
 
-    /// Hands a cast to scripts that was found good. The caster is an entity, a
-    /// player and a lasting id; the first two are 0 for somebody who is not here.
+    /// Passes a checked cast to scripts. The caster is an entity, a player and
+    /// a persistent id; the first two are 0 for a user without a character.
     pub fn begin_cast(
         &mut self,
         spell: &str,
@@ -338,7 +339,7 @@ impl WorldState {
         place(named).map(Some).ok_or(CastRefusal::BadTarget)
     }
 
-    /// The place in `params.target`, or where the caster looks.
+    /// The place in `params.target`, or the point that the caster looks at.
     fn target_of(
         &self,
         number: PlayerNumber,
@@ -353,7 +354,7 @@ impl WorldState {
         Ok(hit.map_or(eyes + ahead * settings.range_m, |hit| hit.point))
     }
 
-    /// Where a player's eyes are, and where they look to.
+    /// The position of a player's eyes, and the view direction.
     pub fn aim(&self, number: PlayerNumber) -> Option<(Vec3, Vec3)> {
         let player = self.players.get(&number)?;
         let (sin, cos) = player.input.yaw.sin_cos();
@@ -362,7 +363,7 @@ impl WorldState {
         Some((eyes_of(&self.params, player.character.feet), ahead))
     }
 
-    /// A spell has run: whoever may know of it is told, with what it found.
+    /// Notifies clients that a spell has run, with its results.
     pub fn tell_of_cast(&mut self, cast: u32, draws: u32, answers: Vec<Value>) {
         let Some(open) = self.spells.open.remove(&cast) else {
             return;
@@ -382,8 +383,8 @@ impl WorldState {
         }));
     }
 
-    /// Everybody; where there is a radius the caster, and who is within it of
-    /// where they cast from or of what they aimed at.
+    /// All players; with a radius the caster, and players within it of the
+    /// caster's place or of the target.
     fn who_hears_of(&self, cast: &Open) -> Vec<Option<PlayerNumber>> {
         let policy = self.updates.policy;
         if policy.radius.is_none() {
@@ -421,8 +422,8 @@ fn place(value: &Value) -> Option<Vec3> {
     (place.is_finite() && place.abs().max_element() < 1e6).then_some(place)
 }
 
-/// Another one for each cast, the same in a replay; as many bits as a double
-/// holds.
+/// Differs for each cast and is the same in a replay; has as many bits as a
+/// double holds.
 fn seed_of(tick: u32, cast: u32, player: PlayerNumber) -> u64 {
     let mut mixed = u64::from(tick) << 32 | u64::from(cast);
     mixed ^= u64::from(player).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -433,11 +434,11 @@ fn seed_of(tick: u32, cast: u32, player: PlayerNumber) -> u64 {
 }
 
 impl World {
-    /// A client casts a spell; it happens in the next step, and whoever may
-    /// know of it is told.
+    /// Casts a spell for a client; it runs in the next step, and then clients
+    /// are notified.
     ///
     /// # Errors
-    /// When it may not; says why.
+    /// Why it may not be cast.
     pub fn cast(
         &mut self,
         player: PlayerNumber,

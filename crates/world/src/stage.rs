@@ -1,32 +1,32 @@
-//! Where a tick's time goes. The world has no clock: whoever wants to know
-//! gives it one, and nothing else depends on it.
+//! Times the stages of a tick. The world has no clock: the host may provide
+//! one, and nothing else depends on it.
 
-/// A clock in microseconds, from any start.
+/// A clock in microseconds with an arbitrary origin.
 pub type Stopwatch = fn() -> u64;
 
-/// What a tick does, in this order.
+/// The stages of a tick, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Inputs of players are taken.
+    /// Takes the inputs of players.
     Inputs,
-    /// Messages of clients reach scripts, timers and `OnTick` run.
+    /// Delivers client messages to scripts, runs timers and `OnTick`.
     Scripts,
-    /// Things on paths move, then characters.
+    /// Moves entities on paths, then characters.
     Characters,
-    /// Rigid bodies move.
+    /// Moves rigid bodies.
     Physics,
-    /// Projectiles fly and hit.
+    /// Moves projectiles and applies hits.
     Projectiles,
-    /// Non-player characters look, think and walk.
+    /// Non-player characters perceive, decide and walk.
     Npcs,
-    /// Who entered and left what.
+    /// Finds which entities entered and left triggers.
     Triggers,
-    /// Scripts hear what happened.
+    /// Delivers the tick's events to scripts.
     Events,
 }
 
 impl Stage {
-    /// All of them, in order.
+    /// All stages, in order.
     pub const ALL: [Stage; 8] = [
         Stage::Inputs,
         Stage::Scripts,
@@ -38,7 +38,7 @@ impl Stage {
         Stage::Events,
     ];
 
-    /// Its name in figures.
+    /// Its name in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Inputs => "inputs",
@@ -80,7 +80,7 @@ impl Laps {
         }
     }
 
-    /// A stage is over.
+    /// Ends a stage.
     pub fn end(&mut self, stage: Stage) {
         let Some(stopwatch) = self.stopwatch else {
             return;

@@ -26,17 +26,17 @@ use crate::structures::Structures;
 use crate::terrain::Ground;
 use crate::trigger::{Crossing, Triggers, Way};
 
-/// Entities that scripts may have spawned at a time.
+/// Limit of concurrent entities spawned by scripts.
 pub(crate) const SPAWNED_MAX: usize = 20_000;
 
-/// A message to one player, or to everybody.
+/// A message to one player, or to all.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     /// The player, or none for all.
     pub to: Option<PlayerNumber>,
-    /// What to tell.
+    /// The message.
     pub message: ServerMessage,
-    /// Whether it has to arrive.
+    /// Whether delivery must be reliable.
     pub reliable: bool,
 }
 
@@ -48,73 +48,75 @@ pub(crate) struct WorldState {
     pub entities: BTreeMap<u32, Entity>,
     pub players: BTreeMap<PlayerNumber, Player>,
     pub collision: CollisionWorld,
-    /// What physics moves.
+    /// Rigid bodies.
     pub bodies: Bodies,
-    /// Entities whose touches scripts want to hear of.
+    /// Entities whose touches scripts subscribed to.
     pub watched: BTreeSet<u32>,
-    /// Touches of one tick; kept for its memory.
+    /// Touches of one tick; a reused buffer.
     pub body_touches: Vec<(u32, u32)>,
     pub triggers: Triggers,
-    /// Who moved in this tick, for triggers.
+    /// Movement of characters in this tick, for triggers.
     pub ways: Vec<Way>,
-    /// What can be cast here, and casts that scripts still work on.
+    /// The available spells, and casts in progress.
     pub spells: Spells,
     pub visitors: Visitors,
-    /// Lasting operations on their way to storage.
+    /// Persistent operations on their way to storage.
     pub history: History,
-    /// What was built and lasts.
+    /// Persistent structures.
     pub structures: Structures,
     /// Weapons and shots.
     pub projectiles: Projectiles,
-    /// Ticks between a death and the birth after it.
+    /// Ticks between a death and the respawn.
     pub respawn_ticks: u32,
     pub npcs: Npcs,
-    /// What is known of the ground besides its blocks.
+    /// Terrain state besides its blocks.
     pub ground: Ground,
     pub definitions: Definitions,
     /// Paths of the package's assets.
     pub assets: BTreeSet<String>,
     pub spawn_points: Vec<u32>,
-    /// Things that changed for clients since the last look.
+    /// Entities that changed for clients since the last collection.
     pub touched: Vec<u32>,
-    /// Things with a motion or a velocity.
+    /// Entities with a motion or a velocity.
     pub moving: BTreeSet<u32>,
     pub registry: Registry,
     next_entity: u32,
     spawned: usize,
-    /// Where everybody was in the last ticks.
+    /// Positions of the last ticks.
     pub past: Past,
-    /// How often clients are told of what.
+    /// How often entities are replicated.
     pub updates: UpdateRule,
-    /// Events for scripts, in the order they happened.
+    /// Events for scripts, in order.
     pub events: Vec<ScriptEvent>,
     pub outbox: Vec<Outgoing>,
-    /// Requests to the store that nobody has taken yet, and how many there
-    /// were in all.
+    /// Store requests that the host has not taken yet, and how many there were
+    /// in all.
     pub store_outbox: Vec<StoreRequest>,
     pub store_requests: u64,
     pub logs: Vec<ScriptLog>,
     /// Errors that scripts raised since the start.
     pub script_errors: u64,
-    /// Hash of the bytecode by path, and the package: stamped on every line.
+    /// Hash of the bytecode by path, and the package: stamped on every log
+    /// line.
     pub script_hashes: BTreeMap<String, String>,
     pub revision: String,
-    /// Rises with every change of any script, from 1.
+    /// Incremented with every change of any script, from 1.
     pub script_version: u32,
-    /// Players who came or changed, and players who left, with the tick.
+    /// Players who joined or changed, and players who left, with the tick.
     pub presence_changes: Vec<(u32, PlayerInfo)>,
-    /// Players whose team or figures changed since everybody was told.
+    /// Players whose team or leaderstats changed since they were last
+    /// replicated.
     pub restyled: BTreeSet<PlayerNumber>,
-    /// Who lost their connection or has one again since others were told.
+    /// Players whose connection state changed since it was last replicated.
     pub reconnected: BTreeSet<PlayerNumber>,
-    /// The time of day in milliseconds, and the tick at which it was that.
+    /// The wall-clock time in milliseconds, and the tick at which it was set.
     pub wall_clock: (u64, u32),
-    /// Ticks that used a player's last input again; a figure, and no part of
-    /// the world.
+    /// Ticks that repeated a player's last input; a metric, not part of the
+    /// world's state.
     pub repeated_inputs: u64,
 }
 
-/// Players of whom everybody is told news at once; the rest follow.
+/// Presence changes that are sent at once; the rest follow.
 pub(crate) const PRESENCES_MAX: usize = 64;
 
 impl WorldState {
@@ -196,8 +198,8 @@ impl WorldState {
         1.0 / self.tick_hz as f32
     }
 
-    /// Puts an entity into every index. Scene solids are in the collision
-    /// world already.
+    /// Adds an entity to every index. Scene solids are in the collision world
+    /// already.
     fn register(&mut self, entity: Entity, transform: &Transform) {
         let components = &entity.components;
         if let Some(shape) = frolic_sim::scene::trigger_shape(components, transform) {
@@ -224,7 +226,7 @@ impl WorldState {
         }
     }
 
-    /// Clients have to be told of this entity at the next look.
+    /// Marks an entity for replication at the next collection.
     pub fn replicate(&mut self, id: u32) {
         if self.structures.hides(id) {
             return;
@@ -237,7 +239,8 @@ impl WorldState {
         }
     }
 
-    /// Forgets a word of an entity, unless its name or a tag still is that word.
+    /// Removes a name or tag from the index, unless the entity's name or a tag
+    /// still has that value.
     pub fn unindex(&mut self, id: u32, word: &str) {
         let still = self
             .alive(id)
@@ -247,7 +250,7 @@ impl WorldState {
         }
     }
 
-    /// Makes an entity from components. None when there are too many.
+    /// Creates an entity from components. None if there are too many.
     pub fn spawn_at(
         &mut self,
         name: String,
@@ -271,7 +274,7 @@ impl WorldState {
         Some(id)
     }
 
-    /// Makes the entity of a player's character.
+    /// Creates the entity of a player's character.
     pub fn spawn_character(&mut self, player: PlayerNumber, name: &str, feet: Vec3) -> u32 {
         let id = self.fresh_id();
         let transform = Transform {
@@ -285,13 +288,12 @@ impl WorldState {
         id
     }
 
-    /// The id that the next entity gets.
+    /// The id of the next entity.
     pub fn next_entity(&self) -> u32 {
         self.next_entity
     }
 
-    /// An id that nothing has. When all have been given out they start anew,
-    /// behind those of the scene.
+    /// An unused id. Ids wrap around to the first one after the scene's.
     fn fresh_id(&mut self) -> u32 {
         loop {
             let id = self.next_entity;
@@ -302,7 +304,7 @@ impl WorldState {
         }
     }
 
-    /// Removes an entity and what hangs on it.
+    /// Removes an entity and its children.
     pub fn destroy(&mut self, id: u32) {
         if self.alive(id).is_some() {
             self.note_unbuilt(id);
@@ -342,7 +344,8 @@ impl WorldState {
         self.report(&crossings);
         self.events
             .push(ScriptEvent::EntityDestroyed { entity: id });
-        // Those of the scene file stay, as destroyed: clients have the file too.
+        // Entities of the scene file stay, marked as destroyed, because clients
+        // have the file too.
         self.replicate(id);
         if !from_scene {
             let gone = self.entities.remove(&id);
@@ -352,7 +355,7 @@ impl WorldState {
         }
     }
 
-    /// The living entity of that id.
+    /// The entity with that id, unless it is destroyed.
     pub fn alive(&self, id: u32) -> Option<&Entity> {
         self.entities.get(&id).filter(|entity| !entity.destroyed)
     }
@@ -363,7 +366,8 @@ impl WorldState {
             .filter(|entity| !entity.destroyed)
     }
 
-    /// Moves a thing, with what hangs on it; whoever stands on it is carried.
+    /// Moves an entity with its children; characters standing on it are
+    /// carried.
     pub fn place(&mut self, id: u32, pose: Pose) {
         let entity = self.entities.get_mut(&id).filter(|e| !e.destroyed);
         let Some(entity) = entity else {
@@ -390,7 +394,7 @@ impl WorldState {
         }
     }
 
-    /// Finds who crossed the border of a trigger in this tick.
+    /// Finds which entities crossed the border of a trigger in this tick.
     pub fn cross_triggers(&mut self) {
         let mut ways = std::mem::take(&mut self.ways);
         let crossings = self.triggers.cross(&self.collision, &ways);
@@ -399,7 +403,7 @@ impl WorldState {
         self.ways = ways;
     }
 
-    /// Notes a crossing for scripts.
+    /// Queues crossings for scripts.
     pub fn report(&mut self, crossings: &[Crossing]) {
         self.events.extend(crossings.iter().map(|crossing| {
             let (entity, other) = (crossing.trigger, crossing.other);
@@ -411,8 +415,8 @@ impl WorldState {
         }));
     }
 
-    /// Everything that moves, what hangs on something behind that: it is taken
-    /// along first, and then put where its own path has it.
+    /// All moving entities, children after their parents: a child is first
+    /// carried along and then placed by its own path.
     fn movers(&self) -> Vec<u32> {
         let mut movers: Vec<u32> = self.moving.iter().copied().collect();
         let parent_of = |id: u32| self.entities.get(&id)?.parent;
@@ -423,7 +427,7 @@ impl WorldState {
         movers
     }
 
-    /// Moves things along their paths and velocities.
+    /// Moves entities along their paths and velocities.
     pub fn move_things(&mut self) {
         let (tick, dt) = (self.tick, self.dt());
         for id in self.movers() {
@@ -443,7 +447,7 @@ impl WorldState {
                 self.destroy(id);
                 continue;
             }
-            // What has arrived rests, and its solid with it.
+            // An entity that has arrived is at rest, and so is its solid.
             if arrived && let Some(entity) = self.alive_mut(id) {
                 entity.motion = None;
                 if entity.velocity == Vec3::ZERO {
@@ -454,8 +458,8 @@ impl WorldState {
         }
     }
 
-    /// Tells everybody of changed teams and figures, five times a second at
-    /// most: scripts may change them in every tick.
+    /// Replicates changed teams and leaderstats to all clients, at most five
+    /// times a second, because scripts may change them in every tick.
     pub fn tell_restyled(&mut self) {
         if self.restyled.is_empty() || !self.tick.is_multiple_of((self.tick_hz / 5).max(1)) {
             return;
@@ -482,23 +486,24 @@ impl WorldState {
         self.keep_presences(changed);
     }
 
-    /// Keeps what JSON clients are to be told with their next snapshots.
+    /// Stores presence changes for the next snapshots of JSON clients.
     pub fn keep_presences(&mut self, changed: Vec<PlayerInfo>) {
         self.presence_changes
             .retain(|(_, known)| changed.iter().all(|info| info.number != known.number));
-        // Between two steps the snapshot of this tick is out already: it is
-        // news to whoever has that one.
+        // Between two steps the snapshot of this tick may have been sent
+        // already, so the change belongs to the next one.
         let tick = self.tick + 1;
         self.presence_changes
             .extend(changed.into_iter().map(|info| (tick, info)));
-        // JSON clients see changes since their baseline, a few seconds at most.
+        // JSON clients receive changes since their baseline, which is a few
+        // seconds old at most.
         let forget_before = self.tick.saturating_sub(self.tick_hz * 30);
         self.presence_changes
             .retain(|(tick, info)| !info.left || *tick >= forget_before);
     }
 }
 
-/// The meshes of a package, for solids to be made of.
+/// The collision meshes of a package.
 fn meshes(package: &Package) -> Meshes {
     let mut meshes = Meshes::default();
     for (asset, triangles) in &package.meshes {

@@ -1,12 +1,12 @@
 //! Limits the distinct strings that a client may intern in the script VM.
 //!
-//! Luau keeps every string once, in a table whose hash has no secret: 20,000
-//! names that were chosen to collide take it seconds to tell apart. So what
-//! comes from clients is counted, and few enough get in.
+//! Luau interns every string in a table whose hash has no secret: 20,000 names
+//! chosen to collide cost it seconds. So strings from clients are counted and
+//! limited.
 //!
-//! What is kept out is not recorded, so a replay does not ask for it. That must
-//! make no difference to what gets in: strings are counted in parts without a
-//! remainder, and asking costs nothing.
+//! What is rejected is not recorded, so a replay does not see it. That must not
+//! affect what is accepted: strings are counted in integer fractions without a
+//! remainder, and a rejected request costs nothing.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ use frolic_protocol::Value;
 
 use crate::player::PlayerNumber;
 
-/// Strings at once.
+/// Strings in a burst.
 const BURST: u64 = 512;
 /// Strings per second after that.
 const PER_SECOND: u64 = 1000;
 
-/// What each player has left.
+/// The remaining quota of each player.
 #[derive(Debug, Default)]
 pub(crate) struct StringQuota {
     left: HashMap<PlayerNumber, Allowance>,
@@ -27,14 +27,14 @@ pub(crate) struct StringQuota {
 
 #[derive(Debug)]
 struct Allowance {
-    /// In parts of a string, of which it has as many as a second has ticks: so
-    /// what comes back in a tick is a whole number of them.
+    /// In fractions of a string, as many as a second has ticks, so that the
+    /// refill per tick is an integer.
     left: u64,
     tick: u32,
 }
 
 impl StringQuota {
-    /// Whether what a player sends at `tick` still gets in.
+    /// Whether what a player sends at `tick` is within the quota.
     pub fn admit(&mut self, player: PlayerNumber, tick: u32, tick_hz: u32, args: &[Value]) -> bool {
         let parts = u64::from(tick_hz.max(1));
         let most = BURST * parts;
@@ -43,7 +43,7 @@ impl StringQuota {
         let ticks = tick.saturating_sub(allowance.tick);
         allowance.left = (allowance.left + u64::from(ticks) * PER_SECOND).min(most);
         allowance.tick = tick;
-        // The name of the event is one of them.
+        // The name of the event counts as one.
         let strings = 1 + args.iter().map(strings_of).sum::<usize>();
         let wanted = strings as u64 * parts;
         let enough = wanted <= allowance.left;
@@ -53,13 +53,13 @@ impl StringQuota {
         enough
     }
 
-    /// A player is gone.
+    /// Removes a player.
     pub fn forget(&mut self, player: PlayerNumber) {
         self.left.remove(&player);
     }
 }
 
-/// Decoding bounds how deep values are nested.
+/// Decoding limits the nesting depth of values.
 fn strings_of(value: &Value) -> usize {
     match value {
         Value::String(_) | Value::Buffer(_) => 1,
@@ -84,7 +84,7 @@ mod tests {
         let passed = (0..60)
             .filter(|tick| words.admit(1, *tick, 60, &many))
             .count();
-        // 512 at once and 1,000 in the second that passes, 101 each.
+        // 512 in a burst and 1,000 in the second that passes, 101 each.
         assert_eq!(passed, 14);
         assert!(words.admit(2, 60, 60, &many), "others are not concerned");
         assert!(words.admit(1, 120, 60, &many), "a second later");

@@ -1,8 +1,8 @@
 //! Structures: entities that outlive the process of their world.
 //!
-//! A structure is in the world at once, for scripts and for whoever walks into
-//! it, but clients are shown neither that it stands nor that it is gone before
-//! that is kept: nobody sees what a crash could undo.
+//! A structure exists at once for scripts and collisions, but its creation and
+//! removal are replicated only after they are stored: no client sees what a
+//! crash could undo.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -20,18 +20,20 @@ pub(crate) const STRUCTURES_MAX: usize = 10_000;
 /// Structures built in one second, all players and scripts together.
 const BUILDS_PER_SECOND: u32 = 200;
 
-/// What stands in a world and lasts.
+/// The persistent structures of a world.
 pub(crate) struct Structures {
-    /// The number that the next one gets.
+    /// The number of the next one.
     next: u64,
     all: BTreeMap<u64, Standing>,
     by_entity: BTreeMap<EntityId, u64>,
-    /// Entities that clients must not see changed before an operation is kept.
+    /// Entities whose change must not be replicated before an operation is
+    /// stored.
     waiting: VecDeque<(u64, EntityId)>,
     hidden: BTreeSet<EntityId>,
-    /// Who is in the world, by lasting id: owners are told of what is theirs.
+    /// Players in the world by persistent id; a structure is always replicated
+    /// to its owner.
     present: BTreeMap<String, PlayerNumber>,
-    /// The second, and how many were built in it.
+    /// The current second, and how many were built in it.
     rate: (u32, u32),
     /// The last operation on any of them.
     changed: u64,
@@ -39,8 +41,8 @@ pub(crate) struct Structures {
 
 struct Standing {
     structure: Structure,
-    /// None when the game has no such prefab any more. It stays in the list:
-    /// the next version of the game may have it again.
+    /// None if the game no longer has the prefab. The structure stays in the
+    /// list, because a later version of the game may have it again.
     entity: Option<EntityId>,
 }
 
@@ -60,7 +62,7 @@ impl Default for Structures {
 }
 
 impl Structures {
-    /// The number that the next one gets.
+    /// The number of the next one.
     pub fn next(&self) -> u64 {
         self.next
     }
@@ -70,12 +72,12 @@ impl Structures {
         self.changed
     }
 
-    /// All of them, by number.
+    /// All structures, by number.
     pub fn all(&self) -> impl Iterator<Item = &Structure> {
         self.all.values().map(|standing| &standing.structure)
     }
 
-    /// All of them with their entities.
+    /// All structures with their entities.
     pub fn standing(&self) -> impl Iterator<Item = (&Structure, Option<EntityId>)> {
         let all = self.all.values();
         all.map(|standing| (&standing.structure, standing.entity))
@@ -87,35 +89,35 @@ impl Structures {
         self.all.get(number).map(|standing| &standing.structure)
     }
 
-    /// The player whom an entity belongs to, if they are here.
+    /// The owner of an entity, if they are in the world.
     pub fn present_owner(&self, entity: EntityId) -> Option<PlayerNumber> {
         let owner = self.of_entity(entity)?.owner.as_ref()?;
         self.present.get(owner).copied()
     }
 
-    /// Whether clients must not be told of changes of this entity yet.
+    /// Whether changes of this entity must not be replicated yet.
     pub fn hides(&self, entity: EntityId) -> bool {
         !self.hidden.is_empty() && self.hidden.contains(&entity)
     }
 
-    /// How many were built in this second, for the fingerprint.
+    /// How many were built in the current second, for the fingerprint.
     pub fn rate(&self) -> (u32, u32) {
         self.rate
     }
 
-    /// Entities that wait to be shown.
+    /// Entities whose change is not replicated yet.
     pub fn waiting(&self) -> impl Iterator<Item = (u64, EntityId)> {
         self.waiting.iter().copied()
     }
 
-    /// Nothing stands here any more; gives the entities that did.
+    /// Removes all structures; returns their entities.
     pub fn forget_all(&mut self) -> Vec<EntityId> {
         self.by_entity.clear();
         let all = std::mem::take(&mut self.all).into_values();
         all.filter_map(|standing| standing.entity).collect()
     }
 
-    /// An operation on one of them: clients see it when it is kept.
+    /// Hides an operation on a structure from clients until it is stored.
     fn hide(&mut self, until: u64, entity: EntityId) {
         self.changed = until;
         self.hidden.insert(entity);
@@ -133,7 +135,7 @@ impl Structures {
 }
 
 impl WorldState {
-    /// Builds something that lasts.
+    /// Builds a persistent structure.
     pub fn build(&mut self, request: &BuildRequest) -> Result<Built, EngineError> {
         let prefab = &request.prefab;
         let found = self.definitions.prefab(prefab);
@@ -175,10 +177,10 @@ impl WorldState {
         })
     }
 
-    /// Whether one more operation may be done now.
+    /// Checks whether there is capacity for one more operation.
     ///
     /// # Errors
-    /// When too many wait to be stored.
+    /// If too many wait to be stored.
     pub fn room_for_op(&self) -> Result<(), EngineError> {
         if self.history.has_room() {
             return Ok(());
@@ -187,7 +189,8 @@ impl WorldState {
         Err(EngineError::Limit(message.to_owned()))
     }
 
-    /// An entity is about to go: if it is a structure, that lasts.
+    /// Records the removal of an entity that is about to be destroyed, if it is
+    /// a structure.
     pub fn note_unbuilt(&mut self, entity: EntityId) {
         let Some(number) = self.structures.by_entity.remove(&entity) else {
             return;
@@ -198,10 +201,10 @@ impl WorldState {
         self.hide_structure(seq, entity);
     }
 
-    /// An operation on a structure: clients see what it did when it is kept.
-    /// It may be on the list of what they are told of, because it was spawned
-    /// just now, or moved before it was destroyed; the next look would find it
-    /// there, or gone.
+    /// Hides an operation on a structure from clients until it is stored. The
+    /// entity may be marked for replication already, because it was just
+    /// spawned, or moved before it was destroyed; the next collection would
+    /// find it there, or removed.
     pub fn hide_structure(&mut self, until: u64, entity: EntityId) {
         self.structures.hide(until, entity);
         let touched = self.entities.get_mut(&entity).map(|e| &mut e.touched);
@@ -212,7 +215,7 @@ impl WorldState {
         }
     }
 
-    /// Operations up to this number are kept: what they did may be seen.
+    /// Releases the changes of operations that are stored up to this number.
     pub fn show_structures(&mut self, kept: u64) {
         let structures = &mut self.structures;
         let due = structures.waiting.iter();
@@ -231,13 +234,13 @@ impl WorldState {
             if self.entities.contains_key(&id) {
                 self.replicate(id);
             } else {
-                // The next look finds it gone.
+                // The next collection finds it removed.
                 self.touched.push(id);
             }
         }
     }
 
-    /// Somebody came or left: what they built belongs to who they are now.
+    /// Updates the owner of a player's structures after they joined or left.
     pub fn note_owner(&mut self, id: &str) {
         let mut online = self.players.values().filter(|player| player.online);
         let number = online.find(|player| player.id == id).map(|p| p.number);
@@ -250,7 +253,7 @@ impl WorldState {
         }
     }
 
-    /// Structures of an owner, or all, as far as they are there.
+    /// Entities of the structures of an owner, or of all, as far as they exist.
     pub fn structure_entities(&self, owner: Option<&str>) -> Vec<EntityId> {
         let all = self.structures.all.values();
         all.filter(|standing| {
@@ -260,8 +263,8 @@ impl WorldState {
         .collect()
     }
 
-    /// Puts structures back that an earlier process of this world had. Returns
-    /// the prefabs that the game does not have any more.
+    /// Restores the structures of an earlier process of this world. Returns the
+    /// prefabs that the game no longer has.
     pub fn restore_structures(
         &mut self,
         next: u64,
@@ -303,7 +306,7 @@ impl WorldState {
     }
 }
 
-/// Where a structure stands; its prefab says the rest.
+/// The transform of a structure; its prefab defines the rest.
 fn placed(structure: &Structure, own: Transform) -> Transform {
     let turned = Rotation::from_array(structure.rotation);
     let rotation = if turned.length_squared() > 1e-6 {

@@ -1,8 +1,8 @@
-//! The ground of a world: who may change it where, what changed, and
-//! what clients have of it.
+//! The terrain of a world: who may change it where, what changed, and what
+//! clients have of it.
 //!
-//! An operation is checked, done at once, noted in the world's history, and
-//! told when it is kept. [`view`] says what each client is told.
+//! An operation is checked, executed at once, added to the world's history, and
+//! replicated once it is stored. [`view`] selects what each client receives.
 
 mod rules;
 mod saved;
@@ -28,53 +28,54 @@ pub(crate) use saved::{SavedGround, version_in};
 pub use view::TerrainView;
 pub(crate) use view::VersionsView;
 
-/// Places that changed since the last tick; more are told as one.
+/// Changed places since the last tick; above this they are reported as one.
 const CHANGES_MAX: usize = 256;
-/// Chunks that are kept packed for the next who asks, besides changed ones.
+/// Encoded chunks that are cached for further requests, besides changed ones.
 const PACKED_MAX: usize = 512;
-/// Chunks packed in one tick: each takes about a tenth of a millisecond.
+/// Chunks encoded in one tick: each takes about a tenth of a millisecond.
 const PACKS_PER_TICK: u32 = 12;
 
 /// A box in metres: its lowest and its highest corner.
 pub type Place = [[f32; 3]; 2];
 
-/// What a world keeps besides the blocks.
+/// Terrain state besides the blocks.
 #[derive(Default)]
 pub(crate) struct Ground {
-    /// What players may still do.
+    /// Rate limits of players.
     allowances: BTreeMap<PlayerNumber, rules::Allowance>,
-    /// What scripts did in this tick.
+    /// Use by scripts in this tick.
     script_use: rules::ScriptUse,
-    /// Where the ground changed since the last tick's end of [`Stage::Npcs`]:
-    /// bodies wake up there and ways are looked for again.
+    /// Where terrain changed since the end of [`Stage::Npcs`] in the last tick:
+    /// bodies wake up there and paths are recomputed.
     ///
     /// [`Stage::Npcs`]: crate::Stage::Npcs
     pub changes: Vec<Place>,
-    /// Chunks of operations that are not kept yet.
+    /// Chunks of operations that are not stored yet.
     waiting: VecDeque<(u64, Vec<ChunkVersion>)>,
-    /// The version of each chunk that may be told, and since which tick.
+    /// The version of each chunk that may be replicated, and since which tick.
     told: BTreeMap<ChunkPos, (u32, u32)>,
-    /// Rises whenever there is something new to tell.
+    /// Incremented whenever there is something new to replicate.
     news: u64,
     packed: BTreeMap<ChunkPos, (u32, Arc<[u8]>)>,
-    /// The tick of the last packing for a client, and how many in it.
+    /// The tick of the last encoding for a client, and how many in it.
     packs: (u32, u32),
-    /// Chunks that changed since they were packed.
+    /// Chunks that changed since they were encoded.
     stale: BTreeSet<ChunkPos>,
-    /// Chunks that are as they were made again, and stored otherwise.
+    /// Chunks that were reset to their generated state, but are stored in
+    /// another.
     cleared: Vec<ChunkPos>,
 }
 
 impl WorldState {
-    /// Does an operation that was found good, notes it, and has it told once
-    /// it is kept. Gives its number; none when it changed nothing.
+    /// Executes a checked operation, records it, and replicates it once it is
+    /// stored. Returns its number; none if it changed nothing.
     fn terraform(&mut self, by: Option<PlayerNumber>, op: &Op) -> Option<u64> {
         let player = by.and_then(|number| self.players.get(&number));
         let by_id = player.map(|player| player.id.clone());
         self.terraform_for(by, by_id, op)
     }
 
-    /// The same for somebody with this lasting id.
+    /// The same for a user with this persistent id.
     pub(crate) fn terraform_for(
         &mut self,
         by: Option<PlayerNumber>,
@@ -108,7 +109,7 @@ impl WorldState {
         Some(seq)
     }
 
-    /// The ground was cleared by the operation of this number.
+    /// Records that the operation with this number reset the terrain.
     pub(crate) fn ground_cleared(&mut self, seq: u64, chunks: Vec<ChunkVersion>) {
         if chunks.is_empty() {
             return;
@@ -141,8 +142,8 @@ impl WorldState {
         chunks
     }
 
-    /// Does again what an earlier process of this world did and kept: no
-    /// questions, nobody is told.
+    /// Repeats a stored operation of an earlier process of this world, without
+    /// checks or replication.
     fn redo_terrain(&mut self, op: &TerrainOp) {
         let Ok(op) = op.resolve() else {
             return;
@@ -152,7 +153,7 @@ impl WorldState {
         self.ground.may_tell(&chunks, tick);
     }
 
-    /// Puts a chunk back as a checkpoint has it; false when it is damaged.
+    /// Restores a chunk from a checkpoint; false if it is damaged.
     fn restore_chunk(&mut self, at: ChunkVersion, packed: &[u8]) -> bool {
         let Ok(chunk) = codec::unpack(packed) else {
             return false;
@@ -160,7 +161,7 @@ impl WorldState {
         let restored = self
             .collision
             .replace_terrain(|terrain| terrain.install(at, chunk));
-        // A game whose terrain is smaller now has nothing there.
+        // If the game's terrain is smaller now, there is nothing to restore.
         if restored == Some(true) {
             let tick = self.tick;
             self.ground.may_tell(&[at], tick);
@@ -171,7 +172,8 @@ impl WorldState {
         true
     }
 
-    /// Operations up to this number are kept: what they changed may be told.
+    /// Releases the changes of operations that are stored up to this number for
+    /// replication.
     pub fn settle_ground(&mut self, kept: u64) {
         let tick = self.tick + 1;
         while let Some((seq, chunks)) = self.ground.waiting.pop_front() {
@@ -203,7 +205,7 @@ impl Ground {
         self.news += 1;
     }
 
-    /// Everything here that decides what may happen next, as numbers.
+    /// All state here that determines the future, as numbers.
     pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
         let waiting = self.waiting.iter().map(|(seq, _)| *seq);
         let told = self.told.values().map(|(version, _)| u64::from(*version));
@@ -214,8 +216,8 @@ impl Ground {
 }
 
 impl World {
-    /// A player wants to change the ground. Gives the number of the operation
-    /// that did it; none when nothing is different for it.
+    /// Changes terrain for a player. Returns the number of the operation; none
+    /// if it changed nothing.
     ///
     /// # Errors
     /// Why they may not.
@@ -234,12 +236,12 @@ impl World {
         self.state_mut().terraform_by(player, op)
     }
 
-    /// Looks at the ground, if the world has one.
+    /// Passes the terrain to `look`, if the world has one.
     pub fn with_terrain<T>(&self, look: impl FnOnce(&Terrain) -> T) -> Option<T> {
         self.borrow_state().collision.terrain().map(look)
     }
 
-    /// The version of every changed chunk that may be told.
+    /// The version of every changed chunk that may be replicated.
     pub fn terrain_versions(&self) -> Vec<ChunkVersion> {
         self.terrain_versions_after(None)
     }
@@ -255,8 +257,8 @@ impl World {
         news.map(version).collect()
     }
 
-    /// A chunk as it travels. None outside of the terrain, while its newest
-    /// change is not kept, and when enough was packed in this tick.
+    /// An encoded chunk. None outside of the terrain, while its newest change
+    /// is not stored, and when this tick's encoding budget is used up.
     pub(crate) fn packed_chunk(&mut self, at: ChunkPos) -> Option<(u32, Arc<[u8]>)> {
         let mut state = self.state_mut();
         let state = &mut *state;

@@ -1,4 +1,4 @@
-//! Triggers: who is inside what, and who just came or went.
+//! Triggers: which entities are inside, and which just entered or left.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,9 @@ use frolic_sim::{CollisionWorld, Pose, Shape, Vec3};
 #[derive(Default)]
 pub(crate) struct Triggers {
     sensors: Sensors,
-    /// Who is inside which; none without anybody.
+    /// The entities inside each trigger; no entry for an empty one.
     inside: BTreeMap<u32, BTreeSet<u32>>,
-    /// The same the other way round: in which triggers somebody is.
+    /// The reverse: the triggers that an entity is in.
     within: BTreeMap<u32, BTreeSet<u32>>,
     near: Vec<u32>,
 }
@@ -24,8 +24,8 @@ pub(crate) struct Crossing {
     pub entered: bool,
 }
 
-/// Somebody's way in this tick, as an upright capsule; a ball is one that is
-/// twice its radius high.
+/// An entity's movement in this tick, as an upright capsule; a sphere is one of
+/// height twice its radius.
 pub(crate) struct Way {
     pub entity: u32,
     /// Lowest point at the start and at the end.
@@ -44,14 +44,15 @@ impl Triggers {
         self.sensors.move_to(entity, pose);
     }
 
-    /// Changes a trigger's extent; who is inside is found out at the next tick.
+    /// Changes a trigger's extent; its occupants are determined at the next
+    /// tick.
     pub fn reshape(&mut self, entity: u32, shape: Shape, pose: Pose) {
         if self.sensors.contains(entity) {
             self.sensors.insert(entity, shape, pose);
         }
     }
 
-    /// Takes a trigger away; whoever was inside has left it.
+    /// Removes a trigger; its occupants have left it.
     pub fn remove(&mut self, entity: u32) -> Vec<Crossing> {
         self.sensors.remove(entity);
         let inside = self.inside.get(&entity).cloned().unwrap_or_default();
@@ -61,7 +62,7 @@ impl Triggers {
             .collect()
     }
 
-    /// Takes an entity out of every trigger: it is gone.
+    /// Removes an entity from every trigger.
     pub fn forget(&mut self, other: u32) -> Vec<Crossing> {
         let within = self.within.get(&other).cloned().unwrap_or_default();
         within
@@ -70,14 +71,15 @@ impl Triggers {
             .collect()
     }
 
-    /// Who is inside what, for a fingerprint.
+    /// The occupants of each trigger, for a fingerprint.
     pub fn occupied(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = u32>)> {
         let inside = self.inside.iter();
         inside.map(|(trigger, inside)| (*trigger, inside.iter().copied()))
     }
 
-    /// Finds who came and went in this tick: those on `ways`, and solids that
-    /// moved. Whoever passes right through enters and leaves, each once.
+    /// Finds which entities entered and left in this tick: those on `ways`, and
+    /// solids that moved. An entity that passes right through enters and
+    /// leaves, each once.
     pub fn cross(&mut self, solids: &CollisionWorld, ways: &[Way]) -> Vec<Crossing> {
         let mut crossings = Vec::new();
         if self.sensors.is_empty() {
@@ -87,7 +89,7 @@ impl Triggers {
             let mover = Mover::capsule(way.radius, way.height, way.from, way.to);
             self.cross_one(way.entity, &mover, &mut crossings);
         }
-        // What lies still is carried in and out by triggers that move.
+        // Entities at rest can enter and leave a trigger that moves.
         let mut asked: BTreeSet<u32> = solids.moved().collect();
         for trigger in self.sensors.moved() {
             asked.extend(self.inside.get(trigger).into_iter().flatten());
@@ -130,7 +132,7 @@ impl Triggers {
         self.near = near;
     }
 
-    /// Takes somebody out of a trigger, if they were inside.
+    /// Removes an entity from a trigger, if it was inside.
     fn leave(&mut self, trigger: u32, other: u32) -> Option<Crossing> {
         let inside = self.inside.get_mut(&trigger)?;
         if !inside.remove(&other) {

@@ -1,4 +1,4 @@
-//! The world itself: load, join, step, look.
+//! The world itself: load, join, step, replicate.
 
 mod chat;
 mod closing;
@@ -37,32 +37,32 @@ use crate::string_quota::StringQuota;
 
 pub use chat::ChatRefusal;
 
-/// How a world runs, beyond what its package says.
+/// Settings of a world besides its package.
 #[derive(Clone, Debug)]
 pub struct WorldOptions {
     /// Seed of everything random.
     pub seed: u64,
     /// Limits of its scripts.
     pub scripts: VmLimits,
-    /// Scripts that must not run: an earlier process of this world had to end
-    /// because of them.
+    /// Scripts that must not run, because an earlier process of this world had
+    /// to be terminated for them.
     pub disabled_scripts: Vec<String>,
     /// Overrides the package's simulation rate.
     pub tick_hz: Option<u32>,
     /// Overrides the package's rate of updates to clients.
     pub snapshot_hz: Option<u32>,
-    /// Overrides what the package says clients are told of.
+    /// Overrides what the package replicates to clients.
     pub interest: Option<InterestPolicy>,
-    /// Overrides how many bytes of cells a client is sent in a second, where there
-    /// is a limit.
+    /// Overrides the byte limit for cells per client and second, where there is
+    /// one.
     pub client_bytes_per_s: Option<u32>,
-    /// The time of day at the start, in milliseconds since the start of 1970;
-    /// see [`World::set_wall_clock`].
+    /// The wall-clock time at the start, in milliseconds since the start of
+    /// 1970; see [`World::set_wall_clock`].
     pub started_unix_ms: u64,
-    /// What earlier processes of this world left; its scripts start in what
-    /// is made from it.
+    /// The state that earlier processes of this world left; restored before its
+    /// scripts start.
     pub saved: Option<SavedWorld>,
-    /// Writes down everything that is done to the world; see [`crate::replay`].
+    /// Records everything that enters the world; see [`crate::replay`].
     pub record: Option<RecordOptions>,
     /// Measures the stages of each step.
     pub stopwatch: Option<Stopwatch>,
@@ -72,7 +72,7 @@ impl Default for WorldOptions {
     fn default() -> Self {
         Self {
             seed: 1,
-            // A process that runs a world for players sets limits of time.
+            // A process that runs a world for players sets time limits.
             scripts: VmLimits::untimed(),
             disabled_scripts: Vec::new(),
             tick_hz: None,
@@ -87,7 +87,7 @@ impl Default for WorldOptions {
     }
 }
 
-/// Why a world could not be made.
+/// Why a world could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// Luau did not start.
@@ -95,24 +95,24 @@ pub enum LoadError {
     Vm(#[from] VmError),
 }
 
-/// What a step did, for metrics.
+/// The outcome of a step, for metrics.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StepReport {
-    /// What scripts use.
+    /// Resource use of scripts.
     pub scripts: Usage,
     /// How long each stage took.
     pub times: StepTimes,
 }
 
-/// How a world is, for metrics.
+/// The state of a world, for metrics.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WorldFigures {
-    /// Things in it, characters included.
+    /// Entities, including characters.
     pub entities: usize,
-    /// Inputs of all players that wait for their tick.
+    /// Queued inputs of all players.
     pub waiting_inputs: usize,
-    /// Ticks so far that used a player's last input again, because the next
-    /// one had not come.
+    /// Ticks so far that repeated a player's last input, because the next one
+    /// had not arrived.
     pub repeated_inputs: u64,
 }
 
@@ -125,7 +125,7 @@ pub struct World {
     pub(crate) previous: Option<Code>,
     pub(crate) script_version: u32,
     pub(crate) watch: Watch,
-    /// Errors of scripts up to the last look at the watch.
+    /// Script errors that the reload watch has processed.
     pub(crate) judged_errors: u64,
     compile_errors: Vec<CompileError>,
     scene_prefabs: std::collections::BTreeMap<u32, String>,
@@ -140,20 +140,20 @@ pub struct World {
     /// Events of each player since the last step.
     inbox_counts: HashMap<PlayerNumber, usize>,
     words: StringQuota,
-    /// Of all messages that were taken out.
+    /// Fingerprint of all messages that the host took.
     sent: Fingerprint,
     recorder: Option<Recorder>,
     stopwatch: Option<Stopwatch>,
-    /// Whether it is about to end.
+    /// Whether it is closing.
     closing: bool,
 }
 
 impl World {
-    /// Makes a world from a package and starts its scripts. Scripts that do
-    /// not compile are left out and told of in the log: the game goes on.
+    /// Creates a world from a package and starts its scripts. Scripts that do
+    /// not compile are skipped and reported in the log.
     ///
     /// # Errors
-    /// When the script engine does not start.
+    /// If the script engine does not start.
     pub fn load(package: &Package, options: WorldOptions) -> Result<Self, LoadError> {
         let mut state = WorldState::load(package);
         if let Some(tick_hz) = options.tick_hz {
@@ -273,7 +273,7 @@ impl World {
         self.judged_errors = state.script_errors;
     }
 
-    /// Tells the state which code its scripts are, for the lines they write.
+    /// Stamps the state with the current script versions, for log lines.
     pub(crate) fn stamp(&mut self) {
         let hashes = self.code.scripts.iter();
         let mut state = self.state.borrow_mut();
@@ -288,7 +288,7 @@ impl World {
         &mut self.vm
     }
 
-    /// Writes a line into the creator's console.
+    /// Writes a line to the creator's console.
     pub(crate) fn say(&mut self, line: ScriptLog) {
         Engine::log(&mut *self.state.borrow_mut(), line);
     }
@@ -298,7 +298,7 @@ impl World {
         self.state.borrow().script_errors
     }
 
-    /// Brings a player in; they are in the world at once.
+    /// Adds a player; they are in the world at once.
     pub fn join(&mut self, id: String, name: String) -> PlayerNumber {
         self.note(&Record::Join {
             id: Cow::Borrowed(&id),
@@ -314,9 +314,10 @@ impl World {
         number
     }
 
-    /// Takes a player out for good.
+    /// Removes a player for good.
     pub fn leave(&mut self, player: PlayerNumber) {
-        // Who is in a world that closes has left it already, as scripts see it.
+        // In a closing world all players have left already, as far as scripts
+        // are concerned.
         if self.closing || self.entity_of(player).is_none() {
             return;
         }
@@ -328,8 +329,8 @@ impl World {
         self.words.forget(player);
     }
 
-    /// The player connected again: their inputs are counted from the start, and
-    /// scripts can restore what their page showed.
+    /// Handles a player's reconnection: input numbering restarts, and scripts
+    /// can restore what their page showed.
     pub fn reconnect(&mut self, player: PlayerNumber) {
         if self.entity_of(player).is_none() {
             return;
@@ -343,15 +344,16 @@ impl World {
         }
         state.projectiles.forget_told(player);
         let event = ScriptEvent::PlayerResumed { player };
-        // However often they reconnect within a tick, scripts restore once.
+        // However often they reconnect within a tick, scripts are notified
+        // once.
         if !state.events.contains(&event) {
             state.events.push(event);
         }
     }
 
-    /// Puts a player's character elsewhere, without anything between.
+    /// Teleports a player's character.
     pub fn teleport(&mut self, player: PlayerNumber, feet: Vec3) {
-        // A recording may say anything.
+        // A recording may contain anything.
         if self.entity_of(player).is_none() || !feet.is_finite() {
             return;
         }
@@ -360,8 +362,8 @@ impl World {
         self.state.borrow_mut().teleport(player, feet);
     }
 
-    /// What time of day it is now, for scripts; from here on it goes with the
-    /// ticks. Call it about once a second.
+    /// Sets the wall-clock time for scripts; it then advances with the ticks.
+    /// Call it about once a second.
     pub fn set_wall_clock(&mut self, unix_ms: u64) {
         self.note(&Record::WallClock { unix_ms });
         let mut state = self.state.borrow_mut();
@@ -369,14 +371,15 @@ impl World {
         state.wall_clock = (unix_ms, tick);
     }
 
-    /// Takes a player's inputs in. Returns how many found the queue full.
+    /// Queues a player's inputs. Returns how many were dropped because the
+    /// queue was full.
     pub fn receive_inputs(&mut self, player: PlayerNumber, inputs: &[NumberedInput]) -> usize {
         let mut state = self.state.borrow_mut();
         let Some(known) = state.players.get_mut(&player) else {
             return 0;
         };
         if let Some(recorder) = &mut self.recorder {
-            // Clients repeat themselves; only what is news changes anything.
+            // Clients repeat inputs; only new ones change anything.
             let news = inputs
                 .iter()
                 .filter(|input| known.inputs.is_news(input.seq));
@@ -443,8 +446,8 @@ impl World {
         }
     }
 
-    /// Tells scripts what happened; what they cause is told in the next round,
-    /// a bounded number of times, the rest in the next tick.
+    /// Delivers events to scripts. Events that they cause are delivered in the
+    /// next round, for a bounded number of rounds; the rest in the next tick.
     fn dispatch_events(&mut self) {
         for _ in 0..4 {
             let events = std::mem::take(&mut self.state.borrow_mut().events);
@@ -465,7 +468,8 @@ impl World {
         self.state.borrow_mut()
     }
 
-    /// Changes a player; false when they are not here, or say nothing changed.
+    /// Changes a player; false if they are not in the world, or `change`
+    /// reports no change.
     pub(crate) fn with_player(
         &mut self,
         player: PlayerNumber,
@@ -487,15 +491,14 @@ impl World {
         }
     }
 
-    /// What was recorded since the last call; empty without
-    /// [`WorldOptions::record`]. Whole records only.
+    /// The recording since the last call; empty without
+    /// [`WorldOptions::record`]. Complete records only.
     pub fn take_recording(&mut self) -> Vec<u8> {
         let recorder = self.recorder.as_mut();
         recorder.map(Recorder::take).unwrap_or_default()
     }
 
-    /// Writes the last fingerprint and ends the recording; what happens from
-    /// now on is not in it.
+    /// Writes the last fingerprint and ends the recording.
     pub fn end_recording(&mut self, ending: Ending) {
         if self.recorder.is_some() {
             self.note(&Record::Hash(self.state_hash()));
@@ -510,7 +513,7 @@ impl World {
         self.vm.usage().cuts
     }
 
-    /// What an operator wants to know of it. Goes through the players.
+    /// Metrics for the operator. Iterates over the players.
     pub fn figures(&self) -> WorldFigures {
         let state = self.state.borrow();
         let players = state.players.values();
@@ -521,12 +524,12 @@ impl World {
         }
     }
 
-    /// How many players are here.
+    /// The number of players.
     pub fn player_count(&self) -> usize {
         self.state.borrow().players.len()
     }
 
-    /// How many rigid bodies are awake: those that cost something.
+    /// The number of awake rigid bodies, which determine the cost of physics.
     pub fn awake_bodies(&self) -> usize {
         self.state.borrow().bodies.awake().len()
     }
@@ -556,14 +559,14 @@ impl World {
         Some(self.state.borrow().players.get(&player)?.character)
     }
 
-    /// Where the first entity of that name or tag is.
+    /// The place of the first entity with that name or tag.
     pub fn position_of(&self, name_or_tag: &str) -> Option<Vec3> {
         let state = self.state.borrow();
         let id = *state.registry.named(name_or_tag).first()?;
         Some(state.alive(id)?.position)
     }
 
-    /// All scripts that compiled, in the order of their paths.
+    /// All compiled scripts, in the order of their paths.
     pub fn scripts(&self) -> impl Iterator<Item = &CompiledScript> {
         self.code.scripts.values()
     }
@@ -581,7 +584,7 @@ impl World {
             .collect()
     }
 
-    /// Scripts that did not.
+    /// The errors of scripts that did not compile.
     pub fn compile_errors(&self) -> &[CompileError] {
         &self.compile_errors
     }
@@ -595,13 +598,13 @@ impl World {
         outbox
     }
 
-    /// Lines of scripts since the last call.
+    /// Log lines of scripts since the last call.
     pub fn take_logs(&mut self) -> Vec<ScriptLog> {
         std::mem::take(&mut self.state.borrow_mut().logs)
     }
 
-    /// What a client that joins has to know of weapons, and who holds which, as
-    /// far as that is told to this player whatever they see.
+    /// The messages about weapons, and which player holds which, for a joining
+    /// client, as far as they are sent regardless of what it sees.
     pub fn weapons(&self, player: PlayerNumber) -> Vec<ServerMessage> {
         self.state.borrow().weapon_messages(player)
     }
@@ -619,8 +622,8 @@ impl World {
         state.definitions.name(entity.definition).map(str::to_owned)
     }
 
-    /// A fingerprint of everything that decides the future, what scripts keep
-    /// to themselves aside; what they have said is part of it.
+    /// A fingerprint of everything that determines the future, except the state
+    /// inside scripts; their output is included.
     pub fn state_hash(&self) -> u64 {
         let state = self.state.borrow();
         let mut fingerprint = self.sent;

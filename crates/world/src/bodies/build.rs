@@ -1,4 +1,4 @@
-//! Telling rapier what there is: the whole scene once, then what comes later.
+//! Builds rapier's scene: everything once, then each solid that is added later.
 
 use frolic_package::{BodyKind, Components, Transform};
 use frolic_sim::{Pose, Shape};
@@ -9,7 +9,7 @@ use crate::entity::Entity;
 use crate::state::WorldState;
 
 impl Entity {
-    /// Whether physics is to move it: a dynamic body with a shape.
+    /// Whether physics moves it: a dynamic body with a shape.
     pub fn falls(&self) -> bool {
         is_dynamic(&self.components)
     }
@@ -23,8 +23,8 @@ pub(super) fn is_dynamic(components: &Components) -> bool {
 }
 
 impl WorldState {
-    /// Tells rapier of the scene, if something in it falls or may be spawned
-    /// to fall: later that would be a tick that takes long.
+    /// Builds rapier's scene if it contains, or a prefab can spawn, a dynamic
+    /// body. Doing it at the first spawn would make that tick slow.
     pub fn build_bodies(&mut self) {
         let falls = self.entities.values().any(Entity::falls);
         if falls || self.definitions.any(is_dynamic) {
@@ -36,7 +36,7 @@ impl WorldState {
         self.bodies.built = true;
         self.bodies.physics.integration_parameters.dt = self.dt();
         let all: Vec<u32> = self.entities.keys().copied().collect();
-        // Whoever carries others comes first.
+        // Carriers before the parts attached to them.
         for falling in [true, false] {
             for id in &all {
                 if self
@@ -52,12 +52,12 @@ impl WorldState {
         }
     }
 
-    /// A solid came into the world, or has another size now.
+    /// Adds a solid to rapier, or rebuilds it after its size changed.
     pub fn add_body(&mut self, id: u32) {
         if self.bodies.built {
             self.link_body(id);
             self.join_bodies(id);
-            // Made anew, it has lost what others had tied to it.
+            // Rebuilding the body dropped the joints of other bodies to it.
             let tied = self.entities.values().filter(|entity| {
                 let joint = entity.components.joint.as_ref();
                 joint.is_some_and(|joint| joint.with == Some(id))
@@ -69,7 +69,7 @@ impl WorldState {
         }
     }
 
-    /// What is solid of an entity, and where.
+    /// The collision shape of an entity and its pose.
     pub fn solid_of(&self, entity: &Entity) -> Option<Shape> {
         let transform = Transform {
             scale: entity.scale.to_array(),
@@ -141,7 +141,7 @@ impl WorldState {
         bodies.links.insert(id, link);
     }
 
-    /// The falling body that an entity hangs on, if any.
+    /// The dynamic body that an entity is attached to, if any.
     fn carrier_of(&self, entity: &Entity) -> Option<(RigidBodyHandle, Pose)> {
         let mut above = entity.parent;
         while let Some(parent) = above.and_then(|id| self.alive(id)) {
@@ -155,7 +155,7 @@ impl WorldState {
     }
 }
 
-/// What the parts of a body weigh, so that it is of one material.
+/// The density of a body's parts, so that the whole body has one material.
 trait Density {
     fn density_of(&self, body: RigidBodyHandle) -> f32;
 }
@@ -172,7 +172,7 @@ impl Density for rapier3d::prelude::PhysicsWorld {
 }
 
 impl super::Bodies {
-    /// Gives a solid that so far stayed a body of its own, to be moved.
+    /// Gives a fixed solid a kinematic body, so that it can be moved.
     pub(super) fn set_moving(&mut self, entity: u32) -> Option<RigidBodyHandle> {
         let link = self.links.get_mut(&entity)?;
         if let Some(body) = link.body {

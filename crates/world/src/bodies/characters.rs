@@ -1,5 +1,6 @@
-//! Characters among bodies: capsules that bodies bounce off, pushes from who
-//! walks against one, and the weight of who stands on one.
+//! Characters among bodies: capsules that bodies bounce off, pushes from
+//! characters that walk against a body, and the weight of characters standing
+//! on one.
 
 use frolic_package::Body;
 use frolic_sim::{CharacterParams, Vec3};
@@ -8,26 +9,26 @@ use rapier3d::prelude::{Collider, ColliderBuilder, RigidBody, RigidBodyBuilder, 
 use super::{Bodies, shapes};
 use crate::state::WorldState;
 
-/// How strongly a character pushes, in newtons: a crate of 60 kg slides on
-/// stone, one of 100 kg does not.
+/// Force of a character's push in newtons: a crate of 60 kg slides on stone,
+/// one of 100 kg does not.
 const PUSH_N: f32 = 1_000.0;
-/// How much of the difference in speed a push takes away in one tick.
+/// Fraction of the speed difference that a push removes in one tick.
 const PUSH_SHARE: f32 = 0.8;
-/// What a character weighs; on light bodies less, or they would sink into
-/// what they lie on.
+/// Weight of a character; reduced on light bodies, which would otherwise sink
+/// into what they lie on.
 const CHARACTER_KG: f32 = 70.0;
 const WEIGHT_SHARE_MAX: f32 = 2.0;
-/// Further than this in a tick is a jump from place to place.
+/// A longer distance in one tick is a teleport.
 const JUMP_M: f32 = 4.0;
 
-/// Less than this is not moving: who stands on a body that settles sinks with
-/// it, and must not keep it awake by that.
+/// A shorter distance is not movement: a character standing on a settling body
+/// sinks with it and must not keep it awake.
 const STILL_M: f32 = 0.006;
 
-/// A character as rapier has it.
+/// A character in rapier.
 pub(super) struct Capsule {
     body: RigidBodyHandle,
-    /// The tick at which it was last seen.
+    /// The tick in which it was last updated.
     tick: u32,
     middle: Vec3,
 }
@@ -79,7 +80,7 @@ impl Bodies {
             .for_each(|entity| self.remove_capsule(entity));
     }
 
-    /// Somebody walks against a body, at this speed along the normal.
+    /// Pushes a body that a character walks against at `speed` along `normal`.
     fn push(&mut self, entity: u32, point: Vec3, normal: Vec3, speed: f32, dt: f32) {
         let Some(body) = self.dynamic_mut(entity) else {
             return;
@@ -92,9 +93,11 @@ impl Bodies {
         }
     }
 
-    /// Somebody stands on a body; `lands` when they did not before.
+    /// Applies a character's weight to a body; `lands` if the character was not
+    /// standing on it before.
     fn weigh_down(&mut self, entity: u32, point: Vec3, gravity: f32, lands: bool) {
-        // Looked at before it is touched: who stands on what sleeps stirs nothing.
+        // Check before mutable access: standing on a sleeping body must not
+        // wake it.
         if !lands && self.of(entity).is_some_and(RigidBody::is_sleeping) {
             return;
         }
@@ -105,7 +108,7 @@ impl Bodies {
         }
     }
 
-    /// Forces last until they are taken away.
+    /// Forces persist in rapier until they are removed.
     fn unload(&mut self) {
         let laden = std::mem::take(&mut self.laden);
         for &entity in &laden {
@@ -120,7 +123,7 @@ impl Bodies {
 }
 
 impl WorldState {
-    /// Brings characters to where they are for bodies, and lets them push.
+    /// Updates the capsules of characters and applies their pushes.
     pub(super) fn press_on_bodies(&mut self) {
         let (tick, dt, params) = (self.tick, self.dt(), self.params);
         let bodies = &mut self.bodies;

@@ -1,4 +1,4 @@
-//! Who touched whom, for scripts that want to know (`Touched`).
+//! Contacts between entities, for scripts that subscribe to `Touched`.
 
 use std::sync::Mutex;
 
@@ -10,12 +10,12 @@ use rapier3d::prelude::{
 
 use crate::state::WorldState;
 
-/// What colliders of watched entities tell.
+/// The events enabled on colliders of watched entities.
 pub(super) const TOUCHES: ActiveEvents = ActiveEvents::COLLISION_EVENTS;
-/// Touches that are told in one tick; a heap that falls over makes thousands.
+/// Touches reported in one tick; a collapsing heap produces thousands.
 const TOUCHES_MAX: usize = 1024;
 
-/// Collects what rapier tells during a step.
+/// Collects rapier's collision events during a step.
 #[derive(Default)]
 pub(super) struct Contacts(Mutex<Vec<(u32, u32)>>);
 
@@ -61,7 +61,7 @@ impl EventHandler for Contacts {
 }
 
 impl WorldState {
-    /// A script wants to know what touches an entity.
+    /// Enables `Touched` events for an entity.
     pub fn watch_touches(&mut self, entity: u32) {
         if self.alive(entity).is_some() && self.watched.insert(entity) {
             let bodies = &mut self.bodies;
@@ -73,11 +73,12 @@ impl WorldState {
         }
     }
 
-    /// Tells what bodies touched, apart from characters: those tell themselves.
+    /// Reports contacts between bodies. Contacts of characters are reported
+    /// separately.
     pub(super) fn tell_body_touches(&mut self) {
         let mut touched = std::mem::take(&mut self.body_touches);
         self.bodies.contacts.take(&mut touched);
-        // Whatever order rapier found them in.
+        // Makes the order independent of the order in which rapier found them.
         touched.sort_unstable();
         for &(a, b) in &touched {
             let is_character = |id| self.entities.get(&id).is_some_and(|e| e.player.is_some());
@@ -89,7 +90,7 @@ impl WorldState {
         self.body_touches = touched;
     }
 
-    /// Finds what characters have come to touch in this tick.
+    /// Reports what characters began to touch in this tick.
     pub fn tell_character_touches(&mut self) {
         let mut news: Vec<(u32, u32)> = Vec::new();
         for player in self.players.values_mut().filter(|player| player.online) {

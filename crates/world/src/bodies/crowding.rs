@@ -1,6 +1,7 @@
-//! How many bodies scripts may put into a world and into one place. Physics costs
-//! with the number of pairs that touch: a hundred bodies inside each other are
-//! five thousand of them, and keep a world's tick for a tenth of a second.
+//! Limits on the bodies that scripts may add to a world and to one place. The
+//! cost of physics grows with the number of touching pairs: a hundred
+//! overlapping bodies are five thousand pairs, and block a world's tick for a
+//! tenth of a second.
 
 use frolic_package::{Components, Transform};
 use frolic_script::{EngineError, EntityId};
@@ -9,16 +10,17 @@ use frolic_sim::Vec3;
 use super::build::is_dynamic;
 use crate::state::WorldState;
 
-/// Bodies that physics moves, when a script adds one.
+/// Dynamic bodies in a world above which scripts cannot add one.
 const BODIES_MAX: usize = 4_000;
-/// Bodies whose centres are inside the one that comes. In a heap there are two
-/// or three.
+/// Bodies whose centres may be inside the added one. In a heap there are two or
+/// three.
 const CROWD_MAX: usize = 8;
-/// Pairs that touch or nearly do: five for each of two thousand bodies in a heap.
+/// Touching or nearly touching pairs: five for each of two thousand bodies in a
+/// heap.
 const PAIRS_MAX: usize = 10_000;
 
 impl WorldState {
-    /// Whether a script may make a thing of these components here.
+    /// Checks whether a script may spawn these components at this place.
     pub fn check_room_for(
         &mut self,
         components: &Components,
@@ -37,7 +39,7 @@ impl WorldState {
         self.check_crowd(Vec3::from(transform.position), reach, None)
     }
 
-    /// Whether a script may put a body there.
+    /// Checks whether a script may move a body to this place.
     pub fn check_room_at(&mut self, id: EntityId, place: Vec3) -> Result<(), EngineError> {
         match self.alive(id).map(|entity| entity.reach) {
             Some(reach) if self.bodies.is_dynamic(id) => self.check_crowd(place, reach, Some(id)),

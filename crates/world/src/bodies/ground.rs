@@ -1,5 +1,5 @@
-//! Bodies on a ground of blocks: rapier gets a collider for each chunk that a
-//! moving body comes near to, and a new one when the chunk changes.
+//! Bodies on voxel terrain: rapier gets a collider for each chunk near a moving
+//! body, and a new one when the chunk changes.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use super::physics::Physics;
 use super::shapes;
 use crate::state::WorldState;
 
-/// How far ahead of a body the ground has to be there.
+/// Distance ahead of a body within which terrain colliders must exist.
 const MARGIN_M: f32 = 0.5;
-/// Chunks that are kept; beyond it those that no body came near to lately go.
+/// Chunk colliders in memory; above this, those not used recently are removed.
 const KEPT_MAX: usize = 512;
 const KEPT_TICKS: u32 = 60 * 60;
-/// Chunks that one body may reach in a tick: whatever is faster is stopped by
-/// those at its start.
+/// Chunks that one body may reach in a tick. A faster body is stopped by the
+/// chunks at its start.
 const REACHED_MAX: u64 = 64;
 
-/// The chunks that rapier has.
+/// The chunk colliders in rapier.
 #[derive(Default)]
 pub(super) struct GroundTiles(BTreeMap<ChunkPos, Tile>);
 
@@ -33,7 +33,7 @@ struct Tile {
 }
 
 impl GroundTiles {
-    /// Makes sure that a chunk is there, as it is now.
+    /// Ensures that rapier has the current version of a chunk.
     fn need(&mut self, at: ChunkPos, terrain: &Terrain, physics: &mut Physics, tick: u32) {
         let version = terrain.version(at);
         if let Some(tile) = self.0.get_mut(&at) {
@@ -57,7 +57,7 @@ impl GroundTiles {
         self.0.insert(at, tile);
     }
 
-    /// Takes a chunk away; what lies on it wakes up.
+    /// Removes a chunk's collider and wakes the bodies on it.
     fn drop(&mut self, at: ChunkPos, physics: &mut Physics) {
         if let Some(collider) = self.0.remove(&at).and_then(|tile| tile.collider) {
             physics.remove_collider(collider);
@@ -75,7 +75,7 @@ impl GroundTiles {
     }
 }
 
-/// What is solid of a chunk, seen from its lowest corner.
+/// The solid blocks of a chunk, relative to its lowest corner.
 fn solid_of(terrain: &Terrain, at: ChunkPos) -> Option<SharedShape> {
     let chunk = terrain.chunk(at)?;
     if chunk.only().is_some_and(|material| !material.is_solid()) {
@@ -95,7 +95,7 @@ fn solid_of(terrain: &Terrain, at: ChunkPos) -> Option<SharedShape> {
 }
 
 impl WorldState {
-    /// Brings the ground to wherever bodies move in this tick.
+    /// Adds terrain colliders wherever bodies move in this tick.
     pub(super) fn ground_bodies(&mut self) {
         let Some(terrain) = self.collision.terrain() else {
             return;

@@ -1,4 +1,4 @@
-//! Joints: what ties bodies to each other, or to the world.
+//! Joints between two bodies, or between a body and the world.
 
 use frolic_package::{Joint, JointKind};
 use frolic_sim::{Pose, Rotation, Vec3};
@@ -10,11 +10,11 @@ use rapier3d::prelude::{
 use super::Kind;
 use crate::state::WorldState;
 
-/// How hard a motor works towards its speed.
+/// How strongly a motor works towards its target speed.
 const MOTOR_FACTOR: f32 = 1.0;
 
 impl WorldState {
-    /// Makes an entity's joint, if it has one and both ends are there.
+    /// Creates an entity's joint, if it has one and both bodies exist.
     pub(super) fn join_bodies(&mut self, id: u32) {
         let Some(entity) = self.alive(id) else {
             return;
@@ -59,7 +59,8 @@ impl WorldState {
     }
 }
 
-/// The joint of a body at `pose` with another one, as they stand now.
+/// Creates the joint of a body at `pose` with a body at `other`; the current
+/// poses are its rest position.
 fn made(joint: &Joint, pose: &Pose, other: &Pose) -> GenericJoint {
     let anchor = Vec3::from(joint.anchor);
     let here = pose.transform_point(anchor);
@@ -70,7 +71,7 @@ fn made(joint: &Joint, pose: &Pose, other: &Pose) -> GenericJoint {
         JointKind::Hinge => JointAxesMask::LOCKED_REVOLUTE_AXES,
         JointKind::Slider => JointAxesMask::LOCKED_PRISMATIC_AXES,
     };
-    // The joint's own x is the axis; as they stand now is its zero.
+    // The joint's local x is its axis; the current rotation is angle zero.
     let axis = Vec3::from(joint.axis).try_normalize().unwrap_or(Vec3::Y);
     let own_frame = Pose::from_parts(anchor, Rotation::from_rotation_arc(Vec3::X, axis));
     let mut other_frame = other.inverse() * *pose * own_frame;

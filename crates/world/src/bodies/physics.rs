@@ -1,21 +1,21 @@
-//! rapier's world, which knows when a step would change nothing.
+//! rapier's world, which skips a step that would change nothing.
 
 use std::ops::{Deref, DerefMut};
 
 use frolic_sim::Vec3;
 use rapier3d::prelude::{EventHandler, PhysicsWorld};
 
-/// rapier's world. Whoever changes anything in it gets it through `deref_mut`,
-/// so that no change can be missed.
+/// rapier's world. All mutable access goes through `deref_mut`, so no change is
+/// missed.
 #[derive(Default)]
 pub(super) struct Physics {
     world: PhysicsWorld,
-    /// Nothing was awake after the last step, and nothing was changed since.
+    /// Nothing was awake after the last step, and nothing has changed since.
     still: bool,
 }
 
 impl Physics {
-    /// Steps, unless that would change nothing. Returns whether it did.
+    /// Steps, unless that would change nothing. Returns whether it stepped.
     pub fn step(&mut self, gravity: Vec3, events: &dyn EventHandler) -> bool {
         if self.world.gravity != gravity {
             self.world.gravity = gravity;

@@ -1,4 +1,4 @@
-//! What scripts do to bodies.
+//! Script operations on bodies.
 
 use frolic_protocol::ServerMessage;
 use frolic_sim::{Pose, Vec3};
@@ -7,7 +7,7 @@ use super::{Kind, shapes};
 use crate::state::{Outgoing, WorldState};
 
 impl WorldState {
-    /// Sets the speed of a body that falls; false when it is not one.
+    /// Sets the velocity of a dynamic body; false if the entity is not one.
     pub fn set_body_velocity(&mut self, id: u32, velocity: Vec3) -> bool {
         let Some(body) = self.bodies.dynamic_mut(id) else {
             return false;
@@ -16,7 +16,8 @@ impl WorldState {
         true
     }
 
-    /// Pushes a body that falls at its centre; false when it is not one.
+    /// Applies an impulse at the centre of a dynamic body; false if the entity
+    /// is not one.
     pub fn push_body(&mut self, id: u32, impulse: Vec3) -> bool {
         let Some(body) = self.bodies.dynamic_mut(id) else {
             return false;
@@ -29,7 +30,7 @@ impl WorldState {
         true
     }
 
-    /// Changes gravity for characters and bodies, and tells clients.
+    /// Changes gravity for characters and bodies, and replicates it to clients.
     pub fn change_gravity(&mut self, gravity: f32) {
         if self.params.gravity == gravity {
             return;
@@ -45,7 +46,7 @@ impl WorldState {
 }
 
 impl super::Bodies {
-    /// Nothing lies as it lay.
+    /// Wakes all bodies: with different gravity none is at rest.
     fn wake_all(&mut self) {
         for (_, body) in self.physics.bodies.iter_mut() {
             if body.is_dynamic() {
@@ -54,7 +55,7 @@ impl super::Bodies {
         }
     }
 
-    /// Brings rapier in line with what scripts moved.
+    /// Updates rapier's poses of solids that scripts moved.
     pub(super) fn take_moved(&mut self, pose_of: impl Fn(u32) -> Option<Pose>) {
         let moved = std::mem::take(&mut self.moved);
         for &entity in &moved {

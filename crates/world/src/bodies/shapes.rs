@@ -1,4 +1,4 @@
-//! From the solids of the simulation to rapier's colliders.
+//! Converts solids of the simulation to rapier's colliders.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use rapier3d::prelude::{
     SharedShape, TriMeshFlags,
 };
 
-/// Shapes of meshes, which are worth sharing: by asset's path and scale.
+/// Mesh shapes, shared between colliders: by asset path and scale.
 #[derive(Default)]
 pub(super) struct ShapeCache(BTreeMap<[u32; 4], SharedShape>);
 
 impl ShapeCache {
-    /// The shape as rapier has it; none for a mesh that is not there.
+    /// The shape in rapier; none for a mesh that does not exist.
     pub fn get(&mut self, shape: Shape, meshes: &Meshes) -> Option<SharedShape> {
         let Shape::Mesh { id, scale, .. } = shape else {
             return Some(shape.to_parry());
@@ -38,7 +38,7 @@ impl ShapeCache {
     }
 }
 
-/// What others are in when they say nothing.
+/// The defaults for a solid without a body component.
 const NO_BODY: Body = Body {
     kind: frolic_package::BodyKind::Static,
     friction: 0.5,
@@ -48,8 +48,8 @@ const NO_BODY: Body = Body {
     ignores: frolic_package::Groups(0),
 };
 
-/// A collider with the surface that a body says, or that of a plain solid. Of
-/// two that meet, the more slippery and the more bouncy decides.
+/// A collider with the surface of `body`, or of a plain solid. Of two surfaces
+/// in contact, the lower friction and the higher restitution apply.
 pub(super) fn collider(shape: SharedShape, body: Option<&Body>, entity: u32) -> ColliderBuilder {
     let body = body.unwrap_or(&NO_BODY);
     ColliderBuilder::new(shape)
@@ -61,14 +61,14 @@ pub(super) fn collider(shape: SharedShape, body: Option<&Body>, entity: u32) -> 
         .user_data(u128::from(entity))
 }
 
-/// Two meet unless one of them ignores the group of the other.
+/// Two bodies collide unless one of them ignores the other's group.
 pub(super) fn groups(group: u8, ignores: u32) -> InteractionGroups {
     let own = Group::from_bits_truncate(1u32.wrapping_shl(u32::from(group)));
     let others = Group::from_bits_truncate(!ignores);
     InteractionGroups::new(own, others, InteractionTestMode::And)
 }
 
-/// A push or a speed that rapier can compute with.
+/// Clamps an impulse or velocity to values that rapier can compute with.
 pub(super) fn sane(vector: Vec3) -> Vec3 {
     const MOST: f32 = 1e7;
     match vector.is_finite() {

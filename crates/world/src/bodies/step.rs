@@ -28,11 +28,11 @@ impl WorldState {
             }
         }
         self.bodies.fresh.clear();
-        // Pushes look at what was touched before, so this comes last.
+        // Pushes use the contacts of the tick before, so this comes last.
         self.tell_character_touches();
     }
 
-    /// Takes over where rapier has moved what is awake.
+    /// Copies the poses of awake bodies from rapier.
     fn take_poses(&mut self) {
         let Self {
             bodies,
@@ -89,8 +89,8 @@ impl WorldState {
             if !body.is_some_and(|body| body.is_sleeping()) {
                 continue;
             }
-            // It has come to rest: that is the last there is to tell. From now
-            // on characters meet it where clients have it, to the last bit.
+            // The body came to rest, so this is the last update. From now on
+            // characters collide with it at exactly the pose that clients have.
             if let Some(entity) = entities.get_mut(&before.entity) {
                 entity.velocity = Vec3::ZERO;
                 collision.teleport(before.entity, entity.solid_pose());
@@ -99,7 +99,7 @@ impl WorldState {
                 }
             }
         }
-        // What is not a number any more is out of the world.
+        // A body whose pose is not finite is removed from the world.
         for handle in bodies.physics.quarantine().bodies() {
             if let Some(body) = bodies.physics.bodies.get(*handle) {
                 bodies.fallen.push(body.user_data as u32);
@@ -107,7 +107,7 @@ impl WorldState {
         }
     }
 
-    /// What hangs on a body goes with it.
+    /// Moves the children of bodies that moved.
     fn move_families(&mut self) {
         let families = std::mem::take(&mut self.bodies.families);
         for &(id, before) in &families {
@@ -125,8 +125,8 @@ impl WorldState {
         self.bodies.families.clear();
     }
 
-    /// What fell out of the world is gone; what belongs to the scene comes
-    /// back to where it started.
+    /// Removes bodies that fell out of the world; those of the scene return to
+    /// where they started.
     fn return_fallen(&mut self) {
         for id in std::mem::take(&mut self.bodies.fallen) {
             let Some(entity) = self.alive_mut(id) else {
@@ -147,13 +147,13 @@ impl WorldState {
                 body.set_angvel(Vec3::ZERO, true);
             }
             self.place(id, home);
-            // It was not between there and here: no trigger noticed it.
+            // A teleport: no trigger between the two places may fire.
             self.collision.teleport(id, home);
         }
     }
 
-    /// Moves a thing after characters have stepped; whoever stands on it is
-    /// carried in the next tick.
+    /// Moves an entity after characters have stepped; a character standing on
+    /// it is carried in the next tick.
     fn place_late(&mut self, id: u32, pose: Pose) {
         let entity = self.entities.get_mut(&id).filter(|e| !e.destroyed);
         let Some(entity) = entity else {

@@ -1,5 +1,5 @@
-//! What the engine's calls are made of: things found or refused, and changes
-//! of one of them.
+//! Helpers of the engine's calls: lookups that may be refused, and changes of a
+//! single entity.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::entity::Entity;
 use crate::player::Player;
 use crate::state::WorldState;
 
-/// Entities that may hang on one, and below each other.
+/// Children per entity, and depth of a hierarchy.
 const CHILDREN_MAX: usize = 1000;
 const FAMILY_DEPTH_MAX: usize = 32;
 
@@ -37,7 +37,7 @@ impl WorldState {
             .ok_or(EngineError::NoSuchPlayer(id))
     }
 
-    /// A thing that may be moved; characters move through their player.
+    /// An entity that may be moved; characters are moved through their player.
     pub(super) fn movable(&mut self, id: EntityId) -> Result<&mut Entity, EngineError> {
         let entity = self.entity_mut(id)?;
         if entity.player.is_some() {
@@ -47,8 +47,7 @@ impl WorldState {
         Ok(entity)
     }
 
-    /// The definition of components that a script made up, and where it wants
-    /// them.
+    /// The definition of a script's components, and the transform it asked for.
     pub(super) fn spawn_components(
         &mut self,
         json: &serde_json::Value,
@@ -61,8 +60,9 @@ impl WorldState {
         }
         self.check_assets(&components)?;
         let transform = components.transform.unwrap_or_default();
-        // What it looks like is told with its first snapshot and kept for good.
-        // Where it is would make another definition for each place.
+        // A definition is sent with the first snapshot and stored for the life
+        // of the world, so it leaves out the position, which would make a new
+        // definition for each place.
         let look = Transform {
             scale: transform.scale,
             ..Transform::default()
@@ -80,8 +80,8 @@ impl WorldState {
         Ok((index, components, transform))
     }
 
-    /// Assets that a script names must be in the package, and meshes among those
-    /// that clients got with the scene.
+    /// Assets that a script names must be in the package, and meshes must be
+    /// among those sent to clients with the scene.
     fn check_assets(&self, components: &Components) -> Result<(), EngineError> {
         for (component, asset) in components.assets() {
             if !self.assets.contains(asset) {
@@ -135,7 +135,7 @@ impl WorldState {
         Ok(())
     }
 
-    /// Hangs an entity on another one, or on nothing; it stays where it is.
+    /// Attaches an entity to a parent, or detaches it; it stays where it is.
     pub(super) fn set_parent(
         &mut self,
         id: EntityId,
@@ -154,7 +154,8 @@ impl WorldState {
                 depth += 1;
                 above = self.alive(at).and_then(|entity| entity.parent);
             }
-            // Whatever moves an entity walks down to its last child.
+            // Moving an entity visits all of its descendants, so the depth is
+            // bounded.
             if depth > FAMILY_DEPTH_MAX {
                 let message = format!("{FAMILY_DEPTH_MAX} entities that hang on each other");
                 return Err(EngineError::Limit(message));
@@ -172,14 +173,14 @@ impl WorldState {
         if let Some(parent) = parent {
             self.entity_mut(parent)?.children.push(id);
         }
-        // What hangs on a body is a part of it.
+        // A child of a body is part of it.
         if self.entity(id)?.components.body.is_none() {
             self.add_body(id);
         }
         Ok(())
     }
 
-    /// How many entities hang below each other, this one included.
+    /// The depth of the hierarchy below an entity, including the entity.
     pub(super) fn height(&self, id: EntityId) -> usize {
         let children = self.alive(id).map(|entity| entity.children.as_slice());
         let below = children.unwrap_or_default().iter();
@@ -193,7 +194,8 @@ impl WorldState {
         let Some(entity) = self.alive_mut(id).filter(|_| !falls) else {
             return;
         };
-        // Paths travel exactly: this one begins where clients have the solid.
+        // Paths are replicated exactly, so this one begins at the pose that
+        // clients have.
         let from = entity.solid_pose().translation;
         entity.velocity = Vec3::ZERO;
         entity.motion = Some(Motion {
@@ -218,7 +220,7 @@ pub(super) fn vector(property: &'static str, value: &Value) -> Result<Vec3, Engi
     }
 }
 
-/// The colour of a thing, as scripts write it.
+/// The colour of an entity, as scripts write it.
 pub(super) fn color_of(entity: &Entity) -> Value {
     let material = entity.components.material.as_ref();
     match entity.looks.color {

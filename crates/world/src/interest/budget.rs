@@ -1,42 +1,42 @@
-//! What a client may be sent, in bytes: saved up, owed and shared.
+//! The byte budget of a client: saved, owed, and divided.
 //!
-//! Two things must not happen. Something large, once sent, must not silence
+//! Two things must not happen. A large record, once sent, must not silence
 //! everything else until it is paid for; and a large world that is new to a
-//! client must not silence what the client already sees move, nor the other way
-//! round. So debts are paid with half of what comes in, and what is new and what
-//! is known take turns for the rest.
+//! client must not silence the movement that the client already sees, nor the
+//! reverse. So debts are repaid with half of the income, and new and known
+//! cells alternate for the rest.
 
 use super::InterestPolicy;
 
-/// Updates' worth of bytes that may be saved up; also what a new client gets
-/// at once.
+/// Updates' worth of bytes that may accumulate; also the initial budget of a
+/// new client.
 const SAVED_UPDATES: f32 = 10.0;
-/// While there is a debt, so much of what comes in goes there.
+/// Fraction of the income that repays a debt.
 const PAID_BACK: f32 = 0.5;
 
-/// What one client may be sent.
+/// The byte budget of one client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BandwidthBudget {
-    /// Comes in with each update.
+    /// Income per update.
     per_update: f32,
-    /// May be sent now.
+    /// Bytes that may be sent now.
     ready: f32,
-    /// Was sent in advance.
+    /// Bytes that were sent in advance.
     debt: f32,
 }
 
-/// Which of the two that take turns.
+/// The two sides that alternate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Side {
-    /// What the client has, and has to hear what became of it.
+    /// Cells that the client has, and that changed.
     Known,
-    /// What it does not have.
+    /// Cells that it does not have.
     New,
 }
 
 impl BandwidthBudget {
-    /// What there is for the next update, with what is left of the last. None:
-    /// there is no limit.
+    /// The budget for the next update, including what is left of the last.
+    /// None: there is no limit.
     pub fn refill(left: Option<Self>, policy: &InterestPolicy, snapshot_hz: u32) -> Option<Self> {
         let per_update = policy.bytes_per_s? as f32 / snapshot_hz.max(1) as f32;
         let mut purse = left.unwrap_or(Self {
@@ -53,34 +53,34 @@ impl BandwidthBudget {
         let paid = self.debt.min(self.per_update * PAID_BACK);
         self.ready += self.per_update - paid;
         self.debt -= paid;
-        // What cannot be saved pays the debt as well.
+        // Income above the maximum repays the debt as well.
         let over = (self.ready - self.saved_max()).max(0.0);
         self.ready -= over;
         self.debt = (self.debt - over).max(0.0);
     }
 
-    /// Most that can be saved up.
+    /// The most that can accumulate.
     pub fn saved_max(&self) -> f32 {
         self.per_update * SAVED_UPDATES
     }
 
-    /// Comes in with each update.
+    /// Income per update.
     pub fn per_update(&self) -> f32 {
         self.per_update
     }
 
-    /// May be sent now.
+    /// Bytes that may be sent now.
     pub fn ready(&self) -> f32 {
         self.ready
     }
 
-    /// What is left when all debts are paid.
+    /// What remains after all debts are paid.
     pub fn balance(&self) -> f32 {
         self.ready - self.debt
     }
 
-    /// Whether something of this length goes out: what fits does, and what may
-    /// never fit does when nothing is owed.
+    /// Whether a record of this length may be sent: one that fits may, and one
+    /// that can never fit may when nothing is owed.
     pub fn affords(&self, bytes: f32) -> bool {
         bytes <= self.ready || self.debt == 0.0 && self.ready > 0.0
     }
@@ -93,21 +93,21 @@ impl BandwidthBudget {
         }
     }
 
-    /// Nothing is owed any more.
+    /// Cancels the debt.
     pub fn forgive(&mut self) {
         self.debt = 0.0;
     }
 }
 
-/// Whose turn it is when not everything can be sent.
+/// Which side is next when not everything can be sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Turns {
-    /// How many bytes known things are ahead of new ones.
+    /// Bytes by which known cells are ahead of new ones.
     known_ahead: f32,
 }
 
 impl Turns {
-    /// Nobody waits for anybody: known things begin again.
+    /// Ends a competition: nothing waits, and known cells are first again.
     pub fn end(&mut self) {
         self.known_ahead = 0.0;
     }
@@ -119,8 +119,8 @@ impl Turns {
         }
     }
 
-    /// One side was sent something. No more than an update's bytes count, lest
-    /// something large earns the other side a long lead.
+    /// Records what one side was sent. At most one update's bytes count, so
+    /// that a large record does not earn the other side a long lead.
     fn took(&mut self, side: Side, bytes: f32, per_update: f32) {
         let ahead = match side {
             Side::Known => self.known_ahead + bytes,
@@ -129,9 +129,10 @@ impl Turns {
         self.known_ahead = ahead.clamp(-per_update, per_update);
     }
 
-    /// Spends what is ready on those who compete for it, in turns. They are in
-    /// order: the known ones first, of each side the most urgent. `about` says
-    /// whose side one is on and what it costs, `take` hears whether it goes.
+    /// Spends the available bytes on competing items, alternating between the
+    /// sides. Items must be ordered: known ones first, each side by urgency.
+    /// `about` returns an item's side and cost, `take` receives whether it is
+    /// sent.
     pub fn share_out<T>(
         &mut self,
         purse: &mut BandwidthBudget,
@@ -185,7 +186,7 @@ mod tests {
             purse.pay(40.0);
             updates += 1;
         }
-        // 4,000 in advance and 40 in each of them, 100 come in.
+        // 4,000 in advance and 40 in each update; the income is 100.
         assert_eq!(updates, 67);
     }
 
@@ -200,8 +201,8 @@ mod tests {
         assert!(purse.affords(5_000.0));
     }
 
-    /// What goes out in each of some updates, of so many known and new things
-    /// of a size that always wait.
+    /// How many known and new items of the given count and size are sent in a
+    /// number of updates if all of them always compete.
     fn shares(updates: u32, known: (usize, f32), new: (usize, f32)) -> [usize; 2] {
         let (mut purse, mut turns) = (None, Turns::default());
         let mut went = [0; 2];
@@ -222,13 +223,13 @@ mod tests {
 
     #[test]
     fn known_and_new_things_have_half_of_it_each() {
-        // 100 bytes an update, and ten updates' worth at the start.
+        // 100 bytes per update, and ten updates' worth at the start.
         assert_eq!(shares(91, (50, 50.0), (50, 50.0)), [100, 100]);
         // Each costs the budget of ten updates.
         let [known, new] = shares(990, (3, 1_000.0), (3, 1_000.0));
         assert!(known.abs_diff(new) <= 1, "{known} and {new}");
         assert!((99..=101).contains(&(known + new)), "{known} and {new}");
-        // What one side does not need the other has.
+        // What one side does not need goes to the other.
         assert_eq!(shares(91, (1, 10.0), (50, 90.0)), [91, 101]);
     }
 

@@ -1,4 +1,4 @@
-//! The world in squares, each with its last versions.
+//! The world divided into cells, each with its last versions.
 
 mod records;
 
@@ -15,80 +15,81 @@ use smallvec::SmallVec;
 pub(crate) use records::Extent;
 use records::Record;
 
-/// Versions kept of each cell: baselines for whoever lags behind. Fewer when
-/// very much moves, so that the memory stays bounded.
+/// Versions stored per cell: baselines for clients that lag behind. Fewer when
+/// very much moves, so that memory stays bounded.
 const VERSIONS_MAX: usize = 128;
 const VERSIONS_MIN: usize = 16;
-/// Entity states that all versions together may hold, roughly.
+/// Approximate limit of entity states in all versions together.
 const STATES_KEPT: usize = 512 * 1024;
-/// Of a cell in which nothing changed for this long only the newest version is
-/// kept: whoever has not heard of that by now is told everything.
+/// Of a cell without changes for this long only the newest version is stored; a
+/// client that has not acknowledged it by then receives the whole cell.
 const RESTS_S: u32 = 5;
-/// Who leaves a square by less than this share of its side still counts as
-/// inside: walking along a border must not cost anything.
+/// An entity that leaves a cell by less than this fraction of its side still
+/// belongs to it, so that movement along a border costs nothing.
 const BORDER: f32 = 0.1;
-/// A square that was empty for this long is forgotten.
+/// A cell that was empty for this long is removed.
 const EMPTY_S: u32 = 60;
-/// Births that are remembered one by one; whoever has missed more looks at
-/// everything around.
+/// New cells that are listed individually; a client that has missed more scans
+/// everything around it.
 const NEWBORN_MAX: usize = 64;
-/// A square this near to the edge of a circle, as a share of its side, is
-/// looked at rather than computed away.
+/// A cell this near to the edge of a circle, as a fraction of its side, is
+/// tested individually rather than by index arithmetic.
 const MARGIN: f32 = 0.05;
 
-/// All squares in which there is, or lately was, something to tell.
+/// All cells that contain, or recently contained, anything replicated.
 pub(crate) struct Cells {
     size: f32,
     tick_hz: u32,
     tick: u32,
     cells: Vec<Cell>,
-    /// What every client asks of every cell it sees, apart from the cells.
+    /// Data that every client reads for every visible cell, stored apart from
+    /// the cells.
     heads: Vec<Head>,
     by_key: FxHashMap<CellKey, u32>,
     free: Vec<u32>,
     homes: FxHashMap<u32, Home>,
     changed: Vec<u32>,
-    /// Entities in the cells of which older versions are kept.
+    /// Entities in the cells that have older versions.
     lively: usize,
-    /// Versions kept of each of them.
+    /// Versions stored of each of them.
     kept: usize,
-    /// When it was last looked for what can be forgotten.
+    /// Tick of the last cleanup.
     forgot_at: u32,
-    /// Rises with every cell that comes into being.
+    /// Incremented with every new cell.
     births: u32,
-    /// The last of them, oldest first.
+    /// The newest cells, oldest first.
     newborn: VecDeque<(u32, CellKey)>,
-    /// Rises with every cell that is forgotten.
+    /// Incremented with every removed cell.
     deaths: u32,
     /// Records of this tick, shared by all clients.
     records: Vec<u8>,
-    /// Definitions from this one on are looks that scripts made up.
+    /// Definitions from this number on were defined by scripts.
     made_up_from: u16,
-    /// How often something that has such a look came into a cell, and the cells
-    /// of the last times.
+    /// How often an entity with such a definition entered a cell, and the most
+    /// recent of those cells.
     made_up_arrivals: u32,
     made_up_arrived: VecDeque<u32>,
 }
 
 pub(crate) struct Cell {
     pub key: CellKey,
-    /// Which cell this is, should its slot be used again.
+    /// Distinguishes cells that use the same slot one after another.
     pub born: u32,
     alive: bool,
     changed: bool,
-    /// How many of its members have a look that scripts made up.
+    /// Members whose definition comes from a script.
     made_up: u32,
     members: Vec<EntityState>,
     versions: VecDeque<Members>,
 }
 
 impl Cell {
-    /// What was in it at the tick of a version, if that is still kept.
+    /// The members at the tick of a version, if it is still stored.
     fn version(&self, tick: u32) -> Option<&Members> {
         let newest = self.versions.len().checked_sub(1)?;
         let back = self.versions[newest].tick.checked_sub(tick)? as usize;
-        // No further back than ticks have gone by, and just there where something
-        // moved in each of them.
+        // The version is at most as many entries back as ticks have passed, and
+        // exactly there if something moved in each of them.
         let mut later = self.versions.range(newest.saturating_sub(back)..);
         later
             .find(|version| version.tick >= tick)
@@ -112,32 +113,33 @@ impl Version {
     }
 }
 
-/// The newest version of a cell, and the records that were asked for in this
-/// tick: one for each rhythm in which clients are told of it.
+/// The newest version of a cell, and the records requested in this tick: one
+/// per update interval of the clients.
 struct Head {
     newest: Version,
     records: SmallVec<[Record; 4]>,
 }
 
-/// What was in a cell.
+/// The members of a cell.
 struct Members {
     tick: u32,
     entities: Vec<EntityState>,
 }
 
-/// The cells an entity is in.
+/// The cells of an entity.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Home {
     cell: u32,
-    /// Its owner's cell, for things that belong to a player.
+    /// The owner's cell, for an entity that belongs to a player.
     owned: Option<u32>,
-    /// The square in which the scene file has it, while it is in another: who
-    /// sees that one is told that it is not there.
+    /// The cell in which the scene file has it, while it is in another: clients
+    /// that see the first are notified that it is not there.
     missed: Option<u32>,
 }
 
 impl Cells {
-    /// Squares of that size; definitions from `made_up_from` on are no prefabs.
+    /// Creates cells of this size; definitions from `made_up_from` on are not
+    /// prefabs.
     pub fn new(size: f32, tick_hz: u32, made_up_from: u16) -> Self {
         Self {
             size,
@@ -162,23 +164,23 @@ impl Cells {
         }
     }
 
-    /// The tick that the newest versions show.
+    /// The tick of the newest versions.
     pub fn tick(&self) -> u32 {
         self.tick
     }
 
-    /// Rises when there is a cell that was not there before.
+    /// Incremented with every new cell.
     pub fn births(&self) -> u32 {
         self.births
     }
 
-    /// Rises when a cell is forgotten; its key may come into being again.
+    /// Incremented when a cell is removed; its key may be used again.
     pub fn deaths(&self) -> u32 {
         self.deaths
     }
 
-    /// Slots and keys of the cells that came into being since
-    /// [`births`](Self::births) was this; none when it is too long ago.
+    /// Slots and keys of the cells created since [`births`](Self::births) had
+    /// this value; none if that is too long ago.
     pub fn born_since(&self, births: u32) -> Option<impl Iterator<Item = (u32, CellKey)>> {
         let count = self.births.wrapping_sub(births) as usize;
         let known = count <= self.newborn.len();
@@ -189,9 +191,9 @@ impl Cells {
         self.size
     }
 
-    /// Finds the slots of all cells that can be within a radius of a place,
-    /// of those without a place, and of those that belong to a player; in any
-    /// order, some of them perhaps further away.
+    /// Finds the slots of all cells that can be within a radius of a place, of
+    /// those without a place, and of those that belong to a player; in any
+    /// order, possibly including some that are further away.
     pub fn find_around(&self, place: Vec3, radius: Option<f32>, player: u32, out: &mut Vec<u32>) {
         out.clear();
         let all = 0..self.cells.len() as u32;
@@ -218,13 +220,13 @@ impl Cells {
         );
     }
 
-    /// Slots that may hold a living cell.
+    /// Number of slots that may hold a cell.
     #[cfg(test)]
     pub fn slots(&self) -> u32 {
         self.cells.len() as u32
     }
 
-    /// The slot of the living cell with this key.
+    /// The slot of the cell with this key.
     pub fn slot_of(&self, key: CellKey) -> Option<u32> {
         self.by_key.get(&key).copied()
     }
@@ -238,12 +240,12 @@ impl Cells {
         self.heads[slot as usize].newest
     }
 
-    /// What is in a cell.
+    /// The members of a cell.
     pub fn members(&self, slot: u32) -> &[EntityState] {
         &self.cells[slot as usize].members
     }
 
-    /// Everything in all cells, in order of ids.
+    /// The members of all cells, in order of ids.
     pub fn everything(&self) -> Vec<EntityState> {
         let living = self.cells.iter().filter(|cell| cell.alive);
         let members = living.flat_map(|cell| &cell.members);
@@ -254,20 +256,20 @@ impl Cells {
         all
     }
 
-    /// How often something with a look that scripts made up came into a cell.
+    /// How often an entity with a script's definition entered a cell.
     pub fn made_up_arrivals(&self) -> u32 {
         self.made_up_arrivals
     }
 
-    /// The cells into which something came since there were so many arrivals;
-    /// none when that is too long ago.
+    /// The cells that such an entity entered since this number of arrivals;
+    /// none if that is too long ago.
     pub fn made_up_since(&self, arrivals: u32) -> Option<impl Iterator<Item = u32>> {
         let count = self.made_up_arrivals.wrapping_sub(arrivals) as usize;
         let first = self.made_up_arrived.len().checked_sub(count)?;
         Some(self.made_up_arrived.range(first..).copied())
     }
 
-    /// What has such a look in a cell.
+    /// The members of a cell with a script's definition.
     pub fn made_up(&self, slot: u32) -> impl Iterator<Item = &EntityState> {
         let cell = &self.cells[slot as usize];
         let members = match cell.made_up {
@@ -278,13 +280,13 @@ impl Cells {
         members.iter().filter(move |state| state.definition >= from)
     }
 
-    /// Notes what an entity is now, and where.
+    /// Updates an entity's state and place.
     pub fn update(&mut self, state: &EntityState, place: Vec3, relevance: Relevance) {
         let home = self.homes.get(&state.id).copied();
         let cell = match relevance {
             Relevance::Everywhere => self.cell(CellKey::Everywhere),
-            // It is missed where the file has it and nowhere else; but by
-            // everybody, if everybody was told of it.
+            // Clients near its place in the scene file must know that it is
+            // missing, and no others; all clients if it was replicated to all.
             Relevance::Part(file_place) if state.has(flags::DESTROYED) => {
                 match home.filter(|home| self.key_of(home.cell) == CellKey::Everywhere) {
                     Some(home) => home.cell,
@@ -326,7 +328,8 @@ impl Cells {
         }
     }
 
-    /// The square in which a part of the scene is missed that is in a cell now.
+    /// The cell of the scene file in which an entity is missing while it is in
+    /// `cell`.
     fn missed_in(&mut self, cell: u32, home: Option<Home>, relevance: Relevance) -> Option<u32> {
         let Relevance::Part(file_place) = relevance else {
             return None;
@@ -335,13 +338,13 @@ impl Cells {
         if [key, CellKey::Everywhere].contains(&self.key_of(cell)) {
             return None;
         }
-        // The file has it in the same square all the time.
+        // Its place in the scene file never changes.
         let missed = home.and_then(|home| home.missed);
         Some(missed.unwrap_or_else(|| self.cell(key)))
     }
 
-    /// Takes an entity out of the cells that it left, all but those into which
-    /// it is put next, and says where it is missed.
+    /// Removes an entity from the cells that it left, except those that it
+    /// enters next, and marks it as missing where the scene file has it.
     fn move_home(&mut self, id: u32, old: Option<Home>, new: Home) {
         if let Some(old) = old {
             let left = [Some(old.cell), old.owned, old.missed];
@@ -357,7 +360,7 @@ impl Cells {
         self.homes.insert(id, new);
     }
 
-    /// Takes an entity out of the world.
+    /// Removes an entity.
     pub fn remove(&mut self, id: u32) {
         if let Some(home) = self.homes.remove(&id) {
             let cells = [Some(home.cell), home.owned, home.missed];
@@ -367,7 +370,7 @@ impl Cells {
         }
     }
 
-    /// Makes a version of every cell that changed.
+    /// Creates a version of every cell that changed.
     pub fn commit(&mut self, tick: u32) {
         self.tick = tick;
         self.records.clear();
@@ -383,7 +386,7 @@ impl Cells {
             cell.changed = false;
             let mut entities = Vec::new();
             while cell.versions.len() >= self.kept {
-                // The oldest version's memory is the newest's.
+                // Reuse the memory of the oldest version for the newest.
                 entities = cell.versions.pop_front().map_or(entities, |v| v.entities);
             }
             entities.clear();
@@ -397,17 +400,17 @@ impl Cells {
         }
     }
 
-    /// Updates after which the version that a client was told of last is still
-    /// kept, even of a cell that changes in every tick; a power of two.
+    /// Number of updates for which the version last sent to a client is still
+    /// stored, even of a cell that changes in every tick; a power of two.
     pub fn updates_kept(&self, snapshot_hz: u32) -> u16 {
-        // A quarter is for whoever is late.
+        // A quarter is reserved for late acknowledgements.
         let ticks = self.kept as u32 * 3 / 4;
         let updates = (ticks * snapshot_hz / self.tick_hz.max(1)).max(1);
         1 << updates.ilog2().min(15)
     }
 
-    /// Forgets the cells that have been empty for long, and what those were
-    /// that rest.
+    /// Removes cells that have been empty for long, and old versions of cells
+    /// at rest.
     fn forget(&mut self) {
         self.lively = 0;
         for slot in 0..self.cells.len() {
@@ -443,7 +446,7 @@ impl Cells {
         self.cells[slot as usize].key
     }
 
-    /// Whether a place still counts as inside a square.
+    /// Whether a place still belongs to a cell.
     fn reaches(&self, slot: u32, place: Vec3) -> bool {
         let CellKey::Square { x, z } = self.key_of(slot) else {
             return false;
@@ -532,13 +535,13 @@ impl Cells {
         }
     }
 
-    /// How far a place is from a cell; nothing for cells without a place.
+    /// The distance of a place from a cell; zero for cells without a place.
     pub fn distance(&self, key: CellKey, place: Vec3) -> f32 {
         distance(self.size, key, place)
     }
 }
 
-/// The square with sides of this size that a place is in.
+/// The key of the cell of this size that contains a place.
 pub(crate) fn square_of(size: f32, place: Vec3) -> CellKey {
     CellKey::Square {
         x: index(size, place.x),
@@ -546,7 +549,7 @@ pub(crate) fn square_of(size: f32, place: Vec3) -> CellKey {
     }
 }
 
-/// The square that a coordinate is in; the outermost have no end.
+/// The cell index of a coordinate; the outermost cells are unbounded.
 fn index(size: f32, c: f32) -> i16 {
     libm::floorf(c / size) as i16
 }
@@ -564,15 +567,15 @@ pub(crate) fn distance(size: f32, key: CellKey, place: Vec3) -> f32 {
     libm::sqrtf(dx * dx + dz * dz)
 }
 
-/// Who has to know of an entity.
+/// Which clients an entity is replicated to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Relevance {
-    /// Whoever is near enough.
+    /// Clients that are near enough.
     Near,
-    /// The same of a part of the scene, and whoever is near the place where the
-    /// file has it: they would believe it there.
+    /// The same for an entity of the scene, and also clients near its place in
+    /// the scene file, which would otherwise believe that it is there.
     Part(Vec3),
-    /// Everybody.
+    /// All clients.
     Everywhere,
 }
 

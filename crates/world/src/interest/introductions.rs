@@ -1,6 +1,6 @@
-//! Replicates what snapshots refer to: looks that scripts defined, before an entity
-//! that has one, and the weapons that other players hold, within a second.
-//! Where the game sets no radius everybody sees everything.
+//! Sends what snapshots refer to: definitions by scripts, before an entity that
+//! has one, and the weapons of other players, within a second. Without a radius
+//! every client sees everything.
 
 use std::collections::BTreeMap;
 
@@ -12,32 +12,32 @@ use crate::definitions::Definitions;
 use crate::player::PlayerNumber;
 use crate::world::World;
 
-/// What one client has heard.
+/// What one client has received.
 #[derive(Default)]
 pub(crate) struct Acquainted {
-    /// How many made-up looks it was told of; the first ones where there is no
-    /// radius, else those in `looks`.
+    /// How many script definitions were sent: without a radius the first ones,
+    /// else those in `looks`.
     looks_told: usize,
-    /// Bits by number.
+    /// Bit set by number.
     looks: Vec<u64>,
-    /// When looks were last searched for: after how many changes of the view,
-    /// and how many arrivals of things that have one.
+    /// State at the last search for definitions: changes of the view, and
+    /// arrivals of entities that have one.
     searched: Option<(u32, u32)>,
-    /// What others held when that was told.
+    /// The weapons of other players, as last sent.
     arms: BTreeMap<PlayerNumber, u16>,
-    /// The tick of the last look at hands.
+    /// The tick of the last check of weapons.
     arms_at: Option<u32>,
 }
 
 impl Acquainted {
-    /// Whether there may be something to tell; mostly there is not.
+    /// Whether there may be something to send; usually there is not.
     pub fn may_lack(&self, world: &World) -> bool {
         let state = world.borrow_state();
         self.looks_told < state.definitions.extra_count()
             || world.is_near_only() && state.has_weapons()
     }
 
-    /// Tells what is news to the player who watches these cells.
+    /// Sends what is new to the player who watches these cells.
     pub fn tell(
         &mut self,
         world: &World,
@@ -72,7 +72,7 @@ impl Acquainted {
         if before == Some(now) {
             return;
         }
-        // The view is the same as before, mostly.
+        // The view is usually unchanged.
         let same_view = before.filter(|(changes, _)| *changes == watch.changes);
         let arrived = same_view.and_then(|(_, arrivals)| cells.made_up_since(arrivals));
         match arrived {
@@ -110,8 +110,8 @@ impl Acquainted {
         }
     }
 
-    /// Looks at hands once a second: nothing depends on it but how somebody
-    /// looks.
+    /// Checks weapons once a second: nothing but a player's appearance depends
+    /// on it.
     fn tell_arms(
         &mut self,
         world: &World,
@@ -123,7 +123,8 @@ impl Acquainted {
         if !state.has_weapons() || since.is_some_and(|since| since < tick_hz) {
             return;
         }
-        // Everybody at another moment of the second, whenever weapons came up.
+        // Each client at a different moment of the second, independent of when
+        // weapons were defined.
         let early = match self.arms_at {
             None => player % tick_hz.max(1),
             Some(_) => 0,

@@ -1,8 +1,8 @@
-//! What one JSON client has. Its snapshots are differences between whole
-//! sets, as the JSON protocol defines them, so it costs what it sees. What does not fit its
-//! budget is left as the client has it, the far and the lately told first, and
-//! what is new shares the room with what is known; a client that has nothing to
-//! leave is sent all of it, and the next one later.
+//! The view of one JSON client. Its snapshots are differences between whole
+//! sets, as the JSON protocol defines them, so the cost is proportional to what
+//! it sees. What exceeds its budget stays as the client has it, the distant and
+//! the recently sent first, and new and known entities divide the budget; a
+//! client without a baseline is sent everything, and its next snapshot later.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -18,64 +18,66 @@ use crate::player::PlayerNumber;
 use crate::terrain::VersionsView;
 use crate::world::World;
 
-/// Snapshots for which a set is kept: three seconds at 20 Hz. A client that
-/// has not acknowledged for longer gets a full one.
+/// Snapshots whose set is stored: three seconds at 20 Hz. A client that has not
+/// acknowledged for longer gets a full one.
 const SENT_MAX: u32 = 60;
-/// States in all kept sets of a client, some 6 MB.
+/// States in all stored sets of a client, about 6 MB.
 const STATES_KEPT: usize = 64 * 1024;
-/// Something new right here comes before whatever has waited less than this.
+/// A new entity right here precedes everything that has waited for less than
+/// this.
 const NEAR_TICKS: f32 = 60.0;
-/// An entity in a snapshot, roughly, its details aside.
+/// Approximate size of an entity in a snapshot, without its details.
 const ENTITY_BYTES: f32 = 170.0;
 
 /// One JSON client's view of the world.
 pub struct JsonView {
     pub(crate) player: PlayerNumber,
     watch: Watch,
-    /// What it may acknowledge, oldest first; what it has acknowledged is the
-    /// first.
+    /// Snapshots that it may acknowledge, oldest first; the first is the one it
+    /// has acknowledged.
     sent: VecDeque<Sent>,
     /// Counts snapshots.
     snapshots: u32,
     acknowledged: Option<u32>,
-    /// Bytes that may be sent, once something was.
+    /// Bytes that may be sent; none before the first snapshot.
     purse: Option<BandwidthBudget>,
     turns: Turns,
-    /// The tick at which each entity in view was last told as it is.
+    /// The tick at which each visible entity was last sent in its current
+    /// state.
     told: BTreeMap<u32, u32>,
-    /// The tick since which each one that is new waits to be told of.
+    /// The tick since which each new entity waits to be sent.
     waiting: BTreeMap<u32, u32>,
     ground: VersionsView,
     acquainted: Acquainted,
 }
 
-/// An entity in view, and how far away its square is.
+/// A visible entity, and the distance of its cell.
 #[derive(Clone, Copy)]
 struct InView {
     state: EntityState,
     distance: f32,
 }
 
-/// An entity that a snapshot should tell of.
+/// An entity that is due in a snapshot.
 struct Due {
     side: Side,
     urgency: f32,
-    /// Which of those in view.
+    /// Index among the visible ones.
     index: usize,
     bytes: f32,
 }
 
-/// What a snapshot tells.
+/// The content of a snapshot.
 struct Choice {
-    /// What the client has after it, in order of ids.
+    /// The client's state after it, in order of ids.
     current: Vec<EntityState>,
-    /// What it is told nothing of although it moves, in order of ids.
+    /// Moving entities that are left out, in order of ids.
     left_out: Vec<u32>,
 }
 
 struct Sent {
     tick: u32,
-    /// Which of the snapshots it was.
+    /// Number of the snapshot.
     number: u32,
     entities: Rc<[EntityState]>,
 }
@@ -98,7 +100,7 @@ impl JsonView {
         }
     }
 
-    /// Tells what the client has to hear besides its next snapshot.
+    /// Sends what the client must receive besides its next snapshot.
     pub fn acquaint(&mut self, world: &World, tell: &mut dyn FnMut(&ServerMessage)) {
         if !self.acquainted.may_lack(world) {
             return;
@@ -113,14 +115,15 @@ impl JsonView {
         self.sent.is_empty()
     }
 
-    /// Notes the newest snapshot that the client has.
+    /// Records the newest snapshot that the client has.
     pub fn acknowledge(&mut self, tick: u32) {
         let known = self.sent.iter().any(|sent| sent.tick == tick);
         if known && self.acknowledged.is_none_or(|old| tick > old) {
             if self.acknowledged.is_none() {
-                // All there was when it came has arrived, however much that
-                // was, and it waits for what happens since. Only once: or who
-                // acknowledges seldom enough would get everything for nothing.
+                // The initial state has arrived, however large it was, so the
+                // client need not wait for its debt. Only once: otherwise a
+                // client that rarely acknowledges would receive everything for
+                // free.
                 self.purse.iter_mut().for_each(BandwidthBudget::forgive);
             }
             self.acknowledged = Some(tick);
@@ -135,7 +138,7 @@ impl JsonView {
         self.sent.front().filter(|sent| sent.tick == tick)
     }
 
-    /// An entity as the last snapshot had it.
+    /// An entity as of the last snapshot.
     fn told_last(&self, id: u32) -> Option<EntityState> {
         let last = self
             .sent
@@ -145,13 +148,13 @@ impl JsonView {
         place.ok().map(|place| last.entities[place])
     }
 
-    /// Everything in view, in order of ids.
+    /// All visible entities, in order of ids.
     pub(crate) fn seen(&mut self, world: &World) -> Vec<EntityState> {
         let in_view = self.look(world).into_iter().map(|seen| seen.state);
         in_view.filter(|state| !state.is_elsewhere()).collect()
     }
 
-    /// Looks around; returns from where.
+    /// Updates the visible cells; returns the viewpoint.
     fn watch(&mut self, world: &World) -> Vec3 {
         let eye = world
             .character(self.player)
@@ -178,7 +181,8 @@ impl JsonView {
         let watched = self.watch.cells.iter().zip(&self.watch.backgrounds);
         let mut seen: Vec<InView> = watched.flat_map(in_cell).collect();
         seen.sort_unstable_by(|a, b| {
-            // What is seen somewhere is not missed where the file has it.
+            // An entity that is visible in one cell is not missing in the scene
+            // file's.
             let key = |seen: &InView| (seen.state.id, seen.state.is_elsewhere());
             let order = key(a).cmp(&key(b));
             order.then(a.distance.total_cmp(&b.distance))
@@ -187,7 +191,7 @@ impl JsonView {
         seen
     }
 
-    /// The text of the next snapshot; none when it has to wait for its bytes.
+    /// The text of the next snapshot; none if it must wait for its bytes.
     pub(crate) fn next(&mut self, world: &World) -> Option<String> {
         let in_view = self.look(world);
         let header = JsonHeader {
@@ -226,9 +230,9 @@ impl JsonView {
         Some(text)
     }
 
-    /// Keeps what the client has after a snapshot, should it acknowledge it.
-    /// Where there is no room for that the older ones stay: the first
-    /// acknowledgement on its way is for one of those, and makes room.
+    /// Stores the client's state after a snapshot, in case it is acknowledged.
+    /// If there is no capacity the older ones stay: the first acknowledgement
+    /// in flight is for one of those, and frees capacity.
     fn keep(&mut self, tick: u32, entities: Vec<EntityState>) {
         self.snapshots = self.snapshots.wrapping_add(1);
         let number = self.snapshots;
@@ -246,7 +250,7 @@ impl JsonView {
         }
     }
 
-    /// What fits this client's budget. None: nothing does now.
+    /// Selects what fits this client's budget. None: nothing does now.
     fn choose(
         &mut self,
         world: &World,
@@ -276,7 +280,7 @@ impl JsonView {
             if same && !state.is_on_the_way(header.tick) {
                 continue;
             }
-            // Whatever was told since the baseline would fall back to it.
+            // An entity sent since the baseline would fall back to it.
             let told = self.told.get(&state.id).copied();
             let told_since = header.baseline.is_some() && told > header.baseline;
             let bytes = bytes_of(world, had(state.id), state);
@@ -302,14 +306,15 @@ impl JsonView {
             }
         }
         let all = must + due.iter().map(|due| due.bytes).sum::<f32>();
-        // Who has nothing gets everything: what is left out now would never be
-        // told to a client that does not acknowledge. So it comes more rarely.
+        // A client without a baseline gets everything: what is left out would
+        // never be sent to a client that does not acknowledge. Its snapshots
+        // are sent less often instead.
         let whole = header.baseline.is_none();
         let whole_again = whole && !self.is_new();
         let saved = purse.saved_max() - purse.per_update();
         let too_soon = match whole {
             true => whole_again && purse.balance() < all.min(saved),
-            // While there is a debt, only what has to be said anyway and fits.
+            // While there is a debt, only what must be sent anyway and fits.
             false => !purse.affords(must),
         };
         if too_soon {
@@ -320,9 +325,9 @@ impl JsonView {
         if whole || all <= purse.ready() {
             self.turns.end();
         } else {
-            // Those that must be told again are told what they were told. If
-            // they had news each time, they would never be confirmed, and keep
-            // everybody else waiting for ever.
+            // Entities that must be sent again are sent in the same state as
+            // before. With a new state each time they would never be
+            // acknowledged, and would block all others.
             for index in again {
                 repeated[index] = self.told_last(in_view[index].state.id);
             }
@@ -331,7 +336,7 @@ impl JsonView {
                 let sides = a.side.cmp(&b.side);
                 sides.then(order).then(a.index.cmp(&b.index))
             });
-            // The text itself is paid for when its length is known.
+            // The text itself is charged once its length is known.
             purse.pay(must);
             self.turns.share_out(
                 &mut purse,
@@ -372,18 +377,18 @@ impl JsonView {
     }
 }
 
-/// What an entity takes in a snapshot for a client that has `before` of it.
+/// The size of an entity in a snapshot for a client that has `before`.
 fn bytes_of(world: &World, before: Option<&EntityState>, state: &EntityState) -> f32 {
     if !json::tells_details(before, state) {
         return ENTITY_BYTES;
     }
-    // About as long in JSON; what is not foreseen is paid for afterwards.
+    // About as long in JSON; a wrong estimate is charged afterwards.
     let details = world.details_of(state.id);
     ENTITY_BYTES + details.map_or(0.0, |details| details.encode().len() as f32)
 }
 
-/// Of what is new the near comes first, and the far does not wait for ever; else
-/// it goes by how many ticks it has waited, and how long it may.
+/// New entities are ordered by distance, with a bonus for waiting; known ones
+/// by how long they have waited relative to their interval.
 fn urgency(world: &World, seen: &InView, side: Side, waited: u32) -> f32 {
     match side {
         Side::New => waited as f32 + NEAR_TICKS / (1.0 + seen.distance),

@@ -1,4 +1,4 @@
-//! What one client has, and what it is sent next.
+//! The view of one client: what it has, and what it is sent next.
 
 use std::collections::VecDeque;
 
@@ -14,30 +14,29 @@ use crate::player::PlayerNumber;
 use crate::state::WorldState;
 use crate::world::World;
 
-/// How snapshots travel.
+/// How snapshots are transported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// In order, and all of them: what was sent is known.
+    /// Reliable and in order: what was sent is known.
     Ordered,
     /// As numbered packets that may be lost: what was acknowledged is known.
     Lossy,
 }
 
-/// Longest packet of a lossy line; larger ones are cut by the transport.
-/// QUIC starts with packets of 1,200 bytes, of which heads take some.
+/// Longest packet of a lossy connection; the transport would split larger ones.
+/// QUIC starts with packets of 1,200 bytes, part of which are headers.
 const PACKET_BYTES: usize = 1100;
-/// Packets whose acknowledgement is still waited for.
+/// Packets waiting for acknowledgement.
 const UNACKNOWLEDGED_MAX: usize = 256;
-/// Turns after which something unacknowledged is sent again. On a line with
-/// 200 ms there and back and 30 ms of jitter an acknowledgement takes
-/// up to five at 20 updates a second, with the ticks and frames it waits for:
-/// who does not wait for it sends whole squares twice.
+/// Turns after which an unacknowledged cell is sent again. On a connection with
+/// a round trip of 200 ms and 30 ms of jitter an acknowledgement takes up to
+/// five turns at 20 updates a second, including the ticks and frames it waits
+/// for. A shorter value would send whole cells twice.
 const RESEND_TURNS: u16 = 8;
-/// Updates after which a version is not built on any more when nothing that
-/// was sent behind it is acknowledged.
+/// Updates after which a version is no longer used as a baseline if nothing
+/// sent after it is acknowledged.
 const TRUST_UPDATES: u32 = 100;
-/// Of the bytes that are saved up, so many updates' worth are left to what
-/// competes for them.
+/// Updates' worth of the saved bytes that are reserved for competing cells.
 const CONTESTED_UPDATES: f32 = 5.0;
 
 /// One client's view of the world.
@@ -45,25 +44,25 @@ pub struct ClientView {
     player: PlayerNumber,
     delivery: Delivery,
     watch: Watch,
-    /// Counts what was sent.
+    /// Counts updates.
     updates: u32,
-    /// Bytes that may be sent, once something was.
+    /// Bytes that may be sent; none before the first update.
     purse: Option<BandwidthBudget>,
     turns: Turns,
     next_number: u32,
     unacknowledged: VecDeque<Packet>,
-    /// Lists of packets that are not waited for any more, for the next ones.
+    /// Lists of packets that are no longer in flight, for reuse.
     spare: Vec<Vec<Told>>,
     acquainted: Acquainted,
 }
 
-/// A packet that is on its way.
+/// A packet in flight.
 struct Packet {
     number: u32,
     cells: Vec<Told>,
 }
 
-/// What a packet tells of a cell; no version means that it is out of view.
+/// A cell in a packet; no version means that it left the view.
 #[derive(Clone, Copy)]
 struct Told {
     slot: u32,
@@ -73,19 +72,19 @@ struct Told {
 
 /// A cell that competes with others for the bytes of an update.
 struct Candidate {
-    /// Which of the watched.
+    /// Index among the watched cells.
     index: u32,
-    /// Turns since it was last told of, or came into view.
+    /// Turns since it was last sent, or came into view.
     waited: u16,
-    /// Turns that it may wait; none if it was never told of.
+    /// Turns that it may wait; none if it was never sent.
     interval: u16,
     record: Extent,
-    /// Whether it is told of in this update.
+    /// Whether it is sent in this update.
     goes: bool,
 }
 
 impl Candidate {
-    /// What is new competes with what is new.
+    /// New cells compete with new cells.
     fn side(&self) -> Side {
         match self.interval {
             0 => Side::New,
@@ -96,27 +95,28 @@ impl Candidate {
     fn urgency(&self, watch: &Watch) -> f32 {
         let waited = f32::from(self.waited);
         match self.interval {
-            // The near ones first; and the far ones do not wait for ever.
+            // Nearest first, with a bonus for waiting, so that distant cells
+            // are not starved.
             0 => waited + 1e3 / (1.0 + watch.backgrounds[self.index as usize].distance),
             interval => waited / f32::from(interval),
         }
     }
 }
 
-/// Buffers that all clients share, so that sending allocates nothing.
+/// Buffers shared by all clients, so that sending does not allocate.
 #[derive(Default)]
 pub(crate) struct Scratch {
     candidates: Vec<Candidate>,
     packet: Vec<u8>,
 }
 
-/// What a snapshot is made from, the client aside.
+/// The inputs of a snapshot, apart from the client.
 pub(crate) struct Sender<'a> {
     pub cells: &'a mut Cells,
     pub state: &'a WorldState,
     pub policy: InterestPolicy,
     pub snapshot_hz: u32,
-    /// Counts updates as the world does: the same for all clients.
+    /// Counts the world's updates: the same for all clients.
     pub turn: u16,
     pub pressure: u8,
     pub scratch: &'a mut Scratch,
@@ -144,15 +144,15 @@ impl ClientView {
         self.player
     }
 
-    /// Reads what the next snapshot goes over, and says anything of it: see
-    /// where it is called.
+    /// Prefetch: reads the memory that the next snapshot uses. The result is
+    /// meaningless; see the caller.
     pub fn glance(&self) -> u32 {
-        // As far apart as the lines that memory comes in.
+        // One read per cache line.
         let apart = self.watch.cells.iter().step_by(4);
         apart.fold(0, |seen, watched| seen ^ watched.slot)
     }
 
-    /// Tells what the client has to hear before its next snapshot.
+    /// Sends what the client must receive before its next snapshot.
     pub fn acquaint(&mut self, world: &World, tell: &mut dyn FnMut(&ServerMessage)) {
         let Some(eye) = world.character(self.player).map(|character| character.feet) else {
             return;
@@ -176,7 +176,7 @@ impl ClientView {
         self.updates == 0
     }
 
-    /// Notes which packets the client has; returns how many are lost.
+    /// Records which packets the client has; returns how many were lost.
     pub fn acknowledge(&mut self, ack: PacketAck) -> usize {
         let has = |number: u32| match ack.newest.checked_sub(number) {
             Some(0) => true,
@@ -196,14 +196,14 @@ impl ClientView {
             } else {
                 lost += 1;
             }
-            // Known now, or too old to be acknowledged any more.
+            // Acknowledged, or too old to be acknowledged any more.
             put_away(spare, std::mem::take(&mut packet.cells));
             false
         });
         lost
     }
 
-    /// Makes the next snapshot and hands each of its packets to `send`.
+    /// Encodes the next snapshot and passes each of its packets to `send`.
     pub(crate) fn send(&mut self, with: &mut Sender, send: &mut dyn FnMut(&[u8])) {
         let Some(player) = with.state.players.get(&self.player) else {
             return;
@@ -228,7 +228,7 @@ impl ClientView {
         packet = snapshot::write_header(packet, &self.numbered(header));
         header.own = None;
         let lossy = self.delivery == Delivery::Lossy;
-        // What is certainly heard need not be remembered.
+        // On an ordered connection nothing needs to be remembered.
         let mut told = match lossy {
             true => self.spare.pop().unwrap_or_default(),
             false => Vec::new(),
@@ -256,7 +256,7 @@ impl ClientView {
             if lossy {
                 let background = &mut self.watch.backgrounds[index];
                 if settled {
-                    // Nothing was waited for until now, however long that was.
+                    // No acknowledgement was pending until now.
                     background.known_update = self.updates;
                 }
                 told.push(background.told(watched.slot, version));
@@ -268,13 +268,13 @@ impl ClientView {
         if lossy {
             self.expect(told);
         } else if self.watch.leaving {
-            // Not before: candidates count the cells that were watched.
+            // Not earlier: candidates are indices into the watched cells.
             self.watch.forget_leaving();
         }
         with.scratch.packet = packet;
     }
 
-    /// Tells of the cells that went out of view.
+    /// Writes the cells that left the view.
     fn drop_cells(&mut self, mut packet: Vec<u8>, told: &mut Vec<Told>, turn: u16) -> Vec<u8> {
         let lossy = self.delivery == Delivery::Lossy;
         let watched = self.watch.cells.iter_mut().zip(&self.watch.backgrounds);
@@ -299,7 +299,7 @@ impl ClientView {
         SnapshotHeader { number, ..header }
     }
 
-    /// Remembers what the packet just sent tells.
+    /// Remembers the content of the packet just sent.
     fn expect(&mut self, cells: Vec<Told>) {
         if self.unacknowledged.len() == UNACKNOWLEDGED_MAX
             && let Some(oldest) = self.unacknowledged.pop_front()
@@ -311,9 +311,9 @@ impl ClientView {
         self.unacknowledged.push_back(Packet { number, cells });
     }
 
-    /// Writes what a client on an ordered line has and what is due of it, while
-    /// there are bytes enough: mostly that is all. What is new, and what is left
-    /// when bytes are short, becomes the scratch's candidates.
+    /// Writes the due records of known cells for a client on an ordered
+    /// connection while the budget allows: usually all of them. New cells, and
+    /// the rest when bytes are short, become candidates in the scratch.
     fn choose(&mut self, with: &mut Sender, packet: &mut Vec<u8>) {
         let candidates = &mut with.scratch.candidates;
         candidates.clear();
@@ -332,7 +332,7 @@ impl ClientView {
             let interval = stretch.interval(watched);
             let its_turn = is_its_turn(watched, with.turn, interval);
             let settled = watched.sent != Version::NONE && watched.known == watched.sent;
-            // Most cells; nothing but the client's own memory was looked at.
+            // Most cells end here, having read only the client's own memory.
             if settled && !its_turn || watched.leaving {
                 continue;
             }
@@ -379,9 +379,9 @@ impl ClientView {
         self.purse = purse;
     }
 
-    /// Leaves those of the candidates that can be paid for. When that is not all
-    /// of them, known and new ones take turns: what is seen to move goes on while
-    /// a large world arrives.
+    /// Selects the candidates that the budget allows. If not all of them fit,
+    /// known and new ones alternate: visible movement continues while a large
+    /// world arrives.
     fn stay_within(
         &mut self,
         purse: &mut BandwidthBudget,
@@ -408,25 +408,25 @@ impl ClientView {
     }
 }
 
-/// Whether a cell's turn has come since it was last told of. It is the same for
-/// all clients with the same interval, whenever they began: so they have the
-/// same versions, and what is encoded for one is there for the others. Whoever
-/// was late is back in step with the next.
+/// Whether a cell is due since it was last sent. The schedule is the same for
+/// all clients with the same interval, whenever they joined, so they have the
+/// same versions and share encoded records. A client that was late is back in
+/// step with the next update.
 fn is_its_turn(watched: &Watched, turn: u16, interval: u16) -> bool {
     debug_assert!(interval.is_power_of_two());
-    // Cells are spread evenly over the turns.
+    // Spreads cells evenly over the turns.
     let count = |turn: u16| turn.wrapping_add(watched.slot as u16);
-    // Counts differ above the interval's bit: they are not in the same round.
+    // Counts that differ above the interval's bit are in different rounds.
     interval == 1 || count(turn) ^ count(watched.sent_turn) >= interval
 }
 
-/// How much longer cells wait under pressure: the far ones first, in the end
-/// all of them.
+/// Lengthens intervals under pressure: first those of distant cells, finally
+/// all.
 struct Stretch {
     near: u16,
     far: u16,
-    /// No cell waits longer than this: what it builds on would not be kept, and
-    /// a whole record is more work than all those that were saved.
+    /// Limit of an interval: beyond it the baseline would no longer be stored,
+    /// and a whole record is more work than all those that were saved.
     most: u16,
 }
 
@@ -451,7 +451,7 @@ impl Stretch {
     }
 }
 
-/// Keeps a list's memory for the next packet.
+/// Returns a list to the pool for the next packet.
 fn put_away(spare: &mut Vec<Vec<Told>>, mut cells: Vec<Told>) {
     cells.clear();
     spare.push(cells);

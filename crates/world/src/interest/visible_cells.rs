@@ -6,39 +6,40 @@ use frolic_sim::Vec3;
 use super::InterestPolicy;
 use super::cells::{Cells, Version};
 
-/// What is in view leaves it only this much further out.
+/// A visible cell leaves the view only at this multiple of the radius.
 const HYSTERESIS: f32 = 1.15;
-/// Even who stands still looks around again after so many ticks.
+/// Ticks after which the view is computed again even if the viewer does not
+/// move.
 const LOOK_AGAIN_TICKS: u32 = 600;
 
-/// The cells one client sees, in order of their slots.
+/// The cells that one client sees, in order of their slots.
 #[derive(Default)]
 pub(crate) struct Watch {
-    /// What every update asks of every cell …
+    /// Data that every update reads of every cell …
     pub cells: Vec<Watched>,
-    /// … and what only some ask of some, in the same order.
+    /// … and data that is rarely read, in the same order.
     pub backgrounds: Vec<Background>,
-    /// Whether some of them are on their way out.
+    /// Whether some of them are leaving the view.
     pub leaving: bool,
-    /// Rises when some may have come into view.
+    /// Incremented when cells may have come into view.
     pub changes: u32,
     looked: Option<Looked>,
-    /// Buffers of [`look`](Watch::look), so that looking allocates nothing.
+    /// Buffers of [`look`](Watch::look), which must not allocate.
     slots: Vec<u32>,
     before: (Vec<Watched>, Vec<Background>),
 }
 
-/// Who looks.
+/// The viewer.
 pub(crate) struct Viewer {
     pub player: u32,
     pub eye: Vec3,
-    /// The number of their next packet.
+    /// The number of the viewer's next packet.
     pub number: u32,
-    /// The world's turn.
+    /// The world's update turn.
     pub turn: u16,
 }
 
-/// From where, and at how much of a world, the last look was taken.
+/// The viewpoint and the state of the cells at the last look.
 struct Looked {
     from: Vec3,
     births: u32,
@@ -46,39 +47,40 @@ struct Looked {
     tick: u32,
 }
 
-/// One cell that a client sees, and what it has of it. All clients' cells
-/// together are more than a processor's caches hold, so this is kept small.
+/// A cell that a client sees, and what the client has of it. Kept small,
+/// because the cells of all clients together exceed the processor's caches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watched {
     pub slot: u32,
     /// Newest version that was sent.
     pub sent: Version,
-    /// Newest version that the client certainly has.
+    /// Newest version that the client is known to have.
     pub known: Version,
-    /// The world's turn in which the newest was sent, or since which it waits
-    /// for its first; as far as 16 bits go: whoever has waited for an hour may
-    /// wait a moment longer.
+    /// The world's turn in which the newest version was sent, or since which
+    /// the first is pending. Wraps at 16 bits: a client that has waited for an
+    /// hour may wait a moment longer.
     pub sent_turn: u16,
-    /// It is told of in one of so many turns; a power of two.
+    /// Sent in one of this many turns; a power of two.
     pub interval: u8,
-    /// Out of view; the client has still to hear of it.
+    /// Out of view, but the client has not been notified yet.
     pub leaving: bool,
 }
 
-/// What else there is to know of a watched cell.
+/// Rarely used data of a watched cell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Background {
     pub born: u32,
     pub key: CellKey,
     pub distance: f32,
-    /// Number of the first packet that can tell of it: what was sent before
-    /// it last came into view, or went out of it, does not count.
+    /// Number of the first packet that can refer to it: packets sent before it
+    /// last entered or left the view do not count.
     pub since: u32,
     /// The client's update in which a version became known, or in which the
-    /// first was sent that is not.
+    /// first unacknowledged one was sent.
     pub known_update: u32,
-    /// The client may still have what this square was before it last came into
-    /// view: it must hear when it leaves, even if it was told nothing since.
+    /// The client may still have this cell from before it last came into view:
+    /// it must be notified when the cell leaves, even if nothing was sent
+    /// since.
     pub lingers: bool,
 }
 
@@ -109,7 +111,8 @@ impl Background {
 }
 
 impl Watch {
-    /// Looks around, unless nothing but new cells can have come into view.
+    /// Updates the view; a full look only if something other than new cells can
+    /// have come into view.
     pub fn refresh(&mut self, cells: &Cells, policy: &InterestPolicy, who: Viewer) {
         if self.keeps_up(cells, policy, &who) {
             return;
@@ -123,15 +126,15 @@ impl Watch {
         self.look(cells, policy, &who);
     }
 
-    /// Takes in the cells that are new since the last look. Where a crowd
-    /// spreads there are some in every tick, seen by everybody: a whole look
-    /// for each would be most of the work. False when nothing less will do.
+    /// Adds the cells created since the last look. Where a crowd spreads there
+    /// are some in every tick, visible to all clients, and a full look for each
+    /// would dominate the cost. False if a full look is needed.
     fn keeps_up(&mut self, cells: &Cells, policy: &InterestPolicy, who: &Viewer) -> bool {
         let Some(looked) = &mut self.looked else {
             return false;
         };
-        // Cells that are forgotten have been empty for long; once in a while
-        // is soon enough to notice.
+        // Removed cells have been empty for long, so noticing them late is
+        // fine.
         if (looked.from - who.eye).length() >= cells.size() * 0.25
             || cells.tick().wrapping_sub(looked.tick) >= LOOK_AGAIN_TICKS
         {
@@ -140,12 +143,12 @@ impl Watch {
         let Some(born) = cells.born_since(looked.births) else {
             return false;
         };
-        // Only what was forgotten can come into being again.
+        // Only the key of a removed cell can be created again.
         let may_return = self.leaving || looked.deaths != cells.deaths();
         for (slot, key) in born {
             let ours = self.cells.binary_search_by_key(&slot, |known| known.slot);
             let Err(place) = ours else {
-                // A slot of ours that is another cell's now.
+                // A slot of ours that belongs to another cell now.
                 return false;
             };
             if may_return && self.backgrounds.iter().any(|known| known.key == key) {
@@ -169,15 +172,15 @@ impl Watch {
         true
     }
 
-    /// Looks at the cells around, and at those that were seen before. All
-    /// others are out of view as they were, so it costs what is seen and not
-    /// what there is.
+    /// Scans the cells around the viewer and those that were visible before.
+    /// All others are still out of view, so the cost is proportional to what is
+    /// visible.
     fn look(&mut self, cells: &Cells, policy: &InterestPolicy, who: &Viewer) {
         self.changes = self.changes.wrapping_add(1);
         let mut slots = std::mem::take(&mut self.slots);
         cells.find_around(who.eye, policy.radius, who.player, &mut slots);
         slots.extend(self.cells.iter().map(|watched| watched.slot));
-        // Mostly two runs in order, which this one merges.
+        // Usually two sorted runs, which the stable sort merges.
         slots.sort();
         slots.dedup();
 
@@ -190,8 +193,8 @@ impl Watch {
         for &slot in &slots {
             let cell = cells.alive(slot);
             let mut old = None;
-            // A slot that was used again is there twice until the client has
-            // heard that the first one is gone.
+            // A reused slot is listed twice until the client has acknowledged
+            // that the first cell left.
             while let Some(watched) = before.next_if(|(watched, _)| watched.slot == slot) {
                 if cell.is_some_and(|cell| cell.born == watched.1.born) {
                     old = Some(watched);
@@ -209,8 +212,8 @@ impl Watch {
                 self.leave(old, who);
                 continue;
             }
-            // Whoever comes back into view may have been told to forget it, and
-            // may not have heard.
+            // A client whose cell comes back into view may have been notified
+            // that it left, and may not have received that.
             let lingers = old.is_some() && !inside;
             let (mut watched, mut background) = old.filter(|_| inside).unwrap_or_else(|| {
                 let mut background = Background::new(cell.born, cell.key, who.number);
@@ -238,7 +241,7 @@ impl Watch {
             return;
         }
         if !watched.leaving {
-            // An earlier packet can only have told that it left before.
+            // An earlier packet can only have reported an earlier departure.
             background.since = who.number;
         }
         watched.leaving = true;
@@ -247,10 +250,9 @@ impl Watch {
         self.backgrounds.push(background);
     }
 
-    /// Forgets what is on its way out and has come into being again, in view.
-    /// A client knows squares by their keys alone: it puts the whole record of
-    /// the new one in the place of the old one, and would take it for dropped
-    /// as well.
+    /// Forgets a leaving cell whose key was created again in view. A client
+    /// identifies cells by key alone: the whole record of the new cell replaces
+    /// the old one, and a drop would remove the new one as well.
     fn give_way(&mut self, cells: &Cells) {
         for index in (0..self.cells.len()).rev() {
             if let Some(heir) = self.heir_of(index, cells) {
@@ -262,7 +264,7 @@ impl Watch {
         self.leaving = self.cells.iter().any(|watched| watched.leaving);
     }
 
-    /// Which of the watched has the key of one that is on its way out.
+    /// The index of a watched cell with the same key as a leaving one.
     fn heir_of(&self, index: usize, cells: &Cells) -> Option<usize> {
         if !self.cells[index].leaving {
             return None;
@@ -273,7 +275,7 @@ impl Watch {
             .filter(|heir| !self.cells[*heir].leaving)
     }
 
-    /// Forgets the cells on their way out: the client has heard of it.
+    /// Forgets leaving cells after the client was notified.
     pub fn forget_leaving(&mut self) {
         if !std::mem::take(&mut self.leaving) {
             return;
@@ -290,7 +292,7 @@ impl Watch {
         self.backgrounds.truncate(kept);
     }
 
-    /// Forgets one cell that was on its way out.
+    /// Forgets one leaving cell.
     pub fn forget(&mut self, index: usize) {
         self.cells.remove(index);
         self.backgrounds.remove(index);
@@ -305,7 +307,7 @@ impl Watch {
         same.any(|watched| !watched.leaving)
     }
 
-    /// Which of the watched a cell is.
+    /// The index of a cell among the watched ones.
     pub fn find(&self, slot: u32, born: u32) -> Option<usize> {
         let from = self.cells.partition_point(|watched| watched.slot < slot);
         let same_slot = self.cells[from..]
@@ -316,7 +318,7 @@ impl Watch {
     }
 }
 
-/// Whether a client sees a cell at a distance; `reach` stretches the radius.
+/// Whether a client sees a cell at a distance; `reach` scales the radius.
 fn is_in_view(
     key: CellKey,
     distance: f32,

@@ -1,9 +1,9 @@
 //! History of positions over the last ticks.
 //!
-//! Each tick notes who and what moves. What lies still costs nothing: when it
-//! sets off, or is put elsewhere, the place that it leaves is noted behind the
-//! tick before, so that what is noted first from some moment on is where it was
-//! at that moment.
+//! Each tick records what moves. What is at rest costs nothing: when it starts
+//! to move, or is teleported, the place that it leaves is recorded with the
+//! tick before, so the first record from some moment on is the place at that
+//! moment.
 
 use std::collections::VecDeque;
 
@@ -15,21 +15,21 @@ use super::{Moment, REWIND_MAX_MS};
 use crate::entity::Entity;
 use crate::state::WorldState;
 
-/// Further than this in one tick is a jump from place to place, whatever is
-/// said of it: between there is no way.
+/// A longer distance in one tick counts as a teleport: there is no
+/// interpolation between the two places.
 const STEP_MAX_M: f32 = 20.0;
 
-/// Where something was at one tick.
+/// The place of an entity at one tick.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub entity: u32,
-    /// Counts jumps from place to place; between two there is no way.
+    /// Counts teleports, between which there is no interpolation.
     pub jumps: u8,
     pub position: Vec3,
 }
 
 impl Place {
-    /// Where an entity is now.
+    /// The current place of an entity.
     pub fn of(entity: &Entity) -> Self {
         Self {
             entity: entity.id,
@@ -44,16 +44,17 @@ impl Place {
     }
 }
 
-/// Everybody and everything that moves, at one tick.
+/// All moving entities at one tick.
 #[derive(Default)]
 struct Frame {
     tick: u32,
     /// By entity.
     places: Vec<Place>,
-    /// What lay still in this tick and left its place in the next. Never
-    /// walked through in an order that matters.
+    /// Entities at rest in this tick that left their place in the next. Never
+    /// iterated in an order that matters.
     left: FxHashMap<u32, Place>,
-    /// The id that the next entity got: those from there on came later.
+    /// The id of the next entity at that time: entities from there on are
+    /// newer.
     next_entity: u32,
 }
 
@@ -72,29 +73,31 @@ impl Frame {
     }
 }
 
-/// The last ticks, in buffers that are used again and again.
+/// The last ticks, in a ring of reused buffers.
 #[derive(Default)]
 pub(crate) struct Past {
     frames: VecDeque<Frame>,
 }
 
 impl Past {
-    /// The newest moment there is.
+    /// The newest moment.
     pub(super) fn now(&self) -> Option<Moment> {
         Some(Moment::new(self.frames.back()?.tick, 0))
     }
 
-    /// The tick that is noted next: this one, or between two the one to come.
+    /// The tick that is recorded next: the current one, or between two the
+    /// following one.
     pub fn next_tick(&self) -> Option<u32> {
         Some(self.frames.back()?.tick + 1)
     }
 
-    /// Something that may have lain still leaves the place it was at.
+    /// Records the place that an entity leaves which may have been at rest.
     pub fn note_left(&mut self, entity: u32, jumps: u8, position: Vec3) {
         let Some(newest) = self.frames.back_mut() else {
             return;
         };
-        // What moves is noted, and of several places in a tick the first is it.
+        // A moving entity is recorded already, and of several places in a tick
+        // the first counts.
         if newest.moving(entity).is_none() {
             newest.left.entry(entity).or_insert(Place {
                 entity,
@@ -109,10 +112,10 @@ impl Past {
         self.frames.get(tick.checked_sub(first)? as usize)
     }
 
-    /// Where an entity was that is here now, when `next_entity` is the id that
-    /// comes next; none when it was not there yet.
+    /// The place at a moment of an entity that is at `now`, if `next_entity` is
+    /// the next id; none if it did not exist yet.
     pub(super) fn place(&self, now: Place, at: Moment, next_entity: u32) -> Option<Place> {
-        // A world younger than the moment: what is oldest.
+        // If the world is younger than the moment, the oldest one.
         let oldest = Moment::new(self.frames.front()?.tick, 0);
         let at = at.max(oldest);
         let frame = self.frame(at.tick())?;
@@ -125,26 +128,28 @@ impl Past {
         }
         let after = self.first_from(at.tick() + 1, now);
         if !before.leads_to(&after) {
-            // Clients show a jump at its end, and nothing between.
+            // Clients show a teleport at its destination, without
+            // interpolation.
             return Some(after);
         }
         before.position += (after.position - before.position) * at.fraction();
         Some(before)
     }
 
-    /// What is noted first from a tick on; else it lies still until now.
+    /// The first record from a tick on; without one the entity has been at rest
+    /// until now.
     fn first_from(&self, tick: u32, now: Place) -> Place {
         let newest = self.frames.back().map_or(0, |frame| frame.tick);
         let noted = (tick..=newest).find_map(|tick| self.frame(tick)?.place(now.entity));
         noted.copied().unwrap_or(now)
     }
 
-    /// Entities that may have been seen near something at a moment since this
-    /// one, each once; those aside that lie where they lay. `near` is given a
-    /// place, and how far from it they may have been.
+    /// Entities that may have been seen near something since a moment, each
+    /// once, except those still at rest. `near` receives a place and the
+    /// possible distance from it.
     pub(super) fn noted_since(&self, at: Moment, near: impl Fn(Vec3, f32) -> bool) -> Vec<u32> {
         let frames = self.frames.iter().filter(|frame| frame.tick >= at.tick());
-        // Who is between two places is no further from either than these are
+        // A position between two places is no further from either than they are
         // from each other.
         let places = frames
             .flat_map(Frame::all)
@@ -156,8 +161,8 @@ impl Past {
     }
 }
 
-/// Whether an id was given out after `then` was the next one, and before `now`
-/// is. When all have been given out they start anew behind the scene's.
+/// Whether an id was assigned after `then` was the next one and before `now`
+/// is. Ids wrap around to the first one after the scene's.
 fn came_since(id: u32, then: u32, now: u32) -> bool {
     if then <= now {
         return (then..now).contains(&id);
@@ -166,7 +171,7 @@ fn came_since(id: u32, then: u32, now: u32) -> bool {
 }
 
 impl WorldState {
-    /// Notes where everybody is at the end of a tick.
+    /// Records the places of all moving entities at the end of a tick.
     pub fn remember(&mut self) {
         let kept = (self.tick_hz * REWIND_MAX_MS).div_ceil(1000) as usize + 2;
         let mut frame = if self.past.frames.len() >= kept {
@@ -208,7 +213,7 @@ mod tests {
         assert!(came_since(first + 5, first + 5, first + 6));
         assert!(!came_since(first + 4, first + 5, first + 6));
         assert!(!came_since(first + 5, first + 5, first + 5));
-        // All were given out in between, and then some again.
+        // Ids wrapped around in between.
         let (then, now) = (u32::MAX - 1, first + 2);
         for (id, came) in [
             (u32::MAX, true),

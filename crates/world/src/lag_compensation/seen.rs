@@ -11,38 +11,38 @@ use crate::player::{Player, PlayerNumber};
 use crate::state::WorldState;
 use crate::world::World;
 
-/// A character where a player saw it.
+/// A character at the place where a player saw it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeenCharacter {
     /// Its entity.
     pub entity: u32,
-    /// Whose it is; 0 for an NPC.
+    /// Its player; 0 for an NPC.
     pub player: PlayerNumber,
     /// The lowest point of its capsule.
     pub feet: Vec3,
 }
 
-/// The world as one player saw it. The own character is where it is now, and
-/// so is what it stands on or walks against: clients predict these. Solids that
-/// rays meet are those of now.
+/// The world as one player saw it. The player's own character is where it is
+/// now, and so are the entities that it stands on or walks against, because
+/// clients predict these. Rays hit solids at their current poses.
 pub struct AsSeen<'world> {
     state: Ref<'world, WorldState>,
     viewer: Viewer,
 }
 
-/// Things that a client draws in its own time, at most: one that it rides, and
-/// as many as our client keeps of those that it walks against.
+/// Limit of entities that a client predicts: one that the character rides, and
+/// as many as our client tracks of those that it walks against.
 const PREDICTED_MAX: usize = 5;
 
-/// Who looks, and at which moment.
+/// The viewer, and the moment of the view.
 #[derive(Clone, Copy)]
 struct Viewer {
     player: PlayerNumber,
     entity: u32,
     at: Moment,
-    /// The earliest that is ever looked at.
+    /// The earliest moment that can be queried.
     oldest: Moment,
-    /// What their client draws in its own time besides its character.
+    /// Entities that the client predicts besides its character.
     predicted: [Option<u32>; PREDICTED_MAX],
 }
 
@@ -50,13 +50,13 @@ struct Viewer {
 #[derive(Clone, Copy)]
 pub(crate) struct Ray {
     origin: Vec3,
-    /// As long as one metre.
+    /// Of length one.
     direction: Vec3,
     distance_max: f32,
 }
 
 impl Ray {
-    /// None for one that leads nowhere.
+    /// None for a direction of length zero.
     pub fn new(origin: Vec3, direction: Vec3, distance_max: f32) -> Option<Self> {
         let direction = direction.try_normalize()?;
         (origin.is_finite() && distance_max.is_finite()).then_some(Self {
@@ -66,7 +66,7 @@ impl Ray {
         })
     }
 
-    /// Whether it comes this near to a place.
+    /// Whether it passes within `near` of a place.
     fn passes(&self, place: Vec3, near: f32) -> bool {
         let there = place - self.origin;
         let along = there.dot(self.direction).min(self.distance_max).max(0.0);
@@ -74,16 +74,16 @@ impl Ray {
     }
 }
 
-/// The same while scripts have the world.
+/// The same while scripts run.
 pub(crate) struct Seen<'state> {
     state: &'state WorldState,
     viewer: Viewer,
 }
 
 impl World {
-    /// What a player saw when they sent what has arrived last, never longer
-    /// ago than [`REWIND_MAX_MS`](super::REWIND_MAX_MS). None when they are
-    /// not here, or before the first step.
+    /// What a player saw when they sent the message that arrived last, limited
+    /// to [`REWIND_MAX_MS`](super::REWIND_MAX_MS). None if the player is not in
+    /// the world, or before the first step.
     pub fn as_seen_by(&self, player: PlayerNumber) -> Option<AsSeen<'_>> {
         let state = self.borrow_state();
         let viewer = Viewer::of(&state, player)?;
@@ -120,9 +120,9 @@ impl Viewer {
     }
 }
 
-/// What a player's client draws in its own time: what their character stands
-/// on, and what it walks against. Who does not say what they draw is taken to
-/// draw all of it late.
+/// The entities that a player's client predicts: what the character stands on,
+/// and what it walks against. A client that does not report what it draws is
+/// assumed to draw all of them late.
 fn predicted_by(player: &Player) -> [Option<u32>; PREDICTED_MAX] {
     let mut predicted = [None; PREDICTED_MAX];
     if player.shown.said.is_some() {
@@ -145,27 +145,27 @@ impl AsSeen<'_> {
         }
     }
 
-    /// The moment at which what is near was seen, in ticks.
+    /// The moment at which near entities were seen, in ticks.
     pub fn tick(&self) -> f64 {
         let at = self.viewer.at;
         f64::from(at.tick()) + f64::from(at.fraction())
     }
 
-    /// Where an entity was seen: a character's feet, a thing's centre. None
-    /// when it is gone by now, or was not there yet.
+    /// Where an entity was seen: a character's feet, another entity's centre.
+    /// None if it no longer exists, or did not exist yet.
     pub fn position(&self, entity: u32) -> Option<Vec3> {
         self.seen().position(entity)
     }
 
-    /// The others' characters, the dead among them.
+    /// Characters of others, including dead ones.
     pub fn characters(&self) -> impl Iterator<Item = SeenCharacter> {
         let others: Vec<SeenCharacter> = self.seen().characters().collect();
         others.into_iter()
     }
 
     /// The first character or solid along a ray, ignoring `except` and the
-    /// player's own character. It passes over the dead, and over who has been
-    /// born again since.
+    /// player's own character. It passes through dead characters and those that
+    /// have respawned since.
     pub fn raycast(
         &self,
         origin: Vec3,
@@ -180,17 +180,18 @@ impl AsSeen<'_> {
 }
 
 impl Seen<'_> {
-    /// The earliest moment at which anything is looked at.
+    /// The earliest moment that any entity is queried at.
     fn earliest(&self) -> Moment {
         let player = self.state.players.get(&self.viewer.player);
         match player.is_some_and(|player| player.shown.said.is_some()) {
             true => self.viewer.oldest,
-            // To them nothing is later than what is near.
+            // To these clients distant entities are not drawn later than near
+            // ones.
             false => self.viewer.at,
         }
     }
 
-    /// The moment at which an entity is looked at.
+    /// The moment at which an entity is queried.
     fn moment_of(&self, entity: &Entity) -> Option<Moment> {
         let viewer = &self.viewer;
         let player = self.state.players.get(&viewer.player)?;
@@ -198,10 +199,10 @@ impl Seen<'_> {
         Some(viewer.at.ticks_before(lag).max(viewer.oldest))
     }
 
-    /// Entities whose place was within a ball, in order of ids.
+    /// Entities whose place was within a sphere, in order of ids.
     pub fn near(&self, center: Vec3, radius: f32) -> Vec<u32> {
         let within = |place: Vec3, reach: f32| (place - center).length_squared() <= reach * reach;
-        // Those that lie there, and those that have moved of late.
+        // Those at rest there, and those that moved recently.
         let mut found = self.state.registry.around(center, radius);
         let noted = |place: Vec3, off: f32| within(place, radius + off);
         found.extend(self.state.past.noted_since(self.earliest(), noted));
@@ -219,7 +220,7 @@ impl Seen<'_> {
             return Some(now.position);
         }
         if now.is_of_scene() && !now.replicated {
-            // As the scene file says: it has never been anywhere else.
+            // As in the scene file: it has never moved.
             return Some(now.position);
         }
         let at = self.moment_of(now)?;
@@ -244,9 +245,9 @@ impl Seen<'_> {
             })
     }
 
-    /// The others' characters that a ray may meet: the living, in the life in
-    /// which they were seen. It passes over the dead, as shots do. Every one is
-    /// noted in every tick, so nobody is missed.
+    /// Characters of others that a ray may hit: living ones, in the life in
+    /// which they were seen. Dead ones are passed through, as by shots. Every
+    /// character is recorded in every tick, so none is missed.
     pub fn characters_along(&self, ray: &Ray) -> Vec<SeenCharacter> {
         let reach = self.state.params.radius + self.state.params.height;
         let passes = |place: Vec3, off: f32| ray.passes(place, reach + off);
@@ -255,7 +256,7 @@ impl Seen<'_> {
         others.filter_map(|id| self.character(id)).collect()
     }
 
-    /// The character of an entity that is one and can be hit.
+    /// The character of an entity, if it is one and can be hit.
     fn character(&self, entity: u32) -> Option<SeenCharacter> {
         let now = self.state.alive(entity)?;
         let can_be_hit = match now.player {

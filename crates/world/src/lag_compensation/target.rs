@@ -1,11 +1,11 @@
-//! Where characters are for a shot in flight.
+//! Positions of characters for a shot in flight.
 //!
-//! A shooter sees the others some time ago, and flies their own shots at once:
-//! on their screen the two meet while the server's clock is already further.
-//! So a shot carries the delay that its shooter had when they fired, and meets
-//! characters where they were that long ago ([`WorldState::view_delay`]). A
-//! shot that has been in the air for a while gives the delay back, little by
-//! little ([`delay_left`]): whoever sees it come can step aside.
+//! A shooter sees others in the past but their own shots in the present: on
+//! their screen the two meet while the server's clock is already further. So a
+//! shot carries the delay that its shooter had when it was fired, and hits
+//! characters where they were that long ago ([`WorldState::view_delay`]). The
+//! delay of a long flight decreases gradually ([`delay_left`]), so that a
+//! player who sees the shot coming can step aside.
 
 use frolic_sim::Vec3;
 
@@ -15,21 +15,20 @@ use crate::entity::Entity;
 use crate::player::{Player, PlayerNumber};
 use crate::state::WorldState;
 
-/// In flight for so long, a shot still meets exactly what its shooter saw.
+/// Up to this flight time a shot hits exactly what its shooter saw.
 const FULL_MS: u32 = 250;
-/// After this it meets what is.
+/// After this flight time it hits current positions.
 const NOTHING_MS: u32 = 1_000;
 
 /// A character at some moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stand {
     pub feet: Vec3,
-    /// Counts jumps from place to place; between two there is no way.
+    /// Counts teleports, between which there is no interpolation.
     pub jumps: u8,
 }
 
-/// What is left of a shooter's delay when their shot has been in the air for
-/// so many ticks.
+/// What remains of a shooter's delay after a flight of this many ticks.
 pub(crate) fn delay_left(delay: u32, age_ticks: u32, tick_hz: u32) -> u32 {
     let age_ms = u64::from(age_ticks) * 1000 / u64::from(tick_hz.max(1));
     let full = u64::from(FULL_MS);
@@ -38,21 +37,21 @@ pub(crate) fn delay_left(delay: u32, age_ticks: u32, tick_hz: u32) -> u32 {
     (u64::from(delay) * (fading - faded) / fading) as u32
 }
 
-/// The longest delay that is ever looked at, in 1/256 of a tick.
+/// The longest delay that is ever used, in 1/256 of a tick.
 fn delay_max(tick_hz: u32) -> u32 {
     (u64::from(REWIND_MAX_MS) * u64::from(tick_hz) * PER_TICK / 1000) as u32
 }
 
 impl WorldState {
-    /// How long ago a player saw the others when they did what this tick's
-    /// input says, or else what arrived last, in 1/256 of a tick before the end
-    /// of this one.
+    /// How long ago a player saw the others when they acted, in 1/256 of a tick
+    /// before the end of this one: with this tick's input if `by_input`, else
+    /// with the message that arrived last.
     pub fn view_delay(&self, player: &Player, by_input: bool) -> u32 {
         let now = u64::from(self.tick) * PER_TICK;
         let most = delay_max(self.tick_hz);
         let behind = match player.shown.said {
-            // Said with the newest input; the one in use is some ticks older.
-            // Events do not wait.
+            // Reported with the newest input; the one in use is some ticks
+            // older. Events are not queued.
             Some(said) => {
                 let waiting = if by_input { player.inputs.queued() } else { 0 };
                 let waiting = u64::from(waiting) * PER_TICK;
@@ -66,16 +65,16 @@ impl WorldState {
         behind.min(u64::from(most)) as u32
     }
 
-    /// How much longer ago still a shooter sees this one, who is told of more
-    /// rarely because of the distance.
+    /// The additional delay with which a shooter sees a distant target, because
+    /// it is updated less often.
     pub fn extra_delay(&self, target: u32, shooter: &Player) -> u32 {
         let entity = self.entities.get(&target);
         let ticks = entity.map_or(0.0, |entity| self.updates.lag_ticks(entity, shooter));
         (ticks * PER_TICK as f32) as u32
     }
 
-    /// A character as it was so many 1/256 of a tick before the end of this
-    /// one. None when it was not there yet, or lived another life then.
+    /// A character as it was `delay` / 256 ticks before the end of this tick.
+    /// None if it did not exist yet, or was in another life.
     pub fn stand_before(&self, character: u32, delay: u32) -> Option<Stand> {
         let entity = self.alive(character)?;
         let here = Place::of(entity);
@@ -99,7 +98,8 @@ impl WorldState {
                 jumps: place.jumps,
             });
         }
-        // Between the last tick, which is noted, and this one, which is not yet.
+        // Between the last tick, which is recorded, and this one, which is not
+        // yet.
         let last = Moment(tick.saturating_sub(PER_TICK));
         let last = self.past.place(here, last, self.next_entity())?;
         if last.jumps != now.jumps {
@@ -112,14 +112,14 @@ impl WorldState {
         })
     }
 
-    /// Whether a character's life of now had begun at a moment. What is done
-    /// to who was seen in the one before must not hurt them in this one.
+    /// Whether a character's current life had begun at a moment. A hit on a
+    /// character seen in an earlier life must not hurt it in this one.
     pub(super) fn lived_at(&self, character: &Entity, at: Moment) -> bool {
         let player = character.player.and_then(|n| self.players.get(&n));
         player.is_none_or(|player| at >= Moment::new(player.life.first_tick, 0))
     }
 
-    /// Whether a player is here and can act.
+    /// Whether a player is in the world and can act.
     pub fn is_living(&self, number: PlayerNumber) -> bool {
         let player = self.players.get(&number);
         player.is_some_and(|player| player.online && player.dead_until.is_none())

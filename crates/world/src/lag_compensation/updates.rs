@@ -1,12 +1,12 @@
-//! How much later than its surroundings a client draws what is far away.
+//! How much later than its surroundings a client draws distant entities.
 //!
-//! Something that is told of in every fourth update only has moved for four
-//! updates when the next one comes; a client draws it so much later that it
-//! always has two states to draw between. It takes the time from what it was
-//! sent, the server from the rule by which it sends. What a server under
-//! pressure leaves out besides is not counted. Clients that speak JSON, which
-//! do not say what they draw, are told of everything in every update as long as
-//! their bytes last: to them the far is no later than the near.
+//! An entity that is sent in every fourth update has moved for four updates
+//! when the next one arrives; a client draws it late enough to always have two
+//! states to interpolate between. The client derives the delay from what it
+//! received, the server from the rule by which it sends. Records that a server
+//! under pressure leaves out are not counted. JSON clients, which do not report
+//! what they draw, receive everything in every update while their byte budget
+//! lasts: to them distant entities are not later than near ones.
 
 use frolic_sim::Vec3;
 
@@ -14,7 +14,7 @@ use crate::entity::Entity;
 use crate::interest::{InterestPolicy, cells};
 use crate::player::Player;
 
-/// How often clients are told of what.
+/// How often entities are replicated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UpdateRule {
     pub policy: InterestPolicy,
@@ -31,7 +31,7 @@ impl Default for UpdateRule {
 }
 
 impl UpdateRule {
-    /// Ticks by which a player sees an entity later than what is near.
+    /// Ticks by which a player sees an entity later than near ones.
     pub fn lag_ticks(&self, entity: &Entity, viewer: &Player) -> f32 {
         if viewer.shown.said.is_none() {
             return 0.0;

@@ -1,4 +1,4 @@
-//! Cells that one can stand in: columns of the map with a floor on each storey.
+//! The walkable grid: columns of the map with a floor on each storey.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ const TILE_CELLS: i32 = 16;
 const TILE_M: f32 = CELL_M * TILE_CELLS as f32;
 /// Floors above each other in one column.
 const FLOORS_MAX: usize = 8;
-/// Floors nearer to each other than this are one.
+/// Floors closer than this are merged.
 const FLOOR_GAP_M: f32 = 0.3;
-/// Tiles kept; the oldest quarter goes when there are more.
+/// Tiles in memory; above this the oldest quarter is discarded.
 const TILES_MAX: usize = 4096;
-/// A cell needs room for a little less than the whole capsule: what is hardly
-/// touched, one slides along.
+/// Fraction of the capsule's radius that must be free in a cell: a character
+/// slides along what it barely touches.
 const ROOM: f32 = 0.9;
-/// How far from the origin there is a grid.
+/// Distance from the origin up to which there is a grid.
 const EXTENT_M: f32 = 100_000.0;
 
-/// A tile's place, counted in tiles.
+/// A tile's position, counted in tiles.
 pub type TileKey = (i32, i32);
 
 /// One storey of one column.
@@ -32,7 +32,7 @@ pub struct Cell {
     pub level: u8,
 }
 
-/// Something to stand on.
+/// A surface to stand on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Floor {
     pub height: f32,
@@ -40,14 +40,14 @@ pub struct Floor {
     pub slope: f32,
 }
 
-/// What an entity's solid is to somebody who plans a way.
+/// The role of an entity's solid in path planning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It can be walked on.
     Ground,
-    /// It is in the way.
+    /// It is an obstacle.
     Obstacle,
-    /// It may be elsewhere by then.
+    /// It may have moved away by then.
     Passing,
 }
 
@@ -59,7 +59,7 @@ pub struct Ground<'a> {
 }
 
 impl Ground<'_> {
-    /// The solids in a box that count.
+    /// The relevant solids in a box.
     pub fn around(&self, low: Vec3, high: Vec3) -> Around<'_> {
         self.solids
             .around(low, high, |id| (self.role)(id) != Role::Passing)
@@ -67,10 +67,10 @@ impl Ground<'_> {
 }
 
 struct Tile {
-    /// Where each column's floors begin; one more at the end.
+    /// Where each column's floors begin, plus one entry at the end.
     starts: Vec<u16>,
     floors: Vec<Floor>,
-    /// Which tile ever built it is.
+    /// Number of the tile among all that were ever built.
     version: u32,
 }
 
@@ -99,12 +99,12 @@ impl Grid {
         Some(self.tiles.get(&key)?.version)
     }
 
-    /// Throws away what may be different now.
+    /// Discards the tiles that may have changed.
     pub fn forget(&mut self, low: Vec3, high: Vec3) {
         if self.tiles.is_empty() || !low.is_finite() || !high.is_finite() {
             return;
         }
-        // A cell knows of what is as near as its capsule is wide.
+        // A cell depends on solids up to a capsule's radius away.
         let margin = Vec3::splat(CELL_M);
         let (low, high) = (tile_at(low - margin), tile_at(high + margin));
         let known = self.tiles.len();
@@ -126,8 +126,8 @@ impl Grid {
         }
     }
 
-    /// The floors of a column, from the lowest. Builds its tile if need be
-    /// and takes that off `left`.
+    /// The floors of a column, from the lowest. Builds its tile if necessary
+    /// and subtracts the cost from `left`.
     pub fn column(&mut self, ground: &Ground, x: i32, z: i32, left: &mut u32) -> &[Floor] {
         let key = tile_of(x, z);
         if !self.tiles.contains_key(&key) {
@@ -140,7 +140,7 @@ impl Grid {
         self.known_column(x, z)
     }
 
-    /// The floors of a column, as far as its tile is there.
+    /// The floors of a column, if its tile is built.
     pub fn known_column(&self, x: i32, z: i32) -> &[Floor] {
         let Some(tile) = self.tiles.get(&tile_of(x, z)) else {
             return &[];
@@ -156,8 +156,8 @@ impl Grid {
         column.get(usize::from(cell.level)).copied()
     }
 
-    /// The cell that somebody with these feet stands in: theirs, or the
-    /// nearest one around with a floor not much higher or lower.
+    /// The cell of a character at these feet: its own, or the nearest one
+    /// around with a floor not much higher or lower.
     pub fn locate(
         &mut self,
         ground: &Ground,
@@ -233,7 +233,7 @@ impl Tile {
                 surfaces.sort_by(|a: &Surface, b| a.height.total_cmp(&b.height));
                 let first = floors.len();
                 for surface in &surfaces {
-                    // The room begins where a step ends.
+                    // Clearance starts above the height of a step.
                     let lift = params.step_height;
                     let feet = Vec3::new(middle.x, surface.height + lift, middle.z);
                     let (radius, height) = (params.radius * ROOM, params.height - lift);
@@ -267,13 +267,13 @@ pub fn on_the_map(place: Vec3) -> bool {
     place.is_finite() && place.abs().max_element() <= EXTENT_M
 }
 
-/// The column that a place is in.
+/// The column that contains a place.
 pub fn cell_at(place: Vec3) -> (i32, i32) {
     let cell = |v: f32| libm::floorf(v / CELL_M) as i32;
     (cell(place.x), cell(place.z))
 }
 
-/// The middle of a column, at a height.
+/// The centre of a column, at a height.
 pub fn middle(x: i32, z: i32, height: f32) -> Vec3 {
     Vec3::new((x as f32 + 0.5) * CELL_M, height, (z as f32 + 0.5) * CELL_M)
 }

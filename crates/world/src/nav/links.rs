@@ -1,4 +1,4 @@
-//! From which cell one gets to which.
+//! Which cells are reachable from which.
 
 use frolic_sim::{CharacterParams, Vec3};
 
@@ -8,19 +8,20 @@ use super::grid::{CELL_M, Cell, Floor, Grid, Ground, middle};
 const JUMP_MAX_M: f32 = 1.15;
 const DROP_MAX_M: f32 = 2.5;
 /// Cells between the foot of a ledge and its top: next to a wall there is no
-/// room to stand.
+/// clearance to stand.
 const LEAP_CELLS: std::ops::RangeInclusive<i32> = 2..=3;
-/// Below this a floor is a slope, and neighbours differ by more than a step.
+/// A floor with a lower value is a slope, where neighbours differ by more than
+/// a step.
 const LEVEL_SLOPE_MIN: f32 = 0.98;
-/// What a straight step to the next cell costs.
+/// The cost of a straight step to the next cell.
 pub const STRAIGHT: u32 = 10;
 const DIAGONAL: u32 = 14;
 const JUMP: u32 = 40;
 const DROP: u32 = 20;
-/// Asking whether there is room for a leap counts as so many cells.
+/// The cost of checking the clearance of a leap, in cells.
 const LEAP_WORK: u32 = 8;
 
-/// A way to another cell.
+/// A connection to another cell.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
     pub to: Cell,
@@ -40,7 +41,7 @@ pub fn can_walk(params: &CharacterParams, from: Floor, to: Floor, distance: f32)
     (to.height - from.height).abs() <= rise_max
 }
 
-/// The storey of a column that one walks onto from a floor.
+/// The storey of a column that is reached by walking from a floor.
 pub fn walked_level(
     params: &CharacterParams,
     from: Floor,
@@ -56,7 +57,7 @@ pub fn walked_level(
     nearest.map(|(level, _)| level as u8)
 }
 
-/// Fills `out` with where one gets from a cell.
+/// Fills `out` with the cells reachable from a cell.
 pub fn links(grid: &mut Grid, ground: &Ground, cell: Cell, left: &mut u32, out: &mut Vec<Link>) {
     out.clear();
     let Some(floor) = grid.floor(cell) else {
@@ -113,7 +114,7 @@ fn leap(
                 continue;
             }
             *left = left.saturating_sub(LEAP_WORK);
-            // One has to pass at the height of the upper end.
+            // The capsule must pass at the height of the upper end.
             let height = floor.height.max(there.height) + 0.1;
             let here = middle(cell.x, cell.z, height);
             if has_room(ground, here, middle(x, z, height)) {

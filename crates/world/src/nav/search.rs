@@ -1,4 +1,4 @@
-//! A*: the cheapest way over the grid, a bit at a time.
+//! A*: the cheapest path over the grid, computed incrementally.
 
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -8,21 +8,21 @@ use super::grid::{Cell, Grid, Ground, TileKey, middle, on_the_map, tile_of};
 use super::links::{self, Link, STRAIGHT};
 use super::{Path, Request, Step, smooth};
 
-/// Cells that one search looks at before it is content with what it has.
+/// Cells that one search visits before it returns the best path so far.
 const CELLS_MAX: u32 = 30_000;
-/// How often a search begins again because the ground changed under it.
+/// How often a search restarts because the grid changed under it.
 const RESTARTS_MAX: u32 = 3;
-/// How much higher or lower than asked the floors at the ends may be.
+/// How much higher or lower than requested the floors at the ends may be.
 const START_HEIGHTS: (f32, f32) = (0.7, 1.5);
 const GOAL_HEIGHTS: (f32, f32) = (0.7, 4.0);
-/// Rings of cells around the ends that are tried when there is none.
+/// Rings of cells around an end that are tried if it has no floor.
 const RINGS: i32 = 3;
 
-/// How far a search is.
+/// The progress of a search.
 pub enum Progress {
     /// There is more to do.
     Goes,
-    /// It has found what there is.
+    /// The search is finished.
     Ended(Path),
 }
 
@@ -38,7 +38,8 @@ pub struct Search {
     request: Request,
     started: bool,
     goal: Option<Cell>,
-    /// By cost to the goal, at least; then by cell, so that ties are no chance.
+    /// By the estimated total cost, then by cell, so that ties are
+    /// deterministic.
     open: BinaryHeap<Reverse<(u32, u32, Cell)>>,
     known: FxHashMap<Cell, Known>,
     tiles: BTreeMap<TileKey, u32>,
@@ -71,7 +72,7 @@ impl Search {
         u64::from(self.restarts) << 32 | u64::from(self.looked_at)
     }
 
-    /// Does what `left` allows.
+    /// Continues within the budget `left`.
     pub fn go_on(&mut self, grid: &mut Grid, ground: &Ground, left: &mut u32) -> Progress {
         let mut current = self.tiles.iter();
         let stale = !current.all(|(key, version)| grid.version(*key) == Some(*version));
@@ -167,7 +168,7 @@ impl Search {
         }
     }
 
-    /// What is ahead of a cell at least.
+    /// A lower bound of the remaining cost.
     fn ahead(&self, cell: Cell) -> u32 {
         let (x, z) = match self.goal {
             Some(goal) => (goal.x, goal.z),
@@ -177,7 +178,7 @@ impl Search {
         STRAIGHT * dx.max(dz) + 4 * dx.min(dz)
     }
 
-    /// The way to the goal, or to what is nearest to it.
+    /// The path to the goal, or to the cell nearest to it.
     fn path(&self, grid: &mut Grid, ground: &Ground, left: &mut u32) -> Path {
         let reached = self
             .goal
@@ -211,10 +212,10 @@ impl Search {
         }
         let mut steps = smooth::smoothed(grid, ground, &steps, left);
         if !steps.is_empty() {
-            // The first is where they stand.
+            // The first is the start itself.
             steps.remove(0);
         }
-        // The last few steps go to the very place, where that is in the cell.
+        // The last step ends at the exact goal, if that is in the cell.
         if reached.is_some()
             && let Some(last) = steps.last_mut()
             && super::grid::cell_at(self.request.to) == (end.x, end.z)

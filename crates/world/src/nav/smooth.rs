@@ -1,4 +1,4 @@
-//! Straight lines instead of the grid's corners.
+//! Path smoothing: straight lines instead of the grid's corners.
 
 use frolic_sim::Vec3;
 
@@ -6,20 +6,20 @@ use super::Step;
 use super::grid::{CELL_M, Cell, Grid, Ground, cell_at, on_the_map};
 use super::links::walked_level;
 
-/// Cells that one straight line may leave out.
+/// Cells that one straight line may skip.
 const LINE_CELLS_MAX: usize = 32;
-/// Longest line that is looked along.
+/// Longest line that is checked.
 const LINE_M_MAX: f32 = 24.0;
-/// How far apart a line is looked at.
+/// Distance between samples along a line.
 const SAMPLE_M: f32 = CELL_M * 0.4;
 
-/// The same way with as few steps as can be walked in straight lines.
+/// The same path with as few straight steps as possible.
 pub fn smoothed(grid: &mut Grid, ground: &Ground, steps: &[Step], left: &mut u32) -> Vec<Step> {
     let mut out: Vec<Step> = steps.first().copied().into_iter().collect();
     let mut at = 0;
     while at + 1 < steps.len() {
         let mut next = at + 1;
-        // What begins or ends with a leap stays as it is.
+        // A step that begins or ends with a leap stays as it is.
         while next + 1 < steps.len()
             && next - at < LINE_CELLS_MAX
             && !steps[next].leap
@@ -34,7 +34,7 @@ pub fn smoothed(grid: &mut Grid, ground: &Ground, steps: &[Step], left: &mut u32
     out
 }
 
-/// Whether the ground goes on from one place to the other in a straight line.
+/// Whether the floor is continuous along a straight line.
 pub fn is_straight(grid: &mut Grid, ground: &Ground, from: Vec3, to: Vec3, left: &mut u32) -> bool {
     let way = Vec3::new(to.x - from.x, 0.0, to.z - from.z);
     let length = way.length();

@@ -1,4 +1,4 @@
-//! Ways over slopes, around and onto things, and through what changes.
+//! Paths over slopes, around and onto obstacles, and through changing scenes.
 
 use frolic_sim::{CharacterParams, CollisionWorld, Pose, Shape, Vec3};
 

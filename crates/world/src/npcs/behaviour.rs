@@ -1,4 +1,4 @@
-//! What an NPC does in each state: where it goes, and where it looks.
+//! The behaviour of an NPC in each state: where it goes, and where it looks.
 
 use frolic_package::PatrolPoint;
 use frolic_protocol::npc::NpcState;
@@ -6,21 +6,21 @@ use frolic_sim::Vec3;
 
 use super::{Npc, Surroundings};
 
-/// It first only looks, then goes to see.
+/// Seconds for which it only looks before it walks there.
 const LOOKS_BEFORE_WALKING_S: f32 = 1.0;
-/// How far around the last known place it searches, and how long at each spot.
+/// Radius of a search around the last known place, and seconds at each spot.
 const SEARCH_M: f32 = 6.0;
 const SEARCH_SPOT_S: f32 = 1.5;
-/// Away from its post by more than this it goes back.
+/// Distance from its post at which it returns.
 const POST_M: f32 = 1.0;
-/// Turns of the head while it stands: radians to each side, and seconds.
+/// Head sweep while standing: radians to each side, and seconds.
 const SWEEP: (f32, f32) = (0.65, 4.0);
 const SEARCH_SWEEP: (f32, f32) = (1.3, 2.4);
 
-/// What it wants now.
+/// Its current goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wish {
-    /// Where to, and whether at a run.
+    /// The destination, and whether it runs.
     pub goal: Option<(Vec3, bool)>,
     pub look: Gaze,
 }
@@ -28,27 +28,27 @@ pub struct Wish {
 /// Where it looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Gaze {
-    /// Where it walks; else ahead, left and right of a direction, in radians,
-    /// with seconds for all of it.
+    /// Along its path; when standing, a sweep around a direction in radians,
+    /// with its angle and duration.
     Around(f32, (f32, f32)),
     At(Vec3),
 }
 
-/// Its rounds.
+/// Progress of its patrol.
 #[derive(Clone, Debug, Default)]
 pub struct Rounds {
-    /// Which point is next.
+    /// Index of the next point.
     pub point: usize,
-    /// Since when it stands at one, in ticks.
+    /// The tick since which it waits at a point.
     pub waited: u32,
-    /// How many spots it has searched.
+    /// Number of spots that it has searched.
     pub spots: u32,
-    /// The spot it searches now.
+    /// The spot that it searches now.
     pub spot: Option<Vec3>,
 }
 
 impl Npc {
-    /// What it wants in this tick; notes what came of the last wish.
+    /// Chooses its goal in this tick, and records the outcome of the last one.
     pub fn wish(&mut self, world: &Surroundings) -> Wish {
         let looks_for = self.senses.last_known;
         let around = Gaze::Around(self.facing, SWEEP);
@@ -85,12 +85,13 @@ impl Npc {
         Wish { goal, look }
     }
 
-    /// Where it belongs while nothing happens: the next point of its patrol.
+    /// Its post in the calm state: the next point of its patrol.
     fn post(&mut self, world: &Surroundings) -> Option<Vec3> {
         if self.patrol.is_empty() {
             let away = (self.character.feet - self.home).length() > POST_M;
             let tired = self.journey.ended() == Some(false);
-            // It stands where it came to; when it could not, it tries later.
+            // It stays where it arrived; if it could not arrive, it retries
+            // later.
             if self.journey.ended().is_some() {
                 self.rounds.waited += 1;
                 if self.rounds.waited >= world.ticks(5.0) && (away || tired) {
@@ -108,7 +109,7 @@ impl Npc {
             if self.rounds.waited >= world.ticks(self.settings.patrol_wait).max(1) {
                 self.rounds.waited = 0;
                 self.rounds.point = (self.rounds.point + 1) % self.patrol.len();
-                // With one point only, the same way is tried again.
+                // With a single point, the same path is tried again.
                 if self.patrol.len() == 1 {
                     return None;
                 }
@@ -132,7 +133,7 @@ impl Npc {
         }
     }
 
-    /// First where it lost them, then here and there around it.
+    /// First where it lost its target, then spots around that place.
     fn search_spot(&mut self, world: &Surroundings) -> Option<(Vec3, bool)> {
         let around = self.senses.last_known?;
         if self.rounds.spot.is_none() {
@@ -152,7 +153,7 @@ impl Npc {
     }
 }
 
-/// Somewhere around, as good as by chance, and the same in every run.
+/// A pseudo-random place around, the same in every run.
 fn spot(entity: u32, count: u32) -> Vec3 {
     let mut mixed = entity.wrapping_mul(0x9e37_79b9) ^ count.wrapping_mul(0x85eb_ca6b);
     mixed ^= mixed >> 15;

@@ -1,4 +1,4 @@
-//! One NPC: what it makes of its wishes, and how it moves.
+//! The body of one NPC: turns goals into movement.
 
 use frolic_package::Npc as Settings;
 use frolic_protocol::entity::{EntityKind, flags};
@@ -18,9 +18,9 @@ use super::{Npc, Surroundings};
 use crate::nav::grid::Ground;
 use crate::nav::{Nav, Step};
 
-/// Radians per second, calm and excited.
+/// Turn rate in radians per second, calm and excited.
 const TURNS: (f32, f32) = (3.5, 9.0);
-/// A ledge that takes a jump, and from how near.
+/// Height of a ledge that requires a jump, and the distance to jump from.
 const JUMP_RISE_M: f32 = 0.3;
 const JUMP_FROM_M: f32 = 1.9;
 
@@ -76,7 +76,7 @@ impl Npc {
         )
     }
 
-    /// Another state: a new errand.
+    /// Enters another state, which starts a new journey.
     pub fn enter(&mut self, state: NpcState, nav: &mut Nav, tick: u32) {
         self.state = state;
         self.since = tick;
@@ -86,7 +86,7 @@ impl Npc {
         self.rounds.spot = None;
     }
 
-    /// Decides what its legs do in this tick.
+    /// Computes the movement input of this tick.
     pub fn steer(&mut self, nav: &mut Nav, ground: &Ground, world: &Surroundings, dt: f32) {
         let wish = self.wish(world);
         let here = Here {
@@ -116,7 +116,8 @@ impl Npc {
                 course
             }
             (Gaze::Around(middle, (side, seconds)), None) => {
-                // It looks there for a while: a head that never rests costs bytes.
+                // It holds each direction for a while: a head that turns
+                // constantly costs bandwidth.
                 let quarter = (self.state_seconds(world) / seconds * 4.0) as usize;
                 Some(middle + [0.0, side, 0.0, -side][quarter % 4])
             }
@@ -160,7 +161,7 @@ impl Npc {
         )
     }
 
-    /// Makes of a thing what clients know of an NPC.
+    /// Adds the NPC's part to the replicated state of its entity.
     pub fn dress(&self, state: &mut EntityState) {
         state.kind = EntityKind::Character;
         state.rotation = quantize::ROTATION_NONE;
@@ -173,7 +174,7 @@ impl Npc {
         }
     }
 
-    /// Puts it elsewhere.
+    /// Teleports it.
     pub fn jump_to(&mut self, pose: &Pose, nav: &mut Nav) {
         self.character = CharacterState::at(pose.translation);
         self.yaw = yaw_of(pose.rotation);
@@ -182,7 +183,7 @@ impl Npc {
     }
 }
 
-/// The yaw that looks along a way; none for one that leads nowhere.
+/// The yaw that faces along `way`; none for length zero.
 fn direction(way: Vec3) -> Option<f32> {
     let level = way.x * way.x + way.z * way.z;
     (level > 1e-6).then(|| libm::atan2f(-way.x, -way.z))
@@ -192,7 +193,7 @@ pub fn yaw_of(rotation: Rotation) -> f32 {
     direction(rotation * -Vec3::Z).unwrap_or(0.0)
 }
 
-/// Turns towards an angle by so much at most.
+/// Turns from an angle towards another by at most `most`.
 fn turned(from: f32, to: f32, most: f32) -> f32 {
     let tau = core::f32::consts::TAU;
     let mut by = libm::fmodf(to - from, tau);

@@ -10,13 +10,13 @@ use super::{Npc, Npcs};
 use crate::replay::Fingerprint;
 
 impl Npcs {
-    /// Adds everything that decides what they do next. Structures are taken
-    /// apart by name, as in `replay/hash.rs`.
+    /// Adds everything that determines what they do next. Structures are
+    /// destructured by name, as in `replay/hash.rs`.
     pub fn fingerprint(&self, out: &mut Fingerprint) {
         let Npcs {
             all,
             nav,
-            rays: _, // a figure
+            rays: _, // a metric
         } = self;
         out.word(all.len() as u64);
         all.values().for_each(|npc| npc.fingerprint(out));
@@ -28,13 +28,13 @@ impl Npc {
     fn fingerprint(&self, out: &mut Fingerprint) {
         let Npc {
             entity,
-            settings: _, // said by the definition, as its sight
+            settings: _, // part of the definition, like its sight
             sight_cos: _,
             patrol,
             home,
             home_yaw,
             character,
-            step_cache: _, // only saves time
+            step_cache: _, // a cache
             input,
             yaw,
             facing,

@@ -1,65 +1,65 @@
-//! How an NPC gets somewhere: asks for a path, follows it, notices when it
-//! does not get on, and gives up in the end.
+//! The journey of an NPC to a goal: requests a path, follows it, notices when
+//! it is stuck, and finally gives up.
 
 use frolic_sim::Vec3;
 
 use crate::nav::grid::{CELL_M, Ground, cell_at};
 use crate::nav::{Nav, Path, Request, Step};
 
-/// So near is there.
+/// Distance at which it has arrived.
 const ARRIVED_M: f32 = 0.5;
 const STEP_REACHED_M: f32 = 0.35;
-/// How much higher or lower one may be there.
+/// Height difference at which it has arrived.
 const HEIGHT_M: f32 = 1.3;
-/// A goal that has moved further than this is another one.
+/// A goal that moved further than this is a new goal.
 const SAME_GOAL_M: f32 = 0.75;
-/// Ticks between two looks at whether a path still holds.
+/// Ticks between checks whether a path is still valid.
 const LOOK_TICKS: u32 = 15;
-/// A new way to a goal that moves is asked for after so many ticks.
+/// Ticks after which a new path to a moving goal is requested.
 const RENEW_TICKS: u32 = 24;
-/// Whoever gets no further than this within that many seconds is stuck.
+/// An NPC that advances less than this within that many seconds is stuck.
 const STUCK_M: f32 = 0.4;
 const STUCK_S: f32 = 1.0;
-/// Failures before a goal is given up, and seconds between two tries.
+/// Failures before it gives up, and seconds between two attempts.
 const TRIES_MAX: u32 = 5;
 const RETRY_S: f32 = 1.5;
-/// However it goes, a goal is given up after this.
+/// Seconds after which it gives up in any case.
 const GIVES_UP_S: f32 = 120.0;
 const AVOID_MAX: usize = 8;
 
-/// A way somewhere.
+/// The journey to a goal.
 #[derive(Clone, Debug, Default)]
 pub struct Journey {
     pub goal: Option<Vec3>,
     pub runs: bool,
     path: Option<Path>,
     next: usize,
-    /// When the path was asked for, while it is on its way.
+    /// When the path was requested, while it is pending.
     asked: Option<u32>,
     planned: u32,
     /// Whether the goal has moved since.
     moved: bool,
-    /// Whether it got there; none while it goes.
+    /// Whether it arrived; none while it is underway.
     ended: Option<bool>,
     tries: u32,
-    /// The grid as it was at the last failure, and when to try again.
+    /// The grid's change count at the last failure, and when to try again.
     failed_at_change: u32,
     retry_at: u32,
     avoid: Vec<(i32, i32)>,
-    /// Where it last was a little further.
+    /// The place from which progress is measured.
     anchor: Vec3,
     anchored: u32,
     began: u32,
 }
 
-/// Time and place of somebody who walks.
+/// Time and place of a walking NPC.
 #[derive(Clone, Copy)]
 pub struct Here {
     pub who: u32,
     pub feet: Vec3,
     pub tick: u32,
     pub tick_hz: u32,
-    /// Whether the goal is in plain sight, so that a straight line may do.
+    /// Whether the goal is in line of sight, so that a straight path may work.
     pub sees_goal: bool,
 }
 
@@ -70,12 +70,12 @@ impl Here {
 }
 
 impl Journey {
-    /// Whether it got there or gave up.
+    /// Whether it arrived or gave up; none while it is underway.
     pub fn ended(&self) -> Option<bool> {
         self.ended
     }
 
-    /// Stays where it is.
+    /// Stops and cancels the path request.
     pub fn stop(&mut self, nav: &mut Nav, who: u32) {
         if self.goal.is_some() {
             nav.cancel(who);
@@ -83,7 +83,7 @@ impl Journey {
         }
     }
 
-    /// Sets out, or goes on when it is the same goal.
+    /// Starts a journey, or continues if the goal is the same.
     pub fn aim(&mut self, nav: &mut Nav, goal: Vec3, runs: bool, here: &Here) {
         self.runs = runs;
         match self.goal {
@@ -107,7 +107,7 @@ impl Journey {
         }
     }
 
-    /// Where to go in this tick; none while it waits or is there.
+    /// The next step of this tick; none while it waits or has arrived.
     pub fn walk(&mut self, nav: &mut Nav, ground: &Ground, here: &Here) -> Option<Step> {
         let goal = self.goal.filter(|_| self.ended.is_none())?;
         let to = goal - here.feet;
@@ -127,7 +127,8 @@ impl Journey {
             self.next += 1;
         }
         let Some(step) = path.steps.get(self.next).copied() else {
-            // Its end, and yet not there: the goal has moved, or there is no way.
+            // The path ended before the goal: the goal has moved, or there is
+            // no path.
             let complete = path.complete;
             self.path = None;
             if !complete {
@@ -182,7 +183,7 @@ impl Journey {
         }
     }
 
-    /// No way, or not all the way. A door may open: it tries again.
+    /// There is no complete path. It tries again, because a door may open.
     fn fail(&mut self, nav: &mut Nav, here: &Here) {
         self.tries += 1;
         self.avoid.clear();
@@ -203,7 +204,7 @@ impl Journey {
                 self.end(nav, here, false);
                 return;
             }
-            // Something is there that the grid does not know: go around it.
+            // An obstacle that the grid does not know: avoid it.
             let way = step.place - here.feet;
             let way = Vec3::new(way.x, 0.0, way.z).normalize_or_zero();
             let (own, ahead) = (cell_at(here.feet), cell_at(here.feet + way * CELL_M * 1.5));
@@ -224,7 +225,7 @@ impl Journey {
         None
     }
 
-    /// For a fingerprint: what of this decides the future.
+    /// The state that determines future results, as numbers for a fingerprint.
     pub fn words(&self) -> [u64; 6] {
         let pair = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
         let goal = self.goal.unwrap_or(Vec3::NAN).to_array().map(f32::to_bits);

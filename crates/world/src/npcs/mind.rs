@@ -1,38 +1,39 @@
-//! What an NPC is about: from calm to chase and back, as one pure function.
+//! The state machine of an NPC, from calm to chase and back, as one pure
+//! function.
 
 use frolic_protocol::npc::NpcState;
 
-/// Suspicion at which it goes to look, on its post and on its way back.
+/// Suspicion at which it investigates, on its post and on its way back.
 const NOTICES_AT: f32 = 0.35;
 const NOTICES_AGAIN_AT: f32 = 0.5;
-/// Below this it has forgotten.
+/// Suspicion below which it has forgotten.
 const FORGETS_AT: f32 = 0.05;
 /// How long it is startled.
 const STARTLED_S: f32 = 0.6;
-/// How long somebody must be out of sight to be lost.
+/// How long a target must be out of sight to be lost.
 pub const LOSES_AFTER_S: f32 = 1.8;
-/// A place that cannot be reached keeps it busy no longer than this.
+/// Limit of the time spent on a place that cannot be reached.
 const SUSPICIOUS_MAX_S: f32 = 25.0;
 const RETURN_MAX_S: f32 = 90.0;
 
-/// What it knows when it makes up its mind.
+/// The inputs of a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     /// From 0 to 1.
     pub suspicion: f32,
-    /// Whether somebody it minds can be seen now.
+    /// Whether a target is visible now.
     pub sees: bool,
-    /// Since when nobody could be.
+    /// Seconds since a target was visible.
     pub unseen_s: f32,
-    /// How long it has been about the same.
+    /// Seconds in the current state.
     pub in_state_s: f32,
-    /// How long it searches.
+    /// Duration of a search in seconds.
     pub search_s: f32,
-    /// Whether it has come to where it wanted, or cannot.
+    /// Whether the journey has ended, by arrival or failure.
     pub journey_over: bool,
 }
 
-/// What it is about next.
+/// The next state.
 pub fn next(state: NpcState, facts: &Facts) -> NpcState {
     let sure = facts.sees && facts.suspicion >= 1.0;
     match state {

@@ -1,5 +1,5 @@
-//! What scripts tell an NPC to do: it counts for more than its own mind, until
-//! they let it go.
+//! Orders of scripts to an NPC, which take precedence over its own behaviour
+//! until they are released.
 
 use frolic_package::PatrolPoint;
 use frolic_protocol::npc::NpcState;
@@ -15,14 +15,14 @@ const PATROL_POINTS_MAX: usize = 256;
 /// Orders that are in force.
 #[derive(Clone, Debug, Default)]
 pub struct Orders {
-    /// Where to go, and whether at a run; inside: none stands still.
+    /// The destination and whether it runs; inside: none means to stand still.
     pub goal: Option<Option<(Vec3, bool)>>,
     pub look: Option<Vec3>,
     pub state: Option<NpcState>,
 }
 
 impl Orders {
-    /// Whether its own mind has nothing to say.
+    /// Whether its own behaviour is suspended.
     pub fn takes_over(&self) -> bool {
         self.goal.is_some() || self.state.is_some()
     }
@@ -62,7 +62,7 @@ impl WorldState {
             NpcOrder::MoveTo { to, run } => {
                 npc.orders.goal = Some(Some((Vec3::from(to), run)));
                 npc.told_arrival = false;
-                // The same place again is a new journey.
+                // An order to the same place starts a new journey.
                 let npcs = &mut self.npcs;
                 if let Some(npc) = npcs.all.get_mut(&id) {
                     npc.journey.stop(&mut npcs.nav, id);
@@ -104,12 +104,12 @@ impl WorldState {
         }
     }
 
-    /// Whether an entity is one.
+    /// Whether an entity is an NPC.
     pub fn is_npc(&self, id: EntityId) -> bool {
         self.npcs.all.contains_key(&id)
     }
 
-    /// A script pushed an NPC. False when it is none.
+    /// Applies a script's impulse to an NPC. False if the entity is not one.
     pub fn push_npc(&mut self, id: EntityId, velocity: Vec3) -> bool {
         let Some(npc) = self.npcs.all.get_mut(&id) else {
             return false;

@@ -1,7 +1,7 @@
-//! What an NPC sees and hears, and how sure it is.
+//! Perception: what an NPC sees and hears, and how certain it is.
 //!
-//! Each looks around ten times a second, in turn. What is cheap is asked
-//! first: distance, then the angle, then, for the nearest two at most, a ray.
+//! Each looks around ten times a second, in turn. The cheap tests come first:
+//! distance, then the angle, then, for the nearest two at most, a ray.
 
 use frolic_package::Hostility;
 use frolic_protocol::npc::NpcState;
@@ -11,53 +11,53 @@ use smallvec::SmallVec;
 use super::Npc;
 use super::mind::LOSES_AFTER_S;
 
-/// Heights above the feet: what looks, and what is looked for.
+/// Heights above the feet: of the eyes, and of the points that are looked for.
 const EYES_M: f32 = 1.6;
 const SEEN_AT_M: [f32; 2] = [1.15, 1.65];
-/// Persons that a look casts rays for.
+/// Characters for which one look casts rays.
 const LOOKED_FOR_MAX: usize = 2;
 /// Rays of one look, at most.
 pub const RAYS_PER_LOOK_MAX: u32 = (LOOKED_FOR_MAX * SEEN_AT_M.len()) as u32;
-/// Whoever is hidden is found this near, and during a chase this near.
+/// Distance at which a hidden character is found, and the same during a chase.
 const FINDS_HIDDEN_M: f32 = 1.2;
 const CHASES_HIDDEN_M: f32 = 4.0;
-/// What is only heard makes no more suspicious than this.
+/// The highest suspicion that sound alone causes.
 const HEARD_MAX: f32 = 0.8;
-/// After a catch, the next one takes at least this long.
+/// Minimum seconds between two catches.
 const CATCHES_AGAIN_S: f32 = 1.0;
 
 /// Characters with this tag are not seen.
 pub const HIDDEN_TAG: &str = "Hidden";
 
-/// A player's character, for those who look.
+/// A player's character, as input of perception.
 pub struct Person<'a> {
     pub entity: u32,
     pub feet: Vec3,
-    /// Whether they run or have just landed.
+    /// Whether it runs or has just landed.
     pub loud: bool,
     pub hidden: bool,
     pub team: Option<&'a str>,
 }
 
-/// What an NPC knows of somebody.
+/// What an NPC has perceived.
 #[derive(Clone, Debug, Default)]
 pub struct Senses {
     /// From 0 to 1.
     pub suspicion: f32,
-    /// The character it minds.
+    /// The character it pays attention to.
     pub target: Option<u32>,
-    /// Where it was seen or heard last.
+    /// Where the target was last seen or heard.
     pub last_known: Option<Vec3>,
-    /// Whether the target can be seen now.
+    /// Whether the target is visible now.
     pub sees: bool,
     pub unseen_s: f32,
-    /// Whether scripts were told that it is in sight.
+    /// Whether scripts were notified that it is in sight.
     pub in_sight: bool,
-    /// Until when nobody is caught again.
+    /// Time until which no character is caught again.
     pub catches_after_s: f32,
 }
 
-/// Something that scripts are told of.
+/// An event for scripts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noticed {
     Saw(u32),
@@ -66,7 +66,7 @@ pub enum Noticed {
 }
 
 impl Npc {
-    /// Whether it minds somebody at all.
+    /// Whether it pays attention to a character at all.
     fn minds(&self, person: &Person) -> bool {
         match self.settings.hostile {
             Hostility::Players => true,
@@ -77,7 +77,7 @@ impl Npc {
         }
     }
 
-    /// Looks around, for the time since the last look.
+    /// Perceives its surroundings, for the time since the last look.
     pub fn look_around(
         &mut self,
         people: &[Person],
@@ -145,7 +145,7 @@ impl Npc {
         noticed
     }
 
-    /// Whoever it sees: the one it minds already, or the nearest.
+    /// The character that it sees: its current target, or else the nearest.
     fn seen<'a, 'p>(
         &self,
         people: &'a [Person<'p>],
@@ -154,7 +154,7 @@ impl Npc {
     ) -> Option<(&'a Person<'p>, f32)> {
         let sight = self.settings.sight_distance;
         let forward = self.forward();
-        // With room for one more, who may be nearer than one of them.
+        // With capacity for one more, which may be nearer than one of them.
         let mut nearest: SmallVec<[(f32, &Person, f32); LOOKED_FOR_MAX + 1]> = SmallVec::new();
         for person in people {
             let to = person.feet - self.character.feet;
@@ -169,7 +169,7 @@ impl Npc {
             if distance > sight || !ahead || hidden || !self.minds(person) {
                 continue;
             }
-            // It does not leave one for another that is hardly nearer.
+            // It does not switch to another target that is hardly nearer.
             let minded = self.senses.target == Some(person.entity);
             let rank = if minded { distance * 0.5 } else { distance };
             nearest.push((rank, person, distance));

@@ -1,4 +1,4 @@
-//! NPCs as tests and benchmarks look at them.
+//! NPC states for tests and benchmarks.
 
 use frolic_protocol::npc::NpcState;
 use frolic_sim::Vec3;
@@ -10,15 +10,15 @@ use crate::world::World;
 pub struct NpcReport {
     /// Its entity.
     pub entity: u32,
-    /// What it is about.
+    /// Its state.
     pub state: NpcState,
     /// From 0 to 1.
     pub suspicion: f32,
-    /// The character it minds.
+    /// The character it pays attention to.
     pub target: Option<u32>,
-    /// Its feet.
+    /// Position of its feet.
     pub position: Vec3,
-    /// Where it looks, in radians.
+    /// Its yaw in radians.
     pub yaw: f32,
 }
 

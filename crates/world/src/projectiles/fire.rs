@@ -1,4 +1,4 @@
-//! Shots begin: because a player holds the fire button, or a script says so.
+//! Starts shots, for a player who holds the fire button or for a script.
 
 use frolic_script::{EngineError, FireRequest, LogLevel, ScriptLog};
 use frolic_sim::flight::{self, Flight};
@@ -9,32 +9,32 @@ use super::{FLYING_MAX, FLYING_PER_PLAYER_MAX, Shot};
 use crate::player::{Player, PlayerNumber};
 use crate::state::WorldState;
 
-/// One complaint for so many refused shots.
+/// One log message per this many refused shots.
 const COMPLAIN_EVERY: u64 = 600;
 
-/// What a player holds, and when it may fire again.
+/// The weapon that a player holds, and when it may fire again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arms {
     /// Number of the weapon.
     pub weapon: Option<u16>,
-    /// In 1/256 of a tick. A player's inputs are used one per tick, so this
-    /// counts inputs, too: whoever sends more of them fires no faster.
+    /// In 1/256 of a tick. One input is used per tick, so this also limits
+    /// inputs: a client that sends more of them fires no faster.
     pub ready: u64,
 }
 
-/// What is known of a shot before it flies.
+/// The parameters of a shot before it is fired.
 struct Aim {
     weapon: u16,
     shooter: Option<PlayerNumber>,
     origin: Vec3,
     direction: Vec3,
     speed: Option<f32>,
-    /// Number of the input that fires it; none when a script does.
+    /// Sequence number of the input that fires it; none for a script.
     input: Option<u32>,
 }
 
 impl WorldState {
-    /// Fires for everybody who holds the button and may.
+    /// Fires for all players who hold the button and may fire.
     pub(super) fn fire_of_players(&mut self) {
         let now = u64::from(self.tick) * PER_TICK;
         let wants = |player: &&Player| {
@@ -74,7 +74,8 @@ impl WorldState {
             return;
         };
         if let Some(player) = aim.shooter.and_then(|n| self.players.get_mut(&n)) {
-            // What is left of a tick counts, or 7 shots a second would be 6.
+            // The remainder of a tick counts, or 7 shots a second would become
+            // 6.
             player.arms.ready = player.arms.ready.max(now - (PER_TICK - 1)) + interval;
         }
         if let Err(reason) = self.launch(aim) {
@@ -143,7 +144,7 @@ impl WorldState {
         Ok(id)
     }
 
-    /// Tells the creator that shots are refused, now and then.
+    /// Occasionally logs to the creator that shots are refused.
     fn complain(&mut self, reason: &EngineError) {
         if self.projectiles.refused % COMPLAIN_EVERY != 1 {
             return;

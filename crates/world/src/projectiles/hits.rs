@@ -1,4 +1,4 @@
-//! What a shot meets on its way through a tick, and what that does.
+//! What a shot hits within a tick, and the consequences.
 
 use frolic_protocol::projectile::ProjectileHit;
 use frolic_script::{HitReport, ScriptEvent};
@@ -11,11 +11,11 @@ use crate::life::Life;
 use crate::player::PlayerNumber;
 use crate::state::WorldState;
 
-/// How far characters come within the time that a shooter's view is followed.
-/// Who was put elsewhere from further away is not hit where they were before.
+/// How far characters move within the longest rewind. A character that was
+/// teleported from further away is not hit where it was before.
 const REWIND_WAY_M: f32 = 20.0;
 
-/// What a shot met.
+/// What a shot hit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Met {
     pub entity: Option<u32>,
@@ -24,25 +24,25 @@ pub(super) struct Met {
     pub normal: Vec3,
 }
 
-/// Whose character a shot met, and in which of their lives.
+/// The player whose character was hit, and in which life.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Victim {
     player: PlayerNumber,
     life: Life,
 }
 
-/// Who can be hit in this tick, from west to east: a shot looks only at those
-/// who are about where it flies.
+/// The characters that can be hit in this tick, sorted from west to east, so
+/// that a shot tests only those near its path.
 pub(crate) struct Targets {
     by_x: Vec<Target>,
 }
 
-/// A character, where it is now.
+/// A character at its current place.
 #[derive(Clone, Copy)]
 struct Target {
     feet: Vec3,
     entity: u32,
-    /// None for one that nobody plays.
+    /// None for an NPC.
     victim: Option<Victim>,
 }
 
@@ -74,7 +74,7 @@ impl Targets {
         Self { by_x }
     }
 
-    /// The first character on a shot's way.
+    /// The first character on a shot's path.
     pub(super) fn first_hit(
         &self,
         state: &WorldState,
@@ -126,7 +126,7 @@ impl Targets {
         None
     }
 
-    /// Everybody who may have been this near to a leg, in a fixed order.
+    /// All characters that may have been this near to a leg, in a fixed order.
     fn about(&self, leg: &Leg, near: f32) -> impl Iterator<Item = Target> {
         let west = leg.from.x.min(leg.to.x) - near - REWIND_WAY_M;
         let east = leg.from.x.max(leg.to.x) + near + REWIND_WAY_M;
@@ -136,8 +136,8 @@ impl Targets {
     }
 }
 
-/// Whether a shot meets a character that goes from one place to another while
-/// it flies a leg: how far along, where, and which way the surface faces.
+/// Whether a shot on a leg hits a character that moves from `before` to
+/// `after`: how far along, where, and the surface normal.
 fn meets(
     state: &WorldState,
     shot: &Shot,
@@ -146,7 +146,7 @@ fn meets(
     sweeper: &mut Sweeper,
 ) -> Option<(f32, Vec3, Vec3)> {
     let (radius, height) = (state.params.radius, state.params.height);
-    // Seen from the character, which then rests at `after`.
+    // In the character's frame of reference, in which it rests at `after`.
     let from = leg.from + (after - before);
     let way = leg.to - from;
     let length = way.length();
@@ -168,8 +168,8 @@ fn meets(
     }
     let share = if length > 0.0 { distance / length } else { 0.0 };
     let centre = leg.from + (leg.to - leg.from) * share;
-    // The ball around the centre reaches further than the centre has come:
-    // what it touches must not be behind a wall.
+    // The projectile's sphere reaches further than its centre: it must not hit
+    // through a wall.
     let core = {
         let feet = before + (after - before) * share;
         let low = feet.y + radius;
@@ -185,8 +185,7 @@ fn meets(
 }
 
 impl WorldState {
-    /// A shot is over: whoever it hit is hurt, and everybody who has to know
-    /// is told.
+    /// Ends a shot: applies damage, and notifies the clients concerned.
     pub(super) fn end_shot(&mut self, shot: &Shot, met: Option<Met>) {
         let met = met.map(|met| self.after_others(met));
         let victim = met.and_then(|met| Some(met.victim?.player));
@@ -219,7 +218,7 @@ impl WorldState {
             id: shot.id,
             weapon,
             shooter: shot.shooter.filter(|n| self.players.contains_key(n)),
-            // The ground is no entity.
+            // Terrain is not an entity.
             entity: met.entity.filter(|id| self.alive(*id).is_some()),
             player: victim,
             position: met.point.to_array(),
@@ -229,9 +228,8 @@ impl WorldState {
         }));
     }
 
-    /// What a shot met when those that came before it in the same tick have
-    /// done their work: whoever they killed is hit no more, neither as they lie
-    /// there nor born again.
+    /// Adjusts a hit after earlier shots of the same tick were applied: a
+    /// character that they killed is not hit again, neither dead nor respawned.
     fn after_others(&self, met: Met) -> Met {
         let is_over = |victim: Victim| {
             let player = self.players.get(&victim.player);

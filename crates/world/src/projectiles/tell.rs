@@ -1,6 +1,6 @@
-//! Who is told of which shot, once: its shooter, and whoever it comes within
-//! sight of, when it does. And of what it hit: its shooter, whoever was
-//! hit, and who sees the place.
+//! Replicates each shot once: to its shooter, and to every player it comes into
+//! view of, when it does. Hits are sent to the shooter, to the player who was
+//! hit, and to players who see the place.
 
 use frolic_protocol::ServerMessage;
 use frolic_protocol::json::JsonProjectile;
@@ -11,18 +11,18 @@ use super::Shot;
 use crate::player::PlayerNumber;
 use crate::state::{Outgoing, WorldState};
 
-/// How far shots are seen where the game does not say how far anything is.
+/// Visibility of shots in a game without a radius of interest.
 const SIGHT_M: f32 = 250.0;
-/// Each shot looks this often whom it flies towards, in ticks; and whenever it
-/// has bounced. Only of those it asks in every tick whether it is there.
+/// Ticks between looks of a shot for players that it flies towards; it also
+/// looks after each bounce. Only those players are tested in every tick.
 const LOOK_EVERY_TICKS: u32 = 12;
-/// How fast characters come towards a shot between two looks, in metres per
-/// second. Who falls faster is found by the next look.
+/// Assumed speed of characters towards a shot between two looks, in metres per
+/// second. Faster falling ones are found by the next look.
 const APPROACH_M_PER_S: f32 = 20.0;
 /// Shots in one snapshot of a JSON client.
 const JSON_SHOTS_MAX: usize = 64;
 
-/// What a player has to be told of one tick.
+/// What to send to a player about one tick.
 #[derive(Default)]
 pub(crate) struct News {
     launches: Vec<Launch>,
@@ -52,20 +52,20 @@ impl Shot {
         self.told.binary_search(&player).is_ok()
     }
 
-    /// How near it comes to a place in the seconds ahead, unless something is
-    /// in its way.
+    /// The smallest distance to a place within the next seconds, ignoring
+    /// obstacles.
     fn nearest(&self, place: Vec3, seconds: f32) -> f32 {
         let fall = 0.5 * self.params.gravity * seconds * seconds;
         let way = self.flight.velocity * seconds - Vec3::Y * fall;
         let there = place - self.flight.position;
         let share = there.dot(way) / way.length_squared().max(f32::MIN_POSITIVE);
-        // The way is a bow: this far from the straight line, at most.
+        // The largest deviation of the ballistic arc from a straight line.
         let bend = fall.abs() / 4.0;
         (there - way * share.clamp(0.0, 1.0)).length() - bend
     }
 
-    /// Finds the players whom it may come within sight of before the next
-    /// look. They are not told yet: most shots end before they are there.
+    /// Finds the players that it may come into view of before the next look. It
+    /// is not sent to them yet, because most shots end earlier.
     fn look(&mut self, tick: u32, dt: f32, sight: f32, players: &[(PlayerNumber, Vec3)]) {
         self.next_look = tick + LOOK_EVERY_TICKS;
         let seconds = LOOK_EVERY_TICKS as f32 * dt;
@@ -80,8 +80,8 @@ impl Shot {
         self.coming = coming;
     }
 
-    /// Those of them whom it comes within sight of now: in the next tick at
-    /// the latest, or the fastest would be past before anybody knows.
+    /// Those of them that it comes into view of now. One tick ahead, or the
+    /// fastest shots would be past before they are sent.
     fn arrivals(
         &mut self,
         dt: f32,
@@ -101,8 +101,9 @@ impl Shot {
 }
 
 impl WorldState {
-    /// Notes a hit for its shooter, whoever was hit, and those who see where
-    /// it was. Without a radius all who know of the shot hear of its end.
+    /// Queues a hit for its shooter, for the player who was hit, and for
+    /// players who see the place. Without a radius, for all who received the
+    /// shot.
     pub(super) fn tell_hit(
         &mut self,
         shot: &Shot,
@@ -117,7 +118,8 @@ impl WorldState {
             let concerned = [shot.shooter, victim].contains(&Some(number));
             let sees = || (player.character.feet - point).length_squared() <= sight * sight;
             let knows = shot.is_known_to(number);
-            // That something is there no more is of interest to who knew it.
+            // A shot that ended without a hit matters only to clients that
+            // received it.
             if concerned || knows && everywhere || (knows || hit.met) && sees() {
                 let news = self.projectiles.news.entry(number).or_default();
                 news.hits.push(hit);
@@ -125,7 +127,7 @@ impl WorldState {
         }
     }
 
-    /// Passes on what happened to shots in this tick.
+    /// Sends what happened to shots in this tick.
     pub(super) fn tell_projectiles(&mut self) {
         if self.projectiles.flying.is_empty() && self.projectiles.news.is_empty() {
             return;
@@ -159,7 +161,8 @@ impl WorldState {
                 .extend(launches.into_iter().chain(hits).map(|message| Outgoing {
                     to: Some(player),
                     message,
-                    // A client that is behind has better things to catch up with.
+                    // A client that is behind must not be delayed further by
+                    // this.
                     reliable: false,
                 }));
         }
@@ -181,8 +184,8 @@ impl WorldState {
         true
     }
 
-    /// The nearest shots that a player may know of, for a JSON snapshot: own
-    /// ones, and of others, where there is a radius, those that are in sight.
+    /// The nearest shots visible to a player, for a JSON snapshot: their own
+    /// and, where there is a radius, others within it.
     pub fn json_projectiles(&self, player: PlayerNumber) -> Vec<JsonProjectile> {
         let feet = self.players.get(&player).map(|p| p.character.feet);
         let feet = feet.unwrap_or(Vec3::ZERO);

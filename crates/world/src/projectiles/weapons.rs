@@ -1,4 +1,4 @@
-//! The weapons of a world, and who holds which.
+//! The weapons of a world, and which player holds which.
 
 use frolic_protocol::ServerMessage;
 use frolic_protocol::projectile::Weapon;
@@ -10,10 +10,10 @@ use crate::state::{Outgoing, WorldState};
 
 /// Weapons of one world.
 const WEAPONS_MAX: usize = 256;
-/// Parts of a tick in which rates are counted.
+/// Fractions of a tick in which rates are counted.
 pub(super) const PER_TICK: u64 = 256;
 
-/// A weapon, and what only the server has to know of it.
+/// A weapon with its server-only data.
 #[derive(Clone, Debug)]
 pub(crate) struct Arm {
     pub weapon: Weapon,
@@ -21,7 +21,7 @@ pub(crate) struct Arm {
     pub friendly_fire: bool,
 }
 
-/// All weapons, by their numbers.
+/// All weapons, by number.
 #[derive(Default)]
 pub(crate) struct Armoury {
     arms: Vec<Arm>,
@@ -102,7 +102,7 @@ impl WorldState {
             .get_mut(&number)
             .ok_or(EngineError::NoSuchPlayer(number))?;
         if std::mem::replace(&mut player.arms.weapon, index) != index {
-            // Where there is a radius, the others hear of it when they see it.
+            // With a radius, other players receive it when they see the holder.
             let near_only = self.updates.policy.radius.is_some();
             self.outbox.push(Outgoing {
                 to: near_only.then_some(number),
@@ -116,18 +116,18 @@ impl WorldState {
         Ok(())
     }
 
-    /// The name of what a player holds.
+    /// The name of the weapon that a player holds.
     pub fn weapon_of(&self, number: PlayerNumber) -> Option<String> {
         let index = self.players.get(&number)?.arms.weapon?;
         Some(self.projectiles.armoury.get(index)?.weapon.name.clone())
     }
 
-    /// Whether scripts have made any weapon.
+    /// Whether scripts have defined any weapon.
     pub fn has_weapons(&self) -> bool {
         !self.projectiles.armoury.arms.is_empty()
     }
 
-    /// What the client of a player who comes has to know of weapons.
+    /// The messages about weapons for the client of a joining player.
     pub fn weapon_messages(&self, player: PlayerNumber) -> Vec<ServerMessage> {
         let weapons = self.projectiles.armoury.iter();
         let mut messages: Vec<ServerMessage> = weapons

@@ -1,8 +1,8 @@
-//! Whether new scripts do worse than those before them.
+//! Detects whether reloaded scripts perform worse than those before them.
 //!
-//! Compared are the [`BEFORE_S`] seconds before a reload and the [`AFTER_S`]
-//! seconds after it, in world time. New scripts do worse when
-//! - one of them fails while it starts, and the file did not fail before;
+//! Compares the [`BEFORE_S`] seconds before a reload with the [`AFTER_S`]
+//! seconds after it, in world time. New scripts perform worse if
+//! - one of them fails at start, and the file did not fail before;
 //! - they raise [`ERRORS_MIN`] errors or more, and more than twice as many per
 //!   second as before;
 //! - after the first second they take more than twice the time per tick that
@@ -10,16 +10,16 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// Seconds that are remembered.
+/// Seconds of history.
 const BEFORE_S: usize = 5;
-/// Seconds that new scripts are watched.
+/// Seconds for which new scripts are watched.
 const AFTER_S: u32 = 5;
-/// Fewer errors say nothing.
+/// Fewer errors are not significant.
 const ERRORS_MIN: u32 = 3;
-/// Microseconds per tick that are no accident.
+/// Additional microseconds per tick that are significant.
 const SLOWER_US: f64 = 2_000.0;
 
-/// What scripts did in some ticks.
+/// Totals over some ticks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     ticks: u32,
@@ -45,7 +45,7 @@ pub(crate) struct Watch {
     tick_hz: u32,
     /// One per second, the newest last.
     seconds: VecDeque<Sum>,
-    /// Files that failed when they last started.
+    /// Files that failed at their last start.
     failed: BTreeSet<String>,
     trial: Option<Trial>,
 }
@@ -55,12 +55,12 @@ pub(crate) struct Watch {
 struct Trial {
     before: Sum,
     after: Sum,
-    /// Files that failed at the start and had not before.
+    /// Files that failed at start and had not failed before.
     newly_failed: Vec<String>,
 }
 
 impl Watch {
-    /// `failed`: scripts that raised an error while the world started.
+    /// `failed`: scripts that raised an error when the world started.
     pub fn new(tick_hz: u32, failed: BTreeSet<String>) -> Self {
         Self {
             tick_hz: tick_hz.max(1),
@@ -69,7 +69,7 @@ impl Watch {
         }
     }
 
-    /// Scripts were replaced, and `failed` raised an error at once.
+    /// Starts watching after a reload; `failed` raised an error at start.
     pub fn reloaded(&mut self, changed: &BTreeSet<String>, failed: BTreeSet<String>) {
         let newly_failed = failed.difference(&self.failed).cloned().collect();
         self.forget(changed);
@@ -83,14 +83,14 @@ impl Watch {
         });
     }
 
-    /// Why the new scripts should go before they ran for a single tick.
+    /// Why the new scripts should be rolled back before their first tick.
     pub fn failed_start(&mut self) -> Option<String> {
         let reason = self.trial.as_ref()?.failed_start()?;
         self.trial = None;
         Some(reason)
     }
 
-    /// The scripts before the last reload are back.
+    /// Ends watching after a rollback.
     pub fn swapped_back(&mut self, changed: &BTreeSet<String>) {
         self.forget(changed);
         self.trial = None;
@@ -101,7 +101,8 @@ impl Watch {
         self.failed.retain(|path| !changed.contains(path));
     }
 
-    /// One tick has passed. Says why the new scripts should go, once.
+    /// Records one tick. Returns once why the new scripts should be rolled
+    /// back.
     pub fn tick(&mut self, errors: u32, script_us: u64) -> Option<String> {
         let now = Sum {
             ticks: 1,
@@ -138,8 +139,8 @@ impl Trial {
             return Some(reason);
         }
         let (before, after) = (&self.before, &self.after);
-        // The first moments count as a whole second: two errors in two ticks
-        // are not sixty a second.
+        // Less than a second counts as a whole one: two errors in two ticks are
+        // not sixty a second.
         let seconds = |ticks: u32| (f64::from(ticks) / f64::from(tick_hz)).max(1.0);
         let rate_before = f64::from(before.errors) / seconds(before.ticks);
         let rate_after = f64::from(after.errors) / seconds(after.ticks);
@@ -206,7 +207,7 @@ mod tests {
         watch.reloaded(&set(&["a"]), set(&[]));
         let first = (1..600).find(|_| watch.tick(0, 5_000).is_some());
         assert_eq!(first, Some(60));
-        // Twice of nearly nothing is still nearly nothing.
+        // Twice an insignificant time is still insignificant.
         let mut watch = self::watch();
         watch.reloaded(&set(&["a"]), set(&[]));
         assert!((0..600).all(|_| watch.tick(0, 2_000).is_none()));
@@ -220,7 +221,7 @@ mod tests {
         let mut watch = Watch::new(60, set(&["a"]));
         watch.reloaded(&set(&["a"]), set(&["a"]));
         assert_eq!(watch.tick(1, 0), None);
-        // Mended, then broken again.
+        // Fixed, then broken again.
         watch.reloaded(&set(&["a"]), set(&[]));
         watch.reloaded(&set(&["a"]), set(&["a"]));
         assert!(watch.tick(1, 0).is_some());

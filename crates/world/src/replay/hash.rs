@@ -1,4 +1,5 @@
-//! The fingerprint of a world: two that are the same go on the same way.
+//! The fingerprint of a world: two worlds with the same fingerprint continue
+//! identically.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use crate::state::{Outgoing, WorldState};
 use crate::structures::Structures;
 
 /// A running 64-bit hash. Each step is a bijection of the state, so a single
-/// changed word always changes the outcome.
+/// changed word always changes the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint(u64);
 
@@ -149,7 +150,8 @@ impl Fingerprint {
         self.option(opacity.map(f32::to_bits));
     }
 
-    /// Adds a message to players: what scripts said is part of what they did.
+    /// Adds a message to players: the output of scripts is part of their
+    /// behaviour.
     pub fn outgoing(&mut self, outgoing: &Outgoing) {
         self.option(outgoing.to);
         self.word(u64::from(outgoing.reliable));
@@ -163,8 +165,8 @@ impl Fingerprint {
         }
     }
 
-    /// Adds what the world says of a player. Who has a connection is not the
-    /// world's to say, and no part of a recording.
+    /// Adds a player's presence, except for the connection, which is not part
+    /// of the world or of a recording.
     fn presence(&mut self, info: &PlayerInfo) {
         let info = PlayerInfo {
             online: !info.left,
@@ -175,9 +177,9 @@ impl Fingerprint {
         }
     }
 
-    /// Adds everything that decides the future, as far as it is not inside
-    /// scripts. Structures are taken apart by name: whoever adds a field has
-    /// to say here whether it counts.
+    /// Adds everything that determines the future, except the state inside
+    /// scripts. Structures are destructured by name, so that adding a field
+    /// requires a decision here whether it counts.
     pub fn state(&mut self, state: &WorldState) {
         self.word(u64::from(state.tick) << 32 | u64::from(state.tick_hz));
         self.word(u64::from(state.next_entity()));
@@ -267,13 +269,13 @@ impl Fingerprint {
             id,
             name,
             definition,
-            components: _, // said by the definition
+            components: _, // part of the definition
             parent,
             children,
             position,
             made_at: _, // only for clients
             rotation,
-            home: _, // said by the scene
+            home: _, // part of the scene
             scale,
             velocity,
             motion,
@@ -283,10 +285,10 @@ impl Fingerprint {
             jumps,
             destroyed,
             looks,
-            details_count: _, // only for clients, as the next two
+            details_count: _, // only for clients, like the next two
             replicated: _,
             touched: _,
-            reach: _, // said by the definition and the scale
+            reach: _, // follows from the definition and the scale
         } = entity;
         self.word(u64::from(*id) << 32 | u64::from(*definition));
         self.word(u64::from(*jumps) << 1 | u64::from(*destroyed));
@@ -315,7 +317,7 @@ impl Fingerprint {
             name,
             entity,
             character,
-            step_cache: _, // only saves time
+            step_cache: _, // a cache
             touching,
             inputs,
             input,
@@ -334,7 +336,7 @@ impl Fingerprint {
             life,
             vitals_told: _, // only for clients
             chat_used_until,
-            // Nothing that happens depends on them.
+            // The simulation does not depend on them.
             looks: _,
         } = player;
         self.word(u64::from(*number) << 32 | u64::from(*entity));

@@ -1,6 +1,6 @@
-//! The form of a recording: a mark, a header, then one record after the
-//! other, each behind its length, so that a file that was cut off anywhere
-//! can be read up to the last whole record.
+//! The file format of a recording: a magic number, a header, then records, each
+//! prefixed by its length, so that a truncated file can be read up to the last
+//! complete record.
 
 use std::borrow::Cow;
 
@@ -16,11 +16,12 @@ use serde::{Deserialize, Serialize};
 use crate::interest::InterestPolicy;
 use crate::player::PlayerNumber;
 
-/// How every recording begins; the last byte is the version of its form.
+/// Magic number of a recording; the last byte is the format version.
 const MARK: [u8; 8] = *b"frolrec\x05";
-/// Longest record: the longest message of a client, and room for names.
+/// Longest record: the longest message of a client, plus names.
 const RECORD_BYTES_MAX: usize = 128 * 1024;
-/// What a world was made from, at most, and in one piece of it.
+/// Limit of the saved world that a recording starts from, also for one part of
+/// it.
 const SAVED_BYTES_MAX: u64 = 256 * 1024 * 1024;
 const SAVED_PART_BYTES: usize = 64 * 1024;
 
@@ -33,8 +34,8 @@ pub struct RecordingHeader {
     pub seed: u64,
     /// Ticks per second.
     pub tick_hz: u32,
-    /// Updates to clients per second, and what they are told of: what a
-    /// player saw depends on it.
+    /// Updates to clients per second, and what is replicated: what a player saw
+    /// depends on both.
     pub snapshot_hz: u32,
     /// See `snapshot_hz`.
     pub interest: InterestPolicy,
@@ -42,19 +43,19 @@ pub struct RecordingHeader {
     pub hash_every_ticks: u32,
     /// Limits of scripts that decide what they can do.
     pub scripts: ScriptLimits,
-    /// Scripts that were kept from running.
+    /// Scripts that were disabled.
     pub disabled_scripts: Vec<String>,
-    /// The time of day that scripts were told at the start.
+    /// The wall-clock time of scripts at the start.
     pub started_unix_ms: u64,
-    /// The program that made it; see [`this_build`](super::this_build).
+    /// The program that recorded it; see [`this_build`](super::this_build).
     pub made_by: String,
-    /// What the world was made from besides its package. It stands behind the
+    /// The saved state that the world was created from. Stored behind the
     /// header, because it may be long.
     #[serde(skip)]
     pub saved: SavedWorld,
 }
 
-/// The limits of scripts that do not depend on a clock.
+/// The script limits that do not depend on a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptLimits {
     /// See [`VmLimits::memory_bytes`].
@@ -87,67 +88,67 @@ impl From<&VmLimits> for ScriptLimits {
     }
 }
 
-/// One thing that was done to a world, or is known of it at that point.
+/// A call on a world, or a fact about it at that point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Record<'a> {
     /// One tick.
     Step,
-    /// Inputs of a player that were news.
+    /// New inputs of a player.
     Inputs {
-        /// Whose.
+        /// The player.
         player: PlayerNumber,
-        /// Without those that the world had already.
+        /// Without those that the world already had.
         inputs: Cow<'a, [NumberedInput]>,
     },
-    /// A player came; numbers are given out in order.
+    /// A player joined; numbers are assigned in order.
     Join {
-        /// Lasting id.
+        /// Persistent id.
         id: Cow<'a, str>,
-        /// Name to show.
+        /// Display name.
         name: Cow<'a, str>,
     },
     /// A player left for good.
     Leave {
-        /// Who.
+        /// The player.
         player: PlayerNumber,
     },
-    /// A player's client connected again.
+    /// A player's client reconnected.
     Reconnect {
-        /// Who.
+        /// The player.
         player: PlayerNumber,
     },
     /// A client fired an event.
     Event {
-        /// Whose.
+        /// The player.
         player: PlayerNumber,
-        /// Which event.
+        /// Name of the event.
         name: Cow<'a, str>,
         /// Its arguments.
         args: Cow<'a, Args>,
     },
     /// A client called a function.
     Invoke {
-        /// Whose.
+        /// The player.
         player: PlayerNumber,
         /// Chosen by the client.
         id: u32,
-        /// Which function.
+        /// Name of the function.
         name: Cow<'a, str>,
         /// Its arguments.
         args: Cow<'a, Args>,
     },
-    /// A client said what it shows of the others.
+    /// A client reported what it shows of other players.
     Shown {
-        /// Whose.
+        /// The player.
         player: PlayerNumber,
         /// The tick.
         tick: u32,
-        /// How far on to the next one, in 1/256.
+        /// Progress to the next tick, in 1/256.
         fraction: u8,
     },
-    /// How long a message to a client and back takes.
+    /// The round-trip time of a client.
     RoundTrip {
-        /// Whose.
+        /// The player.
         player: PlayerNumber,
         /// Milliseconds.
         ms: u16,
@@ -155,9 +156,9 @@ pub enum Record<'a> {
     /// The fingerprint of the world at this point.
     Hash(u64),
     /// A limit stopped or paused scripts here. That depends on a clock or on
-    /// the allocator, so from here on a replay may differ.
+    /// the allocator, so a replay may differ from here on.
     Cut,
-    /// Nothing comes after this.
+    /// The end of the recording.
     End(Ending),
     /// The next piece of a changed script's source, for the reload that
     /// follows.
@@ -167,127 +168,128 @@ pub enum Record<'a> {
         /// A part of the text; parts of one path follow each other.
         text: Cow<'a, str>,
     },
-    /// The scripts that came before this record replaced what ran.
+    /// The scripts in the records before this replaced those that ran.
     Reload {
-        /// SHA-256 of the package they are of.
+        /// SHA-256 of their package.
         revision: Cow<'a, str>,
-        /// Scripts that are gone.
+        /// Paths of removed scripts.
         removed: Vec<String>,
     },
-    /// The scripts before the last reload returned.
+    /// The scripts before the last reload were restored.
     SwapBack,
     /// The store answered.
     StoreAnswer {
         /// Number of the request.
         id: u32,
-        /// What it gave, or why not.
+        /// Its result, or the error.
         result: Result<Cow<'a, Args>, Cow<'a, str>>,
     },
-    /// The time of day that scripts were told.
+    /// The wall-clock time was set for scripts.
     WallClock {
         /// Milliseconds since the start of 1970.
         unix_ms: u64,
     },
     /// A client cast a spell.
     Cast {
-        /// Whose.
+        /// The player.
         player: PlayerNumber,
-        /// Which.
+        /// The spell.
         spell: Cow<'a, str>,
-        /// Which revision of it, if one was asked for.
+        /// Requested revision, if any.
         revision: Option<Cow<'a, str>>,
         /// One value.
         params: Cow<'a, Args>,
     },
-    /// Lasting operations are stored up to this number.
+    /// Persistent operations are stored up to this number.
     OpsKept {
         /// Its number.
         up_to: u64,
     },
-    /// A player came, whom an earlier process of this world knew.
+    /// A player joined who was known to an earlier process of this world.
     JoinAgain {
-        /// Lasting id.
+        /// Persistent id.
         id: Cow<'a, str>,
-        /// Name to show.
+        /// Display name.
         name: Cow<'a, str>,
-        /// Where they were.
+        /// Their saved state.
         saved: Box<PlayerState>,
     },
-    /// A player said something.
+    /// A player sent a chat message.
     Chat {
-        /// Who.
+        /// The player.
         player: PlayerNumber,
-        /// What.
+        /// The text.
         text: Cow<'a, str>,
     },
-    /// A player asked to change the ground.
+    /// A player requested a terrain change.
     Terraform {
-        /// Who.
+        /// The player.
         player: PlayerNumber,
-        /// What for.
+        /// The operation.
         op: Cow<'a, TerrainOp>,
     },
-    /// A player's character looks like this from here on.
+    /// The appearance of a player's character changed.
     Dress {
-        /// Who.
+        /// The player.
         player: PlayerNumber,
-        /// How.
+        /// The new appearance.
         looks: AvatarLooks,
     },
-    /// A player was put beside another, who had invited them.
+    /// A player was moved next to another, who had invited them.
     Beside {
-        /// Who.
+        /// The player.
         player: PlayerNumber,
-        /// Beside whom.
+        /// The player who invited them.
         friend: PlayerNumber,
     },
     /// The code of a spell came with the reload before this; it can be cast.
     Learn {
-        /// What it is cast by.
+        /// The name that it is cast by.
         name: Cow<'a, str>,
-        /// Which revision.
+        /// Its revision.
         revision: Cow<'a, str>,
-        /// What a cast takes.
+        /// Cost and limits of a cast.
         settings: SpellSettings,
-        /// The one that had to go for it.
+        /// The spell that was removed to make capacity.
         forgotten: Option<String>,
     },
-    /// Somebody without a character cast a spell.
+    /// A user without a character cast a spell.
     CastFromOutside {
-        /// Lasting id.
+        /// Persistent id.
         by: Cow<'a, str>,
-        /// Which.
+        /// The spell.
         spell: Cow<'a, str>,
-        /// Which revision of it, if one was asked for.
+        /// Requested revision, if any.
         revision: Option<Cow<'a, str>>,
         /// One value.
         params: Cow<'a, Args>,
     },
-    /// Somebody without a character asked to change the ground.
+    /// A user without a character requested a terrain change.
     TerraformFromOutside {
-        /// Lasting id.
+        /// Persistent id.
         by: Cow<'a, str>,
-        /// What for.
+        /// The operation.
         op: Cow<'a, TerrainOp>,
     },
-    /// Everything that was ever changed was undone.
+    /// All changes ever made were reverted.
     Clear {
-        /// Lasting id of who asked.
+        /// Persistent id of the user.
         by: Cow<'a, str>,
     },
-    /// The code of a spell went with the reload before this; it cannot be cast.
+    /// The code of a spell was removed with the reload before this; it cannot
+    /// be cast.
     Forget {
-        /// What it was cast by.
+        /// The name that it was cast by.
         name: Cow<'a, str>,
     },
-    /// A player was put elsewhere.
+    /// A player was teleported.
     Teleport {
-        /// Who.
+        /// The player.
         player: PlayerNumber,
-        /// Where their feet are then.
+        /// New position of the feet.
         place: [f32; 3],
     },
-    /// The world began to end.
+    /// The world began to close.
     Close,
 }
 
@@ -296,31 +298,31 @@ pub enum Record<'a> {
 pub enum Ending {
     /// With the world.
     Complete,
-    /// Before it, and why.
+    /// Before it; the reason.
     Incomplete(String),
 }
 
 /// Why a recording cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordingError {
-    /// It begins with something else.
+    /// It has a different magic number.
     #[error("this is not a recording of a world")]
     NotOne,
     /// Made by another version.
     #[error("the recording has form {found}, and this program reads form {}", MARK[7])]
     Version {
-        /// The form of the file.
+        /// The format version of the file.
         found: u8,
     },
-    /// Something in it is not what may be there.
+    /// A record is not valid.
     #[error("the recording is damaged at byte {at}")]
     Damaged {
-        /// Where the record begins.
+        /// Offset of the record.
         at: u64,
     },
 }
 
-/// Writes the beginning of a recording.
+/// Writes the start of a recording.
 pub(super) fn write_header(out: &mut Vec<u8>, header: &RecordingHeader) {
     out.extend_from_slice(&MARK);
     write_framed(out, header);
@@ -341,7 +343,7 @@ pub(super) fn write(out: &mut Vec<u8>, record: &Record) {
 }
 
 impl Record<'_> {
-    /// The record as it stands in a file, for a host that has to end one.
+    /// The record as encoded in a file, for a host that has to end one.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         write(&mut bytes, self);
@@ -349,15 +351,15 @@ impl Record<'_> {
     }
 }
 
-/// Three bytes hold every length: 7 bits each, the lowest first. The body is
-/// written behind room for one byte, which is enough for nearly all records.
+/// Three bytes hold every length, as 7-bit groups, lowest first. The body is
+/// written behind one reserved byte, which suffices for nearly all records.
 fn write_framed(out: &mut Vec<u8>, what: &impl Serialize) {
     let start = out.len();
     out.push(0);
     let taken = std::mem::take(out);
     match postcard::to_extend(what, taken) {
         Ok(written) => *out = written,
-        // Cannot happen: the types are ours and the target grows.
+        // Cannot happen: the types are ours and the buffer grows.
         Err(_) => return,
     }
     let length = out.len() - start - 1;
@@ -373,24 +375,24 @@ fn write_framed(out: &mut Vec<u8>, what: &impl Serialize) {
     out.splice(start..=start, prefix[..=used].iter().copied());
 }
 
-/// Reads a recording that comes in pieces.
+/// Reads a recording that arrives in pieces.
 #[derive(Default)]
 pub struct RecordReader {
     buffer: Vec<u8>,
-    /// How much of the buffer is read.
+    /// How much of the buffer is consumed.
     used: usize,
     /// Bytes of the recording before the buffer.
     before: u64,
     marked: bool,
-    /// The header, while what stands behind it is being read.
+    /// The header, while the saved world behind it is being read.
     head: Option<RecordingHeader>,
     saved: Vec<u8>,
     saved_bytes: Option<u64>,
 }
 
 impl RecordReader {
-    /// Takes the next bytes. Read all records before the next piece: what
-    /// waits is kept in memory.
+    /// Appends bytes. Read all records before the next piece: unread bytes stay
+    /// in memory.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.used);
         self.before += self.used as u64;
@@ -398,11 +400,11 @@ impl RecordReader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The header, to be read once before any record; none while it is not
-    /// all there.
+    /// The header, to be read once before any record; none while it is
+    /// incomplete.
     ///
     /// # Errors
-    /// When this is not a recording, or of another version.
+    /// If this is not a recording, or has another version.
     pub fn header(&mut self) -> Result<Option<RecordingHeader>, RecordingError> {
         if !self.marked {
             let Some(mark) = self.buffer.first_chunk::<8>() else {
@@ -456,20 +458,20 @@ impl RecordReader {
         Ok(head)
     }
 
-    /// The next whole record; none when there is none.
+    /// The next complete record; none if there is none.
     ///
     /// # Errors
-    /// When what comes next is no record.
+    /// If the next bytes are not a record.
     pub fn record(&mut self) -> Result<Option<Record<'static>>, RecordingError> {
         self.framed()
     }
 
-    /// Bytes that wait for the rest of their record.
+    /// Bytes of an incomplete record.
     pub fn left(&self) -> usize {
         self.buffer.len() - self.used
     }
 
-    /// Bytes of the recording that are read.
+    /// Bytes of the recording that were consumed.
     pub fn bytes_read(&self) -> u64 {
         self.before + self.used as u64
     }

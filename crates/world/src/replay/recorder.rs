@@ -2,14 +2,15 @@
 
 use super::record::{self, Ending, Record, RecordingHeader};
 
-/// How a recording is made.
+/// Settings of a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordOptions {
-    /// Ticks between two fingerprints of the state; none: one a second. Each
-    /// costs a walk over all entities.
+    /// Ticks between two fingerprints of the state; none: one per second. Each
+    /// costs an iteration over all entities.
     pub hash_every_ticks: Option<u32>,
-    /// Bytes that may wait for [`World::take_recording`](crate::World::take_recording)
-    /// before the recording ends by itself.
+    /// Bytes that may wait for
+    /// [`World::take_recording`](crate::World::take_recording) before the
+    /// recording ends.
     pub waiting_bytes_max: usize,
 }
 
@@ -22,8 +23,8 @@ impl Default for RecordOptions {
     }
 }
 
-/// The program that this is, as recordings name it: its version, and what it
-/// was built for, as far as that makes a difference to what is computed.
+/// The program as recordings identify it: its version, and its target as far as
+/// that affects results.
 pub fn this_build() -> String {
     const KIND: &str = match (cfg!(target_arch = "x86_64"), cfg!(target_arch = "aarch64")) {
         (true, _) => "x86_64",
@@ -38,12 +39,12 @@ pub fn this_build() -> String {
     format!("{} for {SYSTEM} on {KIND}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Gathers records until the host takes them.
+/// Collects records until the host takes them.
 pub(crate) struct Recorder {
     waiting: Vec<u8>,
     waiting_bytes_max: usize,
     hash_every_ticks: u32,
-    /// How often scripts had been cut when that was last noted.
+    /// The count of interrupted scripts that was last recorded.
     cuts: u64,
     ended: bool,
 }
@@ -73,7 +74,7 @@ impl Recorder {
         record::write(&mut self.waiting, record);
     }
 
-    /// Notes that scripts were cut, when they were since the last call.
+    /// Records that scripts were interrupted since the last call.
     pub fn note_cuts(&mut self, cuts: u64) {
         if cuts != self.cuts {
             self.cuts = cuts;

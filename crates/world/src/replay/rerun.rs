@@ -1,4 +1,4 @@
-//! Does again what a recording says, and compares.
+//! Repeats a recording and compares fingerprints.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use crate::player::PlayerNumber;
 use crate::reload::Changes;
 use crate::world::{LoadError, World, WorldOptions};
 
-/// Players at once in a recording: far above what a world holds. A forged
-/// file must not fill the memory.
+/// Concurrent players in a recording: far above the capacity of a world. A
+/// forged file must not exhaust memory.
 const PLAYERS_MAX: usize = 20_000;
-/// What may be done to a world between two ticks; a host takes in far less.
+/// Calls on a world between two ticks; a host makes far fewer.
 const RECORDS_PER_TICK_MAX: usize = 200_000;
 /// Sources of one reload; a package unpacks to less.
 const RELOAD_BYTES_MAX: usize = 256 << 20;
@@ -27,10 +27,10 @@ pub enum ReplayError {
     /// It cannot be read.
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    /// It ends before it says what it is of.
+    /// It ends before the header.
     #[error("the recording ends within its header")]
     NoHeader,
-    /// It is of another version of the game.
+    /// It belongs to another version of the game.
     #[error("the recording is of package {wanted}, and this one is {found}")]
     OtherPackage {
         /// Revision in the recording.
@@ -41,43 +41,43 @@ pub enum ReplayError {
     /// The world did not load.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// It does what no host does.
+    /// A sequence of records that no host produces.
     #[error("the recording is not of a session: {0}")]
     Nonsense(&'static str),
 }
 
-/// Where a replay went another way.
+/// Where a replay diverged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The tick of the first fingerprint that differs.
     pub tick: u32,
     /// The fingerprint in the recording.
     pub recorded: u64,
-    /// The one of the replay.
+    /// The fingerprint of the replay.
     pub replayed: u64,
-    /// The last tick that was still the same.
+    /// The last tick with equal fingerprints.
     pub same_until: Option<u32>,
 }
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ReplayReport {
-    /// Ticks that were done again.
+    /// Ticks that were replayed.
     pub ticks: u32,
-    /// Fingerprints that were the same.
+    /// Fingerprints that were equal.
     pub same_hashes: u32,
     /// The first one that was not.
     pub difference: Option<Difference>,
-    /// Where a limit first cut scripts in the session; from there on a
-    /// difference need not mean anything.
+    /// Where a limit first interrupted scripts in the session; a difference
+    /// after it may not be significant.
     pub cut_at: Option<u32>,
-    /// Where one first cut scripts in the replay.
+    /// Where a limit first interrupted scripts in the replay.
     pub replay_cut_at: Option<u32>,
-    /// How the recording ends; none when it was cut off.
+    /// How the recording ends; none if it was truncated.
     pub ending: Option<Ending>,
 }
 
-/// A session that is done again, record by record.
+/// A session that is replayed record by record.
 pub struct Replay {
     world: World,
     report: ReplayReport,
@@ -89,10 +89,10 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Makes the world as it was at the start.
+    /// Creates the world as it was at the start.
     ///
     /// # Errors
-    /// When the package is another one, or the world does not load.
+    /// If the package differs, or the world does not load.
     pub fn new(package: &Package, header: &RecordingHeader) -> Result<Self, ReplayError> {
         if package.revision != header.revision {
             return Err(ReplayError::OtherPackage {
@@ -119,7 +119,7 @@ impl Replay {
                 spawns_per_script_tick: limits.spawns_per_script_tick,
                 entities_per_script: limits.entities_per_script,
                 send_bytes_per_tick: size(limits.send_bytes_per_tick),
-                // The recording says which scripts a limit stopped.
+                // The recording contains which scripts a limit stopped.
                 ..VmLimits::untimed()
             },
             disabled_scripts: header.disabled_scripts.clone(),
@@ -136,11 +136,11 @@ impl Replay {
         })
     }
 
-    /// Does one thing again. After a difference or the end there is nothing
-    /// more to find out; see [`Replay::is_over`].
+    /// Replays one record. After a difference or the end there is nothing more
+    /// to learn; see [`Replay::is_over`].
     ///
     /// # Errors
-    /// When no host would have done this.
+    /// If no host would have recorded this.
     pub fn apply(&mut self, record: Record) -> Result<(), ReplayError> {
         self.records_since_step += 1;
         if self.records_since_step > RECORDS_PER_TICK_MAX {
@@ -211,7 +211,7 @@ impl Replay {
                 params,
             } => {
                 here(world, player)?;
-                // Refused then is refused now.
+                // A refused call is refused again.
                 let _ = world.cast(player, &spell, revision.as_deref(), params.into_owned());
             }
             Record::OpsKept { up_to } => world.ops_kept(up_to),
@@ -257,7 +257,7 @@ impl Replay {
             }
             Record::Terraform { player, op } => {
                 here(world, player)?;
-                // Refused then is refused now.
+                // A refused call is refused again.
                 let _ = world.terraform(player, &op);
             }
             Record::StoreAnswer { id, result } => {
@@ -281,7 +281,7 @@ impl Replay {
             let tick = self.world.tick();
             self.report.replay_cut_at.get_or_insert(tick);
         }
-        // Nobody hears them, and they must not gather.
+        // There are no clients, and messages must not accumulate.
         self.world.take_outbox();
         self.world.take_logs();
         self.world.take_store_requests();
@@ -327,17 +327,17 @@ impl Replay {
         }
     }
 
-    /// Whether the rest of the recording says nothing new.
+    /// Whether the rest of the recording can add nothing.
     pub fn is_over(&self) -> bool {
         self.report.difference.is_some() || self.report.ending.is_some()
     }
 
-    /// What was found so far.
+    /// The findings so far.
     pub fn report(&self) -> &ReplayReport {
         &self.report
     }
 
-    /// The world as it is now, to look at.
+    /// The world in its current state.
     pub fn world(&self) -> &World {
         &self.world
     }
@@ -353,7 +353,7 @@ fn here(world: &World, player: PlayerNumber) -> Result<(), ReplayError> {
 /// Replays a whole recording in memory.
 ///
 /// # Errors
-/// When it cannot be read, or is of another package.
+/// If it cannot be read, or belongs to another package.
 pub fn replay(package: &Package, recording: &[u8]) -> Result<ReplayReport, ReplayError> {
     let mut reader = RecordReader::default();
     reader.push(recording);

@@ -1,4 +1,4 @@
-//! Who may change the ground where, and how much at once.
+//! Who may change terrain where, and how much at once.
 
 use frolic_protocol::terrain::{TerrainOp, TerrainOpError};
 use frolic_sim::Vec3;
@@ -9,28 +9,28 @@ use crate::state::WorldState;
 
 /// From the feet to the eyes, in metres.
 const EYES_M: f32 = 1.6;
-/// A client is ahead of the server by as much as its player moves meanwhile.
+/// Tolerance: the client's position is ahead of the server's.
 const LAG_M: f32 = 1.0;
 /// Blocks that scripts may touch in one tick, and operations.
 const SCRIPT_BLOCKS_PER_TICK: u64 = 4 << 20;
 const SCRIPT_OPS_PER_TICK: u32 = 256;
 
-/// Why the ground was not changed.
+/// Why terrain was not changed.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum TerraformError {
-    /// There is none.
+    /// There is no terrain.
     #[error("this world has no terrain that can be changed or asked for")]
     NoTerrain,
     /// The game does not let players change it.
     #[error("players cannot change the terrain of this game")]
     NotEditable,
-    /// It makes no sense.
+    /// The operation is not valid.
     #[error(transparent)]
     Senseless(#[from] TerrainOpError),
-    /// Not one of the game's.
+    /// Not one of the game's materials.
     #[error("this game does not let players build with that material")]
     ForbiddenMaterial,
-    /// More than a player may do at once.
+    /// More than a player may change at once.
     #[error("too large: at most {0} m from the middle in this game")]
     TooLarge(f32),
     /// Too far from the player.
@@ -39,7 +39,7 @@ pub enum TerraformError {
     /// Inside an area that the game protects.
     #[error("this place is protected")]
     Protected,
-    /// Somebody would be inside the new blocks.
+    /// A character would be inside the new blocks.
     #[error("somebody stands there")]
     Occupied,
     /// The player is dead.
@@ -48,18 +48,18 @@ pub enum TerraformError {
     /// More often than the game allows.
     #[error("too fast: at most {0} changes per second in this game")]
     TooFast(f32),
-    /// Somebody who is not in the world, and a game that does not want that.
+    /// A user who is not in the world, in a game that does not allow that.
     #[error(
         "this game cannot be changed from outside (its game.toml has no spells = true); join it and play"
     )]
     NotFromOutside,
-    /// Storage is behind.
+    /// Too many operations wait for storage.
     #[error("too many changes wait to be stored; try again")]
     Busy,
 }
 
 impl TerraformError {
-    /// A word for programs.
+    /// A machine-readable code.
     pub fn code(self) -> &'static str {
         match self {
             TerraformError::NoTerrain => "no_terrain",
@@ -92,7 +92,7 @@ impl Allowance {
     }
 }
 
-/// What scripts have used of a tick.
+/// Use by scripts in one tick.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ScriptUse {
     tick: u32,
@@ -101,7 +101,7 @@ pub(super) struct ScriptUse {
 }
 
 impl WorldState {
-    /// Does what a player asked for, if they may.
+    /// Executes a player's operation, if it is allowed.
     pub(super) fn terraform_by(
         &mut self,
         number: PlayerNumber,
@@ -112,7 +112,7 @@ impl WorldState {
             return Err(TerraformError::NotEditable);
         }
         let rate = terrain.settings().rate;
-        // Whatever comes of it, it was one attempt.
+        // Counts as an attempt whatever the outcome.
         if !self.spend_attempt(number, rate) {
             return Err(TerraformError::TooFast(rate));
         }
@@ -137,7 +137,7 @@ impl WorldState {
         self.check_place(op)
     }
 
-    /// With what, and how much at once: for whoever asks, here or not.
+    /// Checks material and size, for players and for users without a character.
     pub(crate) fn check_brush(&self, op: &Op) -> Result<(), TerraformError> {
         let terrain = self.collision.terrain().ok_or(TerraformError::NoTerrain)?;
         let settings = terrain.settings();
@@ -152,7 +152,7 @@ impl WorldState {
         Ok(())
     }
 
-    /// Where: for whoever asks, here or not.
+    /// Checks the place, for players and for users without a character.
     pub(crate) fn check_place(&self, op: &Op) -> Result<(), TerraformError> {
         let terrain = self.collision.terrain().ok_or(TerraformError::NoTerrain)?;
         let settings = terrain.settings();
@@ -172,7 +172,7 @@ impl WorldState {
         Ok(())
     }
 
-    /// Whether a character is where blocks would be.
+    /// Whether a character is where blocks would be added.
     fn is_occupied(&self, terrain: &Terrain, op: &Op) -> bool {
         // Touching is not inside.
         let hair = 0.05;
@@ -190,7 +190,7 @@ impl WorldState {
         present.into_iter().any(inside)
     }
 
-    /// Whether a player has an attempt left; then it has one less.
+    /// Uses one of a player's attempts; false if none is left.
     fn spend_attempt(&mut self, number: PlayerNumber, rate: f32) -> bool {
         let most = rate.max(1.0);
         let (tick, per_tick) = (self.tick, rate / self.tick_hz as f32);
@@ -209,7 +209,7 @@ impl WorldState {
         has_one
     }
 
-    /// Counts what a script is about to do; a sentence when it is too much.
+    /// Counts a script's operation; returns a message if it exceeds the limit.
     pub(super) fn spend_script_use(&mut self, op: &Op) -> Result<(), String> {
         let terrain = self.collision.terrain();
         let terrain = terrain.ok_or("this world has no terrain: give scene.json one")?;

@@ -1,5 +1,5 @@
-//! The ground in checkpoints: each chunk that was changed is a part
-//! of its own, so that only those that changed since are stored again.
+//! Terrain in checkpoints: each changed chunk is a section of its own, so that
+//! only those that changed since are stored again.
 
 use std::collections::BTreeMap;
 
@@ -9,26 +9,26 @@ use frolic_terrain::{ChunkPos, codec};
 
 use crate::state::WorldState;
 
-/// Parts are named by it and the chunk's place.
+/// Prefix of section names, followed by the chunk's position.
 const NAME: &str = "terrain/";
 const VERSION: u32 = 1;
-/// No chunk was ever changed as often: who says so is damaged.
+/// No chunk ever had as many changes: a section with more is damaged.
 const CHANGES_MAX: u32 = u32::MAX / 2;
-/// Ticks between two chunks that are packed ahead of the next checkpoint.
+/// Ticks between two chunks that are encoded ahead of the next checkpoint.
 const PACK_TICKS: u32 = 6;
 
-/// What storage has of the ground.
+/// The stored terrain.
 #[derive(Default)]
 pub(crate) struct SavedGround {
     chunks: BTreeMap<ChunkPos, Section>,
-    /// Operations behind the chunks.
+    /// Operations after the chunks.
     pub ops: Vec<TerrainOp>,
-    /// Chunks that were undone: their parts are to go.
+    /// Chunks that were reset: their sections must be removed.
     cleared: Vec<ChunkVersion>,
 }
 
 impl SavedGround {
-    /// Takes the parts of the ground out of a checkpoint.
+    /// Reads the terrain sections of a checkpoint.
     pub fn read(&mut self, sections: &BTreeMap<String, Section>, problems: &mut Vec<String>) {
         for (name, section) in sections {
             let Some(place) = name.strip_prefix(NAME) else {
@@ -36,7 +36,7 @@ impl SavedGround {
             };
             match place_of(place) {
                 Some(at) if section.version == VERSION => {
-                    // What was never changed is not stored.
+                    // Unchanged chunks are not stored.
                     let changes = changes_in(section).unwrap_or_default();
                     if (1..=CHANGES_MAX).contains(&changes) {
                         self.chunks.insert(at, section.clone());
@@ -49,7 +49,7 @@ impl SavedGround {
         }
     }
 
-    /// Everything was undone.
+    /// Drops everything, because it was reset.
     pub fn clear(&mut self) {
         self.ops.clear();
         for (chunk, section) in std::mem::take(&mut self.chunks) {
@@ -65,7 +65,7 @@ fn place_of(text: &str) -> Option<ChunkPos> {
     parts.next().is_none().then_some(place)
 }
 
-/// The version of the chunk that a part is, if it is one.
+/// The chunk version of a section, if it is a terrain section.
 pub(crate) fn version_in(name: &str, section: &Section) -> Option<u32> {
     name.strip_prefix(NAME)?;
     changes_in(section)
@@ -85,8 +85,8 @@ fn name_of([x, y, z]: ChunkPos) -> String {
 }
 
 impl WorldState {
-    /// Adds the parts of a checkpoint that are the ground; `changed` says which
-    /// of them are news.
+    /// Adds the terrain sections of a checkpoint; `changed` decides which of
+    /// them are new.
     pub fn ground_sections(
         &self,
         changed: &mut dyn FnMut(&str, u64) -> bool,
@@ -110,12 +110,13 @@ impl WorldState {
         }
     }
 
-    /// Names of parts that an earlier checkpoint had and that were undone since.
+    /// Names of sections in an earlier checkpoint whose chunks were reset
+    /// since.
     pub fn cleared_sections(&self) -> impl Iterator<Item = String> + '_ {
         self.ground.cleared.iter().copied().map(name_of)
     }
 
-    /// Makes the ground as an earlier process of this world left it.
+    /// Restores the terrain of an earlier process of this world.
     pub fn restore_ground(&mut self, saved: &SavedGround, problems: &mut Vec<String>) {
         let mut lost = saved.cleared.clone();
         for (&chunk, section) in &saved.chunks {
@@ -140,8 +141,8 @@ impl WorldState {
         self.ground.changes.clear();
     }
 
-    /// A chunk that was undone, or lost, and changed anew counts its changes from where the
-    /// stored one ends: by its version it is told from that one.
+    /// A chunk that was reset, or lost, and changed again continues the change
+    /// count of the stored one, so that the two versions differ.
     fn count_on(&mut self, stored: &ChunkVersion) {
         let again = self.collision.replace_terrain(|terrain| {
             let changes = terrain.version(stored.chunk);
@@ -157,8 +158,8 @@ impl WorldState {
         }
     }
 
-    /// Packs a chunk that changed, now and then, so that a checkpoint finds
-    /// most of them packed and takes no long tick.
+    /// Encodes changed chunks one at a time, so that a checkpoint finds most of
+    /// them encoded and does not cause a long tick.
     pub fn pack_ahead(&mut self) {
         if !self.tick.is_multiple_of(PACK_TICKS) {
             return;

@@ -1,4 +1,4 @@
-//! What scripts ask of the ground; `engine.rs` passes it on.
+//! The terrain API of scripts; called from `engine.rs`.
 
 use frolic_script::{EngineError, TerrainHit, TerrainInfo};
 use frolic_terrain::{Material, Op, Terrain};

@@ -1,6 +1,6 @@
-//! What one client has of the ground, and what it is told next: operations
-//! as they happen, and chunks that are not as the client would make them
-//! itself, the nearest first, in so many bytes per second.
+//! What one client has of the terrain, and what it is sent next: operations as
+//! they happen, and chunks that differ from what the client generates itself,
+//! nearest first, within a byte rate.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -13,42 +13,44 @@ use crate::player::PlayerNumber;
 use crate::state::WorldState;
 use crate::world::World;
 
-/// Bytes of chunks for one client in a second, on top of its snapshots.
+/// Bytes of chunks for one client per second, in addition to its snapshots.
 const BYTES_PER_S: f32 = 96.0 * 1024.0;
-/// Bytes that may be saved up.
+/// Bytes that may accumulate.
 const SAVED_BYTES: f32 = 48.0 * 1024.0;
-/// Chunks beyond this are not told of: nobody sees that far.
+/// Chunks beyond this distance are not sent, because they are not visible.
 const FAR_M: f32 = 384.0;
-/// Where the game sets a radius: so much further, because the ground
-/// has to be there before somebody who runs or falls stands on it.
+/// Added to the game's radius, because the terrain must have arrived before a
+/// character that runs or falls stands on it.
 const AHEAD_M: f32 = 2.0 * LOOK_AGAIN_M;
-/// Chunks that a client may wait for.
+/// Chunk requests that a client may have pending.
 const WISHES_MAX: usize = 256;
-/// Whoever went so far has other chunks near.
+/// Distance after which a client has other chunks near.
 const LOOK_AGAIN_M: f32 = 12.0;
-/// Ticks between two looks for chunks that are behind.
+/// Ticks between two searches for outdated chunks.
 const LOOK_TICKS: u32 = 12;
 
-/// One client's view of the ground. The line must keep the order of messages.
+/// One client's view of the terrain. The connection must preserve the order of
+/// messages.
 pub struct TerrainView {
     player: PlayerNumber,
-    /// Versions that the client has; all others are as they were made.
+    /// Versions that the client has; all other chunks are as generated.
     known: BTreeMap<ChunkPos, u32>,
-    /// Chunks that it asked for.
+    /// Chunks that it requested.
     wishes: VecDeque<ChunkPos>,
-    /// Chunks that are behind, the nearest last.
+    /// Outdated chunks, the nearest last.
     behind: Vec<ChunkPos>,
-    /// What the last look saw: the state of the world's news, from where, when.
+    /// State at the last search: the world's terrain news, viewpoint, tick.
     looked: Option<(u64, Vec3, u32)>,
     bytes_left: f32,
     tick: u32,
-    /// Clients that make no ground themselves ask for every chunk they want.
+    /// False for clients that do not generate terrain and request every chunk
+    /// they want.
     pushes: bool,
 }
 
 impl TerrainView {
-    /// The view of a client that has nothing but the scene, and makes its
-    /// ground from that.
+    /// The view of a client that has only the scene, and generates its terrain
+    /// from that.
     pub fn new(player: PlayerNumber) -> Self {
         Self {
             player,
@@ -62,7 +64,7 @@ impl TerrainView {
         }
     }
 
-    /// The view of a client that gets chunks only when it asks.
+    /// The view of a client that receives chunks only on request.
     pub fn asking(player: PlayerNumber) -> Self {
         Self {
             pushes: false,
@@ -70,8 +72,9 @@ impl TerrainView {
         }
     }
 
-    /// Whether this client is told of an operation that changed these chunks.
-    /// If so, it has them in those versions, as far as it had the ones before.
+    /// Whether an operation that changed these chunks is sent to this client.
+    /// If so, it then has them in those versions, provided that it had the ones
+    /// before.
     pub fn hears(&mut self, world: &World, chunks: &[ChunkVersion]) -> bool {
         let state = world.borrow_state();
         let near = |reach: Reach| chunks.iter().any(|at| reach.distance(at.chunk).is_some());
@@ -87,15 +90,15 @@ impl TerrainView {
         true
     }
 
-    /// Whether this client may ask for a chunk: any, unless the game says how
-    /// far its players are told of anything.
+    /// Whether this client may request a chunk: any, unless the game sets a
+    /// radius of interest.
     pub fn may_ask(&self, world: &World, at: ChunkPos) -> bool {
         let state = world.borrow_state();
         state.updates.policy.radius.is_none()
             || Reach::of(&state, self.player).is_some_and(|reach| reach.distance(at).is_some())
     }
 
-    /// The client asks for a chunk. False when it waits for too many already.
+    /// Queues a client's request for a chunk. False if too many are pending.
     pub fn wish(&mut self, at: ChunkPos) -> bool {
         if self.wishes.contains(&at) {
             return true;
@@ -107,14 +110,14 @@ impl TerrainView {
         room
     }
 
-    /// Chunks to send now; call it once per tick. Not for clients that are
-    /// behind with what they were sent.
+    /// Sends the chunks that are due; call it once per tick. Not for clients
+    /// whose connection is behind.
     pub fn next(&mut self, world: &mut World, send: &mut dyn FnMut(ChunkData)) {
         let tick = world.tick();
         let passed = tick.saturating_sub(self.tick) as f32 / world.tick_hz() as f32;
         self.tick = tick;
         self.bytes_left = (self.bytes_left + passed * BYTES_PER_S).min(SAVED_BYTES);
-        // One that is wished for again and again is made only once per round.
+        // A chunk that is requested repeatedly is sent only once per round.
         for _ in 0..self.wishes.len() {
             if self.bytes_left <= 0.0 {
                 return;
@@ -141,7 +144,7 @@ impl TerrainView {
             match world.packed_chunk(at) {
                 Some(packed) => self.send(at, packed, send),
                 None => {
-                    // Not kept yet, or enough for this tick: look again.
+                    // Not stored yet, or over this tick's budget: search again.
                     self.looked = None;
                     break;
                 }
@@ -163,7 +166,7 @@ impl TerrainView {
         self.known.get(&at).copied().unwrap_or(0)
     }
 
-    /// Finds the chunks that are behind, if that can have changed.
+    /// Finds the outdated chunks, if that can have changed.
     fn look(&mut self, world: &World) {
         let Some(eye) = world.character(self.player).map(|c| c.feet) else {
             return;
@@ -171,7 +174,7 @@ impl TerrainView {
         let (news, tick) = (world.borrow_state().ground.news, world.tick());
         let holds = self.looked.is_some_and(|(seen, from, at)| {
             let same = seen == news && (eye - from).length() < LOOK_AGAIN_M;
-            // Many look in turn, and not in every tick.
+            // Searches of many clients are spread over ticks.
             same || tick.saturating_sub(at) < LOOK_TICKS
         });
         if holds {
@@ -190,17 +193,17 @@ impl TerrainView {
     }
 }
 
-/// The versions that a JSON client is told of in its snapshots.
+/// The chunk versions that a JSON client receives in its snapshots.
 #[derive(Default)]
 pub(crate) struct VersionsView {
-    /// Where the game sets a radius: the changed chunks that are in reach, and
-    /// the tick of the first snapshot since they are.
+    /// With a radius of interest: the changed chunks in range, and the tick of
+    /// the first snapshot since they are.
     entered: BTreeMap<ChunkPos, u32>,
 }
 
 impl VersionsView {
-    /// What the snapshot of this tick tells a client that has the baseline:
-    /// chunks that have changed since, and those that have come into reach.
+    /// The versions in this tick's snapshot for a client with the baseline:
+    /// chunks that changed since, and those that came into range.
     pub fn after(
         &mut self,
         world: &World,
@@ -230,20 +233,20 @@ impl VersionsView {
     }
 }
 
-/// How far a player is told of the ground.
+/// The range in which terrain is replicated to a player.
 struct Reach<'world> {
     grid: &'world Grid,
     eye: Vec3,
-    /// On the level, as far as the squares of the interest go; at any height,
-    /// because whoever falls is at the bottom soon.
+    /// Horizontally, as far as the cells of interest; at any height, because a
+    /// falling character is soon at the bottom.
     level_m: f32,
 }
 
 impl<'world> Reach<'world> {
-    /// None for somebody who is not there, and where there is no ground.
+    /// None for a player who is not in the world, and without terrain.
     fn of(state: &'world WorldState, player: PlayerNumber) -> Option<Self> {
         let grid = state.collision.terrain()?.grid();
-        // From the middle of a chunk to its corner.
+        // From the centre of a chunk to its corner.
         let half_m = grid.chunk_m() * std::f32::consts::FRAC_1_SQRT_2;
         let radius = state.updates.policy.radius;
         Some(Self {
@@ -253,7 +256,7 @@ impl<'world> Reach<'world> {
         })
     }
 
-    /// How far away the middle of a chunk is; none when it is out of reach.
+    /// The distance of a chunk's centre; none if it is out of range.
     fn distance(&self, at: ChunkPos) -> Option<f32> {
         let way = Vec3::from(self.grid.middle_of_chunk(at)) - self.eye;
         let level = Vec3::new(way.x, 0.0, way.z).length();

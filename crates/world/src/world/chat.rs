@@ -1,5 +1,4 @@
-//! What players say: bounded, recorded, and shown to scripts before anybody
-//! else.
+//! Chat: rate-limited, recorded, and passed to scripts before other players.
 
 use std::borrow::Cow;
 
@@ -11,17 +10,17 @@ use crate::player::PlayerNumber;
 use crate::replay::Record;
 use crate::state::{Outgoing, WorldState};
 
-/// Longest line, in bytes.
+/// Longest message, in bytes.
 const LINE_BYTES_MAX: usize = 300;
-/// Lines that may come at once.
+/// Messages in a burst.
 const BURST: u32 = 6;
-/// Lines per second after that, in halves.
+/// Messages per two seconds after that.
 const PER_TWO_SECONDS: u32 = 3;
 
-/// Why a line was not taken.
+/// Why a message was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChatRefusal {
-    /// Nothing in it, or too much.
+    /// Empty, or too long.
     #[error("A chat message has 1 to {LINE_BYTES_MAX} bytes.")]
     Length,
     /// Too many in a short time.
@@ -33,11 +32,11 @@ pub enum ChatRefusal {
 }
 
 impl World {
-    /// A player says something; scripts may change it or keep it to
-    /// themselves, and in the next step everybody hears what is left.
+    /// Receives a player's chat message; scripts may change or suppress it, and
+    /// in the next step the result is sent to all players.
     ///
     /// # Errors
-    /// When it is empty or long, or they talk too fast.
+    /// If it is empty or too long, or the rate limit is exceeded.
     pub fn receive_chat(&mut self, player: PlayerNumber, text: &str) -> Result<(), ChatRefusal> {
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
         let text = text.trim();
@@ -74,7 +73,7 @@ impl World {
 }
 
 impl WorldState {
-    /// Shows a line to one player or to all.
+    /// Sends a message to one player or to all.
     pub(crate) fn write_chat(
         &mut self,
         to: Recipient,

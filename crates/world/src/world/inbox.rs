@@ -1,4 +1,4 @@
-//! What clients send to scripts, on its way in: counted, and free of things
+//! Client messages to scripts: rate-limited, and without references to entities
 //! that do not exist.
 
 use std::borrow::Cow;
@@ -10,13 +10,13 @@ use super::World;
 use crate::player::PlayerNumber;
 use crate::replay::Record;
 
-/// Events and calls that one player's client may send per tick: a script's
-/// handler runs for each, inside the tick.
+/// Events and calls that one player's client may send per tick, because a
+/// handler runs inside the tick for each.
 const EVENTS_PER_TICK_MAX: usize = 32;
 
 impl World {
-    /// A client fired an event; scripts hear of it in the next step. False
-    /// when it has fired too many since the last one.
+    /// Queues a client's event for scripts in the next step. False if it has
+    /// sent too many since the last one.
     pub fn receive_event(&mut self, player: PlayerNumber, name: String, args: Args) -> bool {
         let room = self.has_room(player, &args);
         if room {
@@ -32,8 +32,8 @@ impl World {
         room
     }
 
-    /// A client calls a function; the answer comes through the outbox. False
-    /// when it has called too often since the last step.
+    /// Queues a client's function call; the answer is sent through the outbox.
+    /// False if it has sent too many since the last step.
     pub fn receive_invoke(
         &mut self,
         player: PlayerNumber,
@@ -60,7 +60,7 @@ impl World {
         room
     }
 
-    /// Whoever is not here has none.
+    /// A player who is not in the world has no capacity.
     fn has_room(&mut self, player: PlayerNumber, args: &Args) -> bool {
         if !self.state.borrow().players.contains_key(&player) {
             return false;
@@ -71,8 +71,8 @@ impl World {
         *count <= EVENTS_PER_TICK_MAX && self.words.admit(player, tick, tick_hz, &args.0)
     }
 
-    /// Entities that do not exist become nil: scripts keep what they know of
-    /// an entity, and a client must not make them keep what it made up.
+    /// Replaces entities that do not exist by nil: scripts store data by
+    /// entity, and a client must not make them store invented ones.
     pub(crate) fn known_entities(&self, values: Vec<Value>) -> Vec<Value> {
         let state = self.state.borrow();
         let is_alive = |id| state.alive(id).is_some();

@@ -1,5 +1,5 @@
-//! Who is here, as everybody is told; and which of them are away: in the world
-//! without a connection, which only the game server knows.
+//! Presence: the players in the world, and which of them have no connection at
+//! the moment, which only the game server knows.
 
 use frolic_protocol::PlayerInfo;
 
@@ -8,15 +8,14 @@ use crate::player::{Player, PlayerNumber};
 use crate::state::PRESENCES_MAX;
 
 impl World {
-    /// Everybody here, those who are away among them.
+    /// All players in the world, including those without a connection.
     pub fn players(&self) -> Vec<PlayerInfo> {
         let state = self.state.borrow();
         state.players.values().map(Player::info).collect()
     }
 
-    /// Notes whether a player has a connection. It is shown to others, and that
-    /// is all: neither the simulation nor scripts ask for it, and a recording
-    /// does not have it.
+    /// Records whether a player has a connection. It is only shown to others:
+    /// neither the simulation nor scripts use it, and it is not recorded.
     pub fn set_connected(&mut self, player: PlayerNumber, connected: bool) {
         let news = self.with_player(player, |player| {
             std::mem::replace(&mut player.connected, connected) != connected
@@ -26,9 +25,9 @@ impl World {
         }
     }
 
-    /// Who lost their connection or has one again since the last call: for all
-    /// who are told when it happens. To be taken after the outbox, which has
-    /// older news; a bounded number at a time.
+    /// Players whose connection state changed since the last call, for clients
+    /// that are notified immediately. Take the outbox first, which has older
+    /// messages; returns a bounded number at a time.
     pub fn take_reconnected(&mut self) -> Vec<PlayerInfo> {
         let mut state = self.state_mut();
         let state = &mut *state;

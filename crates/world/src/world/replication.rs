@@ -10,9 +10,9 @@ use crate::interest::cells::{Cells, Relevance};
 use crate::interest::{ClientView, InterestPolicy, JsonView, Sender};
 use crate::player::PlayerNumber;
 
-/// Players of a world with so many ticks, times those ticks, who are all
-/// updated in the same one. An update takes some 12 µs, made and sent: together
-/// they take a quarter of a tick at most.
+/// Players times ticks per second up to which all clients are updated in the
+/// same tick. An update takes about 12 µs to encode and send: together they
+/// take at most a quarter of a tick.
 const TOGETHER_TICKS_PER_S: u32 = 20_000;
 
 impl World {
@@ -21,13 +21,14 @@ impl World {
         self.snapshot_hz
     }
 
-    /// Decides whether all updates fall on the same ticks or are spread over
-    /// those between. Together they cost less: everybody has the same versions,
-    /// so each change is encoded once, and there is nothing to look at in the
-    /// ticks between. A crowd is spread, so that no tick is longer than others.
+    /// Decides whether all updates are sent in the same ticks or spread over
+    /// those between. Together they cost less: all clients have the same
+    /// versions, so each change is encoded once, and the ticks between collect
+    /// nothing. A crowd is spread, so that no tick is longer than others.
     pub(super) fn arrange_updates(&mut self) {
         let together_max = TOGETHER_TICKS_PER_S / self.tick_hz().max(1);
-        // Who comes and goes at the border does not move everybody each time.
+        // Hysteresis: a single join or leave must not rearrange all clients
+        // each time.
         let most = match self.updates_are_spread {
             true => together_max * 4 / 5,
             false => together_max,
@@ -49,8 +50,8 @@ impl World {
         tick > 0 && sent_by(tick) != sent_by(tick - 1)
     }
 
-    /// Takes in what clients may be told of this tick; after the step, in each
-    /// tick in which there are snapshots to make, before those.
+    /// Collects the changes of this tick for replication; call it after the
+    /// step, in each tick with snapshots, before those.
     pub fn collect_changes(&mut self) {
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
@@ -79,8 +80,8 @@ impl World {
             };
             let mut told = entity.replicated();
             if near_only {
-                // Owners are told of it wherever they are; without a radius
-                // everybody is.
+                // An entity is replicated to its owner at any distance; without
+                // a radius, to all.
                 told.owner = state.structures.present_owner(id).unwrap_or(0);
             }
             if let Some(npc) = npc {
@@ -96,18 +97,18 @@ impl World {
         self.cells.commit(state.tick);
     }
 
-    /// Reads a little of a player, and says anything of it: whoever handles many
-    /// of them in a row asks for the next ones before, because memory brings
-    /// many places nearly as soon as one.
+    /// Prefetch: reads a little of a player; the result is meaningless. A
+    /// caller that processes many players calls it ahead for the next ones,
+    /// because memory loads overlap.
     pub fn glance(&self, player: PlayerNumber) -> u32 {
         let state = self.state.borrow();
         let player = state.players.get(&player);
         player.map_or(0, |player| player.glance())
     }
 
-    /// Makes a client's next snapshot of what [`World::look`] saw and hands
-    /// its packets to `send`. Under `pressure` (0 to 3) far things are told
-    /// of less often.
+    /// Encodes a client's next snapshot from the state of
+    /// [`World::collect_changes`] and passes its packets to `send`. Under
+    /// `pressure` (0 to 3) distant entities are sent less often.
     pub fn snapshot(&mut self, view: &mut ClientView, pressure: u8, send: &mut dyn FnMut(&[u8])) {
         let turn = self.turn();
         let state = self.state.borrow();
@@ -129,25 +130,27 @@ impl World {
         (ticks / u64::from(self.tick_hz().max(1))) as u16
     }
 
-    /// A JSON client's next snapshot of what [`World::look`] saw; none when
-    /// the last ones have used up its budget.
+    /// A JSON client's next snapshot from the state of
+    /// [`World::collect_changes`]; none if the last ones have used up its
+    /// budget.
     pub fn json_snapshot(&self, view: &mut JsonView) -> Option<String> {
         view.next(self)
     }
 
-    /// Everything that clients may be told of, as of the last look.
+    /// The replicated state of all entities, as of the last collection.
     pub fn replicated(&self) -> Vec<EntityState> {
         self.cells.everything()
     }
 
-    /// What a client with this interest should know from here, in order of
-    /// ids: squares within the radius, and what everybody is told.
+    /// The entities that should be replicated to a player at their current
+    /// place, in order of ids: cells within the radius, and entities that are
+    /// replicated to all.
     pub fn visible_from(&self, player: PlayerNumber) -> Vec<EntityState> {
         let mut view = JsonView::new(player);
         view.seen(self)
     }
 
-    /// What clients are told of an entity that its definition does not say.
+    /// The replicated details of an entity that are not in its definition.
     pub fn details_of(&self, id: u32) -> Option<Details> {
         let state = self.state.borrow();
         state.entities.get(&id).map(Entity::details)
@@ -157,7 +160,7 @@ impl World {
         &self.cells
     }
 
-    /// Whether players are told only of what is within a radius.
+    /// Whether only entities within a radius are replicated to players.
     pub fn is_near_only(&self) -> bool {
         self.interest.radius.is_some()
     }

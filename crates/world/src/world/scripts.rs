@@ -1,4 +1,4 @@
-//! What a world's scripts ask of the outside, and what they cost.
+//! Requests of a world's scripts to the host, and their cost.
 
 use std::borrow::Cow;
 
@@ -9,13 +9,14 @@ use super::World;
 use crate::replay::Record;
 
 impl World {
-    /// What scripts asked of the store since the last call; each is answered
-    /// with [`World::store_answer`].
+    /// Store requests of scripts since the last call; each is answered with
+    /// [`World::store_answer`].
     pub fn take_store_requests(&mut self) -> Vec<StoreRequest> {
         std::mem::take(&mut self.state.borrow_mut().store_outbox)
     }
 
-    /// The store answered; the script that waits goes on in the next step.
+    /// Delivers an answer of the store; the waiting script resumes in the next
+    /// step.
     pub fn store_answer(&mut self, answer: StoreAnswer) {
         let StoreAnswer { id, result } = answer;
         self.note(&Record::StoreAnswer {
@@ -30,13 +31,14 @@ impl World {
         self.inbox.push(ScriptEvent::StoreAnswer { id, result });
     }
 
-    /// Lasting operations are kept: scripts that wait for one go on in the
-    /// next step.
+    /// Resumes scripts that wait for a persistent operation, in the next step,
+    /// once it is stored.
     pub(crate) fn tell_scripts_kept(&mut self, up_to: u64) {
         self.inbox.push(ScriptEvent::OpsKept { up_to });
     }
 
-    /// What each script has cost so far; for once a second, not every tick.
+    /// The cost of each script so far; intended for once a second, not every
+    /// tick.
     pub fn script_costs(&self) -> Vec<ScriptCost> {
         self.vm.costs()
     }

@@ -1,12 +1,12 @@
-//! What clients are told of a cell: how it differs from a version, written once
-//! per tick for everybody who has that version.
+//! Records: the difference between a cell and a version, encoded once per tick
+//! for all clients that have that version.
 
 use frolic_protocol::snapshot::{self, CellKey, CellSource, CellVersion};
 
 use super::{Cells, Version};
 use crate::state::WorldState;
 
-/// Length up to which a record is copied with whatever is behind it.
+/// Length up to which a record is copied together with the bytes behind it.
 const SHORT_BYTES: usize = 32;
 
 /// A record of this tick.
@@ -16,7 +16,7 @@ pub(super) struct Record {
     bytes: Extent,
 }
 
-/// Where a record is in the bytes that all clients share.
+/// Position of a record in the buffer shared by all clients.
 #[derive(Clone, Copy)]
 pub(crate) struct Extent {
     from: u32,
@@ -30,8 +30,8 @@ impl Extent {
 }
 
 impl Cells {
-    /// The record that brings a client from a version to the newest; made
-    /// once per tick. A version that is not kept any more counts as none.
+    /// The record that updates a client from a version to the newest; encoded
+    /// once per tick. A version that is no longer stored counts as none.
     pub fn record(&mut self, slot: u32, baseline: Version, state: &WorldState) -> Extent {
         let mut known = self.heads[slot as usize].records.iter();
         if let Some(known) = known.find(|known| known.baseline == baseline) {
@@ -56,7 +56,7 @@ impl Cells {
     ) -> Vec<u8> {
         let cell = &self.cells[slot as usize];
         let from = baseline.tick().and_then(|tick| cell.version(tick));
-        // The same as in the newest version, and just looked at.
+        // The same as in the newest version, and already in the cache.
         let entities = &cell.members[..];
         let newest = self.heads[slot as usize].newest.tick();
         let tick = newest.unwrap_or(self.tick);
@@ -70,7 +70,7 @@ impl Cells {
     }
 
     /// Appends a record of this tick to a packet. Most are short, and a copy of
-    /// a known length is none of `memmove`'s business.
+    /// constant length avoids `memmove`.
     pub fn append(&self, record: Extent, packet: &mut Vec<u8>) {
         let (from, to) = (record.from as usize, record.to as usize);
         match self.records[from..].first_chunk::<SHORT_BYTES>() {

@@ -1,4 +1,5 @@
-//! What is kept of cells, for how long, and how often it is encoded.
+//! Which versions of cells are stored, for how long, and how often they are
+//! encoded.
 
 use std::collections::BTreeMap;
 
@@ -39,12 +40,12 @@ fn place(cells: &mut Cells, id: u32, x: f32, height: i32) {
     cells.update(&state, Vec3::new(x, 0.0, 0.0), Relevance::Near);
 }
 
-/// A built-up world in which one thing moves.
+/// A built-up world in which one entity moves.
 #[test]
 fn what_rests_leaves_its_versions_to_what_moves() {
     let mut cells = Cells::new(32.0, 60, u16::MAX);
     for tick in 1..=600 {
-        // All of them move in the beginning.
+        // All of them move at first.
         let moving = if tick < 20 { 0..30_000 } else { 0..1 };
         for id in moving {
             place(&mut cells, id, (id / 100) as f32 * 32.0 + 16.0, tick as i32);
@@ -73,8 +74,8 @@ fn what_rests_leaves_its_versions_to_what_moves() {
 
 const TRAIN: u32 = 3;
 
-/// What the square with the origin, and two to the east of it, tell of the
-/// train: its flags.
+/// The flags of the train as replicated in the origin's cell, and in those one
+/// and two to the east of it.
 fn told_of_train(cells: &Cells) -> [Option<u8>; 3] {
     [0, 1, 2].map(|x| {
         let slot = cells.slot_of(CellKey::Square { x, z: 0 })?;
@@ -104,7 +105,7 @@ fn a_part_of_the_scene_is_missed_where_the_file_has_it_and_nowhere_else() {
     assert_eq!(drive(&state, 20.0, part).0, [Some(0), None, None]);
     let (told, left_at) = drive(&state, 40.0, part);
     assert_eq!(told, [Some(GONE), Some(flags::AWAY), None]);
-    // Nothing is told anew of a place where nothing happens.
+    // A place where nothing happens is not sent again.
     for step in 1..20 {
         state.position[0] = step;
         let (told, changed_at) = drive(&state, 40.0 + step as f32, part);
@@ -114,7 +115,7 @@ fn a_part_of_the_scene_is_missed_where_the_file_has_it_and_nowhere_else() {
     let (told, changed_at) = drive(&state, 80.0, part);
     assert_eq!(told, [Some(GONE), None, Some(flags::AWAY)]);
     assert_eq!(changed_at, left_at);
-    // Whom everybody is told of nobody misses.
+    // An entity that is replicated to all clients is missing nowhere.
     let (told, _) = drive(&state, 80.0, Relevance::Everywhere);
     assert_eq!(told, [None, None, None]);
     assert_eq!(drive(&state, 80.0, part).0, [Some(GONE), None, Some(8)]);
@@ -124,7 +125,7 @@ fn a_part_of_the_scene_is_missed_where_the_file_has_it_and_nowhere_else() {
     state.flags = flags::DESTROYED;
     let destroyed = [Some(flags::DESTROYED), None, None];
     assert_eq!(drive(&state, 80.0, part).0, destroyed);
-    // By everybody, if everybody knew it.
+    // For all clients, if it was replicated to all.
     drive(&state, 80.0, Relevance::Everywhere);
     assert_eq!(drive(&state, 80.0, part).0, [None, None, None]);
     assert_eq!(cells.everything(), [state]);
@@ -157,9 +158,8 @@ fn meadow() -> Package {
     package.unwrap_or_else(|report| panic!("{report}"))
 }
 
-/// A change is encoded once for everybody who has the same version, so
-/// what all records of a tick take together does not grow with those who are
-/// told.
+/// A change is encoded once for all clients that have the same version, so the
+/// size of all records of a tick does not grow with the number of clients.
 #[test]
 fn what_fifty_clients_see_is_encoded_once() {
     for delivery in [Delivery::Ordered, Delivery::Lossy] {
@@ -172,7 +172,7 @@ fn what_fifty_clients_see_is_encoded_once() {
         let mut updates = 0;
         for seq in 1..=120 {
             for view in &views {
-                // In circles over some squares, and nobody out of sight.
+                // In circles over some cells, with every player in sight.
                 let yaw = view.player() as f32 * 0.7 + seq as f32 * 0.05;
                 let input = CharacterInput::new(0.0, 1.0, yaw, 0.0, Buttons::default());
                 world.receive_inputs(view.player(), &[NumberedInput { seq, input }]);

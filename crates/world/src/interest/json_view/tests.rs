@@ -1,4 +1,4 @@
-//! Which sets are kept, and for how long.
+//! Which sets are stored, and for how long.
 
 use frolic_protocol::EntityKind;
 
@@ -12,7 +12,7 @@ fn kept(view: &JsonView) -> usize {
     view.sent.iter().map(|sent| sent.entities.len()).sum()
 }
 
-/// Acknowledgements take ten snapshots, and three sets are all that fit.
+/// Acknowledgements take ten snapshots, and only three sets fit.
 #[test]
 fn a_large_world_fills_no_memory_and_acknowledgements_get_through() {
     let mut view = JsonView::new(1);

@@ -1,10 +1,10 @@
-//! When cells have their turn, and what acknowledgements count for.
+//! When cells are due, and what acknowledgements count for.
 
 use frolic_protocol::snapshot::CellKey;
 
 use super::*;
 
-/// The turns in which a client with an interval is told of a cell.
+/// The turns in which a cell is sent to a client with an interval.
 fn turns_of(slot: u32, began: u16, interval: u16, late_in: &[u16]) -> Vec<u16> {
     let mut watched = Watched::new(slot, began);
     let turns = (1..=64).map(|n| began.wrapping_add(n));
@@ -50,8 +50,8 @@ fn what_is_near_is_told_of_in_every_update_even_in_two_of_one_turn() {
     assert!(!is_its_turn(&watched, 7, 2));
 }
 
-/// A square left, came back and left again: that the client has heard of the
-/// first time says nothing of the second.
+/// A cell left, came back and left again: the acknowledgement of the first time
+/// says nothing about the second.
 #[test]
 fn news_from_before_a_cell_came_or_left_does_not_count() {
     let mut watched = Watched::new(3, 0);

@@ -1,4 +1,4 @@
-//! Looking around sees what looking at every cell of the world would see.
+//! An incremental look sees the same as a scan over every cell of the world.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,27 +11,27 @@ use crate::interest::cells::Relevance;
 
 const PLAYER: u32 = 7;
 const TICK_HZ: u32 = 20;
-/// Longer than an empty cell is remembered.
+/// Longer than an empty cell is retained.
 const LONG_TICKS: u32 = 70 * TICK_HZ;
 
 /// What can happen between two looks.
 #[derive(Clone, Debug)]
 enum Event {
-    /// Something is at a place now; perhaps everybody's business, perhaps a
-    /// player's.
+    /// Something is at a place now; possibly replicated to all clients,
+    /// possibly owned by a player.
     Place(u32, [f32; 2], bool, u32),
     Remove(u32),
-    /// The viewer goes by so much.
+    /// The viewer moves by this much.
     Walk([f32; 2]),
-    /// So long that empty cells are forgotten, and their slots used again.
+    /// Long enough for empty cells to be removed and their slots reused.
     Wait,
-    /// The client heard of everything it was told so far.
+    /// The client acknowledged everything sent so far.
     Hear,
 }
 
 fn event() -> impl Strategy<Value = Event> {
     let near = || -150.0f32..150.0;
-    // Far out the squares end, and the digits of numbers with them.
+    // Far from the origin the cells end, and so does the precision of numbers.
     let place = prop_oneof![
         8 => (near(), near()).prop_map(|(x, z)| [x, z]),
         1 => (-1e6f32..1e6, near()).prop_map(|(x, z)| [x, z]),
@@ -48,12 +48,12 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// What the slow way sees: every cell of the world, one after the other.
+/// The reference implementation: scans every cell of the world.
 #[derive(Default)]
 struct FullScan {
-    /// By slot and birth: whether it is on its way out.
+    /// By slot and birth: whether it is leaving.
     leaving: BTreeMap<(u32, u32), bool>,
-    /// The keys of all that ever were.
+    /// The keys of all cells that ever existed.
     keys: BTreeMap<(u32, u32), CellKey>,
 }
 
@@ -86,8 +86,8 @@ impl FullScan {
     }
 }
 
-/// Clients know squares by their keys: telling of two that have the same one
-/// would be telling of one of them twice.
+/// Clients identify cells by key, so two watched cells with the same key would
+/// be sent as one.
 fn no_key_is_there_twice(watch: &Watch) -> bool {
     let keys: BTreeSet<_> = watch.backgrounds.iter().map(|known| known.key).collect();
     keys.len() == watch.backgrounds.len()
@@ -114,7 +114,7 @@ fn happen(event: &Event, cells: &mut Cells, tick: &mut u32, eye: &mut Vec3) {
     *tick += 1;
     cells.commit(*tick);
     if tick.is_multiple_of(7) {
-        // As a world that runs would: once a second.
+        // Once a second, as in a running world.
         *tick = tick.next_multiple_of(TICK_HZ);
         cells.commit(*tick);
     }
@@ -152,13 +152,13 @@ proptest! {
             prop_assert_eq!(watch.leaving, leaving);
             prop_assert!(watch.cells.is_sorted_by_key(|watched| watched.slot));
             for watched in &mut watch.cells {
-                // Told of, so that it must be told when it goes.
+                // Sent, so that its departure must be reported.
                 watched.sent = Version::of(tick);
             }
         }
     }
 
-    /// Not looking is right only when nothing that matters has happened.
+    /// Skipping a look is right only if nothing that matters has happened.
     #[test]
     fn a_watch_that_does_not_look_misses_nothing_near(
         delivery in prop_oneof![Just(Delivery::Ordered), Just(Delivery::Lossy)],
@@ -181,7 +181,7 @@ proptest! {
                 watched.sent = Version::of(tick);
             }
             for (watched, background) in watch.cells.iter().zip(&watch.backgrounds) {
-                // Slots are used again: never by somebody else's cell.
+                // A reused slot never belongs to another cell.
                 let cell = cells.alive(watched.slot);
                 let same = cell.is_none_or(|cell| cell.born == background.born);
                 prop_assert!(same || watched.leaving);
@@ -202,16 +202,16 @@ proptest! {
     }
 }
 
-/// The cells that a client watches, and whether it has still to hear that they
-/// left.
+/// The cells that a client watches, and whether it must still be notified that
+/// they left.
 fn watched_keys(watch: &Watch) -> Vec<(CellKey, bool)> {
     let both = watch.cells.iter().zip(&watch.backgrounds);
     both.map(|(watched, background)| (background.key, watched.leaving))
         .collect()
 }
 
-/// The client is told that a square left and does not hear it; the square comes
-/// back, and leaves again before there was room to tell of it.
+/// The notification that a cell left is lost; the cell comes back, and leaves
+/// again before there was budget to send it.
 #[test]
 fn a_client_that_may_still_have_a_square_hears_that_it_left() {
     let policy = InterestPolicy::within(30.0);
@@ -237,16 +237,16 @@ fn a_client_that_may_still_have_a_square_hears_that_it_left() {
     };
     assert_eq!(look_from(0.0, 1), (vec![(key, false)], 1));
     assert_eq!(look_from(500.0, 2), (vec![(key, true)], 2));
-    // An acknowledgement counts from where it last left or came.
+    // An acknowledgement counts from when the cell last left or came.
     assert_eq!(look_from(500.0, 3), (vec![(key, true)], 2));
     assert_eq!(look_from(0.0, 4), (vec![(key, false)], 4));
     assert_eq!(look_from(500.0, 5), (vec![(key, true)], 5));
 }
 
-/// What is in view leaves it only further out than it came in. Without
-/// that, who walks along the edge of a view would be told of whole squares again
-/// and again. The distances are those of a player, not of the constant: the
-/// other tests would be content with none.
+/// A visible cell leaves the view only further out than it entered. Otherwise
+/// whole cells would be sent again and again to a player who walks along the
+/// edge of the view. The distances are in terms of a player, not of the
+/// constant: the other tests would pass without hysteresis.
 #[test]
 fn walking_to_and_fro_over_the_edge_of_a_view_changes_nothing() {
     let policy = InterestPolicy::within(40.0);
@@ -255,7 +255,7 @@ fn walking_to_and_fro_over_the_edge_of_a_view_changes_nothing() {
     let key = CellKey::Square { x: 0, z: 0 };
     let at_home = Event::Place(1, [1.0, 1.0], false, 0);
     happen(&at_home, &mut cells, &mut tick, &mut eye);
-    // The square is in view up to here.
+    // The cell is in view up to here.
     let edge = cells.size() + 40.0;
     let mut watch = Watch::default();
     let mut look_from = |x: f32, number: u32| {
@@ -280,7 +280,7 @@ fn walking_to_and_fro_over_the_edge_of_a_view_changes_nothing() {
     assert_eq!(look_from(edge - 4.0, 2), new);
     let known = (vec![(key, false)], Some(Version::of(tick)), Some(2));
     for round in 0..20 {
-        // Far enough apart for each to be a look of its own.
+        // Far enough apart for each to cause a full look.
         assert_eq!(look_from(edge + 4.0, 3 + round), known, "out, {round}");
         assert_eq!(look_from(edge - 4.0, 3 + round), known, "in, {round}");
     }
