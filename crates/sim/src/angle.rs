@@ -1,7 +1,7 @@
-//! Angles as they travel: a sixteenth-bit fraction of a turn.
+//! Angles in their network form: a 16-bit fraction of a turn.
 //!
-//! Client and server both compute with the rounded angle, never with the one
-//! the mouse gave, so that rounding cannot make them disagree.
+//! Client and server both compute with the rounded angle, never with the exact
+//! one of the mouse, so that rounding cannot make them diverge.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ impl Angle {
         f32::from(self.0 as i16) * (core::f32::consts::TAU / 65536.0)
     }
 
-    /// Sine and cosine, the same bits on every machine.
+    /// Sine and cosine, bit-identical on every machine.
     pub fn sin_cos(self) -> (f32, f32) {
         let radians = self.radians();
         (libm::sinf(radians), libm::cosf(radians))

@@ -1,5 +1,5 @@
-//! Many questions about one place: what can be stood on there, and where there
-//! is room. For path finding, which asks them cell by cell.
+//! Repeated queries about one place: which surfaces can be stood on, and where
+//! there is clearance. For path finding, which asks cell by cell.
 
 use frolic_terrain::Terrain;
 use parry3d::bounding_volume::Aabb;
@@ -10,12 +10,12 @@ use parry3d::shape::Capsule;
 use crate::collision::{CollisionWorld, EntityId};
 use crate::ground::TERRAIN;
 
-/// Surfaces of one solid that a vertical line meets; a mesh may have many.
+/// Surfaces of one solid that a vertical line crosses; a mesh may have many.
 const SURFACES_PER_SOLID_MAX: usize = 8;
-/// Surfaces nearer to each other than this are one.
+/// Surfaces closer than this are merged.
 const SURFACE_GAP_M: f32 = 0.05;
 
-/// The solids in a box and the ground, as they are now.
+/// The solids in a box and the terrain, in their current state.
 pub struct Around<'world> {
     world: &'world CollisionWorld,
     slots: Vec<u32>,
@@ -25,23 +25,24 @@ pub struct Around<'world> {
 /// A surface that faces up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Surface {
-    /// Whose it is.
+    /// Its entity.
     pub entity: EntityId,
-    /// How high it is there.
+    /// Its height there.
     pub height: f32,
-    /// How much it faces up: 1 is level.
+    /// The vertical component of its normal: 1 is level.
     pub slope: f32,
 }
 
 impl CollisionWorld {
-    /// The box around an entity's solid: its lowest and its highest corner.
+    /// The bounding box of an entity's solid: its lowest and its highest
+    /// corner.
     pub fn bounds_of(&self, entity: EntityId) -> Option<(Vec3, Vec3)> {
         let solid = self.solid(entity)?;
         Some((solid.bounds.mins, solid.bounds.maxs))
     }
 
-    /// The solids that meet a box, as far as they are wanted; the ground under
-    /// the id [`TERRAIN`].
+    /// The solids that intersect a box and satisfy `wanted`; terrain has the id
+    /// [`TERRAIN`].
     pub fn around(&self, low: Vec3, high: Vec3, wanted: impl Fn(EntityId) -> bool) -> Around<'_> {
         let mut slots = Vec::new();
         if low.is_finite() && high.is_finite() {
@@ -58,8 +59,8 @@ impl CollisionWorld {
 }
 
 impl Around<'_> {
-    /// Appends the surfaces below a point of the map that face up, in order
-    /// of the solids' ids; then those of the ground.
+    /// Appends the upward surfaces below a point of the map, in order of the
+    /// solids' ids; then those of the terrain.
     pub fn surfaces(&self, x: f32, z: f32, out: &mut Vec<Surface>) {
         for solid in self.slots.iter().filter_map(|&slot| self.world.at(slot)) {
             let (low, high) = (solid.bounds.mins, solid.bounds.maxs);
@@ -67,7 +68,8 @@ impl Around<'_> {
                 continue;
             }
             let mut from = high.y + SURFACE_GAP_M;
-            // A line leaves what is convex at its underside.
+            // A vertical line crosses only one upward surface of a convex
+            // solid.
             let surfaces_max = match solid.mesh.is_none() {
                 true => 1,
                 false => SURFACES_PER_SOLID_MAX,
@@ -120,7 +122,7 @@ impl Around<'_> {
                 height: from - hit.distance,
                 slope: 1.0,
             });
-            // Down to the ceiling of what may be below.
+            // Descend to the ceiling of a possible cave below.
             let mut below = hit.block;
             while terrain.is_solid(below) {
                 below[1] -= 1;

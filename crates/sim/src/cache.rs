@@ -1,11 +1,11 @@
-//! What is remembered of a character between its steps: the solids around it,
-//! and that it stands still.
+//! A character's cache between steps: the solids around it, and whether it is
+//! at rest.
 //!
-//! Both are only ever a shortcut to what the step would have found anyway.
-//! The remembered solids are those around a bigger box; each step picks from
-//! them the ones that meet its own box, which is what it would have got from
-//! the tree. A step that changed nothing changes nothing again, as long as the
-//! character, what is asked of it and the solids around it are the same.
+//! Both only shortcut what the step would have found anyway. The cached solids
+//! are those around a larger box; each step selects from them the ones that
+//! meet its own box, which is what the tree would have returned. A step that
+//! changed nothing changes nothing again, as long as the character, its input
+//! and the solids around it are the same.
 
 use parry3d::bounding_volume::{Aabb, BoundingVolume};
 use parry3d::math::Vec3;
@@ -17,21 +17,21 @@ use crate::collision::{CollisionWorld, EntityId, Solid};
 use crate::contact::{Near, Obstacle};
 use crate::ground::Block;
 
-/// How much bigger the remembered box is, on every side: a dozen steps of
-/// walking pass between two looks into the tree.
+/// How much larger the cached box is on every side: a dozen walking steps pass
+/// between two tree queries.
 const MARGIN_M: f32 = 1.0;
 
-/// Remembers what the steps of one character found. Losing it costs time only.
+/// Caches what the steps of one character found. Losing it costs only time.
 #[derive(Clone, Debug, Default)]
 pub struct StepCache {
     around: Option<Around>,
-    /// Solids that meet the box of `around`, in order of their ids. Mostly
-    /// few; thousands of characters look at theirs in every tick, so they lie
-    /// here and not elsewhere.
+    /// Solids that meet the box of `around`, in order of ids. Usually few;
+    /// stored inline, because thousands of characters read theirs in every
+    /// tick.
     candidates: SmallVec<[u32; 4]>,
     /// Those of them that meet the box of the current step.
     near: SmallVec<[u32; 4]>,
-    /// The same of the blocks of the terrain, in their order.
+    /// The same for the blocks of the terrain, in their order.
     candidate_blocks: Vec<Block>,
     near_blocks: Vec<Block>,
     /// The box of the current step.
@@ -39,7 +39,7 @@ pub struct StepCache {
     rest: Option<Rest>,
     /// The triangles of meshes that meet the box of the current step.
     pieces: Vec<Solid>,
-    /// Memory for what is looked for.
+    /// Buffer of tree queries.
     found: Vec<u32>,
     /// What the last step touched.
     touches: Vec<Touch>,
@@ -48,19 +48,20 @@ pub struct StepCache {
 /// What a character touched in its last step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Touch {
-    /// Whose solid.
+    /// The entity of the solid.
     pub entity: EntityId,
-    /// Where.
+    /// The point of contact.
     pub point: Vec3,
     /// From the solid towards the character.
     pub normal: Vec3,
-    /// How fast the character went against it, in metres per second.
+    /// Speed of the character against it, in metres per second.
     pub speed: f32,
     /// Whether the character can stand on it.
     pub stands: bool,
 }
 
-/// Where the candidates were taken, and what tells that they still hold.
+/// Where the candidates were collected, and the change counts that validate
+/// them.
 #[derive(Clone, Copy, Debug)]
 struct Around {
     world: u64,
@@ -69,7 +70,7 @@ struct Around {
     members: u64,
 }
 
-/// A state that an idle step leaves as it is.
+/// A state that an idle step leaves unchanged.
 #[derive(Clone, Copy, Debug)]
 struct Rest {
     state: CharacterState,
@@ -77,15 +78,15 @@ struct Rest {
     dt: f32,
     /// The box of that step.
     bounds: Aabb,
-    /// Changes of poses in the squares around, as of the last look.
+    /// Pose changes in the cells around, as of the last check.
     poses: u64,
-    /// Changes of poses in the whole world, as of that step.
+    /// Pose changes in the whole world, as of that step.
     changed: u64,
 }
 
 impl StepCache {
-    /// What the last step that was made touched, each entity once. A step of
-    /// somebody who stands still is not made; what it would touch is the same.
+    /// What the last computed step touched, each entity once. The step of a
+    /// character at rest is skipped; it would touch the same.
     pub fn touches(&self) -> &[Touch] {
         &self.touches
     }
@@ -100,12 +101,12 @@ impl StepCache {
         self.touches = touches;
     }
 
-    /// The solids whose boxes meet `bounds`, in order of their ids.
+    /// The solids whose boxes intersect `bounds`, in order of ids.
     pub(crate) fn near<'a>(&'a mut self, world: &'a CollisionWorld, bounds: &Aabb) -> Near<'a> {
         if !self.holds(world, bounds) {
             self.look(world, bounds);
         }
-        // What is known of a rest is about the step before this one.
+        // The recorded rest belongs to the previous step.
         self.rest = None;
         self.bounds = Some(*bounds);
         self.near.clear();
@@ -151,7 +152,7 @@ impl StepCache {
             squares,
             members: world.changes().count(squares).members,
         });
-        // Something very fast: its box is too wide to be worth remembering.
+        // A very fast character: its box is too wide to be worth caching.
         let bounds = if self.around.is_some() { &wide } else { bounds };
         world.near(bounds, &mut self.found);
         self.candidates.clear();
@@ -159,7 +160,7 @@ impl StepCache {
         world.blocks_near(bounds, &mut self.candidate_blocks);
     }
 
-    /// Whether an idle step would leave this character as it is.
+    /// Whether an idle step would leave this character unchanged.
     pub(crate) fn rests(
         &mut self,
         world: &CollisionWorld,
@@ -197,7 +198,7 @@ impl StepCache {
         rests
     }
 
-    /// Takes note of what an idle step did.
+    /// Records the outcome of an idle step.
     pub(crate) fn note_idle_step(
         &mut self,
         world: &CollisionWorld,
@@ -206,8 +207,8 @@ impl StepCache {
         after: &CharacterState,
         dt: f32,
     ) {
-        // Only what stands on something: its ground is among the solids near
-        // it, so that there is nothing else the step could depend on.
+        // Only if it stands on something: its ground is then among the solids
+        // near it, and the step depends on nothing else.
         if let (Some(around), Some(bounds)) = (self.around, self.bounds)
             && after.grounded()
             && same(before, after)
@@ -224,7 +225,7 @@ impl StepCache {
     }
 }
 
-/// Equal to the last bit: a zero and a negative zero are two states.
+/// Bitwise equality: zero and negative zero are different states.
 fn same(a: &CharacterState, b: &CharacterState) -> bool {
     let bits = |v: Vec3| v.to_array().map(f32::to_bits);
     bits(a.feet) == bits(b.feet)

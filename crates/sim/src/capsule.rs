@@ -1,10 +1,9 @@
-//! A ray against an upright capsule.
+//! Ray cast against an upright capsule.
 
 use parry3d::math::Vec3;
 
-/// Where a ray of unit direction first meets a capsule whose lowest point is
-/// `feet`: the distance, and which way the surface faces. Zero when it starts
-/// inside.
+/// Where a ray of unit direction first hits a capsule whose lowest point is
+/// `feet`: the distance, and the surface normal. Zero if it starts inside.
 pub fn cast(
     origin: Vec3,
     direction: Vec3,
@@ -14,7 +13,7 @@ pub fn cast(
 ) -> Option<(f32, Vec3)> {
     let low = feet + Vec3::Y * radius;
     let straight = (height - 2.0 * radius).max(0.0);
-    // From close by: squares of long distances would eat up the digits.
+    // Start close by: squares of long distances would lose precision.
     let middle = low + Vec3::Y * (straight * 0.5);
     let skipped = ((middle - origin).dot(direction) - height - radius).max(0.0);
     let from = origin + direction * skipped - low;
@@ -34,12 +33,12 @@ pub fn cast(
     Some((skipped + distance, normal))
 }
 
-/// Square of the distance to the core of the capsule.
+/// Squared distance to the core of the capsule.
 fn nearest_sq(point: Vec3, straight: f32) -> f32 {
     (point - Vec3::Y * point.y.clamp(0.0, straight)).length_squared()
 }
 
-/// The endless upright cylinder around the origin.
+/// The infinite upright cylinder around the origin.
 fn side(from: Vec3, direction: Vec3, radius: f32) -> Option<f32> {
     let flat = |v: Vec3| Vec3::new(v.x, 0.0, v.z);
     let (from, direction) = (flat(from), flat(direction));
@@ -53,7 +52,7 @@ fn side(from: Vec3, direction: Vec3, radius: f32) -> Option<f32> {
     (root >= 0.0).then(|| (-b - root.sqrt()) / a)
 }
 
-/// The ball around the origin.
+/// The sphere around the origin.
 fn ball(from: Vec3, direction: Vec3, radius: f32) -> Option<f32> {
     let b = from.dot(direction);
     let c = from.length_squared() - radius * radius;
@@ -68,8 +67,8 @@ mod tests {
     use crate::random::Random;
     use crate::{CollisionWorld, Pose, Shape};
 
-    /// The collision library is slower, needs a shape for each moment, and is
-    /// right: both must say the same.
+    /// The collision library is slower and needs a shape for each moment, but
+    /// is the reference: both must agree.
     #[test]
     fn it_agrees_with_the_collision_library() {
         let mut random = Random::new(5);
@@ -107,7 +106,7 @@ mod tests {
                     assert!(grazes || expected.normal.dot(normal) > 0.98, "{round}");
                 }
                 (None, None) => {}
-                // A hair's breadth at the rim may go either way.
+                // Rays that graze the rim may go either way.
                 (expected, found) => {
                     let rim = cast(origin, direction, feet, radius * 0.99, height).is_some()
                         != cast(origin, direction, feet, radius * 1.01, height).is_some();

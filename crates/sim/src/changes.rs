@@ -1,29 +1,29 @@
-//! Where solids changed: counters per square of the map, so that whoever
-//! remembers something about a place can tell whether it still holds.
+//! Change counters per cell of the map, with which a cache of a place can check
+//! whether it is still valid.
 //!
-//! Counters only grow. A sum over a place's squares that is what it was
-//! means that nothing changed there; several squares may share a counter, so
-//! that at worst a change far away makes somebody look again.
+//! Counters only grow. An unchanged sum over a place's cells means that nothing
+//! changed there. Several cells may share a counter, so at worst a change far
+//! away invalidates a cache needlessly.
 
 use parry3d::bounding_volume::Aabb;
 
-/// Side of a square, in metres: more than what a character remembers is wide.
+/// Side of a cell in metres: wider than what a character caches.
 const SQUARE_M: f32 = 8.0;
-/// How many counters there are; a power of two.
+/// Number of counters; a power of two.
 const COUNTERS: usize = 1024;
-/// A change over more squares than this counts as one everywhere.
+/// A change over more cells than this counts as one everywhere.
 const SQUARES_MAX: i64 = 64;
 
-/// How often things changed.
+/// Change counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
-    /// A solid came, went, or left the box the tree has of it.
+    /// A solid was added, removed, or left its box in the tree.
     pub members: u64,
-    /// A solid came, went, moved or stopped.
+    /// A solid was added, removed, moved or stopped.
     pub poses: u64,
 }
 
-/// What kind of change.
+/// The kind of a change.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Change {
     Members,
@@ -39,7 +39,7 @@ impl Count {
     }
 }
 
-/// The squares of a box that is no wider than two of them.
+/// The cells of a box that is no wider than two of them.
 pub(crate) type Squares = [u16; 4];
 
 /// All counters of a world.
@@ -74,7 +74,7 @@ impl Changes {
         }
     }
 
-    /// What changed in those squares, ever.
+    /// The total changes in these cells.
     pub fn count(&self, squares: Squares) -> Count {
         squares.iter().fold(self.everywhere, |sum, &square| {
             let count = self.counters[usize::from(square) % COUNTERS];
@@ -86,7 +86,7 @@ impl Changes {
     }
 }
 
-/// The squares a box meets, unless it is too wide.
+/// The cells that a box intersects, unless it is too wide.
 pub(crate) fn squares(bounds: &Aabb) -> Option<Squares> {
     let [x, z] = span(bounds);
     let narrow = |[from, to]: [i32; 2]| i64::from(to) - i64::from(from) <= 1;
@@ -100,7 +100,7 @@ pub(crate) fn squares(bounds: &Aabb) -> Option<Squares> {
     })
 }
 
-/// First and last square along x and along z.
+/// First and last cell along x and along z.
 fn span(bounds: &Aabb) -> [[i32; 2]; 2] {
     let square = |x: f32| libm::floorf(x / SQUARE_M) as i32;
     [

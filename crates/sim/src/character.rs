@@ -1,8 +1,8 @@
-//! How a character moves: one step of the capsule, the same bits everywhere.
+//! Character movement: one step of the capsule, bit-identical everywhere.
 //!
-//! The step is discrete: move a little, push out of what it entered, repeat.
-//! No sub-step is longer than half the capsule's radius, so nothing is ever
-//! passed through, however thin, at any speed.
+//! The step is discrete: move a little, push out of penetrated solids, repeat.
+//! No sub-step is longer than half the capsule's radius, so nothing is
+//! tunnelled through, however thin, at any speed.
 
 use parry3d::math::Vec3;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::collision::{CollisionWorld, EntityId};
 use crate::contact::{self, Contact, Near, Obstacle, SKIN};
 use crate::swim::Immersion;
 
-/// What a character can do. The same for everybody in a world.
+/// Movement parameters. The same for all characters in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CharacterParams {
     /// Radius of the capsule.
@@ -28,13 +28,13 @@ pub struct CharacterParams {
     pub jump_speed: f32,
     /// Metres per second squared, downwards.
     pub gravity: f32,
-    /// Highest edge it walks onto; not more than the radius.
+    /// Highest edge it steps onto; not more than the radius.
     pub step_height: f32,
     /// Cosine of the steepest slope it walks on.
     pub slope_cos_min: f32,
-    /// How fast it reaches its speed on the ground, in m/s².
+    /// Acceleration on the ground, in m/s².
     pub ground_acceleration: f32,
-    /// How fast it changes its speed in the air, in m/s².
+    /// Acceleration in the air, in m/s².
     pub air_acceleration: f32,
     /// Fastest fall, in m/s.
     pub fall_speed_max: f32,
@@ -59,7 +59,7 @@ impl Default for CharacterParams {
 }
 
 impl CharacterParams {
-    /// All of it, to be compared to the last bit.
+    /// All fields, for bitwise comparison.
     pub(crate) fn bits(&self) -> [u32; 11] {
         [
             self.radius,
@@ -82,7 +82,7 @@ impl CharacterParams {
     }
 }
 
-/// What a player holds down, as bits.
+/// The buttons that a player holds, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buttons(pub u8);
 
@@ -91,9 +91,9 @@ impl Buttons {
     pub const JUMP: Buttons = Buttons(1);
     /// Run instead of walk.
     pub const RUN: Buttons = Buttons(2);
-    /// Fire whatever the game gives.
+    /// Fire the weapon or tool that the game provides.
     pub const FIRE: Buttons = Buttons(4);
-    /// Use what is in front.
+    /// Use the entity in front.
     pub const INTERACT: Buttons = Buttons(8);
 
     /// Whether all of `other` are held.
@@ -101,14 +101,14 @@ impl Buttons {
         self.0 & other.0 == other.0
     }
 
-    /// Both together.
+    /// The union of both.
     #[must_use]
     pub fn with(self, other: Buttons) -> Buttons {
         Buttons(self.0 | other.0)
     }
 }
 
-/// One tick of a player's intent.
+/// A player's input for one tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CharacterInput {
     /// To the right, −127…127.
@@ -119,12 +119,12 @@ pub struct CharacterInput {
     pub yaw: Angle,
     /// Up and down.
     pub pitch: Angle,
-    /// What is held.
+    /// The held buttons.
     pub buttons: Buttons,
 }
 
 impl CharacterInput {
-    /// Nothing is wanted but to look the same way.
+    /// The same view without movement or buttons.
     #[must_use]
     pub fn at_rest(self) -> Self {
         Self {
@@ -134,7 +134,7 @@ impl CharacterInput {
         }
     }
 
-    /// From the unit square of a stick or keys; more than full tilt is full tilt.
+    /// From the unit square of a stick or keys; longer input is clamped.
     pub fn new(right: f32, forward: f32, yaw: f32, pitch: f32, buttons: Buttons) -> Self {
         let axis = |x: f32| {
             if x.is_finite() {
@@ -152,13 +152,13 @@ impl CharacterInput {
         }
     }
 
-    /// Whether it asks the character for nothing: where it looks and what it
-    /// fires does not move it.
+    /// Whether it does not move the character: view and fire have no effect on
+    /// movement.
     fn wants_nothing(&self) -> bool {
         self.right == 0 && self.forward == 0 && !self.buttons.contains(Buttons::JUMP)
     }
 
-    /// Direction of walking in the world, at most one long.
+    /// Walking direction in world space, of length at most one.
     fn direction(&self) -> Vec3 {
         let (right, forward) = (
             f32::from(self.right) / 127.0,
@@ -182,16 +182,16 @@ impl CharacterInput {
     }
 }
 
-/// Everything that decides a character's next step.
+/// Everything that determines a character's next step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CharacterState {
     /// The lowest point of the capsule.
     pub feet: Vec3,
-    /// Metres per second, without what carries it.
+    /// Metres per second, relative to what carries it.
     pub velocity: Vec3,
-    /// Which way the ground faces while on it.
+    /// The normal of the ground while standing on it.
     pub ground_normal: Vec3,
-    /// What it stands on.
+    /// The entity it stands on.
     pub ground: Option<EntityId>,
     /// Ticks since it last stood on something, up to 255.
     pub air_ticks: u8,
@@ -199,17 +199,18 @@ pub struct CharacterState {
 
 /// A jump still works this many ticks after walking off an edge.
 const COYOTE_TICKS: u8 = 5;
-/// How many times a sub-step looks for something to be pushed out of.
+/// Push-out iterations per sub-step.
 const PUSH_OUT_ROUNDS: usize = 4;
-/// Solids that a step takes note of having touched.
+/// Touched solids that a step records.
 const TOUCHES_MAX: usize = 8;
-/// Bounds the work of one step whatever a script set the velocity to.
+/// Bounds the work of one step, whatever velocity a script set.
 const SUBSTEPS_MAX: usize = 32;
-/// A platform that goes further than this many steps in a tick has jumped.
+/// A platform that moves further than this many sub-steps in a tick was
+/// teleported.
 const CARRY_SUBSTEPS_MAX: f32 = 64.0;
 
 impl CharacterState {
-    /// Standing still in the air at `feet`.
+    /// At rest in the air at `feet`.
     pub fn at(feet: Vec3) -> Self {
         Self {
             feet,
@@ -237,8 +238,8 @@ pub fn step_character(
     step_character_with(&mut StepCache::default(), world, params, state, input, dt);
 }
 
-/// Like [`step_character`], with what is remembered of this character's last
-/// steps. The cache makes it faster; it never changes a bit of the result.
+/// Like [`step_character`], with the cache of this character's last steps. The
+/// cache never changes a bit of the result.
 pub fn step_character_with(
     cache: &mut StepCache,
     world: &CollisionWorld,
@@ -258,8 +259,8 @@ pub fn step_character_with(
     let was_grounded = before.grounded() && !water.swims();
     travel(cache, world, params, state, dt, was_grounded);
     if !state.feet.is_finite() || !state.velocity.is_finite() {
-        // Cannot happen with finite scenes; if it does, standing still beats
-        // a world full of NaN.
+        // Cannot happen with finite scenes; if it does, stopping is better than
+        // spreading NaN.
         *state = CharacterState::at(before.feet);
     }
     if idle {
@@ -267,8 +268,8 @@ pub fn step_character_with(
     }
 }
 
-/// Moves along with what it stands on. A long way is gone in steps: nobody is
-/// carried through a wall.
+/// Moves it with what it stands on. A long distance is split into sub-steps, so
+/// that it is not carried through a wall.
 fn carry(
     cache: &mut StepCache,
     world: &CollisionWorld,
@@ -286,7 +287,7 @@ fn carry(
         let there = ground.pose.transform_point(local);
         let (way, substep_max) = (there - state.feet, params.radius * 0.5);
         let count = libm::ceilf(way.length() / substep_max);
-        // Also when it is not a number, or further than anybody could see.
+        // Also if it is NaN, or a teleport.
         if !(count > 1.0 && count < CARRY_SUBSTEPS_MAX) {
             state.feet = there;
             return;
@@ -311,7 +312,7 @@ fn carry(
     }
 }
 
-/// Turns intent, gravity and water into velocity.
+/// Computes velocity from input, gravity and water.
 fn steer(
     params: &CharacterParams,
     state: &mut CharacterState,
@@ -362,7 +363,7 @@ fn approach(from: Vec3, to: Vec3, step_max: f32) -> Vec3 {
     }
 }
 
-/// Moves by the velocity, out of what it meets, and finds the ground.
+/// Moves by the velocity, resolves penetrations, and finds the ground.
 fn travel(
     cache: &mut StepCache,
     world: &CollisionWorld,
@@ -373,7 +374,7 @@ fn travel(
 ) {
     let mut way = state.velocity * dt;
     if state.grounded() {
-        // Along the slope at full speed over the map, not into it.
+        // Along the slope, with the full speed in the horizontal plane.
         let n = state.ground_normal;
         way.y = -(n.x * way.x + n.z * way.z) / n.y;
     }
@@ -452,7 +453,7 @@ fn push_out_of_all_but(
     push.ground
 }
 
-/// A capsule on its way out of what it entered.
+/// A capsule that is pushed out of solids.
 struct Push<'a> {
     params: &'a CharacterParams,
     state: &'a mut CharacterState,
@@ -463,7 +464,7 @@ struct Push<'a> {
 }
 
 impl Push<'_> {
-    /// Whether it was pushed.
+    /// Returns whether it was pushed.
     fn out_of(&mut self, solid: &impl Obstacle) -> bool {
         let (params, state) = (self.params, &mut *self.state);
         let Some(touch) = contact::touch(params, state.feet, solid, self.near) else {
@@ -482,8 +483,8 @@ impl Push<'_> {
                 }
             }
             None => {
-                // Out of the floor means straight up: along a slope's
-                // normal, standing still would creep downhill.
+                // Out of a floor means straight up: along a slope's normal, a
+                // character at rest would creep downhill.
                 let standing = params.walkable(touch.normal);
                 if touch.depth > 1e-4 {
                     pushed = true;
@@ -513,7 +514,7 @@ impl Push<'_> {
     }
 }
 
-/// What a step touches, for whoever wants to know.
+/// The touches that a step records.
 struct Noted {
     touches: Vec<Touch>,
     dt: f32,
@@ -547,8 +548,8 @@ impl Noted {
         }
     }
 
-    /// How fast a solid that can be pushed goes out of the way, as a speed
-    /// along the normal: never more than nothing.
+    /// The speed along the normal at which a pushable solid recedes; never
+    /// positive.
     fn gives_way(&self, solid: &impl Obstacle, contact: &Contact) -> f32 {
         if self.dt <= 0.0 {
             return 0.0;
@@ -558,8 +559,8 @@ impl Noted {
     }
 }
 
-/// Removes the part of `vector` that points into a surface, beyond what the
-/// surface itself goes that way.
+/// Removes the part of `vector` that points into a surface, beyond the
+/// surface's own speed in that direction.
 fn slide(vector: &mut Vec3, normal: Vec3, surface: f32) {
     let into = vector.dot(normal) - surface;
     if into < 0.0 {
@@ -567,7 +568,7 @@ fn slide(vector: &mut Vec3, normal: Vec3, surface: f32) {
     }
 }
 
-/// Keeps the feet on the ground when it falls away gently: stairs and slopes.
+/// Keeps the feet on ground that descends gently: stairs and slopes.
 fn snap_down(
     params: &CharacterParams,
     state: &mut CharacterState,

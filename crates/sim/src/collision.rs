@@ -1,7 +1,8 @@
-//! What characters stand on and bump into: solid shapes with ids, in a tree.
+//! The solids that characters stand on and collide with, by entity id, in a
+//! tree.
 //!
-//! Answers never depend on the order in which shapes were added: the browser
-//! learns of them in another order than the server.
+//! Results never depend on the order in which shapes were added: the browser
+//! receives them in another order than the server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,8 +21,8 @@ use crate::ground::TERRAIN;
 use crate::mesh::{Mesh, Meshes};
 use crate::shape::Shape;
 
-/// A solid that moves gets a box this much bigger in the tree, and is put
-/// there anew only when it leaves that.
+/// The box of a moving solid in the tree is enlarged by this, and reinserted
+/// only when the solid leaves it.
 const MOVER_MARGIN_M: f32 = 1.0;
 
 /// An entity's network id.
@@ -29,19 +30,20 @@ pub type EntityId = u32;
 
 /// All solids of a world.
 pub struct CollisionWorld {
-    /// Tells worlds apart, for whoever remembers something about one.
+    /// Distinguishes worlds, for caches.
     id: u64,
     solids: Vec<Option<Solid>>,
     free: Vec<u32>,
     slots: FxHashMap<EntityId, u32>,
     tree: Bvh,
-    /// Solids whose pose changed this tick; the others' previous pose is their pose.
+    /// Solids whose pose changed this tick; the previous pose of all others
+    /// equals their pose.
     moved: Vec<u32>,
     meshes: Meshes,
     pub(crate) changes: Changes,
-    /// How often any pose changed.
+    /// Counts pose changes.
     changed: u64,
-    /// The ground, where it is made of blocks.
+    /// Voxel terrain, if the world has it.
     pub(crate) terrain: Option<Terrain>,
 }
 
@@ -50,39 +52,40 @@ pub(crate) struct Solid {
     pub entity: EntityId,
     pub convex: Convex,
     pub frame: Frame,
-    /// The box around it, where it is now.
+    /// Its current bounding box.
     pub bounds: Aabb,
-    /// The box that the tree has of it.
+    /// Its box in the tree.
     tree_bounds: Aabb,
     pub shape: SharedShape,
-    /// The triangles that stand for it, and their scale.
+    /// Its triangles and their scale.
     pub mesh: Option<(Arc<Mesh>, Vec3)>,
-    /// Whether it gives way to whoever walks against it.
+    /// Whether a character that walks against it pushes it.
     pub pushable: bool,
     /// Whether characters walk through it.
     pub passable: bool,
     pub pose: Pose,
-    /// Where it was one tick ago; what stands on it is carried along.
+    /// Its pose one tick ago; what stands on it is carried along.
     pub previous_pose: Pose,
-    /// Whether it is in the list of those that moved.
+    /// Whether it is in the list of moved solids.
     listed: bool,
     /// Whether it moved after characters did: those it carries follow in the
     /// next tick.
     late: bool,
-    /// The world's count of changes when its pose or its previous pose last changed.
+    /// The world's change count when its pose or its previous pose last
+    /// changed.
     pub changed: u64,
 }
 
-/// What a ray met first.
+/// The first hit of a ray.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RayHit {
-    /// Whose shape.
+    /// The entity that was hit.
     pub entity: EntityId,
     /// Distance along the ray.
     pub distance: f32,
-    /// Where.
+    /// The point of contact.
     pub point: Vec3,
-    /// Which way the surface faces.
+    /// The surface normal.
     pub normal: Vec3,
 }
 
@@ -110,7 +113,7 @@ impl CollisionWorld {
         Self::default()
     }
 
-    /// An empty world whose solids can be made of these meshes.
+    /// An empty world whose solids can use these meshes.
     pub fn with_meshes(meshes: Meshes) -> Self {
         Self {
             meshes,
@@ -118,7 +121,7 @@ impl CollisionWorld {
         }
     }
 
-    /// The meshes that its solids can be made of.
+    /// The meshes that its solids can use.
     pub fn meshes(&self) -> &Meshes {
         &self.meshes
     }
@@ -163,8 +166,8 @@ impl CollisionWorld {
         self.slots.insert(entity, slot);
     }
 
-    /// Says that a solid gives way to whoever walks against it: it does not
-    /// stop them more than it is slower than they are.
+    /// Sets whether a solid can be pushed: it slows a character only by the
+    /// difference in speed.
     pub fn set_pushable(&mut self, entity: EntityId, pushable: bool) {
         let slot = self.slots.get(&entity);
         let solid = slot.and_then(|slot| self.solids[*slot as usize].as_mut());
@@ -174,7 +177,7 @@ impl CollisionWorld {
         }
     }
 
-    /// Takes an entity's solid away, if it has one.
+    /// Removes an entity's solid, if it has one.
     pub fn remove(&mut self, entity: EntityId) {
         let Some(slot) = self.slots.remove(&entity) else {
             return;
@@ -189,7 +192,7 @@ impl CollisionWorld {
         self.free.push(slot);
     }
 
-    /// Says that characters walk through a solid; rays still meet it.
+    /// Sets whether characters pass through a solid; rays still hit it.
     pub fn set_passable(&mut self, entity: EntityId, passable: bool) {
         let slot = self.slots.get(&entity);
         let solid = slot.and_then(|slot| self.solids[*slot as usize].as_mut());
@@ -199,7 +202,7 @@ impl CollisionWorld {
         }
     }
 
-    /// Forgets last tick's movement. Call once before moving solids in a tick.
+    /// Resets last tick's movement. Call once before moving solids in a tick.
     pub fn begin_tick(&mut self) {
         self.moved.retain(|&slot| {
             let Some(solid) = &mut self.solids[slot as usize] else {
@@ -219,13 +222,13 @@ impl CollisionWorld {
         });
     }
 
-    /// Moves a solid within a tick; whatever stands on it moves along.
+    /// Moves a solid within a tick; what stands on it is carried.
     pub fn move_to(&mut self, entity: EntityId, pose: Pose) {
         self.update(entity, pose, |solid| solid.previous_pose);
     }
 
-    /// Moves a solid after characters have stepped; whatever stands on it
-    /// moves along in the next tick.
+    /// Moves a solid after characters have stepped; what stands on it is
+    /// carried in the next tick.
     pub fn move_late(&mut self, entity: EntityId, pose: Pose) {
         let slot = self.update(entity, pose, |solid| solid.pose);
         let solid = slot.and_then(|slot| self.solids[slot as usize].as_mut());
@@ -234,12 +237,13 @@ impl CollisionWorld {
         }
     }
 
-    /// Sets where a solid was and is: how a client replays a past tick.
+    /// Sets the previous and current pose of a solid, with which a client
+    /// replays a past tick.
     pub fn set_path(&mut self, entity: EntityId, previous: Pose, pose: Pose) {
         self.update(entity, pose, |_| previous);
     }
 
-    /// Puts a solid elsewhere without carrying anybody.
+    /// Teleports a solid without carrying anything.
     pub fn teleport(&mut self, entity: EntityId, pose: Pose) {
         self.update(entity, pose, |_| pose);
     }
@@ -273,8 +277,8 @@ impl CollisionWorld {
             self.changes.note(&way, Change::Pose);
             return Some(slot);
         }
-        // Out and in again: setting the box of a leaf in place would only
-        // ever let the boxes above it grow.
+        // Remove and insert: updating a leaf in place would only ever enlarge
+        // the boxes above it.
         self.changes.note(&solid.tree_bounds, Change::Members);
         solid.tree_bounds = solid.bounds.loosened(MOVER_MARGIN_M);
         self.changes.note(&solid.tree_bounds, Change::Members);
@@ -288,8 +292,8 @@ impl CollisionWorld {
         self.slots.contains_key(&entity)
     }
 
-    /// The first solid along a ray, ignoring `except`; the ground has the
-    /// entity [`TERRAIN`].
+    /// The first solid along a ray, ignoring `except`; terrain has the entity
+    /// [`TERRAIN`].
     pub fn raycast(
         &self,
         origin: Vec3,
@@ -338,8 +342,8 @@ impl CollisionWorld {
         })
     }
 
-    /// Fills `out` with the slots of all solids that meet `bounds`, and maybe
-    /// of others near it, in order of their ids.
+    /// Fills `out` with the slots of all solids that intersect `bounds`, and
+    /// possibly of others near it, in order of ids.
     pub(crate) fn near(&self, bounds: &Aabb, out: &mut Vec<u32>) {
         out.clear();
         out.extend(self.tree.intersect_aabb(bounds));
@@ -354,7 +358,7 @@ impl CollisionWorld {
         &self.changes
     }
 
-    /// How often any solid's pose changed.
+    /// The count of pose changes.
     pub(crate) fn changed(&self) -> u64 {
         self.changed
     }
@@ -364,18 +368,18 @@ impl CollisionWorld {
         self.solids.get(slot as usize)?.as_ref()
     }
 
-    /// Entities whose solid is elsewhere than a tick ago, in any order.
+    /// Entities whose solid moved since a tick ago, in any order.
     pub fn moved(&self) -> impl Iterator<Item = EntityId> {
         let solids = self.moved.iter().filter_map(|&slot| self.at(slot));
         solids.map(|solid| solid.entity)
     }
 
-    /// Whether any solid is elsewhere than a tick ago.
+    /// Whether any solid moved since a tick ago.
     pub(crate) fn moves(&self) -> bool {
         !self.moved.is_empty()
     }
 
-    /// The solids that are elsewhere than a tick ago.
+    /// The solids that moved since a tick ago.
     pub(crate) fn moved_solids(&self) -> impl Iterator<Item = &Solid> {
         self.moved.iter().filter_map(|&slot| self.at(slot))
     }
@@ -386,7 +390,7 @@ impl CollisionWorld {
 }
 
 impl Solid {
-    /// How far along a ray it is, and which way its surface faces there.
+    /// Distance along a ray, and the surface normal there.
     pub fn raycast(&self, ray: &Ray, distance_max: f32) -> Option<(f32, Vec3)> {
         match &self.mesh {
             Some((mesh, scale)) => mesh.raycast(*scale, &self.pose, ray, distance_max),
@@ -425,7 +429,7 @@ fn bounds(shape: &SharedShape, mesh: &Option<(Arc<Mesh>, Vec3)>, pose: &Pose) ->
     }
 }
 
-/// Equal to the last bit: a pose that is only nearly the same is another one.
+/// Bitwise equality: a nearly equal pose is different.
 fn same(a: &Pose, b: &Pose) -> bool {
     let bits = |pose: &Pose| {
         (

@@ -1,4 +1,5 @@
-//! A capsule against the solids near it: how deep, which way out, can it be walked on.
+//! Contacts of a capsule with the solids near it: depth, normal, and whether it
+//! can be walked on.
 
 use parry3d::bounding_volume::Aabb;
 use parry3d::math::{Pose3 as Pose, Vec3};
@@ -12,26 +13,26 @@ use crate::ground::Block;
 
 /// Distance at which a surface below still counts as touched.
 pub(crate) const SKIN: f32 = 0.02;
-/// Surfaces steeper than this neither carry nor stop a fall.
+/// Steeper surfaces neither carry nor stop a fall.
 const FACING_UP_MIN: f32 = 0.01;
-/// Falling ends this near to a surface.
+/// A fall ends this near to a surface.
 const LANDED_M: f32 = 1e-4;
-/// Bounds the search for where a fall ends. Flat ground takes two rounds.
+/// Bounds the search for the end of a fall. Flat ground takes two rounds.
 const FALL_ROUNDS_MAX: usize = 8;
 
-/// One touch of a capsule and a solid.
+/// A contact between a capsule and a solid.
 pub(crate) struct Contact {
     /// From the solid towards the capsule.
     pub normal: Vec3,
     /// How far the capsule is inside; negative within the skin.
     pub depth: f32,
-    /// Where.
+    /// The point of contact.
     pub point: Vec3,
-    /// How far it must rise to be free, where the touch is the edge of a step.
+    /// How far it must rise to clear the edge of a step, if the contact is one.
     pub step_lift: Option<f32>,
 }
 
-/// The box around a capsule that moves by `travel`, grown by `margin`.
+/// The bounding box of a capsule that moves by `travel`, enlarged by `margin`.
 pub(crate) fn swept_bounds(
     params: &CharacterParams,
     feet: Vec3,
@@ -47,38 +48,38 @@ pub(crate) fn swept_bounds(
     )
 }
 
-/// Something convex that a capsule can meet.
+/// A convex solid that a capsule can collide with.
 pub(crate) trait Obstacle {
-    /// Whose it is.
+    /// Its entity.
     fn entity(&self) -> EntityId;
     fn convex(&self) -> &Convex;
     fn frame(&self) -> &Frame;
-    /// The box around it.
+    /// Its bounding box.
     fn bounds(&self) -> &Aabb;
     /// The shortest way out for a core that is inside.
     fn penetration(&self, core: &Core, reach: f32) -> Option<Gap>;
-    /// Which way the surface faces that is met straight below a point.
+    /// The normal of the surface straight below a point.
     fn floor_below(&self, point: Vec3, distance: f32) -> Option<Vec3>;
-    /// Whether something else is nearer in that direction, so that a touch
-    /// there is none.
+    /// Whether another surface is nearer in that direction, so that this
+    /// contact does not exist.
     fn hides(&self, gap: &Gap) -> bool;
-    /// Whether it is a part of something that is not convex as a whole.
+    /// Whether it is a part of a non-convex solid.
     fn is_piece(&self) -> bool {
         false
     }
-    /// How far its surface went along a normal within the last tick, if it
-    /// gives way to who walks against it.
+    /// How far its surface moved along a normal within the last tick, if it can
+    /// be pushed.
     fn gave_way(&self, _point: Vec3, _normal: Vec3) -> f32 {
         0.0
     }
 }
 
-/// The solids near a character, in order of their ids, and the blocks.
+/// The solids near a character, in order of ids, and the blocks.
 #[derive(Clone, Copy)]
 pub(crate) struct Near<'a> {
     pub world: &'a CollisionWorld,
     pub slots: &'a [u32],
-    /// Parts of those solids that are not convex as a whole.
+    /// Convex parts of non-convex solids.
     pub pieces: &'a [Solid],
     pub blocks: &'a [Block],
 }
@@ -100,8 +101,8 @@ fn core(params: &CharacterParams, feet: Vec3) -> Core {
     }
 }
 
-/// Whether the box of a solid is within `reach` of a core that may also go
-/// down by `drop`. If not, nothing else about the solid needs to be known.
+/// Whether the box of a solid is within `reach` of a core that may also descend
+/// by `drop`. If not, the solid needs no further test.
 fn in_reach(solid: &impl Obstacle, core: &Core, reach: f32, drop: f32) -> bool {
     let (low, high) = (solid.bounds().mins, solid.bounds().maxs);
     core.low.x + reach >= low.x
@@ -112,10 +113,10 @@ fn in_reach(solid: &impl Obstacle, core: &Core, reach: f32, drop: f32) -> bool {
         && core.low.y - drop - reach <= high.y
 }
 
-/// The touch of a capsule standing at `feet` with one solid, if any.
+/// The contact of a capsule at `feet` with one solid, if any.
 ///
-/// The capsule is taken as a line with a radius: as long as the solid reaches
-/// no deeper than the radius, the closest points of line and solid are exact
+/// The capsule is treated as a segment with a radius: while the solid is no
+/// deeper than the radius, the closest points of segment and solid are exact
 /// and cheap; only deeper ones need the penetration solver.
 pub(crate) fn touch(
     params: &CharacterParams,
@@ -208,9 +209,9 @@ impl Obstacle for Solid {
     }
 }
 
-/// Whether `point` is the edge of a step low enough to walk onto, and if so
-/// how far the round foot must rise to rest on it. Rising by just that much
-/// each tick carries the capsule over the edge in a smooth arc.
+/// Whether `point` is the edge of a step low enough to walk onto, and if so how
+/// far the round foot must rise to rest on it. Rising by just that much each
+/// tick moves the capsule over the edge in a smooth arc.
 fn step_lift(
     params: &CharacterParams,
     feet: Vec3,
@@ -223,11 +224,11 @@ fn step_lift(
     if normal.y <= FACING_UP_MIN || params.walkable(normal) || height > params.step_height {
         return None;
     }
-    // A hair inside the edge, is there a floor to stand on?
+    // Is there a floor to stand on slightly inside the edge?
     let inward = Vec3::new(-normal.x, 0.0, -normal.z).try_normalize()? * 0.02;
     let above = point + inward + Vec3::Y * 0.05;
     let is_floor = |floor: Option<Vec3>| floor.is_some_and(|floor| params.walkable(floor));
-    // The upright part of a step and its top are two triangles of one mesh.
+    // The riser of a step and its tread are two triangles of one mesh.
     let carries = is_floor(solid.floor_below(above, 0.1))
         || solid.is_piece()
             && near.pieces.iter().any(|piece| {
@@ -243,11 +244,11 @@ fn step_lift(
         return None;
     }
     let rest = point.y - params.radius + drop_sq.sqrt();
-    // Within the skin above it, the foot rests on the edge already.
+    // Within the skin above it, the foot already rests on the edge.
     (rest > feet.y - SKIN).then_some((rest - feet.y).max(0.0))
 }
 
-/// Whether a capsule fits at `feet` without being inside anything.
+/// Whether a capsule fits at `feet` without penetrating anything.
 pub(crate) fn is_free(params: &CharacterParams, feet: Vec3, near: Near) -> bool {
     let core = core(params, feet);
     let slack = 0.005;
@@ -265,7 +266,7 @@ fn is_clear_of(params: &CharacterParams, core: &Core, slack: f32, solid: &impl O
             .is_some_and(|gap| gap.distance > params.radius - slack)
 }
 
-/// How far the capsule can go straight down before it rests on something.
+/// How far the capsule can descend before it rests on something.
 pub(crate) fn drop_distance(
     params: &CharacterParams,
     feet: Vec3,
@@ -286,10 +287,10 @@ pub(crate) fn drop_distance(
         .reduce(|least, drop| if drop < least { drop } else { least })
 }
 
-/// How far a core can go straight down before it is within `radius` of a solid.
+/// How far a core can descend before it is within `radius` of a solid.
 ///
-/// The distance to a convex solid is a convex function of the way, so going on
-/// as if it kept shrinking as fast as it does now never goes too far.
+/// The distance to a convex solid is a convex function of the path, so
+/// extrapolating its current slope never overshoots.
 fn drop_onto(radius: f32, mut core: Core, distance_max: f32, solid: &impl Obstacle) -> Option<f32> {
     let start = core.low.y;
     let mut drop = 0.0;

@@ -1,30 +1,32 @@
-//! Closed forms for what a capsule's core meets: a line piece against a convex
-//! solid, in the solid's own frame.
+//! Closed forms for the collision of a capsule's core, a segment, with a convex
+//! solid, in the solid's frame.
 //!
-//! Every solid here can tell the point of it that is nearest to a given one.
-//! Along a line piece the distance to a convex solid falls and then rises, so
-//! the nearest place on the line is where the gap has no part along it. At
-//! most feet that is the lower end, and one look decides.
+//! Every solid here can compute its point nearest to a given one. Along a
+//! segment the distance to a convex solid falls and then rises, so the nearest
+//! point of the segment is where the gap has no component along it. Usually
+//! that is the lower end, and one evaluation decides.
 //!
-//! Only sums, products, quotients and square roots: the same bits everywhere.
+//! Uses only sums, products, quotients and square roots, so the result is
+//! bit-identical everywhere.
 
 use parry3d::math::{Pose3 as Pose, Vec3};
 
 use crate::shape::Shape;
 
-/// A core nearer than this to a solid is inside it: the way out is not the
-/// way to the nearest point any more.
+/// A core nearer than this to a solid is inside it: the direction to the
+/// nearest point is no longer the way out.
 const INSIDE_M: f32 = 1e-4;
-/// How well the nearest place on the line is found, as a part of its length.
+/// Precision of the nearest point of the segment, as a fraction of its length.
 const PRECISION: f32 = 1e-6;
 /// Bounds the search for it. Flat sides take two or three rounds, the rim of a
-/// turned cylinder up to thirty.
+/// rotated cylinder up to thirty.
 const ROUNDS_MAX: usize = 32;
 
 /// The surface of a solid, centred on its origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Convex {
-    /// All within `round` of a box: spheres have a box of no size, capsules one that is a line.
+    /// All points within `round` of a box: for spheres the box is a point, for
+    /// capsules a segment.
     Box {
         half: Vec3,
         round: f32,
@@ -35,18 +37,18 @@ pub(crate) enum Convex {
     },
     /// Full height at −z, nothing at +z.
     Wedge(Vec3),
-    /// One of a mesh.
+    /// A triangle of a mesh.
     Triangle(Triangle),
 }
 
 /// A triangle of a mesh.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Triangle {
-    /// Against the clock, seen from the front.
+    /// Counter-clockwise, seen from the front.
     pub corners: [Vec3; 3],
-    /// Edges that do not stick out, because the neighbour there goes on flat
-    /// or rises: bits 0 to 2 from the front, bits 3 to 5 from behind. Edge n
-    /// is between corner n and the next.
+    /// Edges that do not protrude, because the neighbour there continues flat
+    /// or rises: bits 0 to 2 from the front, bits 3 to 5 from behind. Edge n is
+    /// between corner n and the next.
     pub seams: u8,
 }
 
@@ -82,11 +84,11 @@ impl From<Shape> for Convex {
     }
 }
 
-/// A pose as a place and three axes, made once per pose.
+/// A pose as an origin and three axes, computed once per pose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Frame {
     place: Vec3,
-    /// Where the frame's x, y and z point.
+    /// Directions of the frame's x, y and z.
     axes: [Vec3; 3],
 }
 
@@ -117,7 +119,7 @@ impl From<&Pose> for Frame {
 }
 
 impl Frame {
-    /// A frame that is not turned.
+    /// A frame without rotation.
     pub fn upright(place: Vec3) -> Self {
         Self {
             place,
@@ -125,34 +127,34 @@ impl Frame {
         }
     }
 
-    /// A point of the world as the frame has it.
+    /// Converts a point from world space to the frame.
     fn enter(&self, point: Vec3) -> Vec3 {
         let from = point - self.place;
         let [x, y, z] = self.axes;
         Vec3::new(from.dot(x), from.dot(y), from.dot(z))
     }
 
-    /// The world's up, as the frame has it.
+    /// The world's up direction in the frame.
     fn up(&self) -> Vec3 {
         let [x, y, z] = self.axes;
         Vec3::new(x.y, y.y, z.y)
     }
 
-    /// A direction of the frame as the world has it.
+    /// Converts a direction from the frame to world space.
     fn turn(&self, direction: Vec3) -> Vec3 {
         let [x, y, z] = self.axes;
         x * direction.x + y * direction.y + z * direction.z
     }
 }
 
-/// An upright line piece: a capsule without its radius.
+/// An upright segment: a capsule without its radius.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Core {
     pub low: Vec3,
     pub length: f32,
 }
 
-/// What lies between a core and a solid.
+/// The gap between a core and a solid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Gap {
     pub distance: f32,
@@ -162,12 +164,12 @@ pub(crate) struct Gap {
     pub point: Vec3,
 }
 
-/// The gap between a core and a solid; none when the core is inside the solid,
-/// or in the very middle of a round one.
+/// The gap between a core and a solid; none if the core is inside the solid, or
+/// exactly at the centre of a round one.
 pub(crate) fn gap(convex: &Convex, frame: &Frame, core: &Core) -> Option<Gap> {
     let start = frame.enter(core.low);
     let along = frame.up() * core.length;
-    // Each kind gets a search of its own, without a branch in it.
+    // Each kind gets a specialised search without branches.
     let ((on_core, on_solid), round) = match *convex {
         Convex::Box { half, round } => (nearest(start, along, |p| p.clamp(-half, half)), round),
         Convex::Cylinder {
@@ -195,14 +197,14 @@ pub(crate) fn gap(convex: &Convex, frame: &Frame, core: &Core) -> Option<Gap> {
     })
 }
 
-/// The nearest points of the line piece from `start` to `start + along` and of
-/// a convex solid, given what finds the solid's nearest point to a point.
+/// The nearest points of the segment from `start` to `start + along` and of a
+/// convex solid; `onto` returns the solid's nearest point to a point.
 #[inline(always)]
 fn nearest(start: Vec3, along: Vec3, onto: impl Fn(Vec3) -> Vec3) -> (Vec3, Vec3) {
     let look = |part: f32| {
         let on_line = start + along * part;
         let on_solid = onto(on_line);
-        // Grows along the line: negative where going on brings it nearer.
+        // Grows along the segment: negative where continuing brings it nearer.
         ((on_line, on_solid), (on_line - on_solid).dot(along))
     };
     let (lowest, mut falls) = look(0.0);
@@ -214,7 +216,7 @@ fn nearest(start: Vec3, along: Vec3, onto: impl Fn(Vec3) -> Vec3) -> (Vec3, Vec3
         return highest;
     }
     // False position, halving the weight of an end that stays (the Illinois
-    // way): exact at once where the gap grows in a straight line.
+    // method): exact at once where the gap grows linearly.
     let (mut from, mut to) = (0.0f32, 1.0f32);
     let tolerance = PRECISION * along.length_squared();
     let mut found = highest;
@@ -243,16 +245,16 @@ fn nearest(start: Vec3, along: Vec3, onto: impl Fn(Vec3) -> Vec3) -> (Vec3, Vec3
     found
 }
 
-/// What a look straight down finds.
+/// The result of a ray straight down.
 pub(crate) enum FloorBelow {
-    /// The way the first surface faces, if there is one.
+    /// The normal of the first surface, if there is one.
     Known(Option<Vec3>),
     /// Round solids have no closed form here.
     Unknown,
 }
 
-/// Which way a solid's surface faces that is met within `distance` straight
-/// below a point outside of it.
+/// The normal of a solid's surface within `distance` straight below a point
+/// outside of it.
 pub(crate) fn floor_below(
     convex: &Convex,
     frame: &Frame,
@@ -299,18 +301,19 @@ pub(crate) fn floor_below(
     FloorBelow::Known(hit.then(|| frame.turn(ray.normal)))
 }
 
-/// A ray, and the part of it that is inside all that it was cut with.
+/// A ray, and the part of it inside all constraints so far.
 struct Descent {
     from: Vec3,
     way: Vec3,
     enters: f32,
     leaves: f32,
-    /// Which way the surface faces where it enters.
+    /// The surface normal where it enters.
     normal: Vec3,
 }
 
 impl Descent {
-    /// Leaves only what is behind a plane, `offset` from the origin along its normal.
+    /// Clips to the half-space behind a plane, `offset` from the origin along
+    /// its normal.
     fn cut(&mut self, normal: Vec3, offset: f32) {
         let above = self.from.dot(normal) - offset;
         let sinks = -self.way.dot(normal);
@@ -323,7 +326,7 @@ impl Descent {
         }
     }
 
-    /// Leaves only what is within `radius` of the y axis.
+    /// Clips to the cylinder of `radius` around the y axis.
     fn cut_round(&mut self, radius: f32) {
         let (from, way) = (self.from, self.way);
         let speed_sq = way.x * way.x + way.z * way.z;
@@ -374,13 +377,13 @@ fn onto_cylinder(half_height: f32, radius: f32, point: Vec3) -> Vec3 {
     )
 }
 
-/// A wedge is a triangle in y and z, drawn out along x.
+/// A wedge is a triangle in y and z, extruded along x.
 fn onto_wedge(half: Vec3, point: Vec3) -> Vec3 {
     let x = point.x.clamp(-half.x, half.x);
     let above_slope = point.y * half.z + point.z * half.y > 0.0;
     if !above_slope {
-        // Below the slope's plane only floor and back wall can be nearest,
-        // and each ends at an edge of the slope.
+        // Below the slope's plane only floor and back wall can be nearest, and
+        // each ends at an edge of the slope.
         let y = point.y.clamp(-half.y, half.y);
         let z = point.z.clamp(-half.z, half.z);
         return Vec3::new(x, y, z);

@@ -1,7 +1,7 @@
-//! A fingerprint of simulation states, and a long random run to take it of.
+//! A digest of simulation states, and long random runs to compute it from.
 //!
-//! The same run is made natively and in wasm by the tests: if a change makes
-//! the two differ in one bit anywhere, prediction in the browser is broken.
+//! The tests make the same run natively and in wasm: if a change makes the two
+//! differ in one bit, prediction in the browser is broken.
 
 use frolic_package::Triangles;
 use frolic_terrain::{Action, Generator, Material, Op, Settings, Shape as Shape3, Terrain};
@@ -43,7 +43,7 @@ impl Digest {
             .for_each(|component| self.word(component.to_bits()));
     }
 
-    /// Adds all of a character.
+    /// Adds the state of a character.
     pub fn character(&mut self, state: &CharacterState) {
         self.vector(state.feet);
         self.vector(state.velocity);
@@ -58,7 +58,7 @@ impl Digest {
     }
 }
 
-/// A character who walks, runs and jumps at random, and the digest of all its
+/// A character that walks, runs and jumps at random, and the digest of all its
 /// states.
 struct Wanderer {
     random: Random,
@@ -97,8 +97,8 @@ impl Wanderer {
         step_character_with(cache, world, &params, state, &self.input, 1.0 / 60.0);
     }
 
-    /// Ends a tick: whoever is `lost`, or fell, starts again somewhere within
-    /// `reach` at this height.
+    /// Ends a tick: a character that is `lost`, or fell, restarts somewhere
+    /// within `reach` at this height.
     fn end(&mut self, lost: bool, reach: f32, [y, z]: [f32; 2]) {
         if self.state.feet.y < -20.0 || lost {
             let x = self.random.range(-reach, reach);
@@ -108,8 +108,8 @@ impl Wanderer {
     }
 }
 
-/// Wanders through a scene of every kind of shape, moving platforms included,
-/// and returns the digest of all states.
+/// Walks randomly through a scene with every kind of shape, including moving
+/// platforms, and returns the digest of all states.
 pub fn random_walk(seed: u64, steps: u32) -> u64 {
     let mut random = Random::new(seed);
     let mut world = playground(&mut random);
@@ -125,8 +125,7 @@ pub fn random_walk(seed: u64, steps: u32) -> u64 {
     wanderer.digest.value()
 }
 
-/// The same over hills of triangles, with a mesh that moves and boxes that
-/// give way.
+/// The same over hills of triangles, with a moving mesh and pushable boxes.
 pub fn mesh_walk(seed: u64, steps: u32) -> u64 {
     let mut random = Random::new(seed);
     let mut world = hills(&mut random);
@@ -188,7 +187,7 @@ fn hills(random: &mut Random) -> CollisionWorld {
     world
 }
 
-/// The same on hills of blocks that change under the feet.
+/// The same on voxel hills that change under the feet.
 pub fn random_walk_on_blocks(seed: u64, steps: u32) -> u64 {
     let mut world = CollisionWorld::new();
     world.set_terrain(Some(Terrain::new(&block_hills(seed as u32))));
@@ -343,7 +342,8 @@ fn playground(random: &mut Random) -> CollisionWorld {
 mod tests {
     use super::*;
 
-    /// The browser must get these very numbers; see `web/src/player/determinism.test.ts`.
+    /// The browser must produce exactly these numbers; see
+    /// `web/src/player/determinism.test.ts`.
     #[test]
     fn ten_thousand_random_steps_give_the_recorded_digest() {
         let digests: Vec<String> = (1..=3)
@@ -375,7 +375,7 @@ mod tests {
         );
     }
 
-    /// The same for the ground of blocks.
+    /// The same for voxel terrain.
     #[test]
     fn random_steps_on_blocks_give_the_recorded_digest() {
         let digests: Vec<String> = (1..=3)

@@ -1,9 +1,9 @@
-//! How projectiles fly: one step of a point with gravity, swept against every
-//! solid on its way, the same bits on the server and in browsers.
+//! Projectile flight: one step of a point with gravity, swept against every
+//! solid in its path, bit-identical on the server and in browsers.
 //!
-//! The centre of a projectile is what is swept, so no wall is too thin and no
-//! speed too high. Its radius keeps it that far off the surfaces it meets, and
-//! makes characters easier to hit.
+//! The centre of a projectile is swept, so no wall is too thin and no speed too
+//! high. Its radius keeps it that far off the surfaces it hits, and makes
+//! characters easier to hit.
 
 use parry3d::math::Vec3;
 use serde::{Deserialize, Serialize};
@@ -12,55 +12,55 @@ use crate::angle::Angle;
 use crate::collision::{EntityId, RayHit};
 use crate::sweep::Sweeper;
 
-/// From a character's feet to its eyes, where its shots come from.
+/// Height of a character's eyes, the origin of its shots.
 pub const EYE_HEIGHT_M: f32 = 1.55;
-/// Surfaces that one step may bounce off; in a corner it rests then.
+/// Bounces per step; in a corner the projectile then rests.
 const BOUNCES_PER_STEP: usize = 4;
-/// A projectile that bounces is put this far off the surface, or the next ray
+/// A bouncing projectile is placed this far off the surface, or the next ray
 /// would start inside.
 const OFF_SURFACE_M: f32 = 1e-3;
-/// Below this sine of the angle to a surface the radius is not carried further
-/// back along the way.
+/// Below this sine of the angle to a surface the radius moves the hit no
+/// further back along the path.
 const SLANT_MIN: f32 = 0.25;
-/// Slower than this it does not bounce any more.
+/// Below this speed it does not bounce any more.
 const BOUNCE_SPEED_MIN: f32 = 0.5;
 
-/// How a kind of projectile flies.
+/// Flight parameters of a kind of projectile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlightParams {
     /// Metres per second squared, downwards.
     pub gravity: f32,
     /// Metres.
     pub radius: f32,
-    /// What is left of the speed after a bounce, 0 to 1.
+    /// Fraction of the speed that remains after a bounce, 0 to 1.
     pub bounce: f32,
 }
 
-/// A projectile on its way.
+/// A projectile in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flight {
     /// Its centre.
     pub position: Vec3,
     /// Metres per second.
     pub velocity: Vec3,
-    /// How many more surfaces it bounces off.
+    /// Remaining bounces.
     pub bounces: u8,
 }
 
-/// A straight piece of a step.
+/// A straight segment of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Leg {
     /// Where it begins.
     pub from: Vec3,
     /// Where it ends.
     pub to: Vec3,
-    /// Shares of the step at both ends, 0 to 1.
+    /// Fractions of the step at both ends, 0 to 1.
     pub share: (f32, f32),
     /// The solid at its end.
     pub hit: Option<RayHit>,
 }
 
-/// What the straight pieces of a step are; more than one only after a bounce.
+/// The straight segments of a step; more than one only after a bounce.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Legs {
     legs: [Option<Leg>; BOUNCES_PER_STEP + 1],
@@ -75,21 +75,21 @@ impl Legs {
         }
     }
 
-    /// In their order.
+    /// In order.
     pub fn iter(&self) -> impl Iterator<Item = &Leg> {
         self.legs.iter().flatten()
     }
 }
 
-/// The direction of a look.
+/// The view direction.
 pub fn direction(yaw: Angle, pitch: Angle) -> Vec3 {
     let (yaw_sin, yaw_cos) = yaw.sin_cos();
     let (pitch_sin, pitch_cos) = pitch.sin_cos();
     Vec3::new(-yaw_sin * pitch_cos, pitch_sin, -yaw_cos * pitch_cos)
 }
 
-/// Moves a projectile by one step. The last leg has a hit when it met a solid
-/// that it does not bounce off: then it is over.
+/// Moves a projectile by one step. If the last leg has a hit, it hit a solid
+/// that it does not bounce off, and the flight is over.
 pub fn step_flight(
     sweeper: &mut Sweeper,
     params: &FlightParams,
@@ -110,7 +110,7 @@ pub fn step_flight(
         let from = flight.position;
         let ahead = along * (length + params.radius / SLANT_MIN);
         let hit = sweeper.meet(from, from + ahead, except);
-        // Where the centre is when the surface meets the ball around it.
+        // Position of the centre when its sphere touches the surface.
         let met = hit.and_then(|hit| {
             let slant = (-along.dot(hit.normal)).max(SLANT_MIN);
             let distance = (hit.distance - params.radius / slant).max(0.0);
@@ -154,7 +154,7 @@ pub fn step_flight(
     legs
 }
 
-/// Whether a step ended a flight: it met a solid and bounces no more.
+/// The hit that ended a flight in this step, if it did.
 pub fn is_over(flight: &Flight, legs: &Legs) -> Option<RayHit> {
     let last = legs.iter().last()?;
     last.hit
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// A wall of a centimetre at x = 20, and the ground.
+    /// A wall of a centimetre at x = 20, and a floor.
     fn room() -> CollisionWorld {
         let mut world = CollisionWorld::new();
         let thin = Shape::Box(Vec3::new(0.005, 50.0, 50.0));

@@ -1,10 +1,10 @@
-//! Voxel terrain among the solids: its blocks near a character, and how a
-//! capsule meets them.
+//! Voxel terrain among the solids: the blocks near a character, and its
+//! contacts with them.
 //!
-//! A block alone would have edges and sides that the ground has not: between
-//! two blocks of a floor there is nothing to stumble over. Whatever points
-//! into a neighbour is left out, because the neighbour is nearer; so what a
-//! character feels is the surface of all blocks together.
+//! A single block would have edges and sides that the terrain does not have:
+//! between two blocks of a floor there is nothing to stumble over. Contacts
+//! that point into a neighbour are discarded, because the neighbour is nearer;
+//! so a character collides with the surface of all blocks together.
 
 use frolic_terrain::{Op, Terrain};
 use parry3d::bounding_volume::Aabb;
@@ -15,14 +15,13 @@ use crate::collision::{CollisionWorld, EntityId, RayHit};
 use crate::contact::Obstacle;
 use crate::convex::{self, Convex, Core, FloorBelow, Frame, Gap};
 
-/// What characters stand on and rays hit where that is the terrain: no entity
-/// has this id.
+/// The entity id of terrain in contacts and ray hits: no entity has this id.
 pub const TERRAIN: EntityId = 0;
 
-/// A part of a normal that is more than an error of rounding.
+/// A component of a normal that is more than a rounding error.
 const LEANING: f32 = 1e-3;
 
-/// A solid block, ready to be bumped into.
+/// A solid block, prepared for collision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block {
     convex: Convex,
@@ -63,7 +62,7 @@ impl Obstacle for Block {
         &self.bounds
     }
 
-    /// Whoever is inside the ground comes up: there is always air above.
+    /// A character inside terrain is moved up: there is always air above.
     fn penetration(&self, core: &Core, _reach: f32) -> Option<Gap> {
         let top = self.bounds.maxs.y;
         Some(Gap {
@@ -95,20 +94,20 @@ impl Obstacle for Block {
 }
 
 impl CollisionWorld {
-    /// Gives the world a ground, or another one.
+    /// Sets or replaces the terrain.
     pub fn set_terrain(&mut self, terrain: Option<Terrain>) {
         self.terrain = terrain;
         let everywhere = Aabb::new(Vec3::splat(f32::MIN), Vec3::splat(f32::MAX));
         self.ground_changed(&everywhere);
     }
 
-    /// The ground, if the world has one.
+    /// The terrain, if the world has one.
     pub fn terrain(&self) -> Option<&Terrain> {
         self.terrain.as_ref()
     }
 
-    /// Changes the ground. `change` gives back what it found out; whatever it
-    /// changed is within the box of the operation.
+    /// Changes the terrain and returns the result of `change`, which may change
+    /// only blocks within the box of the operation.
     pub fn change_terrain<T>(
         &mut self,
         op: &Op,
@@ -120,7 +119,7 @@ impl CollisionWorld {
         if !range.is_empty() {
             let block_m = terrain.grid().block_m();
             let corner = |at: [i32; 3]| Vec3::from(at.map(|at| at as f32 * block_m));
-            // A block next to it may have another face now.
+            // A neighbouring block may have another exposed face now.
             let around = range.grown(1);
             let past = around.max.map(|at| at.saturating_add(1));
             self.ground_changed(&Aabb::new(corner(around.min), corner(past)));
@@ -128,7 +127,7 @@ impl CollisionWorld {
         Some(result)
     }
 
-    /// Replaces chunks of the ground.
+    /// Replaces chunks of the terrain.
     pub fn replace_terrain<T>(&mut self, change: impl FnOnce(&mut Terrain) -> T) -> Option<T> {
         let result = change(self.terrain.as_mut()?);
         let everywhere = Aabb::new(Vec3::splat(f32::MIN), Vec3::splat(f32::MAX));
@@ -140,7 +139,7 @@ impl CollisionWorld {
         self.changes.note(bounds, Change::Members);
     }
 
-    /// Fills `out` with the blocks that meet `bounds`.
+    /// Fills `out` with the blocks that intersect `bounds`.
     pub(crate) fn blocks_near(&self, bounds: &Aabb, out: &mut Vec<Block>) {
         out.clear();
         let Some(terrain) = &self.terrain else {

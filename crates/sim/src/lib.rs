@@ -1,14 +1,14 @@
-//! The shared simulation: what happens to a character, and against what.
+//! The shared simulation of characters and their collisions.
 //!
-//! Start from [`CharacterState`] and [`step_character`]; [`CollisionWorld`]
-//! is what they run against, [`scene`] builds it from a package's scene. A
-//! [`StepCache`] per character makes its steps cheaper and never different.
+//! Start from [`CharacterState`] and [`step_character`]; [`CollisionWorld`] is
+//! what they run against, [`scene`] builds it from a package's scene. A
+//! [`StepCache`] per character makes its steps cheaper without changing them.
 //!
-//! The server decides with this crate and the browser predicts with it, so it
-//! must give the same bits on both: no clock, no I/O, no threads, no
+//! The server is authoritative with this crate and the browser predicts with
+//! it, so it must be bit-identical on both: no clock, no I/O, no threads, no
 //! iteration over unordered maps, and no transcendental function but `libm`'s
-//! (the platform's `sin` differs from wasm's in the last bit, and one bit is
-//! a visible correction a second later).
+//! (the platform's `sin` differs from wasm's in the last bit, and one bit is a
+//! visible correction a second later).
 #![forbid(unsafe_code)]
 
 pub mod angle;

@@ -1,9 +1,9 @@
-//! Surfaces of triangles that are solid: both sides of each triangle stop.
+//! Solid triangle meshes: both sides of each triangle collide.
 //!
-//! A mesh is made once and shared by all solids that use it; near a character
-//! its triangles become convex pieces like any other solid. Which of a
-//! triangle's edges are seams, where its neighbour goes on flat or rises, is
-//! worked out beforehand: nobody may stumble over those.
+//! A mesh is built once and shared by all solids that use it; near a character
+//! its triangles become convex pieces like any other solid. The seams, edges of
+//! a triangle where its neighbour continues flat or rises, are precomputed,
+//! because characters must not stumble over them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use parry3d::query::Ray;
 use crate::collision::Solid;
 use crate::convex::{self, Convex, Core, Triangle};
 
-/// Neighbours that are turned against each other by less than this are flat:
-/// the sine of the angle.
+/// Neighbours with a smaller angle between them count as flat: the sine of the
+/// angle.
 const FLAT: f32 = 0.02;
-/// How much wider the look into the tree is than what is asked for.
+/// How much the box of a tree query is enlarged.
 const LOOK_MARGIN_M: f32 = 0.01;
 
-/// Names a mesh of a world.
+/// Identifies a mesh of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeshId(u16);
 
@@ -34,7 +34,7 @@ impl MeshId {
     }
 }
 
-/// The meshes that solids of a world can be made of, by asset.
+/// The meshes that solids of a world can use, by asset.
 #[derive(Clone, Debug, Default)]
 pub struct Meshes {
     ids: BTreeMap<String, MeshId>,
@@ -42,7 +42,8 @@ pub struct Meshes {
 }
 
 impl Meshes {
-    /// Adds what is solid of an asset. More than can be named are left out.
+    /// Adds the solid triangles of an asset. Meshes beyond the limit of ids are
+    /// left out.
     pub fn add(&mut self, asset: &str, triangles: &Triangles) {
         if let (Ok(id), false) = (
             u16::try_from(self.meshes.len()),
@@ -59,13 +60,13 @@ impl Meshes {
         Some((id, self.get(id)?))
     }
 
-    /// The mesh of that name.
+    /// The mesh with that id.
     pub fn get(&self, id: MeshId) -> Option<&Arc<Mesh>> {
         self.meshes.get(usize::from(id.0))
     }
 }
 
-/// One surface of triangles.
+/// A triangle mesh.
 #[derive(Clone)]
 pub struct Mesh {
     corners: Vec<Vec3>,
@@ -106,17 +107,17 @@ impl Mesh {
         }
     }
 
-    /// Where the corners are.
+    /// Positions of the corners.
     pub fn corners(&self) -> &[Vec3] {
         &self.corners
     }
 
-    /// Which three corners each triangle has.
+    /// The three corner indices of each triangle.
     pub fn triangles(&self) -> impl Iterator<Item = [u32; 3]> {
         self.faces.iter().map(|face| face.corners)
     }
 
-    /// Radius of a ball around the origin that holds it all.
+    /// Radius of a bounding sphere around the origin.
     pub fn reach(&self, scale: Vec3) -> f32 {
         let far = self.bounds.mins.abs().max(self.bounds.maxs.abs());
         (far * scale.abs()).length()
@@ -131,12 +132,12 @@ impl Mesh {
         Aabb::new(a.min(b), a.max(b))
     }
 
-    /// A box around it where it is.
+    /// Its bounding box at a pose.
     pub(crate) fn bounds(&self, scale: Vec3, pose: &Pose) -> Aabb {
         self.scaled(scale).transform_by(pose)
     }
 
-    /// Adds a piece for each triangle that meets `bounds`, in their order.
+    /// Adds a piece for each triangle that intersects `bounds`, in order.
     pub(crate) fn pieces(
         &self,
         solid: &Solid,
@@ -170,7 +171,7 @@ impl Mesh {
         }
     }
 
-    /// Whether an upright capsule touches it: a line piece with a radius.
+    /// Whether an upright capsule touches it: a segment with a radius.
     pub(crate) fn is_touched(
         &self,
         solid: &Solid,
@@ -190,8 +191,8 @@ impl Mesh {
         })
     }
 
-    /// The nearest triangle along a ray: how far, and which way it faces
-    /// whoever looks.
+    /// The nearest triangle along a ray: distance, and the normal towards the
+    /// ray's origin.
     pub(crate) fn raycast(
         &self,
         scale: Vec3,
@@ -204,8 +205,7 @@ impl Mesh {
         Some((distance, if behind { -front } else { front }))
     }
 
-    /// The nearest triangle along a ray: how far, and which way its front
-    /// faces.
+    /// The nearest triangle along a ray: distance, and the normal of its front.
     pub(crate) fn surface(
         &self,
         scale: Vec3,
@@ -228,7 +228,7 @@ impl Mesh {
     }
 }
 
-/// How far along a ray a triangle is, from either side.
+/// The distance of a triangle along a ray, from either side.
 fn meets([a, b, c]: [Vec3; 3], from: Vec3, way: Vec3) -> Option<f32> {
     let (ab, ac) = (b - a, c - a);
     let p = way.cross(ac);
@@ -244,7 +244,7 @@ fn meets([a, b, c]: [Vec3; 3], from: Vec3, way: Vec3) -> Option<f32> {
     (u >= 0.0 && v >= 0.0 && u + v <= 1.0 && distance >= 0.0).then_some(distance)
 }
 
-/// Finds the edges at which a neighbour goes on.
+/// Finds the edges at which a neighbour continues.
 fn seams(corners: &[Vec3], triangles: &[[u32; 3]]) -> Vec<Face> {
     // Every edge by its corners, in the order of its triangle.
     let mut edges: BTreeMap<[u32; 2], Vec<usize>> = BTreeMap::new();
@@ -263,7 +263,8 @@ fn seams(corners: &[Vec3], triangles: &[[u32; 3]]) -> Vec<Face> {
         let mut seams = 0;
         for edge in 0..3 {
             let (from, to) = (triangle[edge], triangle[(edge + 1) % 3]);
-            // A neighbour that faces the same way goes along the edge the other way.
+            // A neighbour with the same orientation traverses the edge in
+            // reverse.
             let neighbour = only([to, from]).filter(|_| only([from, to]).is_some());
             let Some(neighbour) = neighbour.map(|index| triangles[index]) else {
                 continue;
@@ -274,8 +275,9 @@ fn seams(corners: &[Vec3], triangles: &[[u32; 3]]) -> Vec<Face> {
             let along = at(to) - at(from);
             let bend = own.cross(other).dot(along);
             let flat = own.dot(other) > 0.0 && own.cross(other).length() < FLAT;
-            // Where the neighbour rises it is a valley from the front, and a
-            // ridge from behind: at the bottom of a valley nothing stands out.
+            // Where the neighbour rises, the edge is a valley from the front
+            // and a ridge from behind: at the bottom of a valley nothing
+            // protrudes.
             if flat || bend < 0.0 {
                 seams |= 1 << edge;
             }

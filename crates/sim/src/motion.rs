@@ -1,6 +1,6 @@
 //! Movement that both sides can compute: a straight path between two ticks.
 //!
-//! A platform on a motion costs no bytes while it moves, and a player who
+//! A platform on a motion costs no bandwidth while it moves, and a player who
 //! stands on it is predicted exactly, because its place is a function of the
 //! tick and not of the last packet.
 
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 /// A straight path from one place to another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Motion {
-    /// Where it begins.
+    /// Start position.
     pub from: Vec3,
-    /// Where it ends, and where the entity then stays.
+    /// End position, where the entity then stays.
     pub to: Vec3,
     /// The tick at which it is at `from`.
     pub start_tick: u32,
@@ -33,7 +33,7 @@ impl Motion {
 
     /// Where the entity is between two ticks, for drawing.
     pub fn position_between(&self, tick: f64) -> Vec3 {
-        // What is not a number counts as the first tick.
+        // NaN counts as the first tick.
         let tick = tick.max(0.0).min(f64::from(u32::MAX));
         let whole = tick as u32;
         let a = self.position_at(whole);
@@ -41,7 +41,7 @@ impl Motion {
         a + (b - a) * tick.fract() as f32
     }
 
-    /// Metres per second while it lasts.
+    /// Velocity in metres per second during the motion.
     pub fn velocity_at(&self, tick: u32, tick_hz: u32) -> Vec3 {
         if tick < self.start_tick || tick >= self.end_tick {
             return Vec3::ZERO;
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(motion.velocity_at(150, 60), Vec3::X * 6.0);
     }
 
-    /// Servers may say anything, and clients draw it.
+    /// A server may send any tick, and clients must draw it.
     #[test]
     fn the_last_tick_there_is_does_not_overflow() {
         let motion = Motion {

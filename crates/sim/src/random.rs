@@ -1,4 +1,4 @@
-//! Seeded randomness that is the same everywhere: PCG-XSH-RR 64/32.
+//! Seeded random numbers that are the same everywhere: PCG-XSH-RR 64/32.
 
 use crate::shape::Shape;
 use crate::{Rotation, Vec3};
@@ -40,7 +40,7 @@ impl Random {
         low + (high - low) * self.unit()
     }
 
-    /// A whole number below `count`; zero when `count` is zero.
+    /// An integer below `count`; zero if `count` is zero.
     pub fn below(&mut self, count: u32) -> u32 {
         ((u64::from(self.next_u32()) * u64::from(count)) >> 32) as u32
     }
@@ -65,14 +65,14 @@ impl Random {
         }
     }
 
-    /// Any rotation; not all are equally likely.
+    /// Any rotation; not uniformly distributed.
     pub fn rotation(&mut self) -> Rotation {
         let mut part = || self.range(-1.0, 1.0);
         Rotation::from_xyzw(part(), part(), part(), part() + 1.5).normalize()
     }
 
-    /// As things stand in a scene: one in three straight, one turned about
-    /// the vertical, one any way.
+    /// A rotation as in typical scenes: one in three upright, one rotated about
+    /// the vertical, one arbitrary.
     pub fn stance(&mut self) -> Rotation {
         match self.below(3) {
             0 => Rotation::IDENTITY,

@@ -1,4 +1,5 @@
-//! From a package's scene to solids: the one place that decides what is solid.
+//! Converts a package's scene to solids: the one place that decides what is
+//! solid.
 
 use frolic_package::{Body, BodyKind, Components, Scene, Shape as SceneShape, Transform};
 use frolic_terrain::Terrain;
@@ -25,7 +26,7 @@ pub fn load_with(scene: &Scene, meshes: Meshes) -> CollisionWorld {
     world
 }
 
-/// Makes the solid that components make, if any; returns its shape.
+/// Adds the solid of components, if any; returns its shape.
 pub fn insert(
     world: &mut CollisionWorld,
     entity: EntityId,
@@ -42,14 +43,14 @@ pub fn insert(
     Some(shape)
 }
 
-/// The solid that components make, if any: a shape that is neither a trigger
-/// nor a mesh.
+/// The solid of components, if any: a shape that is neither a trigger nor a
+/// mesh.
 pub fn solid_shape(components: &Components, transform: &Transform) -> Option<Shape> {
     solid_shape_with(components, transform, &Meshes::default())
 }
 
-/// The solid that components make, if any: a shape that is not a trigger.
-/// NPCs are characters, which pass through each other.
+/// The solid of components, if any: a shape that is not a trigger. NPCs are
+/// characters, which do not collide with each other.
 pub fn solid_shape_with(
     components: &Components,
     transform: &Transform,
@@ -69,7 +70,8 @@ pub fn solid_shape_with(
     }
 }
 
-/// The extent of a trigger, if the components make one. Meshes have no inside.
+/// The extent of a trigger, if the components define one. Meshes have no
+/// interior.
 pub fn trigger_shape(components: &Components, transform: &Transform) -> Option<Shape> {
     components.trigger.as_ref()?;
     shape(components.shape.as_ref()?, transform)
@@ -87,7 +89,7 @@ pub fn pose(transform: &Transform) -> Pose {
     Pose::from_parts(Vec3::from(transform.position), rotation)
 }
 
-/// All but meshes, which have their triangles elsewhere.
+/// All but meshes, whose triangles are stored elsewhere.
 fn shape(shape: &SceneShape, transform: &Transform) -> Option<Shape> {
     Some(match shape.scaled(transform.scale) {
         SceneShape::Box { size } => Shape::Box(Vec3::from(size) * 0.5),

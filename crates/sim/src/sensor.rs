@@ -1,5 +1,5 @@
-//! Shapes that notice without being solid: who is inside, and who passes
-//! through, however thin the shape and however fast the way.
+//! Sensors: shapes that are not solid and detect what is inside and what passes
+//! through, however thin the shape and however fast the movement.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use parry3d::shape::{Capsule, Shape as ParryShape, SharedShape};
 use crate::collision::{CollisionWorld, EntityId};
 use crate::shape::Shape;
 
-/// Somebody's way within a tick.
+/// Movement within a tick.
 pub struct Mover {
     shape: Body,
     from: Pose,
@@ -36,7 +36,7 @@ impl Mover {
         }
     }
 
-    /// An entity's solid, from where it was a tick ago to where it is.
+    /// An entity's solid, from its pose a tick ago to its current one.
     pub fn solid(world: &CollisionWorld, entity: EntityId) -> Option<Self> {
         let solid = world.solid(entity)?;
         Some(Self {
@@ -61,14 +61,14 @@ impl Mover {
     }
 }
 
-/// What a sensor says of somebody's way.
+/// The result of a sensor for a movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sensed {
-    /// At its end they are inside.
+    /// Inside at its end.
     Inside,
-    /// They were in it on the way, and are outside again.
+    /// Inside on the way, and outside again at its end.
     Passed,
-    /// They did not touch it.
+    /// Not touched.
     Outside,
 }
 
@@ -76,7 +76,7 @@ struct Sensor {
     slot: u32,
     shape: SharedShape,
     pose: Pose,
-    /// Where it was when it was last asked about a tick.
+    /// Its pose at the end of the previous tick.
     previous: Pose,
 }
 
@@ -113,7 +113,7 @@ impl Sensors {
         );
     }
 
-    /// Takes an entity's sensor away; false when it has none.
+    /// Removes an entity's sensor; false if it has none.
     pub fn remove(&mut self, entity: EntityId) -> bool {
         let Some(sensor) = self.sensors.remove(&entity) else {
             return false;
@@ -125,7 +125,7 @@ impl Sensors {
         true
     }
 
-    /// Moves a sensor; it notices whom it sweeps over.
+    /// Moves a sensor; it detects what it sweeps over.
     pub fn move_to(&mut self, entity: EntityId, pose: Pose) {
         let Some(sensor) = self.sensors.get_mut(&entity) else {
             return;
@@ -140,7 +140,7 @@ impl Sensors {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no sensors.
     pub fn is_empty(&self) -> bool {
         self.sensors.is_empty()
     }
@@ -155,7 +155,7 @@ impl Sensors {
         &self.moved
     }
 
-    /// Everybody has been asked about this tick.
+    /// Ends a tick, after all movements were tested.
     pub fn end_tick(&mut self) {
         for entity in self.moved.drain(..) {
             if let Some(sensor) = self.sensors.get_mut(&entity) {
@@ -167,8 +167,7 @@ impl Sensors {
         }
     }
 
-    /// Fills `out` with the sensors that somebody's way may touch, in order
-    /// of their ids.
+    /// Fills `out` with the sensors that a movement may touch, in order of ids.
     pub fn near(&self, mover: &Mover, out: &mut Vec<EntityId>) {
         out.clear();
         let bounds = mover.bounds();
@@ -177,7 +176,7 @@ impl Sensors {
         out.sort_unstable();
     }
 
-    /// What a sensor says of somebody's way.
+    /// Tests a movement against a sensor.
     pub fn sense(&self, entity: EntityId, mover: &Mover) -> Sensed {
         let Some(sensor) = self.sensors.get(&entity) else {
             return Sensed::Outside;
@@ -188,7 +187,7 @@ impl Sensors {
         if inside {
             return Sensed::Inside;
         }
-        // Turned as at the end, moved from where both were.
+        // With the rotation of the end, translated from where both were.
         let start = Pose::from_parts(mover.from.translation, mover.to.rotation);
         let own_start = Pose::from_parts(sensor.previous.translation, sensor.pose.rotation);
         let way = mover.to.translation - mover.from.translation;

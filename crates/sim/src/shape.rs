@@ -1,4 +1,4 @@
-//! Solid shapes and how they become parry's.
+//! Solid shapes and their conversion to parry's.
 
 use crate::mesh::MeshId;
 use parry3d::math::{Pose3 as Pose, Vec3};
@@ -28,13 +28,13 @@ pub enum Shape {
     },
     /// A ramp in a box of these half sizes: full height at −z, nothing at +z.
     Wedge(Vec3),
-    /// A surface of triangles, from the world's own list of them.
+    /// A triangle mesh from the world's list.
     Mesh {
-        /// Which one.
+        /// Its id.
         id: MeshId,
-        /// A factor for each axis.
+        /// A factor per axis.
         scale: Vec3,
-        /// Radius of a ball around it.
+        /// Radius of its bounding sphere.
         reach: f32,
     },
 }
@@ -43,7 +43,7 @@ pub enum Shape {
 const HALF_SIZE_MIN: f32 = 0.005;
 
 impl Shape {
-    /// Radius of a ball around its origin that holds it.
+    /// Radius of a bounding sphere around its origin.
     pub fn reach(self) -> f32 {
         match self {
             Shape::Box(half) | Shape::Wedge(half) => half.length(),
@@ -60,8 +60,8 @@ impl Shape {
         }
     }
 
-    /// Without the degenerate: sizes are raised to a hair's breadth, because
-    /// parry asserts on flat solids and a scene may hold one.
+    /// Raises sizes to a minimum, because parry asserts on flat solids and a
+    /// scene may contain one.
     pub(crate) fn thickened(self) -> Self {
         let fat = |size: Vec3| size.abs().max(Vec3::splat(HALF_SIZE_MIN));
         let thick = |x: f32| x.abs().max(HALF_SIZE_MIN);
@@ -91,7 +91,7 @@ impl Shape {
         }
     }
 
-    /// The collision shape; a ball around it stands for a mesh.
+    /// The collision shape; a mesh is represented by its bounding sphere.
     pub fn to_parry(self) -> SharedShape {
         match self.thickened() {
             Shape::Box(half) => SharedShape::cuboid(half.x, half.y, half.z),
@@ -122,7 +122,7 @@ impl Shape {
 }
 
 impl Shape {
-    /// Radius of a sphere around it.
+    /// Radius of a bounding sphere.
     pub fn bounding_radius(self) -> f32 {
         match self {
             Shape::Box(half) | Shape::Wedge(half) => half.length(),

@@ -1,6 +1,5 @@
-//! What a point meets on its way through one tick. Solids move in a tick, too:
-//! a wall that slides over a point meets it as surely as a point that flies
-//! into a wall.
+//! Sweep of a point through one tick. Solids move in a tick, too: a wall that
+//! slides over a point hits it just as a point that flies into a wall.
 
 use parry3d::bounding_volume::{Aabb, BoundingVolume};
 use parry3d::math::Vec3;
@@ -8,21 +7,22 @@ use parry3d::query::Ray;
 
 use crate::collision::{CollisionWorld, EntityId, RayHit};
 
-/// Casts ways against the solids of one tick. Make one per tick: it looks at
-/// what moved only once.
+/// Sweeps points against the solids of one tick. Create one per tick: it
+/// collects what moved only once.
 pub struct Sweeper<'world> {
     world: &'world CollisionWorld,
-    /// How far the fastest solid moved in this tick; none when all rest.
+    /// Distance that the fastest solid moved in this tick; none if all are at
+    /// rest.
     moved: Option<f32>,
     near: Vec<u32>,
 }
 
 impl<'world> Sweeper<'world> {
-    /// For the solids as they are after this tick's movement.
+    /// For the solids after this tick's movement.
     pub fn new(world: &'world CollisionWorld) -> Self {
         let ways = world.moved_solids().map(|solid| {
             let aside = (solid.pose.translation - solid.previous_pose.translation).length();
-            // A turn moves what is far from the middle most.
+            // A rotation moves the points furthest from the centre most.
             let turned = solid.pose.rotation != solid.previous_pose.rotation;
             aside + if turned { reach(&solid.bounds) } else { 0.0 }
         });
@@ -33,8 +33,8 @@ impl<'world> Sweeper<'world> {
         }
     }
 
-    /// The first solid that a point meets between two places, ignoring
-    /// `except`. Distances are along the way.
+    /// The first solid that a point hits between two places, ignoring `except`.
+    /// Distances are along the path.
     pub fn meet(&mut self, from: Vec3, to: Vec3, except: &[EntityId]) -> Option<RayHit> {
         let way = to - from;
         let length = way.length();
@@ -51,8 +51,8 @@ impl<'world> Sweeper<'world> {
         }
     }
 
-    /// The same against what moved: seen from each of them, they rest and the
-    /// point moves the other way on top of its own.
+    /// The same against moving solids: in the frame of each of them, it rests
+    /// and the point moves by the opposite in addition to its own movement.
     fn meet_moving(
         &mut self,
         from: Vec3,
@@ -120,7 +120,7 @@ mod tests {
         let hit = sweeper.meet(Vec3::ZERO, Vec3::X * 0.1, &[]);
         assert_eq!(hit.map(|hit| hit.entity), Some(7));
         assert!(sweeper.meet(Vec3::ZERO, Vec3::X * 0.1, &[7]).is_none());
-        // Far away nothing is met.
+        // Far away nothing is hit.
         assert!(sweeper.meet(Vec3::X * 9.0, Vec3::X * 9.1, &[]).is_none());
     }
 

@@ -1,5 +1,4 @@
-//! Characters in water: how deep they stand in it, and how it carries, slows
-//! and lets them climb out.
+//! Characters in water: immersion, buoyancy, drag, and climbing out.
 //!
 //! Water is a material of the terrain. A character wades while less than its
 //! chest is under water, and swims beyond: it floats with its head above the
@@ -10,15 +9,16 @@ use parry3d::math::Vec3;
 use crate::character::{Buttons, CharacterInput, CharacterParams, CharacterState};
 use crate::collision::CollisionWorld;
 
-/// Share of the height that is under water when wading becomes swimming.
+/// Fraction of the height under water at which wading becomes swimming.
 const SWIM_SHARE: f32 = 0.6;
-/// Share of the height that is under water while floating at the surface.
+/// Fraction of the height under water while floating at the surface.
 const FLOAT_SHARE: f32 = 0.72;
-/// Speed through water, of the speed on land.
+/// Speed in water as a fraction of the speed on land.
 const SPEED_SHARE: f32 = 0.55;
-/// How fast a swimmer changes its level velocity, in m/s².
+/// Horizontal acceleration of a swimmer, in m/s².
 const ACCELERATION: f32 = 14.0;
-/// How fast it changes its vertical velocity, in m/s². A fall from a tower ends a few metres down.
+/// Vertical acceleration of a swimmer, in m/s². A fall from a tower ends a few
+/// metres down.
 const LIFT_ACCELERATION: f32 = 30.0;
 /// Vertical speed with jump held, in m/s.
 const RISE_SPEED: f32 = 3.2;
@@ -26,26 +26,27 @@ const RISE_SPEED: f32 = 3.2;
 const BUOYANCY_SPEED_MAX: f32 = 1.8;
 /// Buoyant speed per metre away from the floating depth, in 1/s.
 const BUOYANCY_RATE: f32 = 3.0;
-/// Slower than this a floating body is still.
+/// A floating body slower than this is at rest.
 const STILL_SPEED: f32 = 0.01;
 /// A leap starts within this distance below the floating depth.
 const LEAP_DEPTH_M: f32 = 0.12;
-/// How far a leap lifts the feet above the surface: onto a shore as high as the water, with room to spare.
+/// How far a leap lifts the feet above the surface: onto a shore at water
+/// level, with a margin.
 const LEAP_ABOVE_M: f32 = 0.35;
-/// Sine of the pitch from which on looking up or down swims that way.
+/// Sine of the pitch above which looking up or down swims that way.
 const DIVE_SIN_MIN: f32 = 0.5;
 
 /// How much of a character is under water.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Immersion {
-    /// Metres of its height.
+    /// Metres of its height under water.
     depth: f32,
-    /// From here on it swims.
+    /// Depth at which it swims.
     swim_depth: f32,
 }
 
 impl Immersion {
-    /// Of a character that stands at `feet`. Costs nothing without terrain.
+    /// For a character at `feet`. Costs nothing without terrain.
     pub fn of(world: &CollisionWorld, params: &CharacterParams, feet: Vec3) -> Self {
         let depth = world.terrain().map_or(0.0, |terrain| {
             terrain.water_in_column(feet.to_array(), params.height)
@@ -60,7 +61,7 @@ impl Immersion {
         self.depth > self.swim_depth
     }
 
-    /// What is left of the speed on land.
+    /// Speed as a fraction of the speed on land.
     pub fn speed_share(&self) -> f32 {
         if self.swims() {
             SPEED_SHARE
@@ -71,12 +72,12 @@ impl Immersion {
         }
     }
 
-    /// How fast the level velocity changes while swimming.
+    /// Horizontal acceleration while swimming.
     pub fn acceleration(&self) -> Option<f32> {
         self.swims().then_some(ACCELERATION)
     }
 
-    /// Sets the vertical velocity of somebody who swims: buoyancy, jump and diving.
+    /// Sets the vertical velocity of a swimmer: buoyancy, jump and diving.
     pub fn lift(
         &self,
         params: &CharacterParams,
@@ -112,9 +113,9 @@ impl Immersion {
         state.velocity.y += change;
     }
 
-    /// The vertical speed of somebody who swims where they look. The camera
-    /// always looks down a little, so that only a steep look counts, and up
-    /// only with the head under water.
+    /// The vertical speed of a swimmer who moves where they look. The camera
+    /// always looks down a little, so only a steep angle counts, and up only
+    /// with the head under water.
     fn dive(&self, params: &CharacterParams, input: &CharacterInput) -> Option<f32> {
         let (sin, _) = input.pitch.sin_cos();
         let under = self.depth >= params.height;

@@ -22,7 +22,7 @@ fn gaps_are_those_of_the_general_solver() {
         let general = query::distance(&pose, solid.as_ref(), &Pose::identity(), &segment)
             .unwrap()
             .distance;
-        // Points all along the core, each with its exact distance.
+        // Points along the core, each with its exact distance.
         let sampled = (0..=200)
             .map(|i| low + Vec3::Y * (i as f32 / 200.0))
             .map(|point| solid.distance_to_point(&pose, point, true))
@@ -34,14 +34,15 @@ fn gaps_are_those_of_the_general_solver() {
                 let distance = gap.distance.max(0.0);
                 assert!(distance < sampled + 1e-4, "{what}, there is {sampled}");
                 assert!(distance > sampled - 6e-3, "{what}, not below {sampled}");
-                // The general solver is good to a few millimetres on round solids.
+                // The general solver is accurate to a few millimetres on round
+                // solids.
                 let precision = 5e-3 * (1.0 + distance);
                 assert!(
                     (distance - general).abs() < precision,
                     "{what}, not {general}"
                 );
                 assert!((gap.normal.length() - 1.0).abs() < 1e-5, "{what}");
-                // The point is on the solid, and that far from the core.
+                // The point is on the solid, at that distance from the core.
                 let off = solid.distance_to_point(&pose, gap.point, true);
                 assert!(off < 1e-4, "{what}, off by {off}");
                 let height = gap.point.y.clamp(low.y, low.y + 1.0);
@@ -92,7 +93,7 @@ fn level_ground_faces_straight_up_to_the_last_bit() {
     }
 }
 
-/// Seen from above, the top of a solid faces the way a general ray finds.
+/// From above, the top of a solid has the normal that a general ray finds.
 #[test]
 fn floors_are_those_a_ray_meets() {
     let mut random = Random::new(8);
@@ -117,7 +118,7 @@ fn floors_are_those_a_ray_meets() {
         match (ours, general) {
             (Some(ours), Some(general)) => {
                 hits += 1;
-                // On the line of an edge either face will do.
+                // On an edge either face is right.
                 let at_edge = ours.dot(general.normal) < 0.999;
                 let hit = from - Vec3::Y * general.time_of_impact;
                 let beside = [Vec3::X, -Vec3::X, Vec3::Z, -Vec3::Z].map(|aside| {

@@ -1,16 +1,16 @@
-//! Triangles of meshes: the nearest point, what a look down meets, which
-//! edges nobody touches, and the way out for who got into one.
+//! Triangles of meshes: the nearest point, rays, edges that are never touched,
+//! and the way out of a penetration.
 
 use parry3d::math::Vec3;
 
 use super::{Convex, Core, Frame, Gap, Triangle};
 
-/// What part of a triangle is nearest to a point: bits 0 to 2 are its edges,
-/// a corner is both of the edges there, and none of them is its middle.
+/// The part of a triangle nearest to a point: bits 0 to 2 are its edges, a
+/// corner is both of its edges, and none of them is the interior.
 type Part = u8;
 
 impl Triangle {
-    /// The point of it that is nearest to a point.
+    /// Its point nearest to a point.
     pub fn nearest(&self, point: Vec3) -> (Vec3, Part) {
         let [a, b, c] = self.corners;
         let (ab, ac) = (b - a, c - a);
@@ -46,13 +46,13 @@ impl Triangle {
         (a + ab * (vb / whole) + ac * (vc / whole), 0)
     }
 
-    /// Which way its front faces.
+    /// The normal of its front.
     fn front(&self) -> Option<Vec3> {
         let [a, b, c] = self.corners;
         (b - a).cross(c - a).try_normalize()
     }
 
-    /// Which way it faces whoever comes from that side, if they meet it
+    /// Its normal towards the side that a ray comes from, if the ray hits it
     /// within the distance.
     pub fn met_by(&self, from: Vec3, way: Vec3, distance: f32) -> Option<Vec3> {
         let front = self.front()?;
@@ -68,8 +68,8 @@ impl Triangle {
     }
 }
 
-/// Whether a gap ends at an edge that the neighbour goes on from: there the
-/// neighbour itself is what is touched.
+/// Whether a gap ends at an edge where the neighbour continues: there the
+/// neighbour itself is touched.
 pub(crate) fn is_seam(convex: &Convex, frame: &Frame, gap: &Gap) -> bool {
     let Convex::Triangle(triangle) = convex else {
         return false;
@@ -85,8 +85,8 @@ pub(crate) fn is_seam(convex: &Convex, frame: &Frame, gap: &Gap) -> bool {
     edges & !seams & 0b111 == 0
 }
 
-/// The way out for a core that goes through a triangle: to the side that most
-/// of it is on.
+/// The way out for a core that crosses a triangle: to the side that most of it
+/// is on.
 pub(crate) fn way_out(triangle: &Triangle, frame: &Frame, core: &Core) -> Option<Gap> {
     let front = triangle.front()?;
     let low = frame.enter(core.low);

@@ -1,4 +1,4 @@
-//! Meshes against the same solids without triangles, and against parry's.
+//! Meshes compared with the same solids without triangles, and with parry's.
 
 use super::*;
 use crate::character::{Buttons, CharacterInput, CharacterParams, CharacterState, step_character};
@@ -66,8 +66,8 @@ fn walk(yaw: f32) -> CharacterInput {
 fn seams_are_edges_that_do_not_stick_out() {
     let mesh = Mesh::new(&cuboid(Vec3::ONE));
     for face in &mesh.faces {
-        // The diagonal is flat from both sides; the box's edges are ridges
-        // from outside, so they are seams only from inside.
+        // The diagonal is flat from both sides; the box's edges are ridges from
+        // outside, so they are seams only from inside.
         let front = (face.seams & 7).count_ones();
         let behind = (face.seams >> 3).count_ones();
         assert_eq!((front, behind), (1, 3));
@@ -197,7 +197,7 @@ fn rays_meet_what_the_collision_library_says() {
             }
             (None, None) => {}
             (expected, found) => {
-                // An edge may go either way.
+                // A hit at an edge may go either way.
                 let near = from + way * expected.or(found.map(|hit| hit.distance)).unwrap();
                 let local = pose.inverse_transform_point(near) / scale;
                 let edge = local.x.abs() > 7.99 || local.z.abs() > 7.99;
