@@ -1,10 +1,10 @@
-//! A chunk of 32³ blocks: the materials it has, and for each block the number
-//! of one of them, in as few bits as that takes. One material alone takes none.
+//! A chunk of 32³ blocks: a palette of materials, and for each block an index
+//! into it, in as few bits as possible. A single material takes none.
 
 use crate::grid::CHUNK_BLOCKS;
 use crate::material::Material;
 
-/// The blocks of a chunk; index them as [`crate::grid`] says.
+/// The blocks of a chunk; see [`crate::grid`] for their order.
 #[derive(Clone, Debug)]
 pub struct Chunk(Blocks);
 
@@ -17,12 +17,12 @@ enum Blocks {
 #[derive(Clone, Debug)]
 struct Mixed {
     palette: Vec<Material>,
-    /// Bits of each block: 1, 2, 4 or 8, so that none is split between words.
+    /// Bits per block: 1, 2, 4 or 8, so that none is split between words.
     bits: u32,
     words: Box<[u64]>,
 }
 
-/// Equal when all blocks are, however they are kept.
+/// Equal if all blocks are, whatever their representation.
 impl PartialEq for Chunk {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
@@ -34,7 +34,7 @@ impl PartialEq for Chunk {
 
 impl Eq for Chunk {}
 
-/// Bits that number so many materials.
+/// Bits needed to index this many materials.
 fn bits_for(count: usize) -> u32 {
     match count {
         0..=2 => 1,
@@ -68,7 +68,7 @@ impl Mixed {
         *word = (*word & !mask) | ((number as u64) << (bit % 64));
     }
 
-    /// The number of a material, which the palette gets if it has it not.
+    /// The palette index of a material, which is added if necessary.
     fn number_of(&mut self, material: Material) -> usize {
         if let Some(at) = self.palette.iter().position(|known| *known == material) {
             return at;
@@ -80,8 +80,8 @@ impl Mixed {
         self.palette.len() - 1
     }
 
-    /// Forgets materials that no block has, and takes more bits if that does
-    /// not give room for one more.
+    /// Removes unused materials from the palette, and widens the indices if
+    /// that does not free an entry.
     fn make_room(&mut self) {
         let mut used = [None; 256];
         let mut palette = Vec::new();
@@ -120,12 +120,12 @@ impl Mixed {
 }
 
 impl Chunk {
-    /// All of one material.
+    /// A chunk of one material.
     pub fn uniform(material: Material) -> Self {
         Self(Blocks::Uniform(material))
     }
 
-    /// Made block by block.
+    /// Built block by block.
     pub fn from_fn(mut material: impl FnMut(usize) -> Material) -> Self {
         let mut chunk = Self::uniform(material(0));
         {
@@ -138,8 +138,8 @@ impl Chunk {
         chunk
     }
 
-    /// From a palette and each block's number in it. None when a number is
-    /// not in the palette.
+    /// From a palette and each block's index. None if an index is not in the
+    /// palette.
     pub(crate) fn from_numbers(palette: Vec<Material>, words: Vec<u64>) -> Option<Self> {
         if let [only] = palette[..] {
             return words.is_empty().then_some(Self::uniform(only));
@@ -161,8 +161,8 @@ impl Chunk {
         Some(chunk)
     }
 
-    /// The materials that blocks have, in the order in which they first come,
-    /// and each block's number among them.
+    /// The materials in order of first occurrence, and each block's index among
+    /// them.
     pub(crate) fn to_numbers(&self) -> (Vec<Material>, Box<[u64]>) {
         let mixed = match &self.0 {
             Blocks::Uniform(material) => return (vec![*material], Box::default()),
@@ -208,12 +208,12 @@ impl Chunk {
         }
     }
 
-    /// For changing many blocks; [`Chunk::tidy`] afterwards.
+    /// For changing many blocks; call [`Chunk::tidy`] afterwards.
     pub(crate) fn writer(&mut self) -> Writer<'_> {
         Writer { chunk: self }
     }
 
-    /// Gives up the numbers where all blocks have become the same.
+    /// Drops the indices if all blocks have become the same.
     pub(crate) fn tidy(&mut self) {
         if let Blocks::Mixed(mixed) = &self.0
             && let Some(material) = mixed.only()
@@ -222,7 +222,7 @@ impl Chunk {
         }
     }
 
-    /// Bytes that it takes in memory, besides itself.
+    /// Heap memory in bytes.
     pub fn heap_bytes(&self) -> usize {
         match &self.0 {
             Blocks::Uniform(_) => 0,
@@ -243,7 +243,7 @@ impl Writer<'_> {
         self.chunk.get(at)
     }
 
-    /// Changes a block; false when it was that already.
+    /// Changes a block; false if it had that material already.
     #[inline]
     pub fn set(&mut self, at: usize, material: Material) -> bool {
         if let Blocks::Uniform(only) = self.chunk.0 {
@@ -293,7 +293,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// The same as an array, through growing and shrinking palettes.
+        /// Behaves like an array while palettes grow and shrink.
         #[test]
         fn a_chunk_is_an_array(edits in prop::collection::vec((0..CHUNK_BLOCKS, 0..40u8), 0..400)) {
             let mut chunk = Chunk::uniform(Material::AIR);

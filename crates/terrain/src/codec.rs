@@ -1,9 +1,9 @@
-//! Chunks as bytes: how many materials, their numbers, then each block's
-//! number among them, bit-packed as in memory; in front of the wire that is
-//! compressed with zstd.
+//! Binary form of chunks: the number of materials, their numbers, then each
+//! block's index, bit-packed as in memory; compressed with zstd for the
+//! network.
 //!
-//! What comes back from elsewhere is not trusted: every length is checked
-//! before memory of that length is used.
+//! Input is not trusted: every length is checked before memory of that length
+//! is allocated.
 
 use std::io::Read;
 
@@ -11,32 +11,32 @@ use crate::chunk::Chunk;
 use crate::grid::CHUNK_BLOCKS;
 use crate::material::Material;
 
-/// Longest form of a chunk: its palette and one byte for each block.
+/// Longest uncompressed form: the palette and one byte per block.
 const PLAIN_BYTES_MAX: usize = 1 + 256 + CHUNK_BLOCKS;
-/// Longest compressed form that anybody sends; noise gets no longer.
+/// Longest compressed form; even noise does not exceed it.
 pub const PACKED_BYTES_MAX: usize = PLAIN_BYTES_MAX + 1024;
 
-/// Why bytes are no chunk.
+/// Why bytes are not a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChunkError {
     /// The compressed form is longer than any chunk's.
     #[error("a chunk has at most {PACKED_BYTES_MAX} bytes")]
     TooLong,
-    /// Not a zstd frame, or of something larger.
+    /// Not a zstd frame, or one of something larger.
     #[error("the chunk does not decompress")]
     NotCompressed,
-    /// A material that does not exist, or one twice.
+    /// A material that does not exist, or a duplicate.
     #[error("the chunk's list of materials is wrong")]
     BadPalette,
     /// Too few or too many bytes for its materials.
     #[error("the chunk's blocks have the wrong length")]
     BadLength,
-    /// A block with a number that stands for nothing.
+    /// A block with an index outside the palette.
     #[error("a block of the chunk has a material that is not in its list")]
     BadBlock,
 }
 
-/// A chunk as plain bytes; the same for the same blocks.
+/// A chunk as uncompressed bytes; deterministic.
 pub fn to_bytes(chunk: &Chunk) -> Vec<u8> {
     let (palette, words) = chunk.to_numbers();
     let mut bytes = Vec::with_capacity(1 + palette.len() + words.len() * 8);
@@ -48,10 +48,10 @@ pub fn to_bytes(chunk: &Chunk) -> Vec<u8> {
     bytes
 }
 
-/// The chunk that plain bytes say.
+/// Decodes a chunk from uncompressed bytes.
 ///
 /// # Errors
-/// When they are not exactly one chunk.
+/// If they are not exactly one chunk.
 pub fn from_bytes(bytes: &[u8]) -> Result<Chunk, ChunkError> {
     let (&count, rest) = bytes.split_first().ok_or(ChunkError::BadLength)?;
     let count = usize::from(count);
@@ -78,18 +78,18 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Chunk, ChunkError> {
     Chunk::from_numbers(palette, words.collect()).ok_or(ChunkError::BadBlock)
 }
 
-/// A chunk as it travels.
+/// A chunk in compressed form.
 #[cfg(feature = "compress")]
 pub fn pack(chunk: &Chunk) -> Vec<u8> {
     let plain = to_bytes(chunk);
-    // Into memory, with a level that exists: there is nothing to go wrong.
+    // Compression into memory with a valid level cannot fail.
     zstd::bulk::compress(&plain, 3).unwrap_or_default()
 }
 
-/// The chunk that came.
+/// Decodes a chunk from its compressed form.
 ///
 /// # Errors
-/// When it is not exactly one chunk.
+/// If it is not exactly one chunk.
 pub fn unpack(packed: &[u8]) -> Result<Chunk, ChunkError> {
     if packed.len() > PACKED_BYTES_MAX {
         return Err(ChunkError::TooLong);

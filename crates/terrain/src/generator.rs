@@ -1,5 +1,5 @@
-//! Makes chunks before anybody changed them, each on its own: what a chunk
-//! holds depends on the settings and its place alone.
+//! Generates chunks in their initial state, each independently: the result
+//! depends only on the settings and the chunk's position.
 
 use crate::chunk::Chunk;
 use crate::grid::{self, BlockPos, CHUNK_BLOCKS, CHUNK_SIDE, ChunkPos};
@@ -9,13 +9,13 @@ use crate::settings::{Clearing, Generator};
 
 /// Layers of soil between surface and rock.
 const SOIL_BLOCKS: i32 = 3;
-/// Trees stand at most one to a square of this many blocks.
+/// Side in blocks of a cell that has at most one tree.
 const TREE_SQUARE: i32 = 7;
 /// Blocks from a trunk to its farthest leaf.
 const CROWN_BLOCKS: i32 = 2;
 /// The tallest tree, crown included.
 const TREE_HEIGHT_MAX: i32 = 9;
-/// Blocks over which a clearing becomes hills.
+/// Blocks over which a clearing blends into hills.
 const CLEARING_EDGE: f32 = 24.0;
 
 /// The blocks of a chunk. `bottom` is the lowest block of the terrain.
@@ -99,7 +99,7 @@ struct Tree {
 }
 
 impl Hills {
-    /// The highest block of the ground.
+    /// The highest block of ground in a column.
     fn ground(&self, x: i32, z: i32) -> i32 {
         let (at_x, at_z) = (x as f32 * self.per_block, z as f32 * self.per_block);
         let rise = noise::hills(self.seed, at_x, at_z);
@@ -118,7 +118,7 @@ impl Hills {
         top.max(self.bottom)
     }
 
-    /// 0 in the clearing, 1 where the hills are as they would be without it.
+    /// 0 in the clearing, 1 where it has no influence on the hills.
     fn away(&self, clearing: &Clearing, x: i32, z: i32) -> f32 {
         let (dx, dz) = (
             (x - clearing.center[0]) as f32,
@@ -145,7 +145,8 @@ impl Hills {
     fn chunk(&self, at: ChunkPos) -> Chunk {
         let range = grid::blocks_of(at);
         let [first_x, lowest, first_z] = range.min;
-        // How high and low hills can be at all: most chunks need no look.
+        // The possible range of hills: most chunks are entirely above or below
+        // it.
         let extent = self.amplitude * 3.0 + 1.0;
         let mut highest_ground = self.base + extent as i32;
         let mut lowest_ground = self.base - extent as i32;
@@ -182,7 +183,7 @@ impl Hills {
         chunk
     }
 
-    /// Adds what of the trees around is in this chunk.
+    /// Adds the parts of surrounding trees that are in this chunk.
     fn plant(&self, chunk: &mut Chunk, at: ChunkPos) {
         let range = grid::blocks_of(at);
         let square = |block: i32| block.div_euclid(TREE_SQUARE);
@@ -202,12 +203,12 @@ impl Hills {
         chunk.tidy();
     }
 
-    /// The tree of a square, if it has one.
+    /// The tree of a cell, if it has one.
     fn tree(&self, square_x: i32, square_z: i32) -> Option<Tree> {
         let roll = noise::hash(self.seed ^ 0x7265_6573, square_x, square_z);
         let x = square_x * TREE_SQUARE + (roll & 0xff) as i32 % TREE_SQUARE;
         let z = square_z * TREE_SQUARE + (roll >> 8 & 0xff) as i32 % TREE_SQUARE;
-        // Woods and open land, and a few trees everywhere.
+        // Forests and open land, and a few trees everywhere.
         let wood = noise::smooth(self.seed ^ 0x776f_6f64, x as f32 / 70.0, z as f32 / 70.0);
         let density = self.trees * (0.35 + wood * 1.6).clamp(0.06, 1.0);
         let chance = (roll >> 16 & 0xff) as f32 / 255.0;
@@ -232,7 +233,7 @@ impl Hills {
     }
 }
 
-/// Writes a tree into a chunk, as far as it is inside; leaves only into air.
+/// Writes a tree into a chunk, clipped to it; leaves replace only air.
 fn grow(chunk: &mut Chunk, range: &grid::BlockRange, tree: &Tree) {
     let mut writer = chunk.writer();
     let mut put = |block: BlockPos, material: Material| {
@@ -308,7 +309,7 @@ mod tests {
         }
     }
 
-    /// The shortcuts for chunks high up and deep down are what would be there.
+    /// The shortcuts for chunks high up and deep down give the same result.
     #[test]
     fn every_column_is_ground_below_and_air_above() {
         let generator = hills();
@@ -354,7 +355,8 @@ mod tests {
         }
     }
 
-    /// What a stored world was built on must never change.
+    /// Generated terrain must never change, because stored worlds are built on
+    /// it.
     #[test]
     fn the_ground_is_the_recorded_one() {
         let mut digest = 0xcbf2_9ce4_8422_2325u64;

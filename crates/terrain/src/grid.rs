@@ -1,14 +1,14 @@
-//! Where blocks and chunks are. Blocks and chunks are counted from the
-//! world's origin, in whole numbers: block 0 goes from 0 to one block's size.
+//! Coordinates of blocks and chunks, as integers from the world's origin: block
+//! 0 extends from 0 to one block's size.
 
 /// Blocks along each side of a chunk.
 pub const CHUNK_SIDE: i32 = 32;
 /// Blocks in a chunk.
 pub const CHUNK_BLOCKS: usize = (CHUNK_SIDE * CHUNK_SIDE * CHUNK_SIDE) as usize;
 
-/// A block's place, counted in blocks.
+/// A block's position, counted in blocks.
 pub type BlockPos = [i32; 3];
-/// A chunk's place, counted in chunks.
+/// A chunk's position, counted in chunks.
 pub type ChunkPos = [i32; 3];
 
 /// The extent of a terrain.
@@ -22,7 +22,7 @@ pub struct Grid {
     chunks: [i32; 3],
 }
 
-/// A box of blocks, both ends included. Empty when an end is before its start.
+/// A box of blocks, both ends included. Empty if an end is before its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRange {
     /// The lowest block.
@@ -32,12 +32,12 @@ pub struct BlockRange {
 }
 
 impl BlockRange {
-    /// Whether no block is in it.
+    /// Whether it contains no blocks.
     pub fn is_empty(&self) -> bool {
         (0..3).any(|axis| self.max[axis] < self.min[axis])
     }
 
-    /// How many blocks are in it.
+    /// The number of blocks in it.
     pub fn volume(&self) -> u64 {
         if self.is_empty() {
             return 0;
@@ -47,7 +47,7 @@ impl BlockRange {
             .fold(1, u64::saturating_mul)
     }
 
-    /// What is in both.
+    /// The intersection.
     #[must_use]
     pub fn within(&self, other: &BlockRange) -> BlockRange {
         BlockRange {
@@ -56,7 +56,7 @@ impl BlockRange {
         }
     }
 
-    /// So many blocks more on every side.
+    /// Enlarged by this many blocks on every side.
     #[must_use]
     pub fn grown(&self, by: i32) -> BlockRange {
         BlockRange {
@@ -65,7 +65,7 @@ impl BlockRange {
         }
     }
 
-    /// The chunks that its blocks are in, lowest first.
+    /// The chunks that contain its blocks, lowest first.
     pub fn chunks(&self) -> impl Iterator<Item = ChunkPos> + use<> {
         let first = chunk_of(self.min);
         let last = if self.is_empty() {
@@ -79,7 +79,7 @@ impl BlockRange {
     }
 }
 
-/// The chunk that a block is in.
+/// The chunk that contains a block.
 pub fn chunk_of(block: BlockPos) -> ChunkPos {
     block.map(|at| at.div_euclid(CHUNK_SIDE))
 }
@@ -98,8 +98,8 @@ pub fn blocks_of(chunk: ChunkPos) -> BlockRange {
     }
 }
 
-/// Where a block is within its chunk: x fastest, then z, then y, so that a
-/// level of ground is one stretch.
+/// The index of a block within its chunk: x fastest, then z, then y, so that a
+/// horizontal layer is contiguous.
 pub fn index_in_chunk(block: BlockPos) -> usize {
     let [x, y, z] = block.map(|at| at.rem_euclid(CHUNK_SIDE) as usize);
     (y << 10) | (z << 5) | x
@@ -142,12 +142,12 @@ impl Grid {
         ]
     }
 
-    /// How many chunks there are.
+    /// The number of chunks.
     pub fn chunk_count(&self) -> usize {
         self.chunks.iter().map(|&side| side as usize).product()
     }
 
-    /// The number of a chunk, if it is inside.
+    /// The index of a chunk, if it is inside.
     pub fn chunk_index(&self, chunk: ChunkPos) -> Option<usize> {
         let mut at = [0usize; 3];
         for axis in 0..3 {
@@ -160,24 +160,24 @@ impl Grid {
         Some((at[1] * self.chunks[2] as usize + at[2]) * self.chunks[0] as usize + at[0])
     }
 
-    /// The chunk of a number below [`Grid::chunk_count`].
+    /// The chunk with an index below [`Grid::chunk_count`].
     pub fn chunk_at(&self, index: usize) -> ChunkPos {
         let (width, depth) = (self.chunks[0] as usize, self.chunks[2] as usize);
         let at = [index % width, index / width / depth, index / width % depth];
         std::array::from_fn(|axis| self.first[axis] + at[axis] as i32)
     }
 
-    /// The block that a point is in; far outside it is some block far outside.
+    /// The block that contains a point; clamped for points far outside.
     pub fn block_at(&self, point: [f32; 3]) -> BlockPos {
         point.map(|at| libm::floorf(at / self.block_m) as i32)
     }
 
-    /// The middle of a block, in metres.
+    /// The centre of a block, in metres.
     pub fn middle_of(&self, block: BlockPos) -> [f32; 3] {
         block.map(|at| (at as f32 + 0.5) * self.block_m)
     }
 
-    /// The blocks that a box in metres meets, within the terrain.
+    /// The blocks that a box in metres intersects, within the terrain.
     pub fn blocks_meeting(&self, min: [f32; 3], max: [f32; 3]) -> BlockRange {
         BlockRange {
             min: self.block_at(min),
@@ -186,7 +186,7 @@ impl Grid {
         .within(&self.blocks())
     }
 
-    /// The middle of a chunk, in metres.
+    /// The centre of a chunk, in metres.
     pub fn middle_of_chunk(&self, chunk: ChunkPos) -> [f32; 3] {
         chunk.map(|at| (at as f32 + 0.5) * self.chunk_m())
     }

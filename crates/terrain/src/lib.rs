@@ -1,16 +1,14 @@
-//! Voxel terrain: what the ground is made of, how it changes, and
-//! what others need to know of it.
+//! Voxel terrain: generation, changes, queries, encoding and meshing.
 //!
-//! Start from [`Terrain`]: made from [`Settings`] (the `terrain` of a scene),
-//! changed by [`Op`]s, asked by block, ray or box. A world is a grid of
-//! [`Chunk`]s of 32³ blocks, each made by the generator when somebody first
-//! looks at it: server and browser make the same ones, so that only what was
-//! changed since has to travel ([`codec`]). [`mesh`] turns chunks into
-//! triangles.
+//! Start from [`Terrain`]: created from [`Settings`] (the `terrain` of a
+//! scene), changed by [`Op`]s, queried by block, ray or box. It is a grid of
+//! [`Chunk`]s of 32³ blocks, each generated on first access. Server and browser
+//! generate the same ones, so that only changes have to be sent ([`codec`]).
+//! [`mesh`] converts chunks to triangles.
 //!
-//! Pure and the same bits everywhere: no clock, no I/O, no randomness but the
-//! seed, no transcendental functions. Sizes of blocks are powers of two, so
-//! that going from metres to blocks and back rounds nothing.
+//! Pure and bit-identical everywhere: no clock, no I/O, no randomness but the
+//! seed, no transcendental functions. Block sizes are powers of two, so that
+//! converting between metres and blocks does not round.
 #![forbid(unsafe_code)]
 
 mod chunk;

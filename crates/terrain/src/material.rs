@@ -1,13 +1,13 @@
-//! What blocks are made of: a fixed list, the same in every world.
+//! Block materials: a fixed list, the same in every world.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a block is made of. Numbers are on the wire and in stored worlds:
-/// new materials go to the end.
+/// The material of a block. The numbers are part of the protocol and of stored
+/// worlds: append new materials at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Material(u8);
 
-/// How one behaves and looks.
+/// Behaviour and appearance of a material.
 struct About {
     name: &'static str,
     /// sRGB.
@@ -15,7 +15,7 @@ struct About {
     /// Of the top face, where it differs.
     top: Option<[u8; 3]>,
     solid: bool,
-    /// Blocks behind it can be seen.
+    /// Whether blocks behind it are visible.
     clear: bool,
 }
 
@@ -96,10 +96,10 @@ impl Material {
     /// In lakes. Not solid: characters swim in it.
     pub const WATER: Material = Material(8);
 
-    /// How many there are, air included.
+    /// The number of materials, including air.
     pub const COUNT: usize = ALL.len();
 
-    /// The material of that number.
+    /// The material with that number.
     pub fn from_number(number: u8) -> Option<Self> {
         (usize::from(number) < Self::COUNT).then_some(Self(number))
     }
@@ -109,7 +109,7 @@ impl Material {
         self.0
     }
 
-    /// The material of that name.
+    /// The material with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         let at = ALL.iter().position(|about| about.name == name)?;
         Some(Self(at as u8))
@@ -120,17 +120,17 @@ impl Material {
         self.about().name
     }
 
-    /// All of them but air.
+    /// All materials but air.
     pub fn all() -> impl Iterator<Item = Self> {
         (1..Self::COUNT as u8).map(Self)
     }
 
-    /// Whether characters and things collide with it.
+    /// Whether characters and entities collide with it.
     pub fn is_solid(self) -> bool {
         self.about().solid
     }
 
-    /// Whether what is behind it can be seen.
+    /// Whether what is behind it is visible.
     pub fn is_clear(self) -> bool {
         self.about().clear
     }

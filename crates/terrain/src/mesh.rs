@@ -1,9 +1,9 @@
-//! Chunks as triangles: faces that can be seen, equal ones beside each other
-//! merged into one, with colours that are darker in corners.
+//! Meshing of chunks: visible faces, with equal neighbours merged into one, and
+//! colours that are darker in corners.
 //!
-//! No corner lies on the edge of another triangle, also not of the next
-//! chunk's: at such a T-junction rounding would leave pixels that nothing
-//! covers, and the sky would shine through the ground.
+//! No vertex lies on the edge of another triangle, not even of the next
+//! chunk's: at such a T-junction rounding would leave uncovered pixels, through
+//! which the sky would be visible.
 
 mod seams;
 
@@ -15,24 +15,24 @@ use crate::query::NEIGHBOURS;
 use crate::terrain::Terrain;
 
 const SIDE: usize = CHUNK_SIDE as usize;
-/// A chunk with one block of its neighbours around.
+/// Side of a chunk with one block of its neighbours around.
 const PADDED: usize = SIDE + 2;
-/// How bright a corner is by how few blocks stand around it.
+/// Brightness of a vertex by the number of free blocks around it.
 const SHADES: [f32; 4] = [0.5, 0.7, 0.86, 1.0];
 
-/// The triangles of a chunk, as graphics cards take them. Places are in
+/// The triangles of a chunk, in the form graphics cards use. Positions are in
 /// blocks from the chunk's lowest corner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mesh {
-    /// x, y and z of each corner.
+    /// x, y and z of each vertex.
     pub positions: Vec<u8>,
-    /// Which way each corner faces, 127 for one.
+    /// Normal of each vertex, scaled by 127.
     pub normals: Vec<i8>,
-    /// Red, green and blue of each corner, linear.
+    /// Red, green and blue of each vertex, linear.
     pub colors: Vec<u8>,
-    /// Three corners per triangle.
+    /// Three vertices per triangle.
     pub indices: Vec<u32>,
-    /// The index from which on triangles can be seen through.
+    /// The index from which on triangles are transparent.
     pub clear_from: u32,
 }
 
@@ -43,15 +43,15 @@ impl Mesh {
     }
 }
 
-/// A face in one plane of a chunk: its material and how bright its corners
-/// are; none where nothing is seen.
+/// A face in one plane of a chunk: its material and the brightness of its
+/// corners; none where nothing is visible.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Face {
     material: Material,
     shades: [u8; 4],
 }
 
-/// The triangles of a chunk, with its neighbours as they are now.
+/// The triangles of a chunk, considering the current state of its neighbours.
 pub fn mesh(terrain: &Terrain, at: ChunkPos) -> Mesh {
     let mut mesh = Mesh::default();
     let Some(blocks) = Padded::new(terrain, at) else {
@@ -100,11 +100,11 @@ pub fn mesh(terrain: &Terrain, at: ChunkPos) -> Mesh {
     mesh
 }
 
-/// Blocks of a chunk and around it, as numbers of materials.
+/// Blocks of a chunk and around it.
 struct Padded(Box<[Material]>);
 
 impl Padded {
-    /// None when nothing of the chunk can be seen.
+    /// None if nothing of the chunk is visible.
     fn new(terrain: &Terrain, at: ChunkPos) -> Option<Self> {
         let chunk = terrain.chunk(at)?;
         if let Some(only) = chunk.only() {
@@ -133,7 +133,8 @@ impl Padded {
         Some(Self(blocks))
     }
 
-    /// Copies what of a chunk is within one block of the one at `first`.
+    /// Copies the blocks of a chunk that are within one block of the chunk at
+    /// `first`.
     fn copy(terrain: &Terrain, from: ChunkPos, first: [i32; 3], bottom: i32, out: &mut [Material]) {
         let around = grid::BlockRange {
             min: first,
@@ -146,7 +147,7 @@ impl Padded {
                 for x in range.min[0]..=range.max[0] {
                     let material = match chunk {
                         Some(chunk) => chunk.get(grid::index_in_chunk([x, y, z])),
-                        // Nobody sees the world from below.
+                        // The world is never seen from below.
                         None if y < bottom => Material::STONE,
                         None => Material::AIR,
                     };
@@ -157,7 +158,7 @@ impl Padded {
         }
     }
 
-    /// Whether anything but air can be seen through.
+    /// Whether there is any transparent material besides air.
     fn has_clear(&self) -> bool {
         let mut blocks = self.0.iter();
         blocks.any(|block| *block != Material::AIR && block.is_clear())
@@ -171,8 +172,8 @@ impl Padded {
         self.0[Self::index(at)]
     }
 
-    /// Fills a plane with the faces of a layer that point along an axis;
-    /// false when there are none.
+    /// Fills a plane with the faces of a layer that point along an axis; false
+    /// if there are none.
     fn faces(
         &self,
         axis: usize,
@@ -206,7 +207,7 @@ impl Padded {
         any
     }
 
-    /// How bright the corners of a face are, by the blocks in front of it.
+    /// The brightness of a face's corners, from the blocks in front of it.
     fn shades(&self, front: [usize; 3], u: usize, v: usize) -> [u8; 4] {
         let dark = |du: isize, dv: isize| {
             let mut at = front;
@@ -225,7 +226,7 @@ impl Padded {
     }
 }
 
-/// Equal faces of a layer that make a rectangle.
+/// A rectangle of equal faces in a layer.
 struct Quad {
     face: Face,
     axis: usize,
@@ -245,20 +246,20 @@ impl Quad {
         place
     }
 
-    /// The four corners, against the clock seen from above the plane.
+    /// The four corners, counter-clockwise seen from above the plane.
     fn corners(&self) -> [[usize; 2]; 4] {
         let ([u0, v0], [u1, v1]) = (self.from, self.to);
         [[u0, v0], [u1, v0], [u1, v1], [u0, v1]]
     }
 
-    /// A point within it that is a corner of blocks; none in a row of faces.
+    /// A block corner in its interior; none in a single row of faces.
     fn inside(&self) -> Option<[usize; 2]> {
         let wide = (0..2).all(|axis| self.to[axis] - self.from[axis] > 1);
         wide.then(|| std::array::from_fn(|axis| (self.from[axis] + self.to[axis]) / 2))
     }
 
-    /// How bright a point is. Faces are only merged along a direction in
-    /// which they are as bright, so that the nearest corner's shade is exact.
+    /// The brightness of a point. Faces are merged only along a direction of
+    /// constant brightness, so the nearest corner's shade is exact.
     fn shade(&self, [along_u, along_v]: [usize; 2]) -> u8 {
         let (far_u, far_v) = (along_u == self.to[0], along_v == self.to[1]);
         self.face.shades[match (far_u, far_v) {
@@ -270,7 +271,7 @@ impl Quad {
     }
 }
 
-/// Takes the faces of a plane as rectangles as large as they come.
+/// Merges the faces of a plane into rectangles, as large as possible.
 fn merge(
     plane: &mut [Option<Face>; SIDE * SIDE],
     mut push: impl FnMut(Face, [usize; 2], [usize; 2]),
@@ -301,7 +302,7 @@ fn merge(
 }
 
 impl Mesh {
-    /// Adds a quad with every corner that others have on its edges.
+    /// Adds a quad with every vertex that others have on its edges.
     fn push(&mut self, quad: &Quad, seams: &Seams, outline: &mut Vec<[usize; 2]>) {
         let sides = seams.outline(quad, outline);
         let first = (self.positions.len() / 3) as u32;
@@ -310,7 +311,7 @@ impl Mesh {
         }
         let count = outline.len() as u32;
         if count == 4 {
-            // Split so that one dark corner darkens one triangle only.
+            // Split so that one dark corner darkens only one triangle.
             let [a, b, c, d] = quad.face.shades;
             let split = if a + c >= b + d {
                 [[0, 1, 2], [0, 2, 3]]
@@ -321,7 +322,7 @@ impl Mesh {
                 self.push_triangle(quad.up, triangle.map(|corner: u32| first + corner));
             }
         } else if let Some(middle) = quad.inside() {
-            // Around a corner of a block in the middle of it.
+            // A fan around a block corner in its interior.
             self.push_corner(quad, middle);
             for at in 0..count {
                 let next = (at + 1) % count;
@@ -336,15 +337,15 @@ impl Mesh {
     fn push_strip(&mut self, quad: &Quad, first: u32, sides: [usize; 4], outline: &[[usize; 2]]) {
         let along = usize::from(quad.to[0] - quad.from[0] == 1);
         let count = outline.len();
-        // The side that goes up along the row, and the one across, which
-        // comes back.
+        // The side that runs along the row, and the opposite one, which runs
+        // back.
         let (near, far) = if along == 0 {
             ((sides[0], sides[1]), (sides[2], sides[3]))
         } else {
             ((sides[1], sides[2]), (sides[3], count))
         };
         let (mut a, a_end) = near;
-        // Backwards: from the first corner's opposite down to the last one's.
+        // Backwards: from the first vertex's opposite to the last one's.
         let (mut b, b_end) = (far.1, far.0);
         let number = |at: usize| first + (at % count) as u32;
         let way = |at: usize| outline[at % count][along];
@@ -380,10 +381,10 @@ impl Mesh {
     }
 }
 
-/// A part of an sRGB colour as light, darkened.
+/// Converts an sRGB component to linear light, darkened.
 fn linear(part: u8, shade: f32) -> u8 {
     let part = f32::from(part) / 255.0;
-    // Near enough to sRGB's curve, without a power.
+    // A polynomial close to sRGB's curve, without a power function.
     let light = part * (part * (part * 0.305_306 + 0.682_171_1) + 0.012_522_878);
     libm::roundf(light * shade * 255.0) as u8
 }
@@ -432,7 +433,7 @@ mod tests {
         ]
     }
 
-    /// Faces of blocks that the triangles cover.
+    /// Area of the triangles in block faces.
     fn area(mesh: &Mesh) -> i32 {
         let twice: i32 = mesh
             .indices
@@ -448,7 +449,7 @@ mod tests {
         twice / 2
     }
 
-    /// Every triangle turns against the clock, seen from where it faces.
+    /// Every triangle is counter-clockwise, seen from where it faces.
     fn assert_facing_out(mesh: &Mesh) {
         for triangle in mesh.indices.chunks(3) {
             let cross = cross(mesh, triangle);
@@ -484,7 +485,7 @@ mod tests {
             Material::STONE,
         ));
         assert!(mesh(&terrain, [0, 0, 0]).is_empty(), "all around is stone");
-        // Top only: its sides are beside other chunks.
+        // Top only: its sides are adjacent to other chunks.
         let made = mesh(&terrain, [0, 1, 0]);
         assert_eq!(area(&made), 32 * 32);
         assert_facing_out(&made);
@@ -524,7 +525,7 @@ mod tests {
         assert_facing_out(&made);
     }
 
-    /// As many square blocks of faces as there are faces to be seen.
+    /// The triangles cover exactly as many block faces as are visible.
     #[test]
     fn merged_faces_cover_exactly_what_is_seen() {
         let terrain = hills();
@@ -548,11 +549,11 @@ mod tests {
         }
     }
 
-    /// A corner on somebody else's edge is where light shines through cracks.
+    /// A vertex on another triangle's edge causes visible cracks.
     #[test]
     fn no_corner_lies_on_the_edge_of_another_triangle() {
         let mut terrain = hills();
-        // Something built across the border of chunks.
+        // A structure across the border of chunks.
         terrain.apply(&Op::fill(
             [-3.0, 40.0, -2.0],
             [5.0, 47.0, 1.0],

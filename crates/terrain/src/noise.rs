@@ -1,7 +1,7 @@
-//! Noise that is the same everywhere: whole-number hashing and sums, products
-//! and floors of floats, nothing else.
+//! Noise that is the same everywhere: uses only integer hashing and sums,
+//! products and floors of floats.
 
-/// Mixes two whole numbers and a seed into 32 even bits.
+/// Hashes two integers and a seed into 32 evenly distributed bits.
 pub(crate) fn hash(seed: u32, x: i32, z: i32) -> u32 {
     let mut mixed = seed
         .wrapping_add((x as u32).wrapping_mul(0x9e37_79b1))
@@ -13,7 +13,7 @@ pub(crate) fn hash(seed: u32, x: i32, z: i32) -> u32 {
     mixed ^ (mixed >> 16)
 }
 
-/// How much a corner of the lattice adds, by where the point is from it.
+/// The contribution of a lattice corner, by the offset of the point from it.
 fn slope(hash: u32, x: f32, z: f32) -> f32 {
     const DIAGONAL: f32 = 0.707_106_77;
     match hash & 7 {

@@ -1,4 +1,4 @@
-//! Operations: add, subtract or paint inside a ball or a box.
+//! Operations: add, subtract or paint inside a sphere or a box.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,28 +6,28 @@ use crate::chunk::Chunk;
 use crate::grid::{self, BlockPos, BlockRange, ChunkPos, Grid};
 use crate::material::Material;
 
-/// What happens inside a shape.
+/// The effect inside a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// All of it becomes the material.
+    /// All blocks become the material.
     Add,
-    /// It is emptied.
+    /// All blocks become air.
     Subtract,
-    /// What is there becomes the material; what is empty stays so.
+    /// Existing blocks become the material; air stays.
     Paint,
 }
 
-/// Where it happens. A block belongs to a shape when its middle does, and the
-/// block that the shape's middle is in always does.
+/// The extent. A block belongs to a shape if its centre does, and the block
+/// that contains the shape's centre always does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
-    /// A ball.
+    /// A sphere.
     Sphere {
         /// In metres.
         radius: f32,
     },
-    /// A box along the axes.
+    /// An axis-aligned box.
     Box {
         /// In metres along x, y and z.
         size: [f32; 3],
@@ -37,34 +37,34 @@ pub enum Shape {
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Op {
-    /// What happens.
+    /// The effect.
     pub action: Action,
-    /// The middle of the shape, in metres.
+    /// The centre of the shape, in metres.
     pub center: [f32; 3],
-    /// Its form.
+    /// Its shape.
     pub shape: Shape,
-    /// What to add or paint with; air where something is taken away.
+    /// The material to add or paint with; air for a subtraction.
     pub material: Material,
 }
 
-/// Why an operation makes no sense in any world.
+/// Why an operation is not valid in any world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpError {
-    /// Infinite places would poison whatever computes with them.
+    /// Non-finite positions would poison all computations.
     #[error("center has a number that is not finite")]
     CenterNotFinite,
-    /// A ball or a box, not both and not neither.
+    /// A sphere or a box, not both and not neither.
     #[error("give either radius or size")]
     NotOneShape,
-    /// Nothing has a size of zero, less than that, or without end.
+    /// A size that is not positive and finite.
     #[error("radius and size are finite and above 0")]
     BadSize,
-    /// Nothing to add or paint with.
+    /// No material to add or paint with.
     #[error("add and paint need a material other than air")]
     NoMaterial,
 }
 
-/// The form of an operation in JSON.
+/// An operation in JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct JsonOp {
@@ -110,10 +110,10 @@ impl<'de> Deserialize<'de> for Op {
 }
 
 impl Op {
-    /// An operation that makes sense.
+    /// A valid operation.
     ///
     /// # Errors
-    /// When its numbers describe no shape, or it needs a material.
+    /// If its numbers do not describe a shape, or it needs a material.
     pub fn new(
         action: Action,
         center: [f32; 3],
@@ -145,8 +145,8 @@ impl Op {
         })
     }
 
-    /// Fills the box between two corners with a material, air included. The
-    /// corners must be finite and in order.
+    /// Fills the box between two corners with a material, possibly air. The
+    /// corners must be finite and ordered.
     pub fn fill(min: [f32; 3], max: [f32; 3], material: Material) -> Self {
         let action = match material {
             Material::AIR => Action::Subtract,
@@ -170,7 +170,7 @@ impl Op {
         }
     }
 
-    /// The blocks it may touch, within the terrain.
+    /// The blocks that it may change, within the terrain.
     pub fn blocks(&self, grid: &Grid) -> BlockRange {
         let half = self.half();
         let corner = |sign: f32| std::array::from_fn(|axis| self.center[axis] + half[axis] * sign);
@@ -192,7 +192,7 @@ impl Op {
         match self.shape {
             Shape::Box { .. } => true,
             Shape::Sphere { radius } => {
-                // From the centre to the nearest block's middle.
+                // From the centre to the centre of the nearest block.
                 let mut distance_sq = 0.0;
                 for axis in 0..3 {
                     let low = (range.min[axis] as f32 + 0.5) * grid.block_m();
@@ -207,7 +207,7 @@ impl Op {
         }
     }
 
-    /// Does it to the blocks of one chunk; whether any changed.
+    /// Applies it to the blocks of one chunk; returns whether any changed.
     pub(crate) fn apply_to(&self, chunk: &mut Chunk, at: ChunkPos, grid: &Grid) -> bool {
         let of_chunk = grid::blocks_of(at);
         let range = self.blocks(grid).within(&of_chunk);
@@ -240,7 +240,7 @@ impl Op {
         changed
     }
 
-    /// The whole chunk is inside.
+    /// Applies it to a chunk that is entirely inside.
     fn apply_to_all(&self, chunk: &mut Chunk) -> bool {
         match (self.action, chunk.only()) {
             (_, Some(only)) if only == self.material => false,
@@ -264,7 +264,7 @@ impl Op {
     }
 }
 
-/// Tells which blocks are inside a shape, in units of blocks.
+/// Tests which blocks are inside a shape, in units of blocks.
 struct Inside {
     center: [f32; 3],
     home: BlockPos,
@@ -301,8 +301,8 @@ impl Inside {
             Form::Ball { radius_sq } => {
                 from[0] * from[0] + from[1] * from[1] + from[2] * from[2] <= radius_sq
             }
-            // One side only, or a box of one block on the border of two would
-            // be two blocks.
+            // Half-open, or a box of one block on the border of two would be
+            // two blocks.
             Form::Box { half } => {
                 (0..3).all(|axis| -half[axis] <= from[axis] && from[axis] < half[axis])
             }
@@ -401,7 +401,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Whole chunks at once and block by block are the same.
+        /// Whole chunks at once and block by block give the same result.
         #[test]
         fn shortcuts_never_show(
             center in prop::array::uniform3(-40f32..40.0),

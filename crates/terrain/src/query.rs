@@ -1,34 +1,34 @@
-//! What the ground is at a place: blocks in a box, the first block of a ray,
-//! the highest block of a column.
+//! Terrain queries: blocks in a box, the first block along a ray, the highest
+//! block of a column.
 
 use crate::grid::{BlockPos, BlockRange};
 use crate::material::Material;
 use crate::terrain::Terrain;
 
-/// A solid block near somebody.
+/// A solid block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
-    /// Where.
+    /// Its position.
     pub at: BlockPos,
     /// Its lowest corner, in metres.
     pub min: [f32; 3],
     /// Its highest corner, in metres.
     pub max: [f32; 3],
-    /// Which of its faces lie against another solid block, as bits: −x, +x,
-    /// −y, +y, −z, +z. Nobody ever touches those.
+    /// Which of its faces are adjacent to another solid block, as bits: −x, +x,
+    /// −y, +y, −z, +z. Those are never touched.
     pub covered: u8,
 }
 
-/// What a ray met first.
+/// The first hit of a ray.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlockHit {
     /// The block.
     pub block: BlockPos,
-    /// What it is made of.
+    /// Its material.
     pub material: Material,
     /// Metres along the ray.
     pub distance: f32,
-    /// Which way the face points that was met.
+    /// The normal of the face that was hit.
     pub normal: [i32; 3],
 }
 
@@ -48,8 +48,8 @@ impl Terrain {
         self.block(at).is_solid()
     }
 
-    /// Adds every solid block whose box touches the box from `min` to `max`,
-    /// in a fixed order. The box must be small: each block in it is looked at.
+    /// Adds every solid block whose box touches the box from `min` to `max`, in
+    /// a fixed order. The box must be small: each block in it is visited.
     pub fn blocks_touching(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<Block>) {
         let range = self.grid().blocks_meeting(min, max);
         let range = range.grown(1).within(&self.grid().blocks());
@@ -77,7 +77,7 @@ impl Terrain {
         }
     }
 
-    /// Whether all chunks of a range are nothing but air.
+    /// Whether all chunks of a range contain only air.
     fn is_air(&self, range: &BlockRange) -> bool {
         range.chunks().all(|at| {
             let chunk = self.chunk(at);
@@ -94,9 +94,9 @@ impl Terrain {
         covered
     }
 
-    /// Adds boxes in metres that together are all solid blocks which meet the
-    /// box from `min` to `max`: rows of blocks are one box, and equal rows
-    /// beside each other too. For things that collide with the ground.
+    /// Adds boxes in metres that together cover all solid blocks which
+    /// intersect the box from `min` to `max`: rows of blocks, and equal
+    /// adjacent rows, are merged. For collisions with terrain.
     pub fn solid_boxes(&self, min: [f32; 3], max: [f32; 3], out: &mut Vec<[[f32; 3]; 2]>) {
         let range = self.grid().blocks_meeting(min, max);
         if range.is_empty() || self.is_air(&range) {
@@ -155,7 +155,7 @@ impl Terrain {
         if !finite(&origin) || !finite(&direction) || !distance_max.is_finite() {
             return None;
         }
-        // Only the part of the ray that is inside the terrain.
+        // Clip the ray to the terrain.
         let [low, high] = self.grid().bounds_m();
         let (mut from, mut to) = (0.0f32, distance_max);
         let mut entry_axis = None;
@@ -180,7 +180,7 @@ impl Terrain {
         self.walk(origin, direction, from, to, entry_axis)
     }
 
-    /// From block to block along a ray (Amanatides and Woo).
+    /// Traverses the blocks along a ray (Amanatides and Woo).
     fn walk(
         &self,
         origin: [f32; 3],
@@ -226,7 +226,7 @@ impl Terrain {
             let material = self.block(at);
             if material.is_solid() {
                 let mut normal = [0; 3];
-                // Inside from the start: it faces where the ray came from.
+                // Inside from the start: the face towards the ray's origin.
                 let axis = entered.unwrap_or_else(|| largest(direction));
                 normal[axis] = -step[axis];
                 return Some(BlockHit {
@@ -260,8 +260,8 @@ impl Terrain {
             && self.block(self.grid().block_at(at)) == Material::WATER
     }
 
-    /// How many of the `height` metres above a place are water. The column
-    /// must be short: each block in it is looked at.
+    /// How many of the `height` metres above a place are water. The column must
+    /// be short: each block in it is visited.
     pub fn water_in_column(&self, bottom: [f32; 3], height: f32) -> f32 {
         if !bottom.iter().all(|part| part.is_finite()) || !height.is_finite() {
             return 0.0;
@@ -283,8 +283,8 @@ impl Terrain {
         depth
     }
 
-    /// Where the surface is at a place of the map, in metres: the top of the
-    /// highest solid block. None where there is none.
+    /// The height of the surface at a place of the map, in metres: the top of
+    /// the highest solid block. None without one.
     pub fn height_at(&self, x: f32, z: f32) -> Option<f32> {
         if !x.is_finite() || !z.is_finite() {
             return None;
@@ -310,7 +310,7 @@ impl Terrain {
     }
 }
 
-/// Blocks in a row along x, in rows beside each other along z.
+/// Blocks in a row along x, with equal rows merged along z.
 #[derive(Clone, Copy)]
 struct Row {
     from: i32,

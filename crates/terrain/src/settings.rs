@@ -1,5 +1,5 @@
-//! The `terrain` of a scene: how large it is, what makes it, and who may
-//! change it where.
+//! The `terrain` of a scene: its size, its generator, and who may change it
+//! where.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,35 +13,34 @@ const SIDE_MAX: u32 = 4096;
 const HEIGHT_MAX: u32 = 512;
 /// Chunks of one terrain.
 const CHUNKS_MAX: u32 = 65_536;
-/// Chunks from the origin.
+/// Distance from the origin in chunks.
 const FAR_MAX: i32 = 1024;
 /// Operations that a scene may start with.
 const OPS_MAX: usize = 4096;
-/// Blocks that they may touch together: a world does them when it is first
-/// looked at.
+/// Blocks that they may change together: they are applied on first access.
 const OPS_BLOCKS_MAX: u64 = 64 << 20;
 const AREAS_MAX: usize = 256;
 
-/// What scene.json says of the terrain.
+/// The terrain settings in scene.json.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Blocks along x, y and z; each a multiple of 32.
     pub size: [u32; 3],
-    /// The lowest block; each a multiple of 32. Without it x and z are
-    /// centred on the origin, and y starts at 0.
+    /// The lowest block; each a multiple of 32. By default x and z are centred
+    /// on the origin, and y starts at 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<[i32; 3]>,
     /// Metres along a block: 0.25, 0.5, 1, 2 or 4.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub block: f32,
-    /// What makes the ground before anybody changes it.
+    /// What generates the initial terrain.
     #[serde(default)]
     pub generator: Generator,
-    /// What players may build with; all materials without it.
+    /// Materials that players may build with; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub materials: Option<Vec<Material>>,
-    /// Where players may change nothing.
+    /// Areas in which players may change nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protected: Vec<Area>,
     /// Whether players may change it at all.
@@ -50,13 +49,13 @@ pub struct Settings {
     /// How far from their eyes players may change it, in metres.
     #[serde(default = "default_reach", skip_serializing_if = "is_default_reach")]
     pub reach: f32,
-    /// Largest radius, or half of a side, of what players do at once, in metres.
+    /// Largest radius, or half side, of a player's operation, in metres.
     #[serde(default = "default_brush", skip_serializing_if = "is_default_brush")]
     pub brush: f32,
     /// How many changes a player may make per second.
     #[serde(default = "default_rate", skip_serializing_if = "is_default_rate")]
     pub rate: f32,
-    /// Changes that are there from the start, in this order.
+    /// Initial changes, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ops: Vec<Op>,
 }
@@ -71,11 +70,11 @@ pub struct Area {
     pub max: [f32; 3],
 }
 
-/// What makes the ground.
+/// Generates the initial terrain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Generator {
-    /// Nothing is there.
+    /// No blocks.
     Empty,
     /// Level ground.
     Flat {
@@ -93,9 +92,9 @@ pub enum Generator {
     },
     /// Hills, with lakes, beaches, snow on high peaks, and trees.
     Hills {
-        /// Makes them differ from others.
+        /// Seed of the terrain.
         seed: u32,
-        /// Blocks from the bottom to where the ground is on average.
+        /// Blocks from the bottom to the average ground level.
         height: u32,
         /// How far hills rise and valleys fall from there, in blocks.
         amplitude: u32,
@@ -107,7 +106,7 @@ pub enum Generator {
         /// Blocks from the bottom to where snow begins; 0 for none.
         #[serde(default, skip_serializing_if = "is_zero")]
         snow: u32,
-        /// How much of the land is wood, 0 to 1.
+        /// Fraction of the land that is forest, 0 to 1.
         #[serde(default, skip_serializing_if = "is_none")]
         trees: f32,
         /// A level meadow without trees, to start from.
@@ -120,9 +119,9 @@ pub enum Generator {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clearing {
-    /// Where its middle is, in blocks along x and z.
+    /// Its centre, in blocks along x and z.
     pub center: [i32; 2],
-    /// Blocks from the middle to where hills begin.
+    /// Blocks from the centre to where hills begin.
     pub radius: u32,
     /// Blocks from the bottom to its surface.
     pub height: u32,
@@ -194,17 +193,17 @@ fn is_none(value: &f32) -> bool {
     *value == 0.0
 }
 
-/// A value out of its range, and the key it stands under.
+/// A value out of range, and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsProblem {
-    /// A key of the terrain.
+    /// The key in the settings.
     pub key: &'static str,
     /// What is wrong, and what would be right.
     pub message: String,
 }
 
 impl Settings {
-    /// A terrain of that size, with defaults for all the rest.
+    /// A terrain of that size, with defaults for everything else.
     pub fn new(size: [u32; 3], generator: Generator) -> Self {
         Self {
             size,
@@ -221,7 +220,7 @@ impl Settings {
         }
     }
 
-    /// Where it is. Sizes that do not pass [`Settings::check`] are made to fit.
+    /// Its extent. Sizes that do not pass [`Settings::check`] are clamped.
     pub fn grid(&self) -> Grid {
         let chunks = std::array::from_fn(|axis| {
             let most = if axis == 1 { HEIGHT_MAX } else { SIDE_MAX };
@@ -239,7 +238,7 @@ impl Settings {
         Grid::new(block, first, chunks)
     }
 
-    /// Every value that is out of its range.
+    /// All values that are out of range.
     pub fn check(&self) -> Vec<SettingsProblem> {
         let mut found = Vec::new();
         let mut say = |key, message: String| found.push(SettingsProblem { key, message });
@@ -376,7 +375,7 @@ impl Settings {
     }
 }
 
-/// Exact in binary, so that metres and blocks turn into each other without rounding.
+/// Exact in binary, so that metres and blocks convert without rounding.
 fn is_block_size(metres: f32) -> bool {
     [0.25, 0.5, 1.0, 2.0, 4.0].contains(&metres)
 }
@@ -406,7 +405,7 @@ mod tests {
         let wrong = |change: &dyn Fn(&mut Settings)| {
             let mut settings = good.clone();
             change(&mut settings);
-            // Whatever it is, a terrain can be made of it.
+            // Whatever the value, a terrain can be created from it.
             assert!(settings.grid().chunk_count() >= 1);
             keys(&settings)
         };

@@ -1,5 +1,4 @@
-//! A terrain: chunks that make themselves when somebody looks, and what was
-//! changed since.
+//! A terrain: chunks that are generated on first access, and their changes.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -14,31 +13,31 @@ use crate::settings::Settings;
 /// A chunk and how often it was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ChunkVersion {
-    /// Which chunk.
+    /// The chunk.
     pub chunk: ChunkPos,
-    /// 0 as it was made; each operation that changes it adds one.
+    /// 0 as generated; each operation that changes it adds one.
     pub version: u32,
 }
 
-/// The ground of a world.
+/// The terrain of a world.
 #[derive(Debug)]
 pub struct Terrain {
     settings: Settings,
     grid: Grid,
     chunks: Box<[OnceLock<Chunk>]>,
-    /// Chunks that are not as they were made, by number.
+    /// Chunks that are not as generated, by index.
     edited: BTreeMap<usize, Edited>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Edited {
     version: u32,
-    /// Of its blocks, once somebody asked.
+    /// Digest of its blocks, computed on first use.
     digest: OnceLock<u64>,
 }
 
 impl Terrain {
-    /// A terrain as its settings say. Nothing is made yet.
+    /// A terrain from its settings. Nothing is generated yet.
     pub fn new(settings: &Settings) -> Self {
         let grid = settings.grid();
         Self {
@@ -49,22 +48,22 @@ impl Terrain {
         }
     }
 
-    /// What it was made from.
+    /// The settings it was created from.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Where it is.
+    /// Its extent.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
 
-    /// The chunk of a number below `chunk_count` of the grid.
+    /// The chunk with an index below the grid's `chunk_count`.
     fn chunk_of_number(&self, index: usize) -> &Chunk {
         self.chunks[index].get_or_init(|| self.made(self.grid.chunk_at(index)))
     }
 
-    /// A chunk as it is made.
+    /// Generates a chunk.
     fn made(&self, at: ChunkPos) -> Chunk {
         let bottom = self.grid.blocks().min[1];
         let mut chunk = generator::generate(&self.settings.generator, at, bottom);
@@ -87,7 +86,8 @@ impl Terrain {
         }
     }
 
-    /// Does an operation. Gives the chunks that changed, with their new versions.
+    /// Applies an operation. Returns the chunks that changed, with their new
+    /// versions.
     pub fn apply(&mut self, op: &Op) -> Vec<ChunkVersion> {
         let mut changed = Vec::new();
         for at in op.blocks(&self.grid).chunks() {
@@ -116,9 +116,9 @@ impl Terrain {
         true
     }
 
-    /// Does an operation that changed these chunks elsewhere to those of them
-    /// that are just one version behind; the others come whole. Gives those
-    /// that changed.
+    /// Applies an operation that changed these chunks elsewhere to those of
+    /// them that are exactly one version behind; the others are sent whole.
+    /// Returns those that changed.
     pub fn follow(&mut self, op: &Op, changed: &[ChunkVersion]) -> Vec<ChunkPos> {
         let behind_by_one = changed
             .iter()
@@ -129,7 +129,8 @@ impl Terrain {
             .collect()
     }
 
-    /// Replaces a chunk by one that came whole; false outside of the terrain.
+    /// Replaces a chunk by one that was received whole; false outside of the
+    /// terrain.
     pub fn install(&mut self, at: ChunkVersion, chunk: Chunk) -> bool {
         let Some(index) = self.grid.chunk_index(at.chunk) else {
             return false;
@@ -152,7 +153,7 @@ impl Terrain {
         edited.map_or(0, |edited| edited.version)
     }
 
-    /// Every chunk that is not as it was made.
+    /// Every chunk that is not as generated.
     pub fn edited(&self) -> impl Iterator<Item = ChunkVersion> {
         self.edited.iter().map(|(&index, edited)| ChunkVersion {
             chunk: self.grid.chunk_at(index),
@@ -160,7 +161,7 @@ impl Terrain {
         })
     }
 
-    /// Undoes everything. Gives the chunks that were changed.
+    /// Reverts all changes. Returns the chunks that were changed.
     pub fn reset(&mut self) -> Vec<ChunkPos> {
         let edited = std::mem::take(&mut self.edited);
         let numbers = edited.keys().copied();
@@ -172,14 +173,14 @@ impl Terrain {
             .collect()
     }
 
-    /// Makes every chunk now instead of when somebody looks.
+    /// Generates every chunk now instead of on first access.
     pub fn make_all(&self) {
         (0..self.chunks.len()).for_each(|index| {
             self.chunk_of_number(index);
         });
     }
 
-    /// Makes the chunks within so many metres of a point.
+    /// Generates the chunks within this distance of a point.
     pub fn make_near(&self, point: [f32; 3], distance_m: f32) {
         let corner = |sign: f32| point.map(|at| at + sign * distance_m);
         for at in self.grid.blocks_meeting(corner(-1.0), corner(1.0)).chunks() {
@@ -187,15 +188,15 @@ impl Terrain {
         }
     }
 
-    /// Bytes that it takes in memory.
+    /// Memory use in bytes.
     pub fn heap_bytes(&self) -> usize {
         let chunks = self.chunks.iter().filter_map(OnceLock::get);
         let blocks: usize = chunks.map(Chunk::heap_bytes).sum();
         blocks + size_of_val(&*self.chunks) + self.edited.len() * size_of::<(usize, Edited)>()
     }
 
-    /// A fingerprint of everything that was changed: two terrains of the same
-    /// settings with the same one have the same blocks and versions.
+    /// A fingerprint of all changes: two terrains with the same settings and
+    /// fingerprint have the same blocks and versions.
     pub fn fingerprint(&self) -> u64 {
         let mut digest = Digest::default();
         for (&index, edited) in &self.edited {
@@ -215,7 +216,7 @@ impl Terrain {
     }
 }
 
-/// Two terrains are equal when all blocks and versions are.
+/// Two terrains are equal if all blocks and versions are.
 impl PartialEq for Terrain {
     fn eq(&self, other: &Self) -> bool {
         self.settings == other.settings

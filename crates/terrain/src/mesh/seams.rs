@@ -1,15 +1,15 @@
-//! Where the edges of a chunk's faces have to be split, so that no corner of
-//! one lies on the edge of another.
+//! Where the edges of a chunk's faces must be split, so that no vertex of one
+//! lies on the edge of another.
 
 use super::{Quad, SIDE};
 
-/// A corner of blocks, counted from the chunk's lowest.
+/// A block corner, counted from the chunk's lowest.
 pub(super) type Corner = [u8; 3];
 
-/// Corners of blocks along each axis of a chunk.
+/// Block corners along each axis of a chunk.
 const CORNERS: usize = SIDE + 1;
 
-/// Every corner that some face of the chunk has.
+/// All vertices of the chunk's faces.
 pub(super) struct Seams(Box<[u64]>);
 
 impl Seams {
@@ -34,11 +34,11 @@ impl Seams {
         self.0[index / 64] >> (index % 64) & 1 == 1
     }
 
-    /// Fills `out` with the corners of a quad and those of others on its
-    /// edges, in order; gives where each of the four sides begins.
+    /// Fills `out` with the corners of a quad and the vertices of others on its
+    /// edges, in order; returns where each of the four sides begins.
     ///
-    /// What the next chunk has on an edge along the border is not known, so
-    /// that both split such an edge at every block.
+    /// The vertices of the next chunk on a border edge are unknown, so both
+    /// chunks split such an edge at every block.
     pub fn outline(&self, quad: &Quad, out: &mut Vec<[usize; 2]>) -> [usize; 4] {
         out.clear();
         let corners = quad.corners();
